@@ -1,0 +1,240 @@
+//! What every engine offers: it runs a [`Scenario`] under a [`Controller`] and returns an [`Outcome`].
+//!
+//! The engine advances; the controller decides, at the end of each interval, whether the network has settled, whether the
+//! answer is precise enough, or whether the run has failed. So no rule of measurement stands in an engine.
+
+use crate::id::ChannelId;
+use crate::scenario::Scenario;
+use thiserror::Error;
+
+/// Runs scenarios at one depth.
+pub trait Engine: Send + Sync {
+    /// The name in the experiment file: `analysis`, `flow` or `flit`.
+    fn name(&self) -> &'static str;
+
+    /// Runs one scenario.
+    ///
+    /// # Errors
+    /// The engine cannot model something that changes the question, or found its own books unbalanced (`paranoid`).
+    fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError>;
+}
+
+/// Decides on the course of a run.
+pub trait Controller {
+    /// The length of the next interval, in cycles, at least 1.
+    fn interval_cycles(&mut self) -> u64;
+
+    /// Called at the end of each interval, and at once when, in [`Phase::Draining`] or [`Phase::Emptying`], nothing is
+    /// outstanding any more, or when a closed workload has completed.
+    fn interval_ended(&mut self, interval: &Interval) -> Command;
+}
+
+/// What the engine counts at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Statistics cover every packet that arrives; they are thrown away at [`Command::Measure`].
+    WarmUp,
+    /// Packet statistics cover the packets created since the phase began; rates cover all flits.
+    Measuring,
+    /// Sources go on. Packet statistics cover the packets created while measuring; rates no longer change.
+    Draining,
+    /// Sources create nothing new. Otherwise as `Draining`.
+    Emptying,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Go on as before.
+    Continue,
+    /// Throw the statistics away and go on warming up.
+    Clear,
+    /// Throw the statistics away and measure from here.
+    Measure,
+    /// Stop measuring rates; wait for the measured packets.
+    Drain,
+    /// Stop measuring rates and creating packets; wait until the network is empty.
+    Empty,
+    /// End the run with this status.
+    End(Status),
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The asked precision or the fixed length was reached.
+    Converged,
+    /// The network does not deliver what is offered.
+    Saturated,
+    /// The closed workload was delivered.
+    Completed,
+    /// The limit on cycles came first.
+    MaxCycles,
+    /// Packets wait for each other in a cycle.
+    Deadlock,
+}
+
+impl Status {
+    /// The word in the results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::Saturated => "saturated",
+            Self::Completed => "completed",
+            Self::MaxCycles => "max_cycles",
+            Self::Deadlock => "deadlock",
+        }
+    }
+}
+
+/// What happened up to the end of an interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// The cycle after the interval.
+    pub end_cycle: u64,
+    /// Its length in cycles (shorter than asked when it ended early).
+    pub cycles: u64,
+    /// Within the interval: all packets that arrived, whenever created.
+    pub arrived: Totals,
+    /// Within the interval: flits that entered the network, all terminals.
+    pub injected_flits: u64,
+    /// Within the interval: flits delivered, all terminals.
+    pub accepted_flits: u64,
+    /// Since the statistics were last thrown away: packets that the present phase counts.
+    pub counted: Totals,
+    /// Since the statistics were last thrown away, measuring and warm-up only: flits delivered, all terminals.
+    pub counted_accepted_flits: u64,
+    /// Since the statistics were last thrown away: cycles for which rates are counted.
+    pub counted_cycles: u64,
+    /// Draining: measured packets that have not arrived, those still waiting at their source included.
+    pub outstanding_packets: u64,
+    /// Flits of packets that have left their source queue in part or in whole, or stand at its head, and have not arrived.
+    pub in_flight_flits: u64,
+    /// Sum over these flits of the age of their packet, in cycles.
+    pub in_flight_age: u64,
+    /// Sum over all terminals of the cycles by which the next packet's creation lies in the past: the backlog.
+    pub backlog_cycles: u64,
+    /// Has a closed workload (a batch) been delivered?
+    pub completed: bool,
+}
+
+/// Sums over packets that have arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Packets.
+    pub packets: u64,
+    /// Sum of packet latencies: creation to tail ejected, cycles.
+    pub packet_latency: u64,
+    /// Sum of network latencies: head injected to tail ejected, cycles.
+    pub network_latency: u64,
+    /// Sum of hops: routers crossed.
+    pub hops: u64,
+}
+
+/// A distribution of a whole number, exact in count, sum and extremes; quantiles to the width of its buckets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Distribution {
+    /// How many values.
+    pub count: u64,
+    /// Their sum.
+    pub sum: f64,
+    /// The least (0 if there is none).
+    pub min: u64,
+    /// The greatest (0 if there is none).
+    pub max: u64,
+    /// Highest value of each bucket and how many values fell into it, ascending.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+impl Distribution {
+    /// The mean, if there is any value.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    /// The least bucket value at or below which at least this fraction of the values lies.
+    pub fn quantile(&self, fraction: f64) -> Option<u64> {
+        let rank = ((fraction * self.count as f64).ceil() as u64).max(1);
+        let mut below = 0;
+        for &(value, count) in &self.buckets {
+            below += count;
+            if below >= rank {
+                return Some(value.min(self.max));
+            }
+        }
+        None
+    }
+}
+
+/// The answer of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: Status,
+    /// All simulated cycles.
+    pub cycles: u64,
+    /// The cycle at which measuring began.
+    pub warmup_cycles: u64,
+    /// Cycles for which rates were counted.
+    pub measured_cycles: u64,
+    /// Creation to tail ejected, cycles, measured packets.
+    pub packet_latency: Distribution,
+    /// Head injected to tail ejected, cycles, measured packets.
+    pub network_latency: Distribution,
+    /// Each flit: injected to ejected, cycles, measured packets.
+    pub flit_latency: Distribution,
+    /// Routers crossed, measured packets.
+    pub hops: Distribution,
+    /// Flits that entered the network per terminal while rates were counted, shape `[terminals]`.
+    pub injected_flits: Vec<u64>,
+    /// Flits delivered per terminal while rates were counted, shape `[terminals]`.
+    pub accepted_flits: Vec<u64>,
+    /// Flits sent on each channel while rates were counted, shape `[channels]`.
+    pub channel_flits: Vec<u64>,
+    /// Mean number of flits in each router's buffers while rates were counted, shape `[routers]`.
+    pub router_occupancy: Vec<f64>,
+    /// Closed workloads: the cycle in which each terminal received its last flit, shape `[terminals]`; else empty.
+    pub completion_cycles: Vec<u64>,
+    /// Closed workloads: cycles from the start until the last flit has arrived.
+    pub completion_time: Option<u64>,
+    /// A deadlock: channels and virtual channels, each waiting for the next, the last for the first.
+    pub deadlock: Vec<(ChannelId, u16)>,
+    /// Flits that crossed a router, for measures of speed.
+    pub flit_hops: u64,
+    /// What the engine left out, by key.
+    pub not_modelled: Vec<String>,
+}
+
+/// Why an engine cannot answer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EngineError {
+    /// The scenario asks for something that changes the question and that this engine lacks.
+    #[error("{key}: the {engine} engine cannot model {what}")]
+    NotModelled {
+        /// The key of the experiment file.
+        key: String,
+        /// The engine.
+        engine: &'static str,
+        /// What it lacks.
+        what: String,
+    },
+    /// A value of the engine's own section is wrong.
+    #[error("{key}: {problem}")]
+    Option {
+        /// The key with its section.
+        key: String,
+        /// What was found and what would be right.
+        problem: String,
+    },
+    /// The network does not fit this engine's limits or the machine's memory.
+    #[error("{0}")]
+    TooLarge(String),
+    /// A conservation law is broken: a defect of Kasuri.
+    #[error("the simulator's books do not balance in cycle {cycle}: {what}; this is a defect of Kasuri")]
+    Unbalanced {
+        /// When it was found.
+        cycle: u64,
+        /// Which law.
+        what: String,
+    },
+}

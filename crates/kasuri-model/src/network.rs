@@ -1,0 +1,393 @@
+//! The network as every engine sees it: routers, terminals and channels in flat columns.
+//!
+//! A topology builds a [`Network`] and is then gone. What a routing has to know of the structure (coordinates, levels, group
+//! numbers) stands in [`Labels`]. Channels are numbered: the injection channel of terminal `t` is channel `t`, its ejection
+//! channel is `terminals + t`, the channels between routers follow in the order in which they were added.
+
+use crate::id::{ChannelId, Port, RouterId, TerminalId};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// Marks "no channel" in a column of channel numbers.
+pub const NONE: u32 = u32::MAX;
+
+/// The largest number of ports of a router.
+pub const MAX_PORTS: usize = 512;
+
+/// One end of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// A port of a router.
+    Router(RouterId, Port),
+    /// A terminal.
+    Terminal(TerminalId),
+}
+
+/// How fast a channel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Cycles: a flit sent in cycle `s` is seen by the receiver in cycle `s + latency + 1`.
+    pub latency: u32,
+    /// Cycles that one flit occupies the channel; 1 is a flit every cycle.
+    pub period: u32,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self { latency: 1, period: 1 }
+    }
+}
+
+/// Named columns that a topology leaves for its routings: for example a router's `coordinate.0`, or its `level`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    routers: BTreeMap<String, Vec<u32>>,
+    attributes: BTreeMap<String, Vec<u32>>,
+}
+
+impl Labels {
+    /// A column with one number per router, if the topology has it.
+    pub fn router(&self, name: &str) -> Option<&[u32]> {
+        self.routers.get(name).map(Vec::as_slice)
+    }
+
+    /// A list of numbers about the whole network, such as `dimensions`, if the topology has it.
+    pub fn attribute(&self, name: &str) -> Option<&[u32]> {
+        self.attributes.get(name).map(Vec::as_slice)
+    }
+
+    /// The names of the router columns in alphabetical order.
+    pub fn router_names(&self) -> impl Iterator<Item = &str> {
+        self.routers.keys().map(String::as_str)
+    }
+}
+
+/// Routers, terminals and channels. Immutable; made by [`NetworkBuilder`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    name: String,
+    terminals: u32,
+    port_base: Vec<u32>,
+    input_channel: Vec<u32>,
+    output_channel: Vec<u32>,
+    source: Vec<Endpoint>,
+    destination: Vec<Endpoint>,
+    link: Vec<Link>,
+    labels: Labels,
+}
+
+impl Network {
+    /// The one-line form of the topology that made it, for example `mesh [8, 8]`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of routers.
+    pub fn router_count(&self) -> u32 {
+        (self.port_base.len() - 1) as u32
+    }
+
+    /// The number of terminals.
+    pub fn terminal_count(&self) -> u32 {
+        self.terminals
+    }
+
+    /// The number of channels, injection and ejection channels included.
+    pub fn channel_count(&self) -> u32 {
+        self.link.len() as u32
+    }
+
+    /// The number of ports of a router, used or not.
+    pub fn port_count(&self, router: RouterId) -> u32 {
+        self.port_base[router.index() + 1] - self.port_base[router.index()]
+    }
+
+    /// Start of each router's ports in a column over all ports, shape `[routers + 1]`.
+    pub fn port_bases(&self) -> &[u32] {
+        &self.port_base
+    }
+
+    /// The channel that leaves by this port, if there is one.
+    pub fn output_channel(&self, router: RouterId, port: Port) -> Option<ChannelId> {
+        some_channel(self.output_channel[self.port_index(router, port)])
+    }
+
+    /// The channel that arrives at this port, if there is one.
+    pub fn input_channel(&self, router: RouterId, port: Port) -> Option<ChannelId> {
+        some_channel(self.input_channel[self.port_index(router, port)])
+    }
+
+    /// The position of a port in a column over all ports.
+    pub fn port_index(&self, router: RouterId, port: Port) -> usize {
+        debug_assert!(u32::from(port) < self.port_count(router));
+        self.port_base[router.index()] as usize + usize::from(port)
+    }
+
+    /// Where a channel begins.
+    pub fn source(&self, channel: ChannelId) -> Endpoint {
+        self.source[channel.index()]
+    }
+
+    /// Where a channel ends.
+    pub fn destination(&self, channel: ChannelId) -> Endpoint {
+        self.destination[channel.index()]
+    }
+
+    /// Latency and period of a channel.
+    pub fn link(&self, channel: ChannelId) -> Link {
+        self.link[channel.index()]
+    }
+
+    /// The channel from a terminal into its router.
+    pub fn injection_channel(&self, terminal: TerminalId) -> ChannelId {
+        ChannelId(terminal.0)
+    }
+
+    /// The channel from a router to this terminal.
+    pub fn ejection_channel(&self, terminal: TerminalId) -> ChannelId {
+        ChannelId(self.terminals + terminal.0)
+    }
+
+    /// The router and input port that a terminal injects into.
+    pub fn injection_port(&self, terminal: TerminalId) -> (RouterId, Port) {
+        match self.destination(self.injection_channel(terminal)) {
+            Endpoint::Router(router, port) => (router, port),
+            Endpoint::Terminal(_) => unreachable!("an injection channel ends at a router"),
+        }
+    }
+
+    /// The router and output port that serve a terminal.
+    pub fn ejection_port(&self, terminal: TerminalId) -> (RouterId, Port) {
+        match self.source(self.ejection_channel(terminal)) {
+            Endpoint::Router(router, port) => (router, port),
+            Endpoint::Terminal(_) => unreachable!("an ejection channel begins at a router"),
+        }
+    }
+
+    /// The channels between routers.
+    pub fn router_channels(&self) -> impl Iterator<Item = ChannelId> + use<> {
+        (2 * self.terminals..self.channel_count()).map(ChannelId)
+    }
+
+    /// What the topology tells its routings.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// A channel's name for messages: `router 3 port 1 -> router 4 port 0`.
+    pub fn channel_name(&self, channel: ChannelId) -> String {
+        format!("{} -> {}", endpoint_name(self.source(channel)), endpoint_name(self.destination(channel)))
+    }
+}
+
+fn some_channel(channel: u32) -> Option<ChannelId> {
+    (channel != NONE).then_some(ChannelId(channel))
+}
+
+fn endpoint_name(endpoint: Endpoint) -> String {
+    match endpoint {
+        Endpoint::Router(router, port) => format!("router {router} port {port}"),
+        Endpoint::Terminal(terminal) => format!("terminal {terminal}"),
+    }
+}
+
+/// Why a network cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NetworkError {
+    /// A parameter is outside its range. Change the named key.
+    #[error("{key}: {problem}")]
+    Parameter {
+        /// The key of the topology's table, for example `dimensions`.
+        key: String,
+        /// What was found and what would be right.
+        problem: String,
+    },
+    /// A port was connected twice.
+    #[error("port {port} of {router:?} is connected twice as {direction}")]
+    PortTaken {
+        /// The router.
+        router: RouterId,
+        /// The port.
+        port: Port,
+        /// `input` or `output`.
+        direction: &'static str,
+    },
+    /// A port number beyond the router's ports.
+    #[error("{router:?} has no port {port} (it has {ports})")]
+    NoSuchPort {
+        /// The router.
+        router: RouterId,
+        /// The port.
+        port: Port,
+        /// How many ports the router has.
+        ports: u32,
+    },
+    /// The network would not fit into the numbers that name its parts.
+    #[error("the network is too large: {0}")]
+    TooLarge(String),
+}
+
+impl NetworkError {
+    /// A parameter outside its range.
+    pub fn parameter(key: &str, problem: impl Into<String>) -> Self {
+        Self::Parameter { key: key.to_owned(), problem: problem.into() }
+    }
+}
+
+/// Builds a [`Network`] step by step: routers first, then terminals and channels in any order.
+#[derive(Clone, Debug)]
+pub struct NetworkBuilder {
+    name: String,
+    port_base: Vec<u32>,
+    terminals: Vec<Attachment>,
+    channels: Vec<(Endpoint, Endpoint, Link)>,
+    labels: Labels,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Attachment {
+    router: RouterId,
+    input: Port,
+    output_router: RouterId,
+    output: Port,
+    link: Link,
+}
+
+impl NetworkBuilder {
+    /// Starts an empty network with the one-line form of its topology.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            port_base: vec![0],
+            terminals: Vec::new(),
+            channels: Vec::new(),
+            labels: Labels::default(),
+        }
+    }
+
+    /// Adds a router with this many ports.
+    ///
+    /// # Errors
+    /// More than [`MAX_PORTS`] ports, or more ports in all than 32-bit numbers name.
+    pub fn add_router(&mut self, ports: usize) -> Result<RouterId, NetworkError> {
+        if ports > MAX_PORTS {
+            return Err(NetworkError::TooLarge(format!("a router of {ports} ports; the limit is {MAX_PORTS}")));
+        }
+        let last = u64::from(*self.port_base.last().expect("the column starts with 0"));
+        let next = last + ports as u64;
+        if next >= u64::from(NONE) {
+            return Err(NetworkError::TooLarge("more than 2^32 ports".to_owned()));
+        }
+        self.port_base.push(next as u32);
+        Ok(RouterId(self.port_base.len() as u32 - 2))
+    }
+
+    /// Adds a terminal whose injection and ejection channels use port `port` of `router`. Terminals are numbered in order.
+    pub fn add_terminal(&mut self, router: RouterId, port: Port, link: Link) -> TerminalId {
+        self.add_split_terminal((router, port), (router, port), link)
+    }
+
+    /// Adds a terminal that injects into one router port and is served by another (unidirectional networks).
+    pub fn add_split_terminal(&mut self, injection: (RouterId, Port), ejection: (RouterId, Port), link: Link) -> TerminalId {
+        self.terminals.push(Attachment {
+            router: injection.0,
+            input: injection.1,
+            output_router: ejection.0,
+            output: ejection.1,
+            link,
+        });
+        TerminalId(self.terminals.len() as u32 - 1)
+    }
+
+    /// Adds one channel from an output port to an input port.
+    pub fn add_channel(&mut self, from: (RouterId, Port), to: (RouterId, Port), link: Link) {
+        self.channels.push((Endpoint::Router(from.0, from.1), Endpoint::Router(to.0, to.1), link));
+    }
+
+    /// Adds both channels of a link between two ports.
+    pub fn add_link(&mut self, one: (RouterId, Port), other: (RouterId, Port), link: Link) {
+        self.add_channel(one, other, link);
+        self.add_channel(other, one, link);
+    }
+
+    /// Leaves a column with one number per router.
+    pub fn label_routers(&mut self, name: impl Into<String>, column: Vec<u32>) {
+        self.labels.routers.insert(name.into(), column);
+    }
+
+    /// Leaves a list of numbers about the whole network.
+    pub fn set_attribute(&mut self, name: impl Into<String>, values: Vec<u32>) {
+        self.labels.attributes.insert(name.into(), values);
+    }
+
+    /// Checks the structure and finishes.
+    ///
+    /// # Errors
+    /// A port that does not exist or is connected twice; no terminal; a label column of the wrong length.
+    pub fn finish(self) -> Result<Network, NetworkError> {
+        let ports = *self.port_base.last().expect("the column starts with 0") as usize;
+        let count = self.channels.len() + 2 * self.terminals.len();
+        if count >= NONE as usize {
+            return Err(NetworkError::TooLarge("more than 2^32 channels".to_owned()));
+        }
+        let mut network = Network {
+            name: self.name,
+            terminals: self.terminals.len() as u32,
+            port_base: self.port_base,
+            input_channel: vec![NONE; ports],
+            output_channel: vec![NONE; ports],
+            source: Vec::with_capacity(count),
+            destination: Vec::with_capacity(count),
+            link: Vec::with_capacity(count),
+            labels: self.labels,
+        };
+        for (number, terminal) in self.terminals.iter().enumerate() {
+            let here = Endpoint::Terminal(TerminalId(number as u32));
+            network.push_channel(here, Endpoint::Router(terminal.router, terminal.input), terminal.link)?;
+        }
+        for (number, terminal) in self.terminals.iter().enumerate() {
+            let here = Endpoint::Terminal(TerminalId(number as u32));
+            network.push_channel(Endpoint::Router(terminal.output_router, terminal.output), here, terminal.link)?;
+        }
+        for &(source, destination, link) in &self.channels {
+            network.push_channel(source, destination, link)?;
+        }
+        for (name, column) in &network.labels.routers {
+            assert_eq!(column.len(), network.router_count() as usize, "label `{name}` has one number per router");
+        }
+        Ok(network)
+    }
+}
+
+impl Network {
+    fn push_channel(&mut self, source: Endpoint, destination: Endpoint, link: Link) -> Result<(), NetworkError> {
+        let channel = self.link.len() as u32;
+        if let Endpoint::Router(router, port) = source {
+            let index = self.checked_port(router, port)?;
+            if self.output_channel[index] != NONE {
+                return Err(NetworkError::PortTaken { router, port, direction: "output" });
+            }
+            self.output_channel[index] = channel;
+        }
+        if let Endpoint::Router(router, port) = destination {
+            let index = self.checked_port(router, port)?;
+            if self.input_channel[index] != NONE {
+                return Err(NetworkError::PortTaken { router, port, direction: "input" });
+            }
+            self.input_channel[index] = channel;
+        }
+        self.source.push(source);
+        self.destination.push(destination);
+        self.link.push(link);
+        Ok(())
+    }
+
+    fn checked_port(&self, router: RouterId, port: Port) -> Result<usize, NetworkError> {
+        let ports = if router.0 < self.router_count() { self.port_count(router) } else { 0 };
+        if u32::from(port) < ports {
+            Ok(self.port_index(router, port))
+        } else {
+            Err(NetworkError::NoSuchPort { router, port, ports })
+        }
+    }
+}

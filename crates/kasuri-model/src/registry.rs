@@ -1,0 +1,74 @@
+//! Families of interchangeable parts, each a table written out by hand.
+//!
+//! A member of a family (a topology, a routing, a pattern, …) is a parameter structure in a file of its own that implements
+//! [`Member`] and the family's trait. One line in the family's table makes it known to the experiment file, to
+//! `kasuri list`, to the JSON Schema, to the reference pages and to the tests that run over the whole family.
+
+use schemars::{JsonSchema, Schema};
+use serde::de::DeserializeOwned;
+
+/// What each member of a family says of itself.
+pub trait Member: DeserializeOwned + JsonSchema {
+    /// The name in the experiment file.
+    const NAME: &'static str;
+    /// One line for `kasuri list`.
+    const SUMMARY: &'static str;
+    /// Where the definition stands: a paper and section, a book and chapter, or a formula.
+    const SOURCE: &'static str;
+    /// A valid set of parameters for the tests that run over the whole family and for the reference pages, as TOML.
+    const EXAMPLE: &'static str;
+}
+
+/// A line of a family's table. `F` is the family's trait object.
+pub struct Entry<F: ?Sized> {
+    /// The name in the experiment file.
+    pub name: &'static str,
+    /// One line for `kasuri list`.
+    pub summary: &'static str,
+    /// Where the definition stands.
+    pub source: &'static str,
+    /// A valid set of parameters, as TOML.
+    pub example: &'static str,
+    /// The parameters: names, types, defaults, descriptions.
+    pub schema: fn() -> Schema,
+    /// Reads the parameters. The table holds only this member's own keys; unknown keys and wrong types are errors.
+    pub parse: fn(toml::Table) -> Result<Box<F>, toml::de::Error>,
+}
+
+impl<F: ?Sized> std::fmt::Debug for Entry<F> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<F: ?Sized> Entry<F> {
+    /// The names of the parameters that this member declares.
+    pub fn keys(&self) -> Vec<String> {
+        let schema = (self.schema)();
+        match schema.get("properties").and_then(|properties| properties.as_object()) {
+            Some(properties) => properties.keys().cloned().collect(),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Finds a member by its name.
+pub fn find<'a, F: ?Sized>(table: &'a [Entry<F>], name: &str) -> Option<&'a Entry<F>> {
+    table.iter().find(|entry| entry.name == name)
+}
+
+/// Writes a family's table: `registry!(pub TOPOLOGIES: dyn Topology = [mesh::Mesh, torus::Torus]);`
+#[macro_export]
+macro_rules! registry {
+    ($(#[$doc:meta])* pub $table:ident: dyn $family:path = [$($member:ty),* $(,)?]) => {
+        $(#[$doc])*
+        pub static $table: &[$crate::registry::Entry<dyn $family>] = &[$($crate::registry::Entry {
+            name: <$member as $crate::registry::Member>::NAME,
+            summary: <$member as $crate::registry::Member>::SUMMARY,
+            source: <$member as $crate::registry::Member>::SOURCE,
+            example: <$member as $crate::registry::Member>::EXAMPLE,
+            schema: || schemars::schema_for!($member),
+            parse: |table| table.try_into::<$member>().map(|member| Box::new(member) as Box<dyn $family>),
+        }),*];
+    };
+}

@@ -1,0 +1,299 @@
+//! The router as the experiment file describes it: `[router]`. It describes the machine and belongs to every engine.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The keys of `[router]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RouterParameters {
+    /// When a packet may go on: `wormhole` flit by flit; `virtual-cut-through` flit by flit into a buffer that has room for all
+    /// of it; `store-and-forward` only when all of it has arrived.
+    pub switching: Switching,
+    /// Virtual channels of each port, 1 to 256.
+    pub virtual_channels: u32,
+    /// Buffer of each virtual channel of an input port, in flits.
+    pub buffer_flits: u32,
+    /// The stages of the router in order.
+    pub pipeline: Vec<PipelineEntry>,
+    /// A head bids for the switch in the cycle in which it bids for a virtual channel; real requests win over such bids.
+    pub speculative: bool,
+    /// The route of the next router is computed one router ahead: RC takes no cycle.
+    pub lookahead: bool,
+    /// Cycles that a credit waits in the router before it is sent.
+    pub credit_delay: u32,
+    /// When an output virtual channel becomes free again.
+    pub vc_release: VcRelease,
+    /// Which heads get which virtual channels (`kasuri list allocators`).
+    pub vc_allocator: AllocatorParameters,
+    /// Which flits cross the switch (`kasuri list allocators`).
+    pub switch_allocator: AllocatorParameters,
+    /// Guesses a packet's output before it arrives (`kasuri list predictors`).
+    pub predictor: String,
+}
+
+impl Default for RouterParameters {
+    fn default() -> Self {
+        Self {
+            switching: Switching::Wormhole,
+            virtual_channels: 2,
+            buffer_flits: 8,
+            pipeline: ["RC", "VA", "SA", "ST"].map(|stage| PipelineEntry::Stage(stage.to_owned())).to_vec(),
+            speculative: false,
+            lookahead: false,
+            credit_delay: 0,
+            vc_release: VcRelease::Tail,
+            vc_allocator: AllocatorParameters::default(),
+            switch_allocator: AllocatorParameters::default(),
+            predictor: "none".to_owned(),
+        }
+    }
+}
+
+/// How far a packet must have come before it goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Switching {
+    /// Flit by flit.
+    #[default]
+    Wormhole,
+    /// Flit by flit, but only into a buffer with room for the whole packet.
+    VirtualCutThrough,
+    /// Only when the whole packet has arrived, and only into a buffer with room for it.
+    StoreAndForward,
+}
+
+/// When an output virtual channel may be given to another packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VcRelease {
+    /// When the tail has won the switch.
+    #[default]
+    Tail,
+    /// When, after that, all its credits are back.
+    TailCredit,
+}
+
+/// An allocator's name, alone or with its parameters.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AllocatorParameters {
+    /// The name alone.
+    Name(String),
+    /// Name and iterations.
+    Iterated {
+        /// The allocator's name.
+        name: String,
+        /// Rounds of request, grant and accept in one cycle.
+        iterations: u32,
+    },
+}
+
+impl Default for AllocatorParameters {
+    fn default() -> Self {
+        Self::Name("islip".to_owned())
+    }
+}
+
+impl AllocatorParameters {
+    /// The allocator's name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Name(name) | Self::Iterated { name, .. } => name,
+        }
+    }
+
+    /// Rounds in one cycle, 1 unless given.
+    pub fn iterations(&self) -> u32 {
+        match self {
+            Self::Name(_) => 1,
+            Self::Iterated { iterations, .. } => *iterations,
+        }
+    }
+}
+
+/// One entry of `router.pipeline`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PipelineEntry {
+    /// A stage of one cycle.
+    Stage(String),
+    /// A stage of several cycles, fully pipelined.
+    Timed {
+        /// `RC`, `VA`, `SA`, `VSA` or `ST`.
+        stage: String,
+        /// Cycles.
+        cycles: u32,
+    },
+    /// Several stages that share their cycles.
+    Together {
+        /// The stages in order.
+        stages: Vec<String>,
+        /// Cycles of all of them together.
+        cycles: u32,
+    },
+}
+
+/// The pipeline as an engine needs it. A head that arrives at the front of its buffer in cycle `T` bids for a virtual channel
+/// first in `T + route_cycles`, for the switch as `bidding` says, and its grant in cycle `S` puts it on the channel in
+/// `S + traversal_cycles`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pipeline {
+    /// Cycles from arrival to the deciding cycle of virtual-channel allocation.
+    pub route_cycles: u32,
+    /// When the switch allocation of a head takes place.
+    pub bidding: Bidding,
+    /// Cycles of switch allocation beyond the first.
+    pub switch_extra_cycles: u32,
+    /// Cycles from the switch grant to the sending on the channel.
+    pub traversal_cycles: u32,
+}
+
+/// The order of virtual-channel and switch allocation of a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bidding {
+    /// Switch allocation in the cycle after the virtual channel was won.
+    InTurn,
+    /// Switch allocation in the same cycle, with the virtual channel just won.
+    SameCycle,
+    /// Both in the same cycle, in parallel: a switch grant without a virtual channel is lost.
+    Speculative,
+}
+
+impl Pipeline {
+    /// Cycles that an uncontended head spends in a router: `P` of the zero-load formula.
+    pub fn head_cycles(&self) -> u32 {
+        // + 1: the cycle of the switch grant itself.
+        self.route_cycles + u32::from(self.bidding == Bidding::InTurn) + self.switch_extra_cycles + 1 + self.traversal_cycles
+    }
+}
+
+impl RouterParameters {
+    /// Checks the ranges and works out the pipeline.
+    ///
+    /// # Errors
+    /// The key and a sentence.
+    pub fn check(&self) -> Result<Pipeline, (String, String)> {
+        let wrong = |key: &str, problem: String| Err((key.to_owned(), problem));
+        if self.virtual_channels == 0 || self.virtual_channels > 256 {
+            return wrong("virtual_channels", format!("is {}; a port has 1 to 256 virtual channels", self.virtual_channels));
+        }
+        if self.buffer_flits == 0 || self.buffer_flits > 1 << 20 {
+            return wrong("buffer_flits", format!("is {}; a virtual channel buffers 1 to 2^20 flits", self.buffer_flits));
+        }
+        for (key, allocator) in [("vc_allocator", &self.vc_allocator), ("switch_allocator", &self.switch_allocator)] {
+            if allocator.iterations() == 0 {
+                return wrong(key, "has 0 iterations; an allocator needs at least 1".to_owned());
+            }
+        }
+        self.timing().map_err(|problem| ("pipeline".to_owned(), problem))
+    }
+
+    fn timing(&self) -> Result<Pipeline, String> {
+        let groups = self.stage_groups()?;
+        // The last cycle of each stage, counted from the arrival in cycle 0; and the group in which it stands.
+        let mut end = [0i64; 4];
+        let mut group_of = [0usize; 4];
+        let mut now = 0i64;
+        let mut speculative = self.speculative;
+        let mut next = 0;
+        for (number, (stages, cycles)) in groups.iter().enumerate() {
+            let alone_rc = stages.as_slice() == [0];
+            now += if self.lookahead && alone_rc { 0 } else { i64::from(*cycles) };
+            for &stage in stages {
+                if stage != next {
+                    return Err(STAGES.to_owned());
+                }
+                (end[stage], group_of[stage]) = (now - 1, number);
+                next += 1;
+            }
+        }
+        if next != 4 {
+            return Err(STAGES.to_owned());
+        }
+        if self.pipeline.iter().any(|entry| matches!(entry, PipelineEntry::Stage(stage) | PipelineEntry::Timed { stage, .. } if stage == "VSA")) {
+            speculative = true;
+        }
+        let (va, sa, st) = (end[1], end[2], end[3]);
+        let route_cycles = va as u32;
+        if speculative {
+            // Both bid in the cycle in which virtual-channel allocation decides; a longer switch allocation ends later.
+            let extra = if group_of[1] == group_of[2] { 0 } else { (sa - va - 1).max(0) };
+            return Ok(Pipeline { route_cycles, bidding: Bidding::Speculative, switch_extra_cycles: extra as u32, traversal_cycles: (st - sa) as u32 });
+        }
+        let (bidding, extra) = if group_of[1] == group_of[2] { (Bidding::SameCycle, 0) } else { (Bidding::InTurn, sa - va - 1) };
+        Ok(Pipeline { route_cycles, bidding, switch_extra_cycles: extra as u32, traversal_cycles: (st - sa) as u32 })
+    }
+
+    fn stage_groups(&self) -> Result<Vec<(Vec<usize>, u32)>, String> {
+        let mut groups = Vec::new();
+        for entry in &self.pipeline {
+            let (names, cycles) = match entry {
+                PipelineEntry::Stage(stage) => (vec![stage.as_str()], 1),
+                PipelineEntry::Timed { stage, cycles } => (vec![stage.as_str()], *cycles),
+                PipelineEntry::Together { stages, cycles } => (stages.iter().map(String::as_str).collect(), *cycles),
+            };
+            if cycles == 0 || cycles > 1000 {
+                return Err(format!("a stage of {cycles} cycles; a stage takes 1 to 1000 (put stages that share a cycle together: {{ stages = [\"VA\", \"SA\"], cycles = 1 }})"));
+            }
+            let mut stages = Vec::new();
+            for name in names {
+                match name {
+                    "RC" => stages.push(0),
+                    "VA" => stages.push(1),
+                    "SA" => stages.push(2),
+                    "VSA" => stages.extend([1, 2]),
+                    "ST" => stages.push(3),
+                    other => return Err(format!("unknown stage `{other}`; {STAGES}")),
+                }
+            }
+            groups.push((stages, cycles));
+        }
+        Ok(groups)
+    }
+}
+
+const STAGES: &str = "the stages are RC, VA, SA, ST in this order, each once; VSA stands for VA and SA in one cycle";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pipeline(entries: &[PipelineEntry], speculative: bool, lookahead: bool) -> Pipeline {
+        RouterParameters { pipeline: entries.to_vec(), speculative, lookahead, ..RouterParameters::default() }.check().unwrap()
+    }
+
+    fn stage(name: &str) -> PipelineEntry {
+        PipelineEntry::Stage(name.to_owned())
+    }
+
+    fn timed(name: &str, cycles: u32) -> PipelineEntry {
+        PipelineEntry::Timed { stage: name.to_owned(), cycles }
+    }
+
+    fn canonical() -> Vec<PipelineEntry> {
+        ["RC", "VA", "SA", "ST"].map(stage).to_vec()
+    }
+
+    /// P = rd + va + sa + st, or rd + max(va, sa) + st if speculative (BookSim 2's IQ router).
+    #[test]
+    fn head_cycles_are_the_sum_of_the_stages() {
+        assert_eq!(pipeline(&canonical(), false, false).head_cycles(), 4);
+        assert_eq!(pipeline(&canonical(), true, false).head_cycles(), 3);
+        assert_eq!(pipeline(&canonical(), false, true).head_cycles(), 3);
+        assert_eq!(pipeline(&canonical(), true, true).head_cycles(), 2);
+        assert_eq!(pipeline(&["RC", "VSA", "ST"].map(stage), false, false).head_cycles(), 3);
+        let long = [timed("RC", 3), timed("VA", 2), timed("SA", 2), timed("ST", 3)];
+        assert_eq!(pipeline(&long, false, false).head_cycles(), 10);
+        let one = [PipelineEntry::Together { stages: ["RC", "VA", "SA", "ST"].map(String::from).to_vec(), cycles: 1 }];
+        assert_eq!(pipeline(&one, false, false).head_cycles(), 1);
+    }
+
+    #[test]
+    fn wrong_pipelines_are_refused() {
+        for entries in [vec![stage("RC")], vec![stage("VA"), stage("RC"), stage("SA"), stage("ST")], vec![stage("XX")], vec![timed("RC", 0)]] {
+            let router = RouterParameters { pipeline: entries, ..RouterParameters::default() };
+            assert_eq!(router.check().unwrap_err().0, "pipeline");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Routings: which output ports and virtual channels a packet may take next.
+//!
+//! A routing sees the network, where the packet is, its own 32 bits of state in the packet, and a [`Choice`]; never a router.
+//! Whatever it draws or weighs it draws and weighs through [`Choice`], so one text serves an engine (which draws at random and
+//! measures congestion) and the analysis (which takes every branch, see [`crate::routing::every_hop`]).
+//!
+//! To add one: a file here that implements [`RoutingAlgorithm`] and [`Member`](crate::registry::Member), a `mod` line, and its
+//! line in [`ROUTINGS`].
+
+pub mod dimension_order;
+
+use crate::id::{Port, RouterId, TerminalId};
+use crate::network::Network;
+use crate::registry;
+use crate::rng::Stream;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// The parameters of a routing, before it knows its network.
+pub trait RoutingAlgorithm: Send + Sync + std::fmt::Debug {
+    /// Prepares the routing for a network.
+    ///
+    /// # Errors
+    /// The network is not of a kind that this routing knows.
+    fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError>;
+}
+
+registry! {
+    /// All routings, in the order in which `kasuri list routings` shows them.
+    pub ROUTINGS: dyn RoutingAlgorithm = [
+        dimension_order::DimensionOrder,
+    ]
+}
+
+/// A routing for one network.
+pub trait Routing: Send + Sync + std::fmt::Debug {
+    /// The least number of virtual channels that a traffic class must have.
+    fn virtual_channels_required(&self) -> u32 {
+        1
+    }
+
+    /// The packet's routing state when it is created. 0 unless the routing decides something at the source.
+    fn initial_state(&self, _source: TerminalId, _destination: TerminalId, _choice: &mut dyn Choice) -> u32 {
+        0
+    }
+
+    /// Adds to `candidates` (empty on entry) what the packet may take next. At the destination's router this is the
+    /// terminal's port. Called once per packet and router.
+    fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>);
+}
+
+/// Where a packet stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The router that decides.
+    pub router: RouterId,
+    /// The port by which the packet came in.
+    pub input: Port,
+    /// The virtual channel on which it came in.
+    pub virtual_channel: u16,
+    /// Where it comes from.
+    pub source: TerminalId,
+    /// Where it goes to.
+    pub destination: TerminalId,
+    /// The virtual channels that its traffic class may use, all of them in most runs.
+    pub available: VirtualChannels,
+}
+
+/// A half-open range of virtual channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VirtualChannels {
+    /// The first.
+    pub begin: u16,
+    /// One past the last.
+    pub end: u16,
+}
+
+impl VirtualChannels {
+    /// How many there are.
+    pub fn count(self) -> u16 {
+        self.end - self.begin
+    }
+
+    /// Class `class` of `classes` equal parts. A remainder goes to the lowest classes: 3 channels in 2 classes are 2 and 1.
+    pub fn class(self, class: u16, classes: u16) -> Self {
+        let at = |part: u16| self.begin + ((u32::from(self.count()) * u32::from(part)).div_ceil(u32::from(classes))) as u16;
+        Self { begin: at(class), end: at(class + 1) }
+    }
+}
+
+/// One output port and the virtual channels that may be used there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Candidate {
+    /// The output port.
+    pub port: Port,
+    /// The virtual channels of that port.
+    pub virtual_channels: VirtualChannels,
+    /// A higher number is preferred by allocators that know priorities.
+    pub priority: u8,
+}
+
+impl Candidate {
+    /// A candidate of the normal priority.
+    pub fn new(port: Port, virtual_channels: VirtualChannels) -> Self {
+        Self { port, virtual_channels, priority: 0 }
+    }
+}
+
+/// What a routing may know of congestion: the state of the router that it stands at.
+pub trait CongestionView {
+    /// Flits of downstream buffer space in use, summed over these virtual channels of an output port of the deciding router.
+    fn occupied(&self, port: Port, virtual_channels: VirtualChannels) -> u32;
+}
+
+/// How a routing decides where it may decide.
+pub trait Choice {
+    /// One of `0..alternatives`, each equally likely. `alternatives` is positive.
+    fn uniform(&mut self, alternatives: u32) -> u32;
+
+    /// The alternative of `0..alternatives` whose cost is least; equal costs are drawn.
+    fn least(&mut self, alternatives: u32, cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32;
+}
+
+/// The choice of an engine: random draws from a stream, costs from a view of the deciding router.
+pub struct MeasuredChoice<'a> {
+    /// Draws ties and uniform choices.
+    pub stream: &'a mut Stream,
+    /// The deciding router.
+    pub view: &'a dyn CongestionView,
+}
+
+impl std::fmt::Debug for MeasuredChoice<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("MeasuredChoice")
+    }
+}
+
+impl Choice for MeasuredChoice<'_> {
+    fn uniform(&mut self, alternatives: u32) -> u32 {
+        if alternatives == 1 { 0 } else { self.stream.below(alternatives) }
+    }
+
+    fn least(&mut self, alternatives: u32, cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
+        let (mut best, mut best_cost, mut equal) = (0, i64::MAX, 0);
+        for alternative in 0..alternatives {
+            let cost = cost(self.view, alternative);
+            if cost < best_cost {
+                (best, best_cost, equal) = (alternative, cost, 1);
+            } else if cost == best_cost {
+                // Reservoir sampling: the i-th of equal alternatives replaces the earlier ones with probability 1/i.
+                equal += 1;
+                if self.stream.below(equal) == 0 {
+                    best = alternative;
+                }
+            }
+        }
+        best
+    }
+}
+
+/// Every outcome of one routing decision: the candidates and the packet's state after it, in a fixed order, without repeats.
+///
+/// The routing is asked again and again with a [`Choice`] that replays a prefix of decisions and then takes the first
+/// alternative, until no branch is left.
+pub fn every_hop(routing: &dyn Routing, hop: &Hop, state: u32) -> Vec<(Vec<Candidate>, u32)> {
+    every_outcome(|choice| {
+        let (mut candidates, mut after) = (Vec::new(), state);
+        routing.route(hop, &mut after, choice, &mut candidates);
+        (candidates, after)
+    })
+}
+
+/// Every initial state that the routing may give a packet.
+pub fn every_initial_state(routing: &dyn Routing, source: TerminalId, destination: TerminalId) -> Vec<u32> {
+    every_outcome(|choice| routing.initial_state(source, destination, choice))
+}
+
+fn every_outcome<T: PartialEq>(mut decide: impl FnMut(&mut dyn Choice) -> T) -> Vec<T> {
+    let mut outcomes = Vec::new();
+    let mut replay = Replay::default();
+    loop {
+        replay.position = 0;
+        let outcome = decide(&mut replay);
+        if !outcomes.contains(&outcome) {
+            outcomes.push(outcome);
+        }
+        // Odometer: raise the last decision that has an alternative left, forget what came after it.
+        while let Some((taken, alternatives)) = replay.decisions.pop() {
+            if taken + 1 < alternatives {
+                replay.decisions.push((taken + 1, alternatives));
+                break;
+            }
+        }
+        if replay.decisions.is_empty() {
+            return outcomes;
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Replay {
+    decisions: Vec<(u32, u32)>,
+    position: usize,
+}
+
+impl Choice for Replay {
+    fn uniform(&mut self, alternatives: u32) -> u32 {
+        if self.position == self.decisions.len() {
+            self.decisions.push((0, alternatives));
+        }
+        self.position += 1;
+        self.decisions[self.position - 1].0
+    }
+
+    fn least(&mut self, alternatives: u32, _cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
+        self.uniform(alternatives)
+    }
+}
+
+/// Why a routing does not fit its network.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RoutingError {
+    /// The network is of another kind. Choose a routing that knows it, or `minimal` or `up-down`, which know every network.
+    #[error("routing `{routing}` does not fit {network}: {problem}")]
+    Mismatch {
+        /// The routing's name.
+        routing: &'static str,
+        /// The network's one-line form.
+        network: String,
+        /// What is missing.
+        problem: String,
+    },
+    /// A parameter is outside its range. Change the named key.
+    #[error("{key}: {problem}")]
+    Parameter {
+        /// The key of `[routing]`.
+        key: String,
+        /// What was found and what would be right.
+        problem: String,
+    },
+}

@@ -1,0 +1,143 @@
+//! Topologies: each builds a [`Network`] from its parameters and is then gone.
+//!
+//! To add one: a file here that implements [`Topology`] and [`Member`](crate::registry::Member), a `mod` line, and its line in
+//! [`TOPOLOGIES`]. Coordinates, levels or groups that a routing needs are left as labels in the network.
+
+pub mod mesh;
+
+use crate::network::{Link, Network, NetworkError};
+use crate::registry;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A rule that builds a network.
+pub trait Topology: Send + Sync + std::fmt::Debug {
+    /// Builds the network.
+    ///
+    /// # Errors
+    /// Parameters outside their range, or a network too large for 32-bit numbers.
+    fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError>;
+}
+
+registry! {
+    /// All topologies, in the order in which `kasuri list topologies` shows them.
+    pub TOPOLOGIES: dyn Topology = [
+        mesh::Mesh,
+    ]
+}
+
+/// What a topology gets besides its own parameters.
+#[derive(Clone, Copy)]
+pub struct BuildContext<'a> {
+    /// How fast the channels are.
+    pub channels: &'a ChannelParameters,
+    /// Reads a file that a parameter names (relative to the experiment file).
+    pub files: &'a dyn Files,
+    /// The seed for structure that is drawn (`measure.seed` does not enter: the same file gives the same network).
+    pub structure_seed: u64,
+}
+
+impl std::fmt::Debug for BuildContext<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("BuildContext").field("channels", &self.channels).finish_non_exhaustive()
+    }
+}
+
+/// The only way to a file from here: the façade supplies it, tests supply bytes.
+pub trait Files {
+    /// The bytes of the file at `path`.
+    ///
+    /// # Errors
+    /// A sentence that says why it cannot be read.
+    fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+}
+
+/// No files at all, for descriptions that need none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        Err(format!("`{path}` cannot be read here: this description has no files"))
+    }
+}
+
+/// A number for all dimensions, or one for each.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PerDimension {
+    /// The same in every dimension.
+    All(u32),
+    /// One number per dimension (for a tree: per level of links, leaf upwards).
+    Each(Vec<u32>),
+}
+
+impl PerDimension {
+    /// The number for one dimension. Check the length first with [`PerDimension::check`].
+    pub fn at(&self, dimension: usize) -> u32 {
+        match self {
+            Self::All(value) => *value,
+            Self::Each(values) => values[dimension],
+        }
+    }
+
+    /// Refuses a list of the wrong length.
+    ///
+    /// # Errors
+    /// The list's length is not `dimensions`.
+    pub fn check(&self, key: &str, dimensions: usize) -> Result<(), NetworkError> {
+        match self {
+            Self::Each(values) if values.len() != dimensions => Err(NetworkError::parameter(
+                key,
+                format!("has {} numbers, but the network has {dimensions} dimensions; give one number, or one for each", values.len()),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The keys of `[network]` that say how fast its channels are, whatever the topology.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChannelParameters {
+    /// Latency of the channels between routers, in cycles: a flit is seen by the receiver `latency + 1` cycles after sending.
+    pub channel_latency: PerDimension,
+    /// Cycles that a flit occupies a channel between routers.
+    pub channel_period: u32,
+    /// Latency of the injection and ejection channels, in cycles.
+    pub terminal_channel_latency: u32,
+    /// Cycles that a flit occupies an injection or ejection channel.
+    pub terminal_channel_period: u32,
+}
+
+impl Default for ChannelParameters {
+    fn default() -> Self {
+        Self { channel_latency: PerDimension::All(1), channel_period: 1, terminal_channel_latency: 1, terminal_channel_period: 1 }
+    }
+}
+
+impl ChannelParameters {
+    /// The channel between routers in this dimension.
+    pub fn link(&self, dimension: usize) -> Link {
+        Link { latency: self.channel_latency.at(dimension), period: self.channel_period }
+    }
+
+    /// The channel between a terminal and its router.
+    pub fn terminal_link(&self) -> Link {
+        Link { latency: self.terminal_channel_latency, period: self.terminal_channel_period }
+    }
+
+    /// Refuses a period of 0.
+    ///
+    /// # Errors
+    /// A period of 0, or a list of latencies of the wrong length.
+    pub fn check(&self, dimensions: usize) -> Result<(), NetworkError> {
+        self.channel_latency.check("channel_latency", dimensions)?;
+        for (key, period) in [("channel_period", self.channel_period), ("terminal_channel_period", self.terminal_channel_period)] {
+            if period == 0 {
+                return Err(NetworkError::parameter(key, "is 0; a flit occupies a channel for at least 1 cycle"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,39 @@
+//! Injection processes: when a terminal creates its packets.
+//!
+//! To add one: a file here that implements [`InjectionProcess`] and [`Member`](crate::registry::Member), a `mod` line, and its
+//! line in [`PROCESSES`].
+
+pub mod batch;
+pub mod bernoulli;
+
+use crate::registry;
+use crate::rng::Stream;
+
+/// The parameters of a process, before it knows its load.
+pub trait InjectionProcess: Send + Sync + std::fmt::Debug {
+    /// Prepares the process for a rate of `packet_rate` packets per terminal and cycle (0 to 1).
+    ///
+    /// # Errors
+    /// A sentence: a parameter is outside its range, or the rate cannot be had.
+    fn compile(&self, packet_rate: f64) -> Result<Box<dyn Process>, String>;
+
+    /// Does the process end by itself after a number of packets (a closed workload without `load`)?
+    fn packets_per_terminal(&self) -> Option<u64> {
+        None
+    }
+}
+
+registry! {
+    /// All processes.
+    pub PROCESSES: dyn InjectionProcess = [
+        bernoulli::Bernoulli,
+        batch::Batch,
+    ]
+}
+
+/// A process at one rate.
+pub trait Process: Send + Sync + std::fmt::Debug {
+    /// The cycle in which packet `index` (from 0) of a terminal is created, given the cycle of the one before (`None` for the
+    /// first). `None`: the terminal creates no more packets. Cycles rise strictly.
+    fn next(&self, index: u64, previous: Option<u64>, stream: &mut Stream) -> Option<u64>;
+}
