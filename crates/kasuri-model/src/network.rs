@@ -256,13 +256,7 @@ struct Attachment {
 impl NetworkBuilder {
     /// Starts an empty network with the one-line form of its topology.
     pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            port_base: vec![0],
-            terminals: Vec::new(),
-            channels: Vec::new(),
-            labels: Labels::default(),
-        }
+        Self { name: name.into(), port_base: vec![0], terminals: Vec::new(), channels: Vec::new(), labels: Labels::default() }
     }
 
     /// Adds a router with this many ports.
@@ -289,13 +283,7 @@ impl NetworkBuilder {
 
     /// Adds a terminal that injects into one router port and is served by another (unidirectional networks).
     pub fn add_split_terminal(&mut self, injection: (RouterId, Port), ejection: (RouterId, Port), link: Link) -> TerminalId {
-        self.terminals.push(Attachment {
-            router: injection.0,
-            input: injection.1,
-            output_router: ejection.0,
-            output: ejection.1,
-            link,
-        });
+        self.terminals.push(Attachment { router: injection.0, input: injection.1, output_router: ejection.0, output: ejection.1, link });
         TerminalId(self.terminals.len() as u32 - 1)
     }
 
@@ -384,10 +372,6 @@ impl Network {
 
     fn checked_port(&self, router: RouterId, port: Port) -> Result<usize, NetworkError> {
         let ports = if router.0 < self.router_count() { self.port_count(router) } else { 0 };
-        if u32::from(port) < ports {
-            Ok(self.port_index(router, port))
-        } else {
-            Err(NetworkError::NoSuchPort { router, port, ports })
-        }
+        if u32::from(port) < ports { Ok(self.port_index(router, port)) } else { Err(NetworkError::NoSuchPort { router, port, ports }) }
     }
 }

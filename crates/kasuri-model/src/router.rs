@@ -211,7 +211,11 @@ impl RouterParameters {
         if next != 4 {
             return Err(STAGES.to_owned());
         }
-        if self.pipeline.iter().any(|entry| matches!(entry, PipelineEntry::Stage(stage) | PipelineEntry::Timed { stage, .. } if stage == "VSA")) {
+        if self
+            .pipeline
+            .iter()
+            .any(|entry| matches!(entry, PipelineEntry::Stage(stage) | PipelineEntry::Timed { stage, .. } if stage == "VSA"))
+        {
             speculative = true;
         }
         let (va, sa, st) = (end[1], end[2], end[3]);
@@ -219,7 +223,12 @@ impl RouterParameters {
         if speculative {
             // Both bid in the cycle in which virtual-channel allocation decides; a longer switch allocation ends later.
             let extra = if group_of[1] == group_of[2] { 0 } else { (sa - va - 1).max(0) };
-            return Ok(Pipeline { route_cycles, bidding: Bidding::Speculative, switch_extra_cycles: extra as u32, traversal_cycles: (st - sa) as u32 });
+            return Ok(Pipeline {
+                route_cycles,
+                bidding: Bidding::Speculative,
+                switch_extra_cycles: extra as u32,
+                traversal_cycles: (st - sa) as u32,
+            });
         }
         let (bidding, extra) = if group_of[1] == group_of[2] { (Bidding::SameCycle, 0) } else { (Bidding::InTurn, sa - va - 1) };
         Ok(Pipeline { route_cycles, bidding, switch_extra_cycles: extra as u32, traversal_cycles: (st - sa) as u32 })
@@ -234,7 +243,9 @@ impl RouterParameters {
                 PipelineEntry::Together { stages, cycles } => (stages.iter().map(String::as_str).collect(), *cycles),
             };
             if cycles == 0 || cycles > 1000 {
-                return Err(format!("a stage of {cycles} cycles; a stage takes 1 to 1000 (put stages that share a cycle together: {{ stages = [\"VA\", \"SA\"], cycles = 1 }})"));
+                return Err(format!(
+                    "a stage of {cycles} cycles; a stage takes 1 to 1000 (put stages that share a cycle together: {{ stages = [\"VA\", \"SA\"], cycles = 1 }})"
+                ));
             }
             let mut stages = Vec::new();
             for name in names {
@@ -291,7 +302,9 @@ mod tests {
 
     #[test]
     fn wrong_pipelines_are_refused() {
-        for entries in [vec![stage("RC")], vec![stage("VA"), stage("RC"), stage("SA"), stage("ST")], vec![stage("XX")], vec![timed("RC", 0)]] {
+        for entries in
+            [vec![stage("RC")], vec![stage("VA"), stage("RC"), stage("SA"), stage("ST")], vec![stage("XX")], vec![timed("RC", 0)]]
+        {
             let router = RouterParameters { pipeline: entries, ..RouterParameters::default() };
             assert_eq!(router.check().unwrap_err().0, "pipeline");
         }

@@ -65,7 +65,14 @@ impl RoutingAlgorithm for DimensionOrder {
                 coordinates[router * dimensions.len() + dimension] = coordinate;
             }
         }
-        Ok(Box::new(Compiled { network: Arc::clone(network), dimensions, wrap, coordinates, tie: self.tie, dateline: self.dateline && wrap }))
+        Ok(Box::new(Compiled {
+            network: Arc::clone(network),
+            dimensions,
+            wrap,
+            coordinates,
+            tie: self.tie,
+            dateline: self.dateline && wrap,
+        }))
     }
 }
 

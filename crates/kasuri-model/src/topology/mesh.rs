@@ -93,7 +93,10 @@ fn check_grid(dimensions: &[u32], concentration: u32) -> Result<(), NetworkError
         return Err(NetworkError::parameter("dimensions", "is empty; give the routers of each dimension, e.g. [8, 8]"));
     }
     if let Some(&radix) = dimensions.iter().find(|&&radix| radix < 2) {
-        return Err(NetworkError::parameter("dimensions", format!("{dimensions:?} holds {radix}; each dimension needs at least 2 routers")));
+        return Err(NetworkError::parameter(
+            "dimensions",
+            format!("{dimensions:?} holds {radix}; each dimension needs at least 2 routers"),
+        ));
     }
     if concentration == 0 {
         return Err(NetworkError::parameter("concentration", "is 0; each router needs at least 1 terminal"));
