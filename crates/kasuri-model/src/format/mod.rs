@@ -1,0 +1,3 @@
+//! Formats: parsers and writers over text and bytes. Files are opened elsewhere.
+
+pub mod booksim;
