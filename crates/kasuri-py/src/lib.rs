@@ -1,1 +1,14 @@
+//! The Python extension `kasuri._kasuri`: thin functions that take text and give back text and arrays. No logic lives here.
 
+use pyo3::prelude::*;
+
+/// Functions of the compiled part; `python/kasuri` wraps them and documents what users see.
+#[pymodule]
+mod _kasuri {
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,97 @@
+# Kasuri: `make help` lists the targets. Everything is made inside this folder: target/ (cargo), .venv/ (Python), out/ (results).
+
+PYTHON    ?= python3
+VENV      := .venv
+PY        := $(VENV)/bin/python
+KASURI    := $(VENV)/bin/kasuri
+TARGET    := $(or $(CARGO_TARGET_DIR),target)
+EXTENSION := python/kasuri/_kasuri.abi3.so
+OUT       ?= out
+
+# Neither packages nor settings of the user's own site enter the virtual environment.
+export PYTHONNOUSERSITE := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONPATH PYTHONHOME
+say = @echo "kasuri: $(1)"
+
+.DELETE_ON_ERROR:
+.PHONY: help build demo test test-rust test-python lint verify bench docs fuzz clean rust
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- the virtual environment -----------------------------------------------------------------------------------------------------
+$(VENV)/.made: tools/system-packages.sh
+	$(call say,looking for Python; the C compiler and cargo)
+	@tools/system-packages.sh $(PYTHON)
+	$(call say,making the virtual environment $(VENV))
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "kasuri.pth").write_text("$(CURDIR)/python\n")'
+	@touch $@
+
+$(VENV)/.%: requirements/%.txt requirements/runtime.txt $(VENV)/.made
+	$(call say,installing the Python packages of requirements/$*.txt)
+	@$(PY) -m pip install --quiet --no-deps -r $<
+	@touch $@
+
+# --- building --------------------------------------------------------------------------------------------------------------------
+build: rust $(VENV)/.runtime  ## the command .venv/bin/kasuri and the Python package, ready to use
+	$(call say,built $(KASURI) ($$($(KASURI) --version)))
+
+# One optimised profile with assertions serves command, extension and tests, so nothing is compiled twice.
+rust: $(VENV)/.made
+	$(call say,compiling the command and the Python extension (cargo; the first time takes minutes))
+	@cargo build --locked --package kasuri --package kasuri-py
+	@cmp -s $(TARGET)/debug/kasuri $(KASURI) || install -m 755 $(TARGET)/debug/kasuri $(KASURI)
+	@cmp -s $(TARGET)/debug/lib_kasuri.so $(EXTENSION) || install -m 755 $(TARGET)/debug/lib_kasuri.so $(EXTENSION)
+
+# --- using it --------------------------------------------------------------------------------------------------------------------
+demo: build  ## runs the examples and writes their reports to out/demo
+	$(call say,running the examples; results are kept in $(OUT)/demo: a second run computes only what is missing)
+	@$(PY) examples/demo.py --kasuri $(KASURI) --out $(OUT)/demo
+
+verify: build  ## compares with BookSim 2 [REFERENCE=DIR: against every row there, not only the extract]
+	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))
+	@$(PY) validation/booksim/compare.py $(if $(REFERENCE),--reference $(REFERENCE))
+
+bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim: with the ratios to it]
+	$(call say,compiling the command for speed (profile release with link-time optimisation: takes minutes))
+	@cargo build --locked --release --package kasuri
+	@$(PY) benches/speed.py --kasuri $(TARGET)/release/kasuri $(if $(BOOKSIM),--booksim $(BOOKSIM))
+
+docs: build $(VENV)/.docs  ## the documentation, as web pages in docs/_build/html
+	$(call say,building the documentation (Sphinx))
+	@$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(call say,built docs/_build/html/index.html)
+
+# --- testing ---------------------------------------------------------------------------------------------------------------------
+test: test-rust test-python lint  ## all tests
+	$(call say,all tests passed)
+
+test-rust: $(VENV)/.made
+	$(call say,Rust tests (cargo test))
+	@cargo test --locked --workspace --quiet
+
+test-python: test-rust build $(VENV)/.test
+	$(call say,Python tests (pytest))
+	@$(PY) -m pytest
+
+lint: $(VENV)/.test
+	$(call say,style (cargo fmt; ruff; mypy))
+	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "kasuri: rustfmt is not installed: left out"; fi
+	@$(PY) -m ruff check --quiet --no-cache python tests examples
+	@$(PY) -m mypy --cache-dir $(VENV)/.mypy_cache --no-error-summary
+
+fuzz:  ## fuzzes every parser for FUZZ_SECONDS each (needs a nightly compiler and cargo-fuzz)
+	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
+	  for target in $$(cargo +nightly fuzz list); do \
+	    echo "kasuri: fuzzing $$target"; \
+	    cargo +nightly fuzz run $$target -- -max_total_time=$(or $(FUZZ_SECONDS),60) || exit 1; \
+	  done; \
+	else \
+	  echo "kasuri: no nightly compiler with cargo-fuzz here; \`make test\` runs the same entry points on stored and random inputs"; \
+	fi
+
+clean:  ## removes everything that was made, results in out/ excepted
+	$(call say,removing target/ $(VENV)/ and the built documentation)
+	@rm -rf target $(VENV) $(EXTENSION) build python/kasuri.egg-info docs/_build docs/reference/generated
