@@ -1,0 +1,46 @@
+//! What a wrong description is answered with.
+
+use std::fmt;
+use thiserror::Error;
+
+/// One wrong value, key or line of a description: where it stands, which key it is, what was found and what would be right.
+///
+/// It shows itself as `FILE:LINE:COLUMN key: message`. Change the named key.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct ConfigError {
+    /// The file's name, or `dict` for a description that came as a table.
+    pub document: String,
+    /// Where in it.
+    pub location: Location,
+    /// The dotted key; empty if the text is no TOML at all.
+    pub key: String,
+    /// What was found and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.location {
+            Location::Text { line, column } => write!(formatter, "{}:{line}:{column}", self.document)?,
+            Location::Assignment(assignment) => write!(formatter, "--set {assignment}")?,
+            Location::Table => formatter.write_str(&self.document)?,
+        }
+        if self.key.is_empty() { write!(formatter, ": {}", self.message) } else { write!(formatter, " {}: {}", self.key, self.message) }
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// A place in the text, both numbers from 1; columns count characters.
+    Text {
+        /// The line.
+        line: usize,
+        /// The column.
+        column: usize,
+    },
+    /// `--set key=value` of the command line.
+    Assignment(String),
+    /// A table without text, such as a Python dictionary.
+    Table,
+}

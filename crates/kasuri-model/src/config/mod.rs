@@ -1,0 +1,53 @@
+//! The experiment file: TOML text to values with places, a sweep to points, a point to a [`Study`].
+//!
+//! ```text
+//! text ── Document::parse ──> Document ── points ──> Point … ── Preparation::study ──> Study { scenario, measure, engine }
+//! ```
+//! Every error, from the TOML syntax to a pattern that does not fit its network, is a [`ConfigError`]: it names the place in
+//! the file (or the `--set` that the value comes from), the key, the value, and what would be right. This module reads no
+//! file; [`Files`](crate::topology::Files) does.
+
+mod document;
+mod error;
+mod measure;
+mod names;
+mod section;
+mod shape;
+mod study;
+mod sweep;
+mod traffic;
+
+pub use document::Document;
+pub use error::{ConfigError, Location};
+pub use measure::{BookSimRules, Measure, Rules, Search, SimType};
+pub use study::{EngineName, Preparation, Study};
+pub use sweep::{MAX_POINTS, Point};
+
+/// The names that this crate cannot know because engines define them.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// The sections of the engines; one that is not listed is passed on unchecked.
+    pub engine_sections: &'a [EngineSection],
+    /// The names of allocators.
+    pub allocators: &'a [&'a str],
+    /// The names of predictors, `none` among them.
+    pub predictors: &'a [&'a str],
+}
+
+impl Default for Known<'_> {
+    fn default() -> Self {
+        Self { engine_sections: &[], allocators: &["islip", "separable-input-first", "separable-output-first"], predictors: &["none"] }
+    }
+}
+
+/// An engine's own section of the file: `[flit]`, `[flow]` or `[analysis]`.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineSection {
+    /// Whose section.
+    pub engine: EngineName,
+    /// Its keys.
+    pub schema: fn() -> schemars::Schema,
+}
+
+#[cfg(test)]
+mod tests;

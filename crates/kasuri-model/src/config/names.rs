@@ -1,0 +1,85 @@
+//! Wording of the messages about names: the nearest known name, and the list of all.
+
+use toml::Value;
+
+/// Says that a name is unknown, which known name is nearest, and which are known.
+///
+/// `what` is the kind of thing: `key`, `topology`, `stage`.
+pub(crate) fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let mut message = format!("unknown {what} `{name}`");
+    if let Some(nearest) = nearest(name, &known) {
+        message.push_str(&format!("; did you mean `{nearest}`?"));
+    } else {
+        message.push(';');
+    }
+    let kinds = match what {
+        "key" => "keys".to_owned(),
+        other if other.ends_with('s') => format!("{other}es"),
+        other => other.strip_suffix('y').map_or_else(|| format!("{other}s"), |stem| format!("{stem}ies")),
+    };
+    message.push_str(&format!(" known {kinds}: {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") }));
+    message
+}
+
+/// The known name that a misspelt one most likely means: at most a third of its letters (at least one, and one more for
+/// exchanged neighbours) differ.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let written_alike = |text: &str| text.to_lowercase().replace('_', "-");
+    let name = written_alike(name);
+    known
+        .iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&name, &written_alike(candidate)), *candidate))
+        .filter(|(distance, candidate)| *distance <= (candidate.chars().count() / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// A value as it would stand in the file, shortened, with its kind where that is not plain to see.
+pub(crate) fn shown(value: &Value) -> String {
+    let text = match value {
+        Value::Table(_) | Value::Array(_) => compact(value),
+        other => other.to_string(),
+    };
+    let short: String = text.chars().take(60).collect();
+    let short = if short.len() < text.len() { format!("{short}…") } else { short };
+    match value {
+        Value::String(_) => format!("{short}, a string"),
+        Value::Boolean(_) => format!("{short}, a truth value"),
+        Value::Datetime(_) => format!("{short}, a date"),
+        Value::Table(_) => format!("{short}, a table"),
+        Value::Array(_) => format!("{short}, a list"),
+        Value::Integer(_) | Value::Float(_) => short,
+    }
+}
+
+/// One line of TOML for any value.
+pub(crate) fn compact(value: &Value) -> String {
+    match value {
+        Value::Array(values) => format!("[{}]", values.iter().map(compact).collect::<Vec<_>>().join(", ")),
+        Value::Table(table) => {
+            let pairs: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {}", compact(value))).collect();
+            format!("{{ {} }}", pairs.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_offered_and_a_far_one_is_not() {
+        let known = ["virtual_channels", "buffer_flits"];
+        assert_eq!(
+            unknown("key", "virtual_chanels", known),
+            "unknown key `virtual_chanels`; did you mean `virtual_channels`? known keys: virtual_channels, buffer_flits"
+        );
+        assert_eq!(unknown("topology", "star", ["mesh", "torus"]), "unknown topology `star`; known topologies: mesh, torus");
+        assert_eq!(
+            unknown("routing", "dimension_order", ["dimension-order"]),
+            "unknown routing `dimension_order`; did you mean `dimension-order`? known routings: dimension-order"
+        );
+    }
+}

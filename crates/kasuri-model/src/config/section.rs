@@ -1,0 +1,118 @@
+//! One section of the file, or one class of traffic, with what its messages need.
+
+use super::document::Part;
+use super::error::ConfigError;
+use super::names::{shown, unknown};
+use super::shape;
+use super::study::{Context, find_member, shape_keys};
+use crate::registry::Entry;
+use schemars::{JsonSchema, schema_for};
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+/// A table of the file whose keys belong to several structures: a family's member and its surroundings.
+pub(super) struct Section<'a> {
+    context: Context<'a>,
+    name: &'a str,
+    /// Where a key stands that the table inherits from another section.
+    inherited_from: Option<&'a str>,
+    pub(super) table: &'a Table,
+}
+
+impl<'a> Section<'a> {
+    pub(super) fn new(context: Context<'a>, name: &'a str, table: &'a Table) -> Self {
+        Self { context, name, inherited_from: None, table }
+    }
+
+    /// A section whose missing keys were filled in from another one.
+    pub(super) fn inheriting(context: Context<'a>, name: &'a str, from: &'a str, table: &'a Table) -> Self {
+        Self { context, name, inherited_from: Some(from), table }
+    }
+
+    /// The dotted path of a key.
+    pub(super) fn path(&self, key: &str) -> String {
+        let first = key.split('.').next().unwrap_or_default();
+        match self.inherited_from {
+            Some(base) if !self.context.document.has_place(&format!("{}.{first}", self.name)) && self.is_inherited(base, first) => {
+                format!("{base}.{key}")
+            }
+            _ => format!("{}.{key}", self.name),
+        }
+    }
+
+    fn is_inherited(&self, base: &str, key: &str) -> bool {
+        self.context.point.table.get(base).and_then(|table| table.get(key)).is_some()
+    }
+
+    /// An error at a key's value.
+    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
+        self.context.error(&self.path(key), Part::Value, message)
+    }
+
+    /// An error at a key itself, or at the section if the key is missing.
+    pub(super) fn error_at_key(&self, key: &str, message: impl Into<String>) -> ConfigError {
+        self.context.error(&self.path(key), Part::Key, message)
+    }
+
+    /// The family member that `key` names.
+    pub(super) fn member<'t, F: ?Sized>(
+        &self,
+        table: &'t [Entry<F>],
+        key: &str,
+        default: Option<&str>,
+    ) -> Result<&'t Entry<F>, ConfigError> {
+        find_member(self, table, key, default)
+    }
+
+    /// Refuses keys in none of the lists. `whose` says whose keys the list shows.
+    pub(super) fn refuse_unknown(&self, known: &[&[String]], whose: &str) -> Result<(), ConfigError> {
+        let known = || known.iter().flat_map(|keys| keys.iter()).map(String::as_str);
+        match self.table.keys().find(|key| !known().any(|name| name == key.as_str())) {
+            Some(key) => Err(self.error_at_key(key, format!("{} (with {whose})", unknown("key", key, known())))),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads a member's parameters out of the section.
+    pub(super) fn parse<F: ?Sized>(&self, entry: &Entry<F>, name_key: &str) -> Result<Box<F>, ConfigError> {
+        let own = self.subset(&entry.keys());
+        shape::check((entry.schema)().as_value(), &own).map_err(|mut fault| {
+            if fault.at_key && !entry.example.is_empty() {
+                fault.message.push_str(&format!("; an example: {}", entry.example.trim().replace('\n', ", ")));
+            }
+            self.fault(fault)
+        })?;
+        // The shape is right, so serde refuses only what a schema cannot say.
+        (entry.parse)(own).map_err(|error| self.error(name_key, error.message()))
+    }
+
+    /// Reads some keys of the section as a structure.
+    pub(super) fn structure<T: DeserializeOwned + JsonSchema>(&self, keys: &[String]) -> Result<T, ConfigError> {
+        let own = self.subset(keys);
+        shape::check(schema_for!(T).as_value(), &own).map_err(|fault| self.fault(fault))?;
+        own.try_into().map_err(|error: toml::de::Error| self.context.error(self.name, Part::Value, error.message()))
+    }
+
+    /// Reads the whole section as a structure.
+    pub(super) fn whole<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, ConfigError> {
+        let keys: Vec<String> = self.table.keys().cloned().chain(shape_keys(&schema_for!(T))).collect();
+        self.structure(&keys)
+    }
+
+    /// A truth value with a default.
+    pub(super) fn boolean(&self, key: &str, default: bool) -> Result<bool, ConfigError> {
+        match self.table.get(key) {
+            None => Ok(default),
+            Some(Value::Boolean(value)) => Ok(*value),
+            Some(other) => Err(self.error(key, format!("is {}; it must be true or false", shown(other)))),
+        }
+    }
+
+    pub(super) fn fault(&self, fault: shape::Fault) -> ConfigError {
+        if fault.at_key { self.error_at_key(&fault.path, fault.message) } else { self.error(&fault.path, fault.message) }
+    }
+
+    fn subset(&self, keys: &[String]) -> Table {
+        self.table.iter().filter(|(key, _)| keys.contains(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+}

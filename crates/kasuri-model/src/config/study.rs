@@ -1,0 +1,328 @@
+//! From the values of one point to what an engine receives.
+
+use super::document::{Document, Part, is_within};
+use super::error::ConfigError;
+use super::measure::{Measure, MeasureSection, Search};
+use super::names::{compact, shown, unknown};
+use super::section::Section;
+use super::sweep::Point;
+use super::{Known, shape, traffic};
+use crate::network::{Network, NetworkError};
+use crate::registry::{Entry, find};
+use crate::rng::Streams;
+use crate::router::{Pipeline, RouterParameters, Switching};
+use crate::routing::{ROUTINGS, Routing, RoutingError};
+use crate::scenario::Scenario;
+use crate::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
+use schemars::schema_for;
+use std::sync::Arc;
+use toml::{Table, Value};
+
+/// One run: what is simulated, how deep, how long.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// The depth.
+    pub engine: EngineName,
+    /// `title`, empty if the file has none.
+    pub title: String,
+    /// What is simulated.
+    pub scenario: Scenario,
+    /// How long a run lasts and what ends it.
+    pub measure: Measure,
+    /// `routing.allow_deadlock`: run although packets may come to wait for each other in a cycle.
+    pub allow_deadlock: bool,
+}
+
+/// The depth of a run: `engine` in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EngineName {
+    /// Formulas of graphs and queues.
+    Analysis,
+    /// Fluid message flows.
+    Flow,
+    /// Cycle by cycle.
+    Flit,
+}
+
+impl EngineName {
+    /// All depths, coarsest first.
+    pub const ALL: [Self; 3] = [Self::Analysis, Self::Flow, Self::Flit];
+
+    /// The name in the experiment file, which is also the name of the engine's own section.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Analysis => "analysis",
+            Self::Flow => "flow",
+            Self::Flit => "flit",
+        }
+    }
+}
+
+impl Document {
+    /// Checks one point and builds what an engine receives. For many points of one experiment use a [`Preparation`], which
+    /// builds equal networks and routings once.
+    ///
+    /// # Errors
+    /// The first key that is unknown, of a wrong type, impossible, or at odds with another.
+    pub fn study(&self, point: &Point, files: &dyn Files) -> Result<Study, ConfigError> {
+        Preparation::new(self, files, Known::default()).study(point)
+    }
+}
+
+/// Turns the points of one experiment into studies; networks and routings that are equal are built once and shared.
+pub struct Preparation<'a> {
+    document: &'a Document,
+    files: &'a dyn Files,
+    known: Known<'a>,
+    networks: Recent<(Table, Arc<Network>)>,
+    routings: Recent<(Table, Arc<Network>, Arc<dyn Routing>)>,
+}
+
+impl std::fmt::Debug for Preparation<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Preparation").field("document", &self.document.name()).finish_non_exhaustive()
+    }
+}
+
+/// The last few values, newest first: a sweep over sizes need not keep every network.
+type Recent<T> = Vec<T>;
+
+/// How many distinct networks and routings are kept.
+const KEPT: usize = 4;
+
+impl<'a> Preparation<'a> {
+    /// Begins with nothing built. `files` reads what parameters name; `known` holds the names that only the caller knows.
+    pub fn new(document: &'a Document, files: &'a dyn Files, known: Known<'a>) -> Self {
+        Self { document, files, known, networks: Vec::new(), routings: Vec::new() }
+    }
+
+    /// Checks one point and builds its study.
+    ///
+    /// # Errors
+    /// As [`Document::study`].
+    pub fn study(&mut self, point: &Point) -> Result<Study, ConfigError> {
+        let context = Context { document: self.document, point };
+        let (title, engine) = context.head()?;
+        context.check_engine_sections(self.known)?;
+        let measure = context.measure()?;
+        let (router, pipeline) = context.router(self.known)?;
+        let network = self.network(context)?;
+        let (routing, allow_deadlock) = self.routing(context, &network)?;
+        let optional_load = measure.search == Some(Search::Saturation);
+        let setting =
+            traffic::Setting { context, network: &network, router: &router, routing: &*routing, files: self.files, optional_load };
+        let classes = setting.classes()?;
+        context.check_packets_fit(&router, &classes)?;
+        let scenario = Scenario {
+            network,
+            routing,
+            router,
+            pipeline,
+            classes,
+            streams: Streams::new(measure.seed),
+            max_cycles: measure.max_cycles,
+            engine_options: context.table(engine.name())?.cloned().unwrap_or_default(),
+            paranoid: false,
+        };
+        Ok(Study { engine, title, scenario, measure, allow_deadlock })
+    }
+
+    fn network(&mut self, context: Context<'_>) -> Result<Arc<Network>, ConfigError> {
+        let table = context.required_table("network", "topology = \"mesh\"")?;
+        if let Some((_, network)) = self.networks.iter().find(|(known, _)| known == table) {
+            return Ok(Arc::clone(network));
+        }
+        let network = Arc::new(build_network(context, self.files)?);
+        self.networks.insert(0, (table.clone(), Arc::clone(&network)));
+        self.networks.truncate(KEPT);
+        Ok(network)
+    }
+
+    fn routing(&mut self, context: Context<'_>, network: &Arc<Network>) -> Result<(Arc<dyn Routing>, bool), ConfigError> {
+        let table = context.required_table("routing", "algorithm = \"minimal\"")?;
+        let section = Section::new(context, "routing", table);
+        let entry = section.member(ROUTINGS, "algorithm", None)?;
+        section.refuse_unknown(&[&entry.keys(), &owned(&["algorithm", "allow_deadlock"])], &format!("routing `{}`", entry.name))?;
+        let allow_deadlock = section.boolean("allow_deadlock", false)?;
+        if let Some((.., routing)) = self.routings.iter().find(|(known, on, _)| known == table && Arc::ptr_eq(on, network)) {
+            return Ok((Arc::clone(routing), allow_deadlock));
+        }
+        let algorithm = section.parse(entry, "algorithm")?;
+        let routing: Arc<dyn Routing> = algorithm.compile(network).map(Arc::from).map_err(|error| match error {
+            RoutingError::Parameter { key, problem } => section.error(&key, problem),
+            other => section.error("algorithm", other.to_string()),
+        })?;
+        self.routings.insert(0, (table.clone(), Arc::clone(network), Arc::clone(&routing)));
+        self.routings.truncate(KEPT);
+        Ok((routing, allow_deadlock))
+    }
+}
+
+fn build_network(context: Context<'_>, files: &dyn Files) -> Result<Network, ConfigError> {
+    let section = Section::new(context, "network", context.required_table("network", "topology = \"mesh\"")?);
+    let entry = section.member(TOPOLOGIES, "topology", None)?;
+    let channel_keys = shape_keys(&schema_for!(ChannelParameters));
+    section.refuse_unknown(&[&entry.keys(), &channel_keys, &owned(&["topology"])], &format!("topology `{}`", entry.name))?;
+    let channels: ChannelParameters = section.structure(&channel_keys)?;
+    let topology = section.parse(entry, "topology")?;
+    let build = BuildContext { channels: &channels, files, structure_seed: 0 };
+    topology.build(&build).map_err(|error| match error {
+        NetworkError::Parameter { key, problem } => section.error(&key, problem),
+        other => section.error("topology", other.to_string()),
+    })
+}
+
+pub(super) fn owned(keys: &[&str]) -> Vec<String> {
+    keys.iter().map(|key| (*key).to_owned()).collect()
+}
+
+/// The keys of a structure.
+pub(super) fn shape_keys(schema: &schemars::Schema) -> Vec<String> {
+    schema.get("properties").and_then(|properties| properties.as_object()).map(|all| all.keys().cloned().collect()).unwrap_or_default()
+}
+
+/// A point and the document that it comes from: where values and messages meet.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) document: &'a Document,
+    pub(super) point: &'a Point,
+}
+
+impl<'a> Context<'a> {
+    /// An error at a key's value. A value that comes from `[sweep]` is shown there.
+    pub(super) fn error(self, path: &str, part: Part, message: impl Into<String>) -> ConfigError {
+        let swept = self.point.assignments.iter().find(|(key, _)| is_within(path, key));
+        match swept {
+            Some((key, _)) => {
+                let location = self.document.locate(&format!("sweep.{key}"), part);
+                self.document.error_at(location, path, message)
+            }
+            None => self.document.error(path, part, message),
+        }
+    }
+
+    pub(super) fn fault(self, section: &str, fault: shape::Fault) -> ConfigError {
+        let path = if fault.path.is_empty() { section.to_owned() } else { format!("{section}.{}", fault.path) };
+        self.error(&path, if fault.at_key { Part::Key } else { Part::Value }, fault.message)
+    }
+
+    /// A section that may be missing.
+    pub(super) fn table(self, name: &str) -> Result<Option<&'a Table>, ConfigError> {
+        match self.point.table.get(name) {
+            None => Ok(None),
+            Some(Value::Table(table)) => Ok(Some(table)),
+            Some(other) => Err(self.error(name, Part::Value, format!("is {}; it must be a section: [{name}]", shown(other)))),
+        }
+    }
+
+    pub(super) fn required_table(self, name: &str, example: &str) -> Result<&'a Table, ConfigError> {
+        let missing =
+            || self.error(name, Part::Key, format!("the section is missing; it begins with [{name}], for example with {example}"));
+        self.table(name)?.ok_or_else(missing)
+    }
+
+    fn head(self) -> Result<(String, EngineName), ConfigError> {
+        let title = match self.point.table.get("title") {
+            None => String::new(),
+            Some(Value::String(title)) => title.clone(),
+            Some(other) => return Err(self.error("title", Part::Value, format!("is {}; it must be a string", shown(other)))),
+        };
+        let engine = match self.point.table.get("engine") {
+            None => EngineName::Flit,
+            Some(Value::String(name)) => EngineName::ALL
+                .into_iter()
+                .find(|engine| engine.name() == name)
+                .ok_or_else(|| self.error("engine", Part::Value, unknown("engine", name, EngineName::ALL.map(EngineName::name))))?,
+            Some(other) => {
+                let hint = if other.is_array() { "; several engines stand in [sweep]: engine = [\"analysis\", \"flit\"]" } else { "" };
+                let message = format!("is {}; it must be \"analysis\" or \"flow\" or \"flit\"{hint}", shown(other));
+                return Err(self.error("engine", Part::Value, message));
+            }
+        };
+        Ok((title, engine))
+    }
+
+    /// Checks the sections of all engines, whichever runs.
+    fn check_engine_sections(self, known: Known<'_>) -> Result<(), ConfigError> {
+        for engine in EngineName::ALL {
+            let Some(table) = self.table(engine.name())? else { continue };
+            if let Some(section) = known.engine_sections.iter().find(|section| section.engine == engine) {
+                shape::check((section.schema)().as_value(), table).map_err(|fault| self.fault(engine.name(), fault))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(self) -> Result<Measure, ConfigError> {
+        let Some(table) = self.table("measure")? else { return Ok(Measure::default()) };
+        let section = Section::new(self, "measure", table);
+        let measure: MeasureSection = section.whole()?;
+        measure.check().map_err(|(key, problem)| section.error(key, problem))?;
+        Ok(measure.measure())
+    }
+
+    fn router(self, known: Known<'_>) -> Result<(RouterParameters, Pipeline), ConfigError> {
+        let empty = Table::new();
+        let section = Section::new(self, "router", self.table("router")?.unwrap_or(&empty));
+        let router: RouterParameters = section.whole()?;
+        let pipeline = router.check().map_err(|(key, problem)| section.error(&key, problem))?;
+        for (key, allocator) in [("vc_allocator", &router.vc_allocator), ("switch_allocator", &router.switch_allocator)] {
+            if !known.allocators.contains(&allocator.name()) {
+                let path = if section.table.get(key).is_some_and(Value::is_table) { format!("{key}.name") } else { key.to_owned() };
+                return Err(section.error(&path, unknown("allocator", allocator.name(), known.allocators.iter().copied())));
+            }
+        }
+        if !known.predictors.contains(&router.predictor.as_str()) {
+            return Err(section.error("predictor", unknown("predictor", &router.predictor, known.predictors.iter().copied())));
+        }
+        Ok((router, pipeline))
+    }
+
+    /// A packet that waits as a whole needs a buffer for the whole of it.
+    fn check_packets_fit(self, router: &RouterParameters, classes: &[crate::scenario::TrafficClass]) -> Result<(), ConfigError> {
+        let switching = match router.switching {
+            Switching::Wormhole => return Ok(()),
+            Switching::VirtualCutThrough => "virtual-cut-through",
+            Switching::StoreAndForward => "store-and-forward",
+        };
+        let sizes = classes.iter().flat_map(|class| [Some(&class.sizes), class.reply.as_ref().map(|reply| &reply.sizes)]);
+        let longest = sizes.flatten().map(crate::traffic::PacketSizes::max).max().unwrap_or(0);
+        if longest <= router.buffer_flits {
+            return Ok(());
+        }
+        let message = format!(
+            "is {}, but {switching} switching keeps whole packets in a buffer and the longest has {longest} flits; \
+             set buffer_flits = {longest} or more, or shorten the packets",
+            router.buffer_flits
+        );
+        Err(self.error("router.buffer_flits", Part::Value, message))
+    }
+}
+
+/// A family member's name as it stands in the file, found in its table.
+pub(super) fn find_member<'t, F: ?Sized>(
+    section: &Section<'_>,
+    table: &'t [Entry<F>],
+    key: &str,
+    default: Option<&str>,
+) -> Result<&'t Entry<F>, ConfigError> {
+    let names = || table.iter().map(|entry| entry.name);
+    let name = match (section.table.get(key), default) {
+        (Some(Value::String(name)), _) => name.as_str(),
+        (None, Some(default)) => default,
+        (None, None) => {
+            let message = format!("is missing; it must be one of {}", names().collect::<Vec<_>>().join(", "));
+            return Err(section.error_at_key(key, message));
+        }
+        (Some(other), _) => {
+            let hint = if other.is_array() {
+                format!("; several values stand in [sweep]: \"{}\" = {}", section.path(key), compact(other))
+            } else {
+                String::new()
+            };
+            let message = format!("is {}; it must be a string, one of {}{hint}", shown(other), names().collect::<Vec<_>>().join(", "));
+            return Err(section.error(key, message));
+        }
+    };
+    find(table, name).ok_or_else(|| section.error(key, unknown(key, name, names())))
+}

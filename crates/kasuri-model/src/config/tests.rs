@@ -1,0 +1,392 @@
+//! Wrong descriptions, each with the message that answers it; and right ones.
+
+use super::*;
+use crate::topology::NoFiles;
+use proptest::prelude::*;
+use std::sync::Arc;
+use toml::Value;
+
+/// A right description of every section.
+const EXPERIMENT: &str = r#"title = "A mesh"
+engine = "flit"
+
+[network]
+topology = "mesh"
+dimensions = [4, 4]
+channel_latency = 2
+
+[routing]
+algorithm = "dimension-order"
+tie = "positive"
+
+[router]
+virtual_channels = 4
+buffer_flits = 8
+pipeline = ["RC", { stage = "VA", cycles = 2 }, "SA", "ST"]
+
+[traffic]
+pattern = "uniform"
+load = 0.25
+packet_flits = 5
+
+[measure]
+seed = 7
+precision = 0.02
+"#;
+
+fn studies(text: &str) -> Result<Vec<Study>, ConfigError> {
+    let document = Document::parse("a.toml", text)?;
+    document.points()?.iter().map(|point| document.study(point, &NoFiles)).collect()
+}
+
+/// The message about a text that differs from [`EXPERIMENT`] in one place.
+fn message(from: &str, to: &str) -> String {
+    assert!(EXPERIMENT.contains(from), "{from}");
+    studies(&EXPERIMENT.replacen(from, to, 1)).err().map_or_else(|| "no error".to_owned(), |error| error.to_string())
+}
+
+#[test]
+fn a_right_description_becomes_a_study() {
+    let study = &studies(EXPERIMENT).unwrap()[0];
+    assert_eq!((study.engine, study.title.as_str()), (EngineName::Flit, "A mesh"));
+    assert_eq!(study.scenario.network.terminal_count(), 16);
+    assert_eq!(study.scenario.network.link(crate::id::ChannelId(40)).latency, 2);
+    assert_eq!(study.scenario.router.virtual_channels, 4);
+    assert_eq!(study.scenario.pipeline.head_cycles(), 5);
+    assert_eq!(study.scenario.classes.len(), 1);
+    assert_eq!(study.scenario.classes[0].sizes.max(), 5);
+    assert_eq!(study.scenario.classes[0].virtual_channels.count(), 4);
+    assert_eq!(study.measure, Measure { seed: 7, precision: 0.02, ..Measure::default() });
+}
+
+#[test]
+fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
+    let mut differences = String::new();
+    for (from, to, expected) in [
+        // Unknown names.
+        (
+            "virtual_channels = 4",
+            "virtual_chanels = 4",
+            "a.toml:14:1 router.virtual_chanels: unknown key `virtual_chanels`; did you mean `virtual_channels`? known keys: switching, virtual_channels,",
+        ),
+        ("[router]", "[ruoter]", "a.toml:13:2 ruoter: unknown key `ruoter`; did you mean `router`? known keys: title, engine, network"),
+        ("dimensions = [4, 4]", "dimension = [4, 4]", "a.toml:6:1 network.dimension: unknown key `dimension`; did you mean `dimensions`?"),
+        (
+            "tie =",
+            "up_port =",
+            "a.toml:11:1 routing.up_port: unknown key `up_port`; known keys: tie, dateline, algorithm, allow_deadlock (with routing `dimension-order`)",
+        ),
+        ("load = 0.25", "laod = 0.25", "a.toml:20:1 traffic.laod: unknown key `laod`; did you mean `load`?"),
+        ("seed = 7", "sed = 7", "a.toml:24:1 measure.sed: unknown key `sed`; did you mean `seed`?"),
+        ("\"mesh\"", "\"mash\"", "a.toml:5:12 network.topology: unknown topology `mash`; did you mean `mesh`? known topologies: mesh"),
+        (
+            "\"dimension-order\"",
+            "\"dimension_order\"",
+            "a.toml:10:13 routing.algorithm: unknown algorithm `dimension_order`; did you mean `dimension-order`?",
+        ),
+        ("\"uniform\"", "\"unifrom\"", "a.toml:19:11 traffic.pattern: unknown pattern `unifrom`; did you mean `uniform`?"),
+        (
+            "load = 0.25",
+            "load = 0.25\nprocess = \"bernouli\"",
+            "a.toml:21:11 traffic.process: unknown process `bernouli`; did you mean `bernoulli`? known processes:",
+        ),
+        ("\"flit\"", "\"flits\"", "a.toml:2:10 engine: unknown engine `flits`; did you mean `flit`? known engines: analysis, flow, flit"),
+        ("\"positive\"", "\"up\"", "a.toml:11:7 routing.tie: unknown value `up`; known values: positive, no-wrap, random"),
+        (
+            "buffer_flits = 8",
+            "vc_allocator = \"islp\"",
+            "a.toml:15:16 router.vc_allocator: unknown allocator `islp`; did you mean `islip`?",
+        ),
+        (
+            "buffer_flits = 8",
+            "vc_allocator = { name = \"pim\", iterations = 2 }",
+            "a.toml:15:25 router.vc_allocator.name: unknown allocator `pim`; known allocators: islip,",
+        ),
+        (
+            "buffer_flits = 8",
+            "predictor = \"static-straight\"",
+            "a.toml:15:13 router.predictor: unknown predictor `static-straight`; known predictors: none",
+        ),
+        ("\"ST\"", "\"TS\"", "a.toml:16:12 router.pipeline: unknown stage `TS`"),
+        // Wrong types.
+        (
+            "virtual_channels = 4",
+            "virtual_channels = \"4\"",
+            "a.toml:14:20 router.virtual_channels: is \"4\", a string; it must be a whole number from 0 to 4294967295 (2^32 - 1), without quotes",
+        ),
+        ("load = 0.25", "load = \"much\"", "a.toml:20:8 traffic.load: is \"much\", a string; it must be a number"),
+        ("load = 0.25", "load = [0.1, 0.2]", "a.toml:20:8 traffic.load: is [0.1, 0.2], a list; it must be a number"),
+        ("buffer_flits = 8", "buffer_flits = 8.5", "a.toml:15:16 router.buffer_flits: is 8.5; it must be a whole number"),
+        ("buffer_flits = 8", "buffer_flits = 8\nspeculative = 1", "a.toml:16:15 router.speculative: is 1; it must be true or false"),
+        ("dimensions = [4, 4]", "dimensions = 4", "a.toml:6:14 network.dimensions: is 4; it must be a list, each element a whole number"),
+        (
+            "dimensions = [4, 4]",
+            "dimensions = [4, \"x\"]",
+            "a.toml:6:18 network.dimensions.1: is \"x\", a string; it must be a whole number",
+        ),
+        (
+            "channel_latency = 2",
+            "channel_latency = true",
+            "a.toml:7:19 network.channel_latency: is true, a truth value; it must be a whole number from 0 to 4294967295 (2^32 - 1), or a list, each",
+        ),
+        (
+            "cycles = 2",
+            "cycle = 2",
+            "a.toml:16:35 router.pipeline.1.cycle: unknown key `cycle`; did you mean `cycles`? known keys: stage, cycles",
+        ),
+        ("title = \"A mesh\"", "title = 3", "a.toml:1:9 title: is 3; it must be a string"),
+        (
+            "engine = \"flit\"",
+            "engine = [\"flit\"]",
+            "a.toml:2:10 engine: is [\"flit\"], a list; it must be \"analysis\" or \"flow\" or \"flit\"; several engines stand in [sweep]",
+        ),
+        ("\"mesh\"", "[\"mesh\"]", "a.toml:5:12 network.topology: is [\"mesh\"], a list; it must be a string, one of mesh"),
+        (
+            "tie = \"positive\"",
+            "allow_deadlock = \"yes\"",
+            "a.toml:11:18 routing.allow_deadlock: is \"yes\", a string; it must be true or false",
+        ),
+        // Impossible values.
+        ("load = 0.25", "load = 1.5", "a.toml:20:8 traffic.load: is 1.5; it must be above 0 and at most 1 flit per terminal and cycle"),
+        ("load = 0.25", "load = 0", "a.toml:20:8 traffic.load: is 0; it must be above 0"),
+        ("load = 0.25", "load = nan", "a.toml:20:8 traffic.load: is nan; it must be a number"),
+        ("load = 0.25\n", "", "a.toml:18:2 traffic.load: is missing; give the flits that each terminal offers per cycle"),
+        ("packet_flits = 5", "packet_flits = 0", "a.toml:21:16 traffic.packet_flits: is a packet of 0 flits; it must have 1 to 65535"),
+        ("packet_flits = 5", "packet_flits = -5", "a.toml:21:16 traffic.packet_flits: is -5; it must be a whole number"),
+        ("packet_flits = 5", "packet_flits = []", "a.toml:21:16 traffic.packet_flits: is an empty list"),
+        (
+            "packet_flits = 5",
+            "packet_flits = [{ flits = 1, wieght = 1 }]",
+            "a.toml:21:30 traffic.packet_flits.0.wieght: unknown key `wieght`; did you mean `weight`? known keys: flits, weight",
+        ),
+        (
+            "packet_flits = 5",
+            "packet_flits = 5\nprocess = \"batch\"\nbatch_packets = 0",
+            "a.toml:23:17 traffic.batch_packets: is 0; give at least 1 packet per terminal",
+        ),
+        (
+            "packet_flits = 5",
+            "packet_flits = 5\nprocess = \"batch\"",
+            "a.toml:18:2 traffic.batch_packets: is missing; it must be a whole number, 0 or more; an example: batch_packets = 10",
+        ),
+        ("virtual_channels = 4", "virtual_channels = -4", "a.toml:14:20 router.virtual_channels: is -4; it must be a whole number"),
+        (
+            "virtual_channels = 4",
+            "virtual_channels = 0",
+            "a.toml:14:20 router.virtual_channels: is 0; a port has 1 to 256 virtual channels",
+        ),
+        (
+            "buffer_flits = 8",
+            "buffer_flits = 4\nswitching = \"store-and-forward\"",
+            "a.toml:15:16 router.buffer_flits: is 4, but store-and-forward switching keeps whole packets in a buffer and the longest has 5 flits; set buffer_flits = 5 or more",
+        ),
+        ("dimensions = [4, 4]", "dimensions = []", "a.toml:6:14 network.dimensions: is empty"),
+        (
+            "dimensions = [4, 4]",
+            "dimensions = [4, 0]",
+            "a.toml:6:14 network.dimensions: [4, 0] holds 0; each dimension needs at least 2 routers",
+        ),
+        (
+            "dimensions = [4, 4]\n",
+            "",
+            "a.toml:4:2 network.dimensions: is missing; it must be a list, each element a whole number from 0 to 4294967295 (2^32 - 1); an example: dimensions = [4, 3]",
+        ),
+        ("dimensions = [4, 4]", "dimensions = [60000, 60000]", "a.toml:5:12 network.topology: the network is too large"),
+        (
+            "channel_latency = 2",
+            "channel_latency = [1, 2, 3]",
+            "a.toml:7:19 network.channel_latency: has 3 numbers, but the network has 2 dimensions",
+        ),
+        (
+            "channel_latency = 2",
+            "channel_period = 0",
+            "a.toml:7:18 network.channel_period: is 0; a flit occupies a channel for at least 1 cycle",
+        ),
+        ("precision = 0.02", "precision = 0.0", "a.toml:25:13 measure.precision: is 0; it must be above 0 and below 1"),
+        ("precision = 0.02", "max_cycles = 0", "a.toml:25:14 measure.max_cycles: is 0; it must be at least 1 cycle"),
+        (
+            "precision = 0.02",
+            "cycles = 900_000\nwarmup = 200_000",
+            "a.toml:25:10 measure.cycles: lets the run last 1100000 cycles (warm-up included), more than max_cycles = 1000000",
+        ),
+        ("precision = 0.02", "booksim = { max_samples = 0 }", "a.toml:25:27 measure.booksim.max_samples: is 0"),
+        ("seed = 7", "seed = -7", "a.toml:24:8 measure.seed: is -7; it must be a whole number, 0 or more"),
+        // Classes and virtual channels.
+        (
+            "packet_flits = 5",
+            "virtual_channels = [2, 6]",
+            "a.toml:21:20 traffic.virtual_channels: is [2, 6]; it must be [first, one past the last] within [0, 4]",
+        ),
+        ("packet_flits = 5", "virtual_channels = [2]", "a.toml:21:20 traffic.virtual_channels: is [2], a list; it must be a list"),
+        ("packet_flits = 5", "reply = { virtual_channels = [3, 3] }", "a.toml:21:30 traffic.reply.virtual_channels: is [3, 3]; it must be"),
+        (
+            "packet_flits = 5",
+            "class = []",
+            "a.toml:21:9 traffic.class: is [], a list; classes are written as [[traffic.class]], at least one",
+        ),
+        ("packet_flits = 5", "[[traffic.class]]\nload = 0.8\n[[traffic.class]]", "a.toml:21:1 traffic.class: offers a load of 1.05 in all"),
+        ("packet_flits = 5", "[[traffic.class]]\nload = 2", "a.toml:22:8 traffic.class.0.load: is 2; it must be above 0"),
+        ("load = 0.25", "load = 25\n[[traffic.class]]", "a.toml:20:8 traffic.load: is 25; it must be above 0"),
+        // Sections.
+        ("[router]", "[workload]", "a.toml:13:2 workload: this version has no closed workloads yet"),
+        ("[router]", "[endpoint]", "a.toml:13:2 endpoint: this version has no endpoint models yet"),
+        ("engine = \"flit\"", "router = 4", "is not TOML"),
+        ("[network]", "[network", "a.toml:4:9: this is not TOML: "),
+        ("seed = 7", "seed = 7\nseed = 8", "a.toml:25:1: this is not TOML: duplicate key"),
+        // Sweeps.
+        ("[measure]", "[sweep]\n\"traffic.load\" = []\n[measure]", "a.toml:24:18 sweep.traffic.load: is a sweep over nothing"),
+        ("[measure]", "[sweep]\n[measure]", "a.toml:23:1 sweep: is a sweep over nothing"),
+        (
+            "[measure]",
+            "[sweep]\ntraffic.load = { from = 0.5, to = 0.1, step = 0.1 }\n[measure]",
+            "a.toml:24:35 sweep.traffic.load.to: is 0.1, below from = 0.5: a sweep over nothing",
+        ),
+        (
+            "[measure]",
+            "[sweep]\ntraffic.load = { from = 0.5, to = 0.9, step = 0 }\n[measure]",
+            "a.toml:24:47 sweep.traffic.load.step: is 0; it must be above 0",
+        ),
+        ("[measure]", "[sweep]\n\"traffic.load\" = 0.5\n[measure]", "a.toml:24:18 sweep.traffic.load: is 0.5; it must be a list of values"),
+        (
+            "[measure]",
+            "[sweep]\n\"trafic.load\" = [0.5]\n[measure]",
+            "a.toml:24:1 sweep.trafic.load: unknown key `trafic`; did you mean `traffic`?",
+        ),
+        ("[measure]", "[sweep]\n\"traffic.laod\" = [0.5]\n[measure]", "a.toml:24:1 traffic.laod: unknown key `laod`; did you mean `load`?"),
+        ("[measure]", "[sweep]\n\"traffic.load\" = [0.5, 1.5]\n[measure]", "a.toml:24:18 traffic.load: is 1.5; it must be above 0"),
+        ("[measure]", "[sweep]\n\"traffic.load\" = [0.5, 0.5]\n[measure]", "a.toml:24:24 sweep.traffic.load.1: 0.5 stands twice"),
+        (
+            "[measure]",
+            "[sweep]\n\"traffic.load.x\" = [0.5]\n[measure]",
+            "a.toml:24:1 sweep.traffic.load.x: `load` is 0.25; it has no key `x`",
+        ),
+        ("[measure]", "[sweep]\nplot = [1]\n[measure]", "a.toml:24:1 sweep.plot: [plot] itself cannot be swept"),
+    ] {
+        let message = message(from, to);
+        if !message.contains(expected) {
+            differences.push_str(&format!("{to}\n   is: {message}\n  not: {expected}\n"));
+        }
+    }
+    assert_eq!(differences, "");
+}
+
+#[test]
+fn a_missing_section_is_named() {
+    for (section, expected) in [
+        ("network", "a.toml:1:1 network: the section is missing; it begins with [network]"),
+        ("routing", "a.toml:1:1 routing: the section is missing"),
+        ("traffic", "a.toml:1:1 traffic: the section is missing"),
+    ] {
+        let mut table: toml::Table = toml::from_str(EXPERIMENT).unwrap();
+        table.remove(section);
+        let message = studies(&toml::to_string(&table).unwrap()).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn a_sweep_is_the_product_in_the_order_of_the_file() {
+    let text = format!(
+        "{EXPERIMENT}[sweep]\n\"network.dimensions\" = [[4, 4], [2, 2, 2]]\nengine = [\"analysis\", \"flit\"]\n\
+         traffic.load = {{ from = 0.1, to = 0.3, step = 0.1 }}\n"
+    );
+    let document = Document::parse("a.toml", &text).unwrap();
+    let points = document.points().unwrap();
+    assert_eq!(points.len(), 2 * 2 * 3);
+    let keys: Vec<&str> = points[0].assignments.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(keys, ["network.dimensions", "engine", "traffic.load"]);
+    let loads: Vec<&Value> = points.iter().take(4).map(|point| &point.assignments[2].1).collect();
+    assert_eq!(loads, [0.1, 0.2, 0.3, 0.1].map(Value::Float).iter().collect::<Vec<_>>());
+    assert!(points.iter().all(|point| !point.table.contains_key("sweep")));
+    let mut preparation = Preparation::new(&document, &NoFiles, Known::default());
+    let studies: Vec<Study> = points.iter().map(|point| preparation.study(point).unwrap()).collect();
+    assert_eq!(studies[0].engine, EngineName::Analysis);
+    assert_eq!(studies[11].scenario.network.terminal_count(), 8);
+    // Equal descriptions share one network and one routing.
+    assert!(Arc::ptr_eq(&studies[0].scenario.network, &studies[5].scenario.network));
+    assert!(Arc::ptr_eq(&studies[0].scenario.routing, &studies[5].scenario.routing));
+    assert!(!Arc::ptr_eq(&studies[5].scenario.network, &studies[6].scenario.network));
+}
+
+#[test]
+fn a_key_that_is_set_replaces_the_file_and_its_sweep() {
+    let text = format!("{EXPERIMENT}[sweep]\n\"traffic.load\" = [0.1, 0.2]\n\"measure.seed\" = [1, 2]\n");
+    let mut document = Document::parse("a.toml", &text).unwrap();
+    document.set_text("traffic.load=0.5").unwrap();
+    document.set_text("sweep.measure.seed = [4, 5, 6]").unwrap();
+    document.set_text("network.topology=mesh").unwrap();
+    let points = document.points().unwrap();
+    assert_eq!(points.len(), 3);
+    let study = document.study(&points[2], &NoFiles).unwrap();
+    assert_eq!((study.scenario.classes[0].load, study.measure.seed), (0.5, 6));
+
+    document.set_text("traffic.load=5").unwrap();
+    let error = document.study(&document.points().unwrap()[0], &NoFiles).unwrap_err().to_string();
+    assert!(error.starts_with("--set traffic.load=5 traffic.load: is 5; it must be above 0"), "{error}");
+    for (assignment, expected) in [
+        ("traffic.load", "--set traffic.load: there is no `=`"),
+        ("=1", "--set =1: there is no key"),
+        ("trafic.load=1", "--set trafic.load=1 trafic: unknown key `trafic`; did you mean `traffic`?"),
+        ("title.x=1", "--set title.x=1 title.x: `title` is \"A mesh\", a string; it has no key `x`"),
+        ("traffic..load=1", "has an empty part"),
+    ] {
+        let error = document.clone().set_text(assignment).unwrap_err().to_string();
+        assert!(error.starts_with(expected) || error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_table_without_text_is_named_in_messages() {
+    let mut table: toml::Table = toml::from_str(EXPERIMENT).unwrap();
+    table["traffic"].as_table_mut().unwrap().insert("load".to_owned(), Value::Integer(3));
+    let mut document = Document::from_table("dict", table).unwrap();
+    let error = document.study(&document.points().unwrap()[0], &NoFiles).unwrap_err();
+    assert_eq!(error.location, Location::Table);
+    assert!(error.to_string().starts_with("dict traffic.load: is 3; it must be above 0"), "{error}");
+    document.set("traffic.load", Value::Float(0.5)).unwrap();
+    assert!(document.study(&document.points().unwrap()[0], &NoFiles).is_ok());
+}
+
+#[test]
+fn classes_inherit_from_the_section_around_them() {
+    let text = EXPERIMENT.replace(
+        "packet_flits = 5",
+        "packet_flits = 5\nprocess = \"batch\"\nbatch_packets = 3\n[[traffic.class]]\nvirtual_channels = [0, 2]\n\
+         reply = { packet_flits = 9, virtual_channels = [2, 4] }\n[[traffic.class]]\nprocess = \"bernoulli\"\nload = 0.5\n\
+         packet_flits = [{ flits = 1, weight = 3 }, { flits = 5, weight = 1 }]",
+    );
+    let classes = &studies(&text).unwrap()[0].scenario.classes;
+    assert_eq!(classes.len(), 2);
+    assert_eq!((classes[0].packets_per_terminal, classes[0].sizes.max()), (Some(3), 5));
+    assert_eq!(classes[0].virtual_channels.end, 2);
+    let reply = classes[0].reply.as_ref().unwrap();
+    assert_eq!((reply.sizes.min(), reply.virtual_channels.begin), (9, 2));
+    // The keys of the batch process are not inherited by the other process. Mean length: (3 * 1 + 1 * 5) / 4.
+    assert_eq!((classes[1].packets_per_terminal, classes[1].load, classes[1].sizes.mean()), (None, 0.5, 2.0));
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "\\PC*") {
+        let _ = studies(&text);
+    }
+
+    /// Any piece of a right file replaced by any other piece or by odd characters gives studies or an error with a message.
+    #[test]
+    fn no_mutation_makes_the_checks_panic(
+        start in 0..EXPERIMENT.len(),
+        length in 0..40usize,
+        from in 0..EXPERIMENT.len(),
+        copied in 0..40usize,
+        odd in "[-\\[\\]{}=\"'.0-9a-z\n#_e]{0,6}",
+    ) {
+        let piece = |start: usize, length: usize| &EXPERIMENT[start..(start + length).min(EXPERIMENT.len())];
+        let after = (start + length).min(EXPERIMENT.len());
+        let text = format!("{}{odd}{}{}", &EXPERIMENT[..start], piece(from, copied), &EXPERIMENT[after..]);
+        // A network of millions of routers is right but would make the test slow.
+        prop_assume!(!text.lines().any(|line| line.starts_with("dimensions") && line.len() > 22));
+        if let Err(error) = studies(&text) {
+            prop_assert!(!error.message.is_empty());
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! `[traffic]` and its classes.
+
+use super::error::ConfigError;
+use super::names::shown;
+use super::section::Section;
+use super::study::{Context, owned, shape_keys};
+use crate::network::Network;
+use crate::registry::Entry;
+use crate::router::RouterParameters;
+use crate::routing::{Routing, VirtualChannels};
+use crate::scenario::{Reply, TrafficClass};
+use crate::topology::Files;
+use crate::traffic::pattern::{PATTERNS, Pattern, PatternContext, PatternError, TrafficPattern};
+use crate::traffic::process::{InjectionProcess, PROCESSES, Process};
+use crate::traffic::{PacketSizes, WeightedSize};
+use schemars::{JsonSchema, schema_for};
+use serde::Deserialize;
+use std::sync::Arc;
+use toml::{Table, Value};
+
+/// The keys of a class of traffic that belong neither to its pattern nor to its process.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClassParameters {
+    /// Flits that each terminal offers per cycle, above 0 and at most 1. Without meaning where the process ends by itself.
+    load: Option<f64>,
+    /// Length of the packets, in flits: a number, or a mixture.
+    #[serde(default = "one_flit")]
+    packet_flits: PacketFlits,
+    /// May a terminal draw itself where the pattern draws at random?
+    #[serde(default)]
+    include_self: bool,
+    /// The virtual channels that the packets may use: the first, and one past the last. All unless given.
+    virtual_channels: Option<[u32; 2]>,
+    /// Every packet that arrives makes its destination send one back.
+    reply: Option<ReplyParameters>,
+}
+
+/// The keys of `reply`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReplyParameters {
+    /// Length of the replies, in flits: a number, or a mixture.
+    #[serde(default = "one_flit")]
+    packet_flits: PacketFlits,
+    /// The virtual channels that the replies may use: the first, and one past the last. Those of the requests unless given.
+    virtual_channels: Option<[u32; 2]>,
+}
+
+/// `packet_flits`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum PacketFlits {
+    /// Packets of one length.
+    Fixed(u32),
+    /// Lengths and their relative frequencies.
+    Mixture(Vec<WeightedSize>),
+}
+
+fn one_flit() -> PacketFlits {
+    PacketFlits::Fixed(1)
+}
+
+impl PacketFlits {
+    fn sizes(&self) -> Result<PacketSizes, String> {
+        match self {
+            Self::Fixed(flits) => PacketSizes::fixed(*flits),
+            Self::Mixture(lines) if lines.is_empty() => Err("an empty list; give at least one { flits = 1, weight = 1.0 }".to_owned()),
+            Self::Mixture(lines) => PacketSizes::mixture(lines),
+        }
+    }
+}
+
+/// What traffic is prepared for.
+pub(super) struct Setting<'a> {
+    pub(super) context: Context<'a>,
+    pub(super) network: &'a Network,
+    pub(super) router: &'a RouterParameters,
+    pub(super) routing: &'a dyn Routing,
+    pub(super) files: &'a dyn Files,
+    /// A search chooses the load, so the file need not.
+    pub(super) optional_load: bool,
+}
+
+/// When a class creates its packets.
+struct Creation {
+    process: Arc<dyn Process>,
+    packets_per_terminal: Option<u64>,
+    load: f64,
+}
+
+/// Rounding may put a sum of loads this far above 1.
+const ROUNDING: f64 = 1e-9;
+
+impl Setting<'_> {
+    pub(super) fn classes(&self) -> Result<Vec<TrafficClass>, ConfigError> {
+        let table = self.context.required_table("traffic", "pattern = \"uniform\"")?;
+        let whole = Section::new(self.context, "traffic", table);
+        let Some(list) = table.get("class") else {
+            return Ok(vec![self.class(&whole)?]);
+        };
+        let written = list.as_array().filter(|list| !list.is_empty());
+        let wrong = || whole.error("class", format!("is {}; classes are written as [[traffic.class]], at least one", shown(list)));
+        let mut base = table.clone();
+        base.remove("class");
+        let mut classes = Vec::new();
+        for (number, class) in written.ok_or_else(wrong)?.iter().enumerate() {
+            let class = class.as_table().ok_or_else(wrong)?;
+            let (merged, name) = (inherit(&base, class), format!("traffic.class.{number}"));
+            classes.push(self.class(&Section::inheriting(self.context, &name, "traffic", &merged))?);
+        }
+        let total: f64 = classes.iter().map(|class| class.load).sum();
+        if total > 1.0 + ROUNDING {
+            return Err(whole.error("class", format!("offers a load of {total} in all; a terminal sends at most 1 flit per cycle")));
+        }
+        Ok(classes)
+    }
+
+    fn class(&self, section: &Section<'_>) -> Result<TrafficClass, ConfigError> {
+        let pattern = section.member(PATTERNS, "pattern", None)?;
+        let process = section.member(PROCESSES, "process", Some("bernoulli"))?;
+        let own = shape_keys(&schema_for!(ClassParameters));
+        let known: [&[String]; 4] = [&owned(&["pattern", "process"]), &own, &pattern.keys(), &process.keys()];
+        section.refuse_unknown(&known, &format!("pattern `{}`, process `{}`", pattern.name, process.name))?;
+        let parameters: ClassParameters = section.structure(&own)?;
+        let sizes = parameters.packet_flits.sizes().map_err(|problem| section.error("packet_flits", format!("is {problem}")))?;
+        let virtual_channels = self.virtual_channels(section, "virtual_channels", parameters.virtual_channels, self.all_channels())?;
+        let Creation { process, packets_per_terminal, load } = self.process(section, process, &parameters, &sizes)?;
+        let reply = parameters.reply.as_ref().map(|reply| self.reply(section, reply, virtual_channels)).transpose()?;
+        let pattern = self.pattern(section, pattern, parameters.include_self)?;
+        Ok(TrafficClass { pattern, process, packets_per_terminal, load, sizes, virtual_channels, reply })
+    }
+
+    fn pattern(
+        &self,
+        section: &Section<'_>,
+        entry: &Entry<dyn TrafficPattern>,
+        include_self: bool,
+    ) -> Result<Arc<dyn Pattern>, ConfigError> {
+        let context = PatternContext { network: self.network, include_self, files: self.files };
+        section.parse(entry, "pattern")?.compile(&context).map(Arc::from).map_err(|error| match error {
+            PatternError::Parameter { key, problem } => section.error(&key, problem),
+            other => section.error("pattern", other.to_string()),
+        })
+    }
+
+    fn process(
+        &self,
+        section: &Section<'_>,
+        entry: &Entry<dyn InjectionProcess>,
+        parameters: &ClassParameters,
+        sizes: &PacketSizes,
+    ) -> Result<Creation, ConfigError> {
+        let process = section.parse(entry, "process")?;
+        let packets_per_terminal = process.packets_per_terminal();
+        let load = match parameters.load {
+            Some(load) if load > 0.0 && load <= 1.0 => load,
+            Some(load) => {
+                return Err(section.error("load", format!("is {load}; it must be above 0 and at most 1 flit per terminal and cycle")));
+            }
+            None if packets_per_terminal.is_some() => 0.0,
+            None if self.optional_load => 1.0,
+            None => {
+                let message = "is missing; give the flits that each terminal offers per cycle, above 0 and at most 1";
+                return Err(section.error_at_key("load", message));
+            }
+        };
+        let compiled = process.compile(load / sizes.mean()).map_err(|problem| {
+            // A process says which of its keys is wrong by beginning with it.
+            let key = entry.keys().into_iter().find(|key| problem.split_whitespace().next() == Some(key));
+            match key {
+                Some(key) => section.error(&key, problem[key.len()..].trim_start()),
+                None => section.error("process", problem),
+            }
+        })?;
+        Ok(Creation { process: Arc::from(compiled), packets_per_terminal, load })
+    }
+
+    fn reply(&self, section: &Section<'_>, reply: &ReplyParameters, requests: VirtualChannels) -> Result<Reply, ConfigError> {
+        let sizes = reply.packet_flits.sizes().map_err(|problem| section.error("reply.packet_flits", format!("is {problem}")))?;
+        Ok(Reply { sizes, virtual_channels: self.virtual_channels(section, "reply.virtual_channels", reply.virtual_channels, requests)? })
+    }
+
+    fn all_channels(&self) -> VirtualChannels {
+        // `RouterParameters::check` has held the number to 256.
+        VirtualChannels { begin: 0, end: self.router.virtual_channels as u16 }
+    }
+
+    /// A range of virtual channels that exists and suffices for the routing.
+    fn virtual_channels(
+        &self,
+        section: &Section<'_>,
+        key: &str,
+        given: Option<[u32; 2]>,
+        default: VirtualChannels,
+    ) -> Result<VirtualChannels, ConfigError> {
+        let available = self.router.virtual_channels;
+        let required = self.routing.virtual_channels_required();
+        let range = match given {
+            Some([begin, end]) if begin < end && end <= available => VirtualChannels { begin: begin as u16, end: end as u16 },
+            Some([begin, end]) => {
+                let problem = format!("is [{begin}, {end}]; it must be [first, one past the last] within [0, {available}]");
+                return Err(section.error(key, problem));
+            }
+            None => default,
+        };
+        if u32::from(range.count()) >= required {
+            return Ok(range);
+        }
+        if given.is_some() {
+            let problem = format!("holds {} virtual channels, but the routing needs {required} for each class", range.count());
+            return Err(section.error(key, problem));
+        }
+        let problem =
+            format!("is {available}, but the routing needs {required} to be free of deadlock; set virtual_channels = {required} or more");
+        Err(self.context.error("router.virtual_channels", super::document::Part::Value, problem))
+    }
+}
+
+/// A class with the keys that it leaves out taken from `[traffic]`; another pattern or process does not inherit the keys of
+/// the one that it replaces.
+fn inherit(base: &Table, class: &Table) -> Table {
+    let mut merged = base.clone();
+    for (key, keys) in [("pattern", member_keys(PATTERNS, base.get("pattern"))), ("process", member_keys(PROCESSES, base.get("process")))] {
+        if class.contains_key(key) && class.get(key) != base.get(key) {
+            for inherited in keys {
+                merged.remove(&inherited);
+            }
+        }
+    }
+    merged.extend(class.clone());
+    merged
+}
+
+fn member_keys<F: ?Sized>(table: &[Entry<F>], name: Option<&Value>) -> Vec<String> {
+    let name = name.and_then(Value::as_str).unwrap_or_default();
+    crate::registry::find(table, name).map(Entry::keys).unwrap_or_default()
+}
