@@ -8,8 +8,8 @@ means are compared:
 * latency against load (``sim_type = latency``, several loads): packet latency, network latency and hops within 2 %, at loads
   up to 85 % of the highest load of the curve at which every run of BookSim ended ``ok``;
 * saturation (``throughput``): accepted rate within 3 %;
-* a nearly empty network (suite ``c_…``): packet latency, network latency and hops within 0.5 %; rows with stages of several
-  cycles are excepted, because BookSim runs such stages in batches;
+* a nearly empty network (suite ``c_…``): packet latency, network latency and hops within 0.5 %; rows with a switch traversal
+  of several cycles are excepted, because BookSim runs such stages in batches (docs/explanation/booksim.md);
 * allocators (suite ``d_…``): within 3 %, and in BookSim's order wherever BookSim's own gap exceeds three standard errors;
 * batches (``batch``): completion time within 3 %.
 
@@ -108,8 +108,8 @@ class Row:
 
     @property
     def unpipelined(self) -> bool:
-        traversal = int(self.options["st_prepare_delay"]) + int(self.options["st_final_delay"])
-        return int(self.options["routing_delay"]) > 1 or traversal > 1
+        """Does a packet of several flits meet a switch traversal of several cycles, which BookSim runs in batches?"""
+        return int(self.options["st_prepare_delay"]) + int(self.options["st_final_delay"]) > 1 and self.options["packet_size"] != "1"
 
     def theirs(self, quantity: str) -> list[float]:
         return [float(run[quantity]) for run in self.booksim if run[quantity] != ""]
