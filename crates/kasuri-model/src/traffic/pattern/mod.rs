@@ -53,6 +53,11 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
     /// The probabilities of the destinations of `source` in ascending order of terminal: empty if it sends nothing, otherwise
     /// they sum to 1. `destination` draws by exactly these.
     fn weights(&self, source: TerminalId) -> Vec<(TerminalId, f64)>;
+
+    /// Does this terminal send nothing? Overridden where `weights` would be costly to ask.
+    fn is_silent(&self, source: TerminalId) -> bool {
+        self.weights(source).is_empty()
+    }
 }
 
 /// Why a pattern does not fit.
