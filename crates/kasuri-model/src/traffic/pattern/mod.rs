@@ -3,7 +3,21 @@
 //! To add one: a file here that implements [`TrafficPattern`] and [`Member`](crate::registry::Member), a `mod` line, and its line
 //! in [`PATTERNS`].
 
+pub mod asymmetric;
+pub mod bit_complement;
+pub mod bit_reverse;
+pub mod diagonal;
+mod fixed;
+pub mod hotspot;
+pub mod matrix;
+pub mod neighbor;
+pub mod permutation;
+pub mod random_permutation;
+pub mod shuffle;
+pub mod tornado;
+pub mod transpose;
 pub mod uniform;
+mod weighted;
 
 use crate::id::TerminalId;
 use crate::network::Network;
@@ -25,6 +39,18 @@ registry! {
     /// All patterns, in the order in which `kasuri list patterns` shows them.
     pub PATTERNS: dyn TrafficPattern = [
         uniform::Uniform,
+        bit_complement::BitComplement,
+        bit_reverse::BitReverse,
+        shuffle::Shuffle,
+        transpose::Transpose,
+        tornado::Tornado,
+        neighbor::Neighbor,
+        random_permutation::RandomPermutation,
+        diagonal::Diagonal,
+        asymmetric::Asymmetric,
+        hotspot::Hotspot,
+        permutation::Permutation,
+        matrix::Matrix,
     ]
 }
 
