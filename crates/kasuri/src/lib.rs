@@ -1,1 +1,3 @@
-//! x
+//! Kasuri's façade: runs scenarios on an engine, sweeps over threads, keeps results.
+
+pub mod measure;

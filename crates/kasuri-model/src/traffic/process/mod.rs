@@ -5,7 +5,6 @@
 
 pub mod batch;
 pub mod bernoulli;
-pub mod periodic;
 
 use crate::registry;
 use crate::rng::Stream;
@@ -28,7 +27,6 @@ registry! {
     /// All processes.
     pub PROCESSES: dyn InjectionProcess = [
         bernoulli::Bernoulli,
-        periodic::Periodic,
         batch::Batch,
     ]
 }

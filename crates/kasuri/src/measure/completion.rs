@@ -1,0 +1,62 @@
+//! Closed workloads: the run ends when everything is delivered.
+
+use super::{Measurement, Report};
+use kasuri_model::engine::{Command, Controller, Interval, Status};
+
+/// The controller of closed workloads: statistics cover the whole run from the first cycle on.
+#[derive(Clone, Debug)]
+pub struct Completion {
+    max_cycles: u64,
+    now: u64,
+}
+
+/// Cycles between two looks at the clock and at requests to stop.
+const INTERVAL: u64 = 1_000;
+
+impl Completion {
+    /// A run that ends when the workload is delivered, or at `max_cycles`.
+    pub fn new(max_cycles: u64) -> Self {
+        Self { max_cycles, now: 0 }
+    }
+}
+
+impl Controller for Completion {
+    fn interval_cycles(&mut self) -> u64 {
+        INTERVAL.min(self.max_cycles.saturating_sub(self.now)).max(1)
+    }
+
+    fn interval_ended(&mut self, interval: &Interval) -> Command {
+        self.now = interval.end_cycle;
+        if interval.completed {
+            Command::End(Status::Completed)
+        } else if self.now >= self.max_cycles {
+            Command::End(Status::MaxCycles)
+        } else {
+            Command::Continue
+        }
+    }
+}
+
+impl Measurement for Completion {
+    fn report(&self) -> Report {
+        Report::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_workload_ends_when_it_is_delivered_or_at_the_limit() {
+        let mut controller = Completion::new(2_500);
+        let at = |end_cycle, completed| Interval { end_cycle, completed, ..Interval::default() };
+        assert_eq!(controller.interval_cycles(), 1_000);
+        assert_eq!(controller.interval_ended(&at(1_000, false)), Command::Continue);
+        assert_eq!(controller.interval_ended(&at(2_000, false)), Command::Continue);
+        assert_eq!(controller.interval_cycles(), 500);
+        assert_eq!(controller.clone().interval_ended(&at(2_400, true)), Command::End(Status::Completed));
+        assert_eq!(controller.clone().interval_ended(&at(2_500, true)), Command::End(Status::Completed));
+        assert_eq!(controller.interval_ended(&at(2_500, false)), Command::End(Status::MaxCycles));
+    }
+}

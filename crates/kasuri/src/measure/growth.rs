@@ -1,0 +1,138 @@
+//! Recognising saturation: does the work inside grow without end?
+//!
+//! An open network that is offered more than it can deliver has no steady state: the flits that wait at the sources and
+//! travel inside grow linearly for ever. Three traps lie beside that. Few packets: at a low load the content of the network
+//! jumps by chance. Heavy load below saturation: the queues of an empty network fill, on the average like the square root of
+//! time, until they reach their level; over a short window accepted throughput is then clearly below the offered load although
+//! nothing is wrong, and averaging over more terminals does not help, since all queues fill together. Random walks: a straight
+//! line through a random walk is always "significant" if its steps are taken for independent points. So growth must be
+//! *linear*, *larger than a random walk of the offered packets*, and seen over a window that began long after the start.
+
+use super::Offer;
+use kasuri_model::engine::Interval;
+
+/// Follows the content of the network.
+#[derive(Clone, Debug)]
+pub(crate) struct Growth {
+    offer: Offer,
+    points: Vec<(u64, f64)>,
+    next_look: usize,
+}
+
+/// Accepted throughput below this part of the offered load is plain saturation (the definition of the saturation load).
+pub(crate) const ACCEPTED_OF_OFFERED: f64 = 0.95;
+
+/// Linear growth from the start raises the content from block 1 to block 4 of the later half by 15/9 = 1.67, growth like the
+/// square root of time by 1.29; the bound lies between.
+const LINEAR_RATIO: f64 = 1.45;
+
+/// Growth must exceed this many standard deviations of the random walk of the offered flits.
+const WALK_DEVIATIONS: f64 = 4.0;
+
+/// Cycles before plain and before slight saturation (accepted above 0.95 of offered) may be seen.
+const PLAIN_CYCLES: u64 = 2_000;
+const SLIGHT_CYCLES: u64 = 20_000;
+
+/// Intervals before the first look.
+const FIRST_LOOK: usize = 20;
+
+impl Growth {
+    /// Nothing seen yet.
+    pub(crate) fn new(offer: Offer) -> Self {
+        Self { offer, points: Vec::new(), next_look: FIRST_LOOK }
+    }
+
+    /// Adds an interval; whether the network is now known to be saturated. Looks whenever the series has grown by a tenth.
+    pub(crate) fn push(&mut self, interval: &Interval) -> bool {
+        let waiting = interval.backlog_cycles as f64 * self.offer.flits_per_source_cycle();
+        self.points.push((interval.end_cycle, interval.in_flight_flits as f64 + waiting));
+        if self.points.len() < self.next_look {
+            return false;
+        }
+        self.next_look = self.points.len() + self.points.len().div_ceil(10);
+        self.is_saturated()
+    }
+
+    /// Is the network saturated by all that was seen?
+    pub(crate) fn is_saturated(&self) -> bool {
+        let Some(trend) = self.trend() else { return false };
+        let offered = self.offer.flits_per_cycle * trend.cycles;
+        // A batch of n packets deviates by sqrt(n) packets (Poisson, an upper bound for Bernoulli and periodic sources).
+        let walk = (self.offer.packets_per_cycle * trend.cycles).sqrt() * self.offer.mean_packet_flits();
+        let accepted = 1.0 - trend.growth / offered;
+        let elapsed = if accepted < ACCEPTED_OF_OFFERED { PLAIN_CYCLES } else { SLIGHT_CYCLES };
+        trend.end >= elapsed && trend.is_linear && trend.growth > WALK_DEVIATIONS * walk
+    }
+
+    /// The means of the content over four equal blocks of the later half of the run, and what they say.
+    fn trend(&self) -> Option<Trend> {
+        let end = self.points.last()?.0;
+        let later = &self.points[self.points.partition_point(|point| 2 * point.0 <= end)..];
+        let length = later.len() / 4;
+        if length < 2 {
+            return None;
+        }
+        let block = |number: usize| {
+            let points = &later[later.len() - (4 - number) * length..][..length];
+            let time = points.iter().map(|point| point.0 as f64).sum::<f64>() / length as f64;
+            (time, points.iter().map(|point| point.1).sum::<f64>() / length as f64)
+        };
+        let blocks = [block(0), block(1), block(2), block(3)];
+        let rises = blocks.windows(2).all(|pair| pair[1].1 > pair[0].1);
+        let growth = blocks[3].1 - blocks[0].1;
+        Some(Trend { end, cycles: blocks[3].0 - blocks[0].0, growth, is_linear: rises && blocks[3].1 >= LINEAR_RATIO * blocks[0].1 })
+    }
+}
+
+struct Trend {
+    /// The last cycle seen.
+    end: u64,
+    /// Cycles between the middles of the first and the last block.
+    cycles: f64,
+    /// Flits by which the content grew meanwhile.
+    growth: f64,
+    is_linear: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::testing::Queues;
+    use kasuri_model::engine::Phase;
+
+    /// 64 queues at `utilisation`, packets of 5 cycles: whether and when they are found saturated within `cycles`.
+    fn found(utilisation: f64, queues: u32, seed: u64, cycles: u64) -> Option<u64> {
+        let mut queues = Queues::new(queues, utilisation / 5.0, 5, seed);
+        let mut growth = Growth::new(queues.offer());
+        while queues.now() < cycles {
+            let interval = queues.advance(100, Phase::WarmUp);
+            if growth.push(&interval) {
+                return Some(interval.end_cycle);
+            }
+        }
+        None
+    }
+
+    /// No run below saturation is called saturated: 0.1 to 0.98 of the capacity, one queue or many, while they fill and later.
+    #[test]
+    fn heavy_load_is_not_saturation() {
+        for utilisation in [0.001, 0.1, 0.9, 0.95, 0.98] {
+            for count in [1, 64] {
+                for seed in 0..(if count == 1 { 40 } else { 4 }) {
+                    assert_eq!(found(utilisation, count, seed, 100_000), None, "{utilisation} {count} {seed}");
+                }
+            }
+        }
+    }
+
+    /// Beyond saturation it is seen: at once when far beyond, later when slightly.
+    #[test]
+    fn overload_is_saturation() {
+        for (utilisation, within) in [(2.0, 5_000), (1.2, 10_000), (1.1, 25_000), (1.03, 200_000)] {
+            for seed in 0..5 {
+                let cycle = found(utilisation, 64, seed, within);
+                assert!(cycle.is_some_and(|cycle| cycle >= PLAIN_CYCLES), "{utilisation} {seed}: {cycle:?}");
+            }
+        }
+    }
+}

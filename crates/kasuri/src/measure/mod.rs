@@ -1,0 +1,111 @@
+//! When a run is warm, precise, saturated or finished: the controllers that engines ask after each interval.
+//!
+//! One file for each rule of measurement. An engine knows none of them; a controller knows no engine. After the run a
+//! controller says what it found ([`Measurement::report`]).
+
+pub mod booksim;
+pub mod completion;
+pub mod fixed;
+mod growth;
+mod statistics;
+pub mod steady_state;
+#[cfg(test)]
+pub(crate) mod testing;
+mod warm_up;
+
+pub use booksim::{BookSim, BookSimStatus};
+pub use completion::Completion;
+pub use fixed::Fixed;
+pub use steady_state::SteadyState;
+
+use kasuri_model::config::{Rules, Study};
+use kasuri_model::engine::Controller;
+use kasuri_model::rng::{Purpose, Streams};
+use kasuri_model::scenario::Scenario;
+
+/// The controller for a study: BookSim 2's rules if asked for, else completion for closed workloads, fixed lengths if
+/// `measure.cycles` is given, and the steady state otherwise.
+pub fn controller(study: &Study) -> Box<dyn Measurement> {
+    let (scenario, measure) = (&study.scenario, &study.measure);
+    let max_cycles = measure.max_cycles;
+    let is_closed = scenario.classes.iter().any(|class| class.packets_per_terminal.is_some());
+    match (measure.rules, measure.cycles) {
+        (Rules::BookSim(rules), _) => Box::new(BookSim::new(rules, scenario.network.terminal_count(), max_cycles)),
+        (Rules::Kasuri, _) if is_closed => Box::new(Completion::new(max_cycles)),
+        (Rules::Kasuri, Some(cycles)) => Box::new(Fixed::new(Offer::of(scenario), measure.warmup, cycles, max_cycles)),
+        (Rules::Kasuri, None) => Box::new(SteadyState::new(Offer::of(scenario), measure.precision, max_cycles, measure.warmup)),
+    }
+}
+
+/// A controller that can say afterwards what it found.
+pub trait Measurement: Controller {
+    /// What the statistics of the engine do not say.
+    fn report(&self) -> Report;
+}
+
+/// What a controller knows at the end of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Half-width of the 95 % confidence interval of the mean packet latency, cycles.
+    pub packet_latency_ci95: Option<f64>,
+    /// Half-width of the 95 % confidence interval of the mean network latency, cycles.
+    pub network_latency_ci95: Option<f64>,
+    /// Half-width of the 95 % confidence interval of the mean accepted rate, flits/terminal/cycle.
+    pub accepted_rate_ci95: Option<f64>,
+    /// How BookSim 2 would have ended, if its rules were followed.
+    pub booksim_status: Option<BookSimStatus>,
+    /// What a reader of the result should know.
+    pub notes: Vec<String>,
+}
+
+/// What the sources of a scenario offer, all classes and terminals together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offer {
+    /// Terminals of the network.
+    pub terminals: u32,
+    /// Terminals that send at all: a permutation leaves those silent that it maps to themselves.
+    pub sources: u32,
+    /// Packets per cycle, all terminals together, replies included.
+    pub packets_per_cycle: f64,
+    /// Flits per cycle, all terminals together, replies included.
+    pub flits_per_cycle: f64,
+}
+
+impl Offer {
+    /// Works out what a scenario offers.
+    pub fn of(scenario: &Scenario) -> Self {
+        let terminals = scenario.network.terminal_count();
+        let mut offer = Self { terminals, sources: 0, packets_per_cycle: 0.0, flits_per_cycle: 0.0 };
+        // A terminal is silent for good or never, so one draw tells; the streams are copies and move nobody's numbers.
+        let streams = Streams::new(0);
+        for class in &scenario.classes {
+            let sends = |&terminal: &u32| {
+                let mut stream = streams.get(Purpose::Destination, terminal);
+                class.pattern.destination(kasuri_model::id::TerminalId(terminal), &mut stream).is_some()
+            };
+            let sources = (0..terminals).filter(sends).count() as u32;
+            let flits = class.load * f64::from(sources);
+            let packets = flits / class.sizes.mean();
+            let reply_flits = class.reply.as_ref().map_or(0.0, |reply| packets * reply.sizes.mean());
+            offer.sources = offer.sources.max(sources);
+            offer.packets_per_cycle += if class.reply.is_some() { 2.0 * packets } else { packets };
+            offer.flits_per_cycle += flits + reply_flits;
+        }
+        offer
+    }
+
+    /// Offered load, flits/terminal/cycle, silent terminals counted in.
+    pub fn load(&self) -> f64 {
+        self.flits_per_cycle / f64::from(self.terminals.max(1))
+    }
+
+    /// Mean packet length, flits; 1 if nothing is offered.
+    pub(crate) fn mean_packet_flits(&self) -> f64 {
+        if self.packets_per_cycle > 0.0 { self.flits_per_cycle / self.packets_per_cycle } else { 1.0 }
+    }
+
+    /// Flits that one sending terminal offers per cycle.
+    pub(crate) fn flits_per_source_cycle(&self) -> f64 {
+        self.flits_per_cycle / f64::from(self.sources.max(1))
+    }
+}
