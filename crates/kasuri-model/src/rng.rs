@@ -38,10 +38,16 @@ impl Streams {
         let mixed = split_mix(split_mix(self.seed) ^ split_mix(((purpose as u64) << 32) | u64::from(entity)));
         Stream(Xoshiro256PlusPlus::seed_from_u64(mixed))
     }
+
+    /// A key for draws by [`split_mix`] where a stream per entity would make results depend on an order of evaluation.
+    pub fn key(&self, purpose: Purpose) -> u64 {
+        split_mix(split_mix(self.seed) ^ split_mix((purpose as u64) << 32 | u64::from(u32::MAX)))
+    }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014).
-fn split_mix(value: u64) -> u64 {
+/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): a hash of 64 bits.
+#[inline]
+pub fn split_mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -225,6 +225,20 @@ mod tests {
         assert_eq!(configuration.settings["latency_thres"].0, Value::Real(1000.0));
     }
 
+    /// The seeds of the fuzzer: each is read and translated, and none of their beginnings makes the parser panic.
+    #[test]
+    fn the_corpus_is_read() {
+        for text in [include_str!("../../../../fuzz/corpus/booksim/batch.cfg"), include_str!("../../../../fuzz/corpus/booksim/vectors.cfg")]
+        {
+            read(text).unwrap().translate(Rules::BookSim).unwrap();
+            for end in (0..text.len()).filter(|&end| text.is_char_boundary(end)) {
+                if let Ok(configuration) = read(&text[..end]) {
+                    let _ = configuration.translate(Rules::BookSim);
+                }
+            }
+        }
+    }
+
     proptest! {
         /// The fuzz entry point: no text makes the parser or the translation panic.
         #[test]

@@ -1,3 +1,39 @@
-//! Formats: parsers and writers over text and bytes. Files are opened elsewhere.
+//! File formats: parsers over bytes and writers to text. None of them opens a file.
 
 pub mod booksim;
+pub mod traffic;
+
+use thiserror::Error;
+
+/// What is wrong in a text, and where. Mend the named line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{name}:{line}: {problem}")]
+pub struct FormatError {
+    /// The file's name as the user gave it.
+    pub name: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What was found and what would be right.
+    pub problem: String,
+}
+
+impl FormatError {
+    /// A problem in one line (from 1).
+    pub fn new(name: &str, line: usize, problem: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), line, problem: problem.into() }
+    }
+}
+
+/// The lines of a text file that say something: number (from 1) and text without its `#` comment and surrounding blanks.
+///
+/// # Errors
+/// The bytes are not UTF-8; the line that holds the first wrong byte is named.
+pub(crate) fn meaningful_lines<'a>(name: &str, bytes: &'a [u8]) -> Result<Vec<(usize, &'a str)>, FormatError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
+        FormatError::new(name, line, "is not text in UTF-8")
+    })?;
+    let without_comment = |line: &'a str| line.split('#').next().unwrap_or_default().trim();
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, without_comment(line)));
+    Ok(lines.filter(|(_, line)| !line.is_empty()).collect())
+}

@@ -1,6 +1,6 @@
 //! Dimension-order routing on meshes and tori, with dateline classes on the rings.
 
-use super::{Candidate, Choice, Hop, Routing, RoutingAlgorithm, RoutingError};
+use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
 use crate::id::Port;
 use crate::network::Network;
 use crate::registry::Member;
@@ -108,6 +108,14 @@ impl Ring {
 impl Routing for Compiled {
     fn virtual_channels_required(&self) -> u32 {
         if self.dateline { 2 } else { 1 }
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::DESTINATION_ROUTER
+    }
+
+    fn is_deadlock_free(&self) -> bool {
+        self.dateline || !self.wrap
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {

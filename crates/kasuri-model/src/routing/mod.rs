@@ -7,7 +7,12 @@
 //! To add one: a file here that implements [`RoutingAlgorithm`] and [`Member`](crate::registry::Member), a `mod` line, and its
 //! line in [`ROUTINGS`].
 
+pub mod destination_tag;
 pub mod dimension_order;
+pub mod minimal;
+pub mod nca;
+mod table;
+pub mod up_down;
 
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
@@ -29,6 +34,10 @@ registry! {
     /// All routings, in the order in which `kasuri list routings` shows them.
     pub ROUTINGS: dyn RoutingAlgorithm = [
         dimension_order::DimensionOrder,
+        nca::Nca,
+        destination_tag::DestinationTag,
+        minimal::Minimal,
+        up_down::UpDown,
     ]
 }
 
@@ -37,6 +46,17 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     /// The least number of virtual channels that a traffic class must have.
     fn virtual_channels_required(&self) -> u32 {
         1
+    }
+
+    /// What of a hop `route` looks at. Analyses that walk all routes merge the hops that differ in nothing else.
+    fn reads(&self) -> Reads {
+        Reads::EVERYTHING
+    }
+
+    /// Does the routing promise that no set of packets can wait for each other in a cycle, given the virtual channels that it
+    /// requires? The family's tests hold it to its promise.
+    fn is_deadlock_free(&self) -> bool {
+        true
     }
 
     /// The packet's routing state when it is created. 0 unless the routing decides something at the source.
@@ -64,6 +84,26 @@ pub struct Hop {
     pub destination: TerminalId,
     /// The virtual channels that its traffic class may use, all of them in most runs.
     pub available: VirtualChannels,
+}
+
+/// What of a [`Hop`] a routing looks at, apart from the router, the available virtual channels and the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reads {
+    /// The packet's source (in `initial_state` too).
+    pub source: bool,
+    /// The input port.
+    pub input: bool,
+    /// The virtual channel on which it came in.
+    pub virtual_channel: bool,
+    /// More of the destination than its router, before it is there (in `initial_state` too).
+    pub terminal: bool,
+}
+
+impl Reads {
+    /// Anything: always right, and the dearest for those who walk all routes.
+    pub const EVERYTHING: Self = Self { source: true, input: true, virtual_channel: true, terminal: true };
+    /// The destination's router alone.
+    pub const DESTINATION_ROUTER: Self = Self { source: false, input: false, virtual_channel: false, terminal: false };
 }
 
 /// A half-open range of virtual channels.

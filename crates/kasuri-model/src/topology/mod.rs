@@ -3,7 +3,11 @@
 //! To add one: a file here that implements [`Topology`] and [`Member`](crate::registry::Member), a `mod` line, and its line in
 //! [`TOPOLOGIES`]. Coordinates, levels or groups that a routing needs are left as labels in the network.
 
+pub mod butterfly;
+pub mod fat_tree;
+pub mod full_mesh;
 pub mod mesh;
+pub mod torus;
 
 use crate::network::{Link, Network, NetworkError};
 use crate::registry;
@@ -23,6 +27,10 @@ registry! {
     /// All topologies, in the order in which `kasuri list topologies` shows them.
     pub TOPOLOGIES: dyn Topology = [
         mesh::Mesh,
+        torus::Torus,
+        fat_tree::FatTree,
+        full_mesh::FullMesh,
+        butterfly::Butterfly,
     ]
 }
 

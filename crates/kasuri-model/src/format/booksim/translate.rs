@@ -261,10 +261,20 @@ impl Translator<'_> {
         let rate = self.real("injection_rate")?;
         let uses_flits = self.integer("injection_rate_uses_flits", i64::MIN, i64::MAX)? != 0;
         let packet_rate = if uses_flits { rate / mean } else { rate };
-        if !(0.0..=1.0).contains(&packet_rate) {
-            return Err(self.wrong("injection_rate", format!("asks for {packet_rate} packets per terminal and cycle; 0 to 1 are possible")));
+        if !(packet_rate > 0.0 && packet_rate <= 1.0) {
+            return Err(self.wrong(
+                "injection_rate",
+                format!("asks for {packet_rate} packets per terminal and cycle; it must be above 0 and at most 1"),
+            ));
         }
-        traffic.insert("load".to_owned(), (packet_rate * mean).into());
+        let mut load = packet_rate * mean;
+        if load > 1.0 {
+            let place = self.place("injection_rate");
+            self.notes
+                .push(format!("{place}: injection_rate offers {load} flits a cycle; a terminal sends 1 at most, which is taken instead"));
+            load = 1.0;
+        }
+        traffic.insert("load".to_owned(), load.into());
         Ok(traffic)
     }
 
@@ -413,7 +423,9 @@ impl Translator<'_> {
                 ("stopping_threshold", "stopping_thres"),
                 ("acc_stopping_threshold", "acc_stopping_thres"),
             ] {
-                booksim.insert(key.to_owned(), self.real(option)?.into());
+                // Below 0 it is never passed.
+                let threshold = self.real(option)?;
+                booksim.insert(key.to_owned(), if threshold < 0.0 { f64::MAX } else { threshold }.into());
             }
             measure.insert("rules".to_owned(), "booksim".into());
             measure.insert("booksim".to_owned(), Toml::Table(booksim));
@@ -562,6 +574,7 @@ mod tests {
         let load = |assignments: &str| table(&format!("{MESH}{assignments}"))["traffic"]["load"].as_float().unwrap();
         assert_eq!(load("injection_rate = 0.05; packet_size = 4;"), 0.2);
         assert_eq!(load("injection_rate = 0.25; packet_size = 4; injection_rate_uses_flits = 1;"), 0.25);
+        assert_eq!(load("injection_rate = 0.5; packet_size = 4;"), 1.0);
         // A third of the packets has 1 flit, two thirds have 4: 3 in the mean.
         assert!((load("injection_rate = 0.1; packet_size = {{1,4}}; packet_size_rate = {{1,2}};") - 0.3).abs() < 1e-12);
     }
@@ -601,7 +614,7 @@ mod tests {
             ("topology = mesh; routing_function = nca;", "mesh: dor"),
             ("topology = mesh; routing_function = dor; traffic = bitcmp;", "did you mean `bitcomp`?"),
             ("topology = mesh; routing_function = dor; vc_allocator = islp;", "did you mean `islip`?"),
-            ("topology = mesh; routing_function = dor; injection_rate = 1.5;", "0 to 1 are possible"),
+            ("topology = mesh; routing_function = dor; injection_rate = 1.5;", "above 0 and at most 1"),
             ("topology = mesh; routing_function = dor; st_final_delay = 0;", "give at least 1"),
             ("topology = mesh; routing_function = dor; num_vcs = 0;", "must be 1 to 256"),
             ("topology = mesh; routing_function = dor; sim_type = speed;", "latency, throughput and batch"),

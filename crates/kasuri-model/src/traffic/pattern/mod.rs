@@ -3,7 +3,21 @@
 //! To add one: a file here that implements [`TrafficPattern`] and [`Member`](crate::registry::Member), a `mod` line, and its line
 //! in [`PATTERNS`].
 
+pub mod asymmetric;
+pub mod bit_complement;
+pub mod bit_reverse;
+pub mod diagonal;
+mod fixed;
+pub mod hotspot;
+pub mod matrix;
+pub mod neighbor;
+pub mod permutation;
+pub mod random_permutation;
+pub mod shuffle;
+pub mod tornado;
+pub mod transpose;
 pub mod uniform;
+mod weighted;
 
 use crate::id::TerminalId;
 use crate::network::Network;
@@ -25,6 +39,18 @@ registry! {
     /// All patterns, in the order in which `kasuri list patterns` shows them.
     pub PATTERNS: dyn TrafficPattern = [
         uniform::Uniform,
+        bit_complement::BitComplement,
+        bit_reverse::BitReverse,
+        shuffle::Shuffle,
+        transpose::Transpose,
+        tornado::Tornado,
+        neighbor::Neighbor,
+        random_permutation::RandomPermutation,
+        diagonal::Diagonal,
+        asymmetric::Asymmetric,
+        hotspot::Hotspot,
+        permutation::Permutation,
+        matrix::Matrix,
     ]
 }
 
@@ -53,6 +79,11 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
     /// The probabilities of the destinations of `source` in ascending order of terminal: empty if it sends nothing, otherwise
     /// they sum to 1. `destination` draws by exactly these.
     fn weights(&self, source: TerminalId) -> Vec<(TerminalId, f64)>;
+
+    /// Does this terminal send nothing? Overridden where `weights` would be costly to ask.
+    fn is_silent(&self, source: TerminalId) -> bool {
+        self.weights(source).is_empty()
+    }
 }
 
 /// Why a pattern does not fit.

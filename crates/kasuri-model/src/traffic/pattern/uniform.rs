@@ -49,6 +49,10 @@ impl Pattern for Compiled {
         Some(TerminalId(other + u32::from(other >= source.0)))
     }
 
+    fn is_silent(&self, _source: TerminalId) -> bool {
+        false
+    }
+
     fn weights(&self, source: TerminalId) -> Vec<(TerminalId, f64)> {
         let choices = self.terminals - u32::from(!self.include_self);
         (0..self.terminals)

@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod bernoulli;
+pub mod periodic;
 
 use crate::registry;
 use crate::rng::Stream;
@@ -27,6 +28,7 @@ registry! {
     /// All processes.
     pub PROCESSES: dyn InjectionProcess = [
         bernoulli::Bernoulli,
+        periodic::Periodic,
         batch::Batch,
     ]
 }

@@ -1,0 +1,261 @@
+//! The run: windows of cycles, skips over idle time, intervals and phases.
+
+use crate::options::FlitOptions;
+use crate::state::{NONE, Simulation};
+use crate::vc_mask::{VcMask, Wide};
+use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status};
+use kasuri_model::id::ChannelId;
+use kasuri_model::scenario::Scenario;
+
+/// Cycles between two samples of buffer occupancy.
+const OCCUPANCY_PERIOD: u64 = 256;
+
+/// Cycles between two looks for packets that wait for each other in a part of the network while the rest goes on.
+const DEADLOCK_PERIOD: u64 = 16_384;
+
+/// Cycles between two balances of the books in a `paranoid` run.
+const BOOKS_PERIOD: u64 = 61;
+
+/// The cycle-accurate engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlitEngine;
+
+impl Engine for FlitEngine {
+    fn name(&self) -> &'static str {
+        "flit"
+    }
+
+    fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        let _: FlitOptions = scenario
+            .engine_options
+            .clone()
+            .try_into()
+            .map_err(|error: toml::de::Error| EngineError::Option { key: "flit".to_owned(), problem: error.message().to_owned() })?;
+        if scenario.router.predictor != "none" {
+            return Err(EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "flit", what: "predictors".to_owned() });
+        }
+        // The narrowest masks that hold a port's virtual channels keep a port in one quarter of a cache line.
+        match scenario.router.virtual_channels {
+            0..=8 => Simulation::<u8>::new(scenario)?.run(controller),
+            9..=64 => Simulation::<u64>::new(scenario)?.run(controller),
+            _ => Simulation::<Wide>::new(scenario)?.run(controller),
+        }
+    }
+}
+
+impl<M: VcMask> Simulation<'_, M> {
+    fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        self.prepare_closed_workload();
+        loop {
+            let begin = self.cycle;
+            let end = begin.saturating_add(controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
+            let frozen = self.advance(end)?;
+            let interval = self.close_interval(begin);
+            let status = if frozen || self.cycle / DEADLOCK_PERIOD != begin / DEADLOCK_PERIOD { self.deadlock_status() } else { None };
+            let command = match status {
+                Some(status) => Command::End(status),
+                None => controller.interval_ended(&interval),
+            };
+            match command {
+                Command::Continue => {}
+                Command::Clear => self.clear(Phase::WarmUp),
+                Command::Measure => self.clear(Phase::Measuring),
+                Command::Drain => self.drain(Phase::Draining),
+                Command::Empty => self.drain(Phase::Emptying),
+                Command::End(status) => return Ok(self.outcome(status)),
+            }
+            if self.cycle >= self.scenario.max_cycles {
+                return Ok(self.outcome(Status::MaxCycles));
+            }
+        }
+    }
+
+    fn prepare_closed_workload(&mut self) {
+        let terminals = self.scenario.network.terminal_count();
+        let counts: Option<Vec<u64>> = self.scenario.classes.iter().map(|class| class.packets_per_terminal).collect();
+        let Some(counts) = counts else { return };
+        let mut packets = 0;
+        for (class, count) in self.scenario.classes.iter().zip(counts) {
+            let senders =
+                (0..terminals).filter(|&terminal| !class.pattern.is_silent(kasuri_model::id::TerminalId(terminal))).count() as u64;
+            packets += senders * count * if class.reply.is_some() { 2 } else { 1 };
+        }
+        self.statistics.packets_to_come = Some(packets);
+        self.statistics.completion_cycles = vec![0; terminals as usize];
+    }
+
+    /// Runs until `end`, or until nothing is left to wait for. Is the network frozen with flits inside?
+    fn advance(&mut self, end: u64) -> Result<bool, EngineError> {
+        while self.cycle < end && !self.is_over() {
+            if self.is_idle() {
+                if self.flits_inside > 0 || self.sources.has_stuck_packet() {
+                    return Ok(true);
+                }
+                let next = self.sources.next_creation(self.cycle, end);
+                self.sample_idle(self.cycle, next);
+                self.cycle = next;
+                if self.cycle >= end {
+                    break;
+                }
+            }
+            let length = u64::from(self.parameters.window).min(end - self.cycle);
+            self.advance_window(length);
+            if self.scenario.paranoid && self.cycle % BOOKS_PERIOD < length {
+                self.balance_books()?;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Nothing is on its way and nobody can act before a new packet is created.
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        self.sources.active.is_empty()
+            && self.arrivals.is_empty()
+            && self.credits.is_empty()
+            && self.tiles.iter().all(crate::state::Tile::is_idle)
+    }
+
+    /// Has the closed workload been delivered, or everything that draining waits for?
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        match self.statistics.phase {
+            Phase::WarmUp | Phase::Measuring => self.statistics.packets_to_come == Some(0),
+            Phase::Draining => self.statistics.draining_live + self.sources.undrained == 0,
+            Phase::Emptying => self.live_packets() == 0,
+        }
+    }
+
+    fn live_packets(&self) -> u64 {
+        (self.packets.len() - self.free_packets.len()) as u64
+    }
+
+    /// Runs a window: terminals first, then tile after tile. What one posts for another arrives after the window.
+    fn advance_window(&mut self, length: u64) {
+        let first = self.cycle;
+        for now in first..first + length {
+            self.terminal_cycle(now);
+        }
+        for tile in 0..self.parameters.router_tiles {
+            for now in first..first + length {
+                if self.tile_has_work(tile, now) {
+                    self.router_cycle(tile, now);
+                }
+            }
+        }
+        if first / OCCUPANCY_PERIOD != (first + length) / OCCUPANCY_PERIOD {
+            self.sample_occupancy();
+        }
+        self.cycle = first + length;
+    }
+
+    #[inline(always)]
+    fn tile_has_work(&self, tile: u32, now: u64) -> bool {
+        self.arrivals.list(now, tile).0 > 0 || self.credits.list(now, tile).0 > 0 || !self.tiles[tile as usize].is_idle()
+    }
+
+    fn sample_occupancy(&mut self) {
+        if !self.statistics.counts_rates {
+            return;
+        }
+        let network = &self.scenario.network;
+        for router in 0..network.router_count() {
+            let base = self.router_port[router];
+            let ports = network.port_count(kasuri_model::id::RouterId(router));
+            let slots = base << self.parameters.vc_shift..(base + ports) << self.parameters.vc_shift;
+            self.statistics.occupancy[router as usize] += slots.map(|slot| u64::from(self.input[slot].flits)).sum::<u64>();
+        }
+        self.statistics.occupancy_samples += 1;
+    }
+
+    /// Time that is skipped because nothing is inside counts as samples of empty buffers.
+    fn sample_idle(&mut self, from: u64, to: u64) {
+        if self.statistics.counts_rates {
+            self.statistics.occupancy_samples += to / OCCUPANCY_PERIOD - from / OCCUPANCY_PERIOD;
+        }
+    }
+
+    /// Finishes the books of an interval that began at `begin`.
+    fn close_interval(&mut self, begin: u64) -> Interval {
+        let now = self.cycle;
+        let mut interval = std::mem::take(&mut self.statistics.interval);
+        self.statistics.interval.counted = interval.counted;
+        interval.end_cycle = now;
+        interval.cycles = now - begin;
+        interval.counted_accepted_flits = self.statistics.accepted.iter().sum();
+        interval.counted_cycles = self.statistics.rates_until.unwrap_or(now) - self.statistics.rates_from;
+        interval.outstanding_packets = match self.statistics.phase {
+            Phase::Draining => self.statistics.draining_live + self.sources.undrained,
+            Phase::Emptying => self.live_packets(),
+            Phase::WarmUp | Phase::Measuring => 0,
+        };
+        for packet in self.packets.iter().filter(|packet| packet.alive) {
+            let flits = u64::from(packet.flits - packet.delivered);
+            interval.in_flight_flits += flits;
+            interval.in_flight_age += flits * (now - packet.created.min(now));
+        }
+        interval.backlog_cycles = self.sources.backlog_cycles(now);
+        interval.completed = self.statistics.packets_to_come == Some(0);
+        self.collect_channels();
+        interval
+    }
+
+    /// Moves the ports' short counters into the channels' long ones.
+    fn collect_channels(&mut self) {
+        for port in 0..self.output_port.len() as u32 {
+            let sent = std::mem::take(&mut self.output_port[port].sent);
+            if sent > 0 && self.statistics.counts_rates {
+                let channel = self.channel_of_port(port).expect("only connected ports send");
+                self.statistics.channel_flits[channel.index()] += u64::from(sent);
+            }
+        }
+    }
+
+    fn clear(&mut self, phase: Phase) {
+        self.statistics.clear(phase, self.cycle);
+    }
+
+    fn drain(&mut self, phase: Phase) {
+        self.statistics.drain(phase, self.cycle);
+        self.sources.drain(self.cycle);
+        if phase == Phase::Emptying {
+            self.sources.closed = true;
+        }
+        let from = self.statistics.measured_from;
+        self.statistics.draining_live = self.packets.iter().filter(|packet| packet.alive && packet.created >= from).count() as u64;
+    }
+
+    fn deadlock_status(&mut self) -> Option<Status> {
+        (!self.find_deadlock().is_empty()).then_some(Status::Deadlock)
+    }
+
+    fn outcome(mut self, status: Status) -> Outcome {
+        let deadlock: Vec<(ChannelId, u16)> = if status == Status::Deadlock { self.find_deadlock() } else { Vec::new() };
+        self.collect_channels();
+        let statistics = &self.statistics;
+        let measured_cycles = statistics.rates_until.unwrap_or(self.cycle) - statistics.rates_from;
+        let samples = statistics.occupancy_samples.max(1) as f64;
+        let completed = statistics.packets_to_come == Some(0);
+        Outcome {
+            status,
+            cycles: self.cycle,
+            warmup_cycles: statistics.rates_from,
+            measured_cycles,
+            packet_latency: statistics.packet_latency.distribution(),
+            network_latency: statistics.network_latency.distribution(),
+            flit_latency: statistics.flit_latency.distribution(),
+            hops: statistics.hops.distribution(),
+            injected_flits: statistics.injected.iter().copied().collect(),
+            accepted_flits: statistics.accepted.iter().copied().collect(),
+            channel_flits: statistics.channel_flits.clone(),
+            router_occupancy: statistics.occupancy.iter().map(|&flits| flits as f64 / samples).collect(),
+            completion_time: completed.then(|| statistics.completion_cycles.iter().copied().max().unwrap_or(0)),
+            completion_cycles: if completed { statistics.completion_cycles.clone() } else { Vec::new() },
+            deadlock,
+            flit_hops: statistics.flit_hops,
+            not_modelled: Vec::new(),
+        }
+    }
+}
+
+const _: u32 = NONE;

@@ -1,0 +1,243 @@
+//! Source queues: when terminals create packets, and which packet stands at the head of a terminal's queue.
+//!
+//! The queue is unbounded but virtual: a terminal keeps the cycle in which its next packet is created and draws the packet when
+//! it reaches the head of the queue. So a saturated source costs no memory, and its backlog is exact.
+
+use crate::state::NONE;
+use kasuri_model::id::TerminalId;
+use kasuri_model::rng::{Purpose, Stream};
+use kasuri_model::scenario::{Scenario, TrafficClass};
+use std::collections::VecDeque;
+
+/// Never.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// No virtual channel chosen yet.
+pub(crate) const NO_VC: u16 = u16::MAX;
+
+/// Buckets of the calendar of creations; a creation further away stays in its bucket for another turn.
+const CALENDAR_BUCKETS: usize = 4096;
+
+/// The state of a terminal's network side.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    /// The packet at the head of the queue, or [`NONE`].
+    pub(crate) packet: u32,
+    /// Its flits that have not entered the network.
+    pub(crate) left: u16,
+    /// The virtual channel that it goes by, or [`NO_VC`].
+    pub(crate) vc: u16,
+    /// The virtual channel of the packet before.
+    pub(crate) last_vc: u16,
+    /// The class that is served first next time.
+    pub(crate) next_class: u8,
+    /// Is the terminal in the list of active sources?
+    pub(crate) listed: bool,
+    /// Packets drawn so far.
+    pub(crate) serial: u32,
+    /// Cycle in which its last flit entered.
+    pub(crate) last_injection: u64,
+}
+
+/// The creations of one class at one terminal.
+#[derive(Clone, Debug)]
+struct Creations {
+    /// Cycle of the packet that is next to be drawn, [`NEVER`] if there is none.
+    next: u64,
+    /// Its running number.
+    index: u64,
+    gaps: Stream,
+    destinations: Stream,
+}
+
+/// A packet that was drawn for the head of a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    pub(crate) created: u64,
+    pub(crate) destination: TerminalId,
+    pub(crate) flits: u32,
+    pub(crate) class: u8,
+    pub(crate) is_reply: bool,
+}
+
+/// All sources.
+pub(crate) struct Sources {
+    terminals: u32,
+    pub(crate) source: Vec<Source>,
+    /// Shape `[classes, terminals]`.
+    creations: Vec<Creations>,
+    replies: Vec<VecDeque<Drawn>>,
+    /// Terminals that may have a flit to send.
+    pub(crate) active: Vec<u32>,
+    /// First entry (class x terminals + terminal) of each bucket of the calendar, and the next one of each entry.
+    calendar: Vec<u32>,
+    calendar_next: Vec<u32>,
+    /// Entries in the calendar.
+    scheduled: u32,
+    /// While draining: packets created before this cycle are waited for.
+    pub(crate) drain_before: u64,
+    /// While draining: entries whose next packet is created before `drain_before`.
+    pub(crate) undrained: u64,
+    /// Nothing new is created any more.
+    pub(crate) closed: bool,
+}
+
+/// The shortest packet of a class, replies included.
+pub(crate) fn shortest_packet(class: &TrafficClass) -> u32 {
+    class.reply.iter().map(|reply| reply.sizes.min()).fold(class.sizes.min(), u32::min)
+}
+
+/// The longest packet of a class, replies included.
+pub(crate) fn longest_packet(class: &TrafficClass) -> u32 {
+    class.reply.iter().map(|reply| reply.sizes.max()).fold(class.sizes.max(), u32::max)
+}
+
+impl Sources {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let terminals = scenario.network.terminal_count();
+        let source =
+            Source { packet: NONE, left: 0, vc: NO_VC, last_vc: NO_VC, next_class: 0, listed: false, serial: 0, last_injection: 0 };
+        let entries = scenario.classes.len() as u32 * terminals;
+        let creations = (0..entries).map(|entry| Creations {
+            next: NEVER,
+            index: 0,
+            gaps: scenario.streams.get(Purpose::Creation, entry),
+            destinations: scenario.streams.get(Purpose::Destination, entry),
+        });
+        let replying = scenario.classes.iter().any(|class| class.reply.is_some());
+        Self {
+            terminals,
+            source: vec![source; terminals as usize],
+            creations: creations.collect(),
+            replies: vec![VecDeque::new(); if replying { terminals as usize } else { 0 }],
+            active: Vec::with_capacity(terminals as usize),
+            calendar: vec![NONE; CALENDAR_BUCKETS],
+            calendar_next: vec![NONE; entries as usize],
+            scheduled: 0,
+            drain_before: 0,
+            undrained: 0,
+            closed: false,
+        }
+    }
+
+    /// Draws the first creation of every terminal and class.
+    pub(crate) fn start(&mut self, scenario: &Scenario) {
+        for entry in 0..self.creations.len() as u32 {
+            let class = &scenario.classes[(entry / self.terminals) as usize];
+            let creations = &mut self.creations[entry as usize];
+            creations.next = class.process.next(0, None, &mut creations.gaps).unwrap_or(NEVER);
+            self.schedule(entry);
+        }
+    }
+
+    fn schedule(&mut self, entry: u32) {
+        let next = self.creations[entry as usize].next;
+        if next != NEVER {
+            let bucket = next as usize % CALENDAR_BUCKETS;
+            self.calendar_next[entry as usize] = self.calendar[bucket];
+            self.calendar[bucket] = entry;
+            self.scheduled += 1;
+        }
+    }
+
+    /// Wakes the terminals that create a packet in cycle `now`.
+    #[inline(always)]
+    pub(crate) fn create(&mut self, now: u64) {
+        let bucket = now as usize % CALENDAR_BUCKETS;
+        let mut entry = std::mem::replace(&mut self.calendar[bucket], NONE);
+        while entry != NONE {
+            let following = self.calendar_next[entry as usize];
+            self.scheduled -= 1;
+            if self.creations[entry as usize].next <= now {
+                self.wake(entry % self.terminals);
+            } else {
+                self.schedule(entry);
+            }
+            entry = following;
+        }
+    }
+
+    /// The next cycle from `now` on in which the calendar has an entry, at most `limit`.
+    pub(crate) fn next_creation(&self, now: u64, limit: u64) -> u64 {
+        if self.scheduled == 0 || self.closed {
+            return limit;
+        }
+        let turn = (0..CALENDAR_BUCKETS as u64).find(|ahead| self.calendar[(now + ahead) as usize % CALENDAR_BUCKETS] != NONE);
+        turn.map_or(limit, |ahead| (now + ahead).min(limit))
+    }
+
+    /// Puts a terminal into the list of active sources.
+    #[inline(always)]
+    pub(crate) fn wake(&mut self, terminal: u32) {
+        let source = &mut self.source[terminal as usize];
+        if !source.listed {
+            source.listed = true;
+            self.active.push(terminal);
+        }
+    }
+
+    /// Queues the answer to a packet; answers go before new packets.
+    pub(crate) fn queue_reply(&mut self, terminal: TerminalId, reply: Drawn) {
+        self.replies[terminal.index()].push_back(reply);
+        self.wake(terminal.0);
+    }
+
+    /// Length of the answer to a packet of `class` that arrived at `terminal`.
+    pub(crate) fn reply_flits(&mut self, terminal: TerminalId, class: u8, sizes: &kasuri_model::traffic::PacketSizes) -> u32 {
+        sizes.draw(&mut self.creations[(u32::from(class) * self.terminals + terminal.0) as usize].destinations)
+    }
+
+    /// Draws the packet at the head of the queue in cycle `now`, if there is one.
+    pub(crate) fn draw(&mut self, scenario: &Scenario, terminal: u32, now: u64) -> Option<Drawn> {
+        if let Some(reply) = self.replies.get_mut(terminal as usize).and_then(VecDeque::pop_front) {
+            return Some(reply);
+        }
+        if self.closed {
+            return None;
+        }
+        let classes = scenario.classes.len() as u32;
+        let first = u32::from(self.source[terminal as usize].next_class);
+        (0..classes).find_map(|turn| self.draw_of_class(scenario, terminal, (first + turn) % classes, now))
+    }
+
+    fn draw_of_class(&mut self, scenario: &Scenario, terminal: u32, class: u32, now: u64) -> Option<Drawn> {
+        let entry = class * self.terminals + terminal;
+        let traffic = &scenario.classes[class as usize];
+        let creations = &mut self.creations[entry as usize];
+        let created = creations.next;
+        if created > now {
+            return None;
+        }
+        let destination = traffic.pattern.destination(TerminalId(terminal), &mut creations.destinations);
+        let flits = traffic.sizes.draw(&mut creations.destinations);
+        creations.index += 1;
+        let more = destination.is_some();
+        creations.next =
+            if more { traffic.process.next(creations.index, Some(created), &mut creations.gaps).unwrap_or(NEVER) } else { NEVER };
+        let next = creations.next;
+        if created < self.drain_before && next >= self.drain_before {
+            self.undrained -= 1;
+        }
+        if next > now {
+            self.schedule(entry);
+        }
+        self.source[terminal as usize].next_class = ((class + 1) % scenario.classes.len() as u32) as u8;
+        destination.map(|destination| Drawn { created, destination, flits, class: class as u8, is_reply: false })
+    }
+
+    /// Does a terminal hold a packet that it cannot send?
+    pub(crate) fn has_stuck_packet(&self) -> bool {
+        self.source.iter().any(|source| source.packet != NONE)
+    }
+
+    /// Begins to wait for the packets created before `cycle`, counting those that no source has drawn yet.
+    pub(crate) fn drain(&mut self, cycle: u64) {
+        self.drain_before = cycle;
+        self.undrained = self.creations.iter().filter(|creations| creations.next < cycle).count() as u64;
+    }
+
+    /// Sum over all entries of the cycles by which their next creation lies before `now`.
+    pub(crate) fn backlog_cycles(&self, now: u64) -> u64 {
+        self.creations.iter().map(|creations| now.saturating_sub(creations.next)).sum()
+    }
+}

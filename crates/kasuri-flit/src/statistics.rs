@@ -1,0 +1,182 @@
+//! What is counted while a simulation runs.
+
+use crate::column::Column;
+use crate::state::Packet;
+use hdrhistogram::Histogram;
+use kasuri_model::engine::{Distribution, Interval, Phase};
+use kasuri_model::network::Network;
+
+/// Values below this have a counter of their own; beyond, buckets are 0.1 % wide.
+const EXACT: u64 = 4096;
+
+/// A distribution that is being counted.
+pub(crate) struct Counter {
+    exact: Vec<u64>,
+    beyond: Histogram<u64>,
+    count: u64,
+    sum: u64,
+    min: u64,
+    max: u64,
+}
+
+impl Counter {
+    pub(crate) fn new() -> Self {
+        Self { exact: Vec::new(), beyond: Histogram::new(3).expect("three digits are allowed"), count: 0, sum: 0, min: u64::MAX, max: 0 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn record(&mut self, value: u64) {
+        self.count += 1;
+        self.sum += value;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        if let Some(counter) = self.exact.get_mut(value as usize) {
+            *counter += 1;
+        } else {
+            self.record_slowly(value);
+        }
+    }
+
+    #[cold]
+    fn record_slowly(&mut self, value: u64) {
+        if value < EXACT {
+            self.exact.resize((value as usize + 1).next_power_of_two(), 0);
+            self.exact[value as usize] += 1;
+        } else {
+            // Auto-resizing histograms take any value.
+            self.beyond.auto(true);
+            self.beyond.record(value).expect("an auto-resizing histogram takes any value");
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.exact.fill(0);
+        self.beyond.clear();
+        (self.count, self.sum, self.min, self.max) = (0, 0, u64::MAX, 0);
+    }
+
+    pub(crate) fn distribution(&self) -> Distribution {
+        let exact = self.exact.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(value, &count)| (value as u64, count));
+        let beyond = self.beyond.iter_recorded().map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()));
+        Distribution {
+            count: self.count,
+            sum: self.sum as f64,
+            min: if self.count == 0 { 0 } else { self.min },
+            max: self.max,
+            buckets: exact.chain(beyond).collect(),
+        }
+    }
+}
+
+/// All counters of a run.
+pub(crate) struct Statistics {
+    pub(crate) phase: Phase,
+    /// Do flits count towards the rates? 1 or 0.
+    pub(crate) counts_rates: bool,
+    /// Packets created before this cycle are not measured.
+    pub(crate) measured_from: u64,
+    /// Packets created in or after this cycle are not measured.
+    pub(crate) measured_before: u64,
+    /// Cycle of the last throwing away of statistics, and the cycles for which rates were counted once that is over.
+    pub(crate) rates_from: u64,
+    pub(crate) rates_until: Option<u64>,
+    pub(crate) packet_latency: Counter,
+    pub(crate) network_latency: Counter,
+    pub(crate) flit_latency: Counter,
+    pub(crate) hops: Counter,
+    pub(crate) injected: Column<u64>,
+    pub(crate) accepted: Column<u64>,
+    pub(crate) channel_flits: Vec<u64>,
+    /// Sum over samples of the flits in each router, and the samples.
+    pub(crate) occupancy: Vec<u64>,
+    pub(crate) occupancy_samples: u64,
+    /// The present interval.
+    pub(crate) interval: Interval,
+    /// Live packets that draining waits for.
+    pub(crate) draining_live: u64,
+    /// Closed workloads: the cycle of each terminal's last packet, and packets still to come.
+    pub(crate) completion_cycles: Vec<u64>,
+    pub(crate) packets_to_come: Option<u64>,
+    pub(crate) flit_hops: u64,
+}
+
+impl Statistics {
+    pub(crate) fn new(network: &Network) -> Self {
+        let terminals = network.terminal_count() as usize;
+        Self {
+            phase: Phase::WarmUp,
+            counts_rates: true,
+            measured_from: 0,
+            measured_before: u64::MAX,
+            rates_from: 0,
+            rates_until: None,
+            packet_latency: Counter::new(),
+            network_latency: Counter::new(),
+            flit_latency: Counter::new(),
+            hops: Counter::new(),
+            injected: Column::filled(terminals, 0),
+            accepted: Column::filled(terminals, 0),
+            channel_flits: vec![0; network.channel_count() as usize],
+            occupancy: vec![0; network.router_count() as usize],
+            occupancy_samples: 0,
+            interval: Interval::default(),
+            draining_live: 0,
+            completion_cycles: Vec::new(),
+            packets_to_come: None,
+            flit_hops: 0,
+        }
+    }
+
+    /// Does the present phase count a packet created in this cycle?
+    #[inline(always)]
+    pub(crate) fn counts_packet(&self, created: u64) -> bool {
+        created >= self.measured_from && created < self.measured_before
+    }
+
+    /// Counts a packet whose tail arrived in cycle `now`.
+    pub(crate) fn count_packet(&mut self, packet: &Packet, now: u64) {
+        let (latency, network_latency) = (now - packet.created, now - packet.injected);
+        let add = |totals: &mut kasuri_model::engine::Totals| {
+            totals.packets += 1;
+            totals.packet_latency += latency;
+            totals.network_latency += network_latency;
+            totals.hops += u64::from(packet.hops);
+        };
+        add(&mut self.interval.arrived);
+        if self.counts_packet(packet.created) {
+            add(&mut self.interval.counted);
+            self.packet_latency.record(latency);
+            self.network_latency.record(network_latency);
+            self.hops.record(u64::from(packet.hops));
+        }
+        if let Some(left) = &mut self.packets_to_come {
+            *left -= 1;
+            self.completion_cycles[packet.destination as usize] = now + 1;
+        }
+    }
+
+    /// Throws everything away and starts a phase in cycle `now`.
+    pub(crate) fn clear(&mut self, phase: Phase, now: u64) {
+        self.phase = phase;
+        self.counts_rates = true;
+        (self.rates_from, self.rates_until) = (now, None);
+        (self.measured_from, self.measured_before) = (if phase == Phase::Measuring { now } else { 0 }, u64::MAX);
+        for counter in [&mut self.packet_latency, &mut self.network_latency, &mut self.flit_latency, &mut self.hops] {
+            counter.clear();
+        }
+        self.injected.iter_mut().for_each(|flits| *flits = 0);
+        self.accepted.iter_mut().for_each(|flits| *flits = 0);
+        self.channel_flits.fill(0);
+        self.occupancy.fill(0);
+        self.occupancy_samples = 0;
+        self.interval.counted = Default::default();
+    }
+
+    /// Stops counting rates and admitting packets to the measured ones.
+    pub(crate) fn drain(&mut self, phase: Phase, now: u64) {
+        self.phase = phase;
+        self.counts_rates = false;
+        self.rates_until = Some(now);
+        self.measured_before = now;
+    }
+}

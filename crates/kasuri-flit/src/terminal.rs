@@ -1,0 +1,289 @@
+//! One cycle of the terminals: sinks take flits, sources take credits, create packets and send one flit each.
+
+use crate::source::{Drawn, NO_VC};
+use crate::state::{NONE, Packet, Simulation};
+use crate::step::{HashedChoice, NoView, packet_key};
+use crate::vc_mask::VcMask;
+use kasuri_model::id::TerminalId;
+use kasuri_model::router::{Switching, VcRelease};
+use kasuri_model::routing::VirtualChannels;
+
+/// A gap of this or more cycles stands in `long_gaps`.
+const LONG_GAP: u64 = 255;
+
+impl<M: VcMask> Simulation<'_, M> {
+    /// Draws the first creations.
+    pub(crate) fn start_sources(&mut self) {
+        self.sources.start(self.scenario);
+    }
+
+    /// Advances all terminals through cycle `now`.
+    pub(crate) fn terminal_cycle(&mut self, now: u64) {
+        for tile in self.parameters.router_tiles..self.parameters.tiles {
+            let (length, start) = self.arrivals.list(now, tile);
+            if length > 0 {
+                for position in 0..length {
+                    let slot = self.arrivals.event(start, position);
+                    self.sink(slot, now);
+                }
+                self.arrivals.clear(now, tile);
+            }
+            let (length, start) = self.credits.list(now, tile);
+            if length > 0 {
+                for position in 0..length {
+                    let slot = self.credits.event(start, position);
+                    self.credit_source(slot);
+                }
+                self.credits.clear(now, tile);
+            }
+        }
+        if !self.sources.closed {
+            self.sources.create(now);
+        }
+        self.send_from_sources(now);
+    }
+
+    /// A flit reaches its terminal. Sinks never block: its credit goes back in the same cycle.
+    #[inline(always)]
+    fn sink(&mut self, slot: u32, now: u64) {
+        let port = slot >> self.parameters.vc_shift;
+        let terminal = port - self.parameters.first_terminal_port;
+        let input = self.input_port[port];
+        let vc = slot & self.vc_bits();
+        self.credits.post(now + u64::from(input.credit_delay), input.link + vc);
+        self.statistics.accepted[terminal] += u64::from(self.statistics.counts_rates);
+        self.statistics.interval.accepted_flits += 1;
+        self.flits_inside -= 1;
+        if self.input[slot].left == 0 {
+            let packet = self.front_packet(slot);
+            self.ring_head[slot] = self.ring_head[slot].wrapping_add(1);
+            self.input[slot].output = packet;
+            self.input[slot].left = self.packets[packet as usize].flits;
+            let record = &mut self.packets[packet as usize];
+            record.flit_clock = record.injected;
+        }
+        let buffer = &mut self.input[slot];
+        buffer.left -= 1;
+        let (packet, left) = (buffer.output, buffer.left);
+        self.count_flit(packet, now);
+        if left == 0 {
+            self.finish_packet(packet, TerminalId(terminal), now);
+        }
+    }
+
+    /// Counts one delivered flit of a packet.
+    #[inline(always)]
+    fn count_flit(&mut self, packet: u32, now: u64) {
+        let record = &mut self.packets[packet as usize];
+        let index = record.delivered;
+        record.delivered = index + 1;
+        if index > 0 {
+            let gap = self.gaps[packet as usize * self.longest_packet as usize + usize::from(index)];
+            record.flit_clock += if u64::from(gap) < LONG_GAP { u64::from(gap) + 1 } else { self.long_gaps[&(packet, index)] };
+        }
+        if self.statistics.counts_packet(record.created) {
+            self.statistics.flit_latency.record(now - record.flit_clock);
+        }
+    }
+
+    /// The tail has arrived.
+    fn finish_packet(&mut self, packet: u32, terminal: TerminalId, now: u64) {
+        let record = self.packets[packet as usize];
+        debug_assert_eq!(record.destination, terminal.0, "a packet arrives at its destination");
+        debug_assert_eq!(record.delivered, record.flits);
+        self.statistics.count_packet(&record, now);
+        if record.created < self.sources.drain_before && record.created >= self.statistics.measured_from {
+            self.statistics.draining_live -= 1;
+        }
+        self.packets[packet as usize].alive = false;
+        self.free_packets.push(packet);
+        if !self.long_gaps.is_empty() {
+            let own: Vec<_> = self.long_gaps.range((packet, 0)..=(packet, u16::MAX)).map(|(&key, _)| key).collect();
+            for key in own {
+                self.long_gaps.remove(&key);
+            }
+        }
+        let class = &self.scenario.classes[usize::from(record.class)];
+        if let (Some(reply), false) = (&class.reply, record.is_reply) {
+            let flits = self.sources.reply_flits(terminal, record.class, &reply.sizes);
+            let answer = Drawn { created: now, destination: TerminalId(record.source), flits, class: record.class, is_reply: true };
+            self.sources.queue_reply(terminal, answer);
+        }
+    }
+
+    /// A credit comes back to a source.
+    #[inline(always)]
+    fn credit_source(&mut self, slot: u32) {
+        let output = &mut self.output[slot];
+        output.credits += 1;
+        let all_back = output.credits == self.parameters.buffer_flits;
+        let (port, vc) = (slot >> self.parameters.vc_shift, slot & self.vc_bits());
+        if self.parameters.release == VcRelease::TailCredit && all_back && self.output[slot].holder == NONE {
+            let port = &mut self.output_port[port];
+            port.free = port.free.or(M::bit(vc));
+        }
+        let terminal = port - self.parameters.first_terminal_port;
+        let source = &self.sources.source[terminal as usize];
+        if source.packet != NONE && (u32::from(source.vc) == vc || source.vc == NO_VC) {
+            self.sources.wake(terminal);
+        }
+    }
+
+    #[inline(always)]
+    fn send_from_sources(&mut self, now: u64) {
+        let mut active = std::mem::take(&mut self.sources.active);
+        let mut kept = 0;
+        for position in 0..active.len() {
+            let terminal = active[position];
+            let stays = self.send_from_source(terminal, now);
+            active[kept] = terminal;
+            kept += usize::from(stays);
+            self.sources.source[terminal as usize].listed = stays;
+        }
+        active.truncate(kept);
+        self.sources.active = active;
+    }
+
+    /// Sends the next flit of a terminal, if it has one and a credit. Does it stay active?
+    #[inline(always)]
+    fn send_from_source(&mut self, terminal: u32, now: u64) -> bool {
+        let port = self.parameters.first_terminal_port + terminal;
+        if self.sources.source[terminal as usize].packet == NONE && !self.draw_packet(terminal, now) {
+            return false;
+        }
+        if self.parameters.periodic && self.busy_until[port] > now {
+            return true;
+        }
+        if self.sources.source[terminal as usize].vc == NO_VC && !self.choose_virtual_channel(terminal, port, now) {
+            return false;
+        }
+        let source = &mut self.sources.source[terminal as usize];
+        let output = port << self.parameters.vc_shift | u32::from(source.vc);
+        let account = &mut self.output[output];
+        if account.credits == 0 {
+            return false;
+        }
+        account.credits -= 1;
+        let gap = now - source.last_injection;
+        source.last_injection = now;
+        source.left -= 1;
+        let (packet, left) = (source.packet, source.left);
+        let credits = account.credits;
+        self.note_injection(packet, left, gap);
+        let out = &mut self.output_port[port];
+        out.sent += 1;
+        self.arrivals.post(now + u64::from(out.flit_delay), out.link + u32::from(self.sources.source[terminal as usize].vc));
+        self.flits_inside += 1;
+        self.statistics.injected[terminal] += u64::from(self.statistics.counts_rates);
+        self.statistics.interval.injected_flits += 1;
+        if self.parameters.periodic {
+            self.busy_until[port] = now + u64::from(self.period[port]);
+        }
+        if left == 0 {
+            return self.finish_injection(terminal, output);
+        }
+        credits > 0
+    }
+
+    /// The tail has entered the network. The next packet may follow in the next cycle.
+    fn finish_injection(&mut self, terminal: u32, output: u32) -> bool {
+        let source = &mut self.sources.source[terminal as usize];
+        source.packet = NONE;
+        source.last_vc = source.vc;
+        source.vc = NO_VC;
+        self.output[output].holder = NONE;
+        if self.parameters.release == VcRelease::Tail {
+            let (port, vc) = (output >> self.parameters.vc_shift, output & self.vc_bits());
+            let port = &mut self.output_port[port];
+            port.free = port.free.or(M::bit(vc));
+        }
+        true
+    }
+
+    /// Notes the gap between this flit and the one before it of the same packet.
+    #[inline(always)]
+    fn note_injection(&mut self, packet: u32, left: u16, gap: u64) {
+        let index = self.packets[packet as usize].flits - 1 - left;
+        if index == 0 {
+            return;
+        }
+        let place = packet as usize * self.longest_packet as usize + usize::from(index);
+        if gap <= LONG_GAP {
+            self.gaps[place] = (gap - 1) as u8;
+        } else {
+            self.gaps[place] = LONG_GAP as u8;
+            self.long_gaps.insert((packet, index), gap);
+        }
+    }
+
+    /// Draws the packet at the head of a queue.
+    fn draw_packet(&mut self, terminal: u32, now: u64) -> bool {
+        let Some(drawn) = self.sources.draw(self.scenario, terminal, now) else { return false };
+        let source = &mut self.sources.source[terminal as usize];
+        let serial = source.serial;
+        source.serial += 1;
+        let mut choice = HashedChoice { key: packet_key(self.routing_seed, terminal, serial), draws: 0, view: NoView };
+        let route_state = self.scenario.routing.initial_state(TerminalId(terminal), drawn.destination, &mut choice);
+        let record = Packet {
+            created: drawn.created,
+            injected: now,
+            flit_clock: now,
+            source: terminal,
+            destination: drawn.destination.0,
+            route_state,
+            serial,
+            flits: drawn.flits as u16,
+            delivered: 0,
+            hops: 0,
+            class: drawn.class,
+            is_reply: drawn.is_reply,
+            alive: true,
+        };
+        if drawn.created < self.sources.drain_before && drawn.created >= self.statistics.measured_from {
+            self.statistics.draining_live += 1;
+        }
+        let packet = self.store_packet(record);
+        let source = &mut self.sources.source[terminal as usize];
+        (source.packet, source.left, source.vc) = (packet, drawn.flits as u16, NO_VC);
+        true
+    }
+
+    fn store_packet(&mut self, record: Packet) -> u32 {
+        if let Some(packet) = self.free_packets.pop() {
+            self.packets[packet as usize] = record;
+            return packet;
+        }
+        self.packets.push(record);
+        let gaps = self.packets.len() * self.longest_packet as usize;
+        self.gaps.resize(gaps, 0);
+        self.packets.len() as u32 - 1
+    }
+
+    /// Chooses the virtual channel of a packet: the first one after that of the packet before which is free and not full.
+    fn choose_virtual_channel(&mut self, terminal: u32, port: u32, now: u64) -> bool {
+        let source = self.sources.source[terminal as usize];
+        let record = self.packets[source.packet as usize];
+        let class = &self.scenario.classes[usize::from(record.class)];
+        let VirtualChannels { begin, end } = match &class.reply {
+            Some(reply) if record.is_reply => reply.virtual_channels,
+            _ => class.virtual_channels,
+        };
+        let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
+        let after = if (begin..end).contains(&source.last_vc) { source.last_vc + 1 } else { begin };
+        let free = self.output_port[port].free;
+        let usable = |vc: &u16| {
+            let slot = port << self.parameters.vc_shift | u32::from(*vc);
+            !free.and(M::bit(u32::from(*vc))).is_empty() && self.output[slot].credits >= needed
+        };
+        let Some(vc) = (after..end).chain(begin..after).find(usable) else { return false };
+        let output = port << self.parameters.vc_shift | u32::from(vc);
+        self.output_port[port].free = free.without(M::bit(u32::from(vc)));
+        self.sources.source[terminal as usize].vc = vc;
+        self.sources.source[terminal as usize].last_injection = now;
+        self.packets[source.packet as usize].injected = now;
+        // While the packet enters, the source holds the virtual channel; any input slot but NONE says so.
+        self.output[output].holder = output;
+        self.announce_packet(output, source.packet);
+        true
+    }
+}

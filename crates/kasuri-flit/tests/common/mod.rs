@@ -1,0 +1,162 @@
+//! Scenarios for the engine's tests, built straight from the families' tables.
+#![allow(dead_code)]
+
+use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Phase, Status};
+use kasuri_model::network::Network;
+use kasuri_model::registry::find;
+use kasuri_model::rng::Streams;
+use kasuri_model::router::RouterParameters;
+use kasuri_model::routing::{ROUTINGS, Routing, VirtualChannels};
+use kasuri_model::scenario::{Scenario, TrafficClass};
+use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
+use kasuri_model::traffic::PacketSizes;
+use kasuri_model::traffic::pattern::{PATTERNS, PatternContext};
+use kasuri_model::traffic::process::PROCESSES;
+use std::sync::Arc;
+
+/// A scenario in the making; every field may be changed before `build`.
+pub struct Setup {
+    pub topology: (&'static str, String),
+    pub channels: ChannelParameters,
+    pub routing: (&'static str, &'static str),
+    pub router: RouterParameters,
+    pub pattern: (&'static str, &'static str),
+    pub process: (&'static str, String),
+    pub include_self: bool,
+    pub load: f64,
+    pub packet_flits: u32,
+    pub seed: u64,
+    pub max_cycles: u64,
+    pub paranoid: bool,
+}
+
+impl Setup {
+    pub fn mesh(dimensions: &[u32]) -> Self {
+        Self {
+            topology: ("mesh", format!("dimensions = {dimensions:?}")),
+            channels: ChannelParameters::default(),
+            routing: ("dimension-order", ""),
+            router: RouterParameters { virtual_channels: 4, buffer_flits: 8, ..RouterParameters::default() },
+            pattern: ("uniform", ""),
+            process: ("bernoulli", String::new()),
+            include_self: true,
+            load: 0.1,
+            packet_flits: 5,
+            seed: 1,
+            max_cycles: 10_000_000,
+            paranoid: false,
+        }
+    }
+
+    pub fn torus(dimensions: &[u32]) -> Self {
+        Self { topology: ("torus", format!("dimensions = {dimensions:?}")), ..Self::mesh(dimensions) }
+    }
+
+    pub fn fat_tree(arity: u32, levels: u32) -> Self {
+        Self {
+            topology: ("fat-tree", format!("up = {arity}\ndown = {arity}\nlevels = {levels}")),
+            routing: ("nca", "up_port = \"random\""),
+            ..Self::mesh(&[2])
+        }
+    }
+
+    pub fn batch(mut self, packets: u64) -> Self {
+        self.process = ("batch", format!("batch_packets = {packets}"));
+        self
+    }
+
+    pub fn network(&self) -> Arc<Network> {
+        let topology = (find(TOPOLOGIES, self.topology.0).unwrap().parse)(self.topology.1.parse().unwrap()).unwrap();
+        let context = BuildContext { channels: &self.channels, files: &NoFiles, structure_seed: 1 };
+        Arc::new(topology.build(&context).unwrap())
+    }
+
+    pub fn build(&self) -> Scenario {
+        let network = self.network();
+        let algorithm = (find(ROUTINGS, self.routing.0).unwrap().parse)(self.routing.1.parse().unwrap()).unwrap();
+        let routing: Arc<dyn Routing> = Arc::from(algorithm.compile(&network).unwrap());
+        let pattern = (find(PATTERNS, self.pattern.0).unwrap().parse)(self.pattern.1.parse().unwrap()).unwrap();
+        let context = PatternContext { network: &network, include_self: self.include_self, files: &NoFiles };
+        let pattern = Arc::from(pattern.compile(&context).unwrap());
+        let sizes = PacketSizes::fixed(self.packet_flits).unwrap();
+        let process = (find(PROCESSES, self.process.0).unwrap().parse)(self.process.1.parse().unwrap()).unwrap();
+        let class = TrafficClass {
+            pattern,
+            packets_per_terminal: process.packets_per_terminal(),
+            process: Arc::from(process.compile(self.load / sizes.mean()).unwrap()),
+            load: self.load,
+            sizes,
+            virtual_channels: VirtualChannels { begin: 0, end: self.router.virtual_channels as u16 },
+            reply: None,
+        };
+        Scenario {
+            network,
+            routing,
+            pipeline: self.router.check().unwrap(),
+            router: self.router.clone(),
+            classes: vec![class],
+            streams: Streams::new(self.seed),
+            max_cycles: self.max_cycles,
+            engine_options: toml::Table::new(),
+            paranoid: self.paranoid,
+        }
+    }
+
+    pub fn run(&self, controller: &mut dyn Controller) -> Outcome {
+        kasuri_flit::FlitEngine.run(&self.build(), controller).unwrap()
+    }
+}
+
+/// Warm-up, measurement and drain of fixed lengths; a batch runs to its end.
+pub struct Fixed {
+    pub warmup: u64,
+    pub cycles: u64,
+    phase: Phase,
+}
+
+impl Fixed {
+    pub fn new(warmup: u64, cycles: u64) -> Self {
+        Self { warmup, cycles, phase: Phase::WarmUp }
+    }
+}
+
+impl Controller for Fixed {
+    fn interval_cycles(&mut self) -> u64 {
+        match self.phase {
+            Phase::WarmUp => self.warmup.max(1),
+            Phase::Measuring => self.cycles,
+            _ => 100_000,
+        }
+    }
+
+    fn interval_ended(&mut self, interval: &Interval) -> Command {
+        if interval.completed {
+            return Command::End(Status::Completed);
+        }
+        match self.phase {
+            Phase::WarmUp => {
+                self.phase = Phase::Measuring;
+                Command::Measure
+            }
+            Phase::Measuring => {
+                self.phase = Phase::Draining;
+                Command::Drain
+            }
+            _ if interval.outstanding_packets == 0 => Command::End(Status::Converged),
+            _ => Command::End(Status::Saturated),
+        }
+    }
+}
+
+/// One interval for everything: until a closed workload is delivered.
+pub struct ToTheEnd;
+
+impl Controller for ToTheEnd {
+    fn interval_cycles(&mut self) -> u64 {
+        1 << 40
+    }
+
+    fn interval_ended(&mut self, interval: &Interval) -> Command {
+        if interval.completed { Command::End(Status::Completed) } else { Command::Continue }
+    }
+}

@@ -1,0 +1,58 @@
+//! Destination-tag routing on multistage networks.
+
+use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
+use crate::id::Port;
+use crate::network::Network;
+use crate::registry::Member;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Each stage takes the output named by its digit of the destination's number.
+///
+/// Needs the labels of a multistage network: routers `stage`, attributes `tag_radix` and `tag_weights`. The output at stage s
+/// is (destination div tag_weights\[s\]) mod tag_radix.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DestinationTag {}
+
+impl Member for DestinationTag {
+    const NAME: &'static str = "destination-tag";
+    const SUMMARY: &'static str = "butterfly: each stage takes the output named by its digit of the destination";
+    const SOURCE: &'static str = "Dally and Towles (2004), section 8.4.1; Lawrie, IEEE Trans. Comput. C-24 (1975)";
+    const EXAMPLE: &'static str = "";
+}
+
+impl RoutingAlgorithm for DestinationTag {
+    fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
+        let labels = network.labels();
+        let (Some(&[radix]), Some(weights), Some(stages)) =
+            (labels.attribute("tag_radix"), labels.attribute("tag_weights"), labels.router("stage"))
+        else {
+            return Err(RoutingError::Mismatch {
+                routing: Self::NAME,
+                network: network.name().to_owned(),
+                problem: "it needs a multistage network such as a butterfly".to_owned(),
+            });
+        };
+        Ok(Box::new(Compiled { radix, weights: stages.iter().map(|&stage| weights[stage as usize]).collect() }))
+    }
+}
+
+#[derive(Debug)]
+struct Compiled {
+    radix: u32,
+    /// The weight of each router's digit.
+    weights: Vec<u32>,
+}
+
+impl Routing for Compiled {
+    fn reads(&self) -> Reads {
+        Reads::DESTINATION_ROUTER
+    }
+
+    fn route(&self, hop: &Hop, _state: &mut u32, _choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
+        let port = hop.destination.0 / self.weights[hop.router.index()] % self.radix;
+        candidates.push(Candidate::new(port as Port, hop.available));
+    }
+}

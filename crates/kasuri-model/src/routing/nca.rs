@@ -1,0 +1,120 @@
+//! Up to a nearest common ancestor and down again, on fat trees.
+
+use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
+use crate::id::Port;
+use crate::network::Network;
+use crate::registry::Member;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Goes up until the destination lies below, then down the only way that is left.
+///
+/// Every router of the level of the nearest common ancestor serves; `up_port` chooses among the ways up. All policies are
+/// free of deadlock with one virtual channel: a packet's channels rise strictly in the order injection, up by rising level,
+/// down by falling level, ejection.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nca {
+    /// Which way up.
+    #[serde(default)]
+    pub up_port: UpPort,
+}
+
+/// How a packet chooses its up port at level l, of p ports, where q is the number of down ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UpPort {
+    /// Uniformly, for each packet at each router.
+    #[default]
+    Random,
+    /// ((destination div q^(l-1)) mod q) mod p: the way down never leaves the column of the way up.
+    DModK,
+    /// ((source div q^(l-1)) mod q) mod p, which is the same as `straight`.
+    SModK,
+    /// The number of the down port by which it came in, mod p.
+    Straight,
+    /// The port whose virtual channels have the most credits left, ties drawn.
+    Adaptive,
+}
+
+impl Member for Nca {
+    const NAME: &'static str = "nca";
+    const SUMMARY: &'static str = "fat tree: up to a nearest common ancestor, then down; up_port chooses the way up";
+    const SOURCE: &'static str =
+        "Dally and Towles (2004), section 8.2.2 and chapter 9; d-mod-k: Zahavi, J. Parallel Distrib. Comput. 72 (2012)";
+    const EXAMPLE: &'static str = "up_port = \"random\"";
+}
+
+impl RoutingAlgorithm for Nca {
+    fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
+        let labels = network.labels();
+        let (Some(&[up, down, levels, sides]), Some(level), Some(first)) =
+            (labels.attribute("fat_tree"), labels.router("level"), labels.router("first_terminal"))
+        else {
+            return Err(RoutingError::Mismatch {
+                routing: Self::NAME,
+                network: network.name().to_owned(),
+                problem: "it needs a fat tree".to_owned(),
+            });
+        };
+        let below: Vec<u32> = (0..levels).map(|level| down.pow(level)).collect();
+        let mut reach: Vec<u32> = (1..=levels).map(|level| down.pow(level)).collect();
+        reach[levels as usize - 1] *= sides;
+        let routers = level.iter().zip(first).map(|(&level, &first_terminal)| Place { level_below: level - 1, first_terminal }).collect();
+        Ok(Box::new(Compiled { up_port: self.up_port, up, down, routers, reach, below }))
+    }
+}
+
+/// Where a router stands.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Its level less 1.
+    level_below: u32,
+    /// The least terminal below it.
+    first_terminal: u32,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    up_port: UpPort,
+    up: u32,
+    down: u32,
+    routers: Vec<Place>,
+    /// Terminals below a router, by level less 1.
+    reach: Vec<u32>,
+    /// Terminals below one of its down ports, by level less 1.
+    below: Vec<u32>,
+}
+
+impl Routing for Compiled {
+    fn reads(&self) -> Reads {
+        Reads {
+            input: matches!(self.up_port, UpPort::Straight | UpPort::SModK),
+            terminal: self.up_port == UpPort::DModK,
+            ..Reads::DESTINATION_ROUTER
+        }
+    }
+
+    fn route(&self, hop: &Hop, _state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
+        let place = self.routers[hop.router.index()];
+        let level = place.level_below as usize;
+        let below = self.below[level];
+        // A destination before the first terminal wraps to a large number, which lies beyond the reach.
+        let offset = hop.destination.0.wrapping_sub(place.first_terminal);
+        let port = if offset < self.reach[level] { offset / below } else { self.down + self.way_up(hop, below, choice) };
+        candidates.push(Candidate::new(port as Port, hop.available));
+    }
+}
+
+impl Compiled {
+    fn way_up(&self, hop: &Hop, below: u32, choice: &mut dyn Choice) -> u32 {
+        match self.up_port {
+            UpPort::Random => choice.uniform(self.up),
+            UpPort::DModK => hop.destination.0 / below % self.down % self.up,
+            // The packet came in by the down port that is the source's digit of this level.
+            UpPort::SModK | UpPort::Straight => u32::from(hop.input) % self.up,
+            UpPort::Adaptive => choice.least(self.up, &|view, up| i64::from(view.occupied((self.down + up) as Port, hop.available))),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Up*/down*: deadlock-free routing on any connected network.
+
+use super::table::{Arcs, Destinations, Edge, PortTable, PortTableBuilder, edges};
+use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
+use crate::id::TerminalId;
+use crate::network::Network;
+use crate::registry::Member;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Orders the routers by their distance from a root, equal distances by number; a channel leads up if it leads to an earlier
+/// router. A route goes up, then down, never up again, and is a shortest one of these; ties are drawn at each router.
+///
+/// One virtual channel suffices: up channels depend on up and down channels in the router order, down channels on down
+/// channels only.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpDown {
+    /// The root's number; otherwise the first of the routers from which the sum of distances to all routers is least.
+    #[serde(default)]
+    pub root: Option<u32>,
+}
+
+impl Member for UpDown {
+    const NAME: &'static str = "up-down";
+    const SUMMARY: &'static str = "any network: shortest of the routes that go up a spanning order and then down; no deadlock";
+    const SOURCE: &'static str = "Schroeder et al., Autonet, IEEE J. Sel. Areas Commun. 9 (1991)";
+    const EXAMPLE: &'static str = "";
+}
+
+impl RoutingAlgorithm for UpDown {
+    fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
+        let edges = edges(network);
+        let routers = network.router_count();
+        let hops = Arcs::new(routers as usize, &edges.iter().map(|edge| (edge.from.0, edge.to.0, 1)).collect::<Vec<_>>());
+        let level = hops.distances_to(&[self.root(network, &hops)?]);
+        let destinations = Destinations::of(network);
+        let table = build_table(network, &edges, &destinations, &level)?;
+        let mut leads_down = vec![false; network.port_bases()[routers as usize] as usize];
+        for edge in edges.iter().filter(|edge| !leads_up(edge, &level)) {
+            leads_down[network.port_index(edge.from, edge.port)] = true;
+        }
+        Ok(Box::new(Compiled { network: Arc::clone(network), destinations, table, leads_down }))
+    }
+}
+
+impl UpDown {
+    fn root(&self, network: &Network, hops: &Arcs) -> Result<u32, RoutingError> {
+        let routers = network.router_count();
+        match self.root {
+            Some(root) if root >= routers => Err(RoutingError::Parameter {
+                key: "root".to_owned(),
+                problem: format!("is {root}; the routers are numbered 0 to {}", routers - 1),
+            }),
+            Some(root) => Ok(root),
+            None => {
+                let remoteness = |&root: &u32| hops.distances_to(&[root]).iter().fold(0u64, |sum, &distance| sum.saturating_add(distance));
+                Ok((0..routers).min_by_key(remoteness).unwrap_or(0))
+            }
+        }
+    }
+}
+
+/// Does this edge lead up?
+fn leads_up(edge: &Edge, level: &[u64]) -> bool {
+    (level[edge.to.index()], edge.to) < (level[edge.from.index()], edge.from)
+}
+
+/// Vertex `2 router` has only gone up so far, vertex `2 router + 1` has gone down.
+fn build_table(network: &Network, edges: &[Edge], destinations: &Destinations, level: &[u64]) -> Result<PortTable, RoutingError> {
+    let mut arcs = Vec::new();
+    for edge in edges {
+        if leads_up(edge, level) {
+            arcs.push((2 * edge.from.0, 2 * edge.to.0, 1));
+        } else {
+            arcs.push((2 * edge.from.0, 2 * edge.to.0 + 1, 1));
+            arcs.push((2 * edge.from.0 + 1, 2 * edge.to.0 + 1, 1));
+        }
+    }
+    let vertices = 2 * network.router_count() as usize;
+    let incoming = Arcs::new(vertices, &arcs);
+    let mut by_router: Vec<Vec<&Edge>> = vec![Vec::new(); network.router_count() as usize];
+    edges.iter().for_each(|edge| by_router[edge.from.index()].push(edge));
+    by_router.iter_mut().for_each(|out| out.sort_by_key(|edge| edge.port));
+    let mut table = PortTableBuilder::new(vertices, destinations.routers.len());
+    let mut ports = Vec::new();
+    for (column, target) in destinations.routers.iter().enumerate() {
+        let distance = incoming.distances_to(&[2 * target.0, 2 * target.0 + 1]);
+        check_reached(network, &distance, destinations, column)?;
+        for vertex in 0..vertices {
+            ports.clear();
+            for edge in &by_router[vertex / 2] {
+                let up = leads_up(edge, level);
+                let after = 2 * edge.to.index() + usize::from(!up);
+                let legal = !up || vertex % 2 == 0;
+                if legal && distance[after].checked_add(1) == Some(distance[vertex]) {
+                    ports.push(edge.port);
+                }
+            }
+            table.set(vertex, column, &ports);
+        }
+    }
+    Ok(table.finish())
+}
+
+fn check_reached(network: &Network, distance: &[u64], destinations: &Destinations, column: usize) -> Result<(), RoutingError> {
+    let cut_off = |terminal: &TerminalId| distance[2 * network.injection_port(*terminal).0.index()] == u64::MAX;
+    let Some(source) = (0..network.terminal_count()).map(TerminalId).find(cut_off) else {
+        return Ok(());
+    };
+    let destination = destinations.terminals.iter().position(|place| place.column as usize == column).unwrap_or_default();
+    Err(RoutingError::Mismatch {
+        routing: UpDown::NAME,
+        network: network.name().to_owned(),
+        problem: format!("no path that goes up and then down leads from terminal {source} to terminal {destination}"),
+    })
+}
+
+#[derive(Debug)]
+struct Compiled {
+    network: Arc<Network>,
+    destinations: Destinations,
+    table: PortTable,
+    /// By port of the whole network.
+    leads_down: Vec<bool>,
+}
+
+impl Routing for Compiled {
+    fn reads(&self) -> Reads {
+        Reads::DESTINATION_ROUTER
+    }
+
+    /// The state is 1 once the packet has gone down.
+    fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
+        let destination = self.destinations.terminals[hop.destination.index()];
+        if destination.router == hop.router {
+            candidates.push(Candidate::new(destination.port, hop.available));
+            return;
+        }
+        let ports = self.table.ports(2 * hop.router.index() + *state as usize, destination.column);
+        if ports.is_empty() {
+            return;
+        }
+        let port = ports[choice.uniform(ports.len() as u32) as usize];
+        *state |= u32::from(self.leads_down[self.network.port_index(hop.router, port)]);
+        candidates.push(Candidate::new(port, hop.available));
+    }
+}

@@ -1,0 +1,35 @@
+//! A traffic matrix from a file.
+
+use super::weighted::Weighted;
+use super::{Pattern, PatternContext, PatternError, TrafficPattern};
+use crate::format::traffic::parse_matrix;
+use crate::registry::Member;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Destinations drawn by the rows of a matrix of weights: row s, column d is what terminal s sends to d.
+///
+/// Each row is scaled to the sum 1: every terminal with a positive weight offers the same load, and one without sends nothing.
+/// Weights are separated by blanks or commas, one row per line; `#` starts a comment.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Matrix {
+    /// The file, relative to the experiment file.
+    pub path: String,
+}
+
+impl Member for Matrix {
+    const NAME: &'static str = "matrix";
+    const SUMMARY: &'static str = "destinations drawn by the rows of a matrix from a file";
+    const SOURCE: &'static str = "Dally and Towles (2004), section 3.2: the traffic matrix";
+    const EXAMPLE: &'static str = "path = \"matrix.txt\"";
+}
+
+impl TrafficPattern for Matrix {
+    fn compile(&self, context: &PatternContext<'_>) -> Result<Box<dyn Pattern>, PatternError> {
+        let wrong = |problem| PatternError::Parameter { key: "path".to_owned(), problem };
+        let bytes = context.files.read(&self.path).map_err(wrong)?;
+        let rows = parse_matrix(&self.path, &bytes, context.network.terminal_count());
+        Ok(Weighted::new(rows.map_err(|error| wrong(error.to_string()))?))
+    }
+}

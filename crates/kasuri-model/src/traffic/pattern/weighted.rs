@@ -1,0 +1,71 @@
+//! What patterns with a few weighted destinations per source share.
+
+use super::Pattern;
+use crate::id::TerminalId;
+use crate::rng::Stream;
+
+/// Destinations and cumulative probabilities, source after source.
+#[derive(Debug)]
+pub(super) struct Weighted {
+    /// Where each source's destinations begin; one more entry than sources.
+    starts: Vec<u32>,
+    destinations: Vec<u32>,
+    /// The last of each source is 1.
+    cumulative: Vec<f64>,
+}
+
+impl Weighted {
+    /// A pattern of positive weights in any unit, one list per source; a source with an empty list sends nothing. A
+    /// destination that stands twice gets the sum.
+    pub(super) fn new(rows: Vec<Vec<(u32, f64)>>) -> Box<dyn Pattern> {
+        let mut pattern = Self { starts: vec![0], destinations: Vec::new(), cumulative: Vec::new() };
+        for mut row in rows {
+            row.sort_by_key(|&(destination, _)| destination);
+            let total: f64 = row.iter().map(|&(_, weight)| weight).sum();
+            let mut sum = 0.0;
+            for (index, &(destination, weight)) in row.iter().enumerate() {
+                sum += weight / total;
+                let up_to = if index + 1 == row.len() { 1.0 } else { sum };
+                if index > 0 && row[index - 1].0 == destination {
+                    // The same destination again: it reaches further.
+                    pattern.cumulative.pop();
+                    pattern.destinations.pop();
+                }
+                pattern.destinations.push(destination);
+                pattern.cumulative.push(up_to);
+            }
+            pattern.starts.push(pattern.destinations.len() as u32);
+        }
+        Box::new(pattern)
+    }
+
+    fn range(&self, source: TerminalId) -> std::ops::Range<usize> {
+        self.starts[source.index()] as usize..self.starts[source.index() + 1] as usize
+    }
+}
+
+impl Pattern for Weighted {
+    fn destination(&self, source: TerminalId, stream: &mut Stream) -> Option<TerminalId> {
+        let range = self.range(source);
+        let (destinations, cumulative) = (&self.destinations[range.clone()], &self.cumulative[range]);
+        match destinations {
+            [] => None,
+            [only] => Some(TerminalId(*only)),
+            _ => {
+                let point = stream.unit();
+                Some(TerminalId(destinations[cumulative.partition_point(|&up_to| up_to <= point)]))
+            }
+        }
+    }
+
+    fn weights(&self, source: TerminalId) -> Vec<(TerminalId, f64)> {
+        let mut below = 0.0;
+        self.range(source)
+            .map(|index| {
+                let weight = self.cumulative[index] - below;
+                below = self.cumulative[index];
+                (TerminalId(self.destinations[index]), weight)
+            })
+            .collect()
+    }
+}

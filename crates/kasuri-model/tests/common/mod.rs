@@ -1,0 +1,100 @@
+//! What the tests over whole families share: members from the tables, built by their own examples.
+
+// Each test binary uses its own part of this.
+#![allow(dead_code)]
+
+use kasuri_model::network::Network;
+use kasuri_model::routing::{ROUTINGS, Routing};
+use kasuri_model::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
+use std::sync::Arc;
+
+/// The files that the examples name, written for 16 terminals.
+pub(crate) struct ExampleFiles;
+
+impl Files for ExampleFiles {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        let terminals = 16u32;
+        match path {
+            "permutation.txt" => Ok((0..terminals).map(|source| format!("{}\n", (source * 5 + 3) % terminals)).collect::<String>().into()),
+            "matrix.txt" => Ok((0..terminals).map(|source| matrix_row(source, terminals)).collect::<String>().into()),
+            "network.txt" => Ok(EDGE_LIST.as_bytes().to_vec()),
+            _ => Err(format!("`{path}` is not among the examples' files")),
+        }
+    }
+}
+
+fn matrix_row(source: u32, terminals: u32) -> String {
+    let weights: Vec<String> = (0..terminals).map(|destination| (source * destination % 5).to_string()).collect();
+    weights.join(" ") + "\n"
+}
+
+/// A ring of four routers with a chord, one terminal each.
+const EDGE_LIST: &str = "\
+router a router b
+router b router c latency=2
+router c router d
+router d router a
+router a router c latency=3
+terminal 0 router a
+terminal 1 router b
+terminal 2 router c
+terminal 3 router d
+";
+
+/// A member's example as a table.
+pub(crate) fn example(text: &str) -> toml::Table {
+    text.parse().expect("an example is TOML")
+}
+
+/// Builds a topology of the table.
+pub(crate) fn network(name: &str, parameters: &str) -> Arc<Network> {
+    let entry = TOPOLOGIES.iter().find(|entry| entry.name == name).expect("a topology of the table");
+    let topology = (entry.parse)(example(parameters)).expect("parameters of the topology");
+    let context = BuildContext { channels: &ChannelParameters::default(), files: &ExampleFiles, structure_seed: 0 };
+    Arc::new(topology.build(&context).expect("parameters in their range"))
+}
+
+/// Compiles a routing of the table; `None` if it does not fit the network.
+pub(crate) fn routing(name: &str, parameters: &str, network: &Arc<Network>) -> Option<Box<dyn Routing>> {
+    let entry = ROUTINGS.iter().find(|entry| entry.name == name).expect("a routing of the table");
+    (entry.parse)(example(parameters)).expect("parameters of the routing").compile(network).ok()
+}
+
+/// The topologies' examples and a few more shapes, among them odd, even and smallest ones.
+pub(crate) fn networks() -> Vec<Arc<Network>> {
+    let mut networks: Vec<_> = TOPOLOGIES.iter().map(|entry| network(entry.name, entry.example)).collect();
+    for (name, parameters) in [
+        ("mesh", "dimensions = [5]"),
+        ("mesh", "dimensions = [2, 3, 2]\nconcentration = 2"),
+        ("torus", "dimensions = [2]"),
+        ("torus", "dimensions = [5, 4]"),
+        ("torus", "dimensions = [3, 2, 3]\nconcentration = 2"),
+        ("fat-tree", "up = 4\ndown = 4\nlevels = 2"),
+        ("fat-tree", "up = 3\ndown = 2\nlevels = 3"),
+        ("fat-tree", "up = 2\ndown = 2\nlevels = 3\nsides = 2"),
+        ("fat-tree", "up = 3\ndown = 3\nlevels = 1\nsides = 2"),
+        ("full-mesh", "routers = 2"),
+        ("butterfly", "radix = 2\nstages = 4"),
+        ("butterfly", "radix = 4\nstages = 1"),
+    ] {
+        networks.push(network(name, parameters));
+    }
+    networks
+}
+
+/// The parameters of every variant of every routing that the tests cover: the example, and each policy.
+pub(crate) fn routing_variants() -> Vec<(&'static str, &'static str)> {
+    let mut variants: Vec<_> = ROUTINGS.iter().map(|entry| (entry.name, entry.example)).collect();
+    variants.extend([
+        ("dimension-order", "tie = \"positive\""),
+        ("dimension-order", "tie = \"no-wrap\""),
+        ("nca", "up_port = \"d-mod-k\""),
+        ("nca", "up_port = \"s-mod-k\""),
+        ("nca", "up_port = \"straight\""),
+        ("nca", "up_port = \"adaptive\""),
+        ("minimal", "tie = \"lowest\""),
+        ("minimal", "metric = \"latency\""),
+        ("up-down", "root = 1"),
+    ]);
+    variants
+}
