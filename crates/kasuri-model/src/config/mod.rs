@@ -11,6 +11,8 @@ mod document;
 mod error;
 mod measure;
 mod names;
+mod plot;
+mod schema;
 mod section;
 mod shape;
 mod study;
@@ -20,6 +22,7 @@ mod traffic;
 pub use document::Document;
 pub use error::{ConfigError, Location};
 pub use measure::{BookSimRules, Measure, Rules, Search, SimType};
+pub use schema::json_schema;
 pub use study::{EngineName, Preparation, Study};
 pub use sweep::{MAX_POINTS, Point};
 

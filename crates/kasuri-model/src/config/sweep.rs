@@ -22,8 +22,9 @@ impl Document {
     /// fastest.
     ///
     /// # Errors
-    /// A key of `[sweep]` that belongs to no section, an axis without values, a wrong range, more than [`MAX_POINTS`] points.
+    /// A wrong `[[plot]]`; a key of `[sweep]` that belongs to no section, an axis without values, a wrong range, more than [`MAX_POINTS`] points.
     pub fn points(&self) -> Result<Vec<Point>, ConfigError> {
+        self.check_plots()?;
         let mut table = self.table().clone();
         table.remove("plot");
         let sweep = match table.remove("sweep") {

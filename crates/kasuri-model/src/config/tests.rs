@@ -233,6 +233,12 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
         ("engine = \"flit\"", "router = 4", "is not TOML"),
         ("[network]", "[network", "a.toml:4:9: this is not TOML: "),
         ("seed = 7", "seed = 7\nseed = 8", "a.toml:25:1: this is not TOML: duplicate key"),
+        (
+            "[measure]",
+            "[[plot]]\nx = \"traffic.load\"\ny = \"hops_mean\"\nserie = \"engine\"\n[measure]",
+            "a.toml:26:1 plot.0.serie: unknown key `serie`; did you mean `series`?",
+        ),
+        ("[measure]", "[[plot]]\ny = \"hops_mean\"\n[measure]", "a.toml:23:1 plot.0.x: is missing; it must be a string"),
         // Sweeps.
         ("[measure]", "[sweep]\n\"traffic.load\" = []\n[measure]", "a.toml:24:18 sweep.traffic.load: is a sweep over nothing"),
         ("[measure]", "[sweep]\n[measure]", "a.toml:23:1 sweep: is a sweep over nothing"),
