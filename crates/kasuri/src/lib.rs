@@ -1,3 +1,5 @@
-//! Kasuri's façade: runs scenarios on an engine, sweeps over threads, keeps results.
+//! The façade: it knows all engines, files, threads and the command line, and simulates nothing itself.
 
+pub mod cli;
+pub mod input;
 pub mod measure;

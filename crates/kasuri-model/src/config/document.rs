@@ -104,18 +104,27 @@ impl Document {
     pub fn set(&mut self, key: &str, value: Value) -> Result<(), ConfigError> {
         let location = match self.default {
             Location::Table => Location::Table,
-            _ => Location::Assignment(format!("{key}={}", super::names::compact(&value))),
+            _ => Location::Argument(format!("--set {key}={}", super::names::compact(&value))),
         };
         self.set_at(key, value, location)
     }
 
-    /// Sets a key from the text `key=value` of the command line. The value is TOML; what is no TOML is taken as a string.
+    /// Sets a key from the text `key=value` of the option `--set`. The value is TOML; what is no TOML is taken as a string.
     ///
     /// # Errors
     /// As [`Document::set`], and text without `=`.
     pub fn set_text(&mut self, assignment: &str) -> Result<(), ConfigError> {
-        let location = Location::Assignment(assignment.to_owned());
+        self.set_argument("", assignment, &format!("--set {assignment}"))
+    }
+
+    /// Sets a key of a section from the text `key=value`; `origin` is what messages show as the place.
+    ///
+    /// # Errors
+    /// As [`Document::set_text`].
+    pub fn set_argument(&mut self, section: &str, assignment: &str, origin: &str) -> Result<(), ConfigError> {
+        let location = Location::Argument(origin.to_owned());
         let (key, value) = parse_assignment(assignment).map_err(|message| self.error_at(location.clone(), "", message))?;
+        let key = if section.is_empty() { key } else { format!("{section}.{key}") };
         self.set_at(&key, value, location)
     }
 

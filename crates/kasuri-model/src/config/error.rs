@@ -22,7 +22,7 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.location {
             Location::Text { line, column } => write!(formatter, "{}:{line}:{column}", self.document)?,
-            Location::Assignment(assignment) => write!(formatter, "--set {assignment}")?,
+            Location::Argument(text) => formatter.write_str(text)?,
             Location::Table => formatter.write_str(&self.document)?,
         }
         if self.key.is_empty() { write!(formatter, ": {}", self.message) } else { write!(formatter, " {}: {}", self.key, self.message) }
@@ -39,8 +39,8 @@ pub enum Location {
         /// The column.
         column: usize,
     },
-    /// `--set key=value` of the command line.
-    Assignment(String),
+    /// An argument of the command line as it was written: `--set key=value`.
+    Argument(String),
     /// A table without text, such as a Python dictionary.
     Table,
 }

@@ -59,6 +59,14 @@ impl EngineName {
 }
 
 impl Document {
+    /// Builds only the network of a point: `[network]` is all that has to be there.
+    ///
+    /// # Errors
+    /// As [`Document::study`], about `[network]`.
+    pub fn network(&self, point: &Point, files: &dyn Files) -> Result<Network, ConfigError> {
+        build_network(Context { document: self, point }, files)
+    }
+
     /// Checks one point and builds what an engine receives. For many points of one experiment use a [`Preparation`], which
     /// builds equal networks and routings once.
     ///

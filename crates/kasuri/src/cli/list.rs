@@ -1,0 +1,99 @@
+//! `kasuri list`: what may stand in an experiment file.
+
+use super::{Exit, Failure, output};
+use crate::input::KNOWN;
+use clap::{Args, ValueEnum};
+use kasuri_model::registry::Entry;
+use kasuri_model::routing::ROUTINGS;
+use kasuri_model::topology::TOPOLOGIES;
+use kasuri_model::traffic::pattern::PATTERNS;
+use kasuri_model::traffic::process::PROCESSES;
+use serde_json::{Value as Json, json};
+use std::io::Write;
+
+/// Lists the names that may stand in an experiment file
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// What to list
+    family: Family,
+    /// How to print it
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Family {
+    /// network.topology
+    Topologies,
+    /// routing.algorithm
+    Routings,
+    /// traffic.pattern
+    Patterns,
+    /// traffic.process
+    Processes,
+    /// router.vc_allocator, router.switch_allocator
+    Allocators,
+    /// router.predictor
+    Predictors,
+    /// None in this version
+    Collectives,
+    /// None in this version
+    Schedules,
+    /// None in this version
+    Endpoints,
+    /// None in this version
+    Applications,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Names and summaries
+    Table,
+    /// One JSON object with keys, sources and examples
+    Json,
+}
+
+impl List {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let members = self.family.members();
+        let name = self.family.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        if self.format == Format::Json {
+            writeln!(out, "{:#}", json!({ name: members }))?;
+        } else if members.is_empty() {
+            writeln!(out, "There are no {name} in this version.")?;
+        } else {
+            let text = |member: &Json, key: &str| member[key].as_str().unwrap_or_default().to_owned();
+            let rows = members.iter().map(|member| vec![text(member, "name"), text(member, "summary")]).collect();
+            writeln!(out, "{}", output::table(&["NAME", "SUMMARY"], rows, &[]))?;
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+impl Family {
+    fn members(self) -> Vec<Json> {
+        match self {
+            Self::Topologies => entries(TOPOLOGIES),
+            Self::Routings => entries(ROUTINGS),
+            Self::Patterns => entries(PATTERNS),
+            Self::Processes => entries(PROCESSES),
+            Self::Allocators => KNOWN.allocators.iter().map(|name| json!({ "name": name, "summary": "" })).collect(),
+            Self::Predictors => vec![json!({ "name": "none", "summary": "no prediction: every packet goes through all stages" })],
+            Self::Collectives | Self::Schedules | Self::Endpoints | Self::Applications => Vec::new(),
+        }
+    }
+}
+
+fn entries<F: ?Sized>(table: &[Entry<F>]) -> Vec<Json> {
+    let described = |entry: &Entry<F>| {
+        json!({
+            "name": entry.name,
+            "summary": entry.summary,
+            "source": entry.source,
+            "example": entry.example,
+            "keys": entry.keys(),
+            "schema": Json::from((entry.schema)()),
+        })
+    };
+    table.iter().map(described).collect()
+}

@@ -1,0 +1,110 @@
+//! The command line. One file for each subcommand; the table of subcommands is [`Command`].
+
+mod check;
+mod list;
+mod output;
+mod report;
+mod schema;
+mod topology;
+
+use crate::input::InputError;
+use clap::{Parser, Subcommand};
+use kasuri_model::config::ConfigError;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Designs, simulates and schedules the interconnection network of a parallel computer.
+#[derive(Debug, Parser)]
+#[command(name = "kasuri", version, max_term_width = 100, propagate_version = false)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::Check),
+    List(list::List),
+    Topology(topology::Topology),
+    Schema(schema::Schema),
+    Report(report::Report),
+}
+
+impl Command {
+    fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        match self {
+            Self::Check(command) => command.run(out),
+            Self::List(command) => command.run(out),
+            Self::Topology(command) => command.run(out),
+            Self::Schema(command) => command.run(out),
+            Self::Report(command) => command.run(),
+        }
+    }
+}
+
+/// How a command that did its work ends: 0, or a status that says what was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Exit(u8);
+
+impl Exit {
+    const DONE: Self = Self(0);
+    /// `kasuri check` found a possible deadlock.
+    const DEADLOCK_POSSIBLE: Self = Self(2);
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+enum Failure {
+    /// The user's input is wrong: exit status 2.
+    Input(String),
+    /// Something else is in the way: exit status 1.
+    Other(String),
+    /// Nobody reads standard output any more (`kasuri list topologies | head -1`): not worth a message.
+    PipeClosed,
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::PipeClosed,
+            _ => Self::Other(format!("standard output cannot be written: {error}")),
+        }
+    }
+}
+
+/// Runs the command line and returns its exit status: 0 done, 1 some run failed, 2 bad input.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version go to standard output with status 0; what clap cannot write nobody can read.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let mut out = io::stdout().lock();
+    let result = arguments.command.run(&mut out).and_then(|exit| Ok(out.flush().map(|()| exit)?));
+    let (status, message) = match result {
+        Ok(exit) => (exit.0, None),
+        Err(Failure::Input(message)) => (2, Some(message)),
+        Err(Failure::Other(message)) => (1, Some(message)),
+        Err(Failure::PipeClosed) => (0, None),
+    };
+    if let Some(message) = message {
+        let _ = writeln!(io::stderr(), "error: {message}");
+    }
+    ExitCode::from(status)
+}

@@ -1,0 +1,18 @@
+//! `kasuri schema`: the JSON Schema of the experiment file.
+
+use super::{Exit, Failure};
+use crate::input::KNOWN;
+use clap::Args;
+use kasuri_model::config::json_schema;
+use std::io::Write;
+
+/// Prints the JSON Schema of the experiment file, for editors
+#[derive(Debug, Args)]
+pub(super) struct Schema {}
+
+impl Schema {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        writeln!(out, "{:#}", json_schema(KNOWN))?;
+        Ok(Exit::DONE)
+    }
+}
