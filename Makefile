@@ -21,7 +21,7 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- the virtual environment -----------------------------------------------------------------------------------------------------
-$(VENV)/.made: tools/system-packages.sh
+$(VENV)/.made:
 	$(call say,looking for Python; the C compiler and cargo)
 	@tools/system-packages.sh $(PYTHON)
 	$(call say,making the virtual environment $(VENV))
@@ -29,10 +29,12 @@ $(VENV)/.made: tools/system-packages.sh
 	@$(PY) -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "kasuri.pth").write_text("$(CURDIR)/python\n")'
 	@touch $@
 
+# Each stamp holds the requirements that were installed, so that only a change of their text installs anew.
 $(VENV)/.%: requirements/%.txt requirements/runtime.txt $(VENV)/.made
-	$(call say,installing the Python packages of requirements/$*.txt)
-	@$(PY) -m pip install --quiet --no-deps -r $<
-	@touch $@
+	@if cat requirements/runtime.txt $< | cmp -s - $@; then touch $@; else \
+	  echo "kasuri: installing the Python packages of requirements/$*.txt"; \
+	  $(PY) -m pip install --quiet --no-deps -r $< && cat requirements/runtime.txt $< > $@; \
+	fi
 
 # --- building --------------------------------------------------------------------------------------------------------------------
 build: rust $(VENV)/.runtime  ## the command .venv/bin/kasuri and the Python package, ready to use
@@ -52,7 +54,7 @@ demo: build  ## runs the examples and writes their reports to out/demo
 
 verify: build  ## compares with BookSim 2 [REFERENCE=DIR: against every row there, not only the extract]
 	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))
-	@$(PY) validation/booksim/compare.py $(if $(REFERENCE),--reference $(REFERENCE))
+	@$(PY) validation/booksim/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
 
 bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim: with the ratios to it]
 	$(call say,compiling the command for speed (profile release with link-time optimisation: takes minutes))
@@ -79,6 +81,7 @@ test-python: test-rust build $(VENV)/.test
 lint: $(VENV)/.test
 	$(call say,style (cargo fmt; ruff; mypy))
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "kasuri: rustfmt is not installed: left out"; fi
+	@$(PY) -m ruff format --check --quiet --no-cache python tests examples
 	@$(PY) -m ruff check --quiet --no-cache python tests examples
 	@$(PY) -m mypy --cache-dir $(VENV)/.mypy_cache --no-error-summary
 

@@ -1,5 +1,24 @@
-"""Kasuri, a simulator for interconnection networks."""
+"""Kasuri designs, simulates and schedules the interconnection network of a parallel computer.
+
+>>> import kasuri
+>>> mesh = kasuri.Network.from_topology("mesh", dimensions=[4, 4])
+>>> mesh.terminals
+16
+"""
 
 from kasuri._kasuri import __version__
+from kasuri.errors import ConfigError, DeadlockError, KasuriError, ResultsError, RunError
+from kasuri.network import Network
+from kasuri.results import Results, read
 
-__all__ = ["__version__"]
+__all__ = [
+    "ConfigError",
+    "DeadlockError",
+    "KasuriError",
+    "Network",
+    "Results",
+    "ResultsError",
+    "RunError",
+    "__version__",
+    "read",
+]

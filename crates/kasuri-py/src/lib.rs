@@ -1,11 +1,18 @@
 //! The Python extension `kasuri._kasuri`: thin functions that take text and give back text and arrays. No logic lives here.
 
+mod errors;
+mod network;
+mod text;
+
 use pyo3::prelude::*;
 
 /// Functions of the compiled part; `python/kasuri` wraps them and documents what users see.
 #[pymodule]
 mod _kasuri {
     use super::*;
+
+    #[pymodule_export]
+    use super::network::network;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,0 +1,72 @@
+//! A network as columns.
+
+use crate::{errors, text};
+use kasuri::input::FolderFiles;
+use kasuri_model::id::{ChannelId, RouterId};
+use kasuri_model::network::{Endpoint, Network};
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Builds the network that the `[network]` table of an experiment describes.
+///
+/// Parameters: the table as JSON, and the folder that the paths in it are relative to. Returns a dictionary: `name`,
+/// `terminals`, `routers`; per router `ports`; per channel `source_router`, `source_port`, `source_terminal`, the same for
+/// `destination`, `latency`, `period` (-1 where a channel's end is no router or no terminal); `labels` and `attributes`, arrays
+/// by name.
+#[pyfunction]
+pub(crate) fn network<'py>(py: Python<'py>, table: &str, folder: &str) -> PyResult<Bound<'py, PyDict>> {
+    let document = text::document_of_section("network", table)?;
+    let point = text::only_point(&document)?;
+    let network = py.detach(|| document.network(&point, &FolderFiles::new(folder))).map_err(errors::config)?;
+    columns(py, &network)
+}
+
+fn columns<'py>(py: Python<'py>, network: &Network) -> PyResult<Bound<'py, PyDict>> {
+    let all = || (0..network.channel_count()).map(ChannelId);
+    let answer = PyDict::new(py);
+    answer.set_item("name", network.name())?;
+    answer.set_item("terminals", network.terminal_count())?;
+    answer.set_item("routers", network.router_count())?;
+    let ports: Vec<i64> = (0..network.router_count()).map(|router| i64::from(network.port_count(RouterId(router)))).collect();
+    answer.set_item("ports", ports.into_pyarray(py))?;
+    type Side = fn(&Network, ChannelId) -> Endpoint;
+    for (side, end) in [("source", Network::source as Side), ("destination", Network::destination as Side)] {
+        for (part, number) in [("router", router as fn(Endpoint) -> i64), ("port", port), ("terminal", terminal)] {
+            let column: Vec<i64> = all().map(|channel| number(end(network, channel))).collect();
+            answer.set_item(format!("{side}_{part}"), column.into_pyarray(py))?;
+        }
+    }
+    let latency: Vec<i64> = all().map(|channel| i64::from(network.link(channel).latency)).collect();
+    let period: Vec<i64> = all().map(|channel| i64::from(network.link(channel).period)).collect();
+    answer.set_item("latency", latency.into_pyarray(py))?;
+    answer.set_item("period", period.into_pyarray(py))?;
+    let labels = PyDict::new(py);
+    for name in network.labels().router_names() {
+        let column: Vec<i64> = network.labels().router(name).unwrap_or_default().iter().copied().map(i64::from).collect();
+        labels.set_item(name, column.into_pyarray(py))?;
+    }
+    answer.set_item("labels", labels)?;
+    Ok(answer)
+}
+
+fn router(end: Endpoint) -> i64 {
+    match end {
+        Endpoint::Router(router, _) => i64::from(router.0),
+        Endpoint::Terminal(_) => -1,
+    }
+}
+
+fn port(end: Endpoint) -> i64 {
+    match end {
+        Endpoint::Router(_, port) => i64::from(port),
+        Endpoint::Terminal(_) => -1,
+    }
+}
+
+fn terminal(end: Endpoint) -> i64 {
+    match end {
+        Endpoint::Router(..) => -1,
+        Endpoint::Terminal(terminal) => i64::from(terminal.0),
+    }
+}

@@ -1,0 +1,92 @@
+"""What the columns of the table of runs hold: their types and units, in one place for every conversion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+LATENCIES = ("packet_latency", "network_latency", "flit_latency")
+LATENCY_STATISTICS = ("mean", "ci95", "min", "p50", "p99", "p999", "max")
+RATES = ("injected_rate", "accepted_rate")
+
+TEXT = ("key", "title", "engine", "status", "message", "version")
+COUNTS = (
+    "schema_version",
+    "terminals",
+    "routers",
+    "channels",
+    "completion_time",
+    "measured_packets",
+    "warmup_cycles",
+    "measured_cycles",
+    "cycles",
+    "flit_hops",
+)
+LISTS = ("not_modelled", "deadlock")
+
+_RATE_UNIT = "flits/terminal/cycle"
+
+UNITS: dict[str, str] = {
+    **{f"{latency}_{statistic}": "cycles" for latency in LATENCIES for statistic in LATENCY_STATISTICS},
+    **{f"{rate}_{statistic}": _RATE_UNIT for rate in RATES for statistic in ("mean", "min", "max")},
+    "offered_load": _RATE_UNIT,
+    "traffic.load": _RATE_UNIT,
+    "saturation_load": _RATE_UNIT,
+    "zero_load_latency": "cycles",
+    "hops_mean": "routers",
+    "fairness_jain": "1",
+    "channel_utilisation_mean": "1",
+    "channel_utilisation_max": "1",
+    "router_occupancy_mean": "flits",
+    "router_occupancy_max": "flits",
+    "completion_time": "cycles",
+    "warmup_cycles": "cycles",
+    "measured_cycles": "cycles",
+    "cycles": "cycles",
+    "wall_seconds": "s",
+}
+
+_LABELS = {
+    "offered_load": "offered load",
+    "traffic.load": "injection rate",
+    "accepted_rate_mean": "accepted throughput",
+    "accepted_rate_min": "accepted throughput, least terminal",
+    "accepted_rate_max": "accepted throughput, greatest terminal",
+    "hops_mean": "hops, mean",
+    "fairness_jain": "fairness (Jain's index)",
+    "channel_utilisation_mean": "channel utilisation, mean",
+    "channel_utilisation_max": "channel utilisation, greatest",
+    "completion_time": "completion time",
+}
+
+
+def label(column: str) -> str:
+    """Words for an axis: ``packet_latency_mean`` becomes ``packet latency, mean (cycles)``."""
+    words = _LABELS.get(column)
+    if words is None:
+        words = column.rsplit(".", 1)[-1].replace("_", " ")
+        for latency in LATENCIES:
+            if column.startswith(latency + "_"):
+                words = f"{latency.replace('_', ' ')}, {column.removeprefix(latency + '_')}"
+    unit = UNITS.get(column, "1")
+    return words if unit == "1" else f"{words} ({unit})"
+
+
+def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """All columns of the rows, in the order of their first appearance."""
+    found: dict[str, None] = {}
+    for row in rows:
+        found.update(dict.fromkeys(row))
+    return list(found)
+
+
+def is_input(column: str) -> bool:
+    """Tell whether a column is a key of the experiment file (those are dotted) and not an answer."""
+    return "." in column
+
+
+def number(value: Any) -> float:
+    """Give a number for plotting and sorting: NaN where there is none."""
+    return float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else float("nan")

@@ -1,0 +1,34 @@
+"""``python -m kasuri.plot DIR``: the plots of the results in a folder, as SVG, PDF and PNG under ``DIR/plots``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import kasuri
+from kasuri import plot
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; give its exit status: 0 done, 2 bad input."""
+    parser = argparse.ArgumentParser(prog="python -m kasuri.plot", description="Draw the plots of the results in a folder.")
+    parser.add_argument("directory", type=Path, help="a folder that `kasuri run` has written")
+    parser.add_argument("--formats", default="svg,pdf,png", help="endings, with commas between them (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    try:
+        results = kasuri.read(options.directory)
+        results.save_parquet()
+        for name, ax in plot.experiment_plots(results):
+            for ending in options.formats.split(","):
+                path = plot.save(ax, options.directory / "plots" / f"{name}.{ending.strip('.')}")
+                print(f"kasuri: wrote {path}", file=sys.stderr)
+    except (kasuri.KasuriError, OSError) as error:
+        print(f"kasuri: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

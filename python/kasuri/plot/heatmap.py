@@ -1,0 +1,71 @@
+"""Channel utilisation as a heat map: from router to router."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kasuri.plot import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from kasuri.network import Network
+
+#: More routers than this are gathered in blocks, since a screen has no more points.
+MAX_CELLS = 256
+
+
+def channel_utilisation(network: Network, utilisation: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the utilisation of the channels between routers as a matrix: from (row) to (column).
+
+    Parallel channels between two routers, and the routers of a block where there are more than 256, are averaged.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    utilisation : array-like
+        Utilisation of each channel in [0, 1], shape ``[channels]``: ``results.vector(run, "channel_utilisation")``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; without it, on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    ValueError
+        ``utilisation`` has another length than the network has channels.
+    """
+    values = np.asarray(utilisation, dtype=float)
+    if values.shape != (network.channels,):
+        raise ValueError(f"utilisation has shape {values.shape}, but the network has {network.channels} channels")
+    block = -(-network.routers // MAX_CELLS)
+    matrix = _matrix(network, values, block)
+    ax = style.new_axes(5.4, 4.4) if ax is None else ax
+    image = ax.imshow(matrix, cmap=style.heat(), vmin=0, interpolation="nearest")
+    bar = style.figure_of(ax).colorbar(image, ax=ax, shrink=0.9)
+    bar.set_label("channel utilisation", color=style.INK)
+    bar.ax.tick_params(colors=style.INK)
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    unit = "router" if block == 1 else f"block of {block} routers"
+    ax.set_xlabel(f"to {unit}")
+    ax.set_ylabel(f"from {unit}")
+    style.tidy(ax)
+    ax.grid(False)
+    return ax
+
+
+def _matrix(network: Network, values: np.ndarray, block: int) -> np.ndarray:
+    between = np.arange(2 * network.terminals, network.channels)
+    cells = -(-network.routers // block)
+    place = (network.source_router[between] // block, network.destination_router[between] // block)
+    total, count = np.zeros((cells, cells)), np.zeros((cells, cells))
+    np.add.at(total, place, values[between])
+    np.add.at(count, place, 1)
+    with np.errstate(invalid="ignore"):
+        return np.where(count > 0, total / count, np.nan)

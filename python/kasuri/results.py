@@ -1,0 +1,401 @@
+"""Results: one row per run, with the vectors beside it, and their way to pandas, polars, Arrow, xarray and Parquet.
+
+The truth is one JSON file per finished run (``runs/<key>.json``) with its vectors (``runs/<key>.<vector>.npy``); everything
+here is derived from those files.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from kasuri import _columns
+from kasuri.errors import DeadlockError, ResultsError, RunError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+    import xarray
+
+__all__ = ["Results", "read"]
+
+#: The vectors that may lie beside a run, and what their positions stand for.
+VECTORS = {
+    "channel_utilisation": "channels",
+    "router_occupancy": "routers",
+    "accepted_rate": "terminals",
+    "injected_rate": "terminals",
+    "completion_cycles": "terminals",
+    "packet_latency_histogram": "buckets, 2",
+}
+
+
+class Results(Sequence[dict[str, Any]]):
+    """The rows of an experiment's runs; a sequence of dictionaries that converts to any table.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        One per run: the swept keys under their dotted names, then the answers.
+    directory : path-like, optional
+        The folder of the runs; without it there are no vectors, no input text and no plots.
+
+    Attributes
+    ----------
+    rows : list of dict
+        The rows.
+    directory : pathlib.Path or None
+        The folder of the runs.
+
+    Examples
+    --------
+    >>> results = Results([{"traffic.load": 0.1, "status": "converged", "packet_latency_mean": 20.5}])
+    >>> results["packet_latency_mean"].tolist()
+    [20.5]
+    >>> len(results.where(status="saturated"))
+    0
+    """
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], directory: str | Path | None = None) -> None:
+        self.rows: list[dict[str, Any]] = [dict(row) for row in rows]
+        self.directory: Path | None = None if directory is None else Path(directory)
+        self._keep_alive: object = None
+
+    # --- a sequence of rows, and columns by name ---
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Results: ...
+    @overload
+    def __getitem__(self, index: str) -> np.ndarray: ...
+    def __getitem__(self, index: int | slice | str) -> dict[str, Any] | Results | np.ndarray:
+        if isinstance(index, str):
+            return self.column(index)
+        if isinstance(index, slice):
+            return self._with(self.rows[index])
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def __repr__(self) -> str:
+        where = f" in {self.directory}" if self.directory else ""
+        return f"<kasuri.Results: {len(self)} runs{where}; swept: {', '.join(self.swept) or 'nothing'}>"
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns."""
+        return _columns.names(self.rows)
+
+    @property
+    def swept(self) -> list[str]:
+        """The keys of the experiment that differ between the rows."""
+        inputs = filter(_columns.is_input, self.columns)
+        return [key for key in inputs if len({json.dumps(row.get(key)) for row in self.rows}) > 1]
+
+    def column(self, name: str) -> np.ndarray:
+        """Give one column as an array: numbers as float64 with NaN where there is none, anything else as objects.
+
+        Parameters
+        ----------
+        name : str
+            The column, for example ``"packet_latency_mean"`` or ``"traffic.load"``.
+
+        Raises
+        ------
+        ResultsError
+            No row has this column.
+        """
+        if name not in self.columns:
+            raise ResultsError(f"no column `{name}`; there are {', '.join(self.columns)}")
+        values = [row.get(name) for row in self.rows]
+        if any(value is not None and not _is_number(value) for value in values):
+            column = np.empty(len(values), dtype=object)
+            column[:] = values
+            return column
+        return np.array([_columns.number(value) for value in values])
+
+    def where(self, **conditions: Any) -> Results:
+        """Keep the rows whose columns have these values; write ``__`` for the dot of a key.
+
+        Parameters
+        ----------
+        **conditions
+            Columns and values; a list, tuple or set accepts any of its members.
+
+        Examples
+        --------
+        >>> results = Results([{"traffic.pattern": "uniform"}, {"traffic.pattern": "tornado"}])
+        >>> len(results.where(traffic__pattern="uniform"))
+        1
+        """
+        wanted = {key.replace("__", "."): value for key, value in conditions.items()}
+        for key in wanted:
+            if self.rows and key not in self.columns:
+                raise ResultsError(f"no column `{key}`; there are {', '.join(self.columns)}")
+        return self._with([row for row in self.rows if all(_matches(row.get(key), value) for key, value in wanted.items())])
+
+    def raise_for_status(self) -> Results:
+        """Raise the error of the first run that ended as a deadlock, by failing, or without an answer in time.
+
+        Returns
+        -------
+        Results
+            These results, so that the call can stand in a chain.
+
+        Raises
+        ------
+        DeadlockError
+            A run came to a standstill.
+        RunError
+            A run failed or reached ``max_cycles``.
+        """
+        for row in self.rows:
+            if row.get("status") in ("deadlock", "failed", "max_cycles"):
+                point = ", ".join(f"{key} = {row.get(key)}" for key in self.swept) or row.get("title") or row.get("key")
+                error = DeadlockError if row["status"] == "deadlock" else RunError
+                raise error(f"{row['status']} at {point}: {row.get('message') or 'no message'}", row)
+        return self
+
+    # --- what lies in the folder ---
+
+    @property
+    def input_text(self) -> str | None:
+        """The experiment file as it was read, where the results lie in a folder."""
+        path = self.directory and self.directory / "input.toml"
+        return path.read_text() if path and path.exists() else None
+
+    @property
+    def input(self) -> dict[str, Any]:
+        """The experiment as a dictionary; empty where it is not known."""
+        text = self.input_text
+        return tomllib.loads(text) if text else {}
+
+    def vector(self, run: int | str | Mapping[str, Any], name: str) -> np.ndarray:
+        """Read a vector of one run.
+
+        Parameters
+        ----------
+        run : int, str or row
+            The row's position, its key, or the row itself.
+        name : str
+            ``channel_utilisation`` [channels], ``router_occupancy`` [routers], ``accepted_rate`` and ``injected_rate``
+            [terminals], ``completion_cycles`` [terminals], ``packet_latency_histogram`` [buckets, 2].
+
+        Raises
+        ------
+        ResultsError
+            The results lie in no folder, or that run has no such vector.
+        """
+        if isinstance(run, int):
+            run = self.rows[run]
+        key = run if isinstance(run, str) else run["key"]
+        if self.directory is None:
+            raise ResultsError(f"the vector `{name}` of run {key} is not here: these results lie in no folder")
+        path = self.directory / "runs" / f"{key}.{name}.npy"
+        if not path.exists():
+            there = sorted(file.name.split(".")[1] for file in path.parent.glob(f"{key}.*.npy"))
+            raise ResultsError(f"run {key} has no vector `{name}`; it has {', '.join(there) or 'none'}")
+        try:
+            return np.load(path, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise ResultsError(f"{path}: {error}; remove the file and run the experiment again") from error
+
+    # --- conversions ---
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Convert to an Arrow table; each field carries its ``unit`` in the metadata.
+
+        Returns
+        -------
+        pyarrow.Table
+            One row per run. Values that are lists or tables in the experiment file are JSON text.
+        """
+        import pyarrow as pa
+
+        fields, arrays = [], []
+        for name in self.columns:
+            array = _arrow_array(name, [row.get(name) for row in self.rows])
+            metadata = {"unit": _columns.UNITS[name]} if name in _columns.UNITS else None
+            fields.append(pa.field(name, array.type, metadata=metadata))
+            arrays.append(array)
+        text = self.input_text
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata={"input.toml": text} if text else None))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Convert to a pandas data frame (needs pandas: ``pip install kasuri[analysis]``)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """Convert to a polars data frame (needs polars: ``pip install kasuri[analysis]``)."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)  # a table never becomes a series
+        return frame
+
+    def to_xarray(self, dims: Sequence[str] | None = None) -> xarray.Dataset:
+        """Convert to a labelled cube (needs xarray: ``pip install kasuri[analysis]``).
+
+        Parameters
+        ----------
+        dims : sequence of str, optional
+            The keys that span the cube, for example ``["traffic.load", "routing.algorithm"]``; the last part of a name
+            suffices where it is unique (``"load"``). Without it: all swept keys.
+
+        Returns
+        -------
+        xarray.Dataset
+            Every answer as a variable over ``dims``, with its unit in ``attrs["units"]``; NaN where no run was made.
+
+        Raises
+        ------
+        ResultsError
+            A dimension is unknown, or two runs share a place in the cube (name more dimensions, or select rows first).
+        """
+        from kasuri._cube import cube
+
+        return cube(self, self.swept if dims is None else [self._full_name(name) for name in dims])
+
+    def save_parquet(self, path: str | Path | None = None) -> Path:
+        """Write the table as Parquet.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            The file; without it ``runs.parquet`` in the results' folder.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+        """
+        import pyarrow.parquet as pq
+
+        if path is None:
+            if self.directory is None:
+                raise ResultsError("say where to write: these results lie in no folder")
+            path = self.directory / "runs.parquet"
+        path = Path(path)
+        beside = path.with_name(f".{path.name}.part")
+        pq.write_table(self.to_arrow(), beside)
+        beside.replace(path)
+        return path
+
+    def show(self, columns: Sequence[str] | None = None) -> None:
+        """Print the table to the terminal: the swept keys and the main answers, or the given columns."""
+        from rich.console import Console
+        from rich.table import Table
+
+        main = ["offered_load", "accepted_rate_mean", "packet_latency_mean", "packet_latency_ci95", "completion_time", "status"]
+        shown = list(columns or [*self.swept, *(name for name in main if any(row.get(name) is not None for row in self.rows))])
+        table = Table(*shown)
+        for row in self.rows:
+            table.add_row(*(_cell(row.get(name)) for name in shown))
+        Console().print(table)
+
+    def _full_name(self, name: str) -> str:
+        matches = [name] if name in self.columns else [column for column in self.columns if column.endswith("." + name)]
+        if len(matches) != 1:
+            raise ResultsError(f"no column `{name}`" if not matches else f"`{name}` may be {' or '.join(matches)}: write it in full")
+        return matches[0]
+
+    def _with(self, rows: list[dict[str, Any]]) -> Results:
+        part = Results(rows, self.directory)
+        part._keep_alive = self._keep_alive
+        return part
+
+
+def read(directory: str | Path) -> Results:
+    """Read the results in a folder that ``kasuri run`` has written.
+
+    Parameters
+    ----------
+    directory : path-like
+        The folder, for example ``out/02-mesh``.
+
+    Returns
+    -------
+    Results
+        The table of the last run; where it was interrupted, all runs that were finished.
+
+    Raises
+    ------
+    ResultsError
+        The folder does not exist, holds no runs, or a file in it is damaged (it is named).
+    """
+    directory = Path(directory)
+    table = directory / "runs.json"
+    if table.exists():
+        rows = _read_json(table).get("runs")
+        if not isinstance(rows, list):
+            raise ResultsError(f'{table}: expected {{"runs": [...]}}; remove the file and run the experiment again')
+        return Results(rows, directory)
+    files = sorted((directory / "runs").glob("*.json"))
+    if not files:
+        raise ResultsError(f"{directory}: no results here (expected runs.json or runs/*.json, as `kasuri run` writes them)")
+    results = Results([_row_of(_read_json(file)) for file in files], directory)
+    results.rows.sort(key=lambda row: [_order(row.get(key)) for key in results.swept])
+    return results
+
+
+def _row_of(content: dict[str, Any]) -> dict[str, Any]:
+    row = content.get("row", content)
+    return row if isinstance(row, dict) else content
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ResultsError(f"{path}: {error}; remove the file and run the experiment again") from error
+    if not isinstance(content, dict):
+        raise ResultsError(f"{path}: not a JSON object; remove the file and run the experiment again")
+    return content
+
+
+def _order(value: Any) -> tuple[int, float, str]:
+    return (0, _columns.number(value), "") if _is_number(value) else (1, 0.0, json.dumps(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _matches(value: Any, wanted: Any) -> bool:
+    return value in wanted if isinstance(wanted, list | tuple | set | frozenset) else value == wanted
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _arrow_array(name: str, values: list[Any]) -> pyarrow.Array:
+    import pyarrow as pa
+
+    if name in _columns.LISTS:
+        return pa.array([value or [] for value in values], pa.list_(pa.string()))
+    if name in _columns.COUNTS:
+        return pa.array(values, pa.int64())
+    if name in _columns.TEXT:
+        return pa.array(values, pa.string())
+    known = [value for value in values if value is not None]
+    if all(isinstance(value, bool) for value in known) and known:
+        return pa.array(values, pa.bool_())
+    if _columns.is_input(name) and known and all(isinstance(value, int) for value in known):
+        return pa.array(values, pa.int64())
+    if all(_is_number(value) for value in known):
+        return pa.array([None if value is None else float(value) for value in values], pa.float64())
+    return pa.array([value if isinstance(value, str | None) else json.dumps(value) for value in values], pa.string())

@@ -1,0 +1,21 @@
+"""What several tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import kasuri
+import synthetic
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished sweep of 27 runs; do not write into it."""
+    return synthetic.folder(tmp_path_factory.mktemp("finished") / "02-mesh")
+
+
+@pytest.fixture
+def results(run_folder: Path) -> kasuri.Results:
+    return kasuri.read(run_folder)
