@@ -3,3 +3,5 @@
 pub mod cli;
 pub mod input;
 pub mod measure;
+pub mod results;
+pub mod store;

@@ -20,7 +20,7 @@ pub use steady_state::SteadyState;
 
 use kasuri_model::config::{Rules, Study};
 use kasuri_model::engine::Controller;
-use kasuri_model::rng::{Purpose, Streams};
+use kasuri_model::id::TerminalId;
 use kasuri_model::scenario::Scenario;
 
 /// The controller for a study: BookSim 2's rules if asked for, else completion for closed workloads, fixed lengths if
@@ -28,7 +28,7 @@ use kasuri_model::scenario::Scenario;
 pub fn controller(study: &Study) -> Box<dyn Measurement> {
     let (scenario, measure) = (&study.scenario, &study.measure);
     let max_cycles = measure.max_cycles;
-    let is_closed = scenario.classes.iter().any(|class| class.packets_per_terminal.is_some());
+    let is_closed = scenario.classes.iter().all(|class| class.packets_per_terminal.is_some());
     match (measure.rules, measure.cycles) {
         (Rules::BookSim(rules), _) => Box::new(BookSim::new(rules, scenario.network.terminal_count(), max_cycles)),
         (Rules::Kasuri, _) if is_closed => Box::new(Completion::new(max_cycles)),
@@ -76,14 +76,8 @@ impl Offer {
     pub fn of(scenario: &Scenario) -> Self {
         let terminals = scenario.network.terminal_count();
         let mut offer = Self { terminals, sources: 0, packets_per_cycle: 0.0, flits_per_cycle: 0.0 };
-        // A terminal is silent for good or never, so one draw tells; the streams are copies and move nobody's numbers.
-        let streams = Streams::new(0);
         for class in &scenario.classes {
-            let sends = |&terminal: &u32| {
-                let mut stream = streams.get(Purpose::Destination, terminal);
-                class.pattern.destination(kasuri_model::id::TerminalId(terminal), &mut stream).is_some()
-            };
-            let sources = (0..terminals).filter(sends).count() as u32;
+            let sources = (0..terminals).filter(|&terminal| !class.pattern.is_silent(TerminalId(terminal))).count() as u32;
             let flits = class.load * f64::from(sources);
             let packets = flits / class.sizes.mean();
             let reply_flits = class.reply.as_ref().map_or(0.0, |reply| packets * reply.sizes.mean());

@@ -1,0 +1,544 @@
+//! The answer of a run: one row of a table, and vectors beside it.
+//!
+//! The row is a flat, ordered JSON object. It begins with what was run (key, title, engine, the swept keys), goes on with how
+//! it ended, and then holds every column of [`COLUMNS`]; what is unknown is `null`, never 0.
+
+use crate::measure::{Offer, Report};
+use kasuri_model::config::EngineName;
+use kasuri_model::engine::{Distribution, Outcome};
+use kasuri_model::id::ChannelId;
+use kasuri_model::network::Network;
+use serde_json::{Map, Value, json};
+
+/// The version of the row's layout. It rises when a column changes its meaning or goes away.
+pub const SCHEMA_VERSION: u64 = 1;
+
+/// A column of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name in JSON, CSV and Parquet.
+    pub name: &'static str,
+    /// Its unit, empty for a pure number or text.
+    pub unit: &'static str,
+    /// One line for the reference pages.
+    pub summary: &'static str,
+}
+
+const fn column(name: &'static str, unit: &'static str, summary: &'static str) -> Column {
+    Column { name, unit, summary }
+}
+
+const RATE: &str = "flits/terminal/cycle";
+
+/// All columns of results, in their order; the columns of the input stand before them.
+pub const COLUMNS: &[Column] = &[
+    column("terminals", "", "terminals of the network"),
+    column("routers", "", "routers of the network"),
+    column("channels", "", "channels of the network, those of the terminals included"),
+    column("offered_load", RATE, "what the sources offer, mean over all terminals, replies included"),
+    column("injected_rate_mean", RATE, "flits that entered the network while measuring, mean over terminals"),
+    column("injected_rate_min", RATE, "the same, least terminal"),
+    column("injected_rate_max", RATE, "the same, greatest terminal"),
+    column("accepted_rate_mean", RATE, "accepted throughput: flits delivered while measuring, mean over terminals"),
+    column("accepted_rate_min", RATE, "the same, least terminal"),
+    column("accepted_rate_max", RATE, "the same, greatest terminal"),
+    column("accepted_rate_ci95", RATE, "half-width of the 95 % confidence interval of accepted_rate_mean"),
+    column("packet_latency_mean", "cycles", "creation at the source to tail ejected, mean over measured packets"),
+    column("packet_latency_ci95", "cycles", "half-width of the 95 % confidence interval of the mean"),
+    column("packet_latency_min", "cycles", "least"),
+    column("packet_latency_p50", "cycles", "median"),
+    column("packet_latency_p99", "cycles", "99 % of the packets took at most this long"),
+    column("packet_latency_p999", "cycles", "99.9 % of the packets took at most this long"),
+    column("packet_latency_max", "cycles", "greatest"),
+    column("network_latency_mean", "cycles", "head enters the network to tail ejected, mean over measured packets"),
+    column("network_latency_ci95", "cycles", "half-width of the 95 % confidence interval of the mean"),
+    column("network_latency_min", "cycles", "least"),
+    column("network_latency_p50", "cycles", "median"),
+    column("network_latency_p99", "cycles", "99 % of the packets took at most this long"),
+    column("network_latency_p999", "cycles", "99.9 % of the packets took at most this long"),
+    column("network_latency_max", "cycles", "greatest"),
+    column("flit_latency_mean", "cycles", "a flit enters the network to ejected, mean over flits of measured packets"),
+    column("flit_latency_ci95", "cycles", "half-width of the 95 % confidence interval of the mean"),
+    column("flit_latency_min", "cycles", "least"),
+    column("flit_latency_p50", "cycles", "median"),
+    column("flit_latency_p99", "cycles", "99 % of the flits took at most this long"),
+    column("flit_latency_p999", "cycles", "99.9 % of the flits took at most this long"),
+    column("flit_latency_max", "cycles", "greatest"),
+    column("hops_mean", "", "routers crossed, mean over measured packets"),
+    column("fairness_jain", "", "Jain's index of the accepted rates, 1 if all terminals receive the same"),
+    column("channel_utilisation_mean", "", "fraction of time that a channel between routers is busy, mean over these channels"),
+    column("channel_utilisation_max", "", "the same, busiest channel"),
+    column("router_occupancy_mean", "flits", "flits in a router's buffers, mean over time and routers"),
+    column("router_occupancy_max", "flits", "the same, fullest router"),
+    column("zero_load_latency", "cycles", "mean packet latency at a vanishing load, where a search needed it"),
+    column("saturation_load", RATE, "least load that the network does not sustain, where it was searched"),
+    column("completion_time", "cycles", "start to last flit delivered, of a closed workload"),
+    column("measured_packets", "", "packets in the latency statistics"),
+    column("warmup_cycles", "cycles", "cycles before measuring began"),
+    column("measured_cycles", "cycles", "cycles for which rates were counted"),
+    column("cycles", "cycles", "all simulated cycles"),
+    column("flit_hops", "", "flits that crossed a router, for measures of speed"),
+    column("booksim_status", "", "how BookSim 2 would have ended (ok, ok_maxsamples, unstable), under its rules"),
+    column("not_modelled", "", "keys of the input that the engine left out"),
+    column("deadlock", "", "the channels and virtual channels that wait for each other, each for the next"),
+    column("wall_seconds", "s", "wall-clock time of the run; the one column that differs between equal runs"),
+];
+
+/// What a row says of its run's input: everything before the results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowHead {
+    /// The key of the run.
+    pub key: String,
+    /// `title` of the experiment file.
+    pub title: String,
+    /// The engine.
+    pub engine: EngineName,
+    /// Always-present keys of the input and the swept ones, by dotted name.
+    pub inputs: Vec<(String, Value)>,
+}
+
+/// One run as one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRow(Map<String, Value>);
+
+impl RunRow {
+    /// The row of a run that has ended.
+    pub fn new(head: &RowHead, network: &Network, offer: Option<&Offer>, outcome: &Outcome, report: &Report) -> Self {
+        let mut row = Self::empty(head, outcome.status.name(), &report.notes.join("; "));
+        row.set("terminals", network.terminal_count());
+        row.set("routers", network.router_count());
+        row.set("channels", network.channel_count());
+        row.set("offered_load", offer.map(Offer::load));
+        row.set_rates(outcome);
+        row.set("accepted_rate_ci95", report.accepted_rate_ci95);
+        row.set_latency("packet_latency", &outcome.packet_latency, report.packet_latency_ci95);
+        row.set_latency("network_latency", &outcome.network_latency, report.network_latency_ci95);
+        row.set_latency("flit_latency", &outcome.flit_latency, None);
+        row.set("hops_mean", outcome.hops.mean());
+        row.set_loads(network, outcome);
+        row.set("completion_time", outcome.completion_time);
+        row.set("measured_packets", outcome.packet_latency.count);
+        row.set("warmup_cycles", outcome.warmup_cycles);
+        row.set("measured_cycles", outcome.measured_cycles);
+        row.set("cycles", outcome.cycles);
+        row.set("flit_hops", outcome.flit_hops);
+        row.set("booksim_status", report.booksim_status.map(|status| status.name()));
+        row.set("not_modelled", outcome.not_modelled.clone());
+        row.set("deadlock", waiting(network, &outcome.deadlock));
+        row
+    }
+
+    /// The row of a run that could not be completed; all results are unknown.
+    pub fn failed(head: &RowHead, message: &str) -> Self {
+        let mut row = Self::empty(head, "failed", message);
+        row.set("not_modelled", Vec::<String>::new());
+        row.set("deadlock", Vec::<String>::new());
+        row
+    }
+
+    /// The results of another row (from the store) under this head: titles and swept keys may differ between experiments that
+    /// share a run.
+    pub fn under(self, head: &RowHead) -> Self {
+        let mut row = Self::empty(head, self.status(), self.text("message"));
+        for column in COLUMNS {
+            row.set(column.name, self.get(column.name).clone());
+        }
+        row
+    }
+
+    /// A row read back. `None` if this is no object.
+    pub fn from_json(value: Value) -> Option<Self> {
+        if let Value::Object(columns) = value { Some(Self(columns)) } else { None }
+    }
+
+    fn empty(head: &RowHead, status: &str, message: &str) -> Self {
+        let mut columns = Map::new();
+        columns.insert("key".to_owned(), json!(head.key));
+        columns.insert("title".to_owned(), json!(head.title));
+        columns.insert("engine".to_owned(), json!(head.engine.name()));
+        columns.insert("status".to_owned(), json!(status));
+        columns.insert("message".to_owned(), json!(message));
+        columns.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
+        columns.insert("schema_version".to_owned(), json!(SCHEMA_VERSION));
+        for (key, value) in &head.inputs {
+            columns.insert(key.clone(), value.clone());
+        }
+        for column in COLUMNS {
+            columns.insert(column.name.to_owned(), Value::Null);
+        }
+        Self(columns)
+    }
+
+    /// Sets a column; a number that is not finite becomes `null`.
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.0.insert(name.to_owned(), value.into());
+    }
+
+    /// The value of a column, `null` if there is no such column.
+    pub fn get(&self, name: &str) -> &Value {
+        self.0.get(name).unwrap_or(&Value::Null)
+    }
+
+    /// The number in a column.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.get(name).as_f64()
+    }
+
+    /// The key of the run.
+    pub fn key(&self) -> &str {
+        self.text("key")
+    }
+
+    /// How the run ended: `converged`, `saturated`, `completed`, `max_cycles`, `deadlock` or `failed`.
+    pub fn status(&self) -> &str {
+        self.text("status")
+    }
+
+    /// The text in a column, empty if there is none.
+    pub fn text(&self, name: &str) -> &str {
+        self.get(name).as_str().unwrap_or_default()
+    }
+
+    /// Puts a sentence behind the row's message.
+    pub(crate) fn add_message(&mut self, sentence: &str) {
+        let message = self.text("message");
+        let joined = if message.is_empty() { sentence.to_owned() } else { format!("{message}; {sentence}") };
+        self.set("message", joined);
+    }
+
+    /// The names and values in their order.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// The row as a JSON value.
+    pub fn to_json(&self) -> Value {
+        Value::Object(self.0.clone())
+    }
+
+    fn set_rates(&mut self, outcome: &Outcome) {
+        for (name, flits) in [("injected_rate", &outcome.injected_flits), ("accepted_rate", &outcome.accepted_flits)] {
+            let rates = rates(flits, outcome.measured_cycles);
+            self.set(&format!("{name}_mean"), mean(&rates));
+            self.set(&format!("{name}_min"), rates.iter().copied().reduce(f64::min));
+            self.set(&format!("{name}_max"), rates.iter().copied().reduce(f64::max));
+        }
+        self.set("fairness_jain", jain(&rates(&outcome.accepted_flits, outcome.measured_cycles)));
+    }
+
+    fn set_latency(&mut self, name: &str, latency: &Distribution, ci95: Option<f64>) {
+        let some = |value: u64| (latency.count > 0).then_some(value);
+        self.set(&format!("{name}_mean"), latency.mean());
+        self.set(&format!("{name}_ci95"), ci95);
+        self.set(&format!("{name}_min"), some(latency.min));
+        self.set(&format!("{name}_p50"), latency.quantile(0.5));
+        self.set(&format!("{name}_p99"), latency.quantile(0.99));
+        self.set(&format!("{name}_p999"), latency.quantile(0.999));
+        self.set(&format!("{name}_max"), some(latency.max));
+    }
+
+    fn set_loads(&mut self, network: &Network, outcome: &Outcome) {
+        let busy = utilisation(network, outcome);
+        let between_routers: Vec<f64> = network.router_channels().filter_map(|channel| busy.get(channel.index()).copied()).collect();
+        self.set("channel_utilisation_mean", mean(&between_routers));
+        self.set("channel_utilisation_max", between_routers.iter().copied().reduce(f64::max));
+        self.set("router_occupancy_mean", mean(&outcome.router_occupancy));
+        self.set("router_occupancy_max", outcome.router_occupancy.iter().copied().reduce(f64::max));
+    }
+}
+
+/// The channels of a deadlock by name.
+fn waiting(network: &Network, deadlock: &[(ChannelId, u16)]) -> Vec<String> {
+    deadlock.iter().map(|&(channel, number)| format!("{}, virtual channel {number}", network.channel_name(channel))).collect()
+}
+
+/// Flits per cycle; nothing if no cycle was counted.
+fn rates(flits: &[u64], cycles: u64) -> Vec<f64> {
+    if cycles == 0 { Vec::new() } else { flits.iter().map(|&flits| flits as f64 / cycles as f64).collect() }
+}
+
+/// Fraction of the counted cycles that each channel was busy: a flit occupies it for its period.
+fn utilisation(network: &Network, outcome: &Outcome) -> Vec<f64> {
+    let rates = rates(&outcome.channel_flits, outcome.measured_cycles);
+    rates.iter().enumerate().map(|(channel, rate)| rate * f64::from(network.link(ChannelId(channel as u32)).period)).collect()
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Jain's fairness index, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has everything (Jain, Chiu and Hawe 1984).
+/// `None` if nobody has anything.
+pub fn jain(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
+}
+
+/// An array of numbers beside a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vector {
+    /// Its name: the row's key, this name and `.npy` make the file's name.
+    pub name: &'static str,
+    /// Its lengths, outermost first.
+    pub shape: Vec<usize>,
+    /// Its numbers, the last index fastest.
+    pub values: Numbers,
+}
+
+/// The numbers of a [`Vector`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Numbers {
+    /// Real numbers.
+    Real(Vec<f64>),
+    /// Whole numbers.
+    Whole(Vec<u64>),
+}
+
+/// The names of all vectors; a run has those that it can fill.
+pub const VECTORS: &[&str] =
+    &["channel_utilisation", "router_occupancy", "accepted_rate", "injected_rate", "completion_cycles", "packet_latency_histogram"];
+
+/// The vectors of a run; those that would be empty are left out.
+pub fn vectors(network: &Network, outcome: &Outcome) -> Vec<Vector> {
+    let flat = |name, values: Vec<f64>| Vector { name, shape: vec![values.len()], values: Numbers::Real(values) };
+    let cycles = outcome.measured_cycles;
+    let completion = outcome.completion_cycles.clone();
+    let buckets = &outcome.packet_latency.buckets;
+    let all = [
+        flat("channel_utilisation", utilisation(network, outcome)),
+        flat("router_occupancy", outcome.router_occupancy.clone()),
+        flat("accepted_rate", rates(&outcome.accepted_flits, cycles)),
+        flat("injected_rate", rates(&outcome.injected_flits, cycles)),
+        Vector { name: "completion_cycles", shape: vec![completion.len()], values: Numbers::Whole(completion) },
+        Vector {
+            name: "packet_latency_histogram",
+            shape: vec![buckets.len(), 2],
+            values: Numbers::Whole(buckets.iter().flat_map(|&(value, count)| [value, count]).collect()),
+        },
+    ];
+    all.into_iter().filter(|vector| vector.shape[0] > 0).collect()
+}
+
+impl Vector {
+    /// The vector as a NumPy `.npy` file, format version 1.0.
+    ///
+    /// Written here because the crates for it bring a parser generator along, to read what is only written.
+    pub fn to_npy(&self) -> Vec<u8> {
+        let kind = match self.values {
+            Numbers::Real(_) => "<f8",
+            Numbers::Whole(_) => "<u8",
+        };
+        let shape: String = self.shape.iter().map(|length| format!("{length}, ")).collect();
+        let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}), }}", shape.trim_end());
+        // Magic (6), version (2), header length (2) and header together are padded with spaces to 64; a line break ends them.
+        let padded = (NPY_PREFIX + header.len() + 1).next_multiple_of(64);
+        header.extend(std::iter::repeat_n(' ', padded - NPY_PREFIX - header.len() - 1));
+        header.push('\n');
+        let mut bytes = NPY_MAGIC.to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        match &self.values {
+            Numbers::Real(values) => bytes.extend(values.iter().flat_map(|value| value.to_le_bytes())),
+            Numbers::Whole(values) => bytes.extend(values.iter().flat_map(|value| value.to_le_bytes())),
+        }
+        bytes
+    }
+}
+
+const NPY_MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
+const NPY_PREFIX: usize = 10;
+
+/// Are these bytes a whole file as [`Vector::to_npy`] writes it (and not the beginning of one)?
+pub(crate) fn is_whole_npy(bytes: &[u8]) -> bool {
+    let (Some(magic), Some(length)) = (bytes.get(..8), bytes.get(8..NPY_PREFIX)) else { return false };
+    let data = NPY_PREFIX + usize::from(u16::from_le_bytes([length[0], length[1]]));
+    let Some(header) = bytes.get(NPY_PREFIX..data).and_then(|header| std::str::from_utf8(header).ok()) else { return false };
+    let shape = header.split_once("'shape': (").and_then(|(_, rest)| rest.split_once(')'));
+    let Some((shape, _)) = shape else { return false };
+    let lengths: Result<Vec<usize>, _> = shape.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::parse).collect();
+    magic == NPY_MAGIC && lengths.is_ok_and(|lengths| bytes.len() - data == 8 * lengths.iter().product::<usize>())
+}
+
+/// Rows as `{"runs": [...]}`.
+pub fn to_json(rows: &[RunRow]) -> Value {
+    json!({ "runs": rows.iter().map(RunRow::to_json).collect::<Vec<_>>() })
+}
+
+/// Rows as CSV with a header line: `null` is an empty field, a list its elements joined by `; `, anything nested its JSON text.
+pub fn to_csv(rows: &[RunRow]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in rows.iter().flat_map(RunRow::columns) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let in_memory = "writing to memory cannot fail, and all records have the length of the header";
+    writer.write_record(&names).expect(in_memory);
+    for row in rows {
+        writer.write_record(names.iter().map(|name| field(row.get(name)))).expect(in_memory);
+    }
+    let bytes = writer.into_inner().expect(in_memory);
+    String::from_utf8(bytes).expect("fields are strings")
+}
+
+/// A value as a field of CSV.
+fn field(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) if values.iter().all(Value::is_string) => values.iter().map(field).collect::<Vec<_>>().join("; "),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use kasuri_model::engine::Status;
+    use kasuri_model::network::{Link, NetworkBuilder};
+
+    /// Two routers, a terminal on each, one link of period 2.
+    pub(crate) fn network() -> Network {
+        let mut builder = NetworkBuilder::new("pair");
+        let routers = [0, 1].map(|_| builder.add_router(2).unwrap());
+        for router in routers {
+            builder.add_terminal(router, 0, Link::default());
+        }
+        builder.add_link((routers[0], 1), (routers[1], 1), Link { latency: 1, period: 2 });
+        builder.finish().unwrap()
+    }
+
+    pub(crate) fn head() -> RowHead {
+        RowHead {
+            key: "00ff".to_owned(),
+            title: "a pair, \"quoted\"".to_owned(),
+            engine: EngineName::Flit,
+            inputs: vec![("traffic.load".to_owned(), json!(0.25)), ("network.dimensions".to_owned(), json!([1, 2]))],
+        }
+    }
+
+    pub(crate) fn outcome() -> Outcome {
+        Outcome {
+            status: Status::Converged,
+            cycles: 150,
+            warmup_cycles: 40,
+            measured_cycles: 100,
+            packet_latency: Distribution { count: 4, sum: 50.0, min: 10, max: 16, buckets: vec![(10, 1), (12, 2), (16, 1)] },
+            network_latency: Distribution::default(),
+            flit_latency: Distribution::default(),
+            hops: Distribution { count: 4, sum: 8.0, min: 2, max: 2, buckets: vec![(2, 4)] },
+            injected_flits: vec![20, 30],
+            accepted_flits: vec![10, 30],
+            channel_flits: vec![20, 30, 10, 30, 15, 5],
+            router_occupancy: vec![0.5, 1.5],
+            completion_cycles: Vec::new(),
+            completion_time: None,
+            deadlock: Vec::new(),
+            flit_hops: 80,
+            not_modelled: vec!["router.predictor".to_owned(), "router.buffer_flits".to_owned()],
+        }
+    }
+
+    fn row() -> RunRow {
+        let offer = Offer { terminals: 2, sources: 2, packets_per_cycle: 0.1, flits_per_cycle: 0.5 };
+        RunRow::new(&head(), &network(), Some(&offer), &outcome(), &Report::default())
+    }
+
+    #[test]
+    fn rates_and_latencies_follow_from_the_counts() {
+        let row = row();
+        let expected = [
+            ("offered_load", 0.25),
+            ("injected_rate_mean", 0.25),
+            ("accepted_rate_min", 0.1),
+            ("accepted_rate_max", 0.3),
+            ("packet_latency_mean", 12.5),
+            ("packet_latency_p50", 12.0),
+            ("packet_latency_p99", 16.0),
+            ("hops_mean", 2.0),
+            // (0.1 + 0.3)^2 / (2 (0.1^2 + 0.3^2)).
+            ("fairness_jain", 0.8),
+            // 15 and 5 flits of 2 cycles each in 100 cycles.
+            ("channel_utilisation_max", 0.3),
+            ("channel_utilisation_mean", 0.2),
+            ("router_occupancy_mean", 1.0),
+        ];
+        for (name, value) in expected {
+            assert!((row.number(name).unwrap() - value).abs() < 1e-12, "{name}: {}", row.get(name));
+        }
+        for unknown in ["packet_latency_ci95", "network_latency_mean", "network_latency_min", "completion_time"] {
+            assert_eq!(row.get(unknown), &Value::Null, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn every_column_stands_in_every_row_in_the_same_order() {
+        let names = |row: &RunRow| row.columns().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+        let row = row();
+        assert_eq!(names(&row), names(&RunRow::failed(&head(), "no")));
+        assert_eq!(names(&row).len(), 7 + 2 + COLUMNS.len());
+    }
+
+    #[test]
+    fn stored_results_go_under_another_head() {
+        let mut other = head();
+        other.title = "new".to_owned();
+        other.inputs.truncate(1);
+        let moved = row().under(&other);
+        assert_eq!((moved.text("title"), moved.number("packet_latency_mean")), ("new", Some(12.5)));
+        assert_eq!(moved.get("network.dimensions"), &Value::Null);
+    }
+
+    #[test]
+    fn csv_keeps_lists_and_quotes_and_leaves_unknown_fields_empty() {
+        let text = to_csv(&[row()]);
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let names = reader.headers().unwrap().clone();
+        let record = reader.records().next().unwrap().unwrap();
+        let at = |name: &str| &record[names.iter().position(|other| other == name).unwrap()];
+        assert_eq!(at("title"), "a pair, \"quoted\"");
+        assert_eq!(at("network.dimensions"), "[1,2]");
+        assert_eq!(at("not_modelled"), "router.predictor; router.buffer_flits");
+        assert_eq!((at("packet_latency_mean"), at("packet_latency_ci95")), ("12.5", ""));
+    }
+
+    /// The example of the format's specification (NEP 1): magic, version, header length, header padded to 64, data.
+    #[test]
+    fn npy_files_have_the_layout_of_nep_1() {
+        let vector = Vector { name: "x", shape: vec![2, 2], values: Numbers::Whole(vec![1, 2, 3, 0x0102]) };
+        let bytes = vector.to_npy();
+        assert_eq!(&bytes[..10], b"\x93NUMPY\x01\x00\x76\x00");
+        assert_eq!(bytes.len(), 128 + 32);
+        let header = std::str::from_utf8(&bytes[10..128]).unwrap();
+        assert!(header.starts_with("{'descr': '<u8', 'fortran_order': False, 'shape': (2, 2,), }") && header.ends_with(" \n"));
+        assert_eq!(&bytes[128 + 24..], [2, 1, 0, 0, 0, 0, 0, 0]);
+        assert!(is_whole_npy(&bytes));
+        for length in [0, 7, 9, 60, 128, 150, 159] {
+            assert!(!is_whole_npy(&bytes[..length]), "{length}");
+        }
+    }
+
+    #[test]
+    fn all_vectors_have_listed_names_and_whole_shapes() {
+        let vectors = vectors(&network(), &outcome());
+        assert_eq!(vectors.iter().map(|vector| vector.name).collect::<Vec<_>>().len(), 5);
+        for vector in &vectors {
+            assert!(VECTORS.contains(&vector.name));
+            let count = match &vector.values {
+                Numbers::Real(values) => values.len(),
+                Numbers::Whole(values) => values.len(),
+            };
+            assert_eq!(count, vector.shape.iter().product::<usize>());
+            assert!(is_whole_npy(&vector.to_npy()));
+        }
+    }
+
+    #[test]
+    fn jain_is_one_for_equals_and_one_nth_for_one() {
+        assert_eq!(jain(&[0.25; 4]), Some(1.0));
+        assert_eq!(jain(&[3.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain(&[0.0; 4]), None);
+    }
+}

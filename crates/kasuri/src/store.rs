@@ -1,0 +1,439 @@
+//! The run store: a folder in which every finished run is a file named by its key.
+//!
+//! ```text
+//! OUT/.kasuri               marks the folder as ours, and is locked while a process writes
+//! OUT/input.toml            the experiment file as read
+//! OUT/runs/KEY.json         the row of a finished run: the truth
+//! OUT/runs/KEY.NAME.npy     its vectors, written before the row
+//! OUT/runs.json, runs.csv   the table, derived from the rows
+//! ```
+//! A file appears whole or not at all: it is written beside its place, flushed to the disk and renamed. So whatever is killed,
+//! and whenever, every finished run stays, and what is half done is done again.
+
+use crate::results::{RunRow, SCHEMA_VERSION, VECTORS, Vector, is_whole_npy, to_csv, to_json};
+use serde_json::Value;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use thiserror::Error;
+
+/// The file that marks a folder as a store.
+const MARKER: &str = ".kasuri";
+
+/// What a store writes beside `runs/`: a folder with one of these and no marker belongs to somebody else.
+const OWN_NAMES: [&str; 4] = ["runs", "runs.json", "runs.csv", "input.toml"];
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    /// Keeps the lock while the store is open.
+    _lock: File,
+}
+
+/// Whether other processes may write into the same store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A whole experiment: nobody else may write.
+    Whole,
+    /// Single points: many processes may (a batch system's array), each writing files of its own.
+    Point,
+}
+
+/// Why a store cannot be used.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// Another process writes there. Wait for it, or choose another folder.
+    #[error("{}: another kasuri process is writing there; wait for it to end, or choose another folder with --out", folder.display())]
+    Locked {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder holds files that a store would overwrite, but is none. Choose another folder, or move the file.
+    #[error(
+        "{}: the folder holds `{name}`, but it was not made by kasuri (it has no file `.kasuri`); \
+         choose another folder with --out, or move `{name}` away", folder.display()
+    )]
+    Foreign {
+        /// The folder.
+        folder: PathBuf,
+        /// What would be overwritten.
+        name: String,
+    },
+    /// The path is a file. Choose another one.
+    #[error("{}: this is a file; --out needs a folder", folder.display())]
+    NotAFolder {
+        /// The path.
+        folder: PathBuf,
+    },
+    /// The disk or the quota is full. Make room and run the same command again.
+    #[error(
+        "{}: the disk is full; all finished runs are kept: make room and run the same command again to compute the rest",
+        path.display()
+    )]
+    Full {
+        /// The file that did not fit.
+        path: PathBuf,
+    },
+    /// Anything else that the operating system refuses.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    fn at(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { path },
+            _ => Self::Io { path, source },
+        }
+    }
+
+    /// Is it the user who should change the command (exit status 2), rather than the machine that fails (1)?
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Locked { .. } | Self::Foreign { .. } | Self::NotAFolder { .. })
+    }
+}
+
+/// What the store knows of a run.
+#[derive(Debug, PartialEq)]
+pub enum Found {
+    /// It is finished.
+    Run(RunRow),
+    /// It is not there.
+    Nothing,
+    /// There was a file, but it is damaged or not ours; it was set aside under another name, and this says so.
+    SetAside(String),
+}
+
+impl Store {
+    /// Opens a store, making its folder if need be, and locks it.
+    ///
+    /// # Errors
+    /// The folder belongs to somebody else, another process writes there, or the operating system refuses.
+    pub fn open(folder: &Path, access: Access) -> Result<Self, StoreError> {
+        if folder.exists() && !folder.is_dir() {
+            return Err(StoreError::NotAFolder { folder: folder.to_owned() });
+        }
+        let marker = folder.join(MARKER);
+        if !marker.exists()
+            && let Some(name) = OWN_NAMES.into_iter().find(|name| folder.join(name).exists())
+        {
+            return Err(StoreError::Foreign { folder: folder.to_owned(), name: name.to_owned() });
+        }
+        let runs = folder.join("runs");
+        fs::create_dir_all(folder).map_err(|error| StoreError::at(folder, error))?;
+        let lock = File::options().create(true).truncate(false).write(true).read(true).open(&marker);
+        let lock = lock.map_err(|error| StoreError::at(&marker, error))?;
+        let locked = match access {
+            Access::Whole => lock.try_lock(),
+            Access::Point => lock.try_lock_shared(),
+        };
+        match locked {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { folder: folder.to_owned() }),
+            // Some network file systems have no locks. Files still appear whole; only the message to a second process is lost.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(error)) => return Err(StoreError::at(&marker, error)),
+        }
+        fs::create_dir_all(&runs).map_err(|error| StoreError::at(&runs, error))?;
+        let store = Self { folder: folder.to_owned(), _lock: lock };
+        if access == Access::Whole {
+            store.remove_left_overs()?;
+        }
+        Ok(store)
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Removes what killed processes left half written. Only with the folder to ourselves: a neighbour may be writing.
+    fn remove_left_overs(&self) -> Result<(), StoreError> {
+        for folder in [self.folder.clone(), self.folder.join("runs")] {
+            for entry in fs::read_dir(&folder).map_err(|error| StoreError::at(&folder, error))? {
+                let entry = entry.map_err(|error| StoreError::at(&folder, error))?;
+                let name = entry.file_name();
+                if name.to_str().is_some_and(is_temporary) {
+                    fs::remove_file(entry.path()).map_err(|error| StoreError::at(&entry.path(), error))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn row_path(&self, key: &str) -> PathBuf {
+        self.folder.join("runs").join(format!("{key}.json"))
+    }
+
+    /// The path of a run's vector.
+    pub fn vector_path(&self, key: &str, name: &str) -> PathBuf {
+        self.folder.join("runs").join(format!("{key}.{name}.npy"))
+    }
+
+    /// Looks for a finished run. A file that is truncated, of another layout, or another run's is renamed to `….damaged`.
+    ///
+    /// # Errors
+    /// The operating system refuses to read or to rename.
+    pub fn find(&self, key: &str) -> Result<Found, StoreError> {
+        let path = self.row_path(key);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) => return Err(StoreError::at(&path, error)),
+        };
+        let problem = match self.check(key, &bytes) {
+            Ok(row) => return Ok(Found::Run(row)),
+            Err(problem) => problem,
+        };
+        let aside = path.with_extension("json.damaged");
+        fs::rename(&path, &aside).map_err(|error| StoreError::at(&path, error))?;
+        let name = aside.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Found::SetAside(format!("{}: {problem}; it was set aside as `{name}`, and the run is computed again", path.display())))
+    }
+
+    /// Reads a row, or says in a phrase what is wrong.
+    fn check(&self, key: &str, bytes: &[u8]) -> Result<RunRow, String> {
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| format!("the file is damaged ({error})"))?;
+        let row = RunRow::from_json(value).ok_or("the file holds no run")?;
+        match row.get("schema_version").as_u64() {
+            Some(SCHEMA_VERSION) => {}
+            Some(other) => return Err(format!("the file has layout version {other}, this kasuri reads {SCHEMA_VERSION}")),
+            None => return Err("the file holds no run of kasuri".to_owned()),
+        }
+        if row.key() != key {
+            return Err(format!("the file holds another run, `{}`", row.key()));
+        }
+        for name in row.get("vectors").as_array().into_iter().flatten().filter_map(Value::as_str) {
+            let path = self.vector_path(key, name);
+            let whole = VECTORS.contains(&name) && fs::read(&path).is_ok_and(|bytes| is_whole_npy(&bytes));
+            if !whole {
+                return Err(format!("its vector `{}` is missing or damaged", path.file_name().unwrap_or_default().to_string_lossy()));
+            }
+        }
+        Ok(row)
+    }
+
+    /// Keeps a finished run: its vectors first, its row last.
+    ///
+    /// # Errors
+    /// The disk is full or the operating system refuses; then no part of the run's row is visible.
+    pub fn keep(&self, row: &RunRow, vectors: &[Vector]) -> Result<(), StoreError> {
+        for vector in vectors {
+            write_whole(&self.vector_path(row.key(), vector.name), &vector.to_npy())?;
+        }
+        let mut row = row.clone();
+        row.set("vectors", vectors.iter().map(|vector| vector.name).collect::<Vec<_>>());
+        write_whole(&self.row_path(row.key()), format!("{:#}\n", row.to_json()).as_bytes())
+    }
+
+    /// Keeps the experiment file as it was read.
+    ///
+    /// # Errors
+    /// As [`Store::keep`].
+    pub fn keep_input(&self, text: &str) -> Result<(), StoreError> {
+        write_whole(&self.folder.join("input.toml"), text.as_bytes())
+    }
+
+    /// Writes the table: `runs.json` and `runs.csv`.
+    ///
+    /// # Errors
+    /// As [`Store::keep`].
+    pub fn keep_table(&self, rows: &[RunRow]) -> Result<(), StoreError> {
+        write_whole(&self.folder.join("runs.json"), format!("{:#}\n", to_json(rows)).as_bytes())?;
+        write_whole(&self.folder.join("runs.csv"), to_csv(rows).as_bytes())
+    }
+}
+
+/// Ends the names of files that are being written.
+const TEMPORARY: &str = ".kasuri-tmp";
+
+fn is_temporary(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(TEMPORARY)
+}
+
+/// Writes a file so that it appears whole or not at all, also if the machine stops.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    write_with(path, |file| file.write_all(bytes))
+}
+
+fn write_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), StoreError> {
+    // Unique among the threads of this process and among processes that compute points of the same folder.
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = path.with_file_name(format!(".{name}.{}.{number}{TEMPORARY}", std::process::id()));
+    let written = File::create(&temporary).and_then(|mut file| {
+        write(&mut file)?;
+        file.sync_all()
+    });
+    written.and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
+        // The error that is reported is the first one; a temporary file that cannot be removed is removed at the next start.
+        let _ = fs::remove_file(&temporary);
+        StoreError::at(path, error)
+    })?;
+    sync_folder(path);
+    Ok(())
+}
+
+/// Makes the renaming itself last. Not every file system can; the file is whole in any case.
+fn sync_folder(path: &Path) {
+    if let Some(folder) = path.parent().and_then(|folder| File::open(folder).ok()) {
+        let _ = folder.sync_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Report;
+    use crate::results::{tests as example, vectors};
+    use proptest::prelude::*;
+
+    const KEY: &str = "00ff";
+
+    fn row() -> RunRow {
+        RunRow::new(&example::head(), &example::network(), None, &example::outcome(), &Report::default())
+    }
+
+    fn store(folder: &Path) -> Store {
+        Store::open(folder, Access::Whole).unwrap()
+    }
+
+    fn keep(store: &Store) {
+        store.keep(&row(), &vectors(&example::network(), &example::outcome())).unwrap();
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_kept_run_is_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder.path().join("new/deep"));
+        assert_eq!(store.find(KEY).unwrap(), Found::Nothing);
+        keep(&store);
+        let Found::Run(found) = store.find(KEY).unwrap() else { panic!("found") };
+        assert_eq!(found.under(&example::head()), row().under(&example::head()));
+        assert_eq!(names(&store.folder().join("runs")).len(), 1 + 5);
+    }
+
+    proptest! {
+        // Every case flushes files to the disk.
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        /// A row cut off anywhere is never taken for a run, and never breaks anything else.
+        #[test]
+        fn a_truncated_row_is_set_aside(cut in 0.0..1.0_f64) {
+            let folder = tempfile::tempdir().unwrap();
+            let store = store(folder.path());
+            keep(&store);
+            let path = store.row_path(KEY);
+            let bytes = fs::read(&path).unwrap();
+            // The last byte is a line break: without it the row is still whole.
+            fs::write(&path, &bytes[..((bytes.len() - 1) as f64 * cut) as usize]).unwrap();
+            let found = store.find(KEY).unwrap();
+            let Found::SetAside(message) = found else { panic!("{found:?}") };
+            prop_assert!(message.contains("00ff.json: the file is damaged"));
+            prop_assert!(store.folder().join("runs/00ff.json.damaged").exists());
+            prop_assert_eq!(store.find(KEY).unwrap(), Found::Nothing);
+        }
+    }
+
+    #[test]
+    fn a_foreign_row_or_a_damaged_vector_is_set_aside() {
+        let cases: [(&str, &[u8], &str); 5] = [
+            ("00ff.json", b"[1, 2]", "holds no run"),
+            ("00ff.json", b"{\"name\": \"somebody's\"}", "holds no run of kasuri"),
+            ("00ff.json", b"{\"schema_version\": 99, \"key\": \"00ff\"}", "layout version 99, this kasuri reads 1"),
+            ("00ff.json", b"{\"schema_version\": 1, \"key\": \"abcd\"}", "another run, `abcd`"),
+            ("00ff.accepted_rate.npy", b"\x93NUMPY", "vector `00ff.accepted_rate.npy` is missing or damaged"),
+        ];
+        for (name, content, expected) in cases {
+            let folder = tempfile::tempdir().unwrap();
+            let store = store(folder.path());
+            keep(&store);
+            fs::write(store.folder().join("runs").join(name), content).unwrap();
+            let found = store.find(KEY).unwrap();
+            assert!(matches!(&found, Found::SetAside(message) if message.contains(expected)), "{expected}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_second_process_is_refused_and_points_may_share() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = store(folder.path());
+        let message = Store::open(folder.path(), Access::Whole).unwrap_err().to_string();
+        assert!(message.contains("another kasuri process") && message.contains(folder.path().to_str().unwrap()), "{message}");
+        assert!(matches!(Store::open(folder.path(), Access::Point), Err(StoreError::Locked { .. })));
+        drop(first);
+        let _points = [(); 2].map(|()| Store::open(folder.path(), Access::Point).unwrap());
+        assert!(matches!(Store::open(folder.path(), Access::Whole), Err(StoreError::Locked { .. })));
+    }
+
+    #[test]
+    fn a_folder_of_somebody_else_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("notes.txt"), "mine").unwrap();
+        drop(store(folder.path()));
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("runs.csv"), "theirs").unwrap();
+        let error = Store::open(folder.path(), Access::Whole).unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains("`runs.csv`"), "{error}");
+        assert_eq!(names(folder.path()), ["runs.csv"]);
+        let file = folder.path().join("runs.csv");
+        assert!(matches!(Store::open(&file, Access::Whole), Err(StoreError::NotAFolder { .. })));
+    }
+
+    #[test]
+    fn a_full_disk_leaves_what_was_there_and_no_left_overs() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path());
+        keep(&store);
+        let before = names(&store.folder().join("runs"));
+        let path = store.row_path(KEY);
+        let content = fs::read(&path).unwrap();
+        let error = write_with(&path, |file| {
+            file.write_all(b"half")?;
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        });
+        let error = error.unwrap_err();
+        assert!(error.to_string().contains("the disk is full; all finished runs are kept"), "{error}");
+        assert!(!error.is_usage());
+        assert_eq!(fs::read(&path).unwrap(), content);
+        assert_eq!(names(&store.folder().join("runs")), before);
+    }
+
+    #[test]
+    fn left_overs_of_a_killed_process_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        keep(&store(folder.path()));
+        let left_over = folder.path().join("runs").join(format!(".00ff.json.123.0{TEMPORARY}"));
+        fs::write(&left_over, "{").unwrap();
+        drop(Store::open(folder.path(), Access::Point).unwrap());
+        assert!(left_over.exists());
+        drop(store(folder.path()));
+        assert!(!left_over.exists());
+    }
+
+    #[test]
+    fn the_table_is_written_as_json_and_csv() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path());
+        store.keep_table(&[row(), row()]).unwrap();
+        store.keep_input("title = \"x\"\n").unwrap();
+        let json: Value = serde_json::from_slice(&fs::read(folder.path().join("runs.json")).unwrap()).unwrap();
+        assert_eq!(json["runs"].as_array().unwrap().len(), 2);
+        assert_eq!(fs::read_to_string(folder.path().join("runs.csv")).unwrap().lines().count(), 3);
+        assert_eq!(names(folder.path()), [".kasuri", "input.toml", "runs", "runs.csv", "runs.json"]);
+    }
+}
