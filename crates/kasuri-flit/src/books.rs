@@ -36,8 +36,8 @@ impl<M: VcMask> Simulation<'_, M> {
                 continue;
             }
             for vc in 0..self.parameters.virtual_channels {
-                let (slot, downstream) = (port << self.parameters.vc_shift | vc, link + vc);
-                let at_sink = downstream >> self.parameters.vc_shift >= self.parameters.first_terminal_port;
+                let (slot, downstream) = (port << M::SHIFT | vc, link + vc);
+                let at_sink = downstream >> M::SHIFT >= self.parameters.first_terminal_port;
                 let buffered = if at_sink { 0 } else { u32::from(self.input[downstream].flits) };
                 let total = u32::from(self.output[slot].credits) + credits[slot as usize] + flits[downstream as usize] + buffered;
                 if total != u32::from(self.parameters.buffer_flits) {
@@ -54,7 +54,7 @@ impl<M: VcMask> Simulation<'_, M> {
 
     /// Flits injected less flits delivered are in buffers or on channels.
     fn check_flits(&self, flits: &[u32]) -> Result<(), EngineError> {
-        let routers = (self.parameters.first_terminal_port << self.parameters.vc_shift) as usize;
+        let routers = (self.parameters.first_terminal_port << M::SHIFT) as usize;
         let buffered: u64 = self.input.iter().take(routers).map(|input| u64::from(input.flits)).sum();
         let moving: u64 = flits.iter().map(|&flits| u64::from(flits)).sum();
         if buffered + moving != self.flits_inside {
@@ -65,10 +65,10 @@ impl<M: VcMask> Simulation<'_, M> {
 
     /// A virtual channel is ready exactly if it is held, its holder has a flit and it has a credit.
     fn check_ready(&self) -> Result<(), EngineError> {
-        let granted: Vec<u32> = self.tiles.iter().flat_map(|tile| tile.granted.iter().copied()).collect();
+        let granted: Vec<u32> = self.tiles.iter().flat_map(|tile| tile.granted.as_slice().iter().copied()).collect();
         for port in 0..self.parameters.first_terminal_port {
             for vc in 0..self.parameters.virtual_channels {
-                let slot = port << self.parameters.vc_shift | vc;
+                let slot = port << M::SHIFT | vc;
                 let account = self.output[slot];
                 let due = account.holder != NONE && account.credits > 0 && self.input[account.holder].flits > 0;
                 let ready = !self.output_port[port].ready.and(M::bit(vc)).is_empty();

@@ -27,6 +27,12 @@ impl<T> Column<T> {
         self.0.iter_mut()
     }
 
+    /// A bare pointer to the first entry, for `Lanes`.
+    #[inline(always)]
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
+        self.0.as_mut_ptr()
+    }
+
     /// The number of entries.
     pub(crate) fn len(&self) -> usize {
         self.0.len()

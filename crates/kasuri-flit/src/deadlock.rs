@@ -34,10 +34,9 @@ impl<M: VcMask> Simulation<'_, M> {
 
     /// What the front packet of a buffer waits for: downstream buffers that must drain, and holders that must finish.
     fn waits_for(&self, slot: u32, waiting: &BTreeMap<u32, u32>) -> Option<Vec<u32>> {
-        let vc_shift = self.parameters.vc_shift;
         let output = self.input[slot].output;
         if output != NONE {
-            let downstream = self.output_port[output >> vc_shift].link + (output & self.vc_bits());
+            let downstream = self.output_port[output >> M::SHIFT].link + (output & (M::BITS - 1));
             let drains = self.output[output].credits > 0 || self.input[slot].flits == 0 || self.in_sink(downstream);
             // An empty buffer in the middle of a packet waits for its upstream, which is looked at for itself.
             return (!drains).then(|| vec![downstream]);
@@ -46,7 +45,7 @@ impl<M: VcMask> Simulation<'_, M> {
         let (first, last) = self.request_range[slot];
         let mut obstacles = Vec::new();
         for vc in u32::from(first)..=u32::from(last) {
-            let output = port << vc_shift | vc;
+            let output = port << M::SHIFT | vc;
             let account = self.output[output];
             let downstream = self.output_port[port].link + vc;
             let free = !self.output_port[port].free.and(M::bit(vc)).is_empty();
@@ -60,13 +59,13 @@ impl<M: VcMask> Simulation<'_, M> {
     }
 
     fn in_sink(&self, slot: u32) -> bool {
-        slot >= self.parameters.first_terminal_port << self.parameters.vc_shift
+        slot >= self.parameters.first_terminal_port << M::SHIFT
     }
 
     /// Router buffers with flits that can never move again.
     fn stuck_slots(&self, waiting: &BTreeMap<u32, u32>) -> BTreeMap<u32, Vec<u32>> {
         debug_assert!(matches!(self.parameters.release, VcRelease::Tail | VcRelease::TailCredit));
-        let routers = self.parameters.first_terminal_port << self.parameters.vc_shift;
+        let routers = self.parameters.first_terminal_port << M::SHIFT;
         let mut stuck: BTreeMap<u32, Vec<u32>> =
             (0..routers).filter_map(|slot| self.waits_for(slot, waiting).map(|obstacles| (slot, obstacles))).collect();
         loop {
@@ -98,8 +97,8 @@ impl<M: VcMask> Simulation<'_, M> {
         path.drain(..order[&slot]);
         path.into_iter()
             .map(|slot| {
-                let channel = self.channel_into_port(slot >> self.parameters.vc_shift).expect("a buffer with flits has a channel");
-                (channel, (slot & self.vc_bits()) as u16)
+                let channel = self.channel_into_port(slot >> M::SHIFT).expect("a buffer with flits has a channel");
+                (channel, (slot & (M::BITS - 1)) as u16)
             })
             .collect()
     }

@@ -9,8 +9,11 @@
 
 mod allocator;
 mod books;
+mod choice;
 mod column;
 mod deadlock;
+mod lanes;
+mod list;
 mod options;
 mod run;
 mod source;

@@ -1,8 +1,8 @@
 //! The run: windows of cycles, skips over idle time, intervals and phases.
 
 use crate::options::FlitOptions;
-use crate::state::{NONE, Simulation};
-use crate::vc_mask::{VcMask, Wide};
+use crate::state::{Simulation, Tile};
+use crate::vc_mask::{VcMask, Wide, Word};
 use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status};
 use kasuri_model::id::ChannelId;
 use kasuri_model::scenario::Scenario;
@@ -34,10 +34,15 @@ impl Engine for FlitEngine {
         if scenario.router.predictor != "none" {
             return Err(EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "flit", what: "predictors".to_owned() });
         }
-        // The narrowest masks that hold a port's virtual channels keep a port in one quarter of a cache line.
+        // The narrowest mask that holds a port's virtual channels keeps a port in one quarter of a cache line.
         match scenario.router.virtual_channels {
-            0..=8 => Simulation::<u8>::new(scenario)?.run(controller),
-            9..=64 => Simulation::<u64>::new(scenario)?.run(controller),
+            0..=1 => Simulation::<Word<u8, 0>>::new(scenario)?.run(controller),
+            2 => Simulation::<Word<u8, 1>>::new(scenario)?.run(controller),
+            3..=4 => Simulation::<Word<u8, 2>>::new(scenario)?.run(controller),
+            5..=8 => Simulation::<Word<u8, 3>>::new(scenario)?.run(controller),
+            9..=16 => Simulation::<Word<u16, 4>>::new(scenario)?.run(controller),
+            17..=32 => Simulation::<Word<u32, 5>>::new(scenario)?.run(controller),
+            33..=64 => Simulation::<Word<u64, 6>>::new(scenario)?.run(controller),
             _ => Simulation::<Wide>::new(scenario)?.run(controller),
         }
     }
@@ -110,10 +115,7 @@ impl<M: VcMask> Simulation<'_, M> {
     /// Nothing is on its way and nobody can act before a new packet is created.
     #[inline(always)]
     fn is_idle(&self) -> bool {
-        self.sources.active.is_empty()
-            && self.arrivals.is_empty()
-            && self.credits.is_empty()
-            && self.tiles.iter().all(crate::state::Tile::is_idle)
+        self.sources.active.is_empty() && self.tiles.iter().all(Tile::is_idle) && self.arrivals.is_empty() && self.credits.is_empty()
     }
 
     /// Has the closed workload been delivered, or everything that draining waits for?
@@ -130,8 +132,27 @@ impl<M: VcMask> Simulation<'_, M> {
         (self.packets.len() - self.free_packets.len()) as u64
     }
 
-    /// Runs a window: terminals first, then tile after tile. What one posts for another arrives after the window.
+    /// Runs a window, compiled for the processor at hand: shifts by a variable amount cost two to three instructions less with
+    /// BMI2. Both texts are the same, and so are their results.
+    #[inline(always)]
     fn advance_window(&mut self, length: u64) {
+        #[cfg(target_arch = "x86_64")]
+        if self.parameters.modern {
+            // SAFETY: `modern` says that the processor has these features.
+            return unsafe { self.advance_window_modern(length) };
+        }
+        self.advance_window_portably(length);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "bmi1,bmi2,popcnt,lzcnt,avx2")]
+    fn advance_window_modern(&mut self, length: u64) {
+        self.advance_window_portably(length);
+    }
+
+    /// Terminals first, then tile after tile. What one posts for another arrives after the window.
+    #[inline(always)]
+    fn advance_window_portably(&mut self, length: u64) {
         let first = self.cycle;
         for now in first..first + length {
             self.terminal_cycle(now);
@@ -151,7 +172,7 @@ impl<M: VcMask> Simulation<'_, M> {
 
     #[inline(always)]
     fn tile_has_work(&self, tile: u32, now: u64) -> bool {
-        self.arrivals.list(now, tile).0 > 0 || self.credits.list(now, tile).0 > 0 || !self.tiles[tile as usize].is_idle()
+        self.arrivals.length(now, tile) > 0 || self.credits.length(now, tile) > 0 || !self.tiles[tile as usize].is_idle()
     }
 
     fn sample_occupancy(&mut self) {
@@ -162,7 +183,7 @@ impl<M: VcMask> Simulation<'_, M> {
         for router in 0..network.router_count() {
             let base = self.router_port[router];
             let ports = network.port_count(kasuri_model::id::RouterId(router));
-            let slots = base << self.parameters.vc_shift..(base + ports) << self.parameters.vc_shift;
+            let slots = base << M::SHIFT..(base + ports) << M::SHIFT;
             self.statistics.occupancy[router as usize] += slots.map(|slot| u64::from(self.input[slot].flits)).sum::<u64>();
         }
         self.statistics.occupancy_samples += 1;
@@ -257,5 +278,3 @@ impl<M: VcMask> Simulation<'_, M> {
         }
     }
 }
-
-const _: u32 = NONE;

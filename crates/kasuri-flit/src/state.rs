@@ -10,6 +10,8 @@
 
 use crate::allocator::{self, Allocator};
 use crate::column::Column;
+use crate::lanes::Lanes;
+use crate::list::List;
 use crate::source::Sources;
 use crate::statistics::Statistics;
 use crate::vc_mask::VcMask;
@@ -114,19 +116,19 @@ pub(crate) struct Packet {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tile {
     /// Output ports with a ready virtual channel.
-    pub(crate) active: Vec<u32>,
+    pub(crate) active: List,
     /// Input ports that send in the present cycle.
-    pub(crate) winners: Vec<u32>,
+    pub(crate) winners: List,
     /// Output ports where heads wait for a virtual channel and something has changed.
-    pub(crate) allocate: Vec<u32>,
+    pub(crate) allocate: List,
     /// The same for the next cycle.
-    pub(crate) allocate_next: Vec<u32>,
+    pub(crate) allocate_next: List,
     /// Input slots whose front is a new head.
-    pub(crate) heads: Vec<u32>,
+    pub(crate) heads: List,
     /// The same for the next cycle: the tail before it has just left.
-    pub(crate) heads_next: Vec<u32>,
+    pub(crate) heads_next: List,
     /// Output slots granted in this cycle.
-    pub(crate) granted: Vec<u32>,
+    pub(crate) granted: List,
     /// Speculative switch bids of this cycle: output port and input slot.
     pub(crate) speculative: Vec<(u32, u32)>,
     /// Routed heads that wait for the end of a long route computation, by cycle.
@@ -137,6 +139,25 @@ pub(crate) struct Tile {
 }
 
 impl Tile {
+    fn new(parameters: &Parameters, tile: u32, vc_shift: u32) -> Self {
+        let tile_ports = 1 << (parameters.tile_shift - vc_shift);
+        let first_port = tile * tile_ports;
+        let ports = tile_ports.min(parameters.first_terminal_port - first_port) as usize;
+        let slots = ports << vc_shift;
+        let list = List::with_capacity;
+        Self {
+            active: list(ports),
+            winners: list(ports),
+            allocate: list(ports),
+            allocate_next: list(ports),
+            heads: list(slots),
+            heads_next: list(slots),
+            granted: list(slots),
+            delayed: vec![Vec::new(); parameters.route_cycles as usize],
+            ..Self::default()
+        }
+    }
+
     /// Is there anything to do without a new event?
     pub(crate) fn is_idle(&self) -> bool {
         self.active.is_empty()
@@ -151,7 +172,6 @@ impl Tile {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parameters {
     pub(crate) virtual_channels: u32,
-    pub(crate) vc_shift: u32,
     pub(crate) tile_shift: u32,
     pub(crate) ring_shift: u32,
     pub(crate) buffer_flits: u16,
@@ -161,6 +181,10 @@ pub(crate) struct Parameters {
     pub(crate) release: VcRelease,
     /// Does any channel need more than one cycle for a flit?
     pub(crate) periodic: bool,
+    /// Does the processor have the features of `advance_window_modern`?
+    pub(crate) modern: bool,
+    /// Wormhole, release at the tail, every channel a flit a cycle, built-in switch allocator: the loops of `lanes.rs` serve.
+    pub(crate) plain: bool,
     /// Cycles that a tile runs without looking at the others.
     pub(crate) window: u32,
     pub(crate) first_terminal_port: u32,
@@ -271,7 +295,7 @@ impl<'a, M: VcMask> Simulation<'a, M> {
     pub(crate) fn new(scenario: &'a Scenario) -> Result<Self, EngineError> {
         let network = &*scenario.network;
         let router = &scenario.router;
-        let vc_shift = router.virtual_channels.next_power_of_two().trailing_zeros();
+        let vc_shift = M::SHIFT;
         let addresses = assign_addresses(network, vc_shift)?;
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
         let delays = Delays::new(scenario)?;
@@ -283,9 +307,10 @@ impl<'a, M: VcMask> Simulation<'a, M> {
         let router_tiles = addresses.first_terminal_port >> (addresses.tile_shift - vc_shift);
         let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
         let window = delays.least.clamp(1, MAX_WINDOW);
+        let periodic = (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1);
+        let switch_allocator = allocator::build(&router.switch_allocator);
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
-            vc_shift,
             tile_shift: addresses.tile_shift,
             ring_shift,
             buffer_flits: router.buffer_flits as u16,
@@ -293,16 +318,27 @@ impl<'a, M: VcMask> Simulation<'a, M> {
             bidding: scenario.pipeline.bidding,
             switching: router.switching,
             release: router.vc_release,
-            periodic: (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1),
+            periodic,
+            modern: is_modern(),
+            plain: !periodic
+                && router.switching == Switching::Wormhole
+                && router.vc_release == VcRelease::Tail
+                && switch_allocator.is_none(),
             window,
             first_terminal_port: addresses.first_terminal_port,
             router_tiles,
             tiles,
         };
         let tile_ports = 1u32 << (addresses.tile_shift - vc_shift);
-        let wheel = || Wheel::new(delays.greatest + window + 1, tiles, addresses.tile_shift, tile_ports.min(addresses.ports));
+        let wheel = || {
+            Wheel::new(delays.greatest + window + 1, tiles, addresses.tile_shift, tile_ports.min(addresses.ports)).ok_or_else(|| {
+                EngineError::TooLarge(format!(
+                    "{} ports and channels of up to {} cycles need more event lists than the flit engine can name",
+                    addresses.ports, delays.greatest
+                ))
+            })
+        };
         let per_port = |needed: bool| if needed { ports } else { 0 };
-        let switch_allocator = allocator::build(&router.switch_allocator);
         let mut simulation = Self {
             scenario,
             parameters,
@@ -324,9 +360,9 @@ impl<'a, M: VcMask> Simulation<'a, M> {
             switch_column_pointer: Column::filled(per_port(switch_allocator.is_some()), 0),
             router_of_port: Column::filled(ports, NONE),
             router_port: Column::filled(network.router_count() as usize, 0),
-            arrivals: wheel(),
-            credits: wheel(),
-            tiles: vec![Tile { delayed: vec![Vec::new(); parameters.route_cycles as usize], ..Tile::default() }; tiles as usize],
+            arrivals: wheel()?,
+            credits: wheel()?,
+            tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, tile, vc_shift)).collect(),
             sources: Sources::new(scenario),
             packets: Vec::new(),
             free_packets: Vec::new(),
@@ -361,8 +397,7 @@ impl<'a, M: VcMask> Simulation<'a, M> {
                     self.switch_column_pointer[port] = base;
                 }
             }
-            let (first, last) =
-                (base << self.parameters.vc_shift, (base + network.port_count(RouterId(router))) << self.parameters.vc_shift);
+            let (first, last) = (base << M::SHIFT, (base + network.port_count(RouterId(router))) << M::SHIFT);
             for slot in first..last {
                 self.vc_grant_pointer[slot] = first;
                 self.vc_accept_pointer[slot] = first;
@@ -380,7 +415,7 @@ impl<'a, M: VcMask> Simulation<'a, M> {
             Endpoint::Terminal(terminal) => self.parameters.first_terminal_port + terminal.0,
         };
         let (from, to) = (address(network.source(channel)), address(network.destination(channel)));
-        let shift = self.parameters.vc_shift;
+        let shift = M::SHIFT;
         let output = &mut self.output_port[from];
         output.link = to << shift;
         output.flit_delay = delays.flit(network, channel) as u16;
@@ -393,6 +428,21 @@ impl<'a, M: VcMask> Simulation<'a, M> {
         }
         if self.parameters.periodic {
             self.period[from] = network.link(channel).period;
+        }
+    }
+
+    /// The hot loops' hold on the columns.
+    #[inline(always)]
+    pub(crate) fn lanes(&mut self) -> Lanes<M> {
+        Lanes {
+            input: self.input.as_mut_ptr(),
+            output: self.output.as_mut_ptr(),
+            output_port: self.output_port.as_mut_ptr(),
+            input_port: self.input_port.as_mut_ptr(),
+            arrivals: self.arrivals.posts(),
+            credits: self.credits.posts(),
+            #[cfg(debug_assertions)]
+            slots: self.input.len() as u32,
         }
     }
 
@@ -426,6 +476,22 @@ impl<'a, M: VcMask> Simulation<'a, M> {
             return None;
         }
         network.input_channel(RouterId(router), (port - self.router_port[router]) as u16)
+    }
+}
+
+/// Does the processor have BMI2 and its companions? (x86-64-v3; every x86 server since 2015.)
+fn is_modern() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::is_x86_feature_detected!("bmi1")
+            && std::is_x86_feature_detected!("bmi2")
+            && std::is_x86_feature_detected!("popcnt")
+            && std::is_x86_feature_detected!("lzcnt")
+            && std::is_x86_feature_detected!("avx2")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
     }
 }
 

@@ -6,14 +6,17 @@
 //! predictable; the result does not depend on the order within a list.
 
 use crate::allocator::{Pointers, from_pointer};
-use crate::state::{NONE, Simulation, Tile};
+use crate::choice::{HashedChoice, RouterView, packet_key};
+use crate::list::List;
+use crate::state::{NONE, OutputVc, Simulation, Tile};
 use crate::vc_mask::VcMask;
 use kasuri_model::id::{RouterId, TerminalId};
 use kasuri_model::router::{Bidding, Switching, VcRelease};
-use kasuri_model::routing::{Choice, CongestionView, Hop, VirtualChannels};
+use kasuri_model::routing::Hop;
 
 impl<M: VcMask> Simulation<'_, M> {
     /// Advances one tile of routers through cycle `now`.
+    #[inline(always)]
     pub(crate) fn router_cycle(&mut self, tile: u32, now: u64) {
         let mut lists = std::mem::take(&mut self.tiles[tile as usize]);
         self.take_arrivals(tile, now, &mut lists);
@@ -42,7 +45,7 @@ impl<M: VcMask> Simulation<'_, M> {
             self.allocate_switch_speculatively(&mut lists, now);
         }
         self.traverse(&mut lists, now);
-        self.keep_active(&mut lists);
+        self.lanes().keep_active(&mut lists.active);
         if self.parameters.bidding != Bidding::SameCycle {
             self.activate_granted(&mut lists);
         }
@@ -53,28 +56,19 @@ impl<M: VcMask> Simulation<'_, M> {
         self.tiles[tile as usize] = lists;
     }
 
-    /// Flits enter their buffers. A flit that finds an empty buffer makes its virtual channel ready, or is a new head.
+    /// Flits enter their buffers.
     #[inline(always)]
     fn take_arrivals(&mut self, tile: u32, now: u64, lists: &mut Tile) {
-        let (length, start) = self.arrivals.list(now, tile);
-        if length == 0 {
-            return;
-        }
-        for position in 0..length {
-            let slot = self.arrivals.event(start, position);
-            let input = &mut self.input[slot];
-            let before = input.flits;
-            input.flits = before + 1;
-            if self.parameters.switching == Switching::StoreAndForward {
+        let lanes = self.lanes();
+        let events = self.arrivals.events(now, tile);
+        if self.parameters.switching == Switching::StoreAndForward {
+            for position in 0..events.len() {
+                let slot = self.arrivals.events(now, tile)[position];
+                self.input[slot].flits += 1;
                 self.arrive_store_and_forward(slot, lists);
-            } else if before == 0 {
-                let output = input.output;
-                if output == NONE {
-                    lists.heads.push(slot);
-                } else if self.output[output].credits > 0 {
-                    self.set_ready(output, lists);
-                }
             }
+        } else {
+            lanes.take_arrivals(events, &mut lists.active, &mut lists.heads);
         }
         self.arrivals.clear(now, tile);
     }
@@ -90,22 +84,15 @@ impl<M: VcMask> Simulation<'_, M> {
     /// Credits come back.
     #[inline(always)]
     fn take_credits(&mut self, tile: u32, now: u64, lists: &mut Tile) {
-        let (length, start) = self.credits.list(now, tile);
-        if length == 0 {
-            return;
-        }
-        for position in 0..length {
-            let slot = self.credits.event(start, position);
-            let output = &mut self.output[slot];
-            let before = output.credits;
-            output.credits = before + 1;
-            let holder = output.holder;
-            if before == 0 && holder != NONE {
-                if self.input[holder].flits > 0 && self.input[holder].output == slot {
-                    self.set_ready(slot, lists);
+        let lanes = self.lanes();
+        let events = self.credits.events(now, tile);
+        lanes.take_credits(events, &mut lists.active);
+        if self.credits_free_channels() {
+            for position in 0..events.len() {
+                let slot = self.credits.events(now, tile)[position];
+                if self.output[slot].holder == NONE {
+                    self.credit_of_idle_channel(slot, lists);
                 }
-            } else if holder == NONE && self.credits_free_channels() {
-                self.credit_of_idle_channel(slot, lists);
             }
         }
         self.credits.clear(now, tile);
@@ -118,7 +105,7 @@ impl<M: VcMask> Simulation<'_, M> {
     }
 
     fn credit_of_idle_channel(&mut self, slot: u32, lists: &mut Tile) {
-        let (port, vc) = (slot >> self.parameters.vc_shift, slot & self.vc_bits());
+        let (port, vc) = (slot >> M::SHIFT, slot & (M::BITS - 1));
         if self.parameters.release == VcRelease::TailCredit {
             if self.output[slot].credits < self.parameters.buffer_flits {
                 return;
@@ -129,27 +116,9 @@ impl<M: VcMask> Simulation<'_, M> {
         self.list_for_allocation(port, &mut lists.allocate);
     }
 
-    #[inline(always)]
-    pub(crate) fn vc_bits(&self) -> u32 {
-        (1 << self.parameters.vc_shift) - 1
-    }
-
-    /// Marks an output virtual channel as ready and its port as active.
-    #[inline(always)]
-    fn set_ready(&mut self, slot: u32, lists: &mut Tile) {
-        let vc = slot & self.vc_bits();
-        let address = slot >> self.parameters.vc_shift;
-        let port = &mut self.output_port[address];
-        port.ready = port.ready.or(M::bit(vc));
-        if !port.listed {
-            port.listed = true;
-            lists.active.push(address);
-        }
-    }
-
     /// Puts a port on a list for virtual-channel allocation, once.
     #[inline(always)]
-    fn list_for_allocation(&mut self, port: u32, list: &mut Vec<u32>) {
+    fn list_for_allocation(&mut self, port: u32, list: &mut List) {
         if self.request_head[port] != NONE && !self.output_port[port].vc_listed {
             self.output_port[port].vc_listed = true;
             list.push(port);
@@ -166,7 +135,7 @@ impl<M: VcMask> Simulation<'_, M> {
     /// Announces a packet to the buffer at the other end of an output virtual channel.
     #[inline(always)]
     pub(crate) fn announce_packet(&mut self, output: u32, packet: u32) {
-        let (port, vc) = (output >> self.parameters.vc_shift, output & self.vc_bits());
+        let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
         let downstream = self.output_port[port].link + vc;
         let ring_shift = self.parameters.ring_shift;
         let tail = &mut self.output[output].ring_tail;
@@ -179,7 +148,7 @@ impl<M: VcMask> Simulation<'_, M> {
     #[inline(always)]
     fn route_heads(&mut self, now: u64, lists: &mut Tile) {
         for position in 0..lists.heads.len() {
-            let slot = lists.heads[position];
+            let slot = lists.heads.at(position);
             let port = self.route_head(slot);
             match self.parameters.route_cycles {
                 0 => {
@@ -225,7 +194,7 @@ impl<M: VcMask> Simulation<'_, M> {
         let packet = self.front_packet(slot);
         let record = &mut self.packets[packet as usize];
         record.hops += 1;
-        let input_port = slot >> self.parameters.vc_shift;
+        let input_port = slot >> M::SHIFT;
         let router = self.router_of_port[input_port];
         let base = self.router_port[router];
         let class = &self.scenario.classes[usize::from(record.class)];
@@ -236,7 +205,7 @@ impl<M: VcMask> Simulation<'_, M> {
         let hop = Hop {
             router: RouterId(router),
             input: (input_port - base) as u16,
-            virtual_channel: (slot & ((1 << self.parameters.vc_shift) - 1)) as u16,
+            virtual_channel: (slot & (M::BITS - 1)) as u16,
             source: TerminalId(record.source),
             destination: TerminalId(record.destination),
             available,
@@ -261,7 +230,7 @@ impl<M: VcMask> Simulation<'_, M> {
     #[inline(always)]
     fn allocate_virtual_channels(&mut self, lists: &mut Tile) {
         for position in 0..lists.allocate.len() {
-            let port = lists.allocate[position];
+            let port = lists.allocate.at(position);
             self.output_port[port].vc_listed = false;
             let head = self.request_head[port];
             if head == NONE {
@@ -300,7 +269,7 @@ impl<M: VcMask> Simulation<'_, M> {
         while !rest.is_empty() {
             let vc = rest.first();
             rest = rest.rest();
-            if self.output[port << self.parameters.vc_shift | vc].credits >= flits {
+            if self.output[port << M::SHIFT | vc].credits >= flits {
                 roomy = roomy.or(M::bit(vc));
             }
         }
@@ -314,7 +283,7 @@ impl<M: VcMask> Simulation<'_, M> {
         if eligible.is_empty() {
             return;
         }
-        let base = port << self.parameters.vc_shift;
+        let base = port << M::SHIFT;
         let offset = self.vc_accept_pointer[head].wrapping_sub(base);
         let vc = if offset < M::BITS { eligible.first_from(offset) } else { eligible.first() };
         let output = base | vc;
@@ -326,7 +295,7 @@ impl<M: VcMask> Simulation<'_, M> {
 
     /// iSLIP of one iteration among the heads and free virtual channels of a port.
     fn allocate_port_contended(&mut self, port: u32, lists: &mut Tile) {
-        let base = port << self.parameters.vc_shift;
+        let base = port << M::SHIFT;
         lists.requests.clear();
         let mut free = self.output_port[port].free;
         while !free.is_empty() {
@@ -352,7 +321,7 @@ impl<M: VcMask> Simulation<'_, M> {
     #[inline(always)]
     fn may_take(&self, head: u32, output: u32) -> bool {
         let (first, last) = self.request_range[head];
-        let vc = (output & self.vc_bits()) as u8;
+        let vc = (output & (M::BITS - 1)) as u8;
         first <= vc
             && vc <= last
             && (self.parameters.switching == Switching::Wormhole || self.output[output].credits >= self.input[head].left)
@@ -378,7 +347,7 @@ impl<M: VcMask> Simulation<'_, M> {
 
     /// Any other allocator, on the requests of one port.
     fn allocate_port_generally(&mut self, port: u32, lists: &mut Tile) {
-        let base = port << self.parameters.vc_shift;
+        let base = port << M::SHIFT;
         lists.requests.clear();
         let mut head = self.request_head[port];
         while head != NONE {
@@ -421,7 +390,7 @@ impl<M: VcMask> Simulation<'_, M> {
     /// Gives an output virtual channel to a head.
     #[inline(always)]
     fn hold(&mut self, head: u32, output: u32, lists: &mut Tile) {
-        let (port, vc) = (output >> self.parameters.vc_shift, output & self.vc_bits());
+        let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
         let port = &mut self.output_port[port];
         port.free = port.free.without(M::bit(vc));
         self.output[output].holder = head;
@@ -435,10 +404,10 @@ impl<M: VcMask> Simulation<'_, M> {
     #[inline(always)]
     fn activate_granted(&mut self, lists: &mut Tile) {
         for position in 0..lists.granted.len() {
-            let output = lists.granted[position];
+            let output = lists.granted.at(position);
             let OutputVc { holder, credits, .. } = self.output[output];
             if credits > 0 && holder != NONE && self.input[holder].flits > 0 {
-                self.set_ready(output, lists);
+                self.lanes().set_ready(output, &mut lists.active);
             }
         }
         lists.granted.clear();
@@ -447,81 +416,33 @@ impl<M: VcMask> Simulation<'_, M> {
     /// Switch allocation: iSLIP of one iteration over input and output ports, or another allocator.
     #[inline(always)]
     fn allocate_switch(&mut self, lists: &mut Tile, now: u64) {
+        if self.parameters.plain {
+            return self.lanes().allocate_switch(&lists.active, &mut lists.winners);
+        }
         if self.switch_allocator.is_some() {
             return self.allocate_switch_generally(lists, now);
         }
         for position in 0..lists.active.len() {
-            let port = lists.active[position];
+            let port = lists.active.at(position);
             if self.parameters.periodic && self.busy_until[port] > now {
                 continue;
             }
-            let output = self.pick_ready(port);
-            let input_port = self.output[output].holder >> self.parameters.vc_shift;
-            self.offer(input_port, output, &mut lists.winners);
-        }
-    }
-
-    /// The output port grants: the first requesting input port at or after its pointer, and of its virtual channels the first
-    /// at or after that port's pointer.
-    #[inline(always)]
-    fn pick_ready(&self, port: u32) -> u32 {
-        let base = port << self.parameters.vc_shift;
-        let OutputPort { ready, grant_pointer, .. } = self.output_port[port];
-        let mut best = base | ready.first();
-        let mut rest = ready.rest();
-        if rest.is_empty() {
-            return best;
-        }
-        let mut best_key = self.grant_key(port, grant_pointer, best);
-        while !rest.is_empty() {
-            let output = base | rest.first();
-            rest = rest.rest();
-            let key = self.grant_key(port, grant_pointer, output);
-            if key < best_key {
-                (best, best_key) = (output, key);
-            }
-        }
-        best
-    }
-
-    #[inline(always)]
-    fn grant_key(&self, port: u32, grant_pointer: i16, output: u32) -> u64 {
-        let holder = self.output[output].holder;
-        let input_port = holder >> self.parameters.vc_shift;
-        let vc = holder & self.vc_bits();
-        let port_distance = input_port.wrapping_sub(port).wrapping_sub(grant_pointer as u32);
-        let vc_distance = vc.wrapping_sub(u32::from(self.input_port[input_port].vc_pointer));
-        u64::from(port_distance) << 32 | u64::from(vc_distance)
-    }
-
-    /// The input port accepts the first granting output port at or after its pointer.
-    #[inline(always)]
-    fn offer(&mut self, input_port: u32, output: u32, winners: &mut Vec<u32>) {
-        let vc_shift = self.parameters.vc_shift;
-        let input = &mut self.input_port[input_port];
-        let held = input.candidate;
-        if held == NONE {
-            input.candidate = output;
-            winners.push(input_port);
-            return;
-        }
-        let distance = |output: u32| (output >> vc_shift).wrapping_sub(input_port).wrapping_sub(input.accept_pointer as u32);
-        if distance(output) < distance(held) {
-            input.candidate = output;
+            let output = self.lanes().pick_ready(port);
+            let input_port = self.output[output].holder >> M::SHIFT;
+            self.lanes().offer(input_port, output, &mut lists.winners);
         }
     }
 
     /// Any other switch allocator, on the requests of all routers of the tile at once.
     fn allocate_switch_generally(&mut self, lists: &mut Tile, now: u64) {
-        let vc_shift = self.parameters.vc_shift;
         lists.requests.clear();
-        for &port in &lists.active {
+        for &port in lists.active.as_slice() {
             if self.parameters.periodic && self.busy_until[port] > now {
                 continue;
             }
             let mut ready = self.output_port[port].ready;
             while !ready.is_empty() {
-                lists.requests.push((self.output[port << vc_shift | ready.first()].holder >> vc_shift, port));
+                lists.requests.push((self.output[port << M::SHIFT | ready.first()].holder >> M::SHIFT, port));
                 ready = ready.rest();
             }
         }
@@ -534,22 +455,21 @@ impl<M: VcMask> Simulation<'_, M> {
         for position in 0..lists.matches.len() {
             let (input_port, port) = lists.matches[position];
             let output = self.pick_of_input(port, input_port);
-            self.offer(input_port, output, &mut lists.winners);
+            self.lanes().offer(input_port, output, &mut lists.winners);
         }
     }
 
     /// Of the ready virtual channels of `port` that `input_port` holds, the first by the input port's pointer.
     fn pick_of_input(&self, port: u32, input_port: u32) -> u32 {
-        let vc_shift = self.parameters.vc_shift;
         let pointer = u32::from(self.input_port[input_port].vc_pointer);
         let mut ready = self.output_port[port].ready;
         let (mut best, mut best_distance) = (NONE, u32::MAX);
         while !ready.is_empty() {
-            let output = port << vc_shift | ready.first();
+            let output = port << M::SHIFT | ready.first();
             ready = ready.rest();
             let holder = self.output[output].holder;
-            let distance = from_pointer(holder & self.vc_bits(), pointer);
-            if holder >> vc_shift == input_port && distance < best_distance {
+            let distance = from_pointer(holder & (M::BITS - 1), pointer);
+            if holder >> M::SHIFT == input_port && distance < best_distance {
                 (best, best_distance) = (output, distance);
             }
         }
@@ -559,14 +479,13 @@ impl<M: VcMask> Simulation<'_, M> {
     /// Notes the head that would cross to this port if nobody else does: the first by the switch pointers among those with a
     /// virtual channel to win and a credit there.
     fn bid_speculatively(&mut self, port: u32, lists: &mut Tile) {
-        let vc_shift = self.parameters.vc_shift;
         let grant_pointer = self.output_port[port].grant_pointer;
         let (mut best, mut best_key) = (NONE, u64::MAX);
         let mut head = self.request_head[port];
         while head != NONE {
-            let input_port = head >> vc_shift;
+            let input_port = head >> M::SHIFT;
             let port_distance = input_port.wrapping_sub(port).wrapping_sub(grant_pointer as u32);
-            let vc_distance = (head & self.vc_bits()).wrapping_sub(u32::from(self.input_port[input_port].vc_pointer));
+            let vc_distance = (head & (M::BITS - 1)).wrapping_sub(u32::from(self.input_port[input_port].vc_pointer));
             let key = u64::from(port_distance) << 32 | u64::from(vc_distance);
             if key < best_key && self.has_credit(port, self.eligible(port, head)) {
                 (best, best_key) = (head, key);
@@ -580,7 +499,7 @@ impl<M: VcMask> Simulation<'_, M> {
 
     fn has_credit(&self, port: u32, mut channels: M) -> bool {
         while !channels.is_empty() {
-            if self.output[port << self.parameters.vc_shift | channels.first()].credits > 0 {
+            if self.output[port << M::SHIFT | channels.first()].credits > 0 {
                 return true;
             }
             channels = channels.rest();
@@ -594,23 +513,23 @@ impl<M: VcMask> Simulation<'_, M> {
         let real = lists.winners.len();
         for position in 0..lists.speculative.len() {
             let (port, head) = lists.speculative[position];
-            let input_port = head >> self.parameters.vc_shift;
+            let input_port = head >> M::SHIFT;
             let busy = self.parameters.periodic && self.busy_until[port] > now;
-            if busy || !self.output_port[port].ready.is_empty() || lists.winners[..real].contains(&input_port) {
+            if busy || !self.output_port[port].ready.is_empty() || lists.winners.as_slice()[..real].contains(&input_port) {
                 continue;
             }
             // The bid stands for its port until the outcome of virtual-channel allocation is looked up below.
-            self.offer(input_port, port << self.parameters.vc_shift, &mut lists.winners);
+            self.lanes().offer(input_port, port << M::SHIFT, &mut lists.winners);
         }
         let mut kept = real;
         for position in real..lists.winners.len() {
-            let input_port = lists.winners[position];
-            let port = self.input_port[input_port].candidate >> self.parameters.vc_shift;
+            let input_port = lists.winners.at(position);
+            let port = self.input_port[input_port].candidate >> M::SHIFT;
             let &(_, head) = lists.speculative.iter().find(|&&(bid, _)| bid == port).expect("the candidate came from a bid");
             let output = self.input[head].output;
             if output != NONE && self.output[output].credits > 0 {
                 self.input_port[input_port].candidate = output;
-                lists.winners[kept] = input_port;
+                lists.winners.set(kept, input_port);
                 kept += 1;
             } else {
                 self.input_port[input_port].candidate = NONE;
@@ -624,53 +543,24 @@ impl<M: VcMask> Simulation<'_, M> {
     #[inline(always)]
     fn traverse(&mut self, lists: &mut Tile, now: u64) {
         self.statistics.flit_hops += lists.winners.len() as u64;
+        let lanes = self.lanes();
         for position in 0..lists.winners.len() {
-            let input_port = lists.winners[position];
-            let output = std::mem::replace(&mut self.input_port[input_port].candidate, NONE);
-            self.send(input_port, output, now, lists);
+            let (output, slot, is_tail) = lanes.send(lists.winners.at(position), now as u32);
+            if self.parameters.periodic {
+                let port = output >> M::SHIFT;
+                self.busy_until[port] = now + u64::from(self.period[port]);
+            }
+            if is_tail {
+                self.release(slot, output, lists);
+            }
         }
         lists.winners.clear();
-    }
-
-    /// Sends one flit from the front of the buffer that holds `output`.
-    #[inline(always)]
-    fn send(&mut self, input_port: u32, output: u32, now: u64, lists: &mut Tile) {
-        let (vc_shift, vc_bits) = (self.parameters.vc_shift, self.vc_bits());
-        let (port, vc) = (output >> vc_shift, output & vc_bits);
-        let account = &mut self.output[output];
-        let slot = account.holder;
-        account.credits -= 1;
-        let credits = account.credits;
-        let buffer = &mut self.input[slot];
-        buffer.flits -= 1;
-        buffer.left -= 1;
-        let (flits, left) = (buffer.flits, buffer.left);
-
-        let input = &mut self.input_port[input_port];
-        let input_vc = slot & vc_bits;
-        input.accept_pointer = port.wrapping_sub(input_port).wrapping_add(1) as i16;
-        input.vc_pointer = input_vc as u16 + 1;
-        self.credits.post(now + u64::from(input.credit_delay), input.link + input_vc);
-
-        let out = &mut self.output_port[port];
-        out.grant_pointer = input_port.wrapping_sub(port).wrapping_add(1) as i16;
-        out.sent += 1;
-        self.arrivals.post(now + u64::from(out.flit_delay), out.link + vc);
-        if flits == 0 || credits == 0 || left == 0 {
-            out.ready = out.ready.without(M::bit(vc));
-        }
-        if self.parameters.periodic {
-            self.busy_until[port] = now + u64::from(self.period[port]);
-        }
-        if left == 0 {
-            self.release(slot, output, lists);
-        }
     }
 
     /// The tail has left: the output virtual channel becomes free, the next packet in the buffer becomes a head.
     #[inline(always)]
     fn release(&mut self, slot: u32, output: u32, lists: &mut Tile) {
-        let (port, vc) = (output >> self.parameters.vc_shift, output & self.vc_bits());
+        let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
         self.output[output].holder = NONE;
         self.input[slot].output = NONE;
         self.ring_head[slot] = self.ring_head[slot].wrapping_add(1);
@@ -688,91 +578,5 @@ impl<M: VcMask> Simulation<'_, M> {
     fn next_packet_is_ready(&self, slot: u32) -> bool {
         self.parameters.switching != Switching::StoreAndForward
             || self.input[slot].flits >= self.packets[self.front_packet(slot) as usize].flits
-    }
-
-    /// Ports that still have something ready stay active.
-    #[inline(always)]
-    fn keep_active(&mut self, lists: &mut Tile) {
-        let mut kept = 0;
-        for position in 0..lists.active.len() {
-            let address = lists.active[position];
-            lists.active[kept] = address;
-            let port = &mut self.output_port[address];
-            let stays = !port.ready.is_empty();
-            port.listed = stays;
-            kept += usize::from(stays);
-        }
-        lists.active.truncate(kept);
-    }
-}
-
-use crate::state::{OutputPort, OutputVc};
-
-/// Draws by hashing (seed, packet, hop, draw), so that no result depends on the order in which heads are routed.
-pub(crate) struct HashedChoice<V> {
-    pub(crate) key: u64,
-    pub(crate) draws: u64,
-    pub(crate) view: V,
-}
-
-/// The key of a packet's draws.
-pub(crate) fn packet_key(seed: u64, source: u32, serial: u32) -> u64 {
-    seed ^ (u64::from(source) << 32 | u64::from(serial)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-impl<V: CongestionView> HashedChoice<V> {
-    fn below(&mut self, alternatives: u32) -> u32 {
-        self.draws += 1;
-        let word = kasuri_model::rng::split_mix(kasuri_model::rng::split_mix(self.key) ^ self.draws);
-        // Multiplying by the bound instead of dividing: off by at most 2^-32 from uniform.
-        ((u128::from(word) * u128::from(alternatives)) >> 64) as u32
-    }
-}
-
-impl<V: CongestionView> Choice for HashedChoice<V> {
-    fn uniform(&mut self, alternatives: u32) -> u32 {
-        if alternatives == 1 { 0 } else { self.below(alternatives) }
-    }
-
-    fn least(&mut self, alternatives: u32, cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
-        let (mut best, mut best_cost, mut equal) = (0, i64::MAX, 0);
-        for alternative in 0..alternatives {
-            let cost = cost(&self.view, alternative);
-            if cost < best_cost {
-                (best, best_cost, equal) = (alternative, cost, 1);
-            } else if cost == best_cost {
-                equal += 1;
-                // The i-th of equal alternatives replaces the earlier ones with probability 1/i.
-                if self.below(equal) == 0 {
-                    best = alternative;
-                }
-            }
-        }
-        best
-    }
-}
-
-/// What a routing sees of the router that it stands at.
-struct RouterView<'s, 'a, M> {
-    simulation: &'s Simulation<'a, M>,
-    base: u32,
-}
-
-impl<M: VcMask> CongestionView for RouterView<'_, '_, M> {
-    fn occupied(&self, port: u16, virtual_channels: VirtualChannels) -> u32 {
-        let slot = (self.base + u32::from(port)) << self.simulation.parameters.vc_shift;
-        let depth = u32::from(self.simulation.parameters.buffer_flits);
-        (virtual_channels.begin..virtual_channels.end)
-            .map(|vc| depth - u32::from(self.simulation.output[slot + u32::from(vc)].credits))
-            .sum()
-    }
-}
-
-/// No congestion is known at a source.
-pub(crate) struct NoView;
-
-impl CongestionView for NoView {
-    fn occupied(&self, _port: u16, _virtual_channels: VirtualChannels) -> u32 {
-        0
     }
 }

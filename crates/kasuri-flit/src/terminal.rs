@@ -1,8 +1,8 @@
 //! One cycle of the terminals: sinks take flits, sources take credits, create packets and send one flit each.
 
+use crate::choice::{HashedChoice, NoView, packet_key};
 use crate::source::{Drawn, NO_VC};
 use crate::state::{NONE, Packet, Simulation};
-use crate::step::{HashedChoice, NoView, packet_key};
 use crate::vc_mask::VcMask;
 use kasuri_model::id::TerminalId;
 use kasuri_model::router::{Switching, VcRelease};
@@ -18,24 +18,19 @@ impl<M: VcMask> Simulation<'_, M> {
     }
 
     /// Advances all terminals through cycle `now`.
+    #[inline(always)]
     pub(crate) fn terminal_cycle(&mut self, now: u64) {
         for tile in self.parameters.router_tiles..self.parameters.tiles {
-            let (length, start) = self.arrivals.list(now, tile);
-            if length > 0 {
-                for position in 0..length {
-                    let slot = self.arrivals.event(start, position);
-                    self.sink(slot, now);
-                }
-                self.arrivals.clear(now, tile);
+            for position in 0..self.arrivals.length(now, tile) as usize {
+                let slot = self.arrivals.events(now, tile)[position];
+                self.sink(slot, now);
             }
-            let (length, start) = self.credits.list(now, tile);
-            if length > 0 {
-                for position in 0..length {
-                    let slot = self.credits.event(start, position);
-                    self.credit_source(slot);
-                }
-                self.credits.clear(now, tile);
+            self.arrivals.clear(now, tile);
+            for position in 0..self.credits.length(now, tile) as usize {
+                let slot = self.credits.events(now, tile)[position];
+                self.credit_source(slot);
             }
+            self.credits.clear(now, tile);
         }
         if !self.sources.closed {
             self.sources.create(now);
@@ -46,11 +41,11 @@ impl<M: VcMask> Simulation<'_, M> {
     /// A flit reaches its terminal. Sinks never block: its credit goes back in the same cycle.
     #[inline(always)]
     fn sink(&mut self, slot: u32, now: u64) {
-        let port = slot >> self.parameters.vc_shift;
+        let port = slot >> M::SHIFT;
         let terminal = port - self.parameters.first_terminal_port;
         let input = self.input_port[port];
-        let vc = slot & self.vc_bits();
-        self.credits.post(now + u64::from(input.credit_delay), input.link + vc);
+        let vc = slot & (M::BITS - 1);
+        self.credits.posts().post((now + u64::from(input.credit_delay)) as u32, input.link + vc);
         self.statistics.accepted[terminal] += u64::from(self.statistics.counts_rates);
         self.statistics.interval.accepted_flits += 1;
         self.flits_inside -= 1;
@@ -117,7 +112,7 @@ impl<M: VcMask> Simulation<'_, M> {
         let output = &mut self.output[slot];
         output.credits += 1;
         let all_back = output.credits == self.parameters.buffer_flits;
-        let (port, vc) = (slot >> self.parameters.vc_shift, slot & self.vc_bits());
+        let (port, vc) = (slot >> M::SHIFT, slot & (M::BITS - 1));
         if self.parameters.release == VcRelease::TailCredit && all_back && self.output[slot].holder == NONE {
             let port = &mut self.output_port[port];
             port.free = port.free.or(M::bit(vc));
@@ -158,7 +153,7 @@ impl<M: VcMask> Simulation<'_, M> {
             return false;
         }
         let source = &mut self.sources.source[terminal as usize];
-        let output = port << self.parameters.vc_shift | u32::from(source.vc);
+        let output = port << M::SHIFT | u32::from(source.vc);
         let account = &mut self.output[output];
         if account.credits == 0 {
             return false;
@@ -167,12 +162,12 @@ impl<M: VcMask> Simulation<'_, M> {
         let gap = now - source.last_injection;
         source.last_injection = now;
         source.left -= 1;
-        let (packet, left) = (source.packet, source.left);
+        let (packet, left, vc) = (source.packet, source.left, u32::from(source.vc));
         let credits = account.credits;
         self.note_injection(packet, left, gap);
         let out = &mut self.output_port[port];
         out.sent += 1;
-        self.arrivals.post(now + u64::from(out.flit_delay), out.link + u32::from(self.sources.source[terminal as usize].vc));
+        self.arrivals.posts().post((now + u64::from(out.flit_delay)) as u32, out.link + vc);
         self.flits_inside += 1;
         self.statistics.injected[terminal] += u64::from(self.statistics.counts_rates);
         self.statistics.interval.injected_flits += 1;
@@ -193,7 +188,7 @@ impl<M: VcMask> Simulation<'_, M> {
         source.vc = NO_VC;
         self.output[output].holder = NONE;
         if self.parameters.release == VcRelease::Tail {
-            let (port, vc) = (output >> self.parameters.vc_shift, output & self.vc_bits());
+            let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
             let port = &mut self.output_port[port];
             port.free = port.free.or(M::bit(vc));
         }
@@ -272,11 +267,11 @@ impl<M: VcMask> Simulation<'_, M> {
         let after = if (begin..end).contains(&source.last_vc) { source.last_vc + 1 } else { begin };
         let free = self.output_port[port].free;
         let usable = |vc: &u16| {
-            let slot = port << self.parameters.vc_shift | u32::from(*vc);
+            let slot = port << M::SHIFT | u32::from(*vc);
             !free.and(M::bit(u32::from(*vc))).is_empty() && self.output[slot].credits >= needed
         };
         let Some(vc) = (after..end).chain(begin..after).find(usable) else { return false };
-        let output = port << self.parameters.vc_shift | u32::from(vc);
+        let output = port << M::SHIFT | u32::from(vc);
         self.output_port[port].free = free.without(M::bit(u32::from(vc)));
         self.sources.source[terminal as usize].vc = vc;
         self.sources.source[terminal as usize].last_injection = now;

@@ -1,4 +1,4 @@
-//! A set of virtual channels of one port, as bits: 8 for most machines, 64, or 256.
+//! A set of virtual channels of one port, as bits.
 
 /// A set of virtual channels.
 pub(crate) trait VcMask: Copy + Default + PartialEq + std::fmt::Debug + Send + 'static {
@@ -24,68 +24,79 @@ pub(crate) trait VcMask: Copy + Default + PartialEq + std::fmt::Debug + Send + '
         let above = self.and(Self::range(pointer, Self::BITS));
         if above.is_empty() { self.first() } else { above.first() }
     }
-    /// How many virtual channels fit.
-    const BITS: u32;
+    /// log2 of the slots of a port.
+    const SHIFT: u32;
+    /// Slots of a port: how many virtual channels fit.
+    const BITS: u32 = 1 << Self::SHIFT;
 }
 
+/// Up to `2^SHIFT` virtual channels in one machine word. The stride is a constant, so the loops divide by it with one shift.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Word<W, const SHIFT: u32>(W);
+
 macro_rules! word_mask {
-    ($word:ty) => {
-        impl VcMask for $word {
-            const BITS: u32 = <$word>::BITS;
+    ($word:ty, $shift:literal) => {
+        impl VcMask for Word<$word, $shift> {
+            const SHIFT: u32 = $shift;
 
             #[inline(always)]
             fn bit(vc: u32) -> Self {
-                1 << vc
+                Self(1 << vc)
             }
 
             #[inline(always)]
             fn range(begin: u32, end: u32) -> Self {
-                let below = |limit: u32| if limit >= Self::BITS { <$word>::MAX } else { (1 << limit) - 1 };
-                below(end) & !below(begin)
+                let below = |limit: u32| if limit >= <$word>::BITS { <$word>::MAX } else { (1 << limit) - 1 };
+                Self(below(end) & !below(begin))
             }
 
             #[inline(always)]
             fn is_empty(self) -> bool {
-                self == 0
+                self.0 == 0
             }
 
             #[inline(always)]
             fn first(self) -> u32 {
-                self.trailing_zeros()
+                self.0.trailing_zeros()
             }
 
             #[inline(always)]
             fn rest(self) -> Self {
-                self & self.wrapping_sub(1)
+                Self(self.0 & self.0.wrapping_sub(1))
             }
 
             #[inline(always)]
             fn and(self, other: Self) -> Self {
-                self & other
+                Self(self.0 & other.0)
             }
 
             #[inline(always)]
             fn or(self, other: Self) -> Self {
-                self | other
+                Self(self.0 | other.0)
             }
 
             #[inline(always)]
             fn without(self, other: Self) -> Self {
-                self & !other
+                Self(self.0 & !other.0)
             }
         }
     };
 }
 
-word_mask!(u8);
-word_mask!(u64);
+word_mask!(u8, 0);
+word_mask!(u8, 1);
+word_mask!(u8, 2);
+word_mask!(u8, 3);
+word_mask!(u16, 4);
+word_mask!(u32, 5);
+word_mask!(u64, 6);
 
 /// Up to 256 virtual channels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Wide([u64; 4]);
 
 impl VcMask for Wide {
-    const BITS: u32 = 256;
+    const SHIFT: u32 = 8;
 
     fn bit(vc: u32) -> Self {
         let mut words = [0; 4];
@@ -94,7 +105,7 @@ impl VcMask for Wide {
     }
 
     fn range(begin: u32, end: u32) -> Self {
-        let part = |word: usize, limit: u32| u64::range(0, limit.saturating_sub(64 * word as u32).min(64));
+        let part = |word: usize, limit: u32| <Word<u64, 6>>::range(0, limit.saturating_sub(64 * word as u32).min(64)).0;
         Self(std::array::from_fn(|word| part(word, end) & !part(word, begin)))
     }
 
@@ -150,8 +161,9 @@ mod tests {
 
     #[test]
     fn ranges_hold_their_members_in_every_width() {
-        ranges_hold_their_members::<u8>();
-        ranges_hold_their_members::<u64>();
+        ranges_hold_their_members::<Word<u8, 3>>();
+        ranges_hold_their_members::<Word<u16, 4>>();
+        ranges_hold_their_members::<Word<u64, 6>>();
         ranges_hold_their_members::<Wide>();
     }
 }

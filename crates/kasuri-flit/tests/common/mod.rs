@@ -15,23 +15,23 @@ use kasuri_model::traffic::process::PROCESSES;
 use std::sync::Arc;
 
 /// A scenario in the making; every field may be changed before `build`.
-pub struct Setup {
-    pub topology: (&'static str, String),
-    pub channels: ChannelParameters,
-    pub routing: (&'static str, &'static str),
-    pub router: RouterParameters,
-    pub pattern: (&'static str, &'static str),
-    pub process: (&'static str, String),
-    pub include_self: bool,
-    pub load: f64,
-    pub packet_flits: u32,
-    pub seed: u64,
-    pub max_cycles: u64,
-    pub paranoid: bool,
+pub(crate) struct Setup {
+    pub(crate) topology: (&'static str, String),
+    pub(crate) channels: ChannelParameters,
+    pub(crate) routing: (&'static str, &'static str),
+    pub(crate) router: RouterParameters,
+    pub(crate) pattern: (&'static str, &'static str),
+    pub(crate) process: (&'static str, String),
+    pub(crate) include_self: bool,
+    pub(crate) load: f64,
+    pub(crate) packet_flits: u32,
+    pub(crate) seed: u64,
+    pub(crate) max_cycles: u64,
+    pub(crate) paranoid: bool,
 }
 
 impl Setup {
-    pub fn mesh(dimensions: &[u32]) -> Self {
+    pub(crate) fn mesh(dimensions: &[u32]) -> Self {
         Self {
             topology: ("mesh", format!("dimensions = {dimensions:?}")),
             channels: ChannelParameters::default(),
@@ -48,11 +48,11 @@ impl Setup {
         }
     }
 
-    pub fn torus(dimensions: &[u32]) -> Self {
+    pub(crate) fn torus(dimensions: &[u32]) -> Self {
         Self { topology: ("torus", format!("dimensions = {dimensions:?}")), ..Self::mesh(dimensions) }
     }
 
-    pub fn fat_tree(arity: u32, levels: u32) -> Self {
+    pub(crate) fn fat_tree(arity: u32, levels: u32) -> Self {
         Self {
             topology: ("fat-tree", format!("up = {arity}\ndown = {arity}\nlevels = {levels}")),
             routing: ("nca", "up_port = \"random\""),
@@ -60,18 +60,18 @@ impl Setup {
         }
     }
 
-    pub fn batch(mut self, packets: u64) -> Self {
+    pub(crate) fn batch(mut self, packets: u64) -> Self {
         self.process = ("batch", format!("batch_packets = {packets}"));
         self
     }
 
-    pub fn network(&self) -> Arc<Network> {
+    pub(crate) fn network(&self) -> Arc<Network> {
         let topology = (find(TOPOLOGIES, self.topology.0).unwrap().parse)(self.topology.1.parse().unwrap()).unwrap();
         let context = BuildContext { channels: &self.channels, files: &NoFiles, structure_seed: 1 };
         Arc::new(topology.build(&context).unwrap())
     }
 
-    pub fn build(&self) -> Scenario {
+    pub(crate) fn build(&self) -> Scenario {
         let network = self.network();
         let algorithm = (find(ROUTINGS, self.routing.0).unwrap().parse)(self.routing.1.parse().unwrap()).unwrap();
         let routing: Arc<dyn Routing> = Arc::from(algorithm.compile(&network).unwrap());
@@ -102,20 +102,20 @@ impl Setup {
         }
     }
 
-    pub fn run(&self, controller: &mut dyn Controller) -> Outcome {
+    pub(crate) fn run(&self, controller: &mut dyn Controller) -> Outcome {
         kasuri_flit::FlitEngine.run(&self.build(), controller).unwrap()
     }
 }
 
 /// Warm-up, measurement and drain of fixed lengths; a batch runs to its end.
-pub struct Fixed {
-    pub warmup: u64,
-    pub cycles: u64,
+pub(crate) struct Fixed {
+    pub(crate) warmup: u64,
+    pub(crate) cycles: u64,
     phase: Phase,
 }
 
 impl Fixed {
-    pub fn new(warmup: u64, cycles: u64) -> Self {
+    pub(crate) fn new(warmup: u64, cycles: u64) -> Self {
         Self { warmup, cycles, phase: Phase::WarmUp }
     }
 }
@@ -149,7 +149,7 @@ impl Controller for Fixed {
 }
 
 /// One interval for everything: until a closed workload is delivered.
-pub struct ToTheEnd;
+pub(crate) struct ToTheEnd;
 
 impl Controller for ToTheEnd {
     fn interval_cycles(&mut self) -> u64 {

@@ -1,0 +1,62 @@
+//! A list of addresses of fixed capacity, for lists that hold each port or slot of a tile at most once.
+
+/// A list that never grows beyond the capacity it was made with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct List {
+    items: Box<[u32]>,
+    length: usize,
+}
+
+impl List {
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self { items: vec![0; capacity].into_boxed_slice(), length: 0 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn push(&mut self, item: u32) {
+        debug_assert!(self.length < self.items.len(), "a list holds each address once");
+        // SAFETY: the capacity is the number of addresses that may stand in the list, and each stands there once.
+        unsafe { *self.items.get_unchecked_mut(self.length) = item };
+        self.length += 1;
+    }
+
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn at(&self, position: usize) -> u32 {
+        debug_assert!(position < self.length);
+        // SAFETY: callers stay below `len()`.
+        unsafe { *self.items.get_unchecked(position) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&mut self, position: usize, item: u32) {
+        debug_assert!(position < self.length);
+        // SAFETY: callers stay below `len()`.
+        unsafe { *self.items.get_unchecked_mut(position) = item };
+    }
+
+    #[inline(always)]
+    pub(crate) fn truncate(&mut self, length: usize) {
+        debug_assert!(length <= self.length);
+        self.length = length;
+    }
+
+    #[inline(always)]
+    pub(crate) fn clear(&mut self) {
+        self.length = 0;
+    }
+
+    #[inline(always)]
+    pub(crate) fn as_slice(&self) -> &[u32] {
+        &self.items[..self.length]
+    }
+}
