@@ -1,16 +1,18 @@
 //! The books of a `paranoid` run: flits and credits are conserved, lists agree with the state.
 
+use crate::lanes::Lanes;
 use crate::state::{NONE, Simulation};
 use crate::vc_mask::VcMask;
+use crate::wheel::Wheel;
 use kasuri_model::engine::EngineError;
 
-impl<M: VcMask> Simulation<'_, M> {
+impl<L: Lanes> Simulation<'_, L> {
     /// Checks conservation between two windows.
     ///
     /// # Errors
     /// Which law is broken.
     pub(crate) fn balance_books(&self) -> Result<(), EngineError> {
-        let slots = self.input.len();
+        let slots = self.ring_head.len();
         let (mut flits, mut credits) = (vec![0u32; slots], vec![0u32; slots]);
         for slot in self.arrivals.waiting() {
             flits[slot as usize] += 1;
@@ -30,16 +32,17 @@ impl<M: VcMask> Simulation<'_, M> {
     /// For every channel and virtual channel: credits upstream + credits on their way + flits on their way + flits buffered =
     /// the depth of the buffer.
     fn check_credits(&self, flits: &[u32], credits: &[u32]) -> Result<(), EngineError> {
-        for port in 0..self.output_port.len() as u32 {
-            let link = self.output_port[port].link;
+        let terminals = self.first_terminal_slot();
+        for port in 0..self.links.len() as u32 {
+            let link = self.links[port].flit_link;
             if link == NONE {
                 continue;
             }
             for vc in 0..self.parameters.virtual_channels {
-                let (slot, downstream) = (port << M::SHIFT | vc, link + vc);
-                let at_sink = downstream >> M::SHIFT >= self.parameters.first_terminal_port;
-                let buffered = if at_sink { 0 } else { u32::from(self.input[downstream].flits) };
-                let total = u32::from(self.output[slot].credits) + credits[slot as usize] + flits[downstream as usize] + buffered;
+                let (slot, downstream) = (port << L::Mask::SHIFT | vc, link + vc);
+                let buffered = if downstream >= terminals { 0 } else { self.lanes.flits(downstream) };
+                let held = if slot >= terminals { u32::from(self.terminal[slot - terminals].credits) } else { self.lanes.credits(slot) };
+                let total = held + credits[slot as usize] + flits[downstream as usize] + buffered;
                 if total != u32::from(self.parameters.buffer_flits) {
                     let name = self.channel_of_port(port).map(|channel| self.scenario.network.channel_name(channel)).unwrap_or_default();
                     return Err(self.unbalanced(format!(
@@ -54,8 +57,7 @@ impl<M: VcMask> Simulation<'_, M> {
 
     /// Flits injected less flits delivered are in buffers or on channels.
     fn check_flits(&self, flits: &[u32]) -> Result<(), EngineError> {
-        let routers = (self.parameters.first_terminal_port << M::SHIFT) as usize;
-        let buffered: u64 = self.input.iter().take(routers).map(|input| u64::from(input.flits)).sum();
+        let buffered: u64 = (0..self.first_terminal_slot()).map(|slot| u64::from(self.lanes.flits(slot))).sum();
         let moving: u64 = flits.iter().map(|&flits| u64::from(flits)).sum();
         if buffered + moving != self.flits_inside {
             return Err(self.unbalanced(format!("{} flits entered and did not leave, {} are found", self.flits_inside, buffered + moving)));
@@ -63,18 +65,22 @@ impl<M: VcMask> Simulation<'_, M> {
         Ok(())
     }
 
-    /// A virtual channel is ready exactly if it is held, its holder has a flit and it has a credit.
+    /// Holder and held know each other, what is held is not free, and a virtual channel bids for the switch exactly if it is
+    /// held, its holder has a flit and it has a credit.
     fn check_ready(&self) -> Result<(), EngineError> {
-        let granted: Vec<u32> = self.tiles.iter().flat_map(|tile| tile.granted.as_slice().iter().copied()).collect();
-        for port in 0..self.parameters.first_terminal_port {
-            for vc in 0..self.parameters.virtual_channels {
-                let slot = port << M::SHIFT | vc;
-                let account = self.output[slot];
-                let due = account.holder != NONE && account.credits > 0 && self.input[account.holder].flits > 0;
-                let ready = !self.output_port[port].ready.and(M::bit(vc)).is_empty();
-                if due != ready && !granted.contains(&slot) {
-                    return Err(self.unbalanced(format!("port address {port}, virtual channel {vc}: ready is {ready}")));
-                }
+        for output in 0..self.first_terminal_slot() {
+            let (port, vc) = (output >> L::Mask::SHIFT, output & (L::Mask::BITS - 1));
+            if self.links[port].flit_link == NONE || vc >= self.parameters.virtual_channels {
+                continue;
+            }
+            let holder = self.lanes.holder(output);
+            let held = holder != NONE;
+            if held && (self.lanes.held_output(holder) != output || !self.lanes.free(port).and(L::Mask::bit(vc)).is_empty()) {
+                return Err(self.unbalanced(format!("output slot {output} is held by {holder}, which holds {}", self.lanes.held_output(holder))));
+            }
+            let due = held && self.lanes.credits(output) > 0 && self.lanes.flits(holder) > 0;
+            if self.lanes.is_ready(output).is_some_and(|ready| ready != due) {
+                return Err(self.unbalanced(format!("output slot {output}: bids for the switch: {}", !due)));
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! How this engine makes a routing's choices: draws hashed from the packet, costs from the credits of the deciding router.
 
+use crate::lanes::Lanes;
 use crate::state::Simulation;
 use crate::vc_mask::VcMask;
 use kasuri_model::rng::split_mix;
@@ -50,18 +51,18 @@ impl<V: CongestionView> Choice for HashedChoice<V> {
 }
 
 /// What a routing sees of the router that it stands at.
-pub(crate) struct RouterView<'s, 'a, M> {
-    pub(crate) simulation: &'s Simulation<'a, M>,
+pub(crate) struct RouterView<'s, 'a, L: Lanes> {
+    pub(crate) simulation: &'s Simulation<'a, L>,
     /// First port address of the router.
     pub(crate) base: u32,
 }
 
-impl<M: VcMask> CongestionView for RouterView<'_, '_, M> {
+impl<L: Lanes> CongestionView for RouterView<'_, '_, L> {
     fn occupied(&self, port: u16, virtual_channels: VirtualChannels) -> u32 {
-        let slot = (self.base + u32::from(port)) << M::SHIFT;
+        let slot = (self.base + u32::from(port)) << L::Mask::SHIFT;
         let depth = u32::from(self.simulation.parameters.buffer_flits);
         (virtual_channels.begin..virtual_channels.end)
-            .map(|vc| depth - u32::from(self.simulation.output[slot + u32::from(vc)].credits))
+            .map(|vc| depth - self.simulation.lanes.credits(slot + u32::from(vc)))
             .sum()
     }
 }

@@ -5,18 +5,19 @@
 //! flits outside it are deadlocked for ever, however busy the rest of the network is. (Warnakulasuriya and Pinkston 1997 call
 //! the set of channels a knot.)
 
+use crate::lanes::Lanes;
 use crate::state::{NONE, Simulation};
 use crate::vc_mask::VcMask;
 use kasuri_model::id::ChannelId;
-use kasuri_model::router::{Switching, VcRelease};
+use kasuri_model::router::Switching;
 use std::collections::BTreeMap;
 
-impl<M: VcMask> Simulation<'_, M> {
+impl<L: Lanes> Simulation<'_, L> {
     /// A cycle of (channel, virtual channel), each waiting for the next, or nothing.
     pub(crate) fn find_deadlock(&self) -> Vec<(ChannelId, u16)> {
         let waiting = self.waiting_heads();
         let stuck = self.stuck_slots(&waiting);
-        self.cycle_among(&stuck, &waiting)
+        self.cycle_among(&stuck)
     }
 
     /// Heads that wait for a virtual channel: input slot to output port.
@@ -34,10 +35,10 @@ impl<M: VcMask> Simulation<'_, M> {
 
     /// What the front packet of a buffer waits for: downstream buffers that must drain, and holders that must finish.
     fn waits_for(&self, slot: u32, waiting: &BTreeMap<u32, u32>) -> Option<Vec<u32>> {
-        let output = self.input[slot].output;
+        let output = self.lanes.held_output(slot);
         if output != NONE {
-            let downstream = self.output_port[output >> M::SHIFT].link + (output & (M::BITS - 1));
-            let drains = self.output[output].credits > 0 || self.input[slot].flits == 0 || self.in_sink(downstream);
+            let downstream = self.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1));
+            let drains = self.lanes.credits(output) > 0 || self.lanes.flits(slot) == 0 || self.in_sink(downstream);
             // An empty buffer in the middle of a packet waits for its upstream, which is looked at for itself.
             return (!drains).then(|| vec![downstream]);
         }
@@ -45,27 +46,26 @@ impl<M: VcMask> Simulation<'_, M> {
         let (first, last) = self.request_range[slot];
         let mut obstacles = Vec::new();
         for vc in u32::from(first)..=u32::from(last) {
-            let output = port << M::SHIFT | vc;
-            let account = self.output[output];
-            let downstream = self.output_port[port].link + vc;
-            let free = !self.output_port[port].free.and(M::bit(vc)).is_empty();
-            let roomy = self.parameters.switching == Switching::Wormhole || account.credits >= self.input[slot].left;
+            let output = port << L::Mask::SHIFT | vc;
+            let holder = self.lanes.holder(output);
+            let downstream = self.links[port].flit_link + vc;
+            let free = !self.lanes.free(port).and(L::Mask::bit(vc)).is_empty();
+            let roomy = self.parameters.switching == Switching::Wormhole || self.lanes.credits(output) >= self.lanes.left(slot);
             if (free && roomy) || self.in_sink(downstream) {
                 return None;
             }
-            obstacles.push(if account.holder != NONE { account.holder } else { downstream });
+            obstacles.push(if holder != NONE { holder } else { downstream });
         }
         Some(obstacles)
     }
 
     fn in_sink(&self, slot: u32) -> bool {
-        slot >= self.parameters.first_terminal_port << M::SHIFT
+        slot >= self.first_terminal_slot()
     }
 
     /// Router buffers with flits that can never move again.
     fn stuck_slots(&self, waiting: &BTreeMap<u32, u32>) -> BTreeMap<u32, Vec<u32>> {
-        debug_assert!(matches!(self.parameters.release, VcRelease::Tail | VcRelease::TailCredit));
-        let routers = self.parameters.first_terminal_port << M::SHIFT;
+        let routers = self.first_terminal_slot();
         let mut stuck: BTreeMap<u32, Vec<u32>> =
             (0..routers).filter_map(|slot| self.waits_for(slot, waiting).map(|obstacles| (slot, obstacles))).collect();
         loop {
@@ -83,7 +83,7 @@ impl<M: VcMask> Simulation<'_, M> {
         }
     }
 
-    fn cycle_among(&self, stuck: &BTreeMap<u32, Vec<u32>>, _waiting: &BTreeMap<u32, u32>) -> Vec<(ChannelId, u16)> {
+    fn cycle_among(&self, stuck: &BTreeMap<u32, Vec<u32>>) -> Vec<(ChannelId, u16)> {
         let Some((&start, _)) = stuck.iter().next() else { return Vec::new() };
         // Every stuck buffer waits for stuck buffers only: following the first one closes a cycle.
         let mut order = BTreeMap::new();
@@ -97,8 +97,8 @@ impl<M: VcMask> Simulation<'_, M> {
         path.drain(..order[&slot]);
         path.into_iter()
             .map(|slot| {
-                let channel = self.channel_into_port(slot >> M::SHIFT).expect("a buffer with flits has a channel");
-                (channel, (slot & (M::BITS - 1)) as u16)
+                let channel = self.channel_into_port(slot >> L::Mask::SHIFT).expect("a buffer with flits has a channel");
+                (channel, (slot & (L::Mask::BITS - 1)) as u16)
             })
             .collect()
     }

@@ -16,6 +16,7 @@ mod lanes;
 mod list;
 mod options;
 mod run;
+mod select;
 mod source;
 mod state;
 mod statistics;

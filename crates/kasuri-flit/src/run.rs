@@ -2,7 +2,10 @@
 
 use crate::options::FlitOptions;
 use crate::state::{Simulation, Tile};
-use crate::vc_mask::{VcMask, Wide, Word};
+use crate::lanes::Lanes;
+use crate::select;
+use crate::vc_mask::VcMask;
+use crate::wheel::Wheel;
 use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status};
 use kasuri_model::id::ChannelId;
 use kasuri_model::scenario::Scenario;
@@ -34,22 +37,12 @@ impl Engine for FlitEngine {
         if scenario.router.predictor != "none" {
             return Err(EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "flit", what: "predictors".to_owned() });
         }
-        // The narrowest mask that holds a port's virtual channels keeps a port in one quarter of a cache line.
-        match scenario.router.virtual_channels {
-            0..=1 => Simulation::<Word<u8, 0>>::new(scenario)?.run(controller),
-            2 => Simulation::<Word<u8, 1>>::new(scenario)?.run(controller),
-            3..=4 => Simulation::<Word<u8, 2>>::new(scenario)?.run(controller),
-            5..=8 => Simulation::<Word<u8, 3>>::new(scenario)?.run(controller),
-            9..=16 => Simulation::<Word<u16, 4>>::new(scenario)?.run(controller),
-            17..=32 => Simulation::<Word<u32, 5>>::new(scenario)?.run(controller),
-            33..=64 => Simulation::<Word<u64, 6>>::new(scenario)?.run(controller),
-            _ => Simulation::<Wide>::new(scenario)?.run(controller),
-        }
+        select::run(scenario, controller)
     }
 }
 
-impl<M: VcMask> Simulation<'_, M> {
-    fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+impl<L: Lanes> Simulation<'_, L> {
+    pub(crate) fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         self.prepare_closed_workload();
         loop {
             let begin = self.cycle;
@@ -159,20 +152,13 @@ impl<M: VcMask> Simulation<'_, M> {
         }
         for tile in 0..self.parameters.router_tiles {
             for now in first..first + length {
-                if self.tile_has_work(tile, now) {
-                    self.router_cycle(tile, now);
-                }
+                L::router_cycle(self, tile, now);
             }
         }
         if first / OCCUPANCY_PERIOD != (first + length) / OCCUPANCY_PERIOD {
             self.sample_occupancy();
         }
         self.cycle = first + length;
-    }
-
-    #[inline(always)]
-    fn tile_has_work(&self, tile: u32, now: u64) -> bool {
-        self.arrivals.length(now, tile) > 0 || self.credits.length(now, tile) > 0 || !self.tiles[tile as usize].is_idle()
     }
 
     fn sample_occupancy(&mut self) {
@@ -183,8 +169,8 @@ impl<M: VcMask> Simulation<'_, M> {
         for router in 0..network.router_count() {
             let base = self.router_port[router];
             let ports = network.port_count(kasuri_model::id::RouterId(router));
-            let slots = base << M::SHIFT..(base + ports) << M::SHIFT;
-            self.statistics.occupancy[router as usize] += slots.map(|slot| u64::from(self.input[slot].flits)).sum::<u64>();
+            let slots = base << L::Mask::SHIFT..(base + ports) << L::Mask::SHIFT;
+            self.statistics.occupancy[router as usize] += slots.map(|slot| u64::from(self.lanes.flits(slot))).sum::<u64>();
         }
         self.statistics.occupancy_samples += 1;
     }
@@ -223,8 +209,8 @@ impl<M: VcMask> Simulation<'_, M> {
 
     /// Moves the ports' short counters into the channels' long ones.
     fn collect_channels(&mut self) {
-        for port in 0..self.output_port.len() as u32 {
-            let sent = std::mem::take(&mut self.output_port[port].sent);
+        for port in 0..self.links.len() as u32 {
+            let sent = std::mem::take(&mut self.links[port].sent);
             if sent > 0 && self.statistics.counts_rates {
                 let channel = self.channel_of_port(port).expect("only connected ports send");
                 self.statistics.channel_flits[channel.index()] += u64::from(sent);

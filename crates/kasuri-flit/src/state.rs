@@ -19,68 +19,36 @@ use crate::wheel::Wheel;
 use kasuri_model::engine::EngineError;
 use kasuri_model::id::{ChannelId, RouterId, TerminalId};
 use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::router::{Bidding, Switching, VcRelease};
+use kasuri_model::router::{AllocatorParameters, Bidding, Switching, VcRelease};
 use kasuri_model::scenario::Scenario;
 
 /// Marks "none" in a column of addresses or packets.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// The buffer of one virtual channel of an input port. In a sink, `output` is the packet that is arriving.
+/// Both ends of a port: where its flits and credits go. 16 bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct InputVc {
-    /// The output slot that the front packet holds, or [`NONE`].
-    pub(crate) output: u32,
-    /// Flits in the buffer.
-    pub(crate) flits: u16,
-    /// Flits of the front packet that have not left yet.
-    pub(crate) left: u16,
-}
-
-/// The upstream's account of one downstream buffer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OutputVc {
-    /// The input slot whose packet holds this virtual channel, or [`NONE`].
-    pub(crate) holder: u32,
-    /// Free places in the downstream buffer.
-    pub(crate) credits: u16,
-    /// Where the next packet enters the downstream ring of packets.
-    pub(crate) ring_tail: u16,
-}
-
-/// An output port. 16 bytes for up to 8 virtual channels.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OutputPort<M> {
-    /// First slot of the input port at the other end of the channel, [`NONE`] if the port is not connected.
-    pub(crate) link: u32,
-    /// Flits sent since the statistics were last collected.
-    pub(crate) sent: u32,
-    /// Round-robin pointer over the router's input ports, relative to this port's address.
-    pub(crate) grant_pointer: i16,
+pub(crate) struct Links {
+    /// First slot of the input port at the other end of the output channel; [`NONE`] if there is none.
+    pub(crate) flit_link: u32,
+    /// First slot of the output port at the other end of the input channel, for credits; [`NONE`] if there is none.
+    pub(crate) credit_link: u32,
     /// Cycles from the switch grant until the flit can be used at the other end.
     pub(crate) flit_delay: u16,
-    /// Virtual channels that are held, whose holder has a flit and which have a credit.
-    pub(crate) ready: M,
-    /// Virtual channels that nobody holds.
-    pub(crate) free: M,
-    /// Is the port in its tile's list of active ports?
-    pub(crate) listed: bool,
-    /// Is the port in its tile's list for virtual-channel allocation?
-    pub(crate) vc_listed: bool,
-}
-
-/// An input port.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InputPort {
-    /// First slot of the output port at the other end of the channel, for credits; [`NONE`] if the port is not connected.
-    pub(crate) link: u32,
-    /// The output slot that this port sends to in the present cycle, or [`NONE`].
-    pub(crate) candidate: u32,
-    /// Round-robin pointer over the router's output ports, relative to this port's address.
-    pub(crate) accept_pointer: i16,
     /// Cycles from the switch grant until the credit can be used at the other end.
     pub(crate) credit_delay: u16,
-    /// Round-robin pointer over the port's virtual channels.
-    pub(crate) vc_pointer: u16,
+    /// Flits sent since the statistics were last collected.
+    pub(crate) sent: u32,
+}
+
+/// The virtual channels between a terminal and its router: credits at the source, the arriving packet at the sink.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TerminalVc {
+    /// Free places in the router's buffer.
+    pub(crate) credits: u16,
+    /// Flits of the arriving packet that are still to come.
+    pub(crate) left: u16,
+    /// The arriving packet.
+    pub(crate) packet: u32,
 }
 
 /// A packet in the network or at the head of its source queue.
@@ -115,10 +83,6 @@ pub(crate) struct Packet {
 /// The lists of one tile. They keep their memory from cycle to cycle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tile {
-    /// Output ports with a ready virtual channel.
-    pub(crate) active: List,
-    /// Input ports that send in the present cycle.
-    pub(crate) winners: List,
     /// Output ports where heads wait for a virtual channel and something has changed.
     pub(crate) allocate: List,
     /// The same for the next cycle.
@@ -127,49 +91,46 @@ pub(crate) struct Tile {
     pub(crate) heads: List,
     /// The same for the next cycle: the tail before it has just left.
     pub(crate) heads_next: List,
-    /// Output slots granted in this cycle.
-    pub(crate) granted: List,
-    /// Speculative switch bids of this cycle: output port and input slot.
-    pub(crate) speculative: Vec<(u32, u32)>,
     /// Routed heads that wait for the end of a long route computation, by cycle.
-    pub(crate) delayed: Vec<Vec<u32>>,
-    /// Requests and matches of an allocator that is not built in.
-    pub(crate) requests: Vec<(u32, u32)>,
-    pub(crate) matches: Vec<(u32, u32)>,
+    delayed: Vec<Vec<u32>>,
 }
 
 impl Tile {
-    fn new(parameters: &Parameters, tile: u32, vc_shift: u32) -> Self {
-        let tile_ports = 1 << (parameters.tile_shift - vc_shift);
-        let first_port = tile * tile_ports;
-        let ports = tile_ports.min(parameters.first_terminal_port - first_port) as usize;
-        let slots = ports << vc_shift;
+    fn new(parameters: &Parameters, ports: usize, shift: u32) -> Self {
         let list = List::with_capacity;
         Self {
-            active: list(ports),
-            winners: list(ports),
             allocate: list(ports),
             allocate_next: list(ports),
-            heads: list(slots),
-            heads_next: list(slots),
-            granted: list(slots),
+            heads: list(ports << shift),
+            heads_next: list(ports << shift),
             delayed: vec![Vec::new(); parameters.route_cycles as usize],
-            ..Self::default()
         }
     }
 
-    /// Is there anything to do without a new event?
+    /// Is there nothing to do without a new event?
+    #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
-        self.active.is_empty()
-            && self.allocate.is_empty()
-            && self.heads.is_empty()
-            && self.granted.is_empty()
-            && self.delayed.iter().all(Vec::is_empty)
+        self.allocate.is_empty() && self.heads.is_empty() && self.delayed.iter().all(Vec::is_empty)
+    }
+
+    /// The lists for the next cycle become those of the present one.
+    #[inline(always)]
+    pub(crate) fn turn(&mut self) {
+        std::mem::swap(&mut self.allocate, &mut self.allocate_next);
+        std::mem::swap(&mut self.heads, &mut self.heads_next);
+        self.heads_next.clear();
+        self.allocate_next.clear();
+    }
+
+    /// The routed heads that begin to bid in cycle `now`, a multiple of the route computation after they were routed.
+    pub(crate) fn delayed(&mut self, now: u64) -> &mut Vec<u32> {
+        let cycles = self.delayed.len() as u64;
+        &mut self.delayed[(now % cycles) as usize]
     }
 }
 
 /// What the cycle needs to know of the router, worked out once.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Parameters {
     pub(crate) virtual_channels: u32,
     pub(crate) tile_shift: u32,
@@ -183,8 +144,7 @@ pub(crate) struct Parameters {
     pub(crate) periodic: bool,
     /// Does the processor have the features of `advance_window_modern`?
     pub(crate) modern: bool,
-    /// Wormhole, release at the tail, every channel a flit a cycle, built-in switch allocator: the loops of `lanes.rs` serve.
-    pub(crate) plain: bool,
+    pub(crate) switch_allocator: AllocatorParameters,
     /// Cycles that a tile runs without looking at the others.
     pub(crate) window: u32,
     pub(crate) first_terminal_port: u32,
@@ -192,16 +152,17 @@ pub(crate) struct Parameters {
     pub(crate) tiles: u32,
 }
 
-/// A running simulation. `M` holds the virtual channels of a port.
-pub(crate) struct Simulation<'a, M> {
+/// A running simulation. `L` is the layout of the routers' virtual channels.
+pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) parameters: Parameters,
     pub(crate) cycle: u64,
-    // One entry per slot.
-    pub(crate) input: Column<InputVc>,
-    pub(crate) output: Column<OutputVc>,
+    pub(crate) lanes: L,
+    // One entry per slot, terminals' included.
     pub(crate) ring: Column<u32>,
     pub(crate) ring_head: Column<u16>,
+    /// Where the next packet of an output slot enters the downstream ring.
+    pub(crate) ring_tail: Column<u16>,
     /// The next input slot that waits for a virtual channel of the same output port.
     pub(crate) request_next: Column<u32>,
     /// The virtual channels that it may take: first and last.
@@ -210,26 +171,29 @@ pub(crate) struct Simulation<'a, M> {
     pub(crate) vc_grant_pointer: Column<u32>,
     /// Round-robin pointer of an input slot over output slots.
     pub(crate) vc_accept_pointer: Column<u32>,
-    // One entry per port.
-    pub(crate) output_port: Column<OutputPort<M>>,
-    pub(crate) input_port: Column<InputPort>,
+    // One entry per port, terminals' included.
+    pub(crate) links: Column<Links>,
     /// The first input slot that waits for a virtual channel of the port.
     pub(crate) request_head: Column<u32>,
-    /// Cycles that a flit occupies the port's channel, and the cycle from which it is free; empty unless `periodic`.
+    /// Is the port in its tile's list for virtual-channel allocation?
+    pub(crate) allocation_listed: Column<bool>,
+    /// Cycles that a flit occupies the port's channel; empty unless some channel needs more than one.
     pub(crate) period: Column<u32>,
-    pub(crate) busy_until: Column<u64>,
-    /// Pointers of switch allocators that are not built in; empty otherwise.
-    pub(crate) switch_row_pointer: Column<u32>,
-    pub(crate) switch_column_pointer: Column<u32>,
     /// The router of a port address, [`NONE`] in gaps and for terminals.
     pub(crate) router_of_port: Column<u32>,
     /// First port address of each router.
     pub(crate) router_port: Column<u32>,
     // Events.
-    pub(crate) arrivals: Wheel,
-    pub(crate) credits: Wheel,
+    pub(crate) arrivals: L::Wheel,
+    pub(crate) credits: L::Wheel,
     pub(crate) tiles: Vec<Tile>,
     // Terminals and packets.
+    /// One entry per terminal and virtual channel.
+    pub(crate) terminal: Column<TerminalVc>,
+    /// Virtual channels of each terminal's injection port that no packet holds.
+    pub(crate) terminal_free: Column<L::Mask>,
+    /// Cycle from which an injection channel is free; empty unless some channel needs more than one cycle for a flit.
+    pub(crate) terminal_busy_until: Column<u64>,
     pub(crate) sources: Sources,
     pub(crate) packets: Vec<Packet>,
     pub(crate) free_packets: Vec<u32>,
@@ -240,10 +204,13 @@ pub(crate) struct Simulation<'a, M> {
     pub(crate) statistics: Statistics,
     /// Flits in buffers and on channels.
     pub(crate) flits_inside: u64,
-    /// Allocators that are not the built-in iSLIP of one iteration.
+    /// A virtual-channel allocator that is not the built-in iSLIP of one iteration, its requests and matches.
     pub(crate) vc_allocator: Option<Box<dyn Allocator>>,
-    pub(crate) switch_allocator: Option<Box<dyn Allocator>>,
+    pub(crate) requests: Vec<(u32, u32)>,
+    pub(crate) matches: Vec<(u32, u32)>,
     pub(crate) candidates: Vec<kasuri_model::routing::Candidate>,
+    /// Events of the terminals in the present cycle.
+    pub(crate) events: Vec<u32>,
     pub(crate) routing_seed: u64,
 }
 
@@ -261,15 +228,16 @@ struct Addresses {
 }
 
 /// Gives every router a range of port addresses within one tile, then the terminals, starting at a tile of their own.
-fn assign_addresses(network: &Network, vc_shift: u32) -> Result<Addresses, EngineError> {
+fn assign_addresses<L: Lanes>(network: &Network) -> Result<Addresses, EngineError> {
+    let shift = L::Mask::SHIFT;
     let widest = (0..network.router_count()).map(|router| network.port_count(RouterId(router))).max().unwrap_or(0);
-    let tile_shift = TILE_SLOTS_SHIFT.max(u64::from(widest << vc_shift).next_power_of_two().trailing_zeros());
-    let tile_ports = 1u64 << (tile_shift - vc_shift);
+    let tile_shift = TILE_SLOTS_SHIFT.max(u64::from(widest << shift).next_power_of_two().trailing_zeros());
+    let tile_ports = 1u64 << (tile_shift - shift);
     let mut next = 0u64;
     let mut router_port = Vec::with_capacity(network.router_count() as usize);
     for router in 0..network.router_count() {
-        let ports = u64::from(network.port_count(RouterId(router)));
-        if next / tile_ports != (next + ports.max(1) - 1) / tile_ports {
+        let ports = u64::from(L::reserved_slots(network.port_count(RouterId(router)) << shift, widest << shift) >> shift).max(1);
+        if next / tile_ports != (next + ports - 1) / tile_ports {
             next = next.next_multiple_of(tile_ports);
         }
         router_port.push(next as u32);
@@ -277,17 +245,16 @@ fn assign_addresses(network: &Network, vc_shift: u32) -> Result<Addresses, Engin
     }
     let first_terminal_port = next.next_multiple_of(tile_ports);
     let ports = first_terminal_port + u64::from(network.terminal_count());
-    if ports << vc_shift >= u64::from(NONE) {
+    if ports << shift >= u64::from(NONE) {
         return Err(EngineError::TooLarge(format!(
-            "the flit engine names at most 2^32 virtual channels; this network has {} ports of {} channels",
-            ports,
-            1 << vc_shift
+            "the flit engine names at most 2^32 virtual channels; this network has {ports} ports of {} channels",
+            1 << shift
         )));
     }
     Ok(Addresses { router_port, first_terminal_port: first_terminal_port as u32, ports: ports as u32, tile_shift })
 }
 
-impl<'a, M: VcMask> Simulation<'a, M> {
+impl<'a, L: Lanes> Simulation<'a, L> {
     /// Compiles a scenario into columns.
     ///
     /// # Errors
@@ -295,8 +262,8 @@ impl<'a, M: VcMask> Simulation<'a, M> {
     pub(crate) fn new(scenario: &'a Scenario) -> Result<Self, EngineError> {
         let network = &*scenario.network;
         let router = &scenario.router;
-        let vc_shift = M::SHIFT;
-        let addresses = assign_addresses(network, vc_shift)?;
+        let vc_shift = L::Mask::SHIFT;
+        let addresses = assign_addresses::<L>(network)?;
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
         let delays = Delays::new(scenario)?;
         let shortest = scenario.classes.iter().map(crate::source::shortest_packet).min().unwrap_or(1);
@@ -308,7 +275,6 @@ impl<'a, M: VcMask> Simulation<'a, M> {
         let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
         let window = delays.least.clamp(1, MAX_WINDOW);
         let periodic = (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1);
-        let switch_allocator = allocator::build(&router.switch_allocator);
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
             tile_shift: addresses.tile_shift,
@@ -320,49 +286,48 @@ impl<'a, M: VcMask> Simulation<'a, M> {
             release: router.vc_release,
             periodic,
             modern: is_modern(),
-            plain: !periodic
-                && router.switching == Switching::Wormhole
-                && router.vc_release == VcRelease::Tail
-                && switch_allocator.is_none(),
+            switch_allocator: router.switch_allocator.clone(),
             window,
             first_terminal_port: addresses.first_terminal_port,
             router_tiles,
             tiles,
         };
-        let tile_ports = 1u32 << (addresses.tile_shift - vc_shift);
         let wheel = || {
-            Wheel::new(delays.greatest + window + 1, tiles, addresses.tile_shift, tile_ports.min(addresses.ports)).ok_or_else(|| {
+            L::Wheel::new(delays.greatest + window + 1, slots as u32, addresses.tile_shift, 1 << vc_shift).ok_or_else(|| {
                 EngineError::TooLarge(format!(
                     "{} ports and channels of up to {} cycles need more event lists than the flit engine can name",
                     addresses.ports, delays.greatest
                 ))
             })
         };
-        let per_port = |needed: bool| if needed { ports } else { 0 };
+        let terminals = network.terminal_count() as usize;
+        let if_periodic = |length: usize| if periodic { length } else { 0 };
+        let unconnected = Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0 };
+        let tile_ports = 1u32 << (addresses.tile_shift - vc_shift);
+        let ports_of_tile = |tile: u32| tile_ports.min(addresses.first_terminal_port - tile * tile_ports) as usize;
         let mut simulation = Self {
             scenario,
-            parameters,
             cycle: 0,
-            input: Column::filled(slots, InputVc { output: NONE, flits: 0, left: 0 }),
-            output: Column::filled(slots, OutputVc { holder: NONE, credits: 0, ring_tail: 0 }),
+            lanes: L::new(&parameters, addresses.first_terminal_port),
             ring: Column::filled(slots << ring_shift, 0),
             ring_head: Column::filled(slots, 0),
+            ring_tail: Column::filled(slots, 0),
             request_next: Column::filled(slots, NONE),
             request_range: Column::filled(slots, (0, 0)),
             vc_grant_pointer: Column::filled(slots, 0),
             vc_accept_pointer: Column::filled(slots, 0),
-            output_port: Column::filled(ports, unconnected_output()),
-            input_port: Column::filled(ports, InputPort { link: NONE, candidate: NONE, accept_pointer: 0, credit_delay: 0, vc_pointer: 0 }),
+            links: Column::filled(ports, unconnected),
             request_head: Column::filled(ports, NONE),
-            period: Column::filled(per_port(parameters.periodic), 1),
-            busy_until: Column::filled(per_port(parameters.periodic), 0),
-            switch_row_pointer: Column::filled(per_port(switch_allocator.is_some()), 0),
-            switch_column_pointer: Column::filled(per_port(switch_allocator.is_some()), 0),
+            allocation_listed: Column::filled(ports, false),
+            period: Column::filled(if_periodic(ports), 1),
             router_of_port: Column::filled(ports, NONE),
             router_port: Column::filled(network.router_count() as usize, 0),
             arrivals: wheel()?,
             credits: wheel()?,
-            tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, tile, vc_shift)).collect(),
+            tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, ports_of_tile(tile), vc_shift)).collect(),
+            terminal: Column::filled(terminals << vc_shift, TerminalVc { credits: parameters.buffer_flits, left: 0, packet: NONE }),
+            terminal_free: Column::filled(terminals, L::Mask::range(0, router.virtual_channels)),
+            terminal_busy_until: Column::filled(if_periodic(terminals), 0),
             sources: Sources::new(scenario),
             packets: Vec::new(),
             free_packets: Vec::new(),
@@ -372,33 +337,31 @@ impl<'a, M: VcMask> Simulation<'a, M> {
             statistics: Statistics::new(network),
             flits_inside: 0,
             vc_allocator: allocator::build(&router.vc_allocator),
-            switch_allocator,
+            requests: Vec::new(),
+            matches: Vec::new(),
             candidates: Vec::new(),
+            events: Vec::new(),
             routing_seed: scenario.streams.key(kasuri_model::rng::Purpose::Routing),
+            parameters,
         };
         simulation.connect(&addresses.router_port, &delays);
-        simulation.start_sources();
+        simulation.sources.start(scenario);
         Ok(simulation)
     }
 
-    /// Fills in ports and pointers from the network.
+    /// Fills in links and pointers from the network.
     fn connect(&mut self, router_port: &[u32], delays: &Delays) {
         let network = &self.scenario.network;
         for router in 0..network.router_count() {
-            let base = router_port[router as usize];
+            let (base, ports) = (router_port[router as usize], network.port_count(RouterId(router)));
             self.router_port[router] = base;
-            for port in base..base + network.port_count(RouterId(router)) {
+            for port in base..base + ports {
                 self.router_of_port[port] = router;
-                // Pointers start at the router's first port.
-                self.output_port[port].grant_pointer = (i64::from(base) - i64::from(port)) as i16;
-                self.input_port[port].accept_pointer = (i64::from(base) - i64::from(port)) as i16;
-                if self.switch_row_pointer.len() > 0 {
-                    self.switch_row_pointer[port] = base;
-                    self.switch_column_pointer[port] = base;
-                }
+                self.lanes.connect_input(port, base);
             }
-            let (first, last) = (base << M::SHIFT, (base + network.port_count(RouterId(router))) << M::SHIFT);
-            for slot in first..last {
+            // Pointers start at the router's first slot.
+            let first = base << L::Mask::SHIFT;
+            for slot in first..(base + ports) << L::Mask::SHIFT {
                 self.vc_grant_pointer[slot] = first;
                 self.vc_accept_pointer[slot] = first;
             }
@@ -410,40 +373,28 @@ impl<'a, M: VcMask> Simulation<'a, M> {
 
     fn connect_channel(&mut self, channel: ChannelId, router_port: &[u32], delays: &Delays) {
         let network = &self.scenario.network;
+        let first_terminal_port = self.parameters.first_terminal_port;
         let address = |endpoint| match endpoint {
             Endpoint::Router(router, port) => router_port[router.index()] + u32::from(port),
-            Endpoint::Terminal(terminal) => self.parameters.first_terminal_port + terminal.0,
+            Endpoint::Terminal(terminal) => first_terminal_port + terminal.0,
         };
         let (from, to) = (address(network.source(channel)), address(network.destination(channel)));
-        let shift = M::SHIFT;
-        let output = &mut self.output_port[from];
-        output.link = to << shift;
-        output.flit_delay = delays.flit(network, channel) as u16;
-        output.free = M::range(0, self.parameters.virtual_channels);
-        let input = &mut self.input_port[to];
-        input.link = from << shift;
-        input.credit_delay = delays.credit(network, channel) as u16;
-        for vc in 0..self.parameters.virtual_channels {
-            self.output[from << shift | vc].credits = self.parameters.buffer_flits;
+        self.links[from].flit_link = to << L::Mask::SHIFT;
+        self.links[from].flit_delay = delays.flit(network, channel) as u16;
+        self.links[to].credit_link = from << L::Mask::SHIFT;
+        self.links[to].credit_delay = delays.credit(network, channel) as u16;
+        if let Endpoint::Router(router, _) = network.source(channel) {
+            self.lanes.connect_output(from, router_port[router.index()], &self.parameters);
         }
         if self.parameters.periodic {
             self.period[from] = network.link(channel).period;
         }
     }
 
-    /// The hot loops' hold on the columns.
+    /// The first slot address of the terminals.
     #[inline(always)]
-    pub(crate) fn lanes(&mut self) -> Lanes<M> {
-        Lanes {
-            input: self.input.as_mut_ptr(),
-            output: self.output.as_mut_ptr(),
-            output_port: self.output_port.as_mut_ptr(),
-            input_port: self.input_port.as_mut_ptr(),
-            arrivals: self.arrivals.posts(),
-            credits: self.credits.posts(),
-            #[cfg(debug_assertions)]
-            slots: self.input.len() as u32,
-        }
+    pub(crate) fn first_terminal_slot(&self) -> u32 {
+        self.parameters.first_terminal_port << L::Mask::SHIFT
     }
 
     /// The terminal of a terminal's port address.
@@ -492,19 +443,6 @@ fn is_modern() -> bool {
     #[cfg(not(target_arch = "x86_64"))]
     {
         false
-    }
-}
-
-fn unconnected_output<M: VcMask>() -> OutputPort<M> {
-    OutputPort {
-        link: NONE,
-        sent: 0,
-        grant_pointer: 0,
-        flit_delay: 0,
-        ready: M::default(),
-        free: M::default(),
-        listed: false,
-        vc_listed: false,
     }
 }
 

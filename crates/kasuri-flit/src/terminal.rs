@@ -3,7 +3,9 @@
 use crate::choice::{HashedChoice, NoView, packet_key};
 use crate::source::{Drawn, NO_VC};
 use crate::state::{NONE, Packet, Simulation};
+use crate::lanes::Lanes;
 use crate::vc_mask::VcMask;
+use crate::wheel::Wheel;
 use kasuri_model::id::TerminalId;
 use kasuri_model::router::{Switching, VcRelease};
 use kasuri_model::routing::VirtualChannels;
@@ -11,27 +13,26 @@ use kasuri_model::routing::VirtualChannels;
 /// A gap of this or more cycles stands in `long_gaps`.
 const LONG_GAP: u64 = 255;
 
-impl<M: VcMask> Simulation<'_, M> {
-    /// Draws the first creations.
-    pub(crate) fn start_sources(&mut self) {
-        self.sources.start(self.scenario);
-    }
-
+impl<L: Lanes> Simulation<'_, L> {
     /// Advances all terminals through cycle `now`.
     #[inline(always)]
     pub(crate) fn terminal_cycle(&mut self, now: u64) {
+        let mut events = std::mem::take(&mut self.events);
         for tile in self.parameters.router_tiles..self.parameters.tiles {
-            for position in 0..self.arrivals.length(now, tile) as usize {
-                let slot = self.arrivals.events(now, tile)[position];
-                self.sink(slot, now);
-            }
-            self.arrivals.clear(now, tile);
-            for position in 0..self.credits.length(now, tile) as usize {
-                let slot = self.credits.events(now, tile)[position];
-                self.credit_source(slot);
-            }
-            self.credits.clear(now, tile);
+            self.arrivals.take(now, tile, &mut events);
         }
+        for &slot in &events {
+            self.sink(slot, now);
+        }
+        events.clear();
+        for tile in self.parameters.router_tiles..self.parameters.tiles {
+            self.credits.take(now, tile, &mut events);
+        }
+        for &slot in &events {
+            self.credit_source(slot);
+        }
+        events.clear();
+        self.events = events;
         if !self.sources.closed {
             self.sources.create(now);
         }
@@ -41,25 +42,25 @@ impl<M: VcMask> Simulation<'_, M> {
     /// A flit reaches its terminal. Sinks never block: its credit goes back in the same cycle.
     #[inline(always)]
     fn sink(&mut self, slot: u32, now: u64) {
-        let port = slot >> M::SHIFT;
+        let port = slot >> L::Mask::SHIFT;
         let terminal = port - self.parameters.first_terminal_port;
-        let input = self.input_port[port];
-        let vc = slot & (M::BITS - 1);
-        self.credits.posts().post((now + u64::from(input.credit_delay)) as u32, input.link + vc);
+        let links = self.links[port];
+        let vc = slot & (L::Mask::BITS - 1);
+        self.credits.post((now + u64::from(links.credit_delay)) as u32, links.credit_link + vc);
         self.statistics.accepted[terminal] += u64::from(self.statistics.counts_rates);
         self.statistics.interval.accepted_flits += 1;
         self.flits_inside -= 1;
-        if self.input[slot].left == 0 {
+        let sink = slot - self.first_terminal_slot();
+        if self.terminal[sink].left == 0 {
             let packet = self.front_packet(slot);
             self.ring_head[slot] = self.ring_head[slot].wrapping_add(1);
-            self.input[slot].output = packet;
-            self.input[slot].left = self.packets[packet as usize].flits;
             let record = &mut self.packets[packet as usize];
             record.flit_clock = record.injected;
+            (self.terminal[sink].packet, self.terminal[sink].left) = (packet, record.flits);
         }
-        let buffer = &mut self.input[slot];
-        buffer.left -= 1;
-        let (packet, left) = (buffer.output, buffer.left);
+        let sink = &mut self.terminal[sink];
+        sink.left -= 1;
+        let (packet, left) = (sink.packet, sink.left);
         self.count_flit(packet, now);
         if left == 0 {
             self.finish_packet(packet, TerminalId(terminal), now);
@@ -109,16 +110,15 @@ impl<M: VcMask> Simulation<'_, M> {
     /// A credit comes back to a source.
     #[inline(always)]
     fn credit_source(&mut self, slot: u32) {
-        let output = &mut self.output[slot];
-        output.credits += 1;
-        let all_back = output.credits == self.parameters.buffer_flits;
-        let (port, vc) = (slot >> M::SHIFT, slot & (M::BITS - 1));
-        if self.parameters.release == VcRelease::TailCredit && all_back && self.output[slot].holder == NONE {
-            let port = &mut self.output_port[port];
-            port.free = port.free.or(M::bit(vc));
-        }
+        let (port, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
         let terminal = port - self.parameters.first_terminal_port;
-        let source = &self.sources.source[terminal as usize];
+        let first_slot = self.first_terminal_slot();
+        let account = &mut self.terminal[slot - first_slot];
+        account.credits += 1;
+        let source = self.sources.source[terminal as usize];
+        if self.parameters.release == VcRelease::TailCredit && account.credits == self.parameters.buffer_flits && u32::from(source.vc) != vc {
+            self.terminal_free[terminal] = self.terminal_free[terminal].or(L::Mask::bit(vc));
+        }
         if source.packet != NONE && (u32::from(source.vc) == vc || source.vc == NO_VC) {
             self.sources.wake(terminal);
         }
@@ -142,57 +142,55 @@ impl<M: VcMask> Simulation<'_, M> {
     /// Sends the next flit of a terminal, if it has one and a credit. Does it stay active?
     #[inline(always)]
     fn send_from_source(&mut self, terminal: u32, now: u64) -> bool {
-        let port = self.parameters.first_terminal_port + terminal;
         if self.sources.source[terminal as usize].packet == NONE && !self.draw_packet(terminal, now) {
             return false;
         }
-        if self.parameters.periodic && self.busy_until[port] > now {
+        if self.parameters.periodic && self.terminal_busy_until[terminal] > now {
             return true;
         }
-        if self.sources.source[terminal as usize].vc == NO_VC && !self.choose_virtual_channel(terminal, port, now) {
+        if self.sources.source[terminal as usize].vc == NO_VC && !self.choose_virtual_channel(terminal, now) {
             return false;
         }
         let source = &mut self.sources.source[terminal as usize];
-        let output = port << M::SHIFT | u32::from(source.vc);
-        let account = &mut self.output[output];
+        let vc = u32::from(source.vc);
+        let account = &mut self.terminal[terminal << L::Mask::SHIFT | vc];
         if account.credits == 0 {
             return false;
         }
         account.credits -= 1;
+        let credits = account.credits;
         let gap = now - source.last_injection;
         source.last_injection = now;
         source.left -= 1;
-        let (packet, left, vc) = (source.packet, source.left, u32::from(source.vc));
-        let credits = account.credits;
+        let (packet, left) = (source.packet, source.left);
         self.note_injection(packet, left, gap);
-        let out = &mut self.output_port[port];
-        out.sent += 1;
-        self.arrivals.posts().post((now + u64::from(out.flit_delay)) as u32, out.link + vc);
+        let port = self.parameters.first_terminal_port + terminal;
+        let links = &mut self.links[port];
+        links.sent += 1;
+        self.arrivals.post((now + u64::from(links.flit_delay)) as u32, links.flit_link + vc);
         self.flits_inside += 1;
         self.statistics.injected[terminal] += u64::from(self.statistics.counts_rates);
         self.statistics.interval.injected_flits += 1;
         if self.parameters.periodic {
-            self.busy_until[port] = now + u64::from(self.period[port]);
+            self.terminal_busy_until[terminal] = now + u64::from(self.period[port]);
         }
         if left == 0 {
-            return self.finish_injection(terminal, output);
+            self.finish_injection(terminal);
+            return true;
         }
         credits > 0
     }
 
     /// The tail has entered the network. The next packet may follow in the next cycle.
-    fn finish_injection(&mut self, terminal: u32, output: u32) -> bool {
+    fn finish_injection(&mut self, terminal: u32) {
         let source = &mut self.sources.source[terminal as usize];
+        let vc = source.vc;
         source.packet = NONE;
-        source.last_vc = source.vc;
+        source.last_vc = vc;
         source.vc = NO_VC;
-        self.output[output].holder = NONE;
         if self.parameters.release == VcRelease::Tail {
-            let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
-            let port = &mut self.output_port[port];
-            port.free = port.free.or(M::bit(vc));
+            self.terminal_free[terminal] = self.terminal_free[terminal].or(L::Mask::bit(u32::from(vc)));
         }
-        true
     }
 
     /// Notes the gap between this flit and the one before it of the same packet.
@@ -255,7 +253,7 @@ impl<M: VcMask> Simulation<'_, M> {
     }
 
     /// Chooses the virtual channel of a packet: the first one after that of the packet before which is free and not full.
-    fn choose_virtual_channel(&mut self, terminal: u32, port: u32, now: u64) -> bool {
+    fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
         let source = self.sources.source[terminal as usize];
         let record = self.packets[source.packet as usize];
         let class = &self.scenario.classes[usize::from(record.class)];
@@ -265,20 +263,18 @@ impl<M: VcMask> Simulation<'_, M> {
         };
         let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
         let after = if (begin..end).contains(&source.last_vc) { source.last_vc + 1 } else { begin };
-        let free = self.output_port[port].free;
+        let free = self.terminal_free[terminal];
         let usable = |vc: &u16| {
-            let slot = port << M::SHIFT | u32::from(*vc);
-            !free.and(M::bit(u32::from(*vc))).is_empty() && self.output[slot].credits >= needed
+            let is_free = !free.and(L::Mask::bit(u32::from(*vc))).is_empty();
+            is_free && self.terminal[terminal << L::Mask::SHIFT | u32::from(*vc)].credits >= needed
         };
         let Some(vc) = (after..end).chain(begin..after).find(usable) else { return false };
-        let output = port << M::SHIFT | u32::from(vc);
-        self.output_port[port].free = free.without(M::bit(u32::from(vc)));
+        self.terminal_free[terminal] = free.without(L::Mask::bit(u32::from(vc)));
         self.sources.source[terminal as usize].vc = vc;
         self.sources.source[terminal as usize].last_injection = now;
         self.packets[source.packet as usize].injected = now;
-        // While the packet enters, the source holds the virtual channel; any input slot but NONE says so.
-        self.output[output].holder = output;
-        self.announce_packet(output, source.packet);
+        let port = self.parameters.first_terminal_port + terminal;
+        self.announce_packet(port << L::Mask::SHIFT | u32::from(vc), source.packet);
         true
     }
 }

@@ -1,11 +1,30 @@
-//! The timing wheel: what reaches which slot in which cycle, as flat lists of addresses, one list per cycle and tile.
+//! Timing wheels: what reaches which slot in which cycle.
 //!
-//! A tile is a range of `2^tile_shift` slot addresses. Whatever is posted arrives at least one window later, so a tile may be
+//! Addresses are cut into tiles of `2^tile_shift` slots. Whatever is posted arrives at least one window later, so a tile may be
 //! advanced through a whole window of cycles before the next tile is touched.
 
-/// Lists of slot addresses by cycle of arrival and tile.
+/// Events by cycle of arrival and slot address; at most one per slot and cycle.
+pub(crate) trait Wheel: Sized {
+    /// A wheel that takes delays up to `horizon - 1` cycles over `slots` addresses. `stride` slots belong to a port, and a port
+    /// gets at most one event in a cycle. `None`: more places than 32-bit numbers name.
+    fn new(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> Option<Self>;
+
+    /// Posts an event.
+    fn post(&mut self, time: u32, address: u32);
+
+    /// Moves the events of a tile in a cycle to the end of `into`.
+    fn take(&mut self, time: u64, tile: u32, into: &mut Vec<u32>);
+
+    /// Are no events waiting at all?
+    fn is_empty(&self) -> bool;
+
+    /// All waiting addresses, for the books of `paranoid` runs.
+    fn waiting(&self) -> Vec<u32>;
+}
+
+/// One flat list of addresses per cycle and tile.
 #[derive(Clone, Debug)]
-pub(crate) struct Wheel {
+pub(crate) struct ListWheel {
     /// log2 of the lists of one cycle: the tiles, rounded up.
     tiles_shift: u32,
     tile_shift: u32,
@@ -18,12 +37,11 @@ pub(crate) struct Wheel {
     ends: Box<[u32]>,
 }
 
-impl Wheel {
-    /// A wheel that takes delays up to `horizon - 1` cycles. `capacity` bounds the events of a tile in one cycle. `None`: the
-    /// lists would need more places than 32-bit numbers name.
-    pub(crate) fn new(horizon: u32, tiles: u32, tile_shift: u32, capacity: u32) -> Option<Self> {
+impl Wheel for ListWheel {
+    fn new(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> Option<Self> {
         let cycles = horizon.next_power_of_two();
-        let tiles = tiles.next_power_of_two();
+        let tiles = slots.div_ceil(1 << tile_shift).next_power_of_two();
+        let capacity = (1 << tile_shift).min(slots) / stride;
         let lists = cycles.checked_mul(tiles)?;
         let places = lists.checked_mul(capacity)?;
         // Zeroed memory costs nothing until it is touched, so only what the load uses becomes resident.
@@ -37,6 +55,28 @@ impl Wheel {
         })
     }
 
+    #[inline(always)]
+    fn post(&mut self, time: u32, address: u32) {
+        self.posts().post(time, address);
+    }
+
+    #[inline(always)]
+    fn take(&mut self, time: u64, tile: u32, into: &mut Vec<u32>) {
+        into.extend_from_slice(self.events(time, tile));
+        self.clear(time, tile);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ends.iter().enumerate().all(|(list, &end)| end == list as u32 * self.capacity)
+    }
+
+    fn waiting(&self) -> Vec<u32> {
+        let list = |list: usize| &self.events[list * self.capacity as usize..self.ends[list] as usize];
+        (0..self.ends.len()).flat_map(list).copied().collect()
+    }
+}
+
+impl ListWheel {
     /// The hot loops' hold on the wheel.
     #[inline(always)]
     pub(crate) fn posts(&mut self) -> Posts {
@@ -56,11 +96,11 @@ impl Wheel {
         (time as u32 & self.mask) << self.tiles_shift | tile
     }
 
-    /// The number of events of a tile in a cycle.
+    /// Has a tile no events in a cycle?
     #[inline(always)]
-    pub(crate) fn length(&self, time: u64, tile: u32) -> u32 {
+    pub(crate) fn is_empty_at(&self, time: u64, tile: u32) -> bool {
         let list = self.index(time, tile);
-        self.ends[list as usize] - list * self.capacity
+        self.ends[list as usize] == list * self.capacity
     }
 
     /// The events of a tile in a cycle. Their memory stays untouched until the wheel has turned.
@@ -75,17 +115,6 @@ impl Wheel {
     pub(crate) fn clear(&mut self, time: u64, tile: u32) {
         let list = self.index(time, tile);
         self.ends[list as usize] = list * self.capacity;
-    }
-
-    /// Are no events waiting at all?
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ends.iter().enumerate().all(|(list, &end)| end == list as u32 * self.capacity)
-    }
-
-    /// All waiting addresses, for the books of `paranoid` runs.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = u32> {
-        let list = |list: usize| &self.events[list * self.capacity as usize..self.ends[list] as usize];
-        (0..self.ends.len()).flat_map(list).copied()
     }
 }
 
@@ -115,5 +144,77 @@ impl Posts {
             *self.events.add(*end as usize) = address;
             *end += 1;
         }
+    }
+}
+
+/// One bit per slot and cycle: half a byte of traffic for an event instead of eight, and masks for the vector loops.
+#[derive(Clone, Debug)]
+pub(crate) struct BitWheel {
+    mask: u32,
+    tile_shift: u32,
+    /// Words of one cycle.
+    pub(crate) words_per_cycle: u32,
+    words: Box<[u64]>,
+}
+
+impl Wheel for BitWheel {
+    fn new(horizon: u32, slots: u32, tile_shift: u32, _stride: u32) -> Option<Self> {
+        let cycles = horizon.next_power_of_two();
+        let words_per_cycle = slots.div_ceil(64);
+        let words = cycles.checked_mul(words_per_cycle)?;
+        Some(Self { mask: cycles - 1, tile_shift, words_per_cycle, words: vec![0; words as usize].into_boxed_slice() })
+    }
+
+    #[inline(always)]
+    fn post(&mut self, time: u32, address: u32) {
+        let word = self.word(time, address >> 6);
+        debug_assert_eq!(self.words[word] >> (address & 63) & 1, 0, "one event per slot and cycle");
+        self.words[word] |= 1 << (address & 63);
+    }
+
+    #[inline(always)]
+    fn take(&mut self, time: u64, tile: u32, into: &mut Vec<u32>) {
+        let first = tile << (self.tile_shift - 6);
+        let last = ((tile + 1) << (self.tile_shift - 6)).min(self.words_per_cycle);
+        for word in first..last {
+            let mut bits = std::mem::take(&mut self.words[self.word(time as u32, word)]);
+            while bits != 0 {
+                into.push(word << 6 | bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    fn waiting(&self) -> Vec<u32> {
+        let mut waiting = Vec::new();
+        for (place, &word) in self.words.iter().enumerate() {
+            let first = (place as u32 % self.words_per_cycle) << 6;
+            waiting.extend((0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| first + bit));
+        }
+        waiting
+    }
+}
+
+impl BitWheel {
+    #[inline(always)]
+    fn word(&self, time: u32, word: u32) -> usize {
+        (time & self.mask) as usize * self.words_per_cycle as usize + word as usize
+    }
+
+    /// The first word of a cycle.
+    #[inline(always)]
+    pub(crate) fn cycle_words(&mut self, time: u64) -> *mut u64 {
+        let first = self.word(time as u32, 0);
+        self.words[first..].as_mut_ptr()
+    }
+
+    /// The first word of all, and the bits of the time that count.
+    #[inline(always)]
+    pub(crate) fn all_words(&mut self) -> (*mut u64, u32) {
+        (self.words.as_mut_ptr(), self.mask)
     }
 }

@@ -1,0 +1,68 @@
+//! Lanes: how the state of the routers' virtual channels lies in memory, and the loops that run once per flit over it.
+//!
+//! There are two layouts with the same results, bit for bit: [`portable`] takes every router and every processor;
+//! [`avx512`] keeps each counter as one byte and works on 64 virtual channels at a time, for plain routers on processors that
+//! can. What happens once per packet (routing, virtual-channel allocation, release) is written once, in `step.rs`, over the
+//! accessors below.
+
+pub(crate) mod portable;
+
+use crate::state::{Parameters, Simulation};
+use crate::vc_mask::VcMask;
+use crate::wheel::Wheel;
+
+/// The state of the routers' virtual channels. Addresses as in `state.rs`, below the terminals'.
+pub(crate) trait Lanes: Sized {
+    /// Holds the virtual channels of a port.
+    type Mask: VcMask;
+    /// What is on its way.
+    type Wheel: Wheel;
+
+    /// Slots that a router of `slots` slots takes in the address space, when the widest router has `widest`.
+    fn reserved_slots(slots: u32, widest: u32) -> u32;
+
+    /// Lanes of `ports` port addresses (routers only).
+    fn new(parameters: &Parameters, ports: u32) -> Self;
+
+    /// Makes an output port usable: its virtual channels are free, with full credit. `first` is the router's first port.
+    fn connect_output(&mut self, port: u32, first: u32, parameters: &Parameters);
+
+    /// Sets the pointers of an input port to the router's first port.
+    fn connect_input(&mut self, port: u32, first: u32);
+
+    /// Flits in the buffer of an input slot.
+    fn flits(&self, slot: u32) -> u32;
+
+    /// The output slot that the front packet of an input slot holds, or `NONE`.
+    fn held_output(&self, slot: u32) -> u32;
+
+    /// Flits of the front packet that have not left.
+    fn left(&self, slot: u32) -> u32;
+
+    /// Notes the length of the front packet, when it is routed.
+    fn set_left(&mut self, slot: u32, flits: u16);
+
+    /// Free places in the buffer downstream of an output slot.
+    fn credits(&self, slot: u32) -> u32;
+
+    /// The input slot that holds an output slot, or `NONE`.
+    fn holder(&self, slot: u32) -> u32;
+
+    /// The virtual channels of a port that nobody holds.
+    fn free(&self, port: u32) -> Self::Mask;
+
+    /// Gives an output slot to a head.
+    fn hold(&mut self, head: u32, output: u32);
+
+    /// Makes a virtual channel free.
+    fn set_free(&mut self, output: u32);
+
+    /// Does an output slot bid for the switch? `None` where that is not kept between cycles.
+    fn is_ready(&self, output: u32) -> Option<bool>;
+
+    /// Is there nothing to do in a tile before a new event arrives?
+    fn is_idle(&self, tile: u32) -> bool;
+
+    /// Advances a tile of routers through cycle `now`, if it has anything to do.
+    fn router_cycle(simulation: &mut Simulation<'_, Self>, tile: u32, now: u64);
+}

@@ -1,0 +1,681 @@
+//! The layout for every router and every processor: records by slot and by port, events as lists of addresses.
+//!
+//! [`Pointers`] holds bare pointers to the columns. As local values they stay in registers, where fields of the simulation would
+//! be loaded again after every store: the loops need half the instructions.
+
+use super::Lanes;
+use crate::allocator::{self, Allocator, from_pointer};
+use crate::column::Column;
+use crate::list::List;
+use crate::state::{Links, NONE, Parameters, Simulation, Tile};
+use crate::vc_mask::VcMask;
+use crate::wheel::{ListWheel, Posts, Wheel};
+use kasuri_model::router::{Bidding, Switching, VcRelease};
+
+/// The buffer of one virtual channel of an input port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputVc {
+    /// The output slot that the front packet holds, or [`NONE`].
+    output: u32,
+    /// Flits in the buffer.
+    flits: u16,
+    /// Flits of the front packet that have not left yet.
+    left: u16,
+}
+
+/// The upstream's account of one downstream buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutputVc {
+    /// The input slot whose packet holds this virtual channel, or [`NONE`].
+    holder: u32,
+    /// Free places in the downstream buffer.
+    credits: u16,
+}
+
+/// An output port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutputPort<M> {
+    /// Round-robin pointer over the router's input ports, relative to this port's address.
+    grant_pointer: i16,
+    /// Virtual channels that are held, whose holder has a flit and which have a credit.
+    ready: M,
+    /// Virtual channels that nobody holds.
+    free: M,
+    /// Is the port in its tile's list of active ports?
+    listed: bool,
+}
+
+/// An input port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputPort {
+    /// The output slot that this port sends to in the present cycle, or [`NONE`].
+    candidate: u32,
+    /// Round-robin pointer over the router's output ports, relative to this port's address.
+    accept_pointer: i16,
+    /// Round-robin pointer over the port's virtual channels.
+    vc_pointer: u16,
+}
+
+/// The columns and lists.
+pub(crate) struct Portable<M> {
+    input: Column<InputVc>,
+    output: Column<OutputVc>,
+    output_port: Column<OutputPort<M>>,
+    input_port: Column<InputPort>,
+    /// Cycle from which a port's channel is free; empty unless some channel needs more than one cycle for a flit.
+    busy_until: Column<u64>,
+    /// Output ports with a ready virtual channel, by tile.
+    active: Vec<List>,
+    /// Within a cycle of a tile: input ports that send, output slots just granted.
+    winners: List,
+    granted: List,
+    /// Within a cycle of a tile: speculative switch bids, output port and input slot.
+    speculative: Vec<(u32, u32)>,
+    /// A switch allocator that is not built in, with its pointers, requests and matches.
+    allocator: Option<Box<dyn Allocator>>,
+    row_pointer: Column<u32>,
+    column_pointer: Column<u32>,
+    requests: Vec<(u32, u32)>,
+    matches: Vec<(u32, u32)>,
+}
+
+impl<M: VcMask> Lanes for Portable<M> {
+    type Mask = M;
+    type Wheel = ListWheel;
+
+    fn reserved_slots(slots: u32, _widest: u32) -> u32 {
+        slots
+    }
+
+    fn new(parameters: &Parameters, ports: u32) -> Self {
+        let slots = (ports as usize) << M::SHIFT;
+        let tile_ports = 1 << (parameters.tile_shift - M::SHIFT);
+        let ports_of_tile = |tile| tile_ports.min(ports - tile * tile_ports) as usize;
+        let most_ports = tile_ports.min(ports) as usize;
+        let allocator = allocator::build(&parameters.switch_allocator);
+        let pointers = if allocator.is_some() { ports as usize } else { 0 };
+        let output_port = OutputPort { grant_pointer: 0, ready: M::default(), free: M::default(), listed: false };
+        Self {
+            input: Column::filled(slots, InputVc { output: NONE, flits: 0, left: 0 }),
+            output: Column::filled(slots, OutputVc { holder: NONE, credits: 0 }),
+            output_port: Column::filled(ports as usize, output_port),
+            input_port: Column::filled(ports as usize, InputPort { candidate: NONE, accept_pointer: 0, vc_pointer: 0 }),
+            busy_until: Column::filled(if parameters.periodic { ports as usize } else { 0 }, 0),
+            active: (0..parameters.router_tiles).map(|tile| List::with_capacity(ports_of_tile(tile))).collect(),
+            winners: List::with_capacity(most_ports),
+            granted: List::with_capacity(most_ports << M::SHIFT),
+            speculative: Vec::new(),
+            allocator,
+            row_pointer: Column::filled(pointers, 0),
+            column_pointer: Column::filled(pointers, 0),
+            requests: Vec::new(),
+            matches: Vec::new(),
+        }
+    }
+
+    fn connect_output(&mut self, port: u32, first: u32, parameters: &Parameters) {
+        let output = &mut self.output_port[port];
+        output.grant_pointer = first.wrapping_sub(port) as i16;
+        output.free = M::range(0, parameters.virtual_channels);
+        for vc in 0..parameters.virtual_channels {
+            self.output[port << M::SHIFT | vc].credits = parameters.buffer_flits;
+        }
+        if self.allocator.is_some() {
+            self.column_pointer[port] = first;
+        }
+    }
+
+    fn connect_input(&mut self, port: u32, first: u32) {
+        self.input_port[port].accept_pointer = first.wrapping_sub(port) as i16;
+        if self.allocator.is_some() {
+            self.row_pointer[port] = first;
+        }
+    }
+
+    #[inline(always)]
+    fn flits(&self, slot: u32) -> u32 {
+        u32::from(self.input[slot].flits)
+    }
+
+    #[inline(always)]
+    fn held_output(&self, slot: u32) -> u32 {
+        self.input[slot].output
+    }
+
+    #[inline(always)]
+    fn left(&self, slot: u32) -> u32 {
+        u32::from(self.input[slot].left)
+    }
+
+    #[inline(always)]
+    fn set_left(&mut self, slot: u32, flits: u16) {
+        self.input[slot].left = flits;
+    }
+
+    #[inline(always)]
+    fn credits(&self, slot: u32) -> u32 {
+        u32::from(self.output[slot].credits)
+    }
+
+    #[inline(always)]
+    fn holder(&self, slot: u32) -> u32 {
+        self.output[slot].holder
+    }
+
+    #[inline(always)]
+    fn free(&self, port: u32) -> M {
+        self.output_port[port].free
+    }
+
+    #[inline(always)]
+    fn hold(&mut self, head: u32, output: u32) {
+        let port = &mut self.output_port[output >> M::SHIFT];
+        port.free = port.free.without(M::bit(output & (M::BITS - 1)));
+        self.output[output].holder = head;
+        self.input[head].output = output;
+        // Bids for the switch from the next cycle on, see `activate_granted`.
+        self.granted.push(output);
+    }
+
+    #[inline(always)]
+    fn set_free(&mut self, output: u32) {
+        let port = &mut self.output_port[output >> M::SHIFT];
+        port.free = port.free.or(M::bit(output & (M::BITS - 1)));
+    }
+
+    fn is_ready(&self, output: u32) -> Option<bool> {
+        Some(!self.output_port[output >> M::SHIFT].ready.and(M::bit(output & (M::BITS - 1))).is_empty())
+    }
+
+    #[inline(always)]
+    fn is_idle(&self, tile: u32) -> bool {
+        self.active[tile as usize].is_empty()
+    }
+
+    #[inline(always)]
+    fn router_cycle(simulation: &mut Simulation<'_, Self>, tile: u32, now: u64) {
+        simulation.portable_cycle(tile, now);
+    }
+}
+
+impl<M: VcMask> Simulation<'_, Portable<M>> {
+    /// The hot loops' hold on the columns.
+    #[inline(always)]
+    fn pointers(&mut self) -> Pointers<M> {
+        Pointers {
+            input: self.lanes.input.as_mut_ptr(),
+            output: self.lanes.output.as_mut_ptr(),
+            output_port: self.lanes.output_port.as_mut_ptr(),
+            input_port: self.lanes.input_port.as_mut_ptr(),
+            links: self.links.as_mut_ptr(),
+            arrivals: self.arrivals.posts(),
+            credits: self.credits.posts(),
+            #[cfg(debug_assertions)]
+            slots: self.lanes.input.len() as u32,
+        }
+    }
+
+    #[inline(always)]
+    fn portable_cycle(&mut self, tile: u32, now: u64) {
+        if self.lanes.is_idle(tile)
+            && self.tiles[tile as usize].is_idle()
+            && self.arrivals.is_empty_at(now, tile)
+            && self.credits.is_empty_at(now, tile)
+        {
+            return;
+        }
+        let mut lists = std::mem::take(&mut self.tiles[tile as usize]);
+        let mut active = std::mem::take(&mut self.lanes.active[tile as usize]);
+        let mut winners = std::mem::take(&mut self.lanes.winners);
+        self.take_arrivals(tile, now, &mut active, &mut lists);
+        self.take_credits(tile, now, &mut active, &mut lists);
+        if self.parameters.route_cycles == 0 {
+            self.route_heads(now, &mut lists);
+        } else {
+            self.post_delayed_requests(now, &mut lists);
+        }
+        if self.parameters.bidding == Bidding::Speculative {
+            self.bid_speculatively(&lists);
+        }
+        self.allocate_virtual_channels(&mut lists);
+        if self.parameters.route_cycles > 0 {
+            self.route_heads(now, &mut lists);
+        }
+        if self.parameters.bidding == Bidding::SameCycle {
+            self.activate_granted(&mut active);
+        }
+        self.allocate_switch(&active, &mut winners, now);
+        if self.parameters.bidding == Bidding::Speculative {
+            self.allocate_switch_speculatively(&mut winners, now);
+        }
+        self.traverse(&mut winners, &mut lists, now);
+        self.pointers().keep_active(&mut active);
+        self.activate_granted(&mut active);
+        lists.turn();
+        self.tiles[tile as usize] = lists;
+        self.lanes.active[tile as usize] = active;
+        self.lanes.winners = winners;
+    }
+
+    /// Flits enter their buffers.
+    #[inline(always)]
+    fn take_arrivals(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
+        let pointers = self.pointers();
+        let events = self.arrivals.events(now, tile);
+        if self.parameters.switching == Switching::StoreAndForward {
+            for position in 0..events.len() {
+                let slot = self.arrivals.events(now, tile)[position];
+                self.lanes.input[slot].flits += 1;
+                self.arrive_store_and_forward(slot, lists);
+            }
+        } else {
+            pointers.take_arrivals(events, active, &mut lists.heads);
+        }
+        self.arrivals.clear(now, tile);
+    }
+
+    /// Store-and-forward: the front packet is routed when its tail has arrived; then all its flits are there.
+    fn arrive_store_and_forward(&mut self, slot: u32, lists: &mut Tile) {
+        let input = self.lanes.input[slot];
+        if input.output == NONE && input.flits == self.packets[self.front_packet(slot) as usize].flits {
+            lists.heads.push(slot);
+        }
+    }
+
+    /// Credits come back.
+    #[inline(always)]
+    fn take_credits(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
+        let pointers = self.pointers();
+        let events = self.credits.events(now, tile);
+        pointers.take_credits(events, active);
+        if self.credits_free_channels() {
+            for position in 0..events.len() {
+                let slot = self.credits.events(now, tile)[position];
+                if self.lanes.output[slot].holder == NONE {
+                    self.credit_of_idle_channel(slot, lists);
+                }
+            }
+        }
+        self.credits.clear(now, tile);
+    }
+
+    /// Can a credit alone make an unheld virtual channel available?
+    #[inline(always)]
+    fn credits_free_channels(&self) -> bool {
+        self.parameters.switching != Switching::Wormhole || self.parameters.release == VcRelease::TailCredit
+    }
+
+    fn credit_of_idle_channel(&mut self, slot: u32, lists: &mut Tile) {
+        if self.parameters.release == VcRelease::TailCredit {
+            if self.lanes.output[slot].credits < self.parameters.buffer_flits {
+                return;
+            }
+            self.lanes.set_free(slot);
+        }
+        self.list_for_allocation(slot >> M::SHIFT, &mut lists.allocate);
+    }
+
+    /// Virtual channels granted in this cycle begin to bid for the switch, unless their packet is already gone.
+    #[inline(always)]
+    fn activate_granted(&mut self, active: &mut List) {
+        let pointers = self.pointers();
+        for position in 0..self.lanes.granted.len() {
+            let output = self.lanes.granted.at(position);
+            let OutputVc { holder, credits } = self.lanes.output[output];
+            if credits > 0 && holder != NONE && self.lanes.input[holder].flits > 0 {
+                pointers.set_ready(output, active);
+            }
+        }
+        self.lanes.granted.clear();
+    }
+
+    #[inline(always)]
+    fn is_busy(&self, port: u32, now: u64) -> bool {
+        self.parameters.periodic && self.lanes.busy_until[port] > now
+    }
+
+    /// Switch allocation: iSLIP of one iteration over input and output ports, or another allocator.
+    #[inline(always)]
+    fn allocate_switch(&mut self, active: &List, winners: &mut List, now: u64) {
+        let pointers = self.pointers();
+        if self.lanes.allocator.is_some() {
+            self.allocate_switch_generally(active, winners, now);
+        } else if self.parameters.periodic {
+            for &port in active.as_slice() {
+                if !self.is_busy(port, now) {
+                    pointers.grant(port, winners);
+                }
+            }
+        } else {
+            for &port in active.as_slice() {
+                pointers.grant(port, winners);
+            }
+        }
+    }
+
+    /// Any other switch allocator, on the requests of all routers of the tile at once.
+    fn allocate_switch_generally(&mut self, active: &List, winners: &mut List, now: u64) {
+        let mut requests = std::mem::take(&mut self.lanes.requests);
+        requests.clear();
+        for &port in active.as_slice() {
+            let mut ready = if self.is_busy(port, now) { M::default() } else { self.lanes.output_port[port].ready };
+            while !ready.is_empty() {
+                requests.push((self.lanes.output[port << M::SHIFT | ready.first()].holder >> M::SHIFT, port));
+                ready = ready.rest();
+            }
+        }
+        requests.sort_unstable();
+        requests.dedup();
+        let mut matches = std::mem::take(&mut self.lanes.matches);
+        matches.clear();
+        let lanes = &mut self.lanes;
+        let pointers = allocator::Pointers { row: &mut lanes.row_pointer, column: &mut lanes.column_pointer };
+        lanes.allocator.as_mut().expect("asked for only where there is one").allocate(&requests, pointers, &mut matches);
+        for &(input_port, port) in &matches {
+            let output = self.pick_of_input(port, input_port);
+            self.pointers().offer(input_port, output, winners);
+        }
+        (self.lanes.requests, self.lanes.matches) = (requests, matches);
+    }
+
+    /// Of the ready virtual channels of `port` that `input_port` holds, the first by the input port's pointer.
+    fn pick_of_input(&self, port: u32, input_port: u32) -> u32 {
+        let pointer = u32::from(self.lanes.input_port[input_port].vc_pointer);
+        let mut ready = self.lanes.output_port[port].ready;
+        let (mut best, mut best_distance) = (NONE, u32::MAX);
+        while !ready.is_empty() {
+            let output = port << M::SHIFT | ready.first();
+            ready = ready.rest();
+            let holder = self.lanes.output[output].holder;
+            let distance = from_pointer(holder & (M::BITS - 1), pointer);
+            if holder >> M::SHIFT == input_port && distance < best_distance {
+                (best, best_distance) = (output, distance);
+            }
+        }
+        best
+    }
+
+    /// Notes for each port the head that would cross if nobody else does: the first by the switch pointers among those with a
+    /// virtual channel to win and a credit there.
+    fn bid_speculatively(&mut self, lists: &Tile) {
+        for &port in lists.allocate.as_slice() {
+            let grant_pointer = self.lanes.output_port[port].grant_pointer;
+            let (mut best, mut best_key) = (NONE, u64::MAX);
+            let mut head = self.request_head[port];
+            while head != NONE {
+                let input_port = head >> M::SHIFT;
+                let port_distance = input_port.wrapping_sub(port).wrapping_sub(grant_pointer as u32);
+                let vc_pointer = self.lanes.input_port[input_port].vc_pointer;
+                let vc_distance = (head & (M::BITS - 1)).wrapping_sub(u32::from(vc_pointer));
+                let key = u64::from(port_distance) << 32 | u64::from(vc_distance);
+                if key < best_key && self.has_credit(port, self.eligible(port, head)) {
+                    (best, best_key) = (head, key);
+                }
+                head = self.request_next[head];
+            }
+            if best != NONE {
+                self.lanes.speculative.push((port, best));
+            }
+        }
+    }
+
+    fn has_credit(&self, port: u32, mut channels: M) -> bool {
+        while !channels.is_empty() {
+            if self.lanes.output[port << M::SHIFT | channels.first()].credits > 0 {
+                return true;
+            }
+            channels = channels.rest();
+        }
+        false
+    }
+
+    /// Speculative bids take what real requests left: neither an output port that anyone asked for, nor an input port that won.
+    /// A bid whose head won no virtual channel in this cycle, or one without a credit, wastes the slot.
+    fn allocate_switch_speculatively(&mut self, winners: &mut List, now: u64) {
+        let bids = std::mem::take(&mut self.lanes.speculative);
+        let real = winners.len();
+        for &(port, head) in &bids {
+            let input_port = head >> M::SHIFT;
+            let taken = !self.lanes.output_port[port].ready.is_empty() || winners.as_slice()[..real].contains(&input_port);
+            if !taken && !self.is_busy(port, now) {
+                // The bid stands for its port until the outcome of virtual-channel allocation is looked up below.
+                self.pointers().offer(input_port, port << M::SHIFT, winners);
+            }
+        }
+        let mut kept = real;
+        for position in real..winners.len() {
+            let input_port = winners.at(position);
+            let port = self.lanes.input_port[input_port].candidate >> M::SHIFT;
+            let &(_, head) = bids.iter().find(|&&(bid, _)| bid == port).expect("the candidate came from a bid");
+            let output = self.lanes.input[head].output;
+            let crosses = output != NONE && self.lanes.output[output].credits > 0;
+            self.lanes.input_port[input_port].candidate = if crosses { output } else { NONE };
+            winners.set(kept, input_port);
+            kept += usize::from(crosses);
+        }
+        winners.truncate(kept);
+        self.lanes.speculative = bids;
+        self.lanes.speculative.clear();
+    }
+
+    /// Winners cross the switch.
+    #[inline(always)]
+    fn traverse(&mut self, winners: &mut List, lists: &mut Tile, now: u64) {
+        self.statistics.flit_hops += winners.len() as u64;
+        let pointers = self.pointers();
+        for &input_port in winners.as_slice() {
+            let (output, slot, is_tail) = pointers.send(input_port, now as u32);
+            if self.parameters.periodic {
+                let port = output >> M::SHIFT;
+                self.lanes.busy_until[port] = now + u64::from(self.period[port]);
+            }
+            if is_tail {
+                self.lanes.output[output].holder = NONE;
+                self.lanes.input[slot].output = NONE;
+                self.release(slot, output, lists);
+            }
+        }
+        winners.clear();
+    }
+}
+
+/// Pointers to the columns of a simulation, valid while it is not moved or changed otherwise.
+#[derive(Clone, Copy)]
+struct Pointers<M> {
+    input: *mut InputVc,
+    output: *mut OutputVc,
+    output_port: *mut OutputPort<M>,
+    input_port: *mut InputPort,
+    links: *mut Links,
+    arrivals: Posts,
+    credits: Posts,
+    #[cfg(debug_assertions)]
+    slots: u32,
+}
+
+// SAFETY of all accessors: addresses come from the engine's own tables and lie within the columns; where assertions are on each
+// access is checked. No two references to the same entry live at the same time.
+impl<M: VcMask> Pointers<M> {
+    #[inline(always)]
+    fn check(self, _slot: u32) {
+        #[cfg(debug_assertions)]
+        assert!(_slot < self.slots, "slot {_slot} of {}", self.slots);
+    }
+
+    #[inline(always)]
+    fn input<'l>(self, slot: u32) -> &'l mut InputVc {
+        self.check(slot);
+        unsafe { &mut *self.input.add(slot as usize) }
+    }
+
+    #[inline(always)]
+    fn output<'l>(self, slot: u32) -> &'l mut OutputVc {
+        self.check(slot);
+        unsafe { &mut *self.output.add(slot as usize) }
+    }
+
+    #[inline(always)]
+    fn output_port<'l>(self, port: u32) -> &'l mut OutputPort<M> {
+        self.check(port << M::SHIFT);
+        unsafe { &mut *self.output_port.add(port as usize) }
+    }
+
+    #[inline(always)]
+    fn input_port<'l>(self, port: u32) -> &'l mut InputPort {
+        self.check(port << M::SHIFT);
+        unsafe { &mut *self.input_port.add(port as usize) }
+    }
+
+    #[inline(always)]
+    fn links<'l>(self, port: u32) -> &'l mut Links {
+        self.check(port << M::SHIFT);
+        unsafe { &mut *self.links.add(port as usize) }
+    }
+
+    /// Marks an output virtual channel as ready and its port as active.
+    #[inline(always)]
+    fn set_ready(self, slot: u32, active: &mut List) {
+        let address = slot >> M::SHIFT;
+        let port = self.output_port(address);
+        port.ready = port.ready.or(M::bit(slot & (M::BITS - 1)));
+        if !port.listed {
+            port.listed = true;
+            active.push(address);
+        }
+    }
+
+    /// Flits enter their buffers. One that finds an empty buffer makes its virtual channel ready, or is a new head.
+    #[inline(always)]
+    fn take_arrivals(self, events: &[u32], active: &mut List, heads: &mut List) {
+        for &slot in events {
+            let input = self.input(slot);
+            let before = input.flits;
+            input.flits = before + 1;
+            if before == 0 {
+                let output = input.output;
+                if output == NONE {
+                    heads.push(slot);
+                } else if self.output(output).credits > 0 {
+                    self.set_ready(output, active);
+                }
+            }
+        }
+    }
+
+    /// Credits come back.
+    #[inline(always)]
+    fn take_credits(self, events: &[u32], active: &mut List) {
+        for &slot in events {
+            let output = self.output(slot);
+            let before = output.credits;
+            output.credits = before + 1;
+            if before == 0 && output.holder != NONE && self.input(output.holder).flits > 0 {
+                self.set_ready(slot, active);
+            }
+        }
+    }
+
+    /// iSLIP of one iteration: an active output port grants, the input port accepts the best of its grants.
+    #[inline(always)]
+    fn grant(self, port: u32, winners: &mut List) {
+        let output = self.pick_ready(port);
+        let input_port = self.output(output).holder >> M::SHIFT;
+        self.offer(input_port, output, winners);
+    }
+
+    /// The output port grants: the first requesting input port at or after its pointer, and of its virtual channels the first
+    /// at or after that port's pointer.
+    #[inline(always)]
+    fn pick_ready(self, port: u32) -> u32 {
+        let base = port << M::SHIFT;
+        let OutputPort { ready, grant_pointer, .. } = *self.output_port(port);
+        let mut best = base | ready.first();
+        let mut rest = ready.rest();
+        if rest.is_empty() {
+            return best;
+        }
+        let mut best_key = self.grant_key(port, grant_pointer, best);
+        while !rest.is_empty() {
+            let output = base | rest.first();
+            rest = rest.rest();
+            let key = self.grant_key(port, grant_pointer, output);
+            best = if key < best_key { output } else { best };
+            best_key = best_key.min(key);
+        }
+        best
+    }
+
+    #[inline(always)]
+    fn grant_key(self, port: u32, grant_pointer: i16, output: u32) -> u64 {
+        let holder = self.output(output).holder;
+        let input_port = holder >> M::SHIFT;
+        let port_distance = input_port.wrapping_sub(port).wrapping_sub(grant_pointer as u32);
+        let vc_distance = (holder & (M::BITS - 1)).wrapping_sub(u32::from(self.input_port(input_port).vc_pointer));
+        u64::from(port_distance) << 32 | u64::from(vc_distance)
+    }
+
+    /// The input port accepts the first granting output port at or after its pointer.
+    #[inline(always)]
+    fn offer(self, input_port: u32, output: u32, winners: &mut List) {
+        let input = self.input_port(input_port);
+        let held = input.candidate;
+        if held == NONE {
+            input.candidate = output;
+            winners.push(input_port);
+            return;
+        }
+        let pointer = input_port.wrapping_add(input.accept_pointer as u32);
+        let distance = |output: u32| (output >> M::SHIFT).wrapping_sub(pointer);
+        if distance(output) < distance(held) {
+            input.candidate = output;
+        }
+    }
+
+    /// Sends one flit from the front of the buffer that holds the candidate of an input port. Returns the output slot, the
+    /// input slot, and whether the flit was a tail.
+    #[inline(always)]
+    fn send(self, input_port: u32, now: u32) -> (u32, u32, bool) {
+        let input = self.input_port(input_port);
+        let output = input.candidate;
+        input.candidate = NONE;
+        let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
+        let account = self.output(output);
+        let slot = account.holder;
+        let credits = account.credits - 1;
+        account.credits = credits;
+        let buffer = self.input(slot);
+        let (flits, left) = (buffer.flits - 1, buffer.left - 1);
+        (buffer.flits, buffer.left) = (flits, left);
+
+        let input_vc = slot & (M::BITS - 1);
+        let towards = port.wrapping_sub(input_port);
+        input.accept_pointer = towards.wrapping_add(1) as i16;
+        input.vc_pointer = input_vc as u16 + 1;
+        let upstream = self.links(input_port);
+        self.credits.post(now.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + input_vc);
+
+        let out = self.output_port(port);
+        out.grant_pointer = 1u32.wrapping_sub(towards) as i16;
+        let downstream = self.links(port);
+        downstream.sent += 1;
+        self.arrivals.post(now.wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link + vc);
+        let stops = flits == 0 || credits == 0 || left == 0;
+        out.ready = out.ready.without(if stops { M::bit(vc) } else { M::default() });
+        (output, slot, left == 0)
+    }
+
+    /// Ports that still have something ready stay active.
+    #[inline(always)]
+    fn keep_active(self, active: &mut List) {
+        let mut kept = 0;
+        for position in 0..active.len() {
+            let address = active.at(position);
+            active.set(kept, address);
+            let port = self.output_port(address);
+            let stays = !port.ready.is_empty();
+            port.listed = stays;
+            kept += usize::from(stays);
+        }
+        active.truncate(kept);
+    }
+}
