@@ -6,16 +6,18 @@ use kasuri_model::router::RouterParameters;
 
 fn main() {
     let case = std::env::args().nth(1).unwrap_or_else(|| "tree16".to_owned());
+    let simd = std::env::args().nth(2).unwrap_or_else(|| "auto".to_owned());
     let started = std::time::Instant::now();
     let tree = |arity| Setup {
         router: RouterParameters { virtual_channels: 2, buffer_flits: 10, ..RouterParameters::default() },
         packet_flits: 40,
+        simd: simd.clone(),
         ..Setup::fat_tree(arity, 3).batch(10)
     };
     let outcome = match case.as_str() {
-        "mesh8" => Setup { load: 0.3, ..Setup::mesh(&[8, 8]) }.run(&mut Fixed::new(0, 100_000)),
-        "mesh32" => Setup { load: 0.1, ..Setup::mesh(&[32, 32]) }.run(&mut Fixed::new(0, 4_000)),
-        "idle8" => Setup { load: 0.001, max_cycles: 100_000_000, ..Setup::mesh(&[8, 8]) }.run(&mut Fixed::new(0, 10_000_000)),
+        "mesh8" => Setup { load: 0.3, simd: simd.clone(), ..Setup::mesh(&[8, 8]) }.run(&mut Fixed::new(0, 100_000)),
+        "mesh32" => Setup { load: 0.1, simd: simd.clone(), ..Setup::mesh(&[32, 32]) }.run(&mut Fixed::new(0, 4_000)),
+        "idle8" => Setup { load: 0.001, simd: simd.clone(), max_cycles: 100_000_000, ..Setup::mesh(&[8, 8]) }.run(&mut Fixed::new(0, 10_000_000)),
         "tree16" => tree(16).run(&mut ToTheEnd),
         "tree36" => tree(36).run(&mut ToTheEnd),
         _ => tree(8).run(&mut ToTheEnd),

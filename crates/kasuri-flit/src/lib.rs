@@ -26,5 +26,5 @@ mod vc_mask;
 mod wheel;
 
 pub use allocator::{ALLOCATORS, AllocatorEntry};
-pub use options::FlitOptions;
+pub use options::{FlitOptions, Simd};
 pub use run::FlitEngine;

@@ -6,4 +6,20 @@ use serde::Deserialize;
 /// The keys of `[flit]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct FlitOptions {}
+pub struct FlitOptions {
+    /// Vector instructions: the best that the processor has, or none. The results are the same, bit for bit.
+    pub simd: Simd,
+}
+
+/// Which vector instructions may be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Simd {
+    /// The fastest for the scenario and the processor.
+    #[default]
+    Auto,
+    /// None.
+    Portable,
+    /// The vector layout wherever the scenario allows it, also where it is expected to be slower.
+    Always,
+}

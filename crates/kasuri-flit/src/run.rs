@@ -29,7 +29,7 @@ impl Engine for FlitEngine {
     }
 
     fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-        let _: FlitOptions = scenario
+        let options: FlitOptions = scenario
             .engine_options
             .clone()
             .try_into()
@@ -37,7 +37,7 @@ impl Engine for FlitEngine {
         if scenario.router.predictor != "none" {
             return Err(EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "flit", what: "predictors".to_owned() });
         }
-        select::run(scenario, controller)
+        select::run(scenario, options, controller)
     }
 }
 

@@ -1,25 +1,77 @@
 //! Which layout runs a scenario. The choice changes the time that it takes and nothing else.
 
 use crate::lanes::portable::Portable;
+use crate::options::{FlitOptions, Simd};
 use crate::state::Simulation;
-use crate::vc_mask::{Wide, Word};
+use crate::vc_mask::{VcMask, Wide, Word};
 use kasuri_model::engine::{Controller, EngineError, Outcome};
 use kasuri_model::scenario::Scenario;
+
+/// Below this load, in flits per terminal and cycle, most units see no flit in most cycles, and lists cost less than masks.
+#[cfg(target_arch = "x86_64")]
+const LEAST_VECTOR_LOAD: f64 = 0.02;
 
 /// Runs a scenario on the layout that suits it.
 ///
 /// # Errors
 /// As the engine's.
-pub(crate) fn run(scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+pub(crate) fn run(scenario: &Scenario, options: FlitOptions, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
     // The narrowest mask that holds a port's virtual channels keeps the records small.
     match scenario.router.virtual_channels {
-        0..=1 => Simulation::<Portable<Word<u8, 0>>>::new(scenario)?.run(controller),
-        2 => Simulation::<Portable<Word<u8, 1>>>::new(scenario)?.run(controller),
-        3..=4 => Simulation::<Portable<Word<u8, 2>>>::new(scenario)?.run(controller),
-        5..=8 => Simulation::<Portable<Word<u8, 3>>>::new(scenario)?.run(controller),
+        0..=1 => run_narrow::<Word<u8, 0>>(scenario, options, controller),
+        2 => run_narrow::<Word<u8, 1>>(scenario, options, controller),
+        3..=4 => run_narrow::<Word<u8, 2>>(scenario, options, controller),
+        5..=8 => run_narrow::<Word<u8, 3>>(scenario, options, controller),
         9..=16 => Simulation::<Portable<Word<u16, 4>>>::new(scenario)?.run(controller),
         17..=32 => Simulation::<Portable<Word<u32, 5>>>::new(scenario)?.run(controller),
         33..=64 => Simulation::<Portable<Word<u64, 6>>>::new(scenario)?.run(controller),
         _ => Simulation::<Portable<Wide>>::new(scenario)?.run(controller),
     }
+}
+
+/// Up to 8 virtual channels: the vector layout where it serves.
+fn run_narrow<M: VcMask>(scenario: &Scenario, options: FlitOptions, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+    #[cfg(target_arch = "x86_64")]
+    if options.simd != Simd::Portable && fits_vector_layout::<M>(scenario) && (options.simd == Simd::Always || is_loaded(scenario)) {
+        use crate::lanes::avx512::Avx512;
+        return match widest_router::<M>(scenario).div_ceil(64) {
+            0..=1 => Simulation::<Avx512<M, 1>>::new(scenario)?.run(controller),
+            2 => Simulation::<Avx512<M, 2>>::new(scenario)?.run(controller),
+            3 => Simulation::<Avx512<M, 3>>::new(scenario)?.run(controller),
+            _ => Simulation::<Avx512<M, 4>>::new(scenario)?.run(controller),
+        };
+    }
+    Simulation::<Portable<M>>::new(scenario)?.run(controller)
+}
+
+/// Slots of the widest router.
+#[cfg(target_arch = "x86_64")]
+fn widest_router<M: VcMask>(scenario: &Scenario) -> u32 {
+    let network = &scenario.network;
+    let ports = (0..network.router_count()).map(|router| network.port_count(kasuri_model::id::RouterId(router)));
+    ports.max().unwrap_or(0) << M::SHIFT
+}
+
+/// The limits of `lanes::avx512`.
+#[cfg(target_arch = "x86_64")]
+fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
+    use kasuri_model::id::ChannelId;
+    use kasuri_model::router::{Bidding, Switching, VcRelease};
+    let router = &scenario.router;
+    let network = &scenario.network;
+    crate::lanes::avx512::is_available()
+        && widest_router::<M>(scenario) <= 256
+        && router.buffer_flits <= 255
+        && scenario.classes.iter().all(|class| crate::source::longest_packet(class) <= 255)
+        && router.switching == Switching::Wormhole
+        && router.vc_release == VcRelease::Tail
+        && scenario.pipeline.bidding == Bidding::InTurn
+        && crate::allocator::build(&router.switch_allocator).is_none()
+        && !scenario.routing.observes_congestion()
+        && (0..network.channel_count()).all(|channel| network.link(ChannelId(channel)).period == 1)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn is_loaded(scenario: &Scenario) -> bool {
+    scenario.classes.iter().any(|class| class.packets_per_terminal.is_some() || class.load >= LEAST_VECTOR_LOAD)
 }

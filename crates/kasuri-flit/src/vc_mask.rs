@@ -6,6 +6,8 @@ pub(crate) trait VcMask: Copy + Default + PartialEq + std::fmt::Debug + Send + '
     fn bit(vc: u32) -> Self;
     /// The set of all from `begin` up to `end`, not included.
     fn range(begin: u32, end: u32) -> Self;
+    /// The set of the low bits of a word; for sets of at most 64.
+    fn from_bits(bits: u64) -> Self;
     /// Is nothing in it?
     fn is_empty(self) -> bool;
     /// The lowest member. The set must not be empty.
@@ -48,6 +50,11 @@ macro_rules! word_mask {
             fn range(begin: u32, end: u32) -> Self {
                 let below = |limit: u32| if limit >= <$word>::BITS { <$word>::MAX } else { (1 << limit) - 1 };
                 Self(below(end) & !below(begin))
+            }
+
+            #[inline(always)]
+            fn from_bits(bits: u64) -> Self {
+                Self(bits as $word & Self::range(0, 1 << $shift).0)
             }
 
             #[inline(always)]
@@ -107,6 +114,10 @@ impl VcMask for Wide {
     fn range(begin: u32, end: u32) -> Self {
         let part = |word: usize, limit: u32| <Word<u64, 6>>::range(0, limit.saturating_sub(64 * word as u32).min(64)).0;
         Self(std::array::from_fn(|word| part(word, end) & !part(word, begin)))
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        Self([bits, 0, 0, 0])
     }
 
     fn is_empty(self) -> bool {

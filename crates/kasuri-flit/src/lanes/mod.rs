@@ -5,6 +5,8 @@
 //! can. What happens once per packet (routing, virtual-channel allocation, release) is written once, in `step.rs`, over the
 //! accessors below.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
 pub(crate) mod portable;
 
 use crate::state::{Parameters, Simulation};

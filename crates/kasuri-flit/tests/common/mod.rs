@@ -28,6 +28,7 @@ pub(crate) struct Setup {
     pub(crate) seed: u64,
     pub(crate) max_cycles: u64,
     pub(crate) paranoid: bool,
+    pub(crate) simd: String,
 }
 
 impl Setup {
@@ -45,6 +46,7 @@ impl Setup {
             seed: 1,
             max_cycles: 10_000_000,
             paranoid: false,
+            simd: "auto".to_owned(),
         }
     }
 
@@ -97,7 +99,7 @@ impl Setup {
             classes: vec![class],
             streams: Streams::new(self.seed),
             max_cycles: self.max_cycles,
-            engine_options: toml::Table::new(),
+            engine_options: format!("simd = \"{}\"", self.simd).parse().unwrap(),
             paranoid: self.paranoid,
         }
     }

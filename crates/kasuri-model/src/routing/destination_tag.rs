@@ -47,6 +47,10 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
+    fn observes_congestion(&self) -> bool {
+        false
+    }
+
     fn reads(&self) -> Reads {
         Reads::DESTINATION_ROUTER
     }

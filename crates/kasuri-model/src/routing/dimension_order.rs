@@ -118,6 +118,10 @@ impl Routing for Compiled {
         self.dateline || !self.wrap
     }
 
+    fn observes_congestion(&self) -> bool {
+        false
+    }
+
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
         let (router, port) = self.network.ejection_port(hop.destination);
         let count = self.dimensions.len();

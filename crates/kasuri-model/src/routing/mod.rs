@@ -64,6 +64,11 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
         0
     }
 
+    /// May [`Routing::route`] ask [`Choice::least`]? Engines that would show such a routing a later moment ask this first.
+    fn observes_congestion(&self) -> bool {
+        true
+    }
+
     /// Adds to `candidates` (empty on entry) what the packet may take next. At the destination's router this is the
     /// terminal's port. Called once per packet and router.
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>);

@@ -88,6 +88,10 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
+    fn observes_congestion(&self) -> bool {
+        self.up_port == UpPort::Adaptive
+    }
+
     fn reads(&self) -> Reads {
         Reads {
             input: matches!(self.up_port, UpPort::Straight | UpPort::SModK),
