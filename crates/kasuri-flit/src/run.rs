@@ -197,9 +197,14 @@ impl<L: Lanes> Simulation<'_, L> {
             Phase::WarmUp | Phase::Measuring => 0,
         };
         for packet in self.packets.iter().filter(|packet| packet.alive) {
-            let flits = u64::from(packet.flits - packet.delivered);
-            interval.in_flight_flits += flits;
-            interval.in_flight_age += flits * (now - packet.created.min(now));
+            interval.in_flight_flits += u64::from(packet.flits);
+            interval.in_flight_age += u64::from(packet.flits) * (now - packet.created.min(now));
+        }
+        // Less the flits that have arrived of packets that have not arrived in whole.
+        for sink in self.terminal.iter().filter(|sink| sink.left > 0) {
+            let created = self.packets[sink.packet as usize].created;
+            interval.in_flight_flits -= u64::from(sink.flits - sink.left);
+            interval.in_flight_age -= u64::from(sink.flits - sink.left) * (now - created.min(now));
         }
         interval.backlog_cycles = self.sources.backlog_cycles(now);
         interval.completed = self.statistics.packets_to_come == Some(0);
@@ -220,10 +225,19 @@ impl<L: Lanes> Simulation<'_, L> {
 
     fn clear(&mut self, phase: Phase) {
         self.statistics.clear(phase, self.cycle);
+        self.recount_arriving_packets();
+    }
+
+    /// A new phase decides anew whether it counts the packets that are arriving.
+    fn recount_arriving_packets(&mut self) {
+        for sink in self.terminal.iter_mut().filter(|sink| sink.left > 0) {
+            sink.counted = self.statistics.counts_packet(self.packets[sink.packet as usize].created);
+        }
     }
 
     fn drain(&mut self, phase: Phase) {
         self.statistics.drain(phase, self.cycle);
+        self.recount_arriving_packets();
         self.sources.drain(self.cycle);
         if phase == Phase::Emptying {
             self.sources.closed = true;

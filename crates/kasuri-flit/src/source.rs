@@ -23,7 +23,8 @@ const CALENDAR_BUCKETS: usize = 4096;
 pub(crate) struct Source {
     /// The packet at the head of the queue, or [`NONE`].
     pub(crate) packet: u32,
-    /// Its flits that have not entered the network.
+    /// Its length, and its flits that have not entered the network.
+    pub(crate) flits: u16,
     pub(crate) left: u16,
     /// The virtual channel that it goes by, or [`NO_VC`].
     pub(crate) vc: u16,
@@ -96,7 +97,7 @@ impl Sources {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let terminals = scenario.network.terminal_count();
         let source =
-            Source { packet: NONE, left: 0, vc: NO_VC, last_vc: NO_VC, next_class: 0, listed: false, serial: 0, last_injection: 0 };
+            Source { packet: NONE, flits: 0, left: 0, vc: NO_VC, last_vc: NO_VC, next_class: 0, listed: false, serial: 0, last_injection: 0 };
         let entries = scenario.classes.len() as u32 * terminals;
         let creations = (0..entries).map(|entry| Creations {
             next: NEVER,

@@ -40,15 +40,22 @@ pub(crate) struct Links {
     pub(crate) sent: u32,
 }
 
-/// The virtual channels between a terminal and its router: credits at the source, the arriving packet at the sink.
+/// A virtual channel between a terminal and its router: credits at the source, the arriving packet at the sink.
+///
+/// What a sink needs for each flit lies here, so that packets are looked up for heads and tails only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TerminalVc {
-    /// Free places in the router's buffer.
-    pub(crate) credits: u16,
-    /// Flits of the arriving packet that are still to come.
-    pub(crate) left: u16,
+    /// Cycle in which the flit that arrived last was injected.
+    pub(crate) clock: u64,
     /// The arriving packet.
     pub(crate) packet: u32,
+    /// Its length, and its flits that are still to come.
+    pub(crate) flits: u16,
+    pub(crate) left: u16,
+    /// Free places in the router's buffer.
+    pub(crate) credits: u16,
+    /// Does the present phase count the arriving packet?
+    pub(crate) counted: bool,
 }
 
 /// A packet in the network or at the head of its source queue.
@@ -58,8 +65,6 @@ pub(crate) struct Packet {
     pub(crate) created: u64,
     /// Cycle in which the head entered the network.
     pub(crate) injected: u64,
-    /// Cycle in which the flit that arrives next was injected (kept by the sink).
-    pub(crate) flit_clock: u64,
     pub(crate) source: u32,
     pub(crate) destination: u32,
     /// The routing's own state.
@@ -68,14 +73,14 @@ pub(crate) struct Packet {
     pub(crate) serial: u32,
     /// Length in flits.
     pub(crate) flits: u16,
-    /// Flits delivered.
-    pub(crate) delivered: u16,
     /// Routers crossed.
     pub(crate) hops: u16,
     /// Traffic class.
     pub(crate) class: u8,
     /// Is it the answer to a packet of its class?
     pub(crate) is_reply: bool,
+    /// Has it a gap in `long_gaps`?
+    pub(crate) has_long_gap: bool,
     /// Is the record in use?
     pub(crate) alive: bool,
 }
@@ -325,7 +330,9 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             arrivals: wheel()?,
             credits: wheel()?,
             tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, ports_of_tile(tile), vc_shift)).collect(),
-            terminal: Column::filled(terminals << vc_shift, TerminalVc { credits: parameters.buffer_flits, left: 0, packet: NONE }),
+            terminal: Column::filled(
+                terminals << vc_shift,
+                TerminalVc { clock: 0, packet: NONE, flits: 0, left: 0, credits: parameters.buffer_flits, counted: false }),
             terminal_free: Column::filled(terminals, L::Mask::range(0, router.virtual_channels)),
             terminal_busy_until: Column::filled(if_periodic(terminals), 0),
             sources: Sources::new(scenario),

@@ -272,6 +272,9 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
         let (arrivals, credits) = (self.arrivals.cycle_words(now), self.credits.cycle_words(now));
         let (mut moved, mut entering, mut tile_busy) = (0, 0, false);
         for unit in first..last {
+            if W > 1 {
+                prefetch_unit(self.lanes.units.get(unit + 1));
+            }
             let (mut arrived, mut returned) = ([0u64; W], [0u64; W]);
             let (mut any_arrived, mut any_returned, mut wanted) = (0, 0, 0);
             for word in 0..W {
@@ -344,6 +347,17 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
                 let cycle = (now.wrapping_add(u32::from(link.flit_delay)) & mask) as usize;
                 *arrivals.add(cycle * words_per_cycle + (address >> 6) as usize) |= 1 << (address & 63);
             }
+        }
+    }
+}
+
+/// Asks for the lines of a unit ahead of its visit: the units of a large network are in no near cache.
+#[inline(always)]
+fn prefetch_unit<const W: usize>(unit: Option<&Unit<W>>) {
+    if let Some(unit) = unit {
+        for line in 0..size_of::<Unit<W>>() / 64 {
+            // SAFETY: prefetching has no effect on the program's state; the address lies within the unit.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(unit).cast::<i8>().add(64 * line)) };
         }
     }
 }
