@@ -17,7 +17,9 @@ fn main() {
     let outcome = match case.as_str() {
         "mesh8" => Setup { load: 0.3, simd: simd.clone(), ..Setup::mesh(&[8, 8]) }.run(&mut Fixed::new(0, 100_000)),
         "mesh32" => Setup { load: 0.1, simd: simd.clone(), ..Setup::mesh(&[32, 32]) }.run(&mut Fixed::new(0, 4_000)),
-        "idle8" => Setup { load: 0.001, simd: simd.clone(), max_cycles: 100_000_000, ..Setup::mesh(&[8, 8]) }.run(&mut Fixed::new(0, 10_000_000)),
+        "idle8" => {
+            Setup { load: 0.001, simd: simd.clone(), max_cycles: 100_000_000, ..Setup::mesh(&[8, 8]) }.run(&mut Fixed::new(0, 10_000_000))
+        }
         "tree16" => tree(16).run(&mut ToTheEnd),
         "tree36" => tree(36).run(&mut ToTheEnd),
         _ => tree(8).run(&mut ToTheEnd),

@@ -76,7 +76,9 @@ impl<L: Lanes> Simulation<'_, L> {
             let holder = self.lanes.holder(output);
             let held = holder != NONE;
             if held && (self.lanes.held_output(holder) != output || !self.lanes.free(port).and(L::Mask::bit(vc)).is_empty()) {
-                return Err(self.unbalanced(format!("output slot {output} is held by {holder}, which holds {}", self.lanes.held_output(holder))));
+                return Err(
+                    self.unbalanced(format!("output slot {output} is held by {holder}, which holds {}", self.lanes.held_output(holder)))
+                );
             }
             let due = held && self.lanes.credits(output) > 0 && self.lanes.flits(holder) > 0;
             if self.lanes.is_ready(output).is_some_and(|ready| ready != due) {

@@ -61,9 +61,7 @@ impl<L: Lanes> CongestionView for RouterView<'_, '_, L> {
     fn occupied(&self, port: u16, virtual_channels: VirtualChannels) -> u32 {
         let slot = (self.base + u32::from(port)) << L::Mask::SHIFT;
         let depth = u32::from(self.simulation.parameters.buffer_flits);
-        (virtual_channels.begin..virtual_channels.end)
-            .map(|vc| depth - self.simulation.lanes.credits(slot + u32::from(vc)))
-            .sum()
+        (virtual_channels.begin..virtual_channels.end).map(|vc| depth - self.simulation.lanes.credits(slot + u32::from(vc))).sum()
     }
 }
 

@@ -1,9 +1,9 @@
 //! The run: windows of cycles, skips over idle time, intervals and phases.
 
-use crate::options::FlitOptions;
-use crate::state::{Simulation, Tile};
 use crate::lanes::Lanes;
+use crate::options::FlitOptions;
 use crate::select;
+use crate::state::{Simulation, Tile};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status};
@@ -214,6 +214,7 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// Moves the ports' short counters into the channels' long ones.
     fn collect_channels(&mut self) {
+        self.lanes.collect_sent(&mut self.links);
         for port in 0..self.links.len() as u32 {
             let sent = std::mem::take(&mut self.links[port].sent);
             if sent > 0 && self.statistics.counts_rates {
@@ -266,7 +267,8 @@ impl<L: Lanes> Simulation<'_, L> {
             network_latency: statistics.network_latency.distribution(),
             flit_latency: statistics.flit_latency.distribution(),
             hops: statistics.hops.distribution(),
-            injected_flits: statistics.injected.iter().copied().collect(),
+            // What a terminal injects is what its injection channel, numbered like it, carries.
+            injected_flits: statistics.channel_flits[..statistics.accepted.len()].to_vec(),
             accepted_flits: statistics.accepted.iter().copied().collect(),
             channel_flits: statistics.channel_flits.clone(),
             router_occupancy: statistics.occupancy.iter().map(|&flits| flits as f64 / samples).collect(),

@@ -96,8 +96,17 @@ pub(crate) fn longest_packet(class: &TrafficClass) -> u32 {
 impl Sources {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let terminals = scenario.network.terminal_count();
-        let source =
-            Source { packet: NONE, flits: 0, left: 0, vc: NO_VC, last_vc: NO_VC, next_class: 0, listed: false, serial: 0, last_injection: 0 };
+        let source = Source {
+            packet: NONE,
+            flits: 0,
+            left: 0,
+            vc: NO_VC,
+            last_vc: NO_VC,
+            next_class: 0,
+            listed: false,
+            serial: 0,
+            last_injection: 0,
+        };
         let entries = scenario.classes.len() as u32 * terminals;
         let creations = (0..entries).map(|entry| Creations {
             next: NEVER,

@@ -332,7 +332,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, ports_of_tile(tile), vc_shift)).collect(),
             terminal: Column::filled(
                 terminals << vc_shift,
-                TerminalVc { clock: 0, packet: NONE, flits: 0, left: 0, credits: parameters.buffer_flits, counted: false }),
+                TerminalVc { clock: 0, packet: NONE, flits: 0, left: 0, credits: parameters.buffer_flits, counted: false },
+            ),
             terminal_free: Column::filled(terminals, L::Mask::range(0, router.virtual_channels)),
             terminal_busy_until: Column::filled(if_periodic(terminals), 0),
             sources: Sources::new(scenario),
@@ -376,6 +377,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         for channel in (0..network.channel_count()).map(ChannelId) {
             self.connect_channel(channel, router_port, delays);
         }
+        self.lanes.connect_links(&self.links);
     }
 
     fn connect_channel(&mut self, channel: ChannelId, router_port: &[u32], delays: &Delays) {

@@ -9,61 +9,55 @@ use kasuri_model::network::Network;
 /// Values below this have a counter of their own; beyond, buckets are 0.1 % wide.
 const EXACT: u64 = 4096;
 
-/// A distribution that is being counted.
+/// A distribution that is being counted: below [`EXACT`] by value, beyond in buckets.
 pub(crate) struct Counter {
-    exact: Vec<u64>,
+    exact: Box<[u64]>,
     beyond: Histogram<u64>,
-    count: u64,
-    sum: u64,
-    min: u64,
-    max: u64,
+    /// Exact sum and extremes of the values beyond.
+    beyond_sum: u64,
+    beyond_max: u64,
 }
 
 impl Counter {
     pub(crate) fn new() -> Self {
-        Self { exact: Vec::new(), beyond: Histogram::new(3).expect("three digits are allowed"), count: 0, sum: 0, min: u64::MAX, max: 0 }
+        let mut beyond = Histogram::new(3).expect("three digits are allowed");
+        beyond.auto(true);
+        Self { exact: vec![0; EXACT as usize].into_boxed_slice(), beyond, beyond_sum: 0, beyond_max: 0 }
     }
 
     #[inline(always)]
     pub(crate) fn record(&mut self, value: u64) {
-        self.count += 1;
-        self.sum += value;
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-        if let Some(counter) = self.exact.get_mut(value as usize) {
-            *counter += 1;
+        if value < EXACT {
+            self.exact[value as usize] += 1;
         } else {
-            self.record_slowly(value);
+            self.record_beyond(value);
         }
     }
 
     #[cold]
-    fn record_slowly(&mut self, value: u64) {
-        if value < EXACT {
-            self.exact.resize((value as usize + 1).next_power_of_two(), 0);
-            self.exact[value as usize] += 1;
-        } else {
-            // Auto-resizing histograms take any value.
-            self.beyond.auto(true);
-            self.beyond.record(value).expect("an auto-resizing histogram takes any value");
-        }
+    fn record_beyond(&mut self, value: u64) {
+        self.beyond.record(value).expect("an auto-resizing histogram takes any value");
+        self.beyond_sum += value;
+        self.beyond_max = self.beyond_max.max(value);
     }
 
     pub(crate) fn clear(&mut self) {
         self.exact.fill(0);
         self.beyond.clear();
-        (self.count, self.sum, self.min, self.max) = (0, 0, u64::MAX, 0);
+        (self.beyond_sum, self.beyond_max) = (0, 0);
     }
 
     pub(crate) fn distribution(&self) -> Distribution {
         let exact = self.exact.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(value, &count)| (value as u64, count));
         let beyond = self.beyond.iter_recorded().map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()));
+        let exact_sum: u64 = exact.clone().map(|(value, count)| value * count).sum();
+        let buckets: Vec<(u64, u64)> = exact.chain(beyond).collect();
         Distribution {
-            count: self.count,
-            sum: self.sum as f64,
-            min: if self.count == 0 { 0 } else { self.min },
-            max: self.max,
-            buckets: exact.chain(beyond).collect(),
+            count: buckets.iter().map(|&(_, count)| count).sum(),
+            sum: (exact_sum + self.beyond_sum) as f64,
+            min: buckets.first().map_or(0, |&(value, _)| value),
+            max: if self.beyond_max > 0 { self.beyond_max } else { buckets.last().map_or(0, |&(value, _)| value) },
+            buckets,
         }
     }
 }
@@ -84,7 +78,6 @@ pub(crate) struct Statistics {
     pub(crate) network_latency: Counter,
     pub(crate) flit_latency: Counter,
     pub(crate) hops: Counter,
-    pub(crate) injected: Column<u64>,
     pub(crate) accepted: Column<u64>,
     pub(crate) channel_flits: Vec<u64>,
     /// Sum over samples of the flits in each router, and the samples.
@@ -114,7 +107,6 @@ impl Statistics {
             network_latency: Counter::new(),
             flit_latency: Counter::new(),
             hops: Counter::new(),
-            injected: Column::filled(terminals, 0),
             accepted: Column::filled(terminals, 0),
             channel_flits: vec![0; network.channel_count() as usize],
             occupancy: vec![0; network.router_count() as usize],
@@ -164,7 +156,6 @@ impl Statistics {
         for counter in [&mut self.packet_latency, &mut self.network_latency, &mut self.flit_latency, &mut self.hops] {
             counter.clear();
         }
-        self.injected.iter_mut().for_each(|flits| *flits = 0);
         self.accepted.iter_mut().for_each(|flits| *flits = 0);
         self.channel_flits.fill(0);
         self.occupancy.fill(0);

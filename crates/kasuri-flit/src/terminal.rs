@@ -1,9 +1,9 @@
 //! One cycle of the terminals: sinks take flits, sources take credits, create packets and send one flit each.
 
 use crate::choice::{HashedChoice, NoView, packet_key};
+use crate::lanes::Lanes;
 use crate::source::{Drawn, NO_VC};
 use crate::state::{NONE, Packet, Simulation};
-use crate::lanes::Lanes;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::id::TerminalId;
@@ -21,6 +21,8 @@ impl<L: Lanes> Simulation<'_, L> {
         for tile in self.parameters.router_tiles..self.parameters.tiles {
             self.arrivals.take(now, tile, &mut events);
         }
+        self.statistics.interval.accepted_flits += events.len() as u64;
+        self.flits_inside -= events.len() as u64;
         for position in 0..events.len() {
             self.prefetch_sink(&events, position);
             self.sink(events[position], now);
@@ -49,8 +51,6 @@ impl<L: Lanes> Simulation<'_, L> {
         let vc = slot & (L::Mask::BITS - 1);
         self.credits.post((now + u64::from(links.credit_delay)) as u32, links.credit_link + vc);
         self.statistics.accepted[terminal] += u64::from(self.statistics.counts_rates);
-        self.statistics.interval.accepted_flits += 1;
-        self.flits_inside -= 1;
         let sink = slot - self.first_terminal_slot();
         if self.terminal[sink].left == 0 {
             self.begin_packet(slot);
@@ -133,7 +133,8 @@ impl<L: Lanes> Simulation<'_, L> {
         let account = &mut self.terminal[slot - first_slot];
         account.credits += 1;
         let source = self.sources.source[terminal as usize];
-        if self.parameters.release == VcRelease::TailCredit && account.credits == self.parameters.buffer_flits && u32::from(source.vc) != vc {
+        if self.parameters.release == VcRelease::TailCredit && account.credits == self.parameters.buffer_flits && u32::from(source.vc) != vc
+        {
             self.terminal_free[terminal] = self.terminal_free[terminal].or(L::Mask::bit(vc));
         }
         if source.packet != NONE && (u32::from(source.vc) == vc || source.vc == NO_VC) {
@@ -143,6 +144,7 @@ impl<L: Lanes> Simulation<'_, L> {
 
     #[inline(always)]
     fn send_from_sources(&mut self, now: u64) {
+        let before = self.statistics.interval.injected_flits;
         let mut active = std::mem::take(&mut self.sources.active);
         let mut kept = 0;
         for position in 0..active.len() {
@@ -154,6 +156,7 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         active.truncate(kept);
         self.sources.active = active;
+        self.flits_inside += self.statistics.interval.injected_flits - before;
     }
 
     /// Sends the next flit of a terminal, if it has one and a credit. Does it stay active?
@@ -185,8 +188,6 @@ impl<L: Lanes> Simulation<'_, L> {
         let links = &mut self.links[port];
         links.sent += 1;
         self.arrivals.post((now + u64::from(links.flit_delay)) as u32, links.flit_link + vc);
-        self.flits_inside += 1;
-        self.statistics.injected[terminal] += u64::from(self.statistics.counts_rates);
         self.statistics.interval.injected_flits += 1;
         if self.parameters.periodic {
             self.terminal_busy_until[terminal] = now + u64::from(self.period[port]);

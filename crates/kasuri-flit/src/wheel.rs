@@ -153,7 +153,7 @@ pub(crate) struct BitWheel {
     mask: u32,
     tile_shift: u32,
     /// Words of one cycle.
-    pub(crate) words_per_cycle: u32,
+    words_per_cycle: u32,
     words: Box<[u64]>,
 }
 
@@ -210,11 +210,5 @@ impl BitWheel {
     pub(crate) fn cycle_words(&mut self, time: u64) -> *mut u64 {
         let first = self.word(time as u32, 0);
         self.words[first..].as_mut_ptr()
-    }
-
-    /// The first word of all, and the bits of the time that count.
-    #[inline(always)]
-    pub(crate) fn all_words(&mut self) -> (*mut u64, u32) {
-        (self.words.as_mut_ptr(), self.mask)
     }
 }

@@ -11,9 +11,10 @@
 //! that does not look at congestion (it would see the credits a few instructions later than in the portable layout).
 
 use super::Lanes;
-use crate::state::{NONE, Parameters, Simulation};
+use crate::column::Column;
+use crate::state::{Links, NONE, Parameters, Simulation};
 use crate::vc_mask::VcMask;
-use crate::wheel::BitWheel;
+use crate::wheel::{BitWheel, Wheel};
 use std::arch::x86_64::*;
 
 /// A byte for each of 64 virtual channels.
@@ -35,6 +36,9 @@ struct Unit<const W: usize> {
     accept: [Bytes; W],
     /// By input slot: distance of the virtual channel from the port's round-robin pointer.
     rank: [Bytes; W],
+    /// By output slot: flits sent since the counts were last collected, and the visits since then (at most 255).
+    sent: [Bytes; W],
+    visits: u32,
     /// Input slots whose front packet holds an output slot.
     active: [u64; W],
     /// Output slots that nobody holds, and those that exist.
@@ -55,7 +59,17 @@ pub(crate) struct Avx512<M, const W: usize> {
     leaving: Box<[u32]>,
     entering: Box<[u32]>,
     tails: Vec<u32>,
+    ways: Ways,
     mask: std::marker::PhantomData<M>,
+}
+
+/// Where moves go.
+enum Ways {
+    /// As each port's [`Links`] say.
+    PerPort,
+    /// Every flit and every credit takes the same time, and a port's flits go where its credits go, as on links of two equal
+    /// channels: one address per port says it all.
+    Uniform { link: Column<u32>, flit_delay: u32, credit_delay: u32 },
 }
 
 /// Does this processor have what the layout needs?
@@ -89,6 +103,18 @@ impl<M: VcMask, const W: usize> Avx512<M, W> {
         slot & !((1 << Self::UNIT_SHIFT) - 1)
     }
 
+    /// Adds a unit's counts of flits sent to the long counters.
+    fn collect_unit(&mut self, unit: usize, links: &mut Column<Links>) {
+        let record = &mut self.units[unit];
+        record.visits = 0;
+        for (word, sent) in record.sent.iter_mut().enumerate() {
+            for (bit, sent) in sent.iter_mut().enumerate().filter(|(_, sent)| **sent > 0) {
+                let slot = ((unit << Self::UNIT_SHIFT) + 64 * word + bit) as u32;
+                links[slot >> M::SHIFT].sent += u32::from(std::mem::take(sent));
+            }
+        }
+    }
+
     #[inline(always)]
     fn byte(&self, column: impl Fn(&Unit<W>) -> &[Bytes; W], slot: u32) -> u32 {
         let (unit, word, bit) = Self::place(slot);
@@ -115,6 +141,8 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
             grant: [[0; 64]; W],
             accept: [[0; 64]; W],
             rank: [[0; 64]; W],
+            sent: [[0; 64]; W],
+            visits: 0,
             active: [0; W],
             free: [0; W],
             connected: [0; W],
@@ -131,6 +159,7 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
             leaving: vec![0; tile_slots + 64].into_boxed_slice(),
             entering: vec![0; tile_slots + 64].into_boxed_slice(),
             tails: Vec::new(),
+            ways: Ways::PerPort,
             mask: std::marker::PhantomData,
         }
     }
@@ -155,6 +184,27 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
             let (unit, word, bit) = Self::place(port << M::SHIFT | vc);
             self.units[unit].accept[word][bit as usize] = local_first as u8;
             self.units[unit].rank[word][bit as usize] = vc as u8;
+        }
+    }
+
+    fn connect_links(&mut self, links: &Column<Links>) {
+        let ports = (self.units.len() << Self::UNIT_SHIFT) >> M::SHIFT;
+        let connected = || links.iter().take(ports).filter(|link| link.flit_link != NONE || link.credit_link != NONE);
+        let Some(first) = connected().next() else { return };
+        let same = |link: &Links| {
+            link.flit_link == link.credit_link && link.flit_delay == first.flit_delay && link.credit_delay == first.credit_delay
+        };
+        if connected().all(same) {
+            let mut link = Column::filled(ports, NONE);
+            link.iter_mut().zip(links.iter()).for_each(|(link, links)| *link = links.flit_link);
+            let (flit_delay, credit_delay) = (u32::from(first.flit_delay), u32::from(first.credit_delay));
+            self.ways = Ways::Uniform { link, flit_delay, credit_delay };
+        }
+    }
+
+    fn collect_sent(&mut self, links: &mut Column<Links>) {
+        for unit in 0..self.units.len() {
+            self.collect_unit(unit, links);
         }
     }
 
@@ -294,6 +344,11 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
                 }
                 continue;
             }
+            self.lanes.units[unit].visits += 1;
+            if self.lanes.units[unit].visits > 255 {
+                self.lanes.collect_unit(unit, &mut self.links);
+                self.lanes.units[unit].visits = 1;
+            }
             let visit = visit::<M, W>(&mut self.lanes.units[unit], &arrived, &returned);
             self.lanes.busy[unit] = visit.busy;
             tile_busy |= visit.busy;
@@ -322,32 +377,36 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
     /// Posts the credits and flits of the moves found by `visit_units`.
     #[inline(always)]
     fn post_moves(&mut self, moved: usize, now: u32) {
-        let words_per_cycle = self.arrivals.words_per_cycle as usize;
-        let (arrivals, mask) = self.arrivals.all_words();
-        let (credits, _) = self.credits.all_words();
-        let links = self.links.as_mut_ptr();
-        for position in 0..moved {
-            // SAFETY: the lists hold slots of this network, and every port that moves flits is connected; the wheels have a
-            // word for every 64 slots and cycle.
-            unsafe {
-                let slot = *self.lanes.leaving.get_unchecked(position);
-                let link = &*links.add((slot >> M::SHIFT) as usize);
-                let address = link.credit_link + (slot & (M::BITS - 1));
-                let cycle = (now.wrapping_add(u32::from(link.credit_delay)) & mask) as usize;
-                *credits.add(cycle * words_per_cycle + (address >> 6) as usize) |= 1 << (address & 63);
+        let lanes = &self.lanes;
+        let (leaving, entering) = (&lanes.leaving[..moved], &lanes.entering[..moved]);
+        match &lanes.ways {
+            Ways::Uniform { link, flit_delay, credit_delay } => {
+                let words = self.credits.cycle_words(u64::from(now.wrapping_add(*credit_delay)));
+                post_all::<M>(words, leaving, link);
+                let words = self.arrivals.cycle_words(u64::from(now.wrapping_add(*flit_delay)));
+                post_all::<M>(words, entering, link);
+            }
+            Ways::PerPort => {
+                for &slot in leaving {
+                    let link = self.links[slot >> M::SHIFT];
+                    self.credits.post(now.wrapping_add(u32::from(link.credit_delay)), link.credit_link + (slot & (M::BITS - 1)));
+                }
+                for &slot in entering {
+                    let link = self.links[slot >> M::SHIFT];
+                    self.arrivals.post(now.wrapping_add(u32::from(link.flit_delay)), link.flit_link + (slot & (M::BITS - 1)));
+                }
             }
         }
-        for position in 0..moved {
-            // SAFETY: as above.
-            unsafe {
-                let slot = *self.lanes.entering.get_unchecked(position);
-                let link = &mut *links.add((slot >> M::SHIFT) as usize);
-                link.sent += 1;
-                let address = link.flit_link + (slot & (M::BITS - 1));
-                let cycle = (now.wrapping_add(u32::from(link.flit_delay)) & mask) as usize;
-                *arrivals.add(cycle * words_per_cycle + (address >> 6) as usize) |= 1 << (address & 63);
-            }
-        }
+    }
+}
+
+/// Sets, in the words of one cycle, the bits of the slots at the other ends.
+#[inline(always)]
+fn post_all<M: VcMask>(words: *mut u64, slots: &[u32], link: &Column<u32>) {
+    for &slot in slots {
+        let address = link[slot >> M::SHIFT] + (slot & (M::BITS - 1));
+        // SAFETY: the wheels have a word for every 64 slots of a cycle, and links lead to slots.
+        unsafe { *words.add((address >> 6) as usize) |= 1 << (address & 63) };
     }
 }
 
@@ -560,6 +619,8 @@ fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], retu
         visit.winning_outputs[word] = moved;
         let after = _mm512_mask_sub_epi8(credits[word], moved, credits[word], one);
         store(&mut unit.credits[word], after);
+        let sent = load(&unit.sent[word]);
+        store(&mut unit.sent[word], _mm512_mask_add_epi8(sent, moved, sent, one));
         if M::SHIFT > 0 {
             let lanes = _mm512_movm_epi8(moved);
             let any = _mm512_movepi8_mask(port_max::<M>(lanes));
@@ -579,10 +640,8 @@ fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], retu
 #[inline]
 #[target_feature(enable = "avx512f,popcnt")]
 fn compress(bits: u64, first: u32, list: &mut [u32], mut length: usize) -> usize {
-    let mut slots = _mm512_add_epi32(
-        _mm512_set1_epi32(first as i32),
-        _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
-    );
+    let mut slots =
+        _mm512_add_epi32(_mm512_set1_epi32(first as i32), _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
     for part in 0..4 {
         let mask = (bits >> (16 * part)) as u16;
         debug_assert!(length + 16 <= list.len());

@@ -9,7 +9,8 @@
 pub(crate) mod avx512;
 pub(crate) mod portable;
 
-use crate::state::{Parameters, Simulation};
+use crate::column::Column;
+use crate::state::{Links, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 
@@ -31,6 +32,12 @@ pub(crate) trait Lanes: Sized {
 
     /// Sets the pointers of an input port to the router's first port.
     fn connect_input(&mut self, port: u32, first: u32);
+
+    /// Called once, when all links are known.
+    fn connect_links(&mut self, _links: &Column<Links>) {}
+
+    /// Adds the flits that the layout itself has counted per channel to `Links::sent`.
+    fn collect_sent(&mut self, _links: &mut Column<Links>) {}
 
     /// Flits in the buffer of an input slot.
     fn flits(&self, slot: u32) -> u32;
