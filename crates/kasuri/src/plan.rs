@@ -544,11 +544,21 @@ impl Trial {
         let offer = is_open.then(|| Offer::of(scenario));
         let mut row = RunRow::new(head, &scenario.network, offer.as_ref(), &self.outcome, &self.report);
         match self.outcome.status {
-            Status::MaxCycles => row.add_message(&format!("measure.max_cycles = {} came first", self.study.measure.max_cycles)),
+            Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
             Status::Deadlock => row.add_message(&format!("packets wait for each other for ever in cycle {}", self.outcome.cycles)),
             Status::Converged | Status::Saturated | Status::Completed => {}
         }
         (row, vectors(&scenario.network, &self.outcome))
+    }
+}
+
+impl Trial {
+    fn limit_came_first(&self, row: &RunRow) -> String {
+        let reached = match (row.number("packet_latency_ci95"), row.number("packet_latency_mean")) {
+            (Some(width), Some(mean)) if mean > 0.0 => format!(", at a precision of {:.2} %", 100.0 * width / mean),
+            _ => String::new(),
+        };
+        format!("measure.max_cycles = {} came first{reached}", self.study.measure.max_cycles)
     }
 }
 
