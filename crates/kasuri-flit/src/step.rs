@@ -306,7 +306,8 @@ impl<M: VcMask> Simulation<'_, M> {
             let mut head = self.request_head[port];
             while head != NONE {
                 let distance = from_pointer(head, pointer);
-                if distance < best_distance && self.may_take(head, output) {
+                // The first one that may, however far it is: the head served last has the greatest distance of all numbers.
+                if (best == NONE || distance < best_distance) && self.may_take(head, output) {
                     (best, best_distance) = (head, distance);
                 }
                 head = self.request_next[head];
@@ -469,7 +470,7 @@ impl<M: VcMask> Simulation<'_, M> {
             ready = ready.rest();
             let holder = self.output[output].holder;
             let distance = from_pointer(holder & (M::BITS - 1), pointer);
-            if holder >> M::SHIFT == input_port && distance < best_distance {
+            if holder >> M::SHIFT == input_port && (best == NONE || distance < best_distance) {
                 (best, best_distance) = (output, distance);
             }
         }
@@ -487,7 +488,7 @@ impl<M: VcMask> Simulation<'_, M> {
             let port_distance = input_port.wrapping_sub(port).wrapping_sub(grant_pointer as u32);
             let vc_distance = (head & (M::BITS - 1)).wrapping_sub(u32::from(self.input_port[input_port].vc_pointer));
             let key = u64::from(port_distance) << 32 | u64::from(vc_distance);
-            if key < best_key && self.has_credit(port, self.eligible(port, head)) {
+            if (best == NONE || key < best_key) && self.has_credit(port, self.eligible(port, head)) {
                 (best, best_key) = (head, key);
             }
             head = self.request_next[head];
