@@ -108,7 +108,11 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Nothing is on its way and nobody can act before a new packet is created.
     #[inline(always)]
     fn is_idle(&self) -> bool {
-        self.sources.active.is_empty() && self.tiles.iter().all(Tile::is_idle) && self.arrivals.is_empty() && self.credits.is_empty()
+        self.sources.active.is_empty()
+            && self.tiles.iter().all(Tile::is_idle)
+            && (0..self.parameters.router_tiles).all(|tile| self.lanes.is_idle(tile))
+            && self.arrivals.is_empty()
+            && self.credits.is_empty()
     }
 
     /// Has the closed workload been delivered, or everything that draining waits for?

@@ -206,7 +206,8 @@ impl<L: Lanes> Simulation<'_, L> {
             let mut head = self.request_head[port];
             while head != NONE {
                 let distance = from_pointer(head, pointer);
-                if distance < best_distance && self.may_take(head, output) {
+                // The first one that may, however far it is: the head served last has the greatest distance of all numbers.
+                if (best == NONE || distance < best_distance) && self.may_take(head, output) {
                     (best, best_distance) = (head, distance);
                 }
                 head = self.request_next[head];

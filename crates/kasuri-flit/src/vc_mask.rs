@@ -90,12 +90,10 @@ macro_rules! word_mask {
     };
 }
 
-word_mask!(u8, 0);
 word_mask!(u8, 1);
 word_mask!(u8, 2);
 word_mask!(u8, 3);
 word_mask!(u16, 4);
-word_mask!(u32, 5);
 word_mask!(u64, 6);
 
 /// Up to 256 virtual channels.

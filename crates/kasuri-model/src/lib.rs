@@ -6,6 +6,7 @@
 //! through [`topology::Files`], answers go out as values.
 
 pub mod config;
+pub mod deadlock;
 pub mod engine;
 pub mod format;
 pub mod id;

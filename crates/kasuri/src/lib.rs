@@ -1,7 +1,10 @@
 //! The façade: it knows all engines, files, threads and the command line, and simulates nothing itself.
 
 pub mod cli;
+pub mod engines;
 pub mod input;
 pub mod measure;
+pub mod plan;
 pub mod results;
+pub mod stop;
 pub mod store;

@@ -118,7 +118,8 @@ impl<M: VcMask, const W: usize> Avx512<M, W> {
     #[inline(always)]
     fn byte(&self, column: impl Fn(&Unit<W>) -> &[Bytes; W], slot: u32) -> u32 {
         let (unit, word, bit) = Self::place(slot);
-        u32::from(column(&self.units[unit])[word][bit as usize])
+        // Units of three words take the addresses of four.
+        column(&self.units[unit]).get(word).map_or(0, |bytes| u32::from(bytes[bit as usize]))
     }
 }
 
@@ -214,7 +215,7 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
 
     fn held_output(&self, slot: u32) -> u32 {
         let (unit, word, bit) = Self::place(slot);
-        if self.units[unit].active[word] >> bit & 1 == 0 {
+        if word >= W || self.units[unit].active[word] >> bit & 1 == 0 {
             return NONE;
         }
         Self::first_slot(slot) | self.byte(|unit| &unit.output, slot)
@@ -236,6 +237,9 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
 
     fn holder(&self, slot: u32) -> u32 {
         let (unit, word, bit) = Self::place(slot);
+        if word >= W {
+            return NONE;
+        }
         let held = self.units[unit].connected[word] & !self.units[unit].free[word];
         if held >> bit & 1 == 0 {
             return NONE;

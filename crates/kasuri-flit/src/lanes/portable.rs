@@ -388,7 +388,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
             ready = ready.rest();
             let holder = self.lanes.output[output].holder;
             let distance = from_pointer(holder & (M::BITS - 1), pointer);
-            if holder >> M::SHIFT == input_port && distance < best_distance {
+            if holder >> M::SHIFT == input_port && (best == NONE || distance < best_distance) {
                 (best, best_distance) = (output, distance);
             }
         }
@@ -408,7 +408,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
                 let vc_pointer = self.lanes.input_port[input_port].vc_pointer;
                 let vc_distance = (head & (M::BITS - 1)).wrapping_sub(u32::from(vc_pointer));
                 let key = u64::from(port_distance) << 32 | u64::from(vc_distance);
-                if key < best_key && self.has_credit(port, self.eligible(port, head)) {
+                if (best == NONE || key < best_key) && self.has_credit(port, self.eligible(port, head)) {
                     (best, best_key) = (head, key);
                 }
                 head = self.request_next[head];

@@ -15,6 +15,7 @@ use kasuri_model::traffic::process::PROCESSES;
 use std::sync::Arc;
 
 /// A scenario in the making; every field may be changed before `build`.
+#[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) topology: (&'static str, String),
     pub(crate) channels: ChannelParameters,

@@ -1,6 +1,9 @@
 //! File formats: parsers over bytes and writers to text. None of them opens a file.
 
 pub mod booksim;
+pub mod dot;
+pub mod edge_list;
+pub mod graphml;
 pub mod traffic;
 
 use thiserror::Error;

@@ -141,7 +141,9 @@ impl Routing for Compiled {
             ring = self.enter(dimension, here, there, choice);
             *state = ring.pack();
         }
-        let available = if self.dateline { hop.available.class(ring.class, 2) } else { hop.available };
+        // One virtual channel cannot be divided: such a torus works, and can deadlock.
+        let divided = self.dateline && hop.available.count() >= 2;
+        let available = if divided { hop.available.class(ring.class, 2) } else { hop.available };
         candidates.push(Candidate::new(2 * dimension as Port + Port::from(ring.down), available));
     }
 }

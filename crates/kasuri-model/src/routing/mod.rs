@@ -13,6 +13,7 @@ pub mod minimal;
 pub mod nca;
 mod table;
 pub mod up_down;
+pub mod walk;
 
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
@@ -43,7 +44,8 @@ registry! {
 
 /// A routing for one network.
 pub trait Routing: Send + Sync + std::fmt::Debug {
-    /// The least number of virtual channels that a traffic class must have.
+    /// The number of virtual channels that a traffic class must have to be free of deadlock. With fewer the routing still
+    /// finds its way, but keeps its promise no more.
     fn virtual_channels_required(&self) -> u32 {
         1
     }
@@ -206,46 +208,95 @@ impl Choice for MeasuredChoice<'_> {
 /// Every outcome of one routing decision: the candidates and the packet's state after it, in a fixed order, without repeats.
 ///
 /// The routing is asked again and again with a [`Choice`] that replays a prefix of decisions and then takes the first
-/// alternative, until no branch is left.
+/// alternative, until no branch is left. See [`Branches`] for the probabilities.
 pub fn every_hop(routing: &dyn Routing, hop: &Hop, state: u32) -> Vec<(Vec<Candidate>, u32)> {
-    every_outcome(|choice| {
-        let (mut candidates, mut after) = (Vec::new(), state);
-        routing.route(hop, &mut after, choice, &mut candidates);
-        (candidates, after)
-    })
+    let mut outcomes = Vec::new();
+    Branches::default().of_hop(routing, hop, state, |candidates, after, _| {
+        let outcome = (candidates.to_vec(), after);
+        if !outcomes.contains(&outcome) {
+            outcomes.push(outcome);
+        }
+    });
+    outcomes
 }
 
 /// Every initial state that the routing may give a packet.
 pub fn every_initial_state(routing: &dyn Routing, source: TerminalId, destination: TerminalId) -> Vec<u32> {
-    every_outcome(|choice| routing.initial_state(source, destination, choice))
+    let mut states = Vec::new();
+    Branches::default().of_initial_state(routing, source, destination, |state, _| {
+        if !states.contains(&state) {
+            states.push(state);
+        }
+    });
+    states
 }
 
-fn every_outcome<T: PartialEq>(mut decide: impl FnMut(&mut dyn Choice) -> T) -> Vec<T> {
-    let mut outcomes = Vec::new();
-    let mut replay = Replay::default();
-    loop {
-        replay.position = 0;
-        let outcome = decide(&mut replay);
-        if !outcomes.contains(&outcome) {
-            outcomes.push(outcome);
-        }
-        // Odometer: raise the last decision that has an alternative left, forget what came after it.
-        while let Some((taken, alternatives)) = replay.decisions.pop() {
-            if taken + 1 < alternatives {
-                replay.decisions.push((taken + 1, alternatives));
-                break;
+/// Takes every branch of a routing's decisions, each with its probability; reused, it allocates nothing.
+///
+/// A uniform choice gives each alternative the same probability, and so does a choice by congestion, of which nothing is known.
+#[derive(Debug, Default)]
+pub struct Branches {
+    replay: Replay,
+    candidates: Vec<Candidate>,
+}
+
+impl Branches {
+    /// Calls `visit` with the candidates, the state after the hop and the probability of each branch. The probabilities sum to
+    /// 1; branches with the same outcome are not merged.
+    pub fn of_hop(&mut self, routing: &dyn Routing, hop: &Hop, state: u32, mut visit: impl FnMut(&[Candidate], u32, f64)) {
+        loop {
+            let mut after = state;
+            self.replay.position = 0;
+            self.candidates.clear();
+            routing.route(hop, &mut after, &mut self.replay, &mut self.candidates);
+            visit(&self.candidates, after, self.replay.probability());
+            if !self.replay.advance() {
+                return;
             }
         }
-        if replay.decisions.is_empty() {
-            return outcomes;
+    }
+
+    /// Calls `visit` with each initial state and its probability.
+    pub fn of_initial_state(
+        &mut self,
+        routing: &dyn Routing,
+        source: TerminalId,
+        destination: TerminalId,
+        mut visit: impl FnMut(u32, f64),
+    ) {
+        loop {
+            self.replay.position = 0;
+            let state = routing.initial_state(source, destination, &mut self.replay);
+            visit(state, self.replay.probability());
+            if !self.replay.advance() {
+                return;
+            }
         }
     }
 }
 
+/// The decisions of one branch: which alternative of how many.
 #[derive(Debug, Default)]
 struct Replay {
     decisions: Vec<(u32, u32)>,
     position: usize,
+}
+
+impl Replay {
+    fn probability(&self) -> f64 {
+        self.decisions.iter().map(|&(_, alternatives)| 1.0 / f64::from(alternatives)).product()
+    }
+
+    /// Odometer: raises the last decision that has an alternative left and forgets what came after it. Is there one?
+    fn advance(&mut self) -> bool {
+        while let Some((taken, alternatives)) = self.decisions.pop() {
+            if taken + 1 < alternatives {
+                self.decisions.push((taken + 1, alternatives));
+                return true;
+            }
+        }
+        false
+    }
 }
 
 impl Choice for Replay {

@@ -5,6 +5,7 @@
 
 pub mod butterfly;
 pub mod fat_tree;
+pub mod file;
 pub mod full_mesh;
 pub mod mesh;
 pub mod torus;
@@ -31,6 +32,7 @@ registry! {
         fat_tree::FatTree,
         full_mesh::FullMesh,
         butterfly::Butterfly,
+        file::File,
     ]
 }
 

@@ -125,12 +125,8 @@ impl Controller for Fixed {
 
 impl Measurement for Fixed {
     fn report(&self) -> Report {
-        let mut report = self.series.report();
-        if self.saturated {
-            report.packet_latency_ci95 = None;
-            report.network_latency_ci95 = None;
-        }
-        report
+        let report = self.series.report();
+        if self.saturated { Report { accepted_rate_ci95: report.accepted_rate_ci95, ..Report::default() } } else { report }
     }
 }
 

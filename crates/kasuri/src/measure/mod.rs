@@ -7,6 +7,7 @@ pub mod booksim;
 pub mod completion;
 pub mod fixed;
 mod growth;
+pub(crate) mod saturation;
 mod statistics;
 pub mod steady_state;
 #[cfg(test)]

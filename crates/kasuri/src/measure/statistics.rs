@@ -98,32 +98,30 @@ pub(crate) struct Sample {
 /// The least and the greatest number of batches from which precision is judged (Law recommends 20 to 40).
 const BATCHES: std::ops::Range<usize> = 20..40;
 
-/// Batches whose neighbours correlate more than this are made longer.
-const MAX_AUTOCORRELATION: f64 = 0.2;
+/// Batches of latencies whose neighbours correlate more than this are made longer.
+pub(crate) const LATENCY_CORRELATION: f64 = 0.2;
 
-/// Batch means of a ratio, sequentially: batches grow until neighbours no longer correlate.
+/// The same for rates. Throughput wanders a little around its mean instead of making excursions upwards as latency does, and
+/// the widening of the interval for the correlation that is left suffices.
+pub(crate) const RATE_CORRELATION: f64 = 0.5;
+
+/// Batch means of a ratio, sequentially: batches grow with the series until neighbours no longer correlate.
 ///
 /// Traps, and what is done about them. (1) Latencies of neighbouring intervals correlate, the more the nearer to saturation:
-/// taking them as independent would give intervals that are far too narrow; hence batches, doubled while their means
+/// taking them as independent would give intervals that are far too narrow; hence batches, and no interval while their means
 /// correlate. (2) Intervals hold different numbers of packets: a batch's value is a ratio of sums, so that packets weigh the
 /// same. (3) Looking after every interval and stopping at the first narrow moment stops too early: the series is looked at
 /// only when it has grown by a fifth since the last look, never with fewer than 20 batches, and two looks must agree.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchMeans {
     samples: Vec<Sample>,
+    max_correlation: f64,
     per_batch: usize,
     next_look: usize,
     /// What the last look found: the number of samples then and the half-width.
     judged: Option<(usize, f64)>,
     /// Whether the last look found the mean precise.
     was_precise: bool,
-}
-
-impl Default for BatchMeans {
-    fn default() -> Self {
-        // Two intervals to a batch at least: from 20 single ones a correlation of one half is too easily overlooked.
-        Self { samples: Vec::new(), per_batch: 2, next_look: 2 * BATCHES.start, judged: None, was_precise: false }
-    }
 }
 
 /// What a look at the batches says.
@@ -139,6 +137,12 @@ pub(crate) enum Look {
 }
 
 impl BatchMeans {
+    /// An empty series. Batches that correlate more than `max_correlation` are made longer.
+    pub(crate) fn new(max_correlation: f64) -> Self {
+        // Two intervals to a batch at least: from 20 single ones a correlation of one half is too easily overlooked.
+        Self { samples: Vec::new(), max_correlation, per_batch: 2, next_look: 2 * BATCHES.start, judged: None, was_precise: false }
+    }
+
     /// Adds an interval.
     pub(crate) fn push(&mut self, sample: Sample) {
         self.samples.push(sample);
@@ -165,10 +169,10 @@ impl BatchMeans {
         if drifts_up(&batches, tolerance) {
             return Look::Drifting;
         }
-        let width = if correlation(&batches) > MAX_AUTOCORRELATION {
-            // No t interval holds. But where all batches together lie within the tolerance their correlation does no harm: the
-            // throughput of a saturated network may creep to its limit for ever in steps of a millionth.
-            self.per_batch *= 2;
+        let width = if correlation(&batches) > self.max_correlation {
+            // No t interval holds; batches grow longer as the series does. But where all batches together lie within the
+            // tolerance their correlation does no harm: the throughput of a saturated network may creep to its limit for ever
+            // in steps of a millionth.
             range(&batches)
         } else {
             corrected_half_width(&batches).unwrap_or(f64::INFINITY)
@@ -192,7 +196,7 @@ impl BatchMeans {
             let longer = self.samples.len() / (2 * per_batch) >= 10;
             match self.batches(per_batch) {
                 Some(batches) if batches.len() >= 10 => {
-                    let correlated = correlation(&batches) > MAX_AUTOCORRELATION;
+                    let correlated = correlation(&batches) > self.max_correlation;
                     if !correlated || !longer {
                         return corrected_half_width(&batches).map(|width| (width, correlated));
                     }
@@ -299,7 +303,7 @@ mod tests {
             for seed in 0..400 {
                 let mut stream = stream(1000 + seed);
                 let mut value = 0.0;
-                let mut batches = BatchMeans::default();
+                let mut batches = BatchMeans::new(LATENCY_CORRELATION);
                 loop {
                     value = coefficient * value + (1.0_f64 - coefficient * coefficient).sqrt() * normal(&mut stream);
                     batches.push(Sample { sum: 100.0 * (20.0 + value), weight: 100.0 });
@@ -318,7 +322,7 @@ mod tests {
 
     #[test]
     fn packets_weigh_the_same_in_a_batch() {
-        let mut batches = BatchMeans::default();
+        let mut batches = BatchMeans::new(LATENCY_CORRELATION);
         for i in 0..20 {
             let (packets, latency) = if i % 2 == 0 { (1.0, 100.0) } else { (99.0, 10.0) };
             batches.push(Sample { sum: packets * latency, weight: packets });

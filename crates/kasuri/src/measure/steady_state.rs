@@ -14,7 +14,7 @@
 //! measuring began the fast ones would be too many at first.
 
 use super::growth::Growth;
-use super::statistics::{BatchMeans, Look, Sample};
+use super::statistics::{BatchMeans, LATENCY_CORRELATION, Look, RATE_CORRELATION, Sample};
 use super::warm_up::WarmUp;
 use super::{Measurement, Offer, Report};
 use kasuri_model::engine::{Command, Controller, Interval, Status};
@@ -157,13 +157,15 @@ impl Measurement for SteadyState {
         let mut report = match self.stage {
             Stage::WarmingUp => Report::default(),
             Stage::Measuring | Stage::Draining => self.series.report(),
-            Stage::MeasuringThroughput => Report { packet_latency_ci95: None, network_latency_ci95: None, ..self.series.report() },
+            // What arrives of a latency that grows without end has no mean.
+            Stage::MeasuringThroughput => Report { accepted_rate_ci95: self.series.report().accepted_rate_ci95, ..Report::default() },
         };
         if self.stage == Stage::WarmingUp {
             report.notes.push("the network had not settled at the end: its statistics are those of a transient".to_owned());
         }
         if self.restarts > 0 {
-            report.notes.push(format!("measuring began anew {} times, because the latency was still rising", self.restarts));
+            let times = if self.restarts == 1 { "once".to_owned() } else { format!("{} times", self.restarts) };
+            report.notes.push(format!("measuring began anew {times}, because the latency was still rising"));
         }
         report
     }
@@ -182,9 +184,9 @@ impl Series {
     pub(super) fn new(terminals: u32) -> Self {
         Self {
             terminals,
-            packet_latency: BatchMeans::default(),
-            network_latency: BatchMeans::default(),
-            accepted_rate: BatchMeans::default(),
+            packet_latency: BatchMeans::new(LATENCY_CORRELATION),
+            network_latency: BatchMeans::new(LATENCY_CORRELATION),
+            accepted_rate: BatchMeans::new(RATE_CORRELATION),
         }
     }
 

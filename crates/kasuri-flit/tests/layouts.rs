@@ -1,0 +1,64 @@
+//! The vector layout and the portable layout give the same outcome, bit for bit; flits and credits are conserved in both.
+
+mod common;
+
+use common::{Fixed, Setup};
+use kasuri_model::router::RouterParameters;
+
+fn both_layouts_agree(setup: Setup) {
+    let run = |simd: &str| Setup { simd: simd.to_owned(), paranoid: true, ..setup.clone() }.run(&mut Fixed::new(200, 600));
+    let (portable, vector) = (run("portable"), run("always"));
+    assert_eq!(portable, vector, "{:?} {:?}", setup.topology, setup.router);
+    assert!(portable.flit_hops > 0);
+}
+
+fn router(virtual_channels: u32, buffer_flits: u32) -> RouterParameters {
+    RouterParameters { virtual_channels, buffer_flits, ..RouterParameters::default() }
+}
+
+#[test]
+fn layouts_agree_on_small_routers_with_any_number_of_virtual_channels() {
+    for virtual_channels in 1..=8 {
+        for (load, packet_flits, buffer_flits) in [(0.05, 1, 2), (0.4, 5, 4), (0.9, 3, 8)] {
+            let router = router(virtual_channels, buffer_flits);
+            both_layouts_agree(Setup { load, packet_flits, router, ..Setup::mesh(&[5, 4]) });
+        }
+    }
+}
+
+#[test]
+fn layouts_agree_on_tori_and_trees() {
+    for (virtual_channels, packet_flits) in [(2, 1), (3, 7), (4, 5)] {
+        both_layouts_agree(Setup { load: 0.6, packet_flits, router: router(virtual_channels, 3), ..Setup::torus(&[4, 4]) });
+        both_layouts_agree(Setup { load: 0.8, packet_flits, router: router(virtual_channels, 6), ..Setup::fat_tree(3, 3) });
+    }
+}
+
+/// Routers of 72, 40 and 96 ports take two, three and four words; a mesh of four dimensions shares a word among three.
+#[test]
+fn layouts_agree_on_routers_of_several_words() {
+    for (arity, virtual_channels) in [(36, 2), (20, 4), (24, 2), (48, 1), (18, 2)] {
+        both_layouts_agree(Setup { load: 0.7, packet_flits: 12, router: router(virtual_channels, 5), ..Setup::fat_tree(arity, 2) });
+    }
+    both_layouts_agree(Setup { load: 0.3, router: router(2, 4), ..Setup::mesh(&[2, 3, 2, 2]) });
+}
+
+#[test]
+fn layouts_agree_on_channels_of_different_latency() {
+    let channels = kasuri_model::topology::ChannelParameters {
+        channel_latency: kasuri_model::topology::PerDimension::Each(vec![1, 7]),
+        terminal_channel_latency: 2,
+        ..Default::default()
+    };
+    both_layouts_agree(Setup { channels, load: 0.4, ..Setup::mesh(&[4, 4]) });
+}
+
+#[test]
+fn layouts_agree_with_long_route_computation_and_lookahead() {
+    for (cycles, lookahead) in [(3, false), (1, true)] {
+        let stage = |name: &str, cycles| kasuri_model::router::PipelineEntry::Timed { stage: name.to_owned(), cycles };
+        let pipeline = vec![stage("RC", cycles), stage("VA", 1), stage("SA", 1), stage("ST", 2)];
+        let router = RouterParameters { pipeline, lookahead, ..router(2, 6) };
+        both_layouts_agree(Setup { router, load: 0.5, ..Setup::mesh(&[4, 4]) });
+    }
+}

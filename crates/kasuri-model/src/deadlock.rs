@@ -1,0 +1,378 @@
+//! The static deadlock check: is the channel dependency graph of a network and its routing without a cycle?
+//!
+//! A packet that holds a virtual channel of one channel and waits for one of the next makes the first depend on the second. If
+//! no chain of dependencies comes back to where it began, no set of packets can wait for each other for ever (Dally and Seitz,
+//! IEEE Trans. Comput. C-36, 1987). Wormhole switching is assumed, which is safe for the other kinds. A cycle proves a deadlock
+//! possible only if the routing is deterministic: an adaptive routing with an escape path may have one and be safe.
+//!
+//! Injection channels depend on others but none depends on them, and ejection channels wait for nobody: neither can lie on a
+//! cycle, and both are left out. Virtual channels that every route treats alike are one node, so the cost does not grow with
+//! their number.
+
+use crate::id::{ChannelId, TerminalId};
+use crate::network::{Endpoint, NONE, Network};
+use crate::routing::walk::{DELIVERED, Lost, Routes, Walker};
+use crate::routing::{Routing, VirtualChannels};
+
+/// The places and steps of routes that [`check`] looks at before it takes a sample of the destinations.
+pub const STEP_BUDGET: u64 = 5_000_000;
+
+/// What the check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Nodes of the dependency graph: channels between routers, times the classes of virtual channels in use on each.
+    pub channels: u64,
+    /// Its edges.
+    pub dependencies: u64,
+    /// Has it a cycle?
+    pub verdict: Verdict,
+    /// How much of it was built.
+    pub coverage: Coverage,
+    /// A packet that cannot arrive: source, destination, what happens to it.
+    pub unroutable: Option<(TerminalId, TerminalId, String)>,
+}
+
+/// Has the dependency graph a cycle?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No: no deadlock.
+    Acyclic,
+    /// Yes: channels, each with the first virtual channel of its class, each depending on the next, the last on the first.
+    Cycle(Vec<(ChannelId, u16)>),
+}
+
+/// How much of the dependency graph was built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// All routes.
+    Exact,
+    /// The routes from all sources to an evenly spaced sample of the destinations.
+    Sampled {
+        /// Destinations walked.
+        walked: u32,
+        /// Destinations in all.
+        of: u32,
+    },
+}
+
+impl Report {
+    /// Can no packet wait for ever, as far as the check went?
+    pub fn is_safe(&self) -> bool {
+        self.verdict == Verdict::Acyclic && self.unroutable.is_none()
+    }
+
+    /// The finding in words, the cycle by the names of its channels, a line each.
+    pub fn describe(&self, network: &Network) -> String {
+        let coverage = match self.coverage {
+            Coverage::Exact => "exact".to_owned(),
+            Coverage::Sampled { walked, of } => format!("sampled ({walked} of {of} destinations)"),
+        };
+        let size = format!("{} channels, {} dependencies, {coverage}", self.channels, self.dependencies);
+        let mut text = match &self.verdict {
+            Verdict::Acyclic => format!("no deadlock: the channel dependency graph has no cycle ({size})"),
+            Verdict::Cycle(cycle) => {
+                let lines = cycle.iter().map(|(channel, vc)| format!("\n  {}, virtual channel {vc}", network.channel_name(*channel)));
+                format!(
+                    "possible deadlock: a cycle of {} channels that wait for each other ({size}){}",
+                    cycle.len(),
+                    lines.collect::<String>()
+                )
+            }
+        };
+        if let Some((source, destination, problem)) = &self.unroutable {
+            text += &format!("\na packet from terminal {source} to terminal {destination} does not arrive: {problem}");
+        }
+        text
+    }
+}
+
+/// Checks a network and its routing for traffic classes that use these virtual channels.
+pub fn check(network: &Network, routing: &dyn Routing, classes: &[VirtualChannels]) -> Report {
+    check_within(network, routing, classes, STEP_BUDGET)
+}
+
+/// As [`check`], with another budget than [`STEP_BUDGET`], beyond which a sample of the destinations is taken.
+pub fn check_within(network: &Network, routing: &dyn Routing, classes: &[VirtualChannels], budget: u64) -> Report {
+    let mut graph = DependencyGraph::new(network);
+    let mut distinct: Vec<VirtualChannels> = Vec::new();
+    classes.iter().filter(|class| class.count() > 0).for_each(|class| {
+        if !distinct.contains(class) {
+            distinct.push(*class);
+        }
+    });
+    let (mut lost, mut coverage) = (None, Coverage::Exact);
+    for &class in &distinct {
+        match add_class(&mut graph, network, routing, class, budget / distinct.len() as u64) {
+            Ok(Coverage::Exact) => {}
+            Ok(sampled) => coverage = sampled,
+            Err(packet) => lost = lost.or(Some(packet)),
+        }
+    }
+    let (channels, dependencies, cycle) = graph.classify().find_cycle(network);
+    if lost.is_none() && cycle.is_some() {
+        lost = distinct.iter().find_map(|&class| find_circle(network, routing, class, budget));
+    }
+    let unroutable = lost.map(|lost| (lost.source, lost.destination, lost.problem));
+    Report { channels, dependencies, verdict: cycle.map_or(Verdict::Acyclic, Verdict::Cycle), coverage, unroutable }
+}
+
+/// Walks the destinations of one class, or as many as the budget allows by the cost of the first.
+fn add_class(
+    graph: &mut DependencyGraph<'_>,
+    network: &Network,
+    routing: &dyn Routing,
+    class: VirtualChannels,
+    budget: u64,
+) -> Result<Coverage, Lost> {
+    let mut walker = Walker::new(network, routing, class);
+    let destinations = walker.destinations();
+    let mut routes = Routes::default();
+    let Some(&first) = destinations.first() else {
+        return Ok(Coverage::Exact);
+    };
+    walker.walk(first, &mut routes)?;
+    graph.add(&routes);
+    let cost = ((routes.places.len() + routes.steps.len()) as u64).max(1);
+    let sample = evenly_spaced(&destinations, (budget / cost).max(1) as usize);
+    for &destination in &sample[1..] {
+        walker.walk(destination, &mut routes)?;
+        graph.add(&routes);
+    }
+    let (walked, of) = (sample.len() as u32, destinations.len() as u32);
+    Ok(if walked == of { Coverage::Exact } else { Coverage::Sampled { walked, of } })
+}
+
+/// At most `count` of the items, evenly spaced, the first among them.
+fn evenly_spaced(items: &[TerminalId], count: usize) -> Vec<TerminalId> {
+    let count = count.min(items.len());
+    (0..count).map(|index| items[index * items.len() / count]).collect()
+}
+
+/// A destination to which packets can go round in a circle, within the budget.
+fn find_circle(network: &Network, routing: &dyn Routing, class: VirtualChannels, budget: u64) -> Option<Lost> {
+    let mut walker = Walker::new(network, routing, class);
+    let mut routes = Routes::default();
+    let mut steps = 0;
+    for destination in walker.destinations() {
+        if let Err(lost) = walker.walk(destination, &mut routes) {
+            return Some(lost);
+        }
+        if let Err(circle) = routes.order() {
+            let routers: Vec<String> = circle.iter().map(|&place| routes.places[place as usize].hop.router.to_string()).collect();
+            let mut start = circle[0];
+            while routes.places[start as usize].parent != start {
+                start = routes.places[start as usize].parent;
+            }
+            let problem = format!("it can go round for ever through routers {}", routers.join(", "));
+            return Some(Lost { source: routes.places[start as usize].hop.source, destination, problem });
+        }
+        steps += routes.steps.len() as u64;
+        if steps > budget {
+            return None;
+        }
+    }
+    None
+}
+
+/// Dependencies between (channel, range of virtual channels), as the routes name the ranges.
+struct DependencyGraph<'a> {
+    network: &'a Network,
+    ranges: Vec<Range>,
+    /// (channel, range) of each node.
+    nodes: Vec<(ChannelId, u32)>,
+    /// What each node depends on: bit `range x ports + port` over the output ports of the router where its channel ends.
+    rows: Vec<Vec<u64>>,
+    /// Scratch: the node of each step, and the outputs of each place as a row.
+    step_nodes: Vec<u32>,
+    place_rows: Vec<u64>,
+}
+
+/// A range of virtual channels that occurs, and its node on each channel.
+struct Range {
+    virtual_channels: VirtualChannels,
+    node_of_channel: Vec<u32>,
+}
+
+impl<'a> DependencyGraph<'a> {
+    fn new(network: &'a Network) -> Self {
+        Self { network, ranges: Vec::new(), nodes: Vec::new(), rows: Vec::new(), step_nodes: Vec::new(), place_rows: Vec::new() }
+    }
+
+    /// Adds the dependencies along the routes to one destination: each step that enters a place depends on each that leaves it.
+    fn add(&mut self, routes: &Routes) {
+        self.step_nodes.clear();
+        for step in &routes.steps {
+            let node = if step.to == DELIVERED { NONE } else { self.node(step.channel, step.virtual_channels) };
+            self.step_nodes.push(node);
+        }
+        let ports = |place: u32| self.network.port_count(routes.places[place as usize].hop.router) as usize;
+        let most_ports = (0..routes.places.len() as u32).map(ports).max().unwrap_or(0);
+        let words = (most_ports * self.ranges.len()).div_ceil(64);
+        self.place_rows.clear();
+        self.place_rows.resize(words * routes.places.len(), 0);
+        for (step, &node) in routes.steps.iter().zip(&self.step_nodes) {
+            if let (true, Endpoint::Router(_, port)) = (node != NONE, self.network.source(step.channel)) {
+                let bit = self.nodes[node as usize].1 as usize * ports(step.from) + usize::from(port);
+                self.place_rows[step.from as usize * words + bit / 64] |= 1 << (bit % 64);
+            }
+        }
+        for (step, &node) in routes.steps.iter().zip(&self.step_nodes) {
+            if node != NONE {
+                let row = &mut self.rows[node as usize];
+                if row.len() < words {
+                    row.resize(words, 0);
+                }
+                let outputs = &self.place_rows[step.to as usize * words..][..words];
+                row.iter_mut().zip(outputs).for_each(|(word, outputs)| *word |= outputs);
+            }
+        }
+    }
+
+    fn node(&mut self, channel: ChannelId, virtual_channels: VirtualChannels) -> u32 {
+        let known = self.ranges.iter().position(|range| range.virtual_channels == virtual_channels);
+        let range = known.unwrap_or_else(|| {
+            let node_of_channel = vec![NONE; self.network.channel_count() as usize];
+            self.ranges.push(Range { virtual_channels, node_of_channel });
+            self.ranges.len() - 1
+        });
+        let node = &mut self.ranges[range].node_of_channel[channel.index()];
+        if *node == NONE {
+            *node = self.nodes.len() as u32;
+            self.nodes.push((channel, range as u32));
+            self.rows.push(Vec::new());
+        }
+        *node
+    }
+
+    /// Cuts overlapping ranges into classes, the parts that no range divides, and lists the dependencies between these.
+    fn classify(&self) -> ClassGraph {
+        let mut cuts: Vec<u16> = self.ranges.iter().flat_map(|range| [range.virtual_channels.begin, range.virtual_channels.end]).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let classes_of = |range: u32| {
+            let range = self.ranges[range as usize].virtual_channels;
+            cuts.iter().enumerate().filter(move |(_, cut)| range.begin <= **cut && **cut < range.end).map(|(class, _)| class)
+        };
+        let mut graph = ClassGraph { node_of: vec![NONE; cuts.len() * self.network.channel_count() as usize], ..ClassGraph::default() };
+        for &(channel, range) in &self.nodes {
+            for class in classes_of(range) {
+                graph.add_node(channel, class, &cuts);
+            }
+        }
+        for (row, &(channel, range)) in self.rows.iter().zip(&self.nodes) {
+            let Endpoint::Router(router, _) = self.network.destination(channel) else { continue };
+            let ports = self.network.port_count(router) as usize;
+            for bit in row
+                .iter()
+                .enumerate()
+                .flat_map(|(word, &bits)| (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit))
+            {
+                let Some(next) = self.network.output_channel(router, (bit % ports) as u16) else { continue };
+                for class in classes_of(range) {
+                    for next_class in classes_of((bit / ports) as u32) {
+                        graph.add_dependency((channel, class), (next, next_class), cuts.len());
+                    }
+                }
+            }
+        }
+        for successors in &mut graph.successors {
+            successors.sort_unstable();
+            successors.dedup();
+        }
+        graph
+    }
+}
+
+/// Dependencies between (channel, class of virtual channels).
+#[derive(Default)]
+struct ClassGraph {
+    /// Shape `[channels, classes]`.
+    node_of: Vec<u32>,
+    /// Channel and first virtual channel of each node.
+    nodes: Vec<(ChannelId, u16)>,
+    successors: Vec<Vec<u32>>,
+}
+
+impl ClassGraph {
+    fn add_node(&mut self, channel: ChannelId, class: usize, cuts: &[u16]) {
+        let node = &mut self.node_of[channel.index() * cuts.len() + class];
+        if *node == NONE {
+            *node = self.nodes.len() as u32;
+            self.nodes.push((channel, cuts[class]));
+            self.successors.push(Vec::new());
+        }
+    }
+
+    fn add_dependency(&mut self, from: (ChannelId, usize), to: (ChannelId, usize), classes: usize) {
+        let (from, to) = (self.node_of[from.0.index() * classes + from.1], self.node_of[to.0.index() * classes + to.1]);
+        self.successors[from as usize].push(to);
+    }
+
+    /// Counts of nodes and edges, and a cycle if there is one.
+    fn find_cycle(&self, network: &Network) -> (u64, u64, Option<Vec<(ChannelId, u16)>>) {
+        let dependencies = self.successors.iter().map(|successors| successors.len() as u64).sum();
+        let cycle = find_cycle(&self.successors).map(|cycle| cycle.into_iter().map(|node| self.nodes[node as usize]).collect());
+        debug_assert!(self.nodes.iter().all(|(channel, _)| channel.0 >= 2 * network.terminal_count()));
+        (self.nodes.len() as u64, dependencies, cycle)
+    }
+}
+
+/// A cycle of a directed graph given by its successor lists, each node followed by the next and the last by the first; of those
+/// through the first node found on any, a shortest. Depth-first search with its own stack; linear time.
+pub fn find_cycle(successors: &[Vec<u32>]) -> Option<Vec<u32>> {
+    const NEW: u8 = 0;
+    const OPEN: u8 = 1;
+    const DONE: u8 = 2;
+    let mut mark = vec![NEW; successors.len()];
+    let mut stack: Vec<(u32, usize)> = Vec::new();
+    for root in 0..successors.len() as u32 {
+        if mark[root as usize] != NEW {
+            continue;
+        }
+        mark[root as usize] = OPEN;
+        stack.push((root, 0));
+        while let Some((node, next)) = stack.last_mut() {
+            let Some(&successor) = successors[*node as usize].get(*next) else {
+                mark[*node as usize] = DONE;
+                stack.pop();
+                continue;
+            };
+            *next += 1;
+            match mark[successor as usize] {
+                NEW => {
+                    mark[successor as usize] = OPEN;
+                    stack.push((successor, 0));
+                }
+                OPEN => return shortest_cycle_through(successors, successor),
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
+/// Breadth-first search from a node back to itself.
+fn shortest_cycle_through(successors: &[Vec<u32>], start: u32) -> Option<Vec<u32>> {
+    let mut parent = vec![NONE; successors.len()];
+    let mut queue = vec![start];
+    let mut head = 0;
+    while head < queue.len() {
+        let node = queue[head];
+        head += 1;
+        for &successor in &successors[node as usize] {
+            if successor == start {
+                let mut cycle = vec![node];
+                while cycle.last() != Some(&start) {
+                    cycle.push(parent[cycle[cycle.len() - 1] as usize]);
+                }
+                cycle.reverse();
+                return Some(cycle);
+            }
+            if parent[successor as usize] == NONE {
+                parent[successor as usize] = node;
+                queue.push(successor);
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,446 @@
+//! Edge lists: any network as a text of one line per link.
+//!
+//! ```text
+//! # A router may be declared with its number of ports, before or after its links.
+//! router a ports=4
+//! # A link, that is a channel each way. Latency and period are optional: [network] says the usual ones.
+//! router a router b latency=2 period=1
+//! # One direction only.
+//! router b -> router a
+//! # A terminal and its router. A terminal of a unidirectional network has a line for each direction.
+//! terminal 0 router a
+//! terminal 1 -> router a
+//! router b -> terminal 1
+//! # Ports may be told; the others are the lowest free ones, in the order of the lines.
+//! router a port 3 router b port 0
+//! ```
+//!
+//! Names are words or numbers. Where all routers (or all terminals) have numbers for names, they are numbered in ascending
+//! order of these; otherwise in the order in which the lines first name them. `#` starts a comment.
+
+use super::{FormatError, meaningful_lines};
+use crate::id::{Port, RouterId, TerminalId};
+use crate::network::{Endpoint, Link, MAX_PORTS, Network, NetworkBuilder, NetworkError};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// An edge list as it was read: names have become numbers, missing latencies and ports are still missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EdgeList {
+    /// The file's name, for messages.
+    pub name: String,
+    /// The routers' names, by number.
+    pub routers: Vec<String>,
+    /// The terminals' names, by number.
+    pub terminals: Vec<String>,
+    /// Declared numbers of ports: (router, ports, line).
+    pub ports: Vec<(u32, u32, usize)>,
+    /// The links and channels in the order of the lines.
+    pub edges: Vec<Edge>,
+}
+
+/// One link or channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Where it begins.
+    pub from: Node,
+    /// Where it ends.
+    pub to: Node,
+    /// Is there a channel back, of the same speed?
+    pub both_ways: bool,
+    /// Latency in cycles, if told.
+    pub latency: Option<u32>,
+    /// Period in cycles per flit, if told.
+    pub period: Option<u32>,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+/// One end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// A router and, if told, its port.
+    Router(u32, Option<Port>),
+    /// A terminal.
+    Terminal(u32),
+}
+
+/// Reads an edge list. `name` is the file's name for messages.
+///
+/// # Errors
+/// A line of another form, a number outside its range, a link from a router to itself or between terminals.
+pub fn parse(name: &str, bytes: &[u8]) -> Result<EdgeList, FormatError> {
+    let mut names = Names::default();
+    let mut list = EdgeList { name: name.to_owned(), ..EdgeList::default() };
+    for (line, text) in meaningful_lines(name, bytes)? {
+        let mut words = Words { name, line, words: text.split_whitespace().collect(), position: 0 };
+        let from = words.node(&mut names)?;
+        if words.peek().is_none_or(|word| word.contains('=')) {
+            let Node::Router(router, None) = from else {
+                return Err(words.error(format!("`{text}` has one end only; give both, e.g. `terminal 0 router a`")));
+            };
+            let attributes = words.attributes(&["ports"])?;
+            list.ports.push((router, attributes[0].unwrap_or(0), line));
+            continue;
+        }
+        let both_ways = !words.skip("->");
+        let to = words.node(&mut names)?;
+        match (from, to) {
+            (Node::Terminal(_), Node::Terminal(_)) => return Err(words.error("links two terminals; a terminal is linked to a router")),
+            (Node::Router(one, _), Node::Router(other, _)) if one == other => return Err(words.error("links a router to itself")),
+            _ => {}
+        }
+        let attributes = words.attributes(&["latency", "period"])?;
+        if attributes[1] == Some(0) {
+            return Err(words.error("period=0; a flit occupies a channel for at least 1 cycle"));
+        }
+        list.edges.push(Edge { from, to, both_ways, latency: attributes[0], period: attributes[1], line });
+    }
+    names.number(&mut list);
+    Ok(list)
+}
+
+/// The words of one line.
+struct Words<'a> {
+    name: &'a str,
+    line: usize,
+    words: Vec<&'a str>,
+    position: usize,
+}
+
+impl<'a> Words<'a> {
+    fn error(&self, problem: impl Into<String>) -> FormatError {
+        FormatError::new(self.name, self.line, problem)
+    }
+
+    fn peek(&self) -> Option<&'a str> {
+        self.words.get(self.position).copied()
+    }
+
+    fn next(&mut self) -> Option<&'a str> {
+        self.position += 1;
+        self.words.get(self.position - 1).copied()
+    }
+
+    fn skip(&mut self, word: &str) -> bool {
+        let found = self.peek() == Some(word);
+        self.position += usize::from(found);
+        found
+    }
+
+    fn node(&mut self, names: &mut Names) -> Result<Node, FormatError> {
+        let kind = self.next().unwrap_or("the end of the line");
+        if kind != "router" && kind != "terminal" {
+            return Err(self.error(format!("expected `router NAME` or `terminal NAME`, found `{kind}`")));
+        }
+        let Some(name) = self.next().filter(|name| !name.contains('=') && *name != "->") else {
+            return Err(self.error(format!("`{kind}` without a name")));
+        };
+        if kind == "terminal" {
+            return Ok(Node::Terminal(names.terminals.add(name)));
+        }
+        let router = names.routers.add(name);
+        if !self.skip("port") {
+            return Ok(Node::Router(router, None));
+        }
+        let word = self.next().unwrap_or("the end of the line");
+        match word.parse() {
+            Ok(port) if usize::from(port) < MAX_PORTS => Ok(Node::Router(router, Some(port))),
+            _ => Err(self.error(format!("`port {word}`; ports are numbered 0 to {}", MAX_PORTS - 1))),
+        }
+    }
+
+    /// The rest of the line: `key=number`, each of `keys` at most once, in their order.
+    fn attributes(&mut self, keys: &[&str]) -> Result<Vec<Option<u32>>, FormatError> {
+        let mut values = vec![None; keys.len()];
+        while let Some(word) = self.next() {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            let Some(position) = keys.iter().position(|known| *known == key) else {
+                return Err(self.error(format!("`{word}` is not known here; what may follow is {}=NUMBER", keys.join("=NUMBER, "))));
+            };
+            let number = value.parse::<u32>().ok().filter(|&number| number <= MAX_VALUE);
+            let number = number.ok_or_else(|| self.error(format!("`{word}`: expected {key}=NUMBER, 0 to {MAX_VALUE}")))?;
+            if values[position].replace(number).is_some() {
+                return Err(self.error(format!("{key} is told twice")));
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// The greatest latency or period that a file may tell, in cycles.
+const MAX_VALUE: u32 = 1_000_000;
+
+/// Names in the order of their first mention.
+#[derive(Default)]
+struct Names {
+    routers: NameList,
+    terminals: NameList,
+}
+
+#[derive(Default)]
+struct NameList {
+    names: Vec<String>,
+    index: BTreeMap<String, u32>,
+}
+
+impl NameList {
+    fn add(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.index.get(name) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(name.to_owned());
+        self.index.insert(name.to_owned(), number);
+        number
+    }
+
+    /// The names in their final order, and the final number of each mention's number.
+    fn order(self) -> (Vec<String>, Vec<u32>) {
+        let mut order: Vec<usize> = (0..self.names.len()).collect();
+        let numbers: Option<Vec<u64>> = self.names.iter().map(|name| name.parse().ok()).collect();
+        if let Some(numbers) = numbers {
+            order.sort_by_key(|&mention| numbers[mention]);
+        }
+        let mut final_number = vec![0; order.len()];
+        for (number, &mention) in order.iter().enumerate() {
+            final_number[mention] = number as u32;
+        }
+        (order.into_iter().map(|mention| self.names[mention].clone()).collect(), final_number)
+    }
+}
+
+impl Names {
+    fn number(self, list: &mut EdgeList) {
+        let (routers, router) = self.routers.order();
+        let (terminals, terminal) = self.terminals.order();
+        let renumber = |node: &mut Node| match node {
+            Node::Router(number, _) => *number = router[*number as usize],
+            Node::Terminal(number) => *number = terminal[*number as usize],
+        };
+        for edge in &mut list.edges {
+            renumber(&mut edge.from);
+            renumber(&mut edge.to);
+        }
+        list.ports.iter_mut().for_each(|(number, ..)| *number = router[*number as usize]);
+        (list.routers, list.terminals) = (routers, terminals);
+    }
+}
+
+impl EdgeList {
+    /// Builds the network; channels without a latency or period get `link` between routers and `terminal_link` at terminals.
+    ///
+    /// # Errors
+    /// A terminal that has not exactly one channel in and one out, at the same speed; a port used twice; too many ports. Each
+    /// names the line.
+    pub fn network(&self, link: Link, terminal_link: Link) -> Result<Network, NetworkError> {
+        let wrong = |error: FormatError| NetworkError::parameter("path", error.to_string());
+        if self.terminals.is_empty() {
+            return Err(wrong(FormatError::new(&self.name, 1, "has no terminals; add lines such as `terminal 0 router a`")));
+        }
+        let ports = self.assign_ports().map_err(wrong)?;
+        let mut builder = NetworkBuilder::new(format!("file {}", self.name));
+        for (router, free) in ports.used.iter().enumerate() {
+            let declared = self.ports.iter().filter(|(number, ..)| *number as usize == router).map(|(_, ports, _)| *ports as usize).max();
+            builder.add_router(declared.unwrap_or(0).max(free.len()))?;
+        }
+        for terminal in self.attachments(&ports, terminal_link).map_err(wrong)? {
+            builder.add_split_terminal(terminal.injection, terminal.ejection, terminal.link);
+        }
+        for (edge, &(out, into)) in self.edges.iter().zip(&ports.edges) {
+            if let (Node::Router(from, _), Node::Router(to, _)) = (edge.from, edge.to) {
+                let (from, to) = ((RouterId(from), out), (RouterId(to), into));
+                builder.add_channel(from, to, edge.link(link));
+                if edge.both_ways {
+                    builder.add_channel(to, from, edge.link(link));
+                }
+            }
+        }
+        builder.finish()
+    }
+
+    /// Told ports first, then for the others the lowest ports that are free in both directions, line after line.
+    fn assign_ports(&self) -> Result<Ports, FormatError> {
+        let mut ports = Ports { used: vec![Vec::new(); self.routers.len()], edges: vec![(0, 0); self.edges.len()] };
+        for told in [true, false] {
+            for (index, edge) in self.edges.iter().enumerate() {
+                for (node, outwards) in [(edge.from, true), (edge.to, false)] {
+                    let Node::Router(router, port) = node else { continue };
+                    if port.is_some() != told {
+                        continue;
+                    }
+                    let directions = if edge.both_ways { [true, true] } else { [outwards, !outwards] };
+                    let taken = ports.take(router, port, directions).map_err(|problem| {
+                        FormatError::new(&self.name, edge.line, format!("router {}: {problem}", self.routers[router as usize]))
+                    })?;
+                    *(if outwards { &mut ports.edges[index].0 } else { &mut ports.edges[index].1 }) = taken;
+                }
+            }
+        }
+        Ok(ports)
+    }
+
+    fn attachments(&self, ports: &Ports, usual: Link) -> Result<Vec<Attachment>, FormatError> {
+        let mut ends: Vec<[Option<(RouterId, Port, Link)>; 2]> = vec![[None; 2]; self.terminals.len()];
+        for (edge, &(out, into)) in self.edges.iter().zip(&ports.edges) {
+            let (terminal, router, inwards) = match (edge.from, edge.to) {
+                (Node::Terminal(terminal), Node::Router(router, _)) => (terminal, (router, into), true),
+                (Node::Router(router, _), Node::Terminal(terminal)) => (terminal, (router, out), false),
+                _ => continue,
+            };
+            let directions: &[usize] = if edge.both_ways { &[0, 1] } else { &[usize::from(!inwards)] };
+            for &direction in directions {
+                let end = (RouterId(router.0), router.1, edge.link(usual));
+                if ends[terminal as usize][direction].replace(end).is_some() {
+                    let problem = format!("terminal {} is linked twice in this direction", self.terminals[terminal as usize]);
+                    return Err(FormatError::new(&self.name, edge.line, problem));
+                }
+            }
+        }
+        let line_of = |terminal: u32| {
+            let mentions = |edge: &&Edge| [edge.from, edge.to].contains(&Node::Terminal(terminal));
+            self.edges.iter().rfind(mentions).map_or(1, |edge| edge.line)
+        };
+        let attachment = |(number, ends): (usize, [Option<(RouterId, Port, Link)>; 2])| {
+            let error = |problem: &str| {
+                FormatError::new(&self.name, line_of(number as u32), format!("terminal {} {problem}", self.terminals[number]))
+            };
+            match ends {
+                [Some(injection), Some(ejection)] if injection.2 == ejection.2 => {
+                    let link = injection.2;
+                    Ok(Attachment { injection: (injection.0, injection.1), ejection: (ejection.0, ejection.1), link })
+                }
+                [Some(_), Some(_)] => Err(error("has channels of different latency or period; they must be equal")),
+                [None, _] => Err(error("has no channel into a router")),
+                [_, None] => Err(error("has no channel from a router")),
+            }
+        };
+        ends.into_iter().enumerate().map(attachment).collect()
+    }
+}
+
+struct Attachment {
+    injection: (RouterId, Port),
+    ejection: (RouterId, Port),
+    link: Link,
+}
+
+/// The ports of each edge's two ends, and which ports of each router are used as [output, input].
+struct Ports {
+    used: Vec<Vec<[bool; 2]>>,
+    edges: Vec<(Port, Port)>,
+}
+
+impl Ports {
+    fn take(&mut self, router: u32, port: Option<Port>, directions: [bool; 2]) -> Result<Port, String> {
+        let used = &mut self.used[router as usize];
+        let lowest_free = || used.iter().position(|used| *used == [false; 2]).unwrap_or(used.len());
+        let port = port.map_or_else(lowest_free, usize::from);
+        if port >= MAX_PORTS {
+            return Err(format!("more than {MAX_PORTS} ports"));
+        }
+        if used.len() <= port {
+            used.resize(port + 1, [false; 2]);
+        }
+        for (used, wanted) in used[port].iter_mut().zip(directions) {
+            if *used && wanted {
+                return Err(format!("port {port} is used twice"));
+            }
+            *used |= wanted;
+        }
+        Ok(port as Port)
+    }
+}
+
+impl Edge {
+    fn link(&self, usual: Link) -> Link {
+        Link { latency: self.latency.unwrap_or(usual.latency), period: self.period.unwrap_or(usual.period) }
+    }
+}
+
+/// Writes any network as an edge list with every port, latency and period told. Reading it back gives the same routers, ports,
+/// terminals and channels (labels are lost).
+pub fn write(network: &Network) -> String {
+    let mut text = format!("# {}\n", network.name());
+    let mut line = |arguments: std::fmt::Arguments<'_>| text.write_fmt(arguments).expect("a string takes any text");
+    for router in (0..network.router_count()).map(RouterId) {
+        line(format_args!("router {router} ports={}\n", network.port_count(router)));
+    }
+    for terminal in (0..network.terminal_count()).map(TerminalId) {
+        let (injection, ejection) = (network.injection_port(terminal), network.ejection_port(terminal));
+        let Link { latency, period } = network.link(network.injection_channel(terminal));
+        let speed = format!("latency={latency} period={period}");
+        if injection == ejection {
+            line(format_args!("terminal {terminal} router {} port {} {speed}\n", injection.0, injection.1));
+        } else {
+            line(format_args!("terminal {terminal} -> router {} port {} {speed}\n", injection.0, injection.1));
+            line(format_args!("router {} port {} -> terminal {terminal} {speed}\n", ejection.0, ejection.1));
+        }
+    }
+    let mut channels = network.router_channels().peekable();
+    while let Some(channel) = channels.next() {
+        let (Endpoint::Router(from, out), Endpoint::Router(to, into)) = (network.source(channel), network.destination(channel)) else {
+            continue;
+        };
+        let Link { latency, period } = network.link(channel);
+        let is_way_back = |back: &crate::id::ChannelId| {
+            network.source(*back) == Endpoint::Router(to, into)
+                && network.destination(*back) == Endpoint::Router(from, out)
+                && network.link(*back) == network.link(channel)
+        };
+        let arrow = if channels.next_if(is_way_back).is_some() { "" } else { "-> " };
+        line(format_args!("router {from} port {out} {arrow}router {to} port {into} latency={latency} period={period}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Network, String> {
+        let list = parse("n.txt", text.as_bytes()).map_err(|error| error.to_string())?;
+        list.network(Link::default(), Link { latency: 2, period: 1 }).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn ports_follow_the_lines_and_names_their_numbers() {
+        let network = read("router 9 router 4 latency=5\nterminal 1 router 4\nterminal 0 router 9 latency=7\n").unwrap();
+        assert_eq!((network.router_count(), network.terminal_count(), network.channel_count()), (2, 2, 6));
+        // Router 4 is the first by number; its port 0 is the link, its port 1 the terminal.
+        assert_eq!(network.ejection_port(TerminalId(1)), (RouterId(0), 1));
+        assert_eq!(network.link(network.injection_channel(TerminalId(0))).latency, 7);
+        assert_eq!(network.link(network.injection_channel(TerminalId(1))).latency, 2);
+        let link = network.output_channel(RouterId(0), 0).unwrap();
+        assert_eq!((network.destination(link), network.link(link).latency), (Endpoint::Router(RouterId(1), 0), 5));
+        let words = read("router b router a\nterminal x router a\nterminal w router b\n").unwrap();
+        assert_eq!(words.ejection_port(TerminalId(0)), (RouterId(1), 1));
+    }
+
+    #[test]
+    fn errors_name_the_file_the_line_and_what_is_wrong() {
+        for (text, expected) in [
+            ("router a router b\nlink a b\n", "n.txt:2: expected `router NAME` or `terminal NAME`, found `link`"),
+            ("router a\nrouter\n", "n.txt:2: `router` without a name"),
+            ("terminal 0\n", "n.txt:1: `terminal 0` has one end only"),
+            ("router a router a\n", "n.txt:1: links a router to itself"),
+            ("terminal 0 terminal 1\n", "n.txt:1: links two terminals"),
+            ("router a router b speed=1\n", "n.txt:1: `speed=1` is not known here"),
+            ("router a router b latency=x\n", "n.txt:1: `latency=x`: expected latency=NUMBER"),
+            ("router a router b latency=1 latency=1\n", "n.txt:1: latency is told twice"),
+            ("router a router b period=0\n", "n.txt:1: period=0"),
+            ("router a port 512 router b\n", "n.txt:1: `port 512`"),
+            ("router a router b\n", "n.txt:1: has no terminals"),
+            ("terminal 0 router a\nterminal 0 router a\n", "n.txt:2: terminal 0 is linked twice"),
+            ("terminal 0 -> router a\n", "n.txt:1: terminal 0 has no channel from a router"),
+            (
+                "terminal 0 -> router a latency=1\nrouter a -> terminal 0 latency=2\n",
+                "n.txt:2: terminal 0 has channels of different latency",
+            ),
+            ("terminal 0 router a port 1\nrouter a port 1 router b\n", "n.txt:2: router a: port 1 is used twice"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(expected), "{text:?}: {error}");
+        }
+    }
+}

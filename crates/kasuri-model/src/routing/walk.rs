@@ -1,0 +1,329 @@
+//! All routes to a destination as one graph: where packets to it can come, and over which channels with which probability.
+//!
+//! Nodes are places (a router with whatever else the routing reads: input port, virtual channel, source, state); hops that
+//! differ in nothing the routing reads share one. The deadlock check and the analysis of channel loads are built on it.
+
+use super::{Branches, Hop, Reads, Routing, VirtualChannels};
+use crate::id::{ChannelId, RouterId, TerminalId};
+use crate::network::{Endpoint, Network};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Marks the step that delivers.
+pub const DELIVERED: u32 = u32::MAX;
+
+/// More places than this for one destination are taken for a routing state that grows without end.
+const MAX_PLACES: usize = 1 << 22;
+
+/// Walks the routes of one traffic class to one destination after the other.
+#[derive(Debug)]
+pub struct Walker<'a> {
+    network: &'a Network,
+    routing: &'a dyn Routing,
+    available: VirtualChannels,
+    reads: Reads,
+    /// The first terminal of each group of sources.
+    groups: Vec<TerminalId>,
+    group_of: Vec<u32>,
+    branches: Branches,
+    /// Looked up only, never iterated.
+    places: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
+}
+
+/// What the routing reads of a hop, the rest set to 0: router and input, virtual channel, source, state.
+type Key = (u32, u32, u32, u32);
+
+/// The routes to one destination.
+#[derive(Clone, Debug, Default)]
+pub struct Routes {
+    /// Where packets can come.
+    pub places: Vec<Place>,
+    /// All steps; those of place `i` are `steps[places[i].first_step..places[i + 1].first_step]`.
+    pub steps: Vec<Step>,
+    /// Where packets begin.
+    pub starts: Vec<Start>,
+}
+
+/// A router and what else the routing reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// A hop that stands for all that come here.
+    pub hop: Hop,
+    /// The routing state on arrival.
+    pub state: u32,
+    /// The first of its steps.
+    pub first_step: u32,
+    /// The place from which it was first reached; itself at a start.
+    pub parent: u32,
+}
+
+/// One way on from a place.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// The place that it leaves.
+    pub from: u32,
+    /// The place that it reaches, or [`DELIVERED`].
+    pub to: u32,
+    /// The channel that it takes.
+    pub channel: ChannelId,
+    /// The virtual channels that it may take there.
+    pub virtual_channels: VirtualChannels,
+    /// The probability of this step at its place.
+    pub probability: f64,
+}
+
+/// The sources of one group begin here.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// The group of sources, see [`Walker::group_of`].
+    pub group: u32,
+    /// The place.
+    pub place: u32,
+    /// The probability that a packet of the group begins here (and not in another state or virtual channel).
+    pub probability: f64,
+}
+
+/// A packet that cannot arrive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Where it comes from.
+    pub source: TerminalId,
+    /// Where it should go.
+    pub destination: TerminalId,
+    /// What happens to it.
+    pub problem: String,
+}
+
+impl<'a> Walker<'a> {
+    /// Prepares to walk the routes of packets that may use these virtual channels.
+    pub fn new(network: &'a Network, routing: &'a dyn Routing, available: VirtualChannels) -> Self {
+        let reads = routing.reads();
+        let mut known = HashMap::<Key, u32, BuildHasherDefault<KeyHasher>>::default();
+        let mut groups = Vec::new();
+        let group_of = (0..network.terminal_count())
+            .map(TerminalId)
+            .map(|source| {
+                let (router, input) = network.injection_port(source);
+                let input = if reads.input { u32::from(input) } else { 0 };
+                let key = (router.0, input, 0, if reads.source { source.0 } else { 0 });
+                *known.entry(key).or_insert_with(|| {
+                    groups.push(source);
+                    groups.len() as u32 - 1
+                })
+            })
+            .collect();
+        Self { network, routing, available, reads, groups, group_of, branches: Branches::default(), places: HashMap::default() }
+    }
+
+    /// The group of each source: the sources of one group take the same routes.
+    pub fn group_of(&self) -> &[u32] {
+        &self.group_of
+    }
+
+    /// One terminal for each set of destinations whose routes differ in their last channel only.
+    pub fn destinations(&self) -> Vec<TerminalId> {
+        let mut seen = vec![false; self.network.router_count() as usize];
+        let first = |terminal: &TerminalId| {
+            let router = self.network.ejection_port(*terminal).0.index();
+            self.reads.terminal || !std::mem::replace(&mut seen[router], true)
+        };
+        (0..self.network.terminal_count()).map(TerminalId).filter(first).collect()
+    }
+
+    /// Finds all routes to a destination, from every source.
+    ///
+    /// # Errors
+    /// A packet that no candidate, a wrong candidate or an endless growth of its state keeps from arriving.
+    pub fn walk(&mut self, destination: TerminalId, routes: &mut Routes) -> Result<(), Lost> {
+        routes.places.clear();
+        routes.steps.clear();
+        routes.starts.clear();
+        self.places.clear();
+        for group in 0..self.groups.len() as u32 {
+            self.start(group, destination, routes);
+        }
+        let mut next = 0;
+        while next < routes.places.len() {
+            if let Err(problem) = self.leave(next as u32, destination, routes) {
+                return Err(self.lost(next as u32, destination, routes, problem));
+            }
+            if routes.places.len() > MAX_PLACES {
+                let problem = format!("more than {MAX_PLACES} states on the way: its routing state seems to grow without end");
+                return Err(self.lost(next as u32, destination, routes, problem));
+            }
+            next += 1;
+        }
+        Ok(())
+    }
+
+    fn lost(&self, place: u32, destination: TerminalId, routes: &Routes, problem: String) -> Lost {
+        let mut start = place;
+        while routes.places[start as usize].parent != start {
+            start = routes.places[start as usize].parent;
+        }
+        Lost { source: routes.places[start as usize].hop.source, destination, problem }
+    }
+
+    fn start(&mut self, group: u32, destination: TerminalId, routes: &mut Routes) {
+        let source = self.groups[group as usize];
+        let (router, input) = self.network.injection_port(source);
+        let mut branches = std::mem::take(&mut self.branches);
+        branches.of_initial_state(self.routing, source, destination, |state, probability| {
+            for virtual_channel in self.distinguished(self.available) {
+                let hop = Hop { router, input, virtual_channel: virtual_channel.begin, source, destination, available: self.available };
+                let place = self.place(hop, state, None, &mut routes.places);
+                let share = f64::from(virtual_channel.count()) / f64::from(self.available.count().max(1));
+                routes.starts.push(Start { group, place, probability: probability * share });
+            }
+        });
+        self.branches = branches;
+    }
+
+    fn leave(&mut self, from: u32, destination: TerminalId, routes: &mut Routes) -> Result<(), String> {
+        routes.places[from as usize].first_step = routes.steps.len() as u32;
+        let Place { hop, state, .. } = routes.places[from as usize];
+        let mut branches = std::mem::take(&mut self.branches);
+        let mut result = Ok(());
+        branches.of_hop(self.routing, &hop, state, |candidates, after, probability| {
+            if candidates.is_empty() {
+                result = Err(format!("the routing gives no way on at router {}", hop.router));
+            }
+            for candidate in candidates {
+                let step = self.checked_channel(hop.router, candidate.port, candidate.virtual_channels, destination);
+                let (channel, end) = match step {
+                    Ok(found) => found,
+                    Err(problem) => {
+                        result = Err(problem);
+                        return;
+                    }
+                };
+                let share = probability / candidates.len() as f64 / f64::from(candidate.virtual_channels.count());
+                for virtual_channels in self.distinguished(candidate.virtual_channels) {
+                    let to = match end {
+                        Endpoint::Terminal(_) => DELIVERED,
+                        Endpoint::Router(router, input) => {
+                            let hop = Hop { router, input, virtual_channel: virtual_channels.begin, ..hop };
+                            self.place(hop, after, Some(from), &mut routes.places)
+                        }
+                    };
+                    let probability = share * f64::from(virtual_channels.count());
+                    routes.steps.push(Step { from, to, channel, virtual_channels, probability });
+                }
+            }
+        });
+        self.branches = branches;
+        result
+    }
+
+    fn checked_channel(
+        &self,
+        router: RouterId,
+        port: u16,
+        virtual_channels: VirtualChannels,
+        destination: TerminalId,
+    ) -> Result<(ChannelId, Endpoint), String> {
+        if u32::from(port) >= self.network.port_count(router) {
+            return Err(format!("the routing takes port {port} of router {router}, which has {} ports", self.network.port_count(router)));
+        }
+        if virtual_channels.begin >= virtual_channels.end {
+            return Err(format!("the routing gives no virtual channel at router {router} port {port}"));
+        }
+        let Some(channel) = self.network.output_channel(router, port) else {
+            return Err(format!("the routing takes port {port} of router {router}, where no channel leaves"));
+        };
+        match self.network.destination(channel) {
+            Endpoint::Terminal(other) if other != destination => {
+                Err(format!("the routing delivers it to terminal {other} at router {router}"))
+            }
+            end => Ok((channel, end)),
+        }
+    }
+
+    /// The parts of a range that the routing tells apart: single channels if it reads them, else the whole.
+    fn distinguished(&self, range: VirtualChannels) -> impl Iterator<Item = VirtualChannels> + use<> {
+        let step = if self.reads.virtual_channel { 1 } else { range.count().max(1) };
+        (range.begin..range.end).step_by(usize::from(step)).map(move |begin| VirtualChannels { begin, end: begin + step })
+    }
+
+    fn place(&mut self, hop: Hop, state: u32, parent: Option<u32>, places: &mut Vec<Place>) -> u32 {
+        let input = if self.reads.input { u32::from(hop.input) } else { 0 };
+        let virtual_channel = if self.reads.virtual_channel { u32::from(hop.virtual_channel) } else { 0 };
+        let source = if self.reads.source { hop.source.0 } else { 0 };
+        *self.places.entry((hop.router.0, input << 16 | virtual_channel, source, state)).or_insert_with(|| {
+            let place = places.len() as u32;
+            places.push(Place { hop, state, first_step: 0, parent: parent.unwrap_or(place) });
+            place
+        })
+    }
+}
+
+impl Routes {
+    /// The steps that leave a place.
+    pub fn steps_of(&self, place: u32) -> &[Step] {
+        let begin = self.places[place as usize].first_step as usize;
+        let end = self.places.get(place as usize + 1).map_or(self.steps.len(), |next| next.first_step as usize);
+        &self.steps[begin..end]
+    }
+
+    /// The places in an order in which every step leads forwards; or, if packets can go round, the places of one circle.
+    ///
+    /// # Errors
+    /// The places of a circle, each one step before the next.
+    pub fn order(&self) -> Result<Vec<u32>, Vec<u32>> {
+        let mut entering = vec![0u32; self.places.len()];
+        for step in self.steps.iter().filter(|step| step.to != DELIVERED) {
+            entering[step.to as usize] += 1;
+        }
+        let mut order: Vec<u32> = (0..self.places.len() as u32).filter(|&place| entering[place as usize] == 0).collect();
+        let mut next = 0;
+        while next < order.len() {
+            for step in self.steps_of(order[next]).iter().filter(|step| step.to != DELIVERED) {
+                entering[step.to as usize] -= 1;
+                if entering[step.to as usize] == 0 {
+                    order.push(step.to);
+                }
+            }
+            next += 1;
+        }
+        if order.len() == self.places.len() { Ok(order) } else { Err(self.circle(&entering)) }
+    }
+
+    /// Follows steps backwards among the places that are still entered: each has a predecessor there, so one comes twice.
+    fn circle(&self, entering: &[u32]) -> Vec<u32> {
+        let mut before = vec![DELIVERED; self.places.len()];
+        for step in self.steps.iter().filter(|step| step.to != DELIVERED && entering[step.from as usize] > 0) {
+            before[step.to as usize] = step.from;
+        }
+        let mut seen = vec![false; self.places.len()];
+        let mut place = entering.iter().position(|&count| count > 0).unwrap_or_default() as u32;
+        while !std::mem::replace(&mut seen[place as usize], true) {
+            place = before[place as usize];
+        }
+        let mut circle = vec![place];
+        let mut previous = before[place as usize];
+        while previous != place {
+            circle.push(previous);
+            previous = before[previous as usize];
+        }
+        circle.reverse();
+        circle
+    }
+}
+
+/// Multiplies and rotates: the keys are few small numbers, and nobody chooses them to collide.
+#[derive(Clone, Copy, Debug, Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(u32::from(byte)));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.0 = (self.0.rotate_left(26) ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}

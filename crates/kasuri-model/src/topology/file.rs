@@ -1,0 +1,34 @@
+//! Any network from a file.
+
+use super::{BuildContext, Topology};
+use crate::format::edge_list;
+use crate::network::{Network, NetworkError};
+use crate::registry::Member;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The network of an edge list: lines `router A router B [latency=L] [period=P]` and `terminal T router A`, comments after `#`.
+///
+/// The grammar stands in [`crate::format::edge_list`]. Channels whose line tells no latency or period have those of `[network]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// The file, relative to the experiment file.
+    pub path: String,
+}
+
+impl Member for File {
+    const NAME: &'static str = "file";
+    const SUMMARY: &'static str = "any network, from an edge list with latencies";
+    const SOURCE: &'static str = "Kasuri's edge list, described in the reference";
+    const EXAMPLE: &'static str = "path = \"network.txt\"";
+}
+
+impl Topology for File {
+    fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError> {
+        context.channels.check(1)?;
+        let bytes = context.files.read(&self.path).map_err(|problem| NetworkError::parameter("path", problem))?;
+        let list = edge_list::parse(&self.path, &bytes).map_err(|error| NetworkError::parameter("path", error.to_string()))?;
+        list.network(context.channels.link(0), context.channels.terminal_link())
+    }
+}

@@ -1,0 +1,156 @@
+//! The deadlock check against what is known, and its cycle search against another one.
+
+mod common;
+
+use common::{network, networks, routing, routing_variants};
+use kasuri_model::deadlock::{Coverage, Verdict, check, check_within, find_cycle};
+use kasuri_model::id::{ChannelId, TerminalId};
+use kasuri_model::network::{Endpoint, Network};
+use kasuri_model::routing::{Candidate, Choice, Hop, Routing, VirtualChannels};
+use petgraph::algo::{is_cyclic_directed, tarjan_scc};
+use petgraph::graph::DiGraph;
+use proptest::prelude::*;
+
+fn channels(count: u16) -> VirtualChannels {
+    VirtualChannels { begin: 0, end: count }
+}
+
+#[test]
+fn routings_keep_their_promise() {
+    for network in networks() {
+        for (name, parameters) in routing_variants() {
+            let Some(routing) = routing(name, parameters, &network) else { continue };
+            for extra in 0..3 {
+                let report = check(&network, routing.as_ref(), &[channels(routing.virtual_channels_required() as u16 + extra)]);
+                assert_eq!(report.unroutable, None, "{name} on {}", network.name());
+                assert_eq!(report.coverage, Coverage::Exact);
+                assert!(!routing.is_deadlock_free() || report.verdict == Verdict::Acyclic, "{name} on {}", network.name());
+            }
+        }
+    }
+}
+
+/// Each channel of a cycle ends where the next begins.
+fn assert_cycle(network: &Network, verdict: &Verdict) {
+    let Verdict::Cycle(cycle) = verdict else { panic!("no cycle found") };
+    for (index, (channel, _)) in cycle.iter().enumerate() {
+        let next = cycle[(index + 1) % cycle.len()].0;
+        let (Endpoint::Router(end, _), Endpoint::Router(begin, _)) = (network.destination(*channel), network.source(next)) else {
+            panic!("a terminal on a cycle");
+        };
+        assert_eq!(end, begin);
+    }
+}
+
+/// A ring of k routers needs k channels for a cycle, and routes of at least 2 channels for a dependency.
+#[test]
+fn a_torus_without_datelines_has_a_cycle_round_a_ring() {
+    for (parameters, virtual_channels) in [("dateline = false", 4), ("", 1)] {
+        let torus = network("torus", "dimensions = [5, 4]");
+        let routing = routing("dimension-order", parameters, &torus).unwrap();
+        let report = check(&torus, routing.as_ref(), &[channels(virtual_channels)]);
+        assert_cycle(&torus, &report.verdict);
+        let Verdict::Cycle(cycle) = &report.verdict else { unreachable!() };
+        assert!(cycle.len() == 5 || cycle.len() == 4, "{cycle:?}");
+        assert!(report.describe(&torus).contains(&torus.channel_name(cycle[0].0)));
+        assert_eq!(report.unroutable, None);
+    }
+}
+
+#[test]
+fn minimal_routing_on_a_ring_has_a_cycle_but_up_down_has_none() {
+    let ring = network("torus", "dimensions = [6]");
+    let minimal = routing("minimal", "", &ring).unwrap();
+    assert_cycle(&ring, &check(&ring, minimal.as_ref(), &[channels(2)]).verdict);
+    let up_down = routing("up-down", "", &ring).unwrap();
+    assert_eq!(check(&ring, up_down.as_ref(), &[channels(1)]).verdict, Verdict::Acyclic);
+}
+
+/// An n x n mesh under dimension order: all 4 n (n - 1) channels are used. A channel in x depends on its successor in x and on
+/// both channels in y: per row and direction n - 2 and, at the n - 1 routers where it ends, the y channels that leave them; a
+/// channel in y depends on its successor alone.
+#[test]
+fn dependencies_of_dimension_order_on_a_mesh_are_counted() {
+    for n in 3..7u64 {
+        let mesh = network("mesh", &format!("dimensions = [{n}, {n}]"));
+        let routing = routing("dimension-order", "", &mesh).unwrap();
+        let report = check(&mesh, routing.as_ref(), &[channels(3)]);
+        assert_eq!(report.channels, 4 * n * (n - 1));
+        let straight = 2 * 2 * n * (n - 2);
+        let turns = 2 * (n - 1) * 2 * (n - 1);
+        assert_eq!(report.dependencies, straight + turns);
+        // A fourth virtual channel, or a second class in the same channels, changes nothing; a class of its own doubles all.
+        assert_eq!(check(&mesh, routing.as_ref(), &[channels(4), channels(4)]), report);
+        let apart = check(&mesh, routing.as_ref(), &[channels(2), VirtualChannels { begin: 2, end: 4 }]);
+        assert_eq!((apart.channels, apart.dependencies), (2 * report.channels, 2 * report.dependencies));
+        // Overlapping classes are cut into three; each class depends on all parts of itself.
+        let overlap = check(&mesh, routing.as_ref(), &[channels(2), VirtualChannels { begin: 1, end: 3 }]);
+        assert_eq!((overlap.channels, overlap.dependencies), (3 * report.channels, 7 * report.dependencies));
+    }
+}
+
+#[test]
+fn a_sample_says_so() {
+    let mesh = network("mesh", "dimensions = [6, 6]");
+    let routing = routing("dimension-order", "", &mesh).unwrap();
+    let report = check_within(&mesh, routing.as_ref(), &[channels(1)], 400);
+    let Coverage::Sampled { walked, of } = report.coverage else { panic!("{report:?}") };
+    assert!(of == 36 && (2..36).contains(&walked), "{report:?}");
+    assert!(report.describe(&mesh).contains(&format!("sampled ({walked} of 36 destinations)")));
+}
+
+/// A routing that always takes port 0, and delivers nothing.
+#[derive(Debug)]
+struct AlwaysPort(u16);
+
+impl Routing for AlwaysPort {
+    fn route(&self, hop: &Hop, _state: &mut u32, _choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
+        candidates.push(Candidate::new(self.0, hop.available));
+    }
+}
+
+#[test]
+fn packets_that_never_arrive_are_found() {
+    let ring = network("torus", "dimensions = [4]");
+    let report = check(&ring, &AlwaysPort(0), &[channels(1)]);
+    assert_cycle(&ring, &report.verdict);
+    let (_, _, problem) = report.unroutable.unwrap();
+    assert!(problem.contains("go round for ever through routers"), "{problem}");
+    let wrong = check(&ring, &AlwaysPort(2), &[channels(1)]);
+    let (source, destination, problem) = wrong.unroutable.unwrap();
+    assert_eq!((source, destination), (TerminalId(1), TerminalId(0)));
+    assert!(problem.contains("delivers it to terminal 1"), "{problem}");
+    let nowhere = check(&ring, &AlwaysPort(7), &[channels(1)]);
+    assert!(nowhere.unroutable.unwrap().2.contains("has 3 ports"));
+}
+
+proptest! {
+    /// A cycle is found exactly where there is a strongly connected component with more than one node or a loop, and it is one.
+    #[test]
+    fn cycles_agree_with_strongly_connected_components(nodes in 1usize..20, edges in proptest::collection::vec((0u32..20, 0u32..20), 0..40)) {
+        let mut successors = vec![Vec::new(); nodes];
+        for (from, to) in edges {
+            successors[from as usize % nodes].push(to % nodes as u32);
+        }
+        let edges = successors.iter().enumerate().flat_map(|(from, list)| list.iter().map(move |&to| (from as u32, to)));
+        let graph = DiGraph::<(), ()>::from_edges((0..nodes as u32).map(|node| (node, node)).filter(|_| false).chain(edges));
+        let cycle = find_cycle(&successors);
+        prop_assert_eq!(cycle.is_some(), is_cyclic_directed(&graph));
+        if let Some(cycle) = cycle {
+            for (index, &node) in cycle.iter().enumerate() {
+                prop_assert!(successors[node as usize].contains(&cycle[(index + 1) % cycle.len()]));
+            }
+            let together = tarjan_scc(&graph).into_iter().any(|part| cycle.iter().all(|&node| part.iter().any(|other| other.index() == node as usize)));
+            prop_assert!(together);
+        }
+    }
+}
+
+/// Channels in any report lie between routers.
+#[test]
+fn terminal_channels_lie_on_no_cycle() {
+    let ring = network("torus", "dimensions = [5]\nconcentration = 2");
+    let minimal = routing("minimal", "", &ring).unwrap();
+    let Verdict::Cycle(cycle) = check(&ring, minimal.as_ref(), &[channels(1)]).verdict else { panic!("no cycle") };
+    assert!(cycle.iter().all(|(channel, _)| *channel >= ChannelId(2 * ring.terminal_count())));
+}

@@ -1,0 +1,18 @@
+//! The engines of this version by name.
+
+use kasuri_flit::FlitEngine;
+use kasuri_model::config::EngineName;
+use kasuri_model::engine::Engine;
+
+/// The engine of this name, if this version has it.
+pub fn engine(name: EngineName) -> Option<&'static dyn Engine> {
+    match name {
+        EngineName::Flit => Some(&FlitEngine),
+        EngineName::Analysis | EngineName::Flow => None,
+    }
+}
+
+/// The names of the engines that this version has.
+pub fn names() -> Vec<&'static str> {
+    EngineName::ALL.into_iter().filter(|&name| engine(name).is_some()).map(EngineName::name).collect()
+}

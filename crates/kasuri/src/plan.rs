@@ -1,0 +1,839 @@
+//! All runs of an experiment: which there are, which are missing, computing them over threads, the table.
+//!
+//! Each run is computed by one thread and depends on nothing but its own input, so the table is the same for any number of
+//! threads, wall-clock times apart. A run that fails does not stop the others.
+
+use crate::engines;
+use crate::input::KNOWN;
+use crate::measure::{Offer, Report, controller, saturation};
+use crate::results::{RowHead, RunRow, Vector, vectors};
+use crate::stop::{Interruptible, Stop};
+use crate::store::{Access, Found, Store, StoreError};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kasuri_model::config::{ConfigError, Document, Point, Preparation, Search, Study};
+use kasuri_model::engine::{Engine, EngineError, Outcome, Status};
+use kasuri_model::topology::Files;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Part of every run's key: it rises when Kasuri gives other results for the same input, so that old runs are not reused.
+pub const RESULTS_VERSION: u64 = 1;
+
+/// How an experiment is run.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    /// Threads; all cores if `None`.
+    pub jobs: Option<usize>,
+    /// The folder of the run store; nothing is kept if `None`.
+    pub out: Option<PathBuf>,
+    /// Run only the point with this key (or the only one whose key begins so), and do not write the table.
+    pub point: Option<String>,
+    /// Check the conservation of flits and credits while running.
+    pub paranoid: bool,
+    /// Show a progress bar on standard error, if that is a terminal.
+    pub progress: bool,
+    /// Ends the runs early when requested.
+    pub stop: Stop,
+    /// The text of the experiment file, kept in the store as `input.toml`.
+    pub input: Option<String>,
+}
+
+/// Why an experiment cannot be run at all.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The experiment file says something wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// This version lacks the engine. Choose another one.
+    #[error("{document}: engine: this version has no `{engine}` engine yet; it has: {known}")]
+    NoEngine {
+        /// The experiment file.
+        document: String,
+        /// The engine that the file names.
+        engine: &'static str,
+        /// The engines that there are.
+        known: String,
+    },
+    /// A search needs one load that all classes follow.
+    #[error("{document}: measure.search: {problem}")]
+    Search {
+        /// The experiment file.
+        document: String,
+        /// What stands in the way and what would be right.
+        problem: String,
+    },
+    /// No run has this key, or several have.
+    #[error("{document}: --point {point}: {problem}")]
+    Point {
+        /// The experiment file.
+        document: String,
+        /// The key as given.
+        point: String,
+        /// How many runs it fits.
+        problem: String,
+    },
+    /// The operating system gives no threads. Ask for fewer.
+    #[error("--jobs: the threads cannot be started: {0}")]
+    Threads(String),
+}
+
+impl RunError {
+    /// The exit status: 2 if the input has to be changed, 1 if the machine failed.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Store(error) if !error.is_usage() => 1,
+            Self::Threads(_) => 1,
+            _ => 2,
+        }
+    }
+}
+
+/// One run, checked and ready.
+#[derive(Clone, Debug)]
+pub struct PreparedPoint {
+    /// What its row says of its input, the key among it.
+    pub head: RowHead,
+    /// The values of the file with those of the sweep put in.
+    pub point: Point,
+    /// What the engine receives.
+    pub study: Study,
+}
+
+impl PreparedPoint {
+    /// The key of the run: the name of its file in the store.
+    pub fn key(&self) -> &str {
+        &self.head.key
+    }
+}
+
+/// All runs of an experiment, checked.
+pub struct Plan<'a> {
+    document: &'a Document,
+    files: &'a (dyn Files + Sync),
+    points: Vec<PreparedPoint>,
+}
+
+impl std::fmt::Debug for Plan<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Plan").field("document", &self.document.name()).field("points", &self.points.len()).finish()
+    }
+}
+
+/// What came out.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// The rows in the order of the points. After an interruption those of the finished runs only.
+    pub rows: Vec<RunRow>,
+    /// The vectors of each row where nothing is kept in a store; empty lists otherwise.
+    pub vectors: Vec<Vec<Vector>>,
+    /// Runs taken from the store.
+    pub reused: usize,
+    /// Runs computed now, the failed ones among them.
+    pub computed: usize,
+    /// All runs of the experiment (1 with `point`).
+    pub planned: usize,
+    /// The signal that cut the experiment short.
+    pub interrupted: Option<u8>,
+    /// Sentences for standard error: files set aside, runs that failed, how to go on.
+    pub messages: Vec<String>,
+    /// Did an engine refuse some run's input?
+    refused: bool,
+}
+
+impl Summary {
+    /// The exit status: 128 + signal after an interruption; 2 if an engine refused the input; 1 if some run ended as
+    /// `max_cycles`, `deadlock` or `failed`; else 0.
+    pub fn exit_status(&self) -> u8 {
+        let is_result = |row: &RunRow| matches!(row.status(), "converged" | "saturated" | "completed");
+        match self.interrupted {
+            Some(signal) => 128u8.saturating_add(signal),
+            None if self.refused => 2,
+            None => u8::from(!self.rows.iter().all(is_result)),
+        }
+    }
+}
+
+/// Runs an experiment: [`Plan::prepare`], then [`Plan::run`].
+///
+/// # Errors
+/// As these two.
+pub fn run(document: &Document, files: &(dyn Files + Sync), options: &RunOptions) -> Result<Summary, RunError> {
+    Plan::prepare(document, files)?.run(options)
+}
+
+impl<'a> Plan<'a> {
+    /// Checks all points of an experiment and names their runs. `files` reads what the experiment names.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with any of the points.
+    pub fn prepare(document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
+        let mut preparation = Preparation::new(document, files, KNOWN);
+        let mut hashes = BTreeMap::new();
+        let mut points = Vec::new();
+        for point in document.points()? {
+            let study = preparation.study(&point)?;
+            if study.measure.search.is_some() {
+                check_search(document, &point)?;
+            }
+            let head = head(&point, &study, files, &mut hashes);
+            points.push(PreparedPoint { head, point, study });
+        }
+        Ok(Self { document, files, points })
+    }
+
+    /// The runs in the order of the table.
+    pub fn points(&self) -> &[PreparedPoint] {
+        &self.points
+    }
+
+    /// Computes the runs that the store does not hold and returns all.
+    ///
+    /// # Errors
+    /// An engine or point that does not exist, a store that cannot be used. Runs that fail are rows, not errors.
+    pub fn run(&self, options: &RunOptions) -> Result<Summary, RunError> {
+        let engine = |study: &Study| {
+            engines::engine(study.engine).ok_or_else(|| RunError::NoEngine {
+                document: self.document.name().to_owned(),
+                engine: study.engine.name(),
+                known: engines::names().join(", "),
+            })
+        };
+        self.run_on(&engine, options)
+    }
+
+    /// [`Plan::run`] on any engines.
+    fn run_on(&self, engine: &EngineOf<'_>, options: &RunOptions) -> Result<Summary, RunError> {
+        let chosen = match &options.point {
+            Some(point) => std::slice::from_ref(self.find(point)?),
+            None => &self.points[..],
+        };
+        let engines = chosen.iter().map(|point| engine(&point.study)).collect::<Result<Vec<_>, _>>()?;
+        let access = if options.point.is_some() { Access::Point } else { Access::Whole };
+        let store = options.out.as_deref().map(|folder| Store::open(folder, access)).transpose()?;
+        if let (Some(store), Some(text), Access::Whole) = (&store, &options.input, access) {
+            store.keep_input(text)?;
+        }
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0)).build();
+        let threads = threads.map_err(|error| RunError::Threads(error.to_string()))?;
+        let workshop = Workshop {
+            plan: self,
+            paranoid: options.paranoid,
+            stop: options.stop.of_experiment(),
+            store: store.as_ref(),
+            failure: Mutex::new(None),
+            bar: bar(chosen.len(), options),
+        };
+        let mut ends = Vec::new();
+        // `with_max_len(1)`: a thread takes one run at a time, since runs differ much in length.
+        threads.install(|| {
+            let runs = chosen.par_iter().zip(engines).with_max_len(1);
+            runs.map(|(point, engine)| workshop.finish(point, engine)).collect_into_vec(&mut ends);
+        });
+        workshop.bar.finish_and_clear();
+        if let Some(error) = workshop.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            return Err(error.into());
+        }
+        let mut summary = Summary { planned: chosen.len(), interrupted: options.stop.signal(), ..Summary::default() };
+        ends.into_iter().for_each(|end| summary.add(end));
+        if summary.rows.len() == chosen.len() {
+            // All runs were finished before the signal could cut one short.
+            summary.interrupted = None;
+            if let (Some(store), Access::Whole) = (&store, access) {
+                store.keep_table(&summary.rows)?;
+            }
+        }
+        if summary.interrupted.is_some() {
+            summary.messages.push(summary.how_to_go_on(store.as_ref()));
+        }
+        Ok(summary)
+    }
+
+    /// The point whose key is, or alone begins with, this text.
+    fn find(&self, key: &str) -> Result<&PreparedPoint, RunError> {
+        let matching: Vec<&PreparedPoint> = self.points.iter().filter(|point| !key.is_empty() && point.key().starts_with(key)).collect();
+        let problem = match matching[..] {
+            [point] => return Ok(point),
+            [] => format!("none of the {} runs has this key; `kasuri check` lists them", self.points.len()),
+            _ => format!("{} runs have keys that begin so; give more digits", matching.len()),
+        };
+        Err(RunError::Point { document: self.document.name().to_owned(), point: key.to_owned(), problem })
+    }
+}
+
+type EngineOf<'a> = dyn Fn(&Study) -> Result<&'a dyn Engine, RunError> + 'a;
+
+/// A search sets `traffic.load`, so no class may have a load of its own.
+fn check_search(document: &Document, point: &Point) -> Result<(), RunError> {
+    let problem = |problem: &str| RunError::Search { document: document.name().to_owned(), problem: problem.to_owned() };
+    let classes = at(&point.table, "traffic.class").and_then(toml::Value::as_array);
+    if classes.into_iter().flatten().any(|class| class.get("load").is_some()) {
+        return Err(problem("it varies traffic.load, but a [[traffic.class]] has a load of its own; take that out"));
+    }
+    if at(&point.table, "traffic.process").and_then(toml::Value::as_str) == Some("batch") {
+        return Err(problem("a batch has no load to search; take the search out, or use another traffic.process"));
+    }
+    Ok(())
+}
+
+/// The value of a dotted key.
+fn at<'t>(table: &'t toml::Table, key: &str) -> Option<&'t toml::Value> {
+    let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
+    let value = table.get(first)?;
+    match rest {
+        None => Some(value),
+        Some(rest) => at(value.as_table()?, rest),
+    }
+}
+
+/// Keys that every row shows, swept or not.
+const ALWAYS: [&str; 5] = ["network.topology", "routing.algorithm", "traffic.pattern", "traffic.load", "measure.seed"];
+
+fn head(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<String, String>) -> RowHead {
+    let to_json = |value: &toml::Value| serde_json::to_value(value).unwrap_or(Value::Null);
+    let mut inputs: Vec<(String, Value)> = Vec::new();
+    for key in ALWAYS {
+        let value = if key == "measure.seed" { json!(study.measure.seed) } else { at(&point.table, key).map_or(Value::Null, to_json) };
+        inputs.push((key.to_owned(), value));
+    }
+    for (key, value) in &point.assignments {
+        // `engine` and `title` have columns of their own.
+        if key.contains('.') && !ALWAYS.contains(&key.as_str()) {
+            inputs.push((key.clone(), to_json(value)));
+        }
+    }
+    RowHead { key: key(point, study, files, hashes), title: study.title.clone(), engine: study.engine, inputs }
+}
+
+/// The key of a run: 32 hexadecimal digits of the BLAKE3 hash over everything that its result depends on, as JSON with sorted
+/// keys: the engine, the point's values without the title, the contents of the files that it names, and [`RESULTS_VERSION`].
+fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<String, String>) -> String {
+    let mut table = point.table.clone();
+    table.remove("title");
+    table.remove("engine");
+    let mut names = Vec::new();
+    table.values().for_each(|value| collect_paths(value, &mut names));
+    let contents: serde_json::Map<String, Value> = names
+        .into_iter()
+        .map(|name| {
+            let hash = hashes.entry(name.clone()).or_insert_with(|| match files.read(&name) {
+                Ok(bytes) => blake3::hash(&bytes).to_hex().to_string(),
+                // The study was built without it, so that nothing depends on its contents.
+                Err(_) => String::new(),
+            });
+            (name, json!(hash))
+        })
+        .collect();
+    let mut whole = json!({
+        "engine": study.engine.name(),
+        "files": contents,
+        "input": serde_json::to_value(&table).unwrap_or(Value::Null),
+        "results": RESULTS_VERSION,
+    });
+    whole.sort_all_objects();
+    blake3::hash(whole.to_string().as_bytes()).to_hex()[..32].to_owned()
+}
+
+/// The files that a table names: by convention the strings under keys `path`.
+fn collect_paths(value: &toml::Value, paths: &mut Vec<String>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (key, value) in table {
+                match value {
+                    toml::Value::String(path) if key == "path" => paths.push(path.clone()),
+                    other => collect_paths(other, paths),
+                }
+            }
+        }
+        toml::Value::Array(values) => values.iter().for_each(|value| collect_paths(value, paths)),
+        _ => {}
+    }
+}
+
+fn bar(length: usize, options: &RunOptions) -> ProgressBar {
+    // Hidden by itself where standard error is no terminal.
+    let target = if options.progress { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} elapsed, {eta} left {msg}");
+    let style = style.expect("the template is a constant and right");
+    let bar = ProgressBar::with_draw_target(Some(length as u64), target).with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// How one point ended.
+enum End {
+    /// It was in the store.
+    Reused(RunRow),
+    /// It was computed.
+    Computed(RunRow, Vec<Vector>),
+    /// It failed; `refused` if its input is to blame.
+    Failed { row: RunRow, refused: bool },
+    /// The experiment was stopped before it was finished.
+    Stopped,
+}
+
+impl Summary {
+    fn add(&mut self, (end, message): (End, Option<String>)) {
+        self.messages.extend(message);
+        let (row, vectors) = match end {
+            End::Stopped => return,
+            End::Reused(row) => {
+                self.reused += 1;
+                (row, Vec::new())
+            }
+            End::Computed(row, vectors) => {
+                self.computed += 1;
+                (row, vectors)
+            }
+            End::Failed { row, refused } => {
+                self.computed += 1;
+                self.refused |= refused;
+                self.messages.push(format!("run {}: {}", row.key(), row.text("message")));
+                (row, Vec::new())
+            }
+        };
+        self.rows.push(row);
+        self.vectors.push(vectors);
+    }
+
+    fn how_to_go_on(&self, store: Option<&Store>) -> String {
+        let (finished, planned) = (self.rows.len(), self.planned);
+        match store {
+            Some(store) => format!(
+                "stopped: {finished} of {planned} runs are finished and kept in {}; run the same command again to compute the rest",
+                store.folder().display()
+            ),
+            None => format!("stopped: {finished} of {planned} runs were finished; without --out nothing is kept"),
+        }
+    }
+}
+
+/// What the threads share.
+struct Workshop<'a> {
+    plan: &'a Plan<'a>,
+    paranoid: bool,
+    stop: Stop,
+    store: Option<&'a Store>,
+    /// The first error of the store; it stops everything.
+    failure: Mutex<Option<StoreError>>,
+    bar: ProgressBar,
+}
+
+/// Why a point has no outcome.
+enum Missing {
+    Stopped,
+    Refused(String),
+    Defect(String),
+}
+
+impl From<EngineError> for Missing {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Unbalanced { .. } => Self::Defect(error.to_string()),
+            _ => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+impl Workshop<'_> {
+    /// Takes a point from the store or computes and keeps it; with a message if a file was set aside.
+    fn finish(&self, point: &PreparedPoint, engine: &dyn Engine) -> (End, Option<String>) {
+        if self.stop.is_requested() {
+            return (End::Stopped, None);
+        }
+        let found = self.store.map_or(Ok(Found::Nothing), |store| store.find(point.key()));
+        let result = match found {
+            Ok(Found::Run(row)) => (End::Reused(row.under(&point.head)), None),
+            Ok(Found::Nothing) => (self.compute(point, engine), None),
+            Ok(Found::SetAside(message)) => (self.compute(point, engine), Some(message)),
+            Err(error) => (self.give_up(error), None),
+        };
+        self.bar.inc(1);
+        result
+    }
+
+    fn compute(&self, point: &PreparedPoint, engine: &dyn Engine) -> End {
+        let begin = Instant::now();
+        // A panic is a defect of ours; the other runs are none the worse for it. What it leaves half changed dies with the run.
+        let trial = catch_unwind(AssertUnwindSafe(|| match point.study.measure.search {
+            None => self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head)),
+            Some(Search::Saturation) => self.search(point, engine),
+        }));
+        let (mut row, vectors) = match trial {
+            Ok(Ok(finished)) => finished,
+            Ok(Err(Missing::Stopped)) => return End::Stopped,
+            Ok(Err(Missing::Refused(message))) => return End::Failed { row: RunRow::failed(&point.head, &message), refused: true },
+            Ok(Err(Missing::Defect(message))) => return End::Failed { row: RunRow::failed(&point.head, &message), refused: false },
+            Err(payload) => return End::Failed { row: RunRow::failed(&point.head, &defect(&*payload)), refused: false },
+        };
+        row.set("wall_seconds", begin.elapsed().as_secs_f64());
+        match self.store {
+            None => End::Computed(row, vectors),
+            Some(store) => match store.keep(&row, &vectors) {
+                Ok(()) => End::Computed(row, Vec::new()),
+                Err(error) => self.give_up(error),
+            },
+        }
+    }
+
+    /// Stops everything: what would be computed now could not be kept.
+    fn give_up(&self, error: StoreError) -> End {
+        self.stop.halt();
+        self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+        End::Stopped
+    }
+
+    /// Runs a study once.
+    fn trial(&self, mut study: Study, engine: &dyn Engine) -> Result<Trial, Missing> {
+        study.scenario.paranoid = self.paranoid;
+        let mut controller = controller(&study);
+        let mut interruptible = Interruptible::new(&mut *controller, &self.stop);
+        let outcome = engine.run(&study.scenario, &mut interruptible)?;
+        if interruptible.is_interrupted() {
+            return Err(Missing::Stopped);
+        }
+        let report = controller.report();
+        Ok(Trial { study, outcome, report })
+    }
+
+    /// Searches the saturation load of a point.
+    fn search(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), Missing> {
+        let mut preparation = Preparation::new(self.plan.document, self.plan.files, KNOWN);
+        let mut run = |load: f64| {
+            let mut point = point.point.clone();
+            if let Some(toml::Value::Table(traffic)) = point.table.get_mut("traffic") {
+                traffic.insert("load".to_owned(), toml::Value::Float(load));
+            }
+            let study = preparation.study(&point).map_err(|error| Missing::Refused(error.to_string()))?;
+            self.trial(study, engine)
+        };
+        // All classes share the terminal's channel.
+        let highest = 1.0 / point.study.scenario.classes.len() as f64;
+        let zero_load_latency = run(saturation::ZERO_LOAD)?.outcome.packet_latency.mean();
+        let sustained = |trial: &Trial| saturation::is_sustained(&trial.outcome, &Offer::of(&trial.study.scenario), zero_load_latency);
+        let found = saturation::search(highest, run, sustained)?;
+        let (mut row, vectors) = found.trial.row(&point.head);
+        row.set("zero_load_latency", zero_load_latency);
+        row.set("saturation_load", found.load.map(|load| load * point.study.scenario.classes.len() as f64));
+        let what = if found.load.is_some() { "the saturation load" } else { "the highest load, which the network sustains" };
+        row.add_message(&format!("this row shows {what}; {} loads were tried", found.trials + 1));
+        Ok((row, vectors))
+    }
+}
+
+/// A finished run.
+struct Trial {
+    study: Study,
+    outcome: Outcome,
+    report: Report,
+}
+
+impl Trial {
+    fn row(&self, head: &RowHead) -> (RunRow, Vec<Vector>) {
+        let scenario = &self.study.scenario;
+        // A batch has no load.
+        let is_open = scenario.classes.iter().any(|class| class.packets_per_terminal.is_none());
+        let offer = is_open.then(|| Offer::of(scenario));
+        let mut row = RunRow::new(head, &scenario.network, offer.as_ref(), &self.outcome, &self.report);
+        match self.outcome.status {
+            Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
+            Status::Deadlock => row.add_message(&format!("packets wait for each other for ever in cycle {}", self.outcome.cycles)),
+            Status::Converged | Status::Saturated | Status::Completed => {}
+        }
+        (row, vectors(&scenario.network, &self.outcome))
+    }
+}
+
+impl Trial {
+    fn limit_came_first(&self, row: &RunRow) -> String {
+        let reached = match (row.number("packet_latency_ci95"), row.number("packet_latency_mean")) {
+            (Some(width), Some(mean)) if mean > 0.0 => format!(", at a precision of {:.2} %", 100.0 * width / mean),
+            _ => String::new(),
+        };
+        format!("measure.max_cycles = {} came first{reached}", self.study.measure.max_cycles)
+    }
+}
+
+/// What a panic says.
+fn defect(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
+    format!("a defect of Kasuri: {}", text.unwrap_or("the run ended unexpectedly"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kasuri_model::engine::{Command, Controller, Interval};
+    use kasuri_model::scenario::Scenario;
+    use kasuri_model::topology::NoFiles;
+    use std::path::Path;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    const FILE: &str = r#"
+        title = "T"
+        [network]
+        topology = "mesh"
+        dimensions = [2, 2]
+        [routing]
+        algorithm = "dimension-order"
+        [traffic]
+        pattern = "uniform"
+        [measure]
+        warmup = 100
+        cycles = 1000
+        [sweep]
+        "measure.seed" = [1, 2]
+        "traffic.load" = [0.1, 0.2, 0.3]
+    "#;
+
+    fn document(text: &str) -> Document {
+        Document::parse("t.toml", text).unwrap()
+    }
+
+    /// Answers like an engine whose sources deliver everything; what else it does depends on the load.
+    #[derive(Default)]
+    struct Fake {
+        runs: AtomicU64,
+        /// Asks for a stop during run number `.0`.
+        stop: Option<(u64, Stop)>,
+        panics_at: Option<f64>,
+        refuses_at: Option<f64>,
+    }
+
+    impl Engine for Fake {
+        fn name(&self) -> &'static str {
+            "flit"
+        }
+
+        fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+            let load = scenario.classes[0].load;
+            let number = self.runs.fetch_add(1, Ordering::Relaxed);
+            assert_ne!(Some(load), self.panics_at, "the fake engine fails");
+            if Some(load) == self.refuses_at {
+                return Err(EngineError::TooLarge("the fake engine is small".to_owned()));
+            }
+            let mut end_cycle = 0;
+            loop {
+                let cycles = controller.interval_cycles();
+                end_cycle += cycles;
+                if let Some((at, stop)) = &self.stop
+                    && *at == number
+                {
+                    stop.request(2);
+                }
+                let accepted_flits = (load * cycles as f64 * 4.0) as u64;
+                let interval = Interval { end_cycle, cycles, accepted_flits, ..Interval::default() };
+                if let Command::End(status) = controller.interval_ended(&interval) {
+                    return Ok(Outcome { status, ..outcome(load, 1000.0 * scenario.streams.get(PURPOSE, 0).unit()) });
+                }
+            }
+        }
+    }
+
+    const PURPOSE: kasuri_model::rng::Purpose = kasuri_model::rng::Purpose::Creation;
+
+    fn outcome(load: f64, latency: f64) -> Outcome {
+        let mut outcome = crate::results::tests::outcome();
+        outcome.packet_latency.sum = latency * outcome.packet_latency.count as f64;
+        outcome.accepted_flits = vec![(load * 100.0) as u64; 4];
+        outcome.injected_flits = outcome.accepted_flits.clone();
+        outcome.channel_flits = vec![1; 16];
+        outcome.router_occupancy = vec![0.0; 4];
+        outcome
+    }
+
+    fn run_with(engine: &Fake, options: &RunOptions) -> Result<Summary, RunError> {
+        let document = document(FILE);
+        let plan = Plan::prepare(&document, &NoFiles)?;
+        plan.run_on(&|_| Ok(engine as &dyn Engine), options)
+    }
+
+    fn options(folder: &Path) -> RunOptions {
+        RunOptions { out: Some(folder.to_owned()), jobs: Some(1), ..RunOptions::default() }
+    }
+
+    /// The rows without the one column that may differ.
+    fn table(summary: &Summary) -> Vec<Value> {
+        let row = |row: &RunRow| {
+            let mut row = row.clone();
+            row.set("wall_seconds", Value::Null);
+            row.to_json()
+        };
+        summary.rows.iter().map(row).collect()
+    }
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_points_with_their_inputs() {
+        let summary = run_with(&Fake::default(), &RunOptions::default()).unwrap();
+        let inputs: Vec<_> =
+            summary.rows.iter().map(|row| (row.number("measure.seed").unwrap(), row.number("traffic.load").unwrap())).collect();
+        assert_eq!(inputs, [(1.0, 0.1), (1.0, 0.2), (1.0, 0.3), (2.0, 0.1), (2.0, 0.2), (2.0, 0.3)]);
+        assert_eq!((summary.computed, summary.reused, summary.exit_status()), (6, 0, 0));
+        assert_eq!(summary.rows[0].text("network.topology"), "mesh");
+        assert!(summary.vectors.iter().all(|vectors| vectors.len() == 5));
+    }
+
+    #[test]
+    fn the_table_does_not_depend_on_the_number_of_threads() {
+        let tables = [1, 2, 5].map(|jobs| {
+            let options = RunOptions { jobs: Some(jobs), ..RunOptions::default() };
+            table(&run_with(&Fake::default(), &options).unwrap())
+        });
+        assert!(tables[0] == tables[1] && tables[0] == tables[2]);
+    }
+
+    #[test]
+    fn a_second_run_computes_nothing_and_a_lost_run_alone_is_computed() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = run_with(&Fake::default(), &options(folder.path())).unwrap();
+        let second = run_with(&Fake::default(), &options(folder.path())).unwrap();
+        assert_eq!((second.computed, second.reused), (0, 6));
+        assert!(table(&first) == table(&second));
+        std::fs::write(folder.path().join(format!("runs/{}.json", first.rows[2].key())), "{").unwrap();
+        let third = run_with(&Fake::default(), &options(folder.path())).unwrap();
+        assert_eq!((third.computed, third.reused, third.messages.len()), (1, 5, 1));
+        assert!(table(&first) == table(&third));
+    }
+
+    #[test]
+    fn a_stop_keeps_what_is_finished_and_the_next_run_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let stop = Stop::default();
+        let engine = Fake { stop: Some((3, stop.clone())), ..Fake::default() };
+        let stopped = run_with(&engine, &RunOptions { stop, ..options(folder.path()) }).unwrap();
+        assert_eq!((stopped.rows.len(), stopped.exit_status(), stopped.interrupted), (3, 130, Some(2)));
+        assert!(stopped.messages[0].starts_with("stopped: 3 of 6 runs are finished and kept in"), "{:?}", stopped.messages);
+        assert!(!folder.path().join("runs.csv").exists());
+        let rest = run_with(&Fake::default(), &options(folder.path())).unwrap();
+        assert_eq!((rest.computed, rest.reused), (3, 3));
+        assert!(table(&rest) == table(&run_with(&Fake::default(), &RunOptions::default()).unwrap()));
+    }
+
+    #[test]
+    fn a_defect_in_one_run_leaves_the_others_alone_and_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Fake { panics_at: Some(0.2), ..Fake::default() };
+        let summary = run_with(&engine, &options(folder.path())).unwrap();
+        let statuses: Vec<&str> = summary.rows.iter().map(RunRow::status).collect();
+        assert_eq!(statuses, ["converged", "failed", "converged", "converged", "failed", "converged"]);
+        assert!(summary.rows[1].text("message").starts_with("a defect of Kasuri: "), "{}", summary.rows[1].text("message"));
+        assert_eq!(summary.exit_status(), 1);
+        let mended = run_with(&Fake::default(), &options(folder.path())).unwrap();
+        assert_eq!((mended.computed, mended.exit_status()), (2, 0));
+    }
+
+    #[test]
+    fn input_that_an_engine_refuses_is_status_2() {
+        let engine = Fake { refuses_at: Some(0.3), ..Fake::default() };
+        let summary = run_with(&engine, &RunOptions::default()).unwrap();
+        assert_eq!(summary.exit_status(), 2);
+        assert!(summary.messages[0].ends_with("the fake engine is small"));
+    }
+
+    #[test]
+    fn one_point_runs_by_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let document = document(FILE);
+        let plan = Plan::prepare(&document, &NoFiles).unwrap();
+        let engine = Fake::default();
+        let run = |point: &str| {
+            let options = RunOptions { point: Some(point.to_owned()), ..options(folder.path()) };
+            plan.run_on(&|_| Ok(&engine as &dyn Engine), &options)
+        };
+        let summary = run(&plan.points()[4].key()[..12]).unwrap();
+        assert_eq!((summary.rows.len(), summary.rows[0].key(), summary.planned), (1, plan.points()[4].key(), 1));
+        assert!(!folder.path().join("runs.csv").exists());
+        for wrong in ["xyz", ""] {
+            let error = run(wrong).unwrap_err();
+            assert!(error.exit_status() == 2 && error.to_string().contains("none of the 6 runs"), "{error}");
+        }
+        assert_eq!(run_with(&Fake::default(), &options(folder.path())).unwrap().reused, 1);
+    }
+
+    #[test]
+    fn keys_follow_the_values_and_nothing_else() {
+        let keys = |text: &str| {
+            let document = document(text);
+            Plan::prepare(&document, &NoFiles).unwrap().points().iter().map(|point| point.key().to_owned()).collect::<Vec<_>>()
+        };
+        let first = keys(FILE);
+        assert!(first.iter().all(|key| key.len() == 32 && key.chars().all(|digit| digit.is_ascii_hexdigit())));
+        assert_eq!(first.iter().collect::<std::collections::BTreeSet<_>>().len(), 6);
+        assert_eq!(first, keys(&FILE.replace("title = \"T\"", "title = \"U\"")));
+        // The order of keys in the file does not count.
+        assert_eq!(first, keys(&FILE.replace("warmup = 100\n        cycles = 1000", "cycles = 1000\n        warmup = 100")));
+        assert!(keys(&FILE.replace("[2, 2]", "[2, 3]")).iter().all(|key| !first.contains(key)));
+    }
+
+    #[test]
+    fn the_contents_of_named_files_belong_to_the_key() {
+        struct One(&'static [u8]);
+        impl Files for One {
+            fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
+                Ok(self.0.to_vec())
+            }
+        }
+        let document = document(FILE);
+        let mut point = document.points().unwrap().remove(0);
+        let study = document.study(&point, &NoFiles).unwrap();
+        let named = toml::from_str("path = \"a.txt\"").unwrap();
+        point.table.insert("traffic".to_owned(), toml::Value::Array(vec![toml::Value::Table(named)]));
+        let key = |content| key(&point, &study, &One(content), &mut BTreeMap::new());
+        assert_eq!(key(b"1"), key(b"1"));
+        assert_ne!(key(b"1"), key(b"2"));
+    }
+
+    #[test]
+    fn engines_that_this_version_lacks_are_named() {
+        let document = document(&FILE.replace("title = \"T\"", "engine = \"flow\""));
+        let error = run(&document, &NoFiles, &RunOptions::default()).unwrap_err();
+        assert_eq!(
+            (error.to_string().as_str(), error.exit_status()),
+            ("t.toml: engine: this version has no `flow` engine yet; it has: flit", 2)
+        );
+    }
+
+    /// A network that accepts up to 0.42 flits/terminal/cycle.
+    struct Saturating;
+
+    impl Engine for Saturating {
+        fn name(&self) -> &'static str {
+            "flit"
+        }
+
+        fn run(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+            let load = scenario.classes[0].load;
+            let status = if load < 0.42 { Status::Converged } else { Status::Saturated };
+            Ok(Outcome { status, ..outcome(load, 20.0) })
+        }
+    }
+
+    #[test]
+    fn a_search_finds_the_saturation_load() {
+        let text = FILE.replace("warmup = 100", "search = \"saturation\"").replace("\"traffic.load\" = [0.1, 0.2, 0.3]", "");
+        let document = document(&text);
+        let plan = Plan::prepare(&document, &NoFiles).unwrap();
+        let summary = plan.run_on(&|_| Ok(&Saturating as &dyn Engine), &RunOptions::default()).unwrap();
+        let row = &summary.rows[0];
+        let load = row.number("saturation_load").unwrap();
+        assert!((0.42..=0.425).contains(&load), "{load}");
+        assert_eq!((row.number("offered_load"), row.number("zero_load_latency")), (Some(load), Some(20.0)));
+        assert_eq!((row.status(), summary.exit_status()), ("saturated", 0));
+    }
+
+    #[test]
+    fn a_search_over_classes_with_their_own_loads_is_refused() {
+        let text = FILE.replace("warmup = 100", "search = \"saturation\"").replace("\"traffic.load\" = [0.1, 0.2, 0.3]", "");
+        let text = text.replace("pattern = \"uniform\"", "[[traffic.class]]\n pattern = \"uniform\"\n load = 0.1");
+        let error = Plan::prepare(&document(&text), &NoFiles).unwrap_err();
+        assert!(error.to_string().contains("a load of its own"), "{error}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Whole experiments on the flit engine: the rules of measurement meet a real network.
+
+use kasuri::plan::{self, RunOptions, Summary};
+use kasuri::results::RunRow;
+use kasuri_model::config::Document;
+use kasuri_model::topology::NoFiles;
+use serde_json::Value;
+
+/// An 8x8 mesh, one-cycle stages and channels, 5-flit packets.
+const MESH: &str = r#"
+    [network]
+    topology = "mesh"
+    dimensions = [8, 8]
+    [routing]
+    algorithm = "dimension-order"
+    [router]
+    virtual_channels = 4
+    buffer_flits = 8
+    [traffic]
+    pattern = "uniform"
+    packet_flits = 5
+    load = 0.1
+"#;
+
+fn run(text: &str, jobs: usize) -> Summary {
+    let document = Document::parse("test.toml", text).unwrap();
+    plan::run(&document, &NoFiles, &RunOptions { jobs: Some(jobs), paranoid: true, ..RunOptions::default() }).unwrap()
+}
+
+fn number(row: &RunRow, name: &str) -> f64 {
+    row.number(name).unwrap_or_else(|| panic!("{name} is {}", row.get(name)))
+}
+
+/// Mean over all pairs of distinct nodes of (P + 1) R + 2 + (M - 1), with P = 4 stages and R routers; the mean distance of
+/// distinct nodes in a k x k mesh is 2 (k^2 - 1) / (3 k) * k^2 / (k^2 - 1) = 2 k / 3.
+#[test]
+fn a_low_load_converges_to_the_zero_load_latency() {
+    let summary = run(&format!("{MESH}\n[sweep]\n\"traffic.load\" = [0.002]"), 1);
+    let row = &summary.rows[0];
+    let routers = 2.0 * 8.0 / 3.0 + 1.0;
+    let expected = 5.0 * routers + 2.0 + 4.0;
+    let (latency, width) = (number(row, "packet_latency_mean"), number(row, "packet_latency_ci95"));
+    assert_eq!(row.status(), "converged");
+    // Contention at 1 % of the capacity adds at most a few parts in a hundred.
+    assert!(latency > expected - 2.0 * width && latency < 1.02 * expected + 2.0 * width, "{latency} +- {width}, not {expected}");
+    assert!((number(row, "hops_mean") - routers).abs() < 0.2);
+}
+
+/// What a confidence interval is for: the means of other seeds differ from each other by no more than it says.
+#[test]
+fn confidence_intervals_tell_how_far_seeds_differ() {
+    let summary = run(&format!("{MESH}\n[sweep]\n\"traffic.load\" = [0.3]\n\"measure.seed\" = [1, 2, 3, 4, 5, 6]"), 2);
+    let means: Vec<f64> = summary.rows.iter().map(|row| number(row, "packet_latency_mean")).collect();
+    let width = summary.rows.iter().map(|row| number(row, "packet_latency_ci95")).fold(0.0, f64::max);
+    let mean = means.iter().sum::<f64>() / means.len() as f64;
+    assert!(width <= 0.0101 * mean);
+    assert!(means.iter().all(|other| (other - mean).abs() < 1.6 * width), "{means:?} {width}");
+    for row in &summary.rows {
+        assert!((number(row, "accepted_rate_mean") / 0.3 - 1.0).abs() < 0.03);
+        assert!(number(row, "fairness_jain") > 0.98);
+    }
+}
+
+#[test]
+fn overload_is_saturated_and_accepts_the_same_whatever_is_offered() {
+    let summary = run(&format!("{MESH}\n[sweep]\n\"traffic.load\" = [0.55, 0.9]"), 2);
+    let accepted: Vec<f64> = summary.rows.iter().map(|row| number(row, "accepted_rate_mean")).collect();
+    assert!(summary.rows.iter().all(|row| row.status() == "saturated" && row.get("packet_latency_ci95").is_null()));
+    assert_eq!(summary.exit_status(), 0);
+    // The bisection of an 8x8 mesh bounds uniform traffic to 0.5 flits/terminal/cycle (Dally and Towles, section 3.3).
+    assert!(accepted.iter().all(|&rate| (0.3..0.5).contains(&rate)), "{accepted:?}");
+    assert!((accepted[0] / accepted[1] - 1.0).abs() < 0.06, "{accepted:?}");
+}
+
+#[test]
+fn the_saturation_search_agrees_with_the_accepted_rate_of_overload() {
+    let text = format!("{MESH}\n[measure]\nsearch = \"saturation\"\nprecision = 0.05\nmax_cycles = 100_000");
+    let summary = run(&text, 1);
+    let row = &summary.rows[0];
+    let load = number(row, "saturation_load");
+    assert!((0.3..0.45).contains(&load), "{load}");
+    assert!((number(row, "offered_load") - load).abs() < 1e-9);
+    assert!((number(row, "zero_load_latency") - 37.7).abs() < 2.0);
+}
+
+#[test]
+fn a_batch_is_completed_and_every_terminal_receives_its_share() {
+    let batch = MESH.replace("load = 0.1", "process = \"batch\"\nbatch_packets = 20").replace("uniform", "bit-complement");
+    let summary = run(&batch, 1);
+    let row = &summary.rows[0];
+    assert_eq!((row.status(), summary.exit_status()), ("completed", 0));
+    // Each terminal receives 20 packets of 5 flits, so no terminal completes before cycle 100.
+    assert!(number(row, "completion_time") > 100.0);
+    let per_cycle = 100.0 / number(row, "measured_cycles");
+    assert!((number(row, "accepted_rate_min") - per_cycle).abs() < 1e-12 && (number(row, "accepted_rate_max") - per_cycle).abs() < 1e-12);
+    assert_eq!(number(row, "measured_packets"), 64.0 * 20.0);
+    assert!(summary.vectors[0].iter().any(|vector| vector.name == "completion_cycles" && vector.shape == [64]));
+}
+
+#[test]
+fn the_rules_of_booksim_end_a_run_as_booksim_does() {
+    let rules = |more: &str| format!("{MESH}\n[measure]\nrules = \"booksim\"\n[measure.booksim]\n{more}");
+    let steady = run(&rules("sample_period = 1000"), 1);
+    let row = &steady.rows[0];
+    assert_eq!((row.status(), row.text("booksim_status")), ("converged", "ok"));
+    // Three periods of warm-up, at least three measured ones.
+    assert_eq!(number(row, "warmup_cycles"), 3000.0);
+    assert!(number(row, "measured_cycles") >= 3000.0 && number(row, "measured_cycles") <= 7000.0);
+    let unstable = run(&rules("sample_period = 1000").replace("load = 0.1", "load = 0.9"), 1);
+    assert_eq!((unstable.rows[0].status(), unstable.rows[0].text("booksim_status")), ("saturated", "unstable"));
+    let throughput = run(&rules("sim_type = \"throughput\"").replace("load = 0.1", "load = 0.9"), 1);
+    assert_eq!(throughput.rows[0].status(), "converged");
+    assert!((0.3..0.5).contains(&number(&throughput.rows[0], "accepted_rate_mean")));
+}
+
+/// The table of three loads and two seeds, wall-clock times apart, is the same for one and for several threads.
+#[test]
+fn threads_change_nothing() {
+    let text =
+        format!("{MESH}\n[measure]\nwarmup = 500\ncycles = 2000\n[sweep]\n\"traffic.load\" = [0.05, 0.2, 0.35]\n\"measure.seed\" = [1, 2]");
+    let table = |jobs| {
+        let summary = run(&text, jobs);
+        let rows = summary.rows.into_iter().map(|mut row| {
+            row.set("wall_seconds", Value::Null);
+            row.to_json()
+        });
+        (rows.collect::<Vec<_>>(), summary.vectors)
+    };
+    let (one, several) = (table(1), table(5));
+    assert!(one == several);
+    assert_eq!(one.0.len(), 6);
+}
