@@ -1,9 +1,11 @@
 //! The command line. One file for each subcommand; the table of subcommands is [`Command`].
 
+mod booksim;
 mod check;
 mod list;
 mod output;
 mod report;
+mod running;
 mod schema;
 mod topology;
 
@@ -29,6 +31,8 @@ enum Command {
     Topology(topology::Topology),
     Schema(schema::Schema),
     Report(report::Report),
+    #[command(name = "booksim")]
+    BookSim(booksim::BookSim),
 }
 
 impl Command {
@@ -39,6 +43,7 @@ impl Command {
             Self::Topology(command) => command.run(out),
             Self::Schema(command) => command.run(out),
             Self::Report(command) => command.run(),
+            Self::BookSim(command) => command.run(out),
         }
     }
 }
