@@ -295,29 +295,30 @@ impl<'a> Plan<'a> {
 
 type EngineOf<'a> = dyn Fn(&Study) -> Result<&'a dyn Engine, RunError> + 'a;
 
-/// A network, its routing and the virtual channels of its traffic: what a deadlock depends on.
-type Checked = (Arc<Network>, Arc<dyn Routing>, Vec<VirtualChannels>);
+/// A network, its routing and the virtual channels of its traffic, on which a deadlock depends; and whether it is allowed.
+type Checked = (Arc<Network>, Arc<dyn Routing>, Vec<VirtualChannels>, bool);
 
 /// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver. Equal ones are checked once.
 fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>) -> Result<(), RunError> {
     let scenario = &study.scenario;
     let replies = scenario.classes.iter().filter_map(|class| class.reply.as_ref()).map(|reply| reply.virtual_channels);
     let channels: Vec<VirtualChannels> = scenario.classes.iter().map(|class| class.virtual_channels).chain(replies).collect();
-    let is_known = |(network, routing, known): &Checked| {
-        Arc::ptr_eq(network, &scenario.network) && Arc::ptr_eq(routing, &scenario.routing) && *known == channels
+    let is_known = |(network, routing, known, allowed): &Checked| {
+        let same = Arc::ptr_eq(network, &scenario.network) && Arc::ptr_eq(routing, &scenario.routing) && *known == channels;
+        same && *allowed == study.allow_deadlock
     };
-    if study.allow_deadlock || checked.iter().any(is_known) {
+    if checked.iter().any(is_known) {
         return Ok(());
     }
     let report = deadlock::check(&scenario.network, &*scenario.routing, &channels);
     let (name, finding) = (document.name().to_owned(), report.describe(&scenario.network));
-    if report.verdict != Verdict::Acyclic {
+    if report.verdict != Verdict::Acyclic && !study.allow_deadlock {
         return Err(RunError::Deadlock { document: name, finding });
     }
     if report.unroutable.is_some() {
         return Err(RunError::Unroutable { document: name, finding });
     }
-    checked.push((Arc::clone(&scenario.network), Arc::clone(&scenario.routing), channels));
+    checked.push((Arc::clone(&scenario.network), Arc::clone(&scenario.routing), channels, study.allow_deadlock));
     Ok(())
 }
 
