@@ -5,6 +5,7 @@ mod check;
 mod list;
 mod output;
 mod report;
+mod run;
 mod running;
 mod schema;
 mod topology;
@@ -26,6 +27,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Run),
     Check(check::Check),
     List(list::List),
     Topology(topology::Topology),
@@ -38,6 +40,7 @@ enum Command {
 impl Command {
     fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         match self {
+            Self::Run(command) => command.run(out),
             Self::Check(command) => command.run(out),
             Self::List(command) => command.run(out),
             Self::Topology(command) => command.run(out),
