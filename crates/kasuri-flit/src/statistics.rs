@@ -167,7 +167,10 @@ impl Statistics {
     pub(crate) fn drain(&mut self, phase: Phase, now: u64) {
         self.phase = phase;
         self.counts_rates = false;
-        self.rates_until = Some(now);
-        self.measured_before = now;
+        // Emptying may follow draining: what was measured ended when the first of them began.
+        if self.rates_until.is_none() {
+            self.rates_until = Some(now);
+            self.measured_before = now;
+        }
     }
 }

@@ -125,6 +125,8 @@ fn packets_that_never_arrive_are_found() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     /// A cycle is found exactly where there is a strongly connected component with more than one node or a loop, and it is one.
     #[test]
     fn cycles_agree_with_strongly_connected_components(nodes in 1usize..20, edges in proptest::collection::vec((0u32..20, 0u32..20), 0..40)) {

@@ -43,6 +43,8 @@ fn exports_hold_every_router_terminal_and_channel() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     /// Whatever the bytes, the parser answers, and what it accepts it can build or refuse.
     #[test]
     fn edge_list_parser_never_panics(text in "((router|terminal|port|->|[a-c0-3]|latency=[0-9x]|ports=9|#)[ \n]){0,40}") {

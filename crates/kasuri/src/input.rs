@@ -23,8 +23,10 @@ pub enum InputError {
         reason: io::Error,
     },
     /// The file is no text.
-    #[error("{}: is not UTF-8 text (byte {byte}); an experiment file is TOML", path.display())]
+    #[error("{}: is not UTF-8 text (byte {byte}); {expected}", path.display())]
     NotText {
+        /// What it should be, as a sentence.
+        expected: &'static str,
         /// The path as given.
         path: PathBuf,
         /// The first byte that is no text, from 0.
@@ -40,14 +42,25 @@ pub enum InputError {
 /// # Errors
 /// The file cannot be read, is no TOML, or an assignment is wrong.
 pub fn read_experiment(path: &Path, assignments: &[String]) -> Result<(Document, String), InputError> {
-    let bytes = fs::read(path).map_err(|reason| InputError::Unreadable { path: path.to_owned(), reason })?;
-    let text =
-        String::from_utf8(bytes).map_err(|error| InputError::NotText { path: path.to_owned(), byte: error.utf8_error().valid_up_to() })?;
+    let text = read_text(path, "an experiment file is TOML")?;
     let mut document = Document::parse(&path.display().to_string(), &text)?;
     for assignment in assignments {
         document.set_text(assignment)?;
     }
     Ok((document, text))
+}
+
+/// Reads a text file. `expected` says what it should be.
+///
+/// # Errors
+/// The file cannot be read or is no text.
+pub fn read_text(path: &Path, expected: &'static str) -> Result<String, InputError> {
+    let bytes = fs::read(path).map_err(|reason| InputError::Unreadable { path: path.to_owned(), reason })?;
+    String::from_utf8(bytes).map_err(|error| InputError::NotText {
+        expected,
+        path: path.to_owned(),
+        byte: error.utf8_error().valid_up_to(),
+    })
 }
 
 /// The files that an experiment names, relative to a folder: that of the experiment file.

@@ -11,14 +11,17 @@ use crate::stop::{Interruptible, Stop};
 use crate::store::{Access, Found, Store, StoreError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kasuri_model::config::{ConfigError, Document, Point, Preparation, Search, Study};
+use kasuri_model::deadlock::{self, Verdict};
 use kasuri_model::engine::{Engine, EngineError, Outcome, Status};
+use kasuri_model::network::Network;
+use kasuri_model::routing::{Routing, VirtualChannels};
 use kasuri_model::topology::Files;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -62,6 +65,25 @@ pub enum RunError {
         engine: &'static str,
         /// The engines that there are.
         known: String,
+    },
+    /// Packets could wait for each other for ever. Choose another routing or more virtual channels, or allow it.
+    #[error(
+        "{document}: routing.algorithm: {finding}\n\
+         choose another routing or more virtual channels; with routing.allow_deadlock = true it runs all the same"
+    )]
+    Deadlock {
+        /// The experiment file.
+        document: String,
+        /// What the check of the channel dependency graph found, over several lines.
+        finding: String,
+    },
+    /// Some packets could not arrive. Choose a routing that fits the network.
+    #[error("{document}: routing.algorithm: {finding}")]
+    Unroutable {
+        /// The experiment file.
+        document: String,
+        /// Which packet, and why.
+        finding: String,
     },
     /// A search needs one load that all classes follow.
     #[error("{document}: measure.search: {problem}")]
@@ -178,9 +200,11 @@ impl<'a> Plan<'a> {
     pub fn prepare(document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
         let mut preparation = Preparation::new(document, files, KNOWN);
         let mut hashes = BTreeMap::new();
+        let mut checked = Vec::new();
         let mut points = Vec::new();
         for point in document.points()? {
             let study = preparation.study(&point)?;
+            check_deadlock(document, &study, &mut checked)?;
             if study.measure.search.is_some() {
                 check_search(document, &point)?;
             }
@@ -270,6 +294,33 @@ impl<'a> Plan<'a> {
 }
 
 type EngineOf<'a> = dyn Fn(&Study) -> Result<&'a dyn Engine, RunError> + 'a;
+
+/// A network, its routing and the virtual channels of its traffic, on which a deadlock depends; and whether it is allowed.
+type Checked = (Arc<Network>, Arc<dyn Routing>, Vec<VirtualChannels>, bool);
+
+/// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver. Equal ones are checked once.
+fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>) -> Result<(), RunError> {
+    let scenario = &study.scenario;
+    let replies = scenario.classes.iter().filter_map(|class| class.reply.as_ref()).map(|reply| reply.virtual_channels);
+    let channels: Vec<VirtualChannels> = scenario.classes.iter().map(|class| class.virtual_channels).chain(replies).collect();
+    let is_known = |(network, routing, known, allowed): &Checked| {
+        let same = Arc::ptr_eq(network, &scenario.network) && Arc::ptr_eq(routing, &scenario.routing) && *known == channels;
+        same && *allowed == study.allow_deadlock
+    };
+    if checked.iter().any(is_known) {
+        return Ok(());
+    }
+    let report = deadlock::check(&scenario.network, &*scenario.routing, &channels);
+    let (name, finding) = (document.name().to_owned(), report.describe(&scenario.network));
+    if report.verdict != Verdict::Acyclic && !study.allow_deadlock {
+        return Err(RunError::Deadlock { document: name, finding });
+    }
+    if report.unroutable.is_some() {
+        return Err(RunError::Unroutable { document: name, finding });
+    }
+    checked.push((Arc::clone(&scenario.network), Arc::clone(&scenario.routing), channels, study.allow_deadlock));
+    Ok(())
+}
 
 /// A search sets `traffic.load`, so no class may have a load of its own.
 fn check_search(document: &Document, point: &Point) -> Result<(), RunError> {
@@ -789,6 +840,17 @@ mod tests {
         let key = |content| key(&point, &study, &One(content), &mut BTreeMap::new());
         assert_eq!(key(b"1"), key(b"1"));
         assert_ne!(key(b"1"), key(b"2"));
+    }
+
+    #[test]
+    fn a_routing_that_can_deadlock_is_refused_unless_allowed() {
+        // Minimal routes round a ring of four wait for each other.
+        let torus = FILE.replace("mesh", "torus").replace("[2, 2]", "[4, 4]").replace("dimension-order", "minimal");
+        let error = Plan::prepare(&document(&torus), &NoFiles).unwrap_err();
+        assert_eq!(error.exit_status(), 2);
+        assert!(error.to_string().contains("possible deadlock: a cycle of"), "{error}");
+        let allowed = document(&torus.replace("[traffic]", "allow_deadlock = true\n[traffic]"));
+        assert_eq!(Plan::prepare(&allowed, &NoFiles).unwrap().points().len(), 6);
     }
 
     #[test]

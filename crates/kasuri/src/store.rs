@@ -226,12 +226,12 @@ impl Store {
     /// # Errors
     /// The disk is full or the operating system refuses; then no part of the run's row is visible.
     pub fn keep(&self, row: &RunRow, vectors: &[Vector]) -> Result<(), StoreError> {
-        for vector in vectors {
-            write_whole(&self.vector_path(row.key(), vector.name), &vector.to_npy())?;
-        }
         let mut row = row.clone();
         row.set("vectors", vectors.iter().map(|vector| vector.name).collect::<Vec<_>>());
-        write_whole(&self.row_path(row.key()), format!("{:#}\n", row.to_json()).as_bytes())
+        let mut files: Vec<(PathBuf, Vec<u8>)> =
+            vectors.iter().map(|vector| (self.vector_path(row.key(), vector.name), vector.to_npy())).collect();
+        files.push((self.row_path(row.key()), format!("{:#}\n", row.to_json()).into_bytes()));
+        write_whole(&files)
     }
 
     /// Keeps the experiment file as it was read.
@@ -239,7 +239,7 @@ impl Store {
     /// # Errors
     /// As [`Store::keep`].
     pub fn keep_input(&self, text: &str) -> Result<(), StoreError> {
-        write_whole(&self.folder.join("input.toml"), text.as_bytes())
+        write_whole(&[(self.folder.join("input.toml"), text.as_bytes().to_vec())])
     }
 
     /// Writes the table: `runs.json` and `runs.csv`.
@@ -247,8 +247,8 @@ impl Store {
     /// # Errors
     /// As [`Store::keep`].
     pub fn keep_table(&self, rows: &[RunRow]) -> Result<(), StoreError> {
-        write_whole(&self.folder.join("runs.json"), format!("{:#}\n", to_json(rows)).as_bytes())?;
-        write_whole(&self.folder.join("runs.csv"), to_csv(rows).as_bytes())
+        let json = format!("{:#}\n", to_json(rows)).into_bytes();
+        write_whole(&[(self.folder.join("runs.json"), json), (self.folder.join("runs.csv"), to_csv(rows).into_bytes())])
     }
 }
 
@@ -259,28 +259,56 @@ fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(TEMPORARY)
 }
 
-/// Writes a file so that it appears whole or not at all, also if the machine stops.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    write_with(path, |file| file.write_all(bytes))
+/// Writes files of one folder so that each appears whole or not at all, also if the machine stops: all are written beside their
+/// places and flushed to the disk, and then renamed in their order.
+fn write_whole(files: &[(PathBuf, Vec<u8>)]) -> Result<(), StoreError> {
+    write_with(files, |file, bytes| file.write_all(bytes))
 }
 
-fn write_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), StoreError> {
-    // Unique among the threads of this process and among processes that compute points of the same folder.
+type WriteBytes<'a> = &'a dyn Fn(&mut File, &[u8]) -> io::Result<()>;
+
+fn write_with(files: &[(PathBuf, Vec<u8>)], write: impl Fn(&mut File, &[u8]) -> io::Result<()>) -> Result<(), StoreError> {
+    let temporaries: Vec<PathBuf> = files.iter().map(|(path, _)| temporary(path)).collect();
+    let result = write_beside(files, &temporaries, &write).and_then(|()| {
+        for ((path, _), temporary) in files.iter().zip(&temporaries) {
+            fs::rename(temporary, path).map_err(|error| StoreError::at(path, error))?;
+        }
+        Ok(())
+    });
+    if result.is_err() {
+        // The error that is reported is the first one; a temporary file that cannot be removed is removed at the next start.
+        for temporary in &temporaries {
+            let _ = fs::remove_file(temporary);
+        }
+    }
+    files.iter().take(1).for_each(|(path, _)| sync_folder(path));
+    result
+}
+
+fn write_beside(files: &[(PathBuf, Vec<u8>)], temporaries: &[PathBuf], write: WriteBytes<'_>) -> Result<(), StoreError> {
+    let mut written = Vec::new();
+    for ((path, bytes), temporary) in files.iter().zip(temporaries) {
+        let mut file = File::create(temporary).map_err(|error| StoreError::at(path, error))?;
+        write(&mut file, bytes).map_err(|error| StoreError::at(path, error))?;
+        written.push((path, file));
+    }
+    // A flush waits some milliseconds for the disk, and flushes that are asked for together wait together: one after the other
+    // they cost more than a short run.
+    std::thread::scope(|scope| {
+        let flushes: Vec<_> = written.iter().map(|(path, file)| (path, scope.spawn(|| file.sync_all()))).collect();
+        flushes.into_iter().try_for_each(|(path, flush)| {
+            let flushed = flush.join().unwrap_or_else(|_| Err(io::Error::other("the file could not be flushed")));
+            flushed.map_err(|error| StoreError::at(path, error))
+        })
+    })
+}
+
+/// A name beside a file, unique among the threads of this process and among processes that compute points of the same folder.
+fn temporary(path: &Path) -> PathBuf {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.{}.{number}{TEMPORARY}", std::process::id()));
-    let written = File::create(&temporary).and_then(|mut file| {
-        write(&mut file)?;
-        file.sync_all()
-    });
-    written.and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
-        // The error that is reported is the first one; a temporary file that cannot be removed is removed at the next start.
-        let _ = fs::remove_file(&temporary);
-        StoreError::at(path, error)
-    })?;
-    sync_folder(path);
-    Ok(())
+    path.with_file_name(format!(".{name}.{}.{number}{TEMPORARY}", std::process::id()))
 }
 
 /// Makes the renaming itself last. Not every file system can; the file is whole in any case.
@@ -402,9 +430,10 @@ mod tests {
         let before = names(&store.folder().join("runs"));
         let path = store.row_path(KEY);
         let content = fs::read(&path).unwrap();
-        let error = write_with(&path, |file| {
-            file.write_all(b"half")?;
-            Err(io::Error::from(io::ErrorKind::StorageFull))
+        let other = store.vector_path(KEY, "other");
+        let error = write_with(&[(other, b"fits".to_vec()), (path.clone(), b"does not fit".to_vec())], |file, bytes| {
+            file.write_all(&bytes[..4])?;
+            if bytes.len() > 4 { Err(io::Error::from(io::ErrorKind::StorageFull)) } else { Ok(()) }
         });
         let error = error.unwrap_err();
         assert!(error.to_string().contains("the disk is full; all finished runs are kept"), "{error}");

@@ -5,7 +5,7 @@
 
 use super::{Branches, Hop, Reads, Routing, VirtualChannels};
 use crate::id::{ChannelId, RouterId, TerminalId};
-use crate::network::{Endpoint, Network};
+use crate::network::{Endpoint, NONE, Network};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -122,12 +122,31 @@ impl<'a> Walker<'a> {
 
     /// One terminal for each set of destinations whose routes differ in their last channel only.
     pub fn destinations(&self) -> Vec<TerminalId> {
-        let mut seen = vec![false; self.network.router_count() as usize];
-        let first = |terminal: &TerminalId| {
-            let router = self.network.ejection_port(*terminal).0.index();
-            self.reads.terminal || !std::mem::replace(&mut seen[router], true)
-        };
-        (0..self.network.terminal_count()).map(TerminalId).filter(first).collect()
+        self.destination_groups().0
+    }
+
+    /// As [`Walker::destinations`], and for each terminal the position of the one that stands for it.
+    pub fn destination_groups(&self) -> (Vec<TerminalId>, Vec<u32>) {
+        let mut group_of_router = vec![NONE; self.network.router_count() as usize];
+        let mut representatives = Vec::new();
+        let group_of = (0..self.network.terminal_count())
+            .map(TerminalId)
+            .map(|terminal| {
+                let known = group_of_router[self.network.ejection_port(terminal).0.index()];
+                if known != NONE && !self.reads.terminal {
+                    return known;
+                }
+                group_of_router[self.network.ejection_port(terminal).0.index()] = representatives.len() as u32;
+                representatives.push(terminal);
+                representatives.len() as u32 - 1
+            })
+            .collect();
+        (representatives, group_of)
+    }
+
+    /// How many groups of sources there are.
+    pub fn group_count(&self) -> usize {
+        self.groups.len()
     }
 
     /// Finds all routes to a destination, from every source.

@@ -65,13 +65,13 @@ impl PacketSizes {
 
     /// The mean length in flits.
     pub fn mean(&self) -> f64 {
-        let mut below = 0.0;
-        let mut mean = 0.0;
-        for (&flits, &up_to) in self.sizes.iter().zip(&self.cumulative) {
-            mean += f64::from(flits) * (up_to - below);
-            below = up_to;
-        }
-        mean
+        self.distribution().map(|(flits, probability)| f64::from(flits) * probability).sum()
+    }
+
+    /// Each length with its probability.
+    pub fn distribution(&self) -> impl Iterator<Item = (u32, f64)> {
+        let below = std::iter::once(0.0).chain(self.cumulative.iter().copied());
+        self.sizes.iter().zip(&self.cumulative).zip(below).map(|((&flits, &up_to), below)| (flits, up_to - below))
     }
 
     /// The least length.

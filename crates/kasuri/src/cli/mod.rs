@@ -1,9 +1,12 @@
 //! The command line. One file for each subcommand; the table of subcommands is [`Command`].
 
+mod booksim;
 mod check;
 mod list;
 mod output;
 mod report;
+mod run;
+mod running;
 mod schema;
 mod topology;
 
@@ -24,21 +27,26 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Run),
     Check(check::Check),
     List(list::List),
     Topology(topology::Topology),
     Schema(schema::Schema),
     Report(report::Report),
+    #[command(name = "booksim")]
+    BookSim(booksim::BookSim),
 }
 
 impl Command {
     fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         match self {
+            Self::Run(command) => command.run(out),
             Self::Check(command) => command.run(out),
             Self::List(command) => command.run(out),
             Self::Topology(command) => command.run(out),
             Self::Schema(command) => command.run(out),
             Self::Report(command) => command.run(),
+            Self::BookSim(command) => command.run(out),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! numbers) stands in [`Labels`]. Channels are numbered: the injection channel of terminal `t` is channel `t`, its ejection
 //! channel is `terminals + t`, the channels between routers follow in the order in which they were added.
 
+pub mod metrics;
+
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
 use std::collections::BTreeMap;
 use thiserror::Error;

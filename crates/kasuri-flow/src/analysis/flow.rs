@@ -1,0 +1,146 @@
+//! What flows where: the pattern's probabilities on the graph of all routes.
+
+use super::AnalysisError;
+use kasuri_model::id::TerminalId;
+use kasuri_model::routing::walk::{DELIVERED, Routes, Walker};
+use kasuri_model::scenario::Scenario;
+use kasuri_model::traffic::PacketSizes;
+use kasuri_model::traffic::pattern::Pattern;
+
+/// Pairs of terminals that are looked at before a sample of the sources is taken.
+const PAIR_BUDGET: u64 = 40_000_000;
+
+/// Places and steps of routes that are walked before a sample of the destinations is taken.
+const STEP_BUDGET: u64 = 20_000_000;
+
+/// Packets of one kind: the requests of a class, or the replies to them.
+pub(super) struct Packets<'a> {
+    pattern: &'a dyn Pattern,
+    /// Replies go from the pattern's destinations to its sources.
+    reversed: bool,
+    pub(super) sizes: &'a PacketSizes,
+    virtual_channels: kasuri_model::routing::VirtualChannels,
+    /// Packets per sending terminal and cycle, when all classes together offer one flit per terminal and cycle.
+    pub(super) rate: f64,
+}
+
+/// The kinds of packets of a scenario.
+pub(super) fn packets(scenario: &Scenario) -> Vec<Packets<'_>> {
+    // A closed workload tells no load: its classes count alike.
+    let load = |load: f64| if load > 0.0 { load } else { f64::MIN_POSITIVE };
+    let total: f64 = scenario.classes.iter().map(|class| load(class.load)).sum();
+    let mut kinds = Vec::new();
+    for class in &scenario.classes {
+        let rate = load(class.load) / total / class.sizes.mean();
+        let pattern = class.pattern.as_ref();
+        kinds.push(Packets { pattern, reversed: false, sizes: &class.sizes, virtual_channels: class.virtual_channels, rate });
+        if let Some(reply) = &class.reply {
+            kinds.push(Packets { pattern, reversed: true, sizes: &reply.sizes, virtual_channels: reply.virtual_channels, rate });
+        }
+    }
+    kinds
+}
+
+/// How much goes from where to where, in packets of one kind per `rate`.
+pub(super) struct Demand {
+    /// Shape `[destination groups, source groups]`.
+    between: Vec<f64>,
+    /// What each terminal sends.
+    pub(super) sent: Vec<f64>,
+    /// What each terminal receives.
+    pub(super) received: Vec<f64>,
+    /// The part of the sources that was looked at; 1 is all.
+    pub(super) share: f64,
+}
+
+impl Demand {
+    fn of(packets: &Packets<'_>, terminals: u32, group_of_source: &[u32], groups: usize, group_of_destination: &[u32]) -> Self {
+        let destinations = group_of_destination.iter().max().map_or(0, |&last| last as usize + 1);
+        let walked = (PAIR_BUDGET / u64::from(terminals)).clamp(1, u64::from(terminals)) as u32;
+        // A sample stands for all: what it sends is scaled up.
+        let scale = f64::from(terminals) / f64::from(walked);
+        let mut demand = Self {
+            between: vec![0.0; destinations * groups],
+            sent: vec![0.0; terminals as usize],
+            received: vec![0.0; terminals as usize],
+            share: 1.0 / scale,
+        };
+        for index in 0..walked {
+            let one = TerminalId((u64::from(index) * u64::from(terminals) / u64::from(walked)) as u32);
+            for (other, weight) in packets.pattern.weights(one) {
+                let (from, to) = if packets.reversed { (other, one) } else { (one, other) };
+                let weight = weight * scale;
+                demand.sent[from.index()] += weight;
+                demand.received[to.index()] += weight;
+                demand.between[group_of_destination[to.index()] as usize * groups + group_of_source[from.index()] as usize] += weight;
+            }
+        }
+        demand
+    }
+
+    /// Everything that is sent.
+    pub(super) fn total(&self) -> f64 {
+        self.sent.iter().sum()
+    }
+}
+
+/// Packets on their way to one destination.
+pub(super) struct Flow<'a> {
+    pub(super) routes: &'a Routes,
+    /// The places in an order in which every step leads forwards.
+    pub(super) order: &'a [u32],
+    /// What begins at each place, in packets of this kind.
+    pub(super) beginning: Vec<f64>,
+}
+
+impl Flow<'_> {
+    /// What comes through each place, whether it begins there or arrives.
+    pub(super) fn through(&self) -> Vec<f64> {
+        let mut through = self.beginning.clone();
+        for &place in self.order {
+            for step in self.routes.steps_of(place).iter().filter(|step| step.to != DELIVERED) {
+                through[step.to as usize] += through[place as usize] * step.probability;
+            }
+        }
+        through
+    }
+}
+
+/// Calls `visit` with the flow to each destination, or to an evenly spaced sample of them. The answer is the demand and the
+/// part of it that was visited.
+pub(super) fn for_each_flow(
+    scenario: &Scenario,
+    packets: &Packets<'_>,
+    mut visit: impl FnMut(&Flow<'_>),
+) -> Result<(Demand, f64), AnalysisError> {
+    let mut walker = Walker::new(&scenario.network, scenario.routing.as_ref(), packets.virtual_channels);
+    let (destinations, group_of_destination) = walker.destination_groups();
+    let groups = walker.group_count();
+    let demand = Demand::of(packets, scenario.network.terminal_count(), walker.group_of(), groups, &group_of_destination);
+    let row = |destination: usize| &demand.between[destination * groups..][..groups];
+    let wanted: Vec<usize> = (0..destinations.len()).filter(|&index| row(index).iter().any(|&weight| weight > 0.0)).collect();
+    let (mut routes, mut visited, mut sample) = (Routes::default(), 0.0, wanted.len());
+    let mut index = 0;
+    while index < sample {
+        let destination = wanted[index * wanted.len() / sample];
+        let to = destinations[destination];
+        walker.walk(to, &mut routes).map_err(|lost| AnalysisError::Lost { from: lost.source, to, problem: lost.problem })?;
+        let order = routes
+            .order()
+            .map_err(|circle| AnalysisError::Circular { destination: to, router: routes.places[circle[0] as usize].hop.router })?;
+        let mut beginning = vec![0.0; routes.places.len()];
+        for start in &routes.starts {
+            beginning[start.place as usize] += row(destination)[start.group as usize] * start.probability;
+        }
+        visited += row(destination).iter().sum::<f64>();
+        visit(&Flow { routes: &routes, order: &order, beginning });
+        if index == 0 {
+            // The first destination tells what one costs.
+            let cost = (routes.places.len() + routes.steps.len()) as u64;
+            sample = sample.min((STEP_BUDGET / cost.max(1)).max(1) as usize);
+        }
+        index += 1;
+    }
+    let share = if demand.total() > 0.0 { visited / demand.total() } else { 0.0 };
+    Ok((demand, share))
+}

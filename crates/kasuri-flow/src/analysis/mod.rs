@@ -1,0 +1,42 @@
+//! Closed-form answers about a scenario.
+//!
+//! Each walks all routes of the scenario's traffic as a graph ([`kasuri_model::routing::walk`]) and lets the pattern's
+//! probabilities flow through it. Choices by congestion count as equally likely.
+
+mod channel_load;
+mod flow;
+mod lone_packet;
+mod zero_load;
+
+pub use channel_load::{ChannelLoads, channel_loads};
+pub use lone_packet::{LonePacket, lone_packet_latency};
+pub use zero_load::{ZeroLoad, zero_load};
+
+use kasuri_model::id::{RouterId, TerminalId};
+use thiserror::Error;
+
+/// Why a scenario has no answer in formulas.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AnalysisError {
+    /// A packet does not arrive. `kasuri check` says the same.
+    #[error("a packet from terminal {from} to terminal {to} does not arrive: {problem}")]
+    Lost {
+        /// Its source.
+        from: TerminalId,
+        /// Its destination.
+        to: TerminalId,
+        /// What happens to it.
+        problem: String,
+    },
+    /// Routes lead back to where they came from, so that no finite sum describes them.
+    #[error("packets to terminal {destination} can come back to router {router}, and the analysis needs routes that do not")]
+    Circular {
+        /// The destination.
+        destination: TerminalId,
+        /// A router on the circle.
+        router: RouterId,
+    },
+    /// No terminal sends anything.
+    #[error("no terminal sends anything in this traffic")]
+    NoTraffic,
+}

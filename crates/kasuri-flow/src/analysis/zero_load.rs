@@ -1,0 +1,160 @@
+//! The latency that a scenario's packets have when each is alone in the network.
+
+use super::flow::{Flow, Packets, for_each_flow, packets};
+use super::{AnalysisError, LonePacket, lone_packet_latency};
+use kasuri_model::id::ChannelId;
+use kasuri_model::network::{Link, Network};
+use kasuri_model::router::Switching;
+use kasuri_model::routing::walk::DELIVERED;
+use kasuri_model::scenario::Scenario;
+
+/// Expected values over all packets of a scenario, each alone in the network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ZeroLoad {
+    /// Creation to tail ejected, in cycles. Nothing waits at the source, so it is the network latency too.
+    pub packet_latency: f64,
+    /// Routers crossed.
+    pub hops: f64,
+    /// Is the latency exact? Otherwise channels of different speed meet packets that stall on small buffers or slow channels,
+    /// and these stalls are those of the slowest channels.
+    pub exact: bool,
+    /// The part of the traffic that was looked at; 1 is all. Large networks are sampled.
+    pub share: f64,
+}
+
+/// The expected latency of a lone packet.
+///
+/// Of each path the cycles of its routers and the latencies of its channels are summed; what the packet's length adds depends
+/// on the number of routers only, and is found by following its flits ([`lone_packet_latency`]).
+///
+/// # Errors
+/// A packet that does not arrive, routes that lead back, or no traffic at all.
+pub fn zero_load(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
+    let mut sum = Sum::default();
+    let (mut share, mut exact) = (1.0f64, true);
+    for kind in packets(scenario) {
+        let extra = Extra::new(scenario, &kind);
+        let mut one = Sum::default();
+        let (demand, visited) = for_each_flow(scenario, &kind, |flow| one.add(scenario, flow, extra.depends_on_hops))?;
+        if one.packets == 0.0 {
+            continue;
+        }
+        let tail = extra.expected(&one.by_hops);
+        // What was visited stands for all of this kind.
+        let weight = kind.rate * demand.total() / one.packets;
+        sum.packets += weight * one.packets;
+        sum.latency += weight * (one.latency + tail * one.packets);
+        sum.hops += weight * one.hops;
+        share = share.min(visited * demand.share);
+        exact &= extra.exact;
+    }
+    if sum.packets == 0.0 {
+        return Err(AnalysisError::NoTraffic);
+    }
+    Ok(ZeroLoad { packet_latency: sum.latency / sum.packets, hops: sum.hops / sum.packets, exact, share })
+}
+
+#[derive(Default)]
+struct Sum {
+    packets: f64,
+    /// Of their heads.
+    latency: f64,
+    hops: f64,
+    /// Packets by routers crossed; without detail all stand at 1.
+    by_hops: Vec<f64>,
+}
+
+impl Sum {
+    /// Adds the packets to one destination: head latency = 1 + L_inj + R P + sum of L + L_ej.
+    fn add(&mut self, scenario: &Scenario, flow: &Flow<'_>, by_hops: bool) {
+        let network = &scenario.network;
+        let through = flow.through();
+        for step in &flow.routes.steps {
+            let packets = through[step.from as usize] * step.probability;
+            self.hops += packets;
+            self.latency += packets * f64::from(scenario.pipeline.head_cycles() + network.link(step.channel).latency);
+        }
+        for (place, &packets) in flow.routes.places.iter().zip(&flow.beginning).filter(|(_, packets)| **packets > 0.0) {
+            let injection = network.injection_channel(place.hop.source);
+            self.packets += packets;
+            self.latency += packets * f64::from(1 + network.link(injection).latency);
+        }
+        if by_hops {
+            self.count_by_hops(flow);
+        } else {
+            self.by_hops.resize(2, 0.0);
+            self.by_hops[1] = self.packets;
+        }
+    }
+
+    /// Lets the distribution of the routers crossed so far flow along the routes.
+    fn count_by_hops(&mut self, flow: &Flow<'_>) {
+        let mut crossed: Vec<Vec<f64>> = flow.beginning.iter().map(|&packets| vec![packets]).collect();
+        for &place in flow.order {
+            let here = std::mem::take(&mut crossed[place as usize]);
+            for step in flow.routes.steps_of(place) {
+                let next = if step.to == DELIVERED { &mut self.by_hops } else { &mut crossed[step.to as usize] };
+                if next.len() <= here.len() {
+                    next.resize(here.len() + 1, 0.0);
+                }
+                here.iter().zip(&mut next[1..]).for_each(|(packets, next)| *next += packets * step.probability);
+            }
+        }
+    }
+}
+
+/// What a packet's length adds to the latency of its head.
+struct Extra<'a> {
+    scenario: &'a Scenario,
+    kind: &'a Packets<'a>,
+    terminal_link: Link,
+    router_link: Link,
+    depends_on_hops: bool,
+    exact: bool,
+}
+
+impl<'a> Extra<'a> {
+    fn new(scenario: &'a Scenario, kind: &'a Packets<'a>) -> Self {
+        let network = &scenario.network;
+        let (terminal_link, terminals_alike) = slowest(network, (0..2 * network.terminal_count()).map(ChannelId));
+        let (router_link, routers_alike) = slowest(network, network.router_channels());
+        let simple = kind.sizes.max() <= scenario.router.buffer_flits
+            && terminal_link.period == 1
+            && router_link.period == 1
+            && scenario.router.switching != Switching::StoreAndForward;
+        let exact = simple || kind.sizes.max() == 1 || (terminals_alike && routers_alike);
+        Self { scenario, kind, terminal_link, router_link, depends_on_hops: !simple, exact }
+    }
+
+    /// The mean over packets whose number of routers is distributed so.
+    fn expected(&self, by_hops: &[f64]) -> f64 {
+        let total: f64 = by_hops.iter().sum();
+        let at = |(hops, packets): (usize, &f64)| packets / total * self.at(hops);
+        by_hops.iter().enumerate().filter(|(_, packets)| **packets > 0.0).map(at).sum()
+    }
+
+    /// Latency of the packet less that of its head alone, over a way of the slowest channels.
+    fn at(&self, hops: usize) -> f64 {
+        let mut channels = vec![self.terminal_link];
+        channels.resize(hops, self.router_link);
+        channels.push(self.terminal_link);
+        let latency = |flits| {
+            let (router, pipeline) = (&self.scenario.router, &self.scenario.pipeline);
+            lone_packet_latency(&LonePacket { channels: &channels, flits, router, pipeline })
+        };
+        let head = latency(1);
+        self.kind.sizes.distribution().map(|(flits, probability)| probability * (latency(flits) - head) as f64).sum()
+    }
+}
+
+/// The greatest latency and period of some channels, and whether all of them are alike.
+fn slowest(network: &Network, channels: impl Iterator<Item = ChannelId>) -> (Link, bool) {
+    let mut slowest: Option<Link> = None;
+    let mut alike = true;
+    for link in channels.map(|channel| network.link(channel)) {
+        let known = slowest.get_or_insert(link);
+        alike &= *known == link;
+        *known = Link { latency: known.latency.max(link.latency), period: known.period.max(link.period) };
+    }
+    (slowest.unwrap_or_default(), alike)
+}

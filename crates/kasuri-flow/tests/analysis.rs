@@ -1,0 +1,290 @@
+//! Zero-load latencies and channel loads against formulas and against what BookSim 2 printed.
+
+use kasuri_flow::analysis::{LonePacket, channel_loads, lone_packet_latency, zero_load};
+use kasuri_model::id::ChannelId;
+use kasuri_model::network::{Endpoint, Link, Network};
+use kasuri_model::rng::Streams;
+use kasuri_model::router::{PipelineEntry, RouterParameters, Switching};
+use kasuri_model::routing::{ROUTINGS, VirtualChannels};
+use kasuri_model::scenario::{Reply, Scenario, TrafficClass};
+use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, PerDimension, TOPOLOGIES};
+use kasuri_model::traffic::PacketSizes;
+use kasuri_model::traffic::pattern::{PATTERNS, PatternContext};
+use kasuri_model::traffic::process::PROCESSES;
+use std::sync::Arc;
+
+/// What a test tells of its scenario.
+#[derive(Clone)]
+struct Setup {
+    topology: (&'static str, &'static str),
+    channels: ChannelParameters,
+    routing: (&'static str, &'static str),
+    pattern: (&'static str, &'static str),
+    include_self: bool,
+    flits: u32,
+    router: RouterParameters,
+}
+
+impl Setup {
+    fn new(topology: (&'static str, &'static str), routing: &'static str) -> Self {
+        let router = RouterParameters { virtual_channels: 4, ..RouterParameters::default() };
+        Self {
+            topology,
+            channels: ChannelParameters::default(),
+            routing: (routing, ""),
+            pattern: ("uniform", ""),
+            include_self: false,
+            flits: 1,
+            router,
+        }
+    }
+
+    fn scenario(&self) -> Scenario {
+        let table = |text: &str| text.parse::<toml::Table>().expect("TOML");
+        let find = |name: &str| TOPOLOGIES.iter().find(|entry| entry.name == name).expect("a topology");
+        let context = BuildContext { channels: &self.channels, files: &NoFiles, structure_seed: 0 };
+        let topology = (find(self.topology.0).parse)(table(self.topology.1)).expect("parameters");
+        let network = Arc::new(topology.build(&context).expect("a network"));
+        let routing = ROUTINGS.iter().find(|entry| entry.name == self.routing.0).expect("a routing");
+        let routing = (routing.parse)(table(self.routing.1)).expect("parameters").compile(&network).expect("a routing that fits");
+        let pattern = PATTERNS.iter().find(|entry| entry.name == self.pattern.0).expect("a pattern");
+        let context = PatternContext { network: &network, include_self: self.include_self, files: &NoFiles };
+        let pattern = (pattern.parse)(table(self.pattern.1)).expect("parameters").compile(&context).expect("a pattern that fits");
+        let process = PROCESSES.iter().find(|entry| entry.name == "bernoulli").expect("a process");
+        let process = (process.parse)(table("")).expect("parameters").compile(0.1).expect("a rate");
+        let class = TrafficClass {
+            pattern: pattern.into(),
+            process: process.into(),
+            packets_per_terminal: None,
+            load: 0.1,
+            sizes: PacketSizes::fixed(self.flits).expect("a length"),
+            virtual_channels: VirtualChannels { begin: 0, end: self.router.virtual_channels as u16 },
+            reply: None,
+        };
+        Scenario {
+            network,
+            routing: routing.into(),
+            pipeline: self.router.check().expect("a router"),
+            router: self.router.clone(),
+            classes: vec![class],
+            streams: Streams::new(1),
+            max_cycles: 1000,
+            engine_options: toml::Table::new(),
+            paranoid: false,
+        }
+    }
+}
+
+#[track_caller]
+fn assert_close(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "found {found}, expected {expected}");
+}
+
+/// Latency over 1, 2, … routers with equal channels.
+fn by_hops(router: &RouterParameters, link: Link, flits: u32) -> Vec<u64> {
+    let pipeline = router.check().expect("a router");
+    (1..=14)
+        .map(|hops| {
+            let mut channels = vec![link; hops + 1];
+            (channels[0], channels[hops]) = (Link::default(), Link::default());
+            lone_packet_latency(&LonePacket { channels: &channels, flits, router, pipeline: &pipeline })
+        })
+        .collect()
+}
+
+fn timed(stage: &str, cycles: u32) -> PipelineEntry {
+    PipelineEntry::Timed { stage: stage.to_owned(), cycles }
+}
+
+/// Modal network latencies of BookSim 2 on an 8x8 mesh: packets of 5 flits, 8-flit buffers, one-cycle stages unless told.
+#[test]
+fn lone_packets_are_as_fast_as_in_booksim() {
+    let usual = RouterParameters::default();
+    let long_route = ["RC", "VA", "SA", "ST"].map(|stage| timed(stage, if stage == "RC" { 2 } else { 1 })).to_vec();
+    for (router, flits, first, step) in [
+        (usual.clone(), 5, 11, 5),
+        (RouterParameters { lookahead: true, ..usual.clone() }, 5, 10, 4),
+        (RouterParameters { speculative: true, ..usual.clone() }, 5, 10, 4),
+        (RouterParameters { pipeline: long_route, ..usual.clone() }, 5, 12, 6),
+        (RouterParameters { buffer_flits: 2, ..usual.clone() }, 5, 17, 5),
+        (RouterParameters { buffer_flits: 4, credit_delay: 2, ..usual.clone() }, 5, 14, 5),
+        (usual.clone(), 1, 7, 5),
+    ] {
+        let expected: Vec<u64> = (0..14).map(|hop| first + step * hop).collect();
+        assert_eq!(by_hops(&router, Link::default(), flits), expected, "{router:?}");
+    }
+    // Torus, channels of latency 2: 5-flit packets with 2-flit buffers take 10 cycles more, those with 4 flits and a credit
+    // delay of 2 take 5, wherever a channel between routers is crossed.
+    let slow = Link { latency: 2, period: 1 };
+    let plain = by_hops(&usual, slow, 5);
+    for (router, more) in [
+        (RouterParameters { buffer_flits: 2, ..usual.clone() }, 10),
+        (RouterParameters { buffer_flits: 4, credit_delay: 2, ..usual.clone() }, 5),
+    ] {
+        let stalled = by_hops(&router, slow, 5);
+        assert!(stalled[1..].iter().zip(&plain[1..]).all(|(stalled, plain)| stalled - plain == more), "{stalled:?} {plain:?}");
+    }
+}
+
+/// A flit every `period` cycles: the tail leaves (M - 1) period after the head, and at the last router catches up by the two
+/// cycles of RC and VA, which only the head pays. Store-and-forward pays for the length at every router.
+#[test]
+fn slow_channels_and_stored_packets_pay_for_their_length() {
+    let slow = Link { latency: 1, period: 3 };
+    let usual = RouterParameters::default();
+    let head = by_hops(&usual, slow, 1);
+    let whole = by_hops(&usual, slow, 5);
+    // Over one router no slow channel is crossed.
+    assert_eq!(whole[0] - head[0], 4);
+    assert!(whole[1..].iter().zip(&head[1..]).all(|(whole, head)| whole - head == 4 * 3 - 2));
+    let stored = RouterParameters { switching: Switching::StoreAndForward, ..usual };
+    let whole = by_hops(&stored, Link::default(), 5);
+    assert!(
+        whole
+            .iter()
+            .zip(by_hops(&stored, Link::default(), 1))
+            .enumerate()
+            .all(|(index, (whole, head))| whole - head == 4 * (index as u64 + 2))
+    );
+}
+
+/// T = 1 + L_inj + R P + sum of L + L_ej + (M - 1), over the mean number of routers 1 + mean distance.
+#[test]
+fn zero_load_latency_follows_the_formula() {
+    for (name, wrap) in [("mesh", false), ("torus", true)] {
+        for include_self in [false, true] {
+            let mut setup = Setup::new((name, "dimensions = [8, 8]"), "dimension-order");
+            (setup.include_self, setup.flits) = (include_self, 5);
+            setup.channels.channel_latency = PerDimension::All(if wrap { 2 } else { 1 });
+            let found = zero_load(&setup.scenario()).unwrap();
+            let per_dimension = if wrap { 2.0 } else { 63.0 / 24.0 };
+            let distance = 2.0 * per_dimension * if include_self { 1.0 } else { 64.0 / 63.0 };
+            assert_close(found.hops, 1.0 + distance);
+            let latency = if wrap { 2.0 } else { 1.0 };
+            assert_close(found.packet_latency, 1.0 + 1.0 + 4.0 * found.hops + latency * distance + 1.0 + 4.0);
+            assert!(found.exact && (found.share - 1.0).abs() < 1e-9);
+        }
+    }
+}
+
+/// (4,4,3) fat tree, RC/VSA/ST, 5 flits, 4-flit buffers: S = 3 over 4.429 routers and 2 L channels, and one cycle of stall that
+/// a buffer shorter than the credit loop of 5 costs.
+#[test]
+fn fat_trees_wait_for_credits_of_short_buffers() {
+    let mut setup = Setup::new(("fat-tree", "up = 4\ndown = 4\nlevels = 3"), "nca");
+    setup.flits = 5;
+    setup.router.pipeline = ["RC", "VSA", "ST"].map(|stage| PipelineEntry::Stage(stage.to_owned())).to_vec();
+    let level = 3.0 * 64.0 / 63.0 - 1.0 / 3.0;
+    let formula = |router_cycles: f64| router_cycles * (2.0 * level - 1.0) + 2.0 * level + 4.0;
+    for policy in ["up_port = \"random\"", "up_port = \"d-mod-k\"", "up_port = \"straight\""] {
+        setup.routing.1 = policy;
+        setup.router.buffer_flits = 8;
+        assert_close(zero_load(&setup.scenario()).unwrap().packet_latency, formula(3.0) + 1.0);
+        setup.router.buffer_flits = 4;
+        assert_close(zero_load(&setup.scenario()).unwrap().packet_latency, formula(3.0) + 2.0);
+    }
+}
+
+#[test]
+fn unlike_channels_are_exact_until_a_packet_stalls() {
+    let mut setup = Setup::new(("mesh", "dimensions = [4, 4]"), "dimension-order");
+    setup.channels.channel_latency = PerDimension::Each(vec![1, 3]);
+    setup.flits = 8;
+    let found = zero_load(&setup.scenario()).unwrap();
+    let distance = 15.0 / 12.0 * 16.0 / 15.0;
+    assert_close(found.packet_latency, 3.0 + 4.0 * (1.0 + 2.0 * distance) + distance * (1.0 + 3.0) + 7.0);
+    assert!(found.exact);
+    setup.router.buffer_flits = 4;
+    assert!(!zero_load(&setup.scenario()).unwrap().exact);
+}
+
+/// The count of all ordered pairs that use a channel, by levels and direction.
+fn all_pairs_range(scenario: &Scenario, up: bool, level_names: &[u32]) -> (f64, f64) {
+    let loads = channel_loads(scenario).unwrap();
+    let network = &scenario.network;
+    let level = network.labels().router("level").unwrap();
+    let pairs = f64::from(network.terminal_count() - 1);
+    let of = |channel: ChannelId| match (network.source(channel), network.destination(channel)) {
+        (Endpoint::Router(from, _), Endpoint::Router(to, _)) => (level[from.index()], level[to.index()]),
+        _ => (0, 0),
+    };
+    let chosen = network.router_channels().filter(|&channel| {
+        let (from, to) = of(channel);
+        (from < to) == up && level_names.contains(&from.min(to))
+    });
+    chosen.map(|channel| loads.load[channel.index()] * pairs).fold((f64::MAX, 0.0), |(low, high), load| (load.min(low), load.max(high)))
+}
+
+/// All-pairs loads of the (4,4,3) tree: 60 on the channels above the leaves, 48 above level 2, both ways, whatever the policy.
+#[test]
+fn fat_tree_policies_load_all_channels_evenly() {
+    for policy in ["random", "d-mod-k", "s-mod-k", "straight", "adaptive"] {
+        let mut setup = Setup::new(("fat-tree", "up = 4\ndown = 4\nlevels = 3"), "nca");
+        let parameters: &'static str = Box::leak(format!("up_port = \"{policy}\"").into_boxed_str());
+        setup.routing.1 = parameters;
+        let scenario = setup.scenario();
+        for (levels, expected) in [([1], 60.0), ([2], 48.0)] {
+            for up in [true, false] {
+                let (low, high) = all_pairs_range(&scenario, up, &levels);
+                assert_close(low, expected);
+                assert_close(high, expected);
+            }
+        }
+        let loads = channel_loads(&scenario).unwrap();
+        // Each terminal sends and receives one flit per cycle: the terminals' own channels are the bottleneck.
+        assert_close(loads.ideal_throughput(&scenario.network).unwrap(), 1.0);
+    }
+}
+
+fn total_load(network: &Network, load: &[f64]) -> f64 {
+    network.router_channels().map(|channel| load[channel.index()]).sum()
+}
+
+/// Uniform traffic with itself: k/4 on the busiest channels of a k-ary mesh (even k), k/8 on all channels of a torus; and the sum
+/// of all loads is terminals times mean distance.
+#[test]
+fn grids_under_uniform_traffic_have_the_textbook_loads() {
+    let mut setup = Setup::new(("mesh", "dimensions = [8, 8]"), "dimension-order");
+    setup.include_self = true;
+    let scenario = setup.scenario();
+    let loads = channel_loads(&scenario).unwrap();
+    assert_close(loads.bottleneck(&scenario.network).unwrap().1, 2.0);
+    assert_close(loads.ideal_throughput(&scenario.network).unwrap(), 0.5);
+    assert_close(total_load(&scenario.network, &loads.load), 64.0 * 5.25);
+    setup.topology.0 = "torus";
+    let scenario = setup.scenario();
+    let loads = channel_loads(&scenario).unwrap();
+    assert!(scenario.network.router_channels().all(|channel| (loads.load[channel.index()] - 1.0).abs() < 1e-9));
+    setup.channels.channel_period = 2;
+    let scenario = setup.scenario();
+    assert_close(channel_loads(&scenario).unwrap().ideal_throughput(&scenario.network).unwrap(), 0.5);
+}
+
+/// Tornado on a ring of k: every packet goes ceil(k/2) - 1 hops the same way.
+#[test]
+fn tornado_loads_one_direction_of_a_ring() {
+    let mut setup = Setup::new(("torus", "dimensions = [8]"), "dimension-order");
+    setup.pattern = ("tornado", "");
+    let scenario = setup.scenario();
+    let loads = channel_loads(&scenario).unwrap();
+    assert_close(loads.ideal_throughput(&scenario.network).unwrap(), 1.0 / 3.0);
+    assert_close(total_load(&scenario.network, &loads.load), 8.0 * 3.0);
+}
+
+/// Replies retrace the pattern: to a hot terminal go requests, from it replies of their own length.
+#[test]
+fn replies_load_the_way_back() {
+    let mut setup = Setup::new(("mesh", "dimensions = [5]"), "dimension-order");
+    setup.pattern = ("hotspot", "terminals = [0]");
+    setup.flits = 2;
+    let mut scenario = setup.scenario();
+    let sizes = PacketSizes::fixed(6).expect("a length");
+    scenario.classes[0].reply = Some(Reply { sizes, virtual_channels: VirtualChannels { begin: 2, end: 4 } });
+    let loads = channel_loads(&scenario).unwrap();
+    let network = &scenario.network;
+    // Four others send one flit per cycle each, so half a packet, and each packet is answered by 6 flits.
+    let hot = kasuri_model::id::TerminalId(0);
+    assert_close(loads.load[network.ejection_channel(hot).index()], 4.0);
+    assert_close(loads.load[network.injection_channel(hot).index()], 4.0 * 0.5 * 6.0);
+    assert_close(total_load(network, &loads.load), (1.0 + 2.0 + 3.0 + 4.0) * (1.0 + 3.0));
+}

@@ -1,0 +1,71 @@
+//! `kasuri booksim`: runs configuration files of BookSim 2 as they are.
+
+use super::running::Running;
+use super::{Exit, Failure};
+use crate::input::{FolderFiles, read_text};
+use clap::Args;
+use kasuri_model::config::Document;
+use kasuri_model::format::booksim::{BookSimError, Configuration, Rules};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Runs a configuration of BookSim 2
+#[derive(Debug, Args)]
+pub(super) struct BookSim {
+    /// Configuration files and single settings, merged in this order
+    #[arg(required = true, value_name = "CONFIG|NAME=VALUE")]
+    inputs: Vec<String>,
+    /// Measure and end the run by BookSim's rules: sample periods and thresholds
+    #[arg(long)]
+    booksim_rules: bool,
+    /// Only show the experiment file that says the same
+    #[arg(long)]
+    to_toml: bool,
+    #[command(flatten)]
+    running: Running,
+}
+
+impl BookSim {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let configuration = self.read()?;
+        let rules = if self.booksim_rules { Rules::BookSim } else { Rules::Kasuri };
+        let mut translation = configuration.translate(rules)?;
+        for note in &translation.notes {
+            let _ = writeln!(io::stderr(), "note: {note}");
+        }
+        let name = self.name();
+        translation.table.insert("title".to_owned(), name.as_str().into());
+        let text = toml::to_string(&translation.table).map_err(|error| Failure::Other(error.to_string()))?;
+        if self.to_toml {
+            write!(out, "{text}")?;
+            return Ok(Exit::DONE);
+        }
+        let document = Document::from_table(&name, translation.table)?;
+        self.running.run(&document, &FolderFiles::new(""), &name, text, None, out)
+    }
+
+    fn read(&self) -> Result<Configuration, Failure> {
+        let mut configuration = Configuration::default();
+        for input in &self.inputs {
+            if input.contains('=') {
+                configuration.assign(input)?;
+            } else {
+                configuration.read(input, &read_text(Path::new(input), "a BookSim configuration is text")?)?;
+            }
+        }
+        Ok(configuration)
+    }
+
+    /// The first file's name without its ending.
+    fn name(&self) -> String {
+        let first = self.inputs.iter().find(|input| !input.contains('='));
+        let stem = first.and_then(|file| Path::new(file).file_stem());
+        stem.map_or("booksim".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    }
+}
+
+impl From<BookSimError> for Failure {
+    fn from(error: BookSimError) -> Self {
+        Self::Input(error.to_string())
+    }
+}

@@ -1,0 +1,102 @@
+//! What all commands share that run an experiment: options, the runs themselves, the answer in the asked form.
+
+use super::{Exit, Failure, output};
+use crate::plan::{self, RunError, RunOptions};
+use crate::results::{self, RunRow};
+use crate::stop::Stop;
+use clap::{Args, ValueEnum};
+use kasuri_model::config::Document;
+use kasuri_model::topology::Files;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Options of the commands that run an experiment.
+#[derive(Debug, Args)]
+pub(super) struct Running {
+    /// The folder for results; runs that it holds already are not computed again [default: out/<name of the file>]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Runs at the same time [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// The form of the results on standard output
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Check the conservation of flits and credits while running
+    #[arg(long)]
+    paranoid: bool,
+}
+
+/// The form of the results on standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// The most asked for, for people
+    Table,
+    /// {"runs": [...]}, every column
+    Json,
+    /// Every column
+    Csv,
+}
+
+impl Running {
+    /// Runs an experiment. `name` names the folder for results where none is given, `input` is the text that is kept there.
+    pub(super) fn run(
+        &self,
+        document: &Document,
+        files: &(dyn Files + Sync),
+        name: &str,
+        input: String,
+        point: Option<&str>,
+        out: &mut dyn Write,
+    ) -> Result<Exit, Failure> {
+        let options = RunOptions {
+            jobs: self.jobs.map(usize::from),
+            out: Some(self.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name))),
+            point: point.map(str::to_owned),
+            paranoid: self.paranoid,
+            progress: true,
+            stop: Stop::on_signals().map_err(|error| Failure::Other(format!("signals cannot be awaited: {error}")))?,
+            input: Some(input),
+        };
+        let summary = plan::run(document, files, &options)?;
+        for message in &summary.messages {
+            let _ = writeln!(io::stderr(), "kasuri: {message}");
+        }
+        match self.format {
+            Format::Table => writeln!(out, "{}", table(&summary.rows))?,
+            Format::Json => writeln!(out, "{}", results::to_json(&summary.rows))?,
+            Format::Csv => write!(out, "{}", results::to_csv(&summary.rows))?,
+        }
+        Ok(Exit(summary.exit_status()))
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error.exit_status() {
+            2 => Self::Input(error.to_string()),
+            _ => Self::Other(error.to_string()),
+        }
+    }
+}
+
+/// The columns that people ask for most.
+const SHOWN: [&str; 7] =
+    ["status", "offered_load", "accepted_rate_mean", "packet_latency_mean", "network_latency_mean", "hops_mean", "completion_time"];
+
+/// One line for each run: what distinguishes it, then the columns asked for most that have a value in some run.
+fn table(rows: &[RunRow]) -> String {
+    let shown = |row: &RunRow, name: &str| match row.number(name) {
+        Some(number) if number.fract() == 0.0 => format!("{number}"),
+        Some(number) => format!("{number:.4}"),
+        None => row.text(name).to_owned(),
+    };
+    let varies = |name: &str| rows.iter().any(|row| row.get(name) != rows[0].get(name));
+    let inputs = rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name);
+    let names: Vec<&str> = inputs
+        .filter(|name| name.contains('.') && (varies(name) || *name == "traffic.load"))
+        .chain(SHOWN.into_iter().filter(|name| rows.iter().any(|row| !row.get(name).is_null())))
+        .collect();
+    let lines = rows.iter().map(|row| names.iter().map(|name| shown(row, name)).collect()).collect();
+    output::table(&names, lines, &names.iter().map(|name| *name != "status").collect::<Vec<_>>())
+}

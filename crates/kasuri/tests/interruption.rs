@@ -1,0 +1,197 @@
+//! What is finished stays finished: kills, signals, second processes and damaged files, through the command itself.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// 200 runs of some milliseconds each.
+const SWEEP: &str = r#"
+[network]
+topology = "mesh"
+dimensions = [4, 4]
+[routing]
+algorithm = "dimension-order"
+[traffic]
+pattern = "uniform"
+packet_flits = 3
+[measure]
+warmup = 500
+cycles = 4_000
+[sweep]
+"traffic.load" = { from = 0.02, to = 0.40, step = 0.02 }
+"measure.seed" = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+"#;
+
+const RUNS: usize = 200;
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        fs::write(folder.file(), SWEEP).unwrap();
+        folder
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("sweep.toml")
+    }
+
+    fn out(&self) -> PathBuf {
+        self.0.path().join("out")
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kasuri"));
+        command.arg("run").arg(self.file()).arg("--out").arg(self.out()).args(more);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, more: &[&str]) -> Output {
+        self.command(more).output().unwrap()
+    }
+
+    /// Starts a run and waits until it has finished this many points.
+    fn start(&self, finished: usize) -> Child {
+        let child = self.command(&["--jobs", "1"]).spawn().unwrap();
+        let begin = Instant::now();
+        while finished_runs(&self.out()) < finished {
+            assert!(begin.elapsed() < Duration::from_secs(60), "the runs take too long");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child
+    }
+
+    /// The rows of `runs.json` without the one column that differs between equal runs.
+    fn table(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.out().join("runs.json")).unwrap();
+        let mut table: Value = serde_json::from_str(&text).unwrap();
+        let rows = table["runs"].as_array_mut().unwrap();
+        rows.iter_mut().for_each(|row| row["wall_seconds"] = Value::Null);
+        std::mem::take(rows)
+    }
+}
+
+fn finished_runs(out: &Path) -> usize {
+    let Ok(entries) = fs::read_dir(out.join("runs")) else { return 0 };
+    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).filter(|name| name.ends_with(".json")).count()
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+fn message(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A number in `0..bound` that differs from test run to test run.
+fn any_below(bound: u32) -> usize {
+    let nanoseconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().subsec_nanos();
+    (nanoseconds / 1000 % bound) as usize
+}
+
+#[test]
+fn a_killed_sweep_goes_on_to_the_table_of_an_undisturbed_one() {
+    let undisturbed = Folder::new();
+    let output = undisturbed.run(&[]);
+    assert!(output.status.success(), "{}", message(&output));
+    assert_eq!(undisturbed.table().len(), RUNS);
+
+    let killed = Folder::new();
+    let mut finished = 0;
+    for _ in 0..3 {
+        let moment = finished + 1 + any_below(50);
+        let mut child = killed.start(moment);
+        child.kill().unwrap();
+        assert!(!child.wait().unwrap().success(), "killed after {moment} runs");
+        finished = finished_runs(&killed.out());
+        assert!(finished >= moment && finished < RUNS && !killed.out().join("runs.json").exists(), "killed after {moment} runs");
+    }
+    let output = killed.run(&[]);
+    assert!(output.status.success(), "{}", message(&output));
+    assert!(killed.table() == undisturbed.table(), "after kills at {finished} runs the table differs");
+    let left_over = fs::read_dir(killed.out().join("runs")).unwrap().any(|entry| {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        name.starts_with('.')
+    });
+    assert!(!left_over);
+}
+
+#[test]
+fn signals_end_a_sweep_soon_and_keep_what_is_finished() {
+    for (name, status) in [("INT", 130), ("TERM", 143)] {
+        let folder = Folder::new();
+        let child = folder.start(3);
+        signal(&child, name);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{}", message(&output));
+        let finished = finished_runs(&folder.out());
+        let expected = format!("{finished} of {RUNS} runs are finished and kept in");
+        assert!(message(&output).contains(&expected) && message(&output).contains("run the same command again"), "{}", message(&output));
+    }
+}
+
+#[test]
+fn a_second_process_on_the_same_folder_is_refused() {
+    let folder = Folder::new();
+    let mut child = folder.start(1);
+    let second = folder.run(&[]);
+    assert_eq!(second.status.code(), Some(2));
+    assert!(message(&second).contains("another kasuri process"), "{}", message(&second));
+    assert!(message(&second).contains(folder.out().to_str().unwrap()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn damaged_and_foreign_files_cost_only_their_own_run() {
+    let folder = Folder::new();
+    assert!(folder.run(&[]).status.success());
+    let table = folder.table();
+    let path = |row: usize| folder.out().join(format!("runs/{}.json", table[row]["key"].as_str().unwrap()));
+    let whole = fs::read(path(7)).unwrap();
+    fs::write(path(7), &whole[..whole.len() / 2]).unwrap();
+    fs::write(path(8), "{\"made\": \"by somebody else\"}").unwrap();
+    let untouched = fs::metadata(path(9)).unwrap().modified().unwrap();
+    let output = folder.run(&[]);
+    assert!(output.status.success(), "{}", message(&output));
+    for row in [7, 8] {
+        let name = path(row).file_name().unwrap().to_str().unwrap().to_owned();
+        assert!(message(&output).contains(&name), "{}", message(&output));
+        assert!(path(row).with_extension("json.damaged").exists());
+    }
+    assert!(folder.table() == table);
+    assert_eq!(fs::metadata(path(9)).unwrap().modified().unwrap(), untouched);
+}
+
+#[test]
+fn a_folder_of_somebody_else_is_refused() {
+    let folder = Folder::new();
+    fs::create_dir(folder.out()).unwrap();
+    fs::write(folder.out().join("runs.csv"), "theirs").unwrap();
+    let output = folder.run(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(message(&output).contains("runs.csv") && message(&output).contains("--out"), "{}", message(&output));
+    assert_eq!(fs::read_to_string(folder.out().join("runs.csv")).unwrap(), "theirs");
+}
+
+#[test]
+fn points_of_a_batch_system_add_up_to_the_whole() {
+    let whole = Folder::new();
+    assert!(whole.run(&[]).status.success());
+    let keys: Vec<String> = whole.table().iter().map(|row| row["key"].as_str().unwrap().to_owned()).collect();
+    let folder = Folder::new();
+    let children: Vec<Child> = keys[..4].iter().map(|key| folder.command(&["--point", key]).spawn().unwrap()).collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", message(&output));
+    }
+    assert_eq!(finished_runs(&folder.out()), 4);
+    assert!(folder.run(&[]).status.success());
+    assert!(folder.table() == whole.table());
+}
