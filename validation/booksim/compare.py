@@ -31,6 +31,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import resource
 import shutil
 import statistics
@@ -41,12 +42,11 @@ from dataclasses import dataclass, field
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# Columns that are options of BookSim under the same name.
-OPTIONS = (
-    "topology k n c routing_function traffic num_vcs vc_buf_size packet_size injection_rate sim_type routing_delay speculative "
-    "st_prepare_delay st_final_delay credit_delay internal_speedup hold_switch_for_packet vc_allocator sw_allocator "
-    "sample_period warmup_periods max_samples batch_size"
-).split()
+# Columns that say how BookSim's run went; all others are its options under their own names.
+RESULTS = frozenset(
+    "config seed status pkt_lat net_lat flit_lat frag hops inj_flit_avg acc_flit_avg acc_flit_min acc_flit_max batch_time cycles "
+    "user_s maxrss_mb".split()
+)
 
 # BookSim's column and ours.
 QUANTITIES = {
@@ -73,7 +73,7 @@ class Kind:
 
 CURVE = Kind("latency against load", LATENCIES, 0.02, 5)
 SATURATION = Kind("saturation", ("acc_flit_avg",), 0.03, 5)
-ZERO_LOAD = Kind("nearly empty network", LATENCIES, 0.005, 5)
+ZERO_LOAD = Kind("nearly empty network", LATENCIES, 0.005, 10)
 ALLOCATORS = Kind("allocators", (), 0.03, 5)
 BATCH = Kind("batch completion", ("batch_time",), 0.03, 10)
 RERUN_SEEDS = 20
@@ -162,7 +162,7 @@ def read_reference(folder: pathlib.Path, wanted: list[str] | None) -> list[Row]:
             continue
         with table.open(newline="") as stream:
             for run in csv.DictReader(stream):
-                options = {key: run[key] for key in OPTIONS if run.get(key)}
+                options = {key: value for key, value in run.items() if key not in RESULTS and value}
                 row = rows.setdefault((suite, run["config"]), Row(suite, run["config"], options, kind_of(suite, options)))
                 row.booksim.append(run)
     return list(rows.values())
@@ -194,7 +194,7 @@ def configuration(options: dict[str, str]) -> str:
     lines.append("injection_rate_uses_flits = 1;")
     if options["sim_type"] == "batch":
         lines.append("batch_count = 1;")
-    if "c" in options:
+    if "c" in options and "x" not in options:
         side = math.isqrt(int(options["c"]))
         lines += [f"x = {options['k']};", f"y = {options['k']};", f"xr = {side};", f"yr = {side};"]
     return "\n".join(lines) + "\n"
@@ -230,11 +230,12 @@ class Runner:
         row, seed = task
         if row.unsupported or row.problem:
             return row, row.unsupported or row.problem
-        path = self.folder / f"{row.suite}-{row.name}"
-        if not path.exists():
+        # A folder for each run, because processes do not share a run store; its files are not needed.
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            path = pathlib.Path(folder) / row.name
             path.write_text(configuration(row.options))
-        command = [self.kasuri, "booksim", str(path), f"seed={seed}", "--booksim-rules", "--format", "json"]
-        run = subprocess.run([*command, "--out", str(self.folder / "out" / path.name)], capture_output=True, text=True)
+            command = [self.kasuri, "booksim", str(path), f"seed={seed}", "--booksim-rules", "--format", "json", "--jobs", "1"]
+            run = subprocess.run([*command, "--out", str(pathlib.Path(folder) / "out")], capture_output=True, text=True)
         if run.returncode in (0, 1) and run.stdout:
             (answer,) = json.loads(run.stdout)["runs"]
             return row, answer
@@ -280,8 +281,7 @@ def orders(rows: list[Row]) -> list[str]:
     wrong = []
     for first_at, first in enumerate(rows):
         for second in rows[first_at + 1 :]:
-            same = [key for key in OPTIONS if key not in ("vc_allocator", "sw_allocator")]
-            if any(first.options.get(key) != second.options.get(key) for key in same) or not (first.kasuri and second.kasuri):
+            if besides_allocators(first) != besides_allocators(second) or not (first.kasuri and second.kasuri):
                 continue
             (quantity,) = first.quantities
             gap = statistics.fmean(first.theirs(quantity)) - statistics.fmean(second.theirs(quantity))
@@ -290,6 +290,10 @@ def orders(rows: list[Row]) -> list[str]:
             if abs(gap) > 3 * error and gap * ours <= 0:
                 wrong.append(f"{first.name} and {second.name}: {quantity} differs by {gap:.4g} in BookSim, by {ours:.4g} here")
     return wrong
+
+
+def besides_allocators(row: Row) -> dict[str, str]:
+    return {key: value for key, value in row.options.items() if key not in ("vc_allocator", "sw_allocator")}
 
 
 def judge(suite: str, rows: list[Row], runner: Runner, worst: int, report: list[dict]) -> bool:
@@ -304,7 +308,8 @@ def judge(suite: str, rows: list[Row], runner: Runner, worst: int, report: list[
     print(f"\n== {suite}: {rows[0].kind.title}, {len(supported)} configurations compared")
     for row in rows:
         if row.unsupported:
-            reasons = [line.split(": ", 1)[1] for line in row.unsupported.splitlines() if "not supported yet" in line]
+            # Without the place, which is in a file of ours.
+            reasons = re.findall(r":\d+: (.* is not supported yet: .*)", row.unsupported)
             print(f"  not supported yet: {row.name}: {'; '.join(reasons)}")
     for row in rows:
         if row.problem:
@@ -378,7 +383,7 @@ def main() -> int:
     parser.add_argument("--reference", type=pathlib.Path, default=HERE / "reference", help="folder of BookSim's tables (default: the extract)")
     parser.add_argument("--kasuri", help="the kasuri command (default: the project's own build)")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once (2)")
-    parser.add_argument("--seeds", type=int, help="seeds of ours a configuration (default: 5, batches 10)")
+    parser.add_argument("--seeds", type=int, help="seeds of ours a configuration (default: 5 or 10, by suite)")
     parser.add_argument("--suite", nargs="*", help="only these tables, e.g. a_curves")
     parser.add_argument("--worst", type=int, default=3, help="rows shown for each quantity (3)")
     parser.add_argument("--out", type=pathlib.Path, help="write all differences here, as CSV")

@@ -10,7 +10,7 @@ import fnmatch
 import pathlib
 import sys
 
-from compare import HERE, OPTIONS, QUANTITIES
+from compare import HERE, QUANTITIES, RESULTS
 
 CHOSEN = {
     "a_curves": [
@@ -43,7 +43,8 @@ def main() -> None:
             runs = [run for run in csv.DictReader(stream) if any(fnmatch.fnmatch(run["config"], pattern) for pattern in patterns)]
         unstable = {run["config"] for run in runs if run["status"] == "unstable"}
         runs = [run for run in runs if run["config"] not in unstable]
-        kept = ["config", "seed", *OPTIONS, "status", *QUANTITIES]
+        options = [column for column in runs[0] if column not in RESULTS]
+        kept = ["config", "seed", *options, "status", *QUANTITIES]
         columns = [column for column in kept if any(run[column] for run in runs)]
         with (HERE / "reference" / f"{suite}.csv").open("w", newline="") as stream:
             writer = csv.DictWriter(stream, columns, extrasaction="ignore", lineterminator="\n")

@@ -288,3 +288,21 @@ fn replies_load_the_way_back() {
     assert_close(loads.load[network.injection_channel(hot).index()], 4.0 * 0.5 * 6.0);
     assert_close(total_load(network, &loads.load), (1.0 + 2.0 + 3.0 + 4.0) * (1.0 + 3.0));
 }
+
+/// 32^3 terminals are too many pairs: the mean distance of the sample is that of all, and no bottleneck is claimed.
+#[test]
+fn large_networks_are_sampled_and_say_so() {
+    let mut setup = Setup::new(("fat-tree", "up = 32\ndown = 32\nlevels = 3"), "nca");
+    setup.include_self = true;
+    let scenario = setup.scenario();
+    let found = zero_load(&scenario).unwrap();
+    assert!(found.share < 0.1);
+    // P(L <= l) = q^l / q^r.
+    let level = 3.0 - 1.0 / 32.0 - 1.0 / 1024.0;
+    assert!((found.hops - (2.0 * level - 1.0)).abs() < 1e-3, "{found:?}");
+    setup.pattern = ("tornado", "");
+    let permutation = setup.scenario();
+    assert!((zero_load(&permutation).unwrap().hops - 5.0).abs() < 1e-9);
+    let loads = channel_loads(&scenario).unwrap();
+    assert_eq!(loads.ideal_throughput(&scenario.network), None);
+}

@@ -523,7 +523,12 @@ impl Workshop<'_> {
             Ok(Err(Missing::Stopped)) => return End::Stopped,
             Ok(Err(Missing::Refused(message))) => return End::Failed { row: RunRow::failed(&point.head, &message), refused: true },
             Ok(Err(Missing::Defect(message))) => return End::Failed { row: RunRow::failed(&point.head, &message), refused: false },
-            Err(payload) => return End::Failed { row: RunRow::failed(&point.head, &defect(&*payload)), refused: false },
+            Err(payload) => {
+                return End::Failed {
+                    row: RunRow::failed(&point.head, &format!("a defect of Kasuri: {}", panic_text(&*payload))),
+                    refused: false,
+                };
+            }
         };
         row.set("wall_seconds", begin.elapsed().as_secs_f64());
         match self.store {
@@ -614,9 +619,9 @@ impl Trial {
 }
 
 /// What a panic says.
-fn defect(payload: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
-    format!("a defect of Kasuri: {}", text.unwrap_or("the run ended unexpectedly"))
+    text.unwrap_or("something that cannot happen has happened")
 }
 
 #[cfg(test)]

@@ -12,13 +12,18 @@ use kasuri_model::scenario::Scenario;
 pub struct ChannelLoads {
     /// Flits per cycle on each channel when the classes together offer one flit per terminal and cycle, shape `[channels]`.
     pub load: Vec<f64>,
-    /// The part of the traffic that was looked at; 1 is all. Large networks are sampled, and the loads scaled up.
+    /// The part of the traffic that was looked at; 1 is all. Large networks are sampled, and the loads scaled up: their sum is
+    /// an estimate, single loads are not.
     pub share: f64,
 }
 
 impl ChannelLoads {
     /// The channel whose load times period is greatest, and this product: the part of its time that it is busy at load 1.
+    /// `None` without traffic, and where only a sample was looked at.
     pub fn bottleneck(&self, network: &Network) -> Option<(ChannelId, f64)> {
+        if self.share < 1.0 - 1e-6 {
+            return None;
+        }
         let busy = |channel: ChannelId| self.load[channel.index()] * f64::from(network.link(channel).period);
         let channels = (0..self.load.len() as u32).map(|channel| (ChannelId(channel), busy(ChannelId(channel))));
         // Of equal ones the first.

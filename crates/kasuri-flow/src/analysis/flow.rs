@@ -8,10 +8,10 @@ use kasuri_model::traffic::PacketSizes;
 use kasuri_model::traffic::pattern::Pattern;
 
 /// Pairs of terminals that are looked at before a sample of the sources is taken.
-const PAIR_BUDGET: u64 = 40_000_000;
+const PAIR_BUDGET: u64 = 20_000_000;
 
 /// Places and steps of routes that are walked before a sample of the destinations is taken.
-const STEP_BUDGET: u64 = 20_000_000;
+const STEP_BUDGET: u64 = 8_000_000;
 
 /// Packets of one kind: the requests of a class, or the replies to them.
 pub(super) struct Packets<'a> {
@@ -56,7 +56,9 @@ pub(super) struct Demand {
 impl Demand {
     fn of(packets: &Packets<'_>, terminals: u32, group_of_source: &[u32], groups: usize, group_of_destination: &[u32]) -> Self {
         let destinations = group_of_destination.iter().max().map_or(0, |&last| last as usize + 1);
-        let walked = (PAIR_BUDGET / u64::from(terminals)).clamp(1, u64::from(terminals)) as u32;
+        // The first source tells how many destinations one has.
+        let each = packets.pattern.weights(TerminalId(0)).len().max(1) as u64;
+        let walked = (PAIR_BUDGET / each).clamp(1, u64::from(terminals)) as u32;
         // A sample stands for all: what it sends is scaled up.
         let scale = f64::from(terminals) / f64::from(walked);
         let mut demand = Self {

@@ -281,7 +281,7 @@ impl EdgeList {
     }
 
     fn attachments(&self, ports: &Ports, usual: Link) -> Result<Vec<Attachment>, FormatError> {
-        let mut ends: Vec<[Option<(RouterId, Port, Link)>; 2]> = vec![[None; 2]; self.terminals.len()];
+        let mut ends: Vec<Ends> = vec![[None; 2]; self.terminals.len()];
         for (edge, &(out, into)) in self.edges.iter().zip(&ports.edges) {
             let (terminal, router, inwards) = match (edge.from, edge.to) {
                 (Node::Terminal(terminal), Node::Router(router, _)) => (terminal, (router, into), true),
@@ -301,7 +301,7 @@ impl EdgeList {
             let mentions = |edge: &&Edge| [edge.from, edge.to].contains(&Node::Terminal(terminal));
             self.edges.iter().rfind(mentions).map_or(1, |edge| edge.line)
         };
-        let attachment = |(number, ends): (usize, [Option<(RouterId, Port, Link)>; 2])| {
+        let attachment = |(number, ends): (usize, Ends)| {
             let error = |problem: &str| {
                 FormatError::new(&self.name, line_of(number as u32), format!("terminal {} {problem}", self.terminals[number]))
             };
@@ -318,6 +318,9 @@ impl EdgeList {
         ends.into_iter().enumerate().map(attachment).collect()
     }
 }
+
+/// Where a terminal's channel into a router ends, and where its channel from a router begins.
+type Ends = [Option<(RouterId, Port, Link)>; 2];
 
 struct Attachment {
     injection: (RouterId, Port),

@@ -15,6 +15,7 @@ use clap::{Parser, Subcommand};
 use kasuri_model::config::ConfigError;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
 
 /// Designs, simulates and schedules the interconnection network of a parallel computer.
@@ -93,6 +94,13 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// Says in one line where a defect of ours shows. A sweep goes on after it: it costs the run in which it happened.
+fn report_defect(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map_or(String::new(), |location| format!(" ({}:{})", location.file(), location.line()));
+    let what = crate::plan::panic_text(panic.payload());
+    let _ = writeln!(io::stderr(), "error: a defect of Kasuri{place}: {what}; please report it with the command and its files");
+}
+
 /// Runs the command line and returns its exit status: 0 done, 1 some run failed, 2 bad input.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
@@ -103,8 +111,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    std::panic::set_hook(Box::new(report_defect));
     let mut out = io::stdout().lock();
-    let result = arguments.command.run(&mut out).and_then(|exit| Ok(out.flush().map(|()| exit)?));
+    let run = || arguments.command.run(&mut out).and_then(|exit| Ok(out.flush().map(|()| exit)?));
+    let Ok(result) = catch_unwind(AssertUnwindSafe(run)) else { return ExitCode::FAILURE };
     let (status, message) = match result {
         Ok(exit) => (exit.0, None),
         Err(Failure::Input(message)) => (2, Some(message)),

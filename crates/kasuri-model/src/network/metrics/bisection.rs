@@ -75,7 +75,7 @@ fn closed_form(network: &Network) -> Option<(u64, &'static str)> {
             "4 R / k channels, k the greatest radix (Dally and Towles, section 5.2)",
         ];
         let rows = u64::from(network.router_count() / radix);
-        return (radix % 2 == 0).then_some((2 * rows << wrap, name[wrap as usize]));
+        return (radix % 2 == 0).then_some(((2 * rows) << wrap, name[wrap as usize]));
     }
     if let Some(&[up, down, levels, sides]) = labels.attribute("fat_tree") {
         let even = sides == 2 || down % 2 == 0;

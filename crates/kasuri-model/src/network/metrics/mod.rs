@@ -11,7 +11,7 @@ use crate::id::{ChannelId, RouterId, TerminalId};
 use crate::network::{Endpoint, Network};
 
 /// Channels that [`Metrics::of`] crosses before it takes a sample of the sources.
-const STEP_BUDGET: u64 = 200_000_000;
+const STEP_BUDGET: u64 = 400_000_000;
 
 /// A network in numbers.
 #[derive(Clone, Debug, PartialEq)]

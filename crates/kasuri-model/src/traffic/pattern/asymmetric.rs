@@ -29,6 +29,6 @@ impl TrafficPattern for Asymmetric {
             });
         }
         let half = terminals / 2;
-        Ok(Weighted::new((0..terminals).map(|source| vec![(source % half, 1.0), (source % half + half, 1.0)]).collect()))
+        Ok(Weighted::pattern((0..terminals).map(|source| vec![(source % half, 1.0), (source % half + half, 1.0)]).collect()))
     }
 }

@@ -22,6 +22,6 @@ impl TrafficPattern for BitComplement {
     fn compile(&self, context: &PatternContext<'_>) -> Result<Box<dyn Pattern>, PatternError> {
         let bits = address_bits(context, Self::NAME)?;
         let terminals = context.network.terminal_count();
-        Ok(Fixed::new(terminals, |source| source ^ ((1 << bits) - 1)))
+        Ok(Fixed::pattern(terminals, |source| source ^ ((1 << bits) - 1)))
     }
 }

@@ -22,6 +22,6 @@ impl TrafficPattern for BitReverse {
     fn compile(&self, context: &PatternContext<'_>) -> Result<Box<dyn Pattern>, PatternError> {
         let bits = address_bits(context, Self::NAME)?;
         let terminals = context.network.terminal_count();
-        Ok(Fixed::new(terminals, |source| (0..bits).fold(0, |reversed, bit| reversed << 1 | source >> bit & 1)))
+        Ok(Fixed::pattern(terminals, |source| (0..bits).fold(0, |reversed, bit| reversed << 1 | source >> bit & 1)))
     }
 }

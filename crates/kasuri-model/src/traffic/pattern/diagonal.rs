@@ -21,6 +21,6 @@ impl Member for Diagonal {
 impl TrafficPattern for Diagonal {
     fn compile(&self, context: &PatternContext<'_>) -> Result<Box<dyn Pattern>, PatternError> {
         let terminals = context.network.terminal_count();
-        Ok(Weighted::new((0..terminals).map(|source| vec![(source, 2.0), ((source + 1) % terminals, 1.0)]).collect()))
+        Ok(Weighted::pattern((0..terminals).map(|source| vec![(source, 2.0), ((source + 1) % terminals, 1.0)]).collect()))
     }
 }

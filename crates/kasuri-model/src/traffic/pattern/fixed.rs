@@ -13,7 +13,7 @@ pub(super) struct Fixed {
 
 impl Fixed {
     /// The pattern in which terminal `s` sends to `destination(s)`.
-    pub(super) fn new(terminals: u32, destination: impl Fn(u32) -> u32) -> Box<dyn Pattern> {
+    pub(super) fn pattern(terminals: u32, destination: impl Fn(u32) -> u32) -> Box<dyn Pattern> {
         Self::partial((0..terminals).map(|source| Some(destination(source))).collect())
     }
 

@@ -34,7 +34,7 @@ impl TrafficPattern for Hotspot {
             let spots = self.terminals.iter().copied().zip(weights.iter().copied());
             spots.filter(|&(spot, weight)| weight > 0.0 && (context.include_self || spot != source)).collect()
         };
-        Ok(Weighted::new((0..terminals).map(row).collect()))
+        Ok(Weighted::pattern((0..terminals).map(row).collect()))
     }
 }
 

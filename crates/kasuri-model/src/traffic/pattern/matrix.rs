@@ -30,6 +30,6 @@ impl TrafficPattern for Matrix {
         let wrong = |problem| PatternError::Parameter { key: "path".to_owned(), problem };
         let bytes = context.files.read(&self.path).map_err(wrong)?;
         let rows = parse_matrix(&self.path, &bytes, context.network.terminal_count());
-        Ok(Weighted::new(rows.map_err(|error| wrong(error.to_string()))?))
+        Ok(Weighted::pattern(rows.map_err(|error| wrong(error.to_string()))?))
     }
 }

@@ -21,7 +21,7 @@ impl Member for Neighbor {
 impl TrafficPattern for Neighbor {
     fn compile(&self, context: &PatternContext<'_>) -> Result<Box<dyn Pattern>, PatternError> {
         let digits = Digits::of(context.network);
-        Ok(Fixed::new(context.network.terminal_count(), |source| {
+        Ok(Fixed::pattern(context.network.terminal_count(), |source| {
             digits.map(source, |position, values| (values[position] + 1) % digits.radices[position])
         }))
     }

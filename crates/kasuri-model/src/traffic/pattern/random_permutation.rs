@@ -31,6 +31,6 @@ impl TrafficPattern for RandomPermutation {
         for last in (1..terminals).rev() {
             permutation.swap(last as usize, stream.below(last + 1) as usize);
         }
-        Ok(Fixed::new(terminals, |source| permutation[source as usize]))
+        Ok(Fixed::pattern(terminals, |source| permutation[source as usize]))
     }
 }

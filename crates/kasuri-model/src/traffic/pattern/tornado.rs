@@ -43,7 +43,7 @@ impl TrafficPattern for Tornado {
             Shift::Floor => (radix / 2).saturating_sub(1),
             Shift::Ceil => radix.div_ceil(2).saturating_sub(1),
         };
-        Ok(Fixed::new(context.network.terminal_count(), |source| {
+        Ok(Fixed::pattern(context.network.terminal_count(), |source| {
             digits.map(source, |position, values| (values[position] + shift(digits.radices[position])) % digits.radices[position])
         }))
     }

@@ -25,14 +25,14 @@ impl TrafficPattern for Transpose {
     fn compile(&self, context: &PatternContext<'_>) -> Result<Box<dyn Pattern>, PatternError> {
         let terminals = context.network.terminal_count();
         let bits = terminals.trailing_zeros();
-        if terminals.is_power_of_two() && bits % 2 == 0 {
+        if terminals.is_power_of_two() && bits.is_multiple_of(2) {
             let half = bits / 2;
-            return Ok(Fixed::new(terminals, |source| source >> half | (source & ((1 << half) - 1)) << half));
+            return Ok(Fixed::pattern(terminals, |source| source >> half | (source & ((1 << half) - 1)) << half));
         }
         let digits = Digits::of(context.network);
         let count = digits.radices.len();
-        if count % 2 == 0 && digits.radices.iter().all(|&radix| radix == digits.radices[0]) {
-            return Ok(Fixed::new(terminals, |source| digits.map(source, |position, digits| digits[(position + count / 2) % count])));
+        if count.is_multiple_of(2) && digits.radices.iter().all(|&radix| radix == digits.radices[0]) {
+            return Ok(Fixed::pattern(terminals, |source| digits.map(source, |position, digits| digits[(position + count / 2) % count])));
         }
         Err(PatternError::Mismatch {
             pattern: Self::NAME,

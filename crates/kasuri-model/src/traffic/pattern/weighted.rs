@@ -17,7 +17,7 @@ pub(super) struct Weighted {
 impl Weighted {
     /// A pattern of positive weights in any unit, one list per source; a source with an empty list sends nothing. A
     /// destination that stands twice gets the sum.
-    pub(super) fn new(rows: Vec<Vec<(u32, f64)>>) -> Box<dyn Pattern> {
+    pub(super) fn pattern(rows: Vec<Vec<(u32, f64)>>) -> Box<dyn Pattern> {
         let mut pattern = Self { starts: vec![0], destinations: Vec::new(), cumulative: Vec::new() };
         for mut row in rows {
             row.sort_by_key(|&(destination, _)| destination);
