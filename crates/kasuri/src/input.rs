@@ -1,15 +1,24 @@
 //! Experiment files and the files that they name.
 
-use kasuri_model::config::{ConfigError, Document, Known};
+use kasuri_model::config::{ConfigError, Document, EngineName, EngineSection, Known};
 use kasuri_model::topology::Files;
+use schemars::schema_for;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use thiserror::Error;
 
-/// The names that engines define, for checking an experiment file.
-pub static KNOWN: Known<'static> =
-    Known { engine_sections: &[], allocators: &["islip", "separable-input-first", "separable-output-first"], predictors: &["none"] };
+/// What only the engines know of an experiment file.
+pub static KNOWN: LazyLock<Known<'static>> = LazyLock::new(|| {
+    static ALLOCATORS: LazyLock<Vec<&str>> = LazyLock::new(|| kasuri_flit::ALLOCATORS.iter().map(|entry| entry.name).collect());
+    Known {
+        engines: &[EngineName::Flit],
+        engine_sections: &[EngineSection { engine: EngineName::Flit, schema: || schema_for!(kasuri_flit::FlitOptions) }],
+        allocators: &ALLOCATORS,
+        predictors: &["none"],
+    }
+});
 
 /// Why an experiment file cannot be used.
 #[derive(Debug, Error)]

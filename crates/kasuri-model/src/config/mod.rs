@@ -29,6 +29,8 @@ pub use sweep::{MAX_POINTS, Point};
 /// The names that this crate cannot know because engines define them.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
+    /// The engines that this program has.
+    pub engines: &'a [EngineName],
     /// The sections of the engines; one that is not listed is passed on unchecked.
     pub engine_sections: &'a [EngineSection],
     /// The names of allocators.
@@ -39,7 +41,12 @@ pub struct Known<'a> {
 
 impl Default for Known<'_> {
     fn default() -> Self {
-        Self { engine_sections: &[], allocators: &["islip", "separable-input-first", "separable-output-first"], predictors: &["none"] }
+        Self {
+            engines: &EngineName::ALL,
+            engine_sections: &[],
+            allocators: &["islip", "separable-input-first", "separable-output-first"],
+            predictors: &["none"],
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! are the forms that schemars gives to structures, unit enumerations, untagged enumerations, options, numbers and lists.
 
 use super::names::{shown, unknown};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 use toml::{Table, Value};
 
 /// What is wrong and where, relative to the table that was checked.
@@ -65,19 +65,21 @@ impl<'a> Shape<'a> {
         elements.iter().enumerate().try_for_each(|(position, element)| self.check(items, element, &join(path, &position.to_string())))
     }
 
+    /// Every table of the file is closed, also those of untagged variants, for which serde cannot say so. Only a schema
+    /// without properties that does not close itself lets everything pass.
     fn check_table(self, schema: &'a Json, table: &Table, path: &str) -> Result<(), Fault> {
-        let Some(properties) = schema.get("properties").and_then(Json::as_object) else {
-            return Ok(());
+        let none = Map::new();
+        let properties = match schema.get("properties").and_then(Json::as_object) {
+            Some(properties) => properties,
+            None if schema.get("additionalProperties") == Some(&Json::Bool(false)) => &none,
+            None => return Ok(()),
         };
         for (key, value) in table {
-            match properties.get(key) {
-                Some(property) => self.check(property, value, &join(path, key))?,
-                // Every table of the file is closed, also those of untagged variants, for which serde cannot say so.
-                None => {
-                    let message = unknown("key", key, properties.keys().map(String::as_str));
-                    return Err(Fault { path: join(path, key), at_key: true, message });
-                }
-            }
+            let Some(property) = properties.get(key) else {
+                let message = unknown("key", key, properties.keys().map(String::as_str));
+                return Err(Fault { path: join(path, key), at_key: true, message });
+            };
+            self.check(property, value, &join(path, key))?;
         }
         let mut required = schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
         match required.find(|key| !table.contains_key(*key)) {

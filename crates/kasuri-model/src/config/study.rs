@@ -110,7 +110,8 @@ impl<'a> Preparation<'a> {
     /// As [`Document::study`].
     pub fn study(&mut self, point: &Point) -> Result<Study, ConfigError> {
         let context = Context { document: self.document, point };
-        let (title, engine) = context.head()?;
+        let title = context.title()?;
+        let engine = context.engine(self.known)?;
         context.check_engine_sections(self.known)?;
         let measure = context.measure()?;
         let (router, pipeline) = context.router(self.known)?;
@@ -229,25 +230,32 @@ impl<'a> Context<'a> {
         self.table(name)?.ok_or_else(missing)
     }
 
-    fn head(self) -> Result<(String, EngineName), ConfigError> {
-        let title = match self.point.table.get("title") {
-            None => String::new(),
-            Some(Value::String(title)) => title.clone(),
-            Some(other) => return Err(self.error("title", Part::Value, format!("is {}; it must be a string", shown(other)))),
-        };
+    fn title(self) -> Result<String, ConfigError> {
+        match self.point.table.get("title") {
+            None => Ok(String::new()),
+            Some(Value::String(title)) => Ok(title.clone()),
+            Some(other) => Err(self.error("title", Part::Value, format!("is {}; it must be a string", shown(other)))),
+        }
+    }
+
+    fn engine(self, known: Known<'_>) -> Result<EngineName, ConfigError> {
+        let wrong = |message: String| Err(self.error("engine", Part::Value, message));
         let engine = match self.point.table.get("engine") {
             None => EngineName::Flit,
-            Some(Value::String(name)) => EngineName::ALL
-                .into_iter()
-                .find(|engine| engine.name() == name)
-                .ok_or_else(|| self.error("engine", Part::Value, unknown("engine", name, EngineName::ALL.map(EngineName::name))))?,
+            Some(Value::String(name)) => match EngineName::ALL.into_iter().find(|engine| engine.name() == name) {
+                Some(engine) => engine,
+                None => return wrong(unknown("engine", name, EngineName::ALL.map(EngineName::name))),
+            },
             Some(other) => {
                 let hint = if other.is_array() { "; several engines stand in [sweep]: engine = [\"analysis\", \"flit\"]" } else { "" };
-                let message = format!("is {}; it must be \"analysis\" or \"flow\" or \"flit\"{hint}", shown(other));
-                return Err(self.error("engine", Part::Value, message));
+                return wrong(format!("is {}; it must be \"analysis\" or \"flow\" or \"flit\"{hint}", shown(other)));
             }
         };
-        Ok((title, engine))
+        if known.engines.contains(&engine) {
+            return Ok(engine);
+        }
+        let names: Vec<&str> = known.engines.iter().map(|engine| engine.name()).collect();
+        wrong(format!("is \"{}\", which this version does not have yet; it has: {}", engine.name(), names.join(", ")))
     }
 
     /// Checks the sections of all engines, whichever runs.

@@ -371,6 +371,35 @@ fn classes_inherit_from_the_section_around_them() {
     assert_eq!((classes[1].packets_per_terminal, classes[1].load, classes[1].sizes.mean()), (None, 0.5, 2.0));
 }
 
+#[test]
+fn every_example_of_a_family_is_accepted() {
+    for entry in crate::topology::TOPOLOGIES.iter().filter(|entry| entry.name != "file") {
+        let text = format!("[network]\ntopology = \"{}\"\n{}", entry.name, entry.example);
+        let document = Document::parse("a.toml", &text).unwrap();
+        let network = document.network(&document.points().unwrap()[0], &NoFiles).unwrap();
+        assert!(network.terminal_count() > 0, "{}", entry.name);
+    }
+}
+
+#[test]
+fn an_engine_that_is_not_there_and_a_wrong_engine_section_are_refused() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+    let sections = [EngineSection { engine: EngineName::Flow, schema: || schemars::schema_for!(Nothing) }];
+    let known = Known { engines: &[EngineName::Flit], engine_sections: &sections, ..Known::default() };
+    let error = |text: &str| {
+        let document = Document::parse("a.toml", text).unwrap();
+        let points = document.points().unwrap();
+        Preparation::new(&document, &NoFiles, known).study(&points[0]).unwrap_err().to_string()
+    };
+    let message = error(&EXPERIMENT.replace("\"flit\"", "\"flow\""));
+    assert_eq!(message, "a.toml:2:10 engine: is \"flow\", which this version does not have yet; it has: flit");
+    // The section of an engine that does not run is checked as well.
+    let message = error(&format!("{EXPERIMENT}[flow]\nsharing = 1\n"));
+    assert_eq!(message, "a.toml:27:1 flow.sharing: unknown key `sharing`; known keys: none");
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in "\\PC*") {

@@ -24,7 +24,7 @@ impl Check {
         let (document, _) = read_experiment(&self.file, &self.set)?;
         let points = document.points()?;
         let files = FolderFiles::beside(&self.file);
-        let mut preparation = Preparation::new(&document, &files, KNOWN);
+        let mut preparation = Preparation::new(&document, &files, *KNOWN);
         let mut seen: Vec<Arc<Network>> = Vec::new();
         for point in &points {
             let study = preparation.study(point)?;

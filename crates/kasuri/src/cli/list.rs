@@ -1,7 +1,6 @@
 //! `kasuri list`: what may stand in an experiment file.
 
 use super::{Exit, Failure, output};
-use crate::input::KNOWN;
 use clap::{Args, ValueEnum};
 use kasuri_model::registry::Entry;
 use kasuri_model::routing::ROUTINGS;
@@ -77,7 +76,9 @@ impl Family {
             Self::Routings => entries(ROUTINGS),
             Self::Patterns => entries(PATTERNS),
             Self::Processes => entries(PROCESSES),
-            Self::Allocators => KNOWN.allocators.iter().map(|name| json!({ "name": name, "summary": "" })).collect(),
+            Self::Allocators => {
+                kasuri_flit::ALLOCATORS.iter().map(|entry| json!({ "name": entry.name, "summary": entry.summary })).collect()
+            }
             Self::Predictors => vec![json!({ "name": "none", "summary": "no prediction: every packet goes through all stages" })],
             Self::Collectives | Self::Schedules | Self::Endpoints | Self::Applications => Vec::new(),
         }

@@ -12,7 +12,7 @@ pub(super) struct Schema {}
 
 impl Schema {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
-        writeln!(out, "{:#}", json_schema(KNOWN))?;
+        writeln!(out, "{:#}", json_schema(*KNOWN))?;
         Ok(Exit::DONE)
     }
 }
