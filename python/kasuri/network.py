@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kasuri import _kasuri
 from kasuri._plain import as_json, plain
+from kasuri.errors import ConfigError
+
+if TYPE_CHECKING:
+    import networkx
+    import numpy.typing as npt
 
 __all__ = ["Network"]
 
 
 class Network:
-    """An interconnection network; made by :meth:`from_topology`.
+    """An interconnection network; made by one of the ``from_`` methods.
 
     The channels are numbered as in the results' vectors: the injection channel of terminal ``t`` is channel ``t``, its ejection
     channel is ``terminals + t``, the channels between routers follow.
@@ -38,6 +45,8 @@ class Network:
         What the topology says of each router, for example ``coordinate.0`` or ``level``; shape ``[routers]``.
     table : dict
         The ``[network]`` table of an experiment on this network.
+    texts : dict of str to str
+        The files that the table names and that are not on the disk, by path.
 
     Examples
     --------
@@ -60,11 +69,13 @@ class Network:
     period: np.ndarray
     labels: dict[str, np.ndarray]
     table: dict[str, Any]
+    texts: dict[str, str]
 
-    def __init__(self, table: Mapping[str, Any], folder: str | Path = ".") -> None:
+    def __init__(self, table: Mapping[str, Any], folder: str | Path = ".", *, texts: Mapping[str, str] | None = None) -> None:
         self.table = plain(table)
-        self._folder = str(folder)
-        for name, column in _kasuri.network(as_json(self.table), self._folder).items():
+        self.texts = dict(texts or {})
+        self._origin = (as_json(self.table), str(folder), self.texts)
+        for name, column in _kasuri.network(*self._origin).items():
             setattr(self, name, column)
 
     # --- ways in ---
@@ -92,6 +103,146 @@ class Network:
         """
         return cls({"topology": name, **parameters})
 
+    @classmethod
+    def from_edges(cls, edges: npt.ArrayLike, *, terminals: int | npt.ArrayLike = 1, latency: int | npt.ArrayLike | None = None) -> Network:
+        """Build a network from links between routers, each in both directions.
+
+        Parameters
+        ----------
+        edges : array-like of int
+            Shape ``[links, 2]``: the two routers of each link, numbered from 0.
+        terminals : int or array-like of int, default 1
+            Terminals on every router; or, shape ``[terminals]``, the router of each terminal.
+        latency : int or array-like of int, optional
+            Latency of the links in cycles, one number or one per link; without it the ``channel_latency`` of the experiment.
+
+        Raises
+        ------
+        ConfigError
+            The array has another shape, or a number is negative.
+
+        Examples
+        --------
+        >>> ring = Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)])
+        >>> ring.routers, ring.terminals
+        (4, 4)
+        """
+        links = np.asarray(edges)
+        if links.ndim != 2 or links.shape[1] != 2 or not np.issubdtype(links.dtype, np.integer):
+            raise ConfigError(f"edges: expected whole numbers of shape [links, 2], got {links.dtype} of shape {list(links.shape)}")
+        count = int(links.max(initial=-1)) + 1
+        homes = np.repeat(np.arange(count), terminals) if isinstance(terminals, int) else np.asarray(terminals)
+        if min(links.min(initial=0), homes.min(initial=0)) < 0:
+            raise ConfigError("edges: routers are numbered from 0; there is a negative number")
+        delays = None if latency is None else np.broadcast_to(np.asarray(latency), len(links))
+        return cls.from_text(_edge_list(links, homes, delays))
+
+    @classmethod
+    def from_text(cls, text: str) -> Network:
+        """Build a network from the text of an edge list, as topology ``file`` reads it.
+
+        Parameters
+        ----------
+        text : str
+            The edge list.
+
+        Raises
+        ------
+        ConfigError
+            A line of the text is wrong; it is named.
+        """
+        name = f"network-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}.txt"
+        return cls({"topology": "file", "path": name}, texts={name: text})
+
+    @classmethod
+    def from_networkx(cls, graph: networkx.Graph, *, terminals: int = 1) -> Network:
+        """Build a network from a networkx graph.
+
+        Parameters
+        ----------
+        graph : networkx.Graph or networkx.DiGraph
+            Nodes whose attribute ``kind`` is ``"terminal"`` are terminals, in their order; all others are routers. An edge's
+            attribute ``latency`` is its latency in cycles. Edges of a directed graph are single channels where they have no
+            opposite.
+        terminals : int, default 1
+            Terminals on every router, where the graph has no terminals of its own; a node's attribute ``terminals`` overrides it.
+
+        Raises
+        ------
+        ConfigError
+            A terminal has not exactly one router, or an attribute is no whole number.
+
+        Examples
+        --------
+        >>> import networkx
+        >>> Network.from_networkx(networkx.petersen_graph()).routers
+        10
+        """
+        from kasuri import _graphs
+
+        return cls.from_text(_graphs.edge_list_of(graph, terminals))
+
+    @classmethod
+    def from_graphml(cls, path: str | Path, *, terminals: int = 1) -> Network:
+        """Build a network from a GraphML file (needs networkx); see :meth:`from_networkx` for the attributes.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        terminals : int, default 1
+            Terminals on every router, where the graph has no terminals of its own.
+
+        Raises
+        ------
+        ConfigError
+            The file cannot be read, or is no GraphML.
+        """
+        import xml.etree.ElementTree
+
+        import networkx
+
+        try:
+            graph = networkx.read_graphml(path)
+        except (OSError, networkx.NetworkXError, xml.etree.ElementTree.ParseError, KeyError, ValueError) as error:
+            raise ConfigError(f"{path}: cannot be read as GraphML: {error}") from error
+        return cls.from_networkx(graph, terminals=terminals)
+
+    # --- ways out ---
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Convert to a networkx graph: nodes ``"router 0"``, ``"terminal 0"``, …; one edge per channel.
+
+        Returns
+        -------
+        networkx.MultiDiGraph
+            Nodes with ``kind`` and the topology's labels, edges with ``channel`` (its number), ``latency`` and ``period``.
+        """
+        from kasuri import _graphs
+
+        return _graphs.graph_of(self)
+
+    def edge_list(self) -> str:
+        """Write the network as an edge list with every port, latency and period, as topology ``file`` reads it."""
+        return _kasuri.edge_list(*self._origin)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the edge list into a file, for ``[network] topology = "file"``; a topology's labels are lost in it.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+        """
+        path = Path(path)
+        path.write_text(self.edge_list())
+        return path
+
     # --- what it is ---
 
     @property
@@ -110,5 +261,16 @@ class Network:
         between = slice(2 * self.terminals, None)
         return np.column_stack([self.source_router[between], self.destination_router[between]])
 
+    def metrics(self) -> dict[str, Any]:
+        """Compute counts, diameter, average distance and bisection, as ``kasuri topology`` prints them."""
+        return dict(json.loads(_kasuri.metrics(*self._origin)))
+
     def __repr__(self) -> str:
         return f"<kasuri.Network {self.name}: {self.routers} routers, {self.terminals} terminals, {self.channels} channels>"
+
+
+def _edge_list(links: np.ndarray, homes: np.ndarray, delays: np.ndarray | None) -> str:
+    speed = [""] * len(links) if delays is None else [f" latency={delay}" for delay in delays.tolist()]
+    lines = [f"terminal {number} router {router}" for number, router in enumerate(homes.tolist())]
+    lines += [f"router {one} router {other}{how}" for (one, other), how in zip(links.tolist(), speed, strict=True)]
+    return "\n".join(lines) + "\n"

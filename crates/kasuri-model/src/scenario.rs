@@ -32,6 +32,21 @@ pub struct Scenario {
     pub paranoid: bool,
 }
 
+impl Scenario {
+    /// The ranges of virtual channels that the classes and their replies use, each once, in order.
+    pub fn virtual_channel_ranges(&self) -> Vec<VirtualChannels> {
+        let mut ranges = Vec::new();
+        for class in &self.classes {
+            for range in [Some(class.virtual_channels), class.reply.as_ref().map(|reply| reply.virtual_channels)].into_iter().flatten() {
+                if !ranges.contains(&range) {
+                    ranges.push(range);
+                }
+            }
+        }
+        ranges
+    }
+}
+
 /// One class of open traffic.
 #[derive(Clone, Debug)]
 pub struct TrafficClass {

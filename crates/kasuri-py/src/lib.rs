@@ -12,7 +12,7 @@ mod _kasuri {
     use super::*;
 
     #[pymodule_export]
-    use super::network::network;
+    use super::network::{edge_list, network};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

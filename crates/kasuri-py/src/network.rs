@@ -1,25 +1,36 @@
 //! A network as columns.
 
+use crate::text::Sources;
 use crate::{errors, text};
-use kasuri::input::FolderFiles;
 use kasuri_model::id::{ChannelId, RouterId};
 use kasuri_model::network::{Endpoint, Network};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::BTreeMap;
 
 /// Builds the network that the `[network]` table of an experiment describes.
 ///
-/// Parameters: the table as JSON, and the folder that the paths in it are relative to. Returns a dictionary: `name`,
-/// `terminals`, `routers`; per router `ports`; per channel `source_router`, `source_port`, `source_terminal`, the same for
-/// `destination`, `latency`, `period` (-1 where a channel's end is no router or no terminal); `labels` and `attributes`, arrays
-/// by name.
+/// Parameters: the table as JSON, the folder that the paths in it are relative to, and the texts of files that are not on the
+/// disk. Returns a dictionary: `name`, `terminals`, `routers`; per router `ports`; per channel `source_router`, `source_port`,
+/// `source_terminal`, the same for `destination`, `latency`, `period` (-1 where a channel's end is no router or no terminal);
+/// `labels`, arrays by name.
 #[pyfunction]
-pub(crate) fn network<'py>(py: Python<'py>, table: &str, folder: &str) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn network<'py>(py: Python<'py>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<Bound<'py, PyDict>> {
+    columns(py, &build(py, table, folder, texts)?)
+}
+
+/// The same network as the text of an edge list, with every port, latency and period.
+#[pyfunction]
+pub(crate) fn edge_list(py: Python<'_>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<String> {
+    let network = build(py, table, folder, texts)?;
+    Ok(py.detach(|| kasuri_model::format::edge_list::write(&network)))
+}
+
+fn build(py: Python<'_>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<Network> {
     let document = text::document_of_section("network", table)?;
     let point = text::only_point(&document)?;
-    let network = py.detach(|| document.network(&point, &FolderFiles::new(folder))).map_err(errors::config)?;
-    columns(py, &network)
+    py.detach(|| document.network(&point, &Sources::new(folder, texts))).map_err(errors::config)
 }
 
 fn columns<'py>(py: Python<'py>, network: &Network) -> PyResult<Bound<'py, PyDict>> {

@@ -1,8 +1,11 @@
-//! What comes from Python as text: experiments as TOML or JSON.
+//! What comes from Python as text: experiments as TOML or JSON, and the files that they name.
 
 use crate::errors;
+use kasuri::input::FolderFiles;
 use kasuri_model::config::{Document, Point};
+use kasuri_model::topology::Files;
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 
 /// A document that has one section only, given as JSON.
 pub(crate) fn document_of_section(section: &str, json: &str) -> PyResult<Document> {
@@ -23,4 +26,26 @@ pub(crate) fn table_of_json(json: &str) -> PyResult<toml::Table> {
         let message = format!("dict: {error}; None has no place in an experiment: leave the key out");
         errors::exception("ConfigError", message)
     })
+}
+
+/// The files that a description names: texts that Python holds, and the rest in a folder.
+pub(crate) struct Sources {
+    texts: BTreeMap<String, String>,
+    folder: FolderFiles,
+}
+
+impl Sources {
+    /// `texts` by path; other paths are relative to `folder`.
+    pub(crate) fn new(folder: &str, texts: BTreeMap<String, String>) -> Self {
+        Self { texts, folder: FolderFiles::new(folder) }
+    }
+}
+
+impl Files for Sources {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        match self.texts.get(path) {
+            Some(text) => Ok(text.as_bytes().to_vec()),
+            None => self.folder.read(path),
+        }
+    }
 }

@@ -58,6 +58,16 @@ impl EngineName {
     }
 }
 
+impl Study {
+    /// Does the routing promise that packets cannot wait for each other in a cycle, and has it the virtual channels for that?
+    /// Where it does not, the channel dependency graph tells.
+    pub fn promises_no_deadlock(&self) -> bool {
+        let routing = &self.scenario.routing;
+        let required = routing.virtual_channels_required();
+        routing.is_deadlock_free() && self.scenario.virtual_channel_ranges().iter().all(|range| u32::from(range.count()) >= required)
+    }
+}
+
 impl Document {
     /// Builds only the network of a point: `[network]` is all that has to be there.
     ///
@@ -118,8 +128,7 @@ impl<'a> Preparation<'a> {
         let network = self.network(context)?;
         let (routing, allow_deadlock) = self.routing(context, &network)?;
         let optional_load = measure.search == Some(Search::Saturation);
-        let setting =
-            traffic::Setting { context, network: &network, router: &router, routing: &*routing, files: self.files, optional_load };
+        let setting = traffic::Setting { context, network: &network, router: &router, files: self.files, optional_load };
         let classes = setting.classes()?;
         context.check_packets_fit(&router, &classes)?;
         let scenario = Scenario {

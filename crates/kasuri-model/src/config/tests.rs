@@ -342,6 +342,16 @@ fn a_key_that_is_set_replaces_the_file_and_its_sweep() {
 }
 
 #[test]
+fn a_routing_promises_no_deadlock_only_with_its_virtual_channels() {
+    let promises = |text: &str| studies(text).unwrap()[0].promises_no_deadlock();
+    let torus = EXPERIMENT.replace("\"mesh\"", "\"torus\"");
+    assert!(promises(&torus));
+    assert!(promises(&EXPERIMENT.replace("virtual_channels = 4", "virtual_channels = 1")));
+    assert!(!promises(&torus.replace("virtual_channels = 4", "virtual_channels = 1")));
+    assert!(!promises(&torus.replace("packet_flits = 5", "reply = { virtual_channels = [3, 4] }")));
+}
+
+#[test]
 fn a_table_without_text_is_named_in_messages() {
     let mut table: toml::Table = toml::from_str(EXPERIMENT).unwrap();
     table["traffic"].as_table_mut().unwrap().insert("load".to_owned(), Value::Integer(3));

@@ -7,7 +7,7 @@ use super::study::{Context, owned, shape_keys};
 use crate::network::Network;
 use crate::registry::Entry;
 use crate::router::RouterParameters;
-use crate::routing::{Routing, VirtualChannels};
+use crate::routing::VirtualChannels;
 use crate::scenario::{Reply, TrafficClass};
 use crate::topology::Files;
 use crate::traffic::pattern::{PATTERNS, Pattern, PatternContext, PatternError, TrafficPattern};
@@ -76,7 +76,6 @@ pub(super) struct Setting<'a> {
     pub(super) context: Context<'a>,
     pub(super) network: &'a Network,
     pub(super) router: &'a RouterParameters,
-    pub(super) routing: &'a dyn Routing,
     pub(super) files: &'a dyn Files,
     /// A search chooses the load, so the file need not.
     pub(super) optional_load: bool,
@@ -186,7 +185,7 @@ impl Setting<'_> {
         VirtualChannels { begin: 0, end: self.router.virtual_channels as u16 }
     }
 
-    /// A range of virtual channels that exists and suffices for the routing.
+    /// A range of virtual channels that exists.
     fn virtual_channels(
         &self,
         section: &Section<'_>,
@@ -195,25 +194,14 @@ impl Setting<'_> {
         default: VirtualChannels,
     ) -> Result<VirtualChannels, ConfigError> {
         let available = self.router.virtual_channels;
-        let required = self.routing.virtual_channels_required();
-        let range = match given {
-            Some([begin, end]) if begin < end && end <= available => VirtualChannels { begin: begin as u16, end: end as u16 },
+        match given {
+            Some([begin, end]) if begin < end && end <= available => Ok(VirtualChannels { begin: begin as u16, end: end as u16 }),
             Some([begin, end]) => {
                 let problem = format!("is [{begin}, {end}]; it must be [first, one past the last] within [0, {available}]");
-                return Err(section.error(key, problem));
+                Err(section.error(key, problem))
             }
-            None => default,
-        };
-        if u32::from(range.count()) >= required {
-            return Ok(range);
+            None => Ok(default),
         }
-        if given.is_some() {
-            let problem = format!("holds {} virtual channels, but the routing needs {required} for each class", range.count());
-            return Err(section.error(key, problem));
-        }
-        let problem =
-            format!("is {available}, but the routing needs {required} to be free of deadlock; set virtual_channels = {required} or more");
-        Err(self.context.error("router.virtual_channels", super::document::Part::Value, problem))
     }
 }
 

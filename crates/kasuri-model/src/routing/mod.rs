@@ -129,7 +129,12 @@ impl VirtualChannels {
     }
 
     /// Class `class` of `classes` equal parts. A remainder goes to the lowest classes: 3 channels in 2 classes are 2 and 1.
+    /// Fewer channels than classes are shared, which may bring back the deadlock that the classes prevent.
     pub fn class(self, class: u16, classes: u16) -> Self {
+        if self.count() < classes {
+            let begin = self.begin + class % self.count().max(1);
+            return Self { begin, end: begin + 1 };
+        }
         let at = |part: u16| self.begin + ((u32::from(self.count()) * u32::from(part)).div_ceil(u32::from(classes))) as u16;
         Self { begin: at(class), end: at(class + 1) }
     }

@@ -1,0 +1,109 @@
+"""Between networkx graphs and Kasuri's edge lists."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kasuri.errors import ConfigError
+
+if TYPE_CHECKING:
+    import networkx
+
+    from kasuri.network import Network
+
+# The edge attributes that an edge list knows, in the order of its lines.
+_SPEED = ("latency", "period")
+
+
+def edge_list_of(graph: networkx.Graph, terminals: int) -> str:
+    """Write a graph as an edge list; see :meth:`kasuri.Network.from_networkx`."""
+    kinds = {node: data.get("kind", "router") for node, data in graph.nodes(data=True)}
+    routers = {node: number for number, node in enumerate(node for node, kind in kinds.items() if kind != "terminal")}
+    names = {node: f"router {number}" for node, number in routers.items()}
+    names |= {node: f"terminal {number}" for number, node in enumerate(node for node, kind in kinds.items() if kind == "terminal")}
+    lines = [_router_line(names[router], graph.nodes[router]) for router in routers]
+    if len(names) == len(routers):
+        lines += _own_terminals(graph, routers, terminals)
+    lines += _directed_lines(graph, names) if graph.is_directed() else _link_lines(graph, names)
+    return "\n".join(lines) + "\n"
+
+
+def graph_of(network: Network) -> networkx.MultiDiGraph:
+    """Make a graph with one edge per channel; see :meth:`kasuri.Network.to_networkx`."""
+    import networkx
+
+    graph = networkx.MultiDiGraph(name=network.name)
+    for router in range(network.routers):
+        labels = {name: int(column[router]) for name, column in network.labels.items()}
+        graph.add_node(f"router {router}", kind="router", ports=int(network.ports[router]), **labels)
+    for terminal in range(network.terminals):
+        graph.add_node(f"terminal {terminal}", kind="terminal")
+    for channel in range(network.channels):
+        ends, ports = [], {}
+        for side in ("source", "destination"):
+            router, terminal, port = (int(getattr(network, f"{side}_{part}")[channel]) for part in ("router", "terminal", "port"))
+            ends.append(f"router {router}" if router >= 0 else f"terminal {terminal}")
+            ports |= {f"{side}_port": port} if router >= 0 else {}
+        speed = {"latency": int(network.latency[channel]), "period": int(network.period[channel])}
+        graph.add_edge(*ends, channel=channel, **speed, **ports)
+    return graph
+
+
+def _router_line(name: str, data: Mapping[str, Any]) -> str:
+    return f"{name} ports={_number(data, 'ports', name)}" if "ports" in data else name
+
+
+def _own_terminals(graph: networkx.Graph, routers: Mapping[Hashable, int], terminals: int) -> list[str]:
+    """Give each router its terminals, since the graph has none."""
+    homes = []
+    for node, number in routers.items():
+        data = graph.nodes[node]
+        count = _number(data, "terminals", f"node {node!r}") if "terminals" in data else terminals
+        homes += [number] * count
+    return [f"terminal {terminal} router {router}" for terminal, router in enumerate(homes)]
+
+
+def _link_lines(graph: networkx.Graph, names: Mapping[Hashable, str]) -> list[str]:
+    return [f"{names[one]} {names[other]}{_speed(data, one, other)}" for one, other, data in graph.edges(data=True)]
+
+
+def _directed_lines(graph: networkx.DiGraph, names: Mapping[Hashable, str]) -> list[str]:
+    """Join opposite channels of one speed to links (they share their ports); the others, and those with ports told, stand alone."""
+    lines: list[str] = []
+    waiting: dict[tuple[str, str], list[int]] = {}
+    edges = list(graph.edges(data=True))
+    if all("channel" in data for *_, data in edges):
+        edges.sort(key=lambda edge: _number(edge[2], "channel", "an edge"))  # numbers survive the way through networkx and back
+    for one, other, data in edges:
+        speed = _speed(data, one, other)
+        if "source_port" in data or "destination_port" in data:
+            lines.append(f"{names[one]}{_port(data, 'source_port')} -> {names[other]}{_port(data, 'destination_port')}{speed}")
+            continue
+        back = waiting.get((f"{names[other]} -> {names[one]}", speed))
+        if back:
+            place = back.pop(0)
+            lines[place] = lines[place].replace(" -> ", " ", 1)
+        else:
+            way = f"{names[one]} -> {names[other]}"
+            waiting.setdefault((way, speed), []).append(len(lines))
+            lines.append(way + speed)
+    return lines
+
+
+def _speed(data: Mapping[str, Any], one: Hashable, other: Hashable) -> str:
+    return "".join(f" {key}={_number(data, key, f'edge {one!r} - {other!r}')}" for key in _SPEED if key in data)
+
+
+def _port(data: Mapping[str, Any], key: str) -> str:
+    return f" port {_number(data, key, 'an edge')}" if key in data else ""
+
+
+def _number(data: Mapping[str, Any], key: str, what: str) -> int:
+    try:
+        value = int(data[key])
+    except (TypeError, ValueError):
+        value = -1
+    if value < 0 or value != float(data[key]):
+        raise ConfigError(f"{what}: {key} is {data[key]!r}; expected a whole number, 0 or more")
+    return value

@@ -1,0 +1,131 @@
+"""Running experiments: one description, from a file or a dictionary, to a table of results."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kasuri import _kasuri
+from kasuri._plain import as_json
+from kasuri.errors import ConfigError
+from kasuri.network import Network
+from kasuri.results import Results, read
+
+__all__ = ["run", "sweep"]
+
+Experiment = str | Path | Mapping[str, Any]
+
+
+def run(experiment: Experiment, *, out: str | Path | None = None, jobs: int | None = None, **overrides: Any) -> Results:
+    """Run an experiment; what is finished already is not computed again.
+
+    Parameters
+    ----------
+    experiment : path-like or mapping
+        The experiment file, or the same keys as a dictionary of dictionaries. The value of ``"network"`` may be a
+        :class:`~kasuri.Network`.
+    out : path-like, optional
+        The folder of the results. Without it: ``out/<name of the file>``, as the command does; for a dictionary a temporary
+        folder that goes with the results.
+    jobs : int, optional
+        Runs at once; without it, one per processor.
+    **overrides
+        Keys that replace those of the experiment, with ``__`` for the dot: ``traffic__load=0.2``. A key that the experiment
+        sweeps is taken out of the sweep.
+
+    Returns
+    -------
+    Results
+        One row per run. A run that ends as ``max_cycles``, ``deadlock`` or ``failed`` is a row too:
+        :meth:`Results.raise_for_status` raises it.
+
+    Raises
+    ------
+    ConfigError
+        The description is wrong; the message names the key and what would be right.
+    ResultsError
+        The folder cannot be written, or another process writes into it.
+
+    Examples
+    --------
+    >>> mesh = {
+    ...     "network": {"topology": "mesh", "dimensions": [4, 4]},
+    ...     "routing": {"algorithm": "dimension-order"},
+    ...     "traffic": {"pattern": "uniform", "load": 0.1, "packet_flits": 5},
+    ...     "measure": {"precision": 0.1},
+    ... }
+    >>> run(mesh)[0]["status"]
+    'converged'
+    """
+    changes = {key.replace("__", "."): value for key, value in overrides.items()}
+    if isinstance(experiment, Mapping):
+        return _run_table(experiment, changes, out, jobs)
+    path = Path(experiment)
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    folder = Path("out") / path.stem if out is None else Path(out)
+    _kasuri.run_text(str(path), text, as_json(changes), str(path.parent), str(folder), jobs)
+    return read(folder)
+
+
+def sweep(
+    experiment: Experiment,
+    values: Mapping[str, Sequence[Any]],
+    *,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    **overrides: Any,
+) -> Results:
+    """Run an experiment for every combination of values: the ``[sweep]`` of the experiment file.
+
+    Parameters
+    ----------
+    experiment : path-like or mapping
+        As :func:`run` takes it. A ``[sweep]`` of its own is replaced key by key.
+    values : mapping of str to sequence
+        Dotted keys and their values, for example ``{"traffic.load": [0.1, 0.2], "measure.seed": [1, 2, 3]}``; the last key
+        varies fastest.
+    out, jobs, **overrides
+        As in :func:`run`.
+
+    Returns
+    -------
+    Results
+        One row per combination.
+
+    Raises
+    ------
+    ConfigError
+        The description is wrong, or a key has no values.
+
+    Examples
+    --------
+    >>> mesh = {
+    ...     "network": {"topology": "mesh", "dimensions": [4, 4]},
+    ...     "routing": {"algorithm": "dimension-order"},
+    ...     "traffic": {"pattern": "uniform", "packet_flits": 5},
+    ...     "measure": {"precision": 0.1},
+    ... }
+    >>> sweep(mesh, {"traffic.load": [0.1, 0.2]})["traffic.load"].tolist()
+    [0.1, 0.2]
+    """
+    axes = {f"sweep.{key}": list(axis) for key, axis in values.items()}
+    return run(experiment, out=out, jobs=jobs, **overrides, **axes)
+
+
+def _run_table(experiment: Mapping[str, Any], changes: Mapping[str, Any], out: str | Path | None, jobs: int | None) -> Results:
+    table, texts = dict(experiment), dict[str, str]()
+    network = table.get("network")
+    if isinstance(network, Network):
+        table["network"], texts = network.table, network.texts
+    temporary = tempfile.TemporaryDirectory(prefix="kasuri-") if out is None else None
+    folder = Path(temporary.name if temporary else out or ".")
+    _kasuri.run_table(as_json(table), as_json(changes), texts, str(folder), jobs)
+    results = read(folder)
+    # The vectors live as long as the rows that they belong to.
+    results._keep_alive = temporary
+    return results
