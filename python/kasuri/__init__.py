@@ -8,6 +8,7 @@
 
 from kasuri._kasuri import __version__
 from kasuri.errors import ConfigError, DeadlockError, KasuriError, ResultsError, RunError
+from kasuri.experiment import run, sweep
 from kasuri.network import Network
 from kasuri.results import Results, read
 
@@ -21,4 +22,6 @@ __all__ = [
     "RunError",
     "__version__",
     "read",
+    "run",
+    "sweep",
 ]

@@ -2,6 +2,7 @@
 
 mod errors;
 mod network;
+mod run;
 mod text;
 
 use pyo3::prelude::*;
@@ -13,6 +14,8 @@ mod _kasuri {
 
     #[pymodule_export]
     use super::network::{edge_list, network};
+    #[pymodule_export]
+    use super::run::{run_table, run_text};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -198,7 +198,7 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// The first thing that is wrong with any of the points.
     pub fn prepare(document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
-        let mut preparation = Preparation::new(document, files, KNOWN);
+        let mut preparation = Preparation::new(document, files, *KNOWN);
         let mut hashes = BTreeMap::new();
         let mut checked = Vec::new();
         let mut points = Vec::new();
@@ -562,7 +562,7 @@ impl Workshop<'_> {
 
     /// Searches the saturation load of a point.
     fn search(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), Missing> {
-        let mut preparation = Preparation::new(self.plan.document, self.plan.files, KNOWN);
+        let mut preparation = Preparation::new(self.plan.document, self.plan.files, *KNOWN);
         let mut run = |load: f64| {
             let mut point = point.point.clone();
             if let Some(toml::Value::Table(traffic)) = point.table.get_mut("traffic") {
