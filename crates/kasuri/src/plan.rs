@@ -864,7 +864,7 @@ mod tests {
         let error = run(&document, &NoFiles, &RunOptions::default()).unwrap_err();
         assert_eq!(
             (error.to_string().as_str(), error.exit_status()),
-            ("t.toml: engine: this version has no `flow` engine yet; it has: flit", 2)
+            ("t.toml:2:18 engine: is \"flow\", which this version does not have yet; it has: flit", 2)
         );
     }
 

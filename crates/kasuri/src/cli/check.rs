@@ -4,7 +4,9 @@ use super::{Exit, Failure};
 use crate::input::{FolderFiles, KNOWN, read_experiment};
 use clap::Args;
 use kasuri_model::config::{Preparation, Study};
+use kasuri_model::deadlock;
 use kasuri_model::network::Network;
+use kasuri_model::routing::Routing;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,22 +27,39 @@ impl Check {
         let points = document.points()?;
         let files = FolderFiles::beside(&self.file);
         let mut preparation = Preparation::new(&document, &files, *KNOWN);
-        let mut seen: Vec<Arc<Network>> = Vec::new();
+        let mut seen: Vec<(Arc<Network>, Arc<dyn Routing>)> = Vec::new();
+        let mut exit = Exit::DONE;
         for point in &points {
             let study = preparation.study(point)?;
-            if !seen.iter().any(|network| Arc::ptr_eq(network, &study.scenario.network)) {
-                describe(&study, out)?;
-                seen.push(Arc::clone(&study.scenario.network));
+            let (network, routing) = (&study.scenario.network, &study.scenario.routing);
+            if seen.iter().any(|(known, by)| Arc::ptr_eq(known, network) && Arc::ptr_eq(by, routing)) {
+                continue;
+            }
+            seen.push((Arc::clone(network), Arc::clone(routing)));
+            if !describe(&study, out)? && !study.allow_deadlock {
+                exit = Exit::DEADLOCK_POSSIBLE;
             }
         }
-        writeln!(out, "{}: right; {} run{}", self.file.display(), points.len(), if points.len() == 1 { "" } else { "s" })?;
-        Ok(Exit::DONE)
+        let verdict = if exit == Exit::DONE { "right" } else { "can deadlock" };
+        writeln!(out, "{}: {verdict}; {} run{}", self.file.display(), points.len(), if points.len() == 1 { "" } else { "s" })?;
+        Ok(exit)
     }
 }
 
-fn describe(study: &Study, out: &mut dyn Write) -> Result<(), Failure> {
-    let network = &study.scenario.network;
+/// Describes a network with its routing. Is it free of deadlock?
+fn describe(study: &Study, out: &mut dyn Write) -> Result<bool, Failure> {
+    let scenario = &study.scenario;
+    let network = &scenario.network;
     let counts =
         format!("{} terminals, {} routers, {} channels", network.terminal_count(), network.router_count(), network.channel_count());
-    Ok(writeln!(out, "network {}: {counts}", network.name())?)
+    writeln!(out, "network {}: {counts}", network.name())?;
+    if let Ok(zero_load) = kasuri_flow::analysis::zero_load(scenario) {
+        let exact = if zero_load.exact { "" } else { " (approximate)" };
+        writeln!(out, "  zero load: latency {:.2} cycles{exact}, {:.3} routers on the way", zero_load.packet_latency, zero_load.hops)?;
+    }
+    let replies = scenario.classes.iter().filter_map(|class| class.reply.as_ref()).map(|reply| reply.virtual_channels);
+    let channels: Vec<_> = scenario.classes.iter().map(|class| class.virtual_channels).chain(replies).collect();
+    let report = deadlock::check(network, &*scenario.routing, &channels);
+    writeln!(out, "  {}", report.describe(network).replace('\n', "\n  "))?;
+    Ok(report.is_safe())
 }

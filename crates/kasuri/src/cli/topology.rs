@@ -2,8 +2,9 @@
 
 use super::{Exit, Failure, output};
 use crate::input::FolderFiles;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use kasuri_model::config::Document;
+use kasuri_model::network::metrics::{Basis, Metrics};
 use std::io::Write;
 use toml::{Table, Value};
 
@@ -15,6 +16,18 @@ pub(super) struct Topology {
     /// Its keys, for example dimensions=[8,8] concentration=2
     #[arg(value_name = "KEY=VALUE")]
     parameters: Vec<String>,
+    /// Print the network as a graph instead
+    #[arg(long, value_enum)]
+    export: Option<Export>,
+}
+
+/// A graph format.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Export {
+    /// Graphviz
+    Dot,
+    /// GraphML, which networkx reads
+    Graphml,
 }
 
 impl Topology {
@@ -26,11 +39,35 @@ impl Topology {
             document.set_argument("network", parameter, parameter)?;
         }
         let network = document.network(&document.points()?[0], &FolderFiles::new(""))?;
+        match self.export {
+            Some(Export::Dot) => {
+                write!(out, "{}", kasuri_model::format::dot::write(&network))?;
+                return Ok(Exit::DONE);
+            }
+            Some(Export::Graphml) => {
+                write!(out, "{}", kasuri_model::format::graphml::write(&network))?;
+                return Ok(Exit::DONE);
+            }
+            None => {}
+        }
+        let metrics = Metrics::of(&network);
+        let distances = &metrics.distances;
+        let sampled = if distances.walked < distances.sources { " (from a sample of the routers)" } else { "" };
+        let bisection = metrics.bisection.as_ref().map_or("none".to_owned(), |cut| {
+            let basis = if matches!(cut.basis, Basis::ClosedForm(_)) { "" } else { " (upper bound)" };
+            format!("{}{basis}", cut.channels)
+        });
         let rows = [
             ("network", network.name().to_owned()),
-            ("terminals", network.terminal_count().to_string()),
-            ("routers", network.router_count().to_string()),
+            ("terminals", metrics.terminals.to_string()),
+            ("routers", metrics.routers.to_string()),
+            ("ports of the widest router", metrics.radix.to_string()),
             ("channels", network.channel_count().to_string()),
+            ("channels between routers", metrics.router_channels.to_string()),
+            ("links between routers", metrics.links.to_string()),
+            ("diameter, hops", format!("{}{sampled}", distances.diameter)),
+            ("average distance, hops", format!("{:.4}{sampled}", distances.average)),
+            ("bisection, channels", bisection),
         ];
         let rows = rows.map(|(name, value)| vec![name.to_owned(), value]).to_vec();
         writeln!(out, "{}", output::table(&["QUANTITY", "VALUE"], rows, &[]))?;
