@@ -40,7 +40,8 @@ def graph_of(network: Network) -> networkx.MultiDiGraph:
     for terminal in range(network.terminals):
         graph.add_node(f"terminal {terminal}", kind="terminal")
     for channel in range(network.channels):
-        ends, ports = [], {}
+        ends: list[str] = []
+        ports: dict[str, int] = {}
         for side in ("source", "destination"):
             router, terminal, port = (int(getattr(network, f"{side}_{part}")[channel]) for part in ("router", "terminal", "port"))
             ends.append(f"router {router}" if router >= 0 else f"terminal {terminal}")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__all__ = ["__version__", "edge_list", "network", "run_table", "run_text"]
+__all__ = ["__version__", "edge_list", "metrics", "network", "run_table", "run_text"]
 
 __version__: str
 
@@ -10,3 +10,4 @@ def network(table: str, folder: str, texts: dict[str, str]) -> dict[str, Any]: .
 def edge_list(table: str, folder: str, texts: dict[str, str]) -> str: ...
 def run_text(name: str, text: str, changes: str, folder: str, out: str, jobs: int | None = None) -> None: ...
 def run_table(table: str, changes: str, texts: dict[str, str], out: str, jobs: int | None = None) -> None: ...
+def metrics(table: str, folder: str, texts: dict[str, str]) -> str: ...

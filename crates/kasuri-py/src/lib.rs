@@ -13,7 +13,7 @@ mod _kasuri {
     use super::*;
 
     #[pymodule_export]
-    use super::network::{edge_list, network};
+    use super::network::{edge_list, metrics, network};
     #[pymodule_export]
     use super::run::{run_table, run_text};
 

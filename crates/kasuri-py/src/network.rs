@@ -3,6 +3,7 @@
 use crate::text::Sources;
 use crate::{errors, text};
 use kasuri_model::id::{ChannelId, RouterId};
+use kasuri_model::network::metrics::{Basis, Metrics};
 use kasuri_model::network::{Endpoint, Network};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -25,6 +26,25 @@ pub(crate) fn network<'py>(py: Python<'py>, table: &str, folder: &str, texts: BT
 pub(crate) fn edge_list(py: Python<'_>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<String> {
     let network = build(py, table, folder, texts)?;
     Ok(py.detach(|| kasuri_model::format::edge_list::write(&network)))
+}
+
+/// Counts, distances and bisection as JSON text.
+#[pyfunction]
+pub(crate) fn metrics(py: Python<'_>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<String> {
+    let network = build(py, table, folder, texts)?;
+    let metrics = py.detach(|| Metrics::of(&network));
+    let answer = serde_json::json!({
+        "terminals": metrics.terminals,
+        "routers": metrics.routers,
+        "radix": metrics.radix,
+        "router_channels": metrics.router_channels,
+        "links": metrics.links,
+        "diameter": metrics.distances.diameter,
+        "average_distance": metrics.distances.average,
+        "bisection_channels": metrics.bisection.map(|cut| cut.channels),
+        "bisection_is_exact": metrics.bisection.map(|cut| matches!(cut.basis, Basis::ClosedForm(_))),
+    });
+    Ok(answer.to_string())
 }
 
 fn build(py: Python<'_>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<Network> {
