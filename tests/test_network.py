@@ -127,6 +127,6 @@ def test_any_graph_keeps_its_edges_through_kasuri(edges, directed):
 
 
 def test_metrics_of_a_mesh_follow_the_closed_forms() -> None:
-    metrics = Network.from_topology("mesh", dimensions=[4, 4]).metrics()
+    metrics = kasuri.Network.from_topology("mesh", dimensions=[4, 4]).metrics()
     # k-ary 2-mesh: diameter 2 (k - 1), 2 k (k - 1) links, bisection of k links of two channels each.
     assert (metrics["diameter"], metrics["links"], metrics["bisection_channels"]) == (6, 24, 8)
