@@ -130,3 +130,12 @@ def test_metrics_of_a_mesh_follow_the_closed_forms() -> None:
     metrics = kasuri.Network.from_topology("mesh", dimensions=[4, 4]).metrics()
     # k-ary 2-mesh: diameter 2 (k - 1), 2 k (k - 1) links, bisection of k links of two channels each.
     assert (metrics["diameter"], metrics["links"], metrics["bisection_channels"]) == (6, 24, 8)
+
+
+def test_channels_keep_their_numbers_whatever_the_order_of_the_graphs_nodes():
+    ring = kasuri.Network.from_edges([(2, 0), (1, 2), (0, 1)])
+    graph = ring.to_networkx()
+    shuffled = networkx.MultiDiGraph()
+    shuffled.add_nodes_from(graph.nodes(data=True))
+    shuffled.add_edges_from(reversed(list(graph.edges(data=True))))
+    assert channels_of(kasuri.Network.from_networkx(shuffled)) == channels_of(ring)

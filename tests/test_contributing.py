@@ -1,0 +1,131 @@
+"""The steps of CONTRIBUTING.md, as they stand there: one new file and one line each, then `cargo test` of the model crate.
+
+They are applied to a copy of that crate in ``target/contributing``, which stays, so that a second run compiles nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+COPY = TARGET / "contributing"
+
+FILE = re.compile(r"Write `(crates/[^`]+\.rs)`:\n\n```rust\n(.*?)```", re.DOTALL)
+LINE = re.compile(r"In `(crates/[^`]+\.rs)` add [^\n]*:\n\n```diff\n(.*?)```", re.DOTALL)
+EXPERIMENT = re.compile(r"this is an experiment:\n\n```toml\n(.*?)```", re.DOTALL)
+
+# What a user of the additions relies on: the tables list them, and an experiment that names them can be prepared.
+USES_BOTH = """
+//! Uses both additions of the guide.
+
+use kasuri_model::config::Document;
+use kasuri_model::deadlock::check;
+use kasuri_model::topology::{NoFiles, TOPOLOGIES};
+use kasuri_model::traffic::pattern::PATTERNS;
+
+#[test]
+fn the_additions_are_listed() {
+    assert!(TOPOLOGIES.iter().any(|entry| entry.name == "chordal-ring"));
+    assert!(PATTERNS.iter().any(|entry| entry.name == "stride"));
+}
+
+#[test]
+fn the_experiment_can_be_prepared() {
+    let document = Document::parse("contributed.toml", include_str!("contributed.toml")).unwrap();
+    let study = document.study(&document.points().unwrap()[0], &NoFiles).unwrap();
+    let scenario = &study.scenario;
+    assert_eq!((scenario.network.router_count(), scenario.network.terminal_count()), (14, 14));
+    assert!(check(&scenario.network, &*scenario.routing, &scenario.virtual_channel_ranges()).is_safe());
+}
+"""
+
+
+def guide() -> str:
+    return (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file, unless this is its content already: cargo goes by the time of the last change."""
+    if not path.exists() or path.read_bytes() != content:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def apply(text: str, difference: str) -> str:
+    """Apply the lines of a ```diff block; what they stand between must be there exactly once."""
+    lines = difference.splitlines(keepends=True)
+    before = "".join(line[1:] for line in lines if not line.startswith("+"))
+    after = "".join(line[1:] for line in lines)
+    assert text.count(before) == 1, f"not found, or found twice:\n{before}"
+    return text.replace(before, after)
+
+
+def copy_with(changes: dict[str, str]) -> None:
+    """Bring the copy up to date: the model crate as a workspace of its own, with the changed and new files."""
+    # The crate's tests run the parsers on the seeds of the fuzz targets too.
+    folders = [ROOT / "crates/kasuri-model", ROOT / "fuzz/corpus"]
+    sources = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files = {str(path.relative_to(ROOT)): path.read_bytes() for path in [*sources, ROOT / "rustfmt.toml"]}
+    files["Cargo.toml"] = workspace_of_the_model().encode()
+    files |= {name: text.encode() for name, text in changes.items()}
+    for path in sorted(COPY.rglob("*")):
+        if path.is_file() and str(path.relative_to(COPY)) not in (*files, "Cargo.lock"):
+            path.unlink()
+    for name, content in files.items():
+        write(COPY / name, content)
+    shutil.copy(ROOT / "Cargo.lock", COPY / "Cargo.lock")
+
+
+def workspace_of_the_model() -> str:
+    """Cut the workspace down to the model crate; the profile of a package that is not there would be a warning."""
+    text = (ROOT / "Cargo.toml").read_text()
+    text = re.sub(r"(?m)^(default-members|exclude) = .*\n", "", text)
+    text = re.sub(r"(?m)^members = .*$", 'members = ["crates/kasuri-model"]', text)
+    return re.sub(r"(?m)^\[profile\.dev\.package\.kasuri-flit\]\n.*\n", "", text)
+
+
+def test_each_addition_is_one_file_and_one_line():
+    assert [name.rsplit("/", 1)[1] for name, _ in FILE.findall(guide())] == ["chordal_ring.rs", "stride.rs"]
+    for name, difference in LINE.findall(guide()):
+        assert name.endswith("/mod.rs")
+        assert sum(line.startswith("+") for line in difference.splitlines()) == 1
+    assert len(LINE.findall(guide())) == 2
+
+
+def test_the_additions_compile_and_pass_the_tests_of_their_families():
+    changes = dict(FILE.findall(guide()))
+    for name, difference in LINE.findall(guide()):
+        changes[name] = apply((ROOT / name).read_text(), difference)
+    tests = "crates/kasuri-model/tests"
+    (experiment,) = EXPERIMENT.findall(guide())
+    changes |= {f"{tests}/contributed.toml": experiment, f"{tests}/contributed.rs": USES_BOTH.lstrip()}
+    copy_with(changes)
+    command = ["cargo", "test", "--offline", "--package", "kasuri-model"]
+    environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "CARGO_TERM_COLOR": "never"}
+    answer = subprocess.run(command, cwd=COPY, env=environment, capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "warning" not in answer.stderr, answer.stderr
+    for test in (
+        "topology::chordal_ring::tests::fourteen_routers_with_chords_of_five_are_the_heawood_graph",
+        "traffic::pattern::stride::tests::destinations_go_round_after_the_last_terminal",
+        "the_additions_are_listed",
+        "the_experiment_can_be_prepared",
+        "every_branch_of_every_routing_arrives",
+        "draws_follow_the_weights",
+    ):
+        assert f"test {test} ... ok" in answer.stdout, answer.stdout
+
+
+@pytest.mark.skipif(shutil.which("rustfmt") is None, reason="rustfmt is not installed")
+def test_the_code_of_the_guide_is_formatted():
+    for name, text in FILE.findall(guide()):
+        command = ["rustfmt", "--edition", "2024", "--config-path", str(ROOT), "--check"]
+        answer = subprocess.run(command, input=text, capture_output=True, text=True)
+        assert answer.returncode == 0, f"{name}\n{answer.stdout}{answer.stderr}"
