@@ -78,19 +78,15 @@ test-python: test-rust build $(VENV)/.test
 	$(call say,Python tests (pytest))
 	@$(PY) -m pytest
 
-# All files by name: rustfmt does not follow the modules that the families' tables declare.
-RUSTFMT     = rustfmt --edition 2024
-RUST_FILES  = $(shell find crates fuzz -name '*.rs' -not -path '*/target/*')
-
 lint: $(VENV)/.test  ## checks formatting, style and types
-	$(call say,style (rustfmt; ruff; mypy))
-	@if rustfmt --version >/dev/null 2>&1; then $(RUSTFMT) --check $(RUST_FILES); else echo "kasuri: rustfmt is not installed: left out"; fi
+	$(call say,style (cargo fmt; ruff; mypy))
+	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "kasuri: rustfmt is not installed: left out"; fi
 	@$(PY) -m ruff format --check --quiet --no-cache python tests examples
 	@$(PY) -m ruff check --quiet --no-cache python tests examples
 	@$(PY) -m mypy --cache-dir $(VENV)/.mypy_cache --no-error-summary
 
 format: $(VENV)/.test  ## formats all Rust and Python files
-	@$(RUSTFMT) $(RUST_FILES)
+	@cargo fmt --all
 	@$(PY) -m ruff format --quiet --no-cache python tests examples
 
 fuzz:  ## fuzzes every parser for FUZZ_SECONDS each (needs a nightly compiler and cargo-fuzz)

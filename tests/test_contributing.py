@@ -1,10 +1,11 @@
-"""The steps of CONTRIBUTING.md, as they stand there: one new file and one line each, then `cargo test` of the model crate.
+"""The steps of CONTRIBUTING.md, as they stand there: a new file, its line of the table, its `mod` line; then `cargo test`.
 
-They are applied to a copy of that crate in ``target/contributing``, which stays, so that a second run compiles nothing.
+They are applied to a copy of the model crate in ``target/contributing``, which stays, so that a second run compiles nothing.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -18,7 +19,8 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 COPY = TARGET / "contributing"
 
 FILE = re.compile(r"Write `(crates/[^`]+\.rs)`:\n\n```rust\n(.*?)```", re.DOTALL)
-LINE = re.compile(r"In `(crates/[^`]+\.rs)` add [^\n]*:\n\n```diff\n(.*?)```", re.DOTALL)
+LINES = re.compile(r"In `(crates/[^`]+\.rs)` add [^\n]*:\n((?:\n```diff\n.*?```\n)+)", re.DOTALL)
+DIFFERENCE = re.compile(r"```diff\n(.*?)```", re.DOTALL)
 EXPERIMENT = re.compile(r"this is an experiment:\n\n```toml\n(.*?)```", re.DOTALL)
 
 # What a user of the additions relies on: the tables list them, and an experiment that names them can be prepared.
@@ -91,18 +93,22 @@ def workspace_of_the_model() -> str:
     return re.sub(r"(?m)^\[profile\.dev\.package\.kasuri-flit\]\n.*\n", "", text)
 
 
-def test_each_addition_is_one_file_and_one_line():
+def test_each_addition_is_one_file_one_line_of_the_table_and_its_mod_line():
     assert [name.rsplit("/", 1)[1] for name, _ in FILE.findall(guide())] == ["chordal_ring.rs", "stride.rs"]
-    for name, difference in LINE.findall(guide()):
-        assert name.endswith("/mod.rs")
-        assert sum(line.startswith("+") for line in difference.splitlines()) == 1
-    assert len(LINE.findall(guide())) == 2
+    added = {
+        name: [line[1:].strip() for line in differences.splitlines() if line.startswith("+")]
+        for name, differences in LINES.findall(guide())
+    }
+    assert added == {
+        "crates/kasuri-model/src/topology/mod.rs": ["pub mod chordal_ring;", "chordal_ring::ChordalRing,"],
+        "crates/kasuri-model/src/traffic/pattern/mod.rs": ["pub mod stride;", "stride::Stride,"],
+    }
 
 
 def test_the_additions_compile_and_pass_the_tests_of_their_families():
     changes = dict(FILE.findall(guide()))
-    for name, difference in LINE.findall(guide()):
-        changes[name] = apply((ROOT / name).read_text(), difference)
+    for name, differences in LINES.findall(guide()):
+        changes[name] = functools.reduce(apply, DIFFERENCE.findall(differences), (ROOT / name).read_text())
     tests = "crates/kasuri-model/tests"
     (experiment,) = EXPERIMENT.findall(guide())
     changes |= {f"{tests}/contributed.toml": experiment, f"{tests}/contributed.rs": USES_BOTH.lstrip()}

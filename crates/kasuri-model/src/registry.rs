@@ -57,23 +57,18 @@ pub fn find<'a, F: ?Sized>(table: &'a [Entry<F>], name: &str) -> Option<&'a Entr
     table.iter().find(|entry| entry.name == name)
 }
 
-/// Writes a family's table and declares the modules of its members:
-/// `registry!(pub TOPOLOGIES: dyn Topology = [mesh::Mesh, torus::Torus]);`
-///
-/// A member's line is its module (the file's name) and its parameter structure, so that one line adds a file to the family.
+/// Writes a family's table: `registry!(pub TOPOLOGIES: dyn Topology = [mesh::Mesh, torus::Torus]);`
 #[macro_export]
 macro_rules! registry {
-    ($(#[$doc:meta])* pub $table:ident: dyn $family:path = [$($module:ident::$member:ident),* $(,)?]) => {
-        $(pub mod $module;)*
-
+    ($(#[$doc:meta])* pub $table:ident: dyn $family:path = [$($member:ty),* $(,)?]) => {
         $(#[$doc])*
         pub static $table: &[$crate::registry::Entry<dyn $family>] = &[$($crate::registry::Entry {
-            name: <$module::$member as $crate::registry::Member>::NAME,
-            summary: <$module::$member as $crate::registry::Member>::SUMMARY,
-            source: <$module::$member as $crate::registry::Member>::SOURCE,
-            example: <$module::$member as $crate::registry::Member>::EXAMPLE,
-            schema: || schemars::schema_for!($module::$member),
-            parse: |table| table.try_into::<$module::$member>().map(|member| Box::new(member) as Box<dyn $family>),
+            name: <$member as $crate::registry::Member>::NAME,
+            summary: <$member as $crate::registry::Member>::SUMMARY,
+            source: <$member as $crate::registry::Member>::SOURCE,
+            example: <$member as $crate::registry::Member>::EXAMPLE,
+            schema: || schemars::schema_for!($member),
+            parse: |table| table.try_into::<$member>().map(|member| Box::new(member) as Box<dyn $family>),
         }),*];
     };
 }

@@ -4,9 +4,15 @@
 //! Whatever it draws or weighs it draws and weighs through [`Choice`], so one text serves an engine (which draws at random and
 //! measures congestion) and the analysis (which takes every branch, see [`crate::routing::every_hop`]).
 //!
-//! To add one: a file here that implements [`RoutingAlgorithm`] and [`Member`](crate::registry::Member), and its line in [`ROUTINGS`].
+//! To add one: a file here that implements [`RoutingAlgorithm`] and [`Member`](crate::registry::Member), a `mod` line, and its
+//! line in [`ROUTINGS`].
 
+pub mod destination_tag;
+pub mod dimension_order;
+pub mod minimal;
+pub mod nca;
 mod table;
+pub mod up_down;
 pub mod walk;
 
 use crate::id::{Port, RouterId, TerminalId};

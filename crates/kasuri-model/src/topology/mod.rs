@@ -1,7 +1,14 @@
 //! Topologies: each builds a [`Network`] from its parameters and is then gone.
 //!
-//! To add one: a file here that implements [`Topology`] and [`Member`](crate::registry::Member), and its line in [`TOPOLOGIES`].
-//! Coordinates, levels or groups that a routing needs are left as labels in the network.
+//! To add one: a file here that implements [`Topology`] and [`Member`](crate::registry::Member), a `mod` line, and its line in
+//! [`TOPOLOGIES`]. Coordinates, levels or groups that a routing needs are left as labels in the network.
+
+pub mod butterfly;
+pub mod fat_tree;
+pub mod file;
+pub mod full_mesh;
+pub mod mesh;
+pub mod torus;
 
 use crate::network::{Link, Network, NetworkError};
 use crate::registry;

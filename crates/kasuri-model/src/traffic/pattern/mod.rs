@@ -1,8 +1,22 @@
 //! Traffic patterns: which destination a terminal's next packet has.
 //!
-//! To add one: a file here that implements [`TrafficPattern`] and [`Member`](crate::registry::Member), and its line in [`PATTERNS`].
+//! To add one: a file here that implements [`TrafficPattern`] and [`Member`](crate::registry::Member), a `mod` line, and its line
+//! in [`PATTERNS`].
 
+pub mod asymmetric;
+pub mod bit_complement;
+pub mod bit_reverse;
+pub mod diagonal;
 mod fixed;
+pub mod hotspot;
+pub mod matrix;
+pub mod neighbor;
+pub mod permutation;
+pub mod random_permutation;
+pub mod shuffle;
+pub mod tornado;
+pub mod transpose;
+pub mod uniform;
 mod weighted;
 
 use crate::id::TerminalId;

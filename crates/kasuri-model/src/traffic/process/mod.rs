@@ -1,6 +1,11 @@
 //! Injection processes: when a terminal creates its packets.
 //!
-//! To add one: a file here that implements [`InjectionProcess`] and [`Member`](crate::registry::Member), and its line in [`PROCESSES`].
+//! To add one: a file here that implements [`InjectionProcess`] and [`Member`](crate::registry::Member), a `mod` line, and its
+//! line in [`PROCESSES`].
+
+pub mod batch;
+pub mod bernoulli;
+pub mod periodic;
 
 use crate::registry;
 use crate::rng::Stream;
