@@ -1,4 +1,4 @@
-//! The command line. One file for each subcommand; the table of subcommands is [`Command`].
+//! The command line. One file for each subcommand; the table of subcommands is the enum `Command`.
 
 mod booksim;
 mod check;

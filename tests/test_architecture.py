@@ -1,0 +1,90 @@
+"""The invariants of ARCHITECTURE.md that no compiler keeps."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+CRATES = ROOT / "crates"
+SIMULATING = ("kasuri-model", "kasuri-flit", "kasuri-flow")
+
+# The crates of this workspace that each may know.
+FLOORS = {
+    "kasuri-model": set(),
+    "kasuri-flit": {"kasuri-model"},
+    "kasuri-flow": {"kasuri-model"},
+    "kasuri": {"kasuri-model", "kasuri-flit", "kasuri-flow"},
+    "kasuri-py": {"kasuri-model", "kasuri"},
+}
+# Threads, terminals, progress bars, Python, signals: not below the façade.
+NOT_BELOW_THE_FACADE = {"rayon", "clap", "comfy-table", "indicatif", "signal-hook", "pyo3", "numpy"}
+
+
+def dependencies(crate: str) -> set[str]:
+    return set(tomllib.loads((CRATES / crate / "Cargo.toml").read_text())["dependencies"])
+
+
+def lines(*folders: str) -> list[tuple[str, str]]:
+    """All lines of code of these folders, without comments, each with its place."""
+    found = []
+    for file in sorted(file for folder in folders for file in (CRATES / folder).rglob("*.rs")):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            found.append((f"{file.relative_to(CRATES)}:{number}", line.split("//")[0]))
+    assert len(found) > 100
+    return found
+
+
+def places(pattern: str, *folders: str) -> list[str]:
+    return [place for place, line in lines(*folders) if re.search(pattern, line)]
+
+
+def test_every_crate_has_its_floor():
+    assert {path.name for path in CRATES.iterdir()} == set(FLOORS)
+
+
+@pytest.mark.parametrize("crate", FLOORS)
+def test_crates_depend_one_way(crate):
+    own = {name for name in dependencies(crate) if name.startswith("kasuri")}
+    assert own <= FLOORS[crate]
+    assert ("pyo3" in dependencies(crate)) == (crate == "kasuri-py")
+    if crate in SIMULATING:
+        assert not dependencies(crate) & NOT_BELOW_THE_FACADE
+
+
+def test_engines_and_routings_know_no_topology():
+    # The parser of experiment files and the families' tables do; a topology's tests may use routings.
+    assert places(r"\btopology::", "kasuri-flit/src", "kasuri-flow/src", "kasuri-model/src/routing") == []
+    assert not re.search(r"\btopology::", (CRATES / "kasuri-model/src/deadlock.rs").read_text())
+
+
+def test_below_the_facade_there_is_no_clock_file_thread_or_terminal():
+    pattern = r"\bstd::(fs|io|thread|time|env|process|net)\b|\be?print(ln)?!|\bdbg!"
+    assert places(pattern, *(f"{crate}/src" for crate in SIMULATING)) == []
+
+
+def test_there_is_no_global_mutable_state():
+    pattern = r"\bstatic mut\b|\bthread_local!|\bstatic \w+: *(\w+::)*(Atomic|Mutex|RwLock|RefCell|Cell|OnceLock|OnceCell)"
+    found = [place.split(":")[0] for place in places(pattern, *(f"{crate}/src" for crate in FLOORS))]
+    assert found == ["kasuri/src/store.rs"]
+
+
+def test_hash_maps_stand_where_they_are_only_looked_up():
+    found = {place.split(":")[0] for place in places(r"\bHash(Map|Set)\b", *(f"{crate}/src" for crate in FLOORS))}
+    assert found == {"kasuri-model/src/routing/walk.rs"}
+    # There are two: the local `known` and the field `places`; `routes.places` is a list.
+    text = (CRATES / "kasuri-model/src/routing/walk.rs").read_text()
+    assert len(re.findall(r"HashMap<", text)) == 1
+    assert len(re.findall(r"HashMap::<", text)) == 1
+    assert not re.search(r"(self\.places|\bknown)\.(iter|keys|values|drain|into_iter|retain)\b", text)
+    assert not re.search(r"\bin &?(mut )?(self\.places|known)\b", text)
+
+
+def test_the_guide_to_the_code_names_what_exists():
+    text = (ROOT / "ARCHITECTURE.md").read_text().split("## Where later things will stand")[0]
+    named = re.findall(r"`((?:crates|tests|python|examples|validation|benches|fuzz)/[\w./-]*)`", text)
+    assert len(named) > 30
+    assert [name for name in named if not (ROOT / name).exists()] == []
