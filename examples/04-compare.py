@@ -25,7 +25,7 @@ def main(folder: Path) -> None:
 
     best = {}
     for channels in (1, 2, 4):
-        throughput = results.where(router__virtual_channels=channels)["accepted_rate_mean"]
+        throughput = results.where(router__virtual_channels=channels)["accepted_throughput_mean"]
         best[channels] = max(throughput)
     print(f"The highest throughput with 1, 2 and 4 virtual channels: {', '.join(f'{rate:.3f}' for rate in best.values())}")
 

@@ -36,7 +36,7 @@ series = "traffic.pattern"
 
 [[plot]]
 x = "traffic.load"
-y = "accepted_rate_mean"
+y = "accepted_throughput_mean"
 series = "traffic.pattern"
 """
 
@@ -56,8 +56,8 @@ def row(pattern: str, load: float, seed: int = 1) -> dict:
         "engine": "flit",
         "status": "saturated" if saturated else "converged",
         "message": "",
-        "version": "0.1.0",
-        "schema_version": 1,
+        "kasuri_version": "0.1.0",
+        "schema_version": 2,
         "network.topology": "mesh",
         "routing.algorithm": "dimension-order",
         "traffic.pattern": pattern,
@@ -67,8 +67,8 @@ def row(pattern: str, load: float, seed: int = 1) -> dict:
         "routers": ROUTERS,
         "offered_load": load,
     }
-    for rate in ("injected_rate", "accepted_rate"):
-        columns |= {f"{rate}_mean": accepted, f"{rate}_min": 0.9 * accepted, f"{rate}_max": 1.1 * accepted}
+    for rate, mean in (("injected_load", "injected_load"), ("accepted_throughput", "accepted_throughput_mean")):
+        columns |= {mean: accepted, f"{rate}_min": 0.9 * accepted, f"{rate}_max": 1.1 * accepted}
     for name, factor in (("packet_latency", 1.0), ("network_latency", 0.9), ("flit_latency", 0.8)):
         mean = latency * factor
         columns |= {f"{name}_mean": mean, f"{name}_ci95": None if saturated else 0.02 * mean, f"{name}_min": 9}
@@ -76,7 +76,7 @@ def row(pattern: str, load: float, seed: int = 1) -> dict:
     columns |= {"hops_mean": 6.3, "fairness_jain": 0.99, "channel_utilisation_mean": accepted, "channel_utilisation_max": 1.6 * accepted}
     columns |= {"router_occupancy_mean": 3.0 * accepted, "router_occupancy_max": 9.0 * accepted, "completion_time": None}
     columns |= {"measured_packets": 100_000, "warmup_cycles": 1000, "measured_cycles": 20_000, "cycles": 21_500, "flit_hops": 10_000_000}
-    return columns | {"not_modelled": [], "deadlock": [], "wall_seconds": 0.25}
+    return columns | {"not_modelled": [], "deadlock": [], "wall_seconds": 0.25, "cpu_seconds": 0.24, "peak_memory_mib": 12.5}
 
 
 def rows(seeds: tuple[int, ...] = (1,)) -> list[dict]:
@@ -98,8 +98,8 @@ def folder(path: Path, seeds: tuple[int, ...] = (1,), interrupted: bool = False)
         vectors = {
             "channel_utilisation": used,
             "router_occupancy": generator.uniform(0, 2, ROUTERS),
-            "accepted_rate": np.full(TERMINALS, one["accepted_rate_mean"]),
-            "injected_rate": np.full(TERMINALS, one["injected_rate_mean"]),
+            "accepted_throughput": np.full(TERMINALS, one["accepted_throughput_mean"]),
+            "injected_load": np.full(TERMINALS, one["injected_load"]),
             "packet_latency_histogram": np.array([[20, 50], [40, 30], [80, 5]]),
         }
         for name, values in vectors.items():

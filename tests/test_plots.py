@@ -86,7 +86,7 @@ def test_saving_gives_a_file_of_that_kind_and_the_same_bytes_again(results, tmp_
 
 def test_the_experiments_own_plots_are_drawn_in_its_order(results):
     names = [name for name, _ in plot.experiment_plots(results)]
-    assert names == ["01-packet_latency_mean-over-traffic-load", "02-accepted_rate_mean-over-traffic-load"]
+    assert names == ["01-packet_latency_mean-over-traffic-load", "02-accepted_throughput_mean-over-traffic-load"]
 
 
 def test_the_heat_map_holds_each_channel_at_its_routers(mesh):

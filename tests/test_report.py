@@ -113,7 +113,7 @@ def test_a_deadlocked_run_shows_its_circle(tmp_path):
 def test_plots_and_parquet_are_written_beside(folder):
     assert [file.name for file in sorted((folder / "plots").iterdir())] == [
         "01-packet_latency_mean-over-traffic-load.svg",
-        "02-accepted_rate_mean-over-traffic-load.svg",
+        "02-accepted_throughput_mean-over-traffic-load.svg",
     ]
     assert (folder / "runs.parquet").exists()
 

@@ -45,14 +45,14 @@ def test_where_keeps_the_rows_that_agree(results):
 
 
 def test_vectors_belong_to_their_run(results):
-    vector = results.vector(0, "accepted_rate")
+    vector = results.vector(0, "accepted_throughput")
     assert vector.shape == (synthetic.TERMINALS,)
-    assert np.allclose(vector, results[0]["accepted_rate_mean"])
-    assert np.array_equal(vector, results.vector(results[0], "accepted_rate"))
+    assert np.allclose(vector, results[0]["accepted_throughput_mean"])
+    assert np.array_equal(vector, results.vector(results[0], "accepted_throughput"))
 
 
 def test_a_missing_vector_is_named_with_those_that_are_there(results):
-    with pytest.raises(kasuri.ResultsError, match="no vector `queue`; it has accepted_rate, channel_utilisation"):
+    with pytest.raises(kasuri.ResultsError, match="no vector `queue`; it has accepted_throughput, channel_utilisation"):
         results.vector(0, "queue")
 
 
@@ -70,7 +70,7 @@ def test_arrow_keeps_values_types_and_units(results):
 def test_pandas_and_polars_hold_the_same_numbers(results):
     pandas, polars = results.to_pandas(), results.to_polars()
     assert len(pandas) == len(polars) == len(results)
-    assert pandas["accepted_rate_mean"].tolist() == polars["accepted_rate_mean"].to_list() == results["accepted_rate_mean"].tolist()
+    assert pandas["accepted_throughput_mean"].tolist() == polars["accepted_throughput_mean"].to_list() == results["accepted_throughput_mean"].tolist()
 
 
 def test_xarray_puts_every_run_at_its_place(results):
@@ -79,7 +79,7 @@ def test_xarray_puts_every_run_at_its_place(results):
     assert cube["packet_latency_mean"].attrs["units"] == "cycles"
     for row in results:
         place = {"traffic.load": row["traffic.load"], "traffic.pattern": row["traffic.pattern"]}
-        assert float(cube["accepted_rate_mean"].sel(place)) == row["accepted_rate_mean"]
+        assert float(cube["accepted_throughput_mean"].sel(place)) == row["accepted_throughput_mean"]
 
 
 def test_xarray_refuses_two_runs_at_one_place(tmp_path):

@@ -9,11 +9,11 @@ import numpy as np
 
 LATENCIES = ("packet_latency", "network_latency", "flit_latency")
 LATENCY_STATISTICS = ("mean", "ci95", "min", "p50", "p99", "p999", "max")
-RATES = ("injected_rate", "accepted_rate")
 
-TEXT = ("key", "title", "engine", "status", "message", "version")
+TEXT = ("key", "title", "engine", "status", "message", "kasuri_version")
 COUNTS = (
     "schema_version",
+    "seed",
     "terminals",
     "routers",
     "channels",
@@ -30,7 +30,8 @@ _RATE_UNIT = "flits/terminal/cycle"
 
 UNITS: dict[str, str] = {
     **{f"{latency}_{statistic}": "cycles" for latency in LATENCIES for statistic in LATENCY_STATISTICS},
-    **{f"{rate}_{statistic}": _RATE_UNIT for rate in RATES for statistic in ("mean", "min", "max")},
+    **{f"injected_load{statistic}": _RATE_UNIT for statistic in ("", "_min", "_max")},
+    **{f"accepted_throughput_{statistic}": _RATE_UNIT for statistic in ("mean", "min", "max", "ci95")},
     "offered_load": _RATE_UNIT,
     "traffic.load": _RATE_UNIT,
     "saturation_load": _RATE_UNIT,
@@ -45,15 +46,22 @@ UNITS: dict[str, str] = {
     "warmup_cycles": "cycles",
     "measured_cycles": "cycles",
     "cycles": "cycles",
+    "atr": "1",
     "wall_seconds": "s",
+    "cpu_seconds": "s",
+    "peak_memory_mib": "MiB",
 }
 
 _LABELS = {
     "offered_load": "offered load",
     "traffic.load": "injection rate",
-    "accepted_rate_mean": "accepted throughput",
-    "accepted_rate_min": "accepted throughput, least terminal",
-    "accepted_rate_max": "accepted throughput, greatest terminal",
+    "accepted_throughput_mean": "accepted throughput",
+    "accepted_throughput_min": "accepted throughput, least terminal",
+    "accepted_throughput_max": "accepted throughput, greatest terminal",
+    "injected_load": "injected load",
+    "injected_load_min": "injected load, least terminal",
+    "injected_load_max": "injected load, greatest terminal",
+    "atr": "average throughput rate",
     "hops_mean": "hops, mean",
     "fairness_jain": "fairness (Jain's index)",
     "channel_utilisation_mean": "channel utilisation, mean",

@@ -29,8 +29,8 @@ __all__ = ["Results", "read"]
 VECTORS = {
     "channel_utilisation": "channels",
     "router_occupancy": "routers",
-    "accepted_rate": "terminals",
-    "injected_rate": "terminals",
+    "accepted_throughput": "terminals",
+    "injected_load": "terminals",
     "completion_cycles": "terminals",
     "packet_latency_histogram": "buckets, 2",
 }
@@ -189,7 +189,7 @@ class Results(Sequence[dict[str, Any]]):
         run : int, str or row
             The row's position, its key, or the row itself.
         name : str
-            ``channel_utilisation`` [channels], ``router_occupancy`` [routers], ``accepted_rate`` and ``injected_rate``
+            ``channel_utilisation`` [channels], ``router_occupancy`` [routers], ``accepted_throughput`` and ``injected_load``
             [terminals], ``completion_cycles`` [terminals], ``packet_latency_histogram`` [buckets, 2].
 
         Raises
@@ -297,7 +297,7 @@ class Results(Sequence[dict[str, Any]]):
         from rich.console import Console
         from rich.table import Table
 
-        main = ["offered_load", "accepted_rate_mean", "packet_latency_mean", "packet_latency_ci95", "completion_time", "status"]
+        main = ["offered_load", "accepted_throughput_mean", "packet_latency_mean", "packet_latency_ci95", "completion_time", "status"]
         shown = list(columns or [*self.swept, *(name for name in main if any(row.get(name) is not None for row in self.rows))])
         table = Table(*shown)
         for row in self.rows:

@@ -53,7 +53,7 @@ QUANTITIES = {
     "pkt_lat": "packet_latency_mean",
     "net_lat": "network_latency_mean",
     "hops": "hops_mean",
-    "acc_flit_avg": "accepted_rate_mean",
+    "acc_flit_avg": "accepted_throughput_mean",
     "batch_time": "completion_time",
 }
 

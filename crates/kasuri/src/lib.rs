@@ -1,6 +1,7 @@
 //! The façade: it knows all engines, files, threads and the command line, and simulates nothing itself.
 
 pub mod cli;
+mod cost;
 pub mod engines;
 pub mod input;
 pub mod measure;

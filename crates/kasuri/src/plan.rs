@@ -3,6 +3,7 @@
 //! Each run is computed by one thread and depends on nothing but its own input, so the table is the same for any number of
 //! threads, wall-clock times apart. A run that fails does not stop the others.
 
+use crate::cost::Meter;
 use crate::engines;
 use crate::input::KNOWN;
 use crate::measure::{Offer, Report, controller, saturation};
@@ -22,7 +23,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use thiserror::Error;
 
 /// Part of every run's key: it rises when Kasuri gives other results for the same input, so that old runs are not reused.
@@ -361,7 +362,7 @@ fn head(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<S
             inputs.push((key.clone(), to_json(value)));
         }
     }
-    RowHead { key: key(point, study, files, hashes), title: study.title.clone(), engine: study.engine, inputs }
+    RowHead { key: key(point, study, files, hashes), title: study.title.clone(), engine: study.engine, seed: study.measure.seed, inputs }
 }
 
 /// The key of a run: 32 hexadecimal digits of the BLAKE3 hash over everything that its result depends on, as JSON with sorted
@@ -512,7 +513,7 @@ impl Workshop<'_> {
     }
 
     fn compute(&self, point: &PreparedPoint, engine: &dyn Engine) -> End {
-        let begin = Instant::now();
+        let begin = Meter::begin();
         // A panic is a defect of ours; the other runs are none the worse for it. What it leaves half changed dies with the run.
         let trial = catch_unwind(AssertUnwindSafe(|| match point.study.measure.search {
             None => self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head)),
@@ -530,7 +531,7 @@ impl Workshop<'_> {
                 };
             }
         };
-        row.set("wall_seconds", begin.elapsed().as_secs_f64());
+        begin.end(&mut row);
         match self.store {
             None => End::Computed(row, vectors),
             Some(store) => match store.keep(&row, &vectors) {
@@ -627,6 +628,7 @@ pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::COSTS;
     use kasuri_model::engine::{Command, Controller, Interval};
     use kasuri_model::scenario::Scenario;
     use kasuri_model::topology::NoFiles;
@@ -716,11 +718,11 @@ mod tests {
         RunOptions { out: Some(folder.to_owned()), jobs: Some(1), ..RunOptions::default() }
     }
 
-    /// The rows without the one column that may differ.
+    /// The rows without what the machine alone decides.
     fn table(summary: &Summary) -> Vec<Value> {
         let row = |row: &RunRow| {
             let mut row = row.clone();
-            row.set("wall_seconds", Value::Null);
+            COSTS.iter().for_each(|column| row.set(column, Value::Null));
             row.to_json()
         };
         summary.rows.iter().map(row).collect()

@@ -6,12 +6,12 @@
 use crate::measure::{Offer, Report};
 use kasuri_model::config::EngineName;
 use kasuri_model::engine::{Distribution, Outcome};
-use kasuri_model::id::ChannelId;
+use kasuri_model::id::{ChannelId, TerminalId};
 use kasuri_model::network::Network;
 use serde_json::{Map, Value, json};
 
 /// The version of the row's layout. It rises when a column changes its meaning or goes away.
-pub const SCHEMA_VERSION: u64 = 1;
+pub const SCHEMA_VERSION: u64 = 2;
 
 /// A column of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,17 +32,23 @@ const RATE: &str = "flits/terminal/cycle";
 
 /// All columns of results, in their order; the columns of the input stand before them.
 pub const COLUMNS: &[Column] = &[
+    column("seed", "", "measure.seed"),
     column("terminals", "", "terminals of the network"),
     column("routers", "", "routers of the network"),
     column("channels", "", "channels of the network, those of the terminals included"),
     column("offered_load", RATE, "what the sources offer, mean over all terminals, replies included"),
-    column("injected_rate_mean", RATE, "flits that entered the network while measuring, mean over terminals"),
-    column("injected_rate_min", RATE, "the same, least terminal"),
-    column("injected_rate_max", RATE, "the same, greatest terminal"),
-    column("accepted_rate_mean", RATE, "accepted throughput: flits delivered while measuring, mean over terminals"),
-    column("accepted_rate_min", RATE, "the same, least terminal"),
-    column("accepted_rate_max", RATE, "the same, greatest terminal"),
-    column("accepted_rate_ci95", RATE, "half-width of the 95 % confidence interval of accepted_rate_mean"),
+    column("injected_load", RATE, "flits that entered the network while measuring, mean over terminals"),
+    column("injected_load_min", RATE, "the same, least terminal"),
+    column("injected_load_max", RATE, "the same, greatest terminal"),
+    column("accepted_throughput_mean", RATE, "accepted throughput: flits delivered while measuring, mean over terminals"),
+    column("accepted_throughput_min", RATE, "the same, least terminal"),
+    column("accepted_throughput_max", RATE, "the same, greatest terminal"),
+    column("accepted_throughput_ci95", RATE, "half-width of the 95 % confidence interval of accepted_throughput_mean"),
+    column(
+        "atr",
+        "",
+        "average throughput rate, at offered load 1: accepted throughput over the bandwidth of the terminal's channel, mean over terminals",
+    ),
     column("packet_latency_mean", "cycles", "creation at the source to tail ejected, mean over measured packets"),
     column("packet_latency_ci95", "cycles", "half-width of the 95 % confidence interval of the mean"),
     column("packet_latency_min", "cycles", "least"),
@@ -65,7 +71,7 @@ pub const COLUMNS: &[Column] = &[
     column("flit_latency_p999", "cycles", "99.9 % of the flits took at most this long"),
     column("flit_latency_max", "cycles", "greatest"),
     column("hops_mean", "", "routers crossed, mean over measured packets"),
-    column("fairness_jain", "", "Jain's index of the accepted rates, 1 if all terminals receive the same"),
+    column("fairness_jain", "", "Jain's index of the accepted throughput, 1 if all terminals receive the same"),
     column("channel_utilisation_mean", "", "fraction of time that a channel between routers is busy, mean over these channels"),
     column("channel_utilisation_max", "", "the same, busiest channel"),
     column("router_occupancy_mean", "flits", "flits in a router's buffers, mean over time and routers"),
@@ -81,8 +87,13 @@ pub const COLUMNS: &[Column] = &[
     column("booksim_status", "", "how BookSim 2 would have ended (ok, ok_maxsamples, unstable), under its rules"),
     column("not_modelled", "", "keys of the input that the engine left out"),
     column("deadlock", "", "the channels and virtual channels that wait for each other, each for the next"),
-    column("wall_seconds", "s", "wall-clock time of the run; the one column that differs between equal runs"),
+    column("wall_seconds", "s", "wall-clock time of the run"),
+    column("cpu_seconds", "s", "processor time of the thread that computed the run"),
+    column("peak_memory_mib", "MiB", "peak resident memory of the process up to the end of the run"),
 ];
+
+/// The columns that tell of the machine and not of the network: they alone differ between equal runs.
+pub const COSTS: &[&str] = &["wall_seconds", "cpu_seconds", "peak_memory_mib"];
 
 /// What a row says of its run's input: everything before the results.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +104,8 @@ pub struct RowHead {
     pub title: String,
     /// The engine.
     pub engine: EngineName,
+    /// `measure.seed`.
+    pub seed: u64,
     /// Always-present keys of the input and the swept ones, by dotted name.
     pub inputs: Vec<(String, Value)>,
 }
@@ -105,12 +118,14 @@ impl RunRow {
     /// The row of a run that has ended.
     pub fn new(head: &RowHead, network: &Network, offer: Option<&Offer>, outcome: &Outcome, report: &Report) -> Self {
         let mut row = Self::empty(head, outcome.status.name(), &report.notes.join("; "));
+        row.set("seed", head.seed);
         row.set("terminals", network.terminal_count());
         row.set("routers", network.router_count());
         row.set("channels", network.channel_count());
         row.set("offered_load", offer.map(Offer::load));
         row.set_rates(outcome);
-        row.set("accepted_rate_ci95", report.accepted_rate_ci95);
+        row.set("atr", offer.and_then(|offer| average_throughput_rate(network, offer, outcome)));
+        row.set("accepted_throughput_ci95", report.accepted_throughput_ci95);
         row.set_latency("packet_latency", &outcome.packet_latency, report.packet_latency_ci95);
         row.set_latency("network_latency", &outcome.network_latency, report.network_latency_ci95);
         row.set_latency("flit_latency", &outcome.flit_latency, None);
@@ -131,6 +146,7 @@ impl RunRow {
     /// The row of a run that could not be completed; all results are unknown.
     pub fn failed(head: &RowHead, message: &str) -> Self {
         let mut row = Self::empty(head, "failed", message);
+        row.set("seed", head.seed);
         row.set("not_modelled", Vec::<String>::new());
         row.set("deadlock", Vec::<String>::new());
         row
@@ -158,7 +174,7 @@ impl RunRow {
         columns.insert("engine".to_owned(), json!(head.engine.name()));
         columns.insert("status".to_owned(), json!(status));
         columns.insert("message".to_owned(), json!(message));
-        columns.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
+        columns.insert("kasuri_version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
         columns.insert("schema_version".to_owned(), json!(SCHEMA_VERSION));
         for (key, value) in &head.inputs {
             columns.insert(key.clone(), value.clone());
@@ -217,9 +233,12 @@ impl RunRow {
     }
 
     fn set_rates(&mut self, outcome: &Outcome) {
-        for (name, flits) in [("injected_rate", &outcome.injected_flits), ("accepted_rate", &outcome.accepted_flits)] {
+        let (injected, accepted) = (&outcome.injected_flits, &outcome.accepted_flits);
+        for (name, mean_name, flits) in
+            [("injected_load", "injected_load", injected), ("accepted_throughput", "accepted_throughput_mean", accepted)]
+        {
             let rates = rates(flits, outcome.measured_cycles);
-            self.set(&format!("{name}_mean"), mean(&rates));
+            self.set(mean_name, mean(&rates));
             self.set(&format!("{name}_min"), rates.iter().copied().reduce(f64::min));
             self.set(&format!("{name}_max"), rates.iter().copied().reduce(f64::max));
         }
@@ -245,6 +264,18 @@ impl RunRow {
         self.set("router_occupancy_mean", mean(&outcome.router_occupancy));
         self.set("router_occupancy_max", outcome.router_occupancy.iter().copied().reduce(f64::max));
     }
+}
+
+/// The average throughput rate (ATR): accepted throughput at offered load 1 over the bandwidth of the terminal's channel, mean
+/// over terminals. `None` at any other load.
+fn average_throughput_rate(network: &Network, offer: &Offer, outcome: &Outcome) -> Option<f64> {
+    // A load is a sum over classes, so it may miss 1 by a rounding.
+    if (offer.load() - 1.0).abs() > 1e-9 {
+        return None;
+    }
+    let accepted = rates(&outcome.accepted_flits, outcome.measured_cycles);
+    let period = |terminal: usize| f64::from(network.link(network.ejection_channel(TerminalId(terminal as u32))).period);
+    mean(&accepted.iter().enumerate().map(|(terminal, rate)| rate * period(terminal)).collect::<Vec<_>>())
 }
 
 /// The channels of a deadlock by name.
@@ -297,7 +328,7 @@ pub enum Numbers {
 
 /// The names of all vectors; a run has those that it can fill.
 pub const VECTORS: &[&str] =
-    &["channel_utilisation", "router_occupancy", "accepted_rate", "injected_rate", "completion_cycles", "packet_latency_histogram"];
+    &["channel_utilisation", "router_occupancy", "accepted_throughput", "injected_load", "completion_cycles", "packet_latency_histogram"];
 
 /// The vectors of a run; those that would be empty are left out.
 pub fn vectors(network: &Network, outcome: &Outcome) -> Vec<Vector> {
@@ -308,8 +339,8 @@ pub fn vectors(network: &Network, outcome: &Outcome) -> Vec<Vector> {
     let all = [
         flat("channel_utilisation", utilisation(network, outcome)),
         flat("router_occupancy", outcome.router_occupancy.clone()),
-        flat("accepted_rate", rates(&outcome.accepted_flits, cycles)),
-        flat("injected_rate", rates(&outcome.injected_flits, cycles)),
+        flat("accepted_throughput", rates(&outcome.accepted_flits, cycles)),
+        flat("injected_load", rates(&outcome.injected_flits, cycles)),
         Vector { name: "completion_cycles", shape: vec![completion.len()], values: Numbers::Whole(completion) },
         Vector {
             name: "packet_latency_histogram",
@@ -415,6 +446,7 @@ pub(crate) mod tests {
             key: "00ff".to_owned(),
             title: "a pair, \"quoted\"".to_owned(),
             engine: EngineName::Flit,
+            seed: 1,
             inputs: vec![("traffic.load".to_owned(), json!(0.25)), ("network.dimensions".to_owned(), json!([1, 2]))],
         }
     }
@@ -451,9 +483,9 @@ pub(crate) mod tests {
         let row = row();
         let expected = [
             ("offered_load", 0.25),
-            ("injected_rate_mean", 0.25),
-            ("accepted_rate_min", 0.1),
-            ("accepted_rate_max", 0.3),
+            ("injected_load", 0.25),
+            ("accepted_throughput_min", 0.1),
+            ("accepted_throughput_max", 0.3),
             ("packet_latency_mean", 12.5),
             ("packet_latency_p50", 12.0),
             ("packet_latency_p99", 16.0),
@@ -479,6 +511,29 @@ pub(crate) mod tests {
         let row = row();
         assert_eq!(names(&row), names(&RunRow::failed(&head(), "no")));
         assert_eq!(names(&row).len(), 7 + 2 + COLUMNS.len());
+    }
+
+    /// Terminals receive 0.1 and 0.3 flits/cycle on channels that carry one flit in 1 cycle.
+    #[test]
+    fn the_average_throughput_rate_stands_at_offered_load_1_alone() {
+        for (flits_per_cycle, expected) in [(2.0, Some(0.2)), (0.5, None)] {
+            let offer = Offer { terminals: 2, sources: 2, packets_per_cycle: 0.1, flits_per_cycle };
+            let row = RunRow::new(&head(), &network(), Some(&offer), &outcome(), &Report::default());
+            assert_eq!(row.number("atr"), expected);
+        }
+    }
+
+    /// What files, tests and users rely on.
+    #[test]
+    fn the_promised_columns_are_there() {
+        let row = row();
+        let promised = "key title engine status message kasuri_version seed terminals routers channels packet_latency_mean \
+            packet_latency_ci95 packet_latency_p50 packet_latency_p99 packet_latency_max network_latency_mean flit_latency_mean \
+            zero_load_latency hops_mean offered_load injected_load accepted_throughput_mean accepted_throughput_min \
+            accepted_throughput_max saturation_load atr completion_time not_modelled cycles flit_hops wall_seconds cpu_seconds \
+            peak_memory_mib";
+        let names: Vec<&str> = row.columns().map(|(name, _)| name).collect();
+        assert_eq!(promised.split_whitespace().filter(|name| !names.contains(name)).collect::<Vec<_>>(), [""; 0]);
     }
 
     #[test]

@@ -382,9 +382,9 @@ mod tests {
         let cases: [(&str, &[u8], &str); 5] = [
             ("00ff.json", b"[1, 2]", "holds no run"),
             ("00ff.json", b"{\"name\": \"somebody's\"}", "holds no run of kasuri"),
-            ("00ff.json", b"{\"schema_version\": 99, \"key\": \"00ff\"}", "layout version 99, this kasuri reads 1"),
-            ("00ff.json", b"{\"schema_version\": 1, \"key\": \"abcd\"}", "another run, `abcd`"),
-            ("00ff.accepted_rate.npy", b"\x93NUMPY", "vector `00ff.accepted_rate.npy` is missing or damaged"),
+            ("00ff.json", b"{\"schema_version\": 99, \"key\": \"00ff\"}", "layout version 99, this kasuri reads 2"),
+            ("00ff.json", b"{\"schema_version\": 2, \"key\": \"abcd\"}", "another run, `abcd`"),
+            ("00ff.accepted_throughput.npy", b"\x93NUMPY", "vector `00ff.accepted_throughput.npy` is missing or damaged"),
         ];
         for (name, content, expected) in cases {
             let folder = tempfile::tempdir().unwrap();

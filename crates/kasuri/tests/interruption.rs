@@ -1,5 +1,6 @@
 //! What is finished stays finished: kills, signals, second processes and damaged files, through the command itself.
 
+use kasuri::results::COSTS;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,12 +66,14 @@ impl Folder {
         child
     }
 
-    /// The rows of `runs.json` without the one column that differs between equal runs.
+    /// The rows of `runs.json` without the columns that differ between equal runs.
     fn table(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.out().join("runs.json")).unwrap();
         let mut table: Value = serde_json::from_str(&text).unwrap();
         let rows = table["runs"].as_array_mut().unwrap();
-        rows.iter_mut().for_each(|row| row["wall_seconds"] = Value::Null);
+        for row in rows.iter_mut() {
+            COSTS.iter().for_each(|&column| row[column] = Value::Null);
+        }
         std::mem::take(rows)
     }
 }

@@ -1,7 +1,7 @@
 //! Whole experiments on the flit engine: the rules of measurement meet a real network.
 
 use kasuri::plan::{self, RunOptions, Summary};
-use kasuri::results::RunRow;
+use kasuri::results::{COSTS, RunRow};
 use kasuri_model::config::Document;
 use kasuri_model::topology::NoFiles;
 use serde_json::Value;
@@ -56,7 +56,7 @@ fn confidence_intervals_tell_how_far_seeds_differ() {
     assert!(width <= 0.0101 * mean);
     assert!(means.iter().all(|other| (other - mean).abs() < 1.6 * width), "{means:?} {width}");
     for row in &summary.rows {
-        assert!((number(row, "accepted_rate_mean") / 0.3 - 1.0).abs() < 0.03);
+        assert!((number(row, "accepted_throughput_mean") / 0.3 - 1.0).abs() < 0.03);
         assert!(number(row, "fairness_jain") > 0.98);
     }
 }
@@ -64,7 +64,7 @@ fn confidence_intervals_tell_how_far_seeds_differ() {
 #[test]
 fn overload_is_saturated_and_accepts_the_same_whatever_is_offered() {
     let summary = run(&format!("{MESH}\n[sweep]\n\"traffic.load\" = [0.55, 0.9]"), 2);
-    let accepted: Vec<f64> = summary.rows.iter().map(|row| number(row, "accepted_rate_mean")).collect();
+    let accepted: Vec<f64> = summary.rows.iter().map(|row| number(row, "accepted_throughput_mean")).collect();
     assert!(summary.rows.iter().all(|row| row.status() == "saturated" && row.get("packet_latency_ci95").is_null()));
     assert_eq!(summary.exit_status(), 0);
     // The bisection of an 8x8 mesh bounds uniform traffic to 0.5 flits/terminal/cycle (Dally and Towles, section 3.3).
@@ -73,7 +73,7 @@ fn overload_is_saturated_and_accepts_the_same_whatever_is_offered() {
 }
 
 #[test]
-fn the_saturation_search_agrees_with_the_accepted_rate_of_overload() {
+fn the_saturation_search_agrees_with_the_accepted_throughput_of_overload() {
     let text = format!("{MESH}\n[measure]\nsearch = \"saturation\"\nprecision = 0.05\nmax_cycles = 100_000");
     let summary = run(&text, 1);
     let row = &summary.rows[0];
@@ -92,7 +92,10 @@ fn a_batch_is_completed_and_every_terminal_receives_its_share() {
     // Each terminal receives 20 packets of 5 flits, so no terminal completes before cycle 100.
     assert!(number(row, "completion_time") > 100.0);
     let per_cycle = 100.0 / number(row, "measured_cycles");
-    assert!((number(row, "accepted_rate_min") - per_cycle).abs() < 1e-12 && (number(row, "accepted_rate_max") - per_cycle).abs() < 1e-12);
+    assert!(
+        (number(row, "accepted_throughput_min") - per_cycle).abs() < 1e-12
+            && (number(row, "accepted_throughput_max") - per_cycle).abs() < 1e-12
+    );
     assert_eq!(number(row, "measured_packets"), 64.0 * 20.0);
     assert!(summary.vectors[0].iter().any(|vector| vector.name == "completion_cycles" && vector.shape == [64]));
 }
@@ -110,10 +113,10 @@ fn the_rules_of_booksim_end_a_run_as_booksim_does() {
     assert_eq!((unstable.rows[0].status(), unstable.rows[0].text("booksim_status")), ("saturated", "unstable"));
     let throughput = run(&rules("sim_type = \"throughput\"").replace("load = 0.1", "load = 0.9"), 1);
     assert_eq!(throughput.rows[0].status(), "converged");
-    assert!((0.3..0.5).contains(&number(&throughput.rows[0], "accepted_rate_mean")));
+    assert!((0.3..0.5).contains(&number(&throughput.rows[0], "accepted_throughput_mean")));
 }
 
-/// The table of three loads and two seeds, wall-clock times apart, is the same for one and for several threads.
+/// The table of three loads and two seeds, what it cost apart, is the same for one and for several threads.
 #[test]
 fn threads_change_nothing() {
     let text =
@@ -121,7 +124,7 @@ fn threads_change_nothing() {
     let table = |jobs| {
         let summary = run(&text, jobs);
         let rows = summary.rows.into_iter().map(|mut row| {
-            row.set("wall_seconds", Value::Null);
+            COSTS.iter().for_each(|column| row.set(column, Value::Null));
             row.to_json()
         });
         (rows.collect::<Vec<_>>(), summary.vectors)

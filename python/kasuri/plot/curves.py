@@ -47,7 +47,7 @@ def latency_load(table: Any, *, x: str = "traffic.load", series: str | Sequence[
     table : Results or any tidy table
         One row per run.
     x : str, default "traffic.load"
-        The column of the abscissa; ``"accepted_rate_mean"`` shows latency over throughput.
+        The column of the abscissa; ``"accepted_throughput_mean"`` shows latency over throughput.
     series : str or sequence of str, optional
         The columns whose values make curves of their own; without it, all that vary.
     ax : matplotlib.axes.Axes, optional
@@ -82,7 +82,7 @@ def curves(
     table : Results or any tidy table
         One row per run.
     x, y : str
-        The columns to draw, for example ``"traffic.load"`` and ``"accepted_rate_mean"``.
+        The columns to draw, for example ``"traffic.load"`` and ``"accepted_throughput_mean"``.
     series : str or sequence of str, optional
         The columns whose values make curves of their own; without it, all dotted columns that vary, seeds excepted.
     band : bool, default True
@@ -160,7 +160,7 @@ def wishes(results: Results) -> list[dict[str, Any]]:
         return []
     x = "traffic.load" if "traffic.load" in numeric else numeric[0]
     closed = any(row.get("completion_time") is not None for row in results)
-    return [{"x": x, "y": name} for name in (["completion_time"] if closed else ["packet_latency_mean", "accepted_rate_mean"])]
+    return [{"x": x, "y": name} for name in (["completion_time"] if closed else ["packet_latency_mean", "accepted_throughput_mean"])]
 
 
 def _series_columns(rows: list[dict[str, Any]], x: str, series: str | Sequence[str] | None) -> list[str]:

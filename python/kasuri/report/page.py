@@ -104,7 +104,7 @@ def versions(results: Results | None = None) -> list[tuple[str, str]]:
     """Give what made the results and the page."""
     import matplotlib
 
-    made = sorted({str(row.get("version")) for row in results or []} - {"None"})
+    made = sorted({str(row.get("kasuri_version")) for row in results or []} - {"None"})
     lines = [("Kasuri, the runs", ", ".join(made))] if made else []
     return [
         *lines,

@@ -35,7 +35,7 @@ MAX_MAPS = 12
 MAIN_ANSWERS = (
     "status",
     "offered_load",
-    "accepted_rate_mean",
+    "accepted_throughput_mean",
     "packet_latency_mean",
     "packet_latency_ci95",
     "packet_latency_p99",
@@ -85,7 +85,7 @@ def status_counts(results: Results) -> list[tuple[str, int]]:
 
 def at_a_glance(results: Results) -> dict[str, Any] | None:
     """Sum up each curve of a sweep over the load: latency at the least load, highest steady load, highest throughput."""
-    if "traffic.load" not in results.swept or not any("accepted_rate_mean" in row for row in results):
+    if "traffic.load" not in results.swept or not any("accepted_throughput_mean" in row for row in results):
         return None
     split = [key for key in results.swept if key not in ("traffic.load", "measure.seed")]
     lines = []
@@ -100,7 +100,7 @@ def at_a_glance(results: Results) -> dict[str, Any] | None:
                 "least": shown(least.get("traffic.load")),
                 "steady": shown(max((_columns.number(row.get("traffic.load")) for row in steady), default=None)),
                 "saturated": shown(min(beyond, default=None)),
-                "throughput": shown(np.nanmax([_columns.number(row.get("accepted_rate_mean")) for row in rows] or [math.nan]).item()),
+                "throughput": shown(np.nanmax([_columns.number(row.get("accepted_throughput_mean")) for row in rows] or [math.nan]).item()),
             }
         )
     return {"split": split, "lines": lines}

@@ -82,7 +82,7 @@ impl From<RunError> for Failure {
 
 /// The columns that people ask for most.
 const SHOWN: [&str; 7] =
-    ["status", "offered_load", "accepted_rate_mean", "packet_latency_mean", "network_latency_mean", "hops_mean", "completion_time"];
+    ["status", "offered_load", "accepted_throughput_mean", "packet_latency_mean", "network_latency_mean", "hops_mean", "completion_time"];
 
 /// One line for each run: what distinguishes it, then the columns asked for most that have a value in some run.
 fn table(rows: &[RunRow]) -> String {

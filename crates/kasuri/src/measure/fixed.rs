@@ -126,7 +126,7 @@ impl Controller for Fixed {
 impl Measurement for Fixed {
     fn report(&self) -> Report {
         let report = self.series.report();
-        if self.saturated { Report { accepted_rate_ci95: report.accepted_rate_ci95, ..Report::default() } } else { report }
+        if self.saturated { Report { accepted_throughput_ci95: report.accepted_throughput_ci95, ..Report::default() } } else { report }
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
             let (status, queues, controller) = run(0.4, warm_up, cycles, 1_000_000);
             assert_eq!(status, Status::Converged);
             let rate = controller.accepted_flits as f64 / cycles as f64 / 64.0;
-            assert!((queues.accepted_rate() - rate).abs() < 1e-12);
+            assert!((queues.accepted_throughput() - rate).abs() < 1e-12);
             let Stage::Draining { from } = controller.stage else { panic!("drained") };
             assert_eq!(from, warm_up.max(1) + cycles);
         }

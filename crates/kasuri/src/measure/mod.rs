@@ -52,7 +52,7 @@ pub struct Report {
     /// Half-width of the 95 % confidence interval of the mean network latency, cycles.
     pub network_latency_ci95: Option<f64>,
     /// Half-width of the 95 % confidence interval of the mean accepted rate, flits/terminal/cycle.
-    pub accepted_rate_ci95: Option<f64>,
+    pub accepted_throughput_ci95: Option<f64>,
     /// How BookSim 2 would have ended, if its rules were followed.
     pub booksim_status: Option<BookSimStatus>,
     /// What a reader of the result should know.

@@ -120,7 +120,7 @@ impl SteadyState {
 
     fn measure_throughput(&mut self, interval: &Interval) -> Command {
         self.series.push(interval);
-        match self.series.accepted_rate.look(self.precision) {
+        match self.series.accepted_throughput.look(self.precision) {
             Look::Drifting => self.start(Stage::MeasuringThroughput),
             Look::Precise => Command::End(Status::Saturated),
             Look::Undecided => Command::Continue,
@@ -158,7 +158,9 @@ impl Measurement for SteadyState {
             Stage::WarmingUp => Report::default(),
             Stage::Measuring | Stage::Draining => self.series.report(),
             // What arrives of a latency that grows without end has no mean.
-            Stage::MeasuringThroughput => Report { accepted_rate_ci95: self.series.report().accepted_rate_ci95, ..Report::default() },
+            Stage::MeasuringThroughput => {
+                Report { accepted_throughput_ci95: self.series.report().accepted_throughput_ci95, ..Report::default() }
+            }
         };
         if self.stage == Stage::WarmingUp {
             report.notes.push("the network had not settled at the end: its statistics are those of a transient".to_owned());
@@ -177,7 +179,7 @@ pub(super) struct Series {
     pub(super) terminals: u32,
     pub(super) packet_latency: BatchMeans,
     network_latency: BatchMeans,
-    accepted_rate: BatchMeans,
+    accepted_throughput: BatchMeans,
 }
 
 impl Series {
@@ -186,7 +188,7 @@ impl Series {
             terminals,
             packet_latency: BatchMeans::new(LATENCY_CORRELATION),
             network_latency: BatchMeans::new(LATENCY_CORRELATION),
-            accepted_rate: BatchMeans::new(RATE_CORRELATION),
+            accepted_throughput: BatchMeans::new(RATE_CORRELATION),
         }
     }
 
@@ -195,7 +197,7 @@ impl Series {
         self.packet_latency.push(Sample { sum: interval.arrived.packet_latency as f64, weight: packets });
         self.network_latency.push(Sample { sum: interval.arrived.network_latency as f64, weight: packets });
         let terminal_cycles = interval.cycles as f64 * f64::from(self.terminals);
-        self.accepted_rate.push(Sample { sum: interval.accepted_flits as f64, weight: terminal_cycles });
+        self.accepted_throughput.push(Sample { sum: interval.accepted_flits as f64, weight: terminal_cycles });
     }
 
     /// The confidence intervals by what was seen.
@@ -204,7 +206,7 @@ impl Series {
         let mut report = Report {
             packet_latency_ci95: packet_latency.map(|(width, _)| width),
             network_latency_ci95: self.network_latency.half_width().map(|(width, _)| width),
-            accepted_rate_ci95: self.accepted_rate.half_width().map(|(width, _)| width),
+            accepted_throughput_ci95: self.accepted_throughput.half_width().map(|(width, _)| width),
             ..Report::default()
         };
         if packet_latency.is_some_and(|(_, correlated)| correlated) {
@@ -262,9 +264,9 @@ mod tests {
             for seed in 0..5 {
                 let (status, queues, controller) = run(utilisation, 64, 0.01, 10_000_000, seed);
                 assert_eq!(status, Status::Saturated);
-                assert!((queues.accepted_rate() - 1.0).abs() < 0.01, "{}", queues.accepted_rate());
+                assert!((queues.accepted_throughput() - 1.0).abs() < 0.01, "{}", queues.accepted_throughput());
                 assert_eq!(controller.report().packet_latency_ci95, None);
-                assert!(controller.report().accepted_rate_ci95.is_some());
+                assert!(controller.report().accepted_throughput_ci95.is_some());
             }
         }
     }

@@ -61,7 +61,7 @@ impl Queues {
     }
 
     /// Flits accepted per terminal and cycle since the last clearing.
-    pub(crate) fn accepted_rate(&self) -> f64 {
+    pub(crate) fn accepted_throughput(&self) -> f64 {
         self.counted_accepted as f64 / self.counted_cycles as f64 / self.queues.len() as f64
     }
 

@@ -1,0 +1,58 @@
+//! What a run costs: wall-clock time, processor time, memory.
+
+use crate::results::RunRow;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
+
+/// Taken at the begin of a run, on the thread that computes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meter {
+    wall: Instant,
+    processor: Option<Duration>,
+}
+
+impl Meter {
+    pub(crate) fn begin() -> Self {
+        Self { wall: Instant::now(), processor: processor_time() }
+    }
+
+    /// Writes [`crate::results::COSTS`] into the run's row, on the same thread; what the system does not tell stays `null`.
+    pub(crate) fn end(self, row: &mut RunRow) {
+        row.set("wall_seconds", self.wall.elapsed().as_secs_f64());
+        let used = self.processor.zip(processor_time()).map(|(begin, end)| end.saturating_sub(begin).as_secs_f64());
+        row.set("cpu_seconds", used);
+        row.set("peak_memory_mib", peak_memory_mib());
+    }
+}
+
+/// Processor time of the calling thread.
+fn processor_time() -> Option<Duration> {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok().map(Duration::from)
+}
+
+/// Peak resident memory of the process, MiB.
+fn peak_memory_mib() -> Option<f64> {
+    // macOS counts in bytes, everybody else in KiB.
+    let unit = if cfg!(target_vendor = "apple") { 1.0 / 1024.0 } else { 1.0 };
+    getrusage(UsageWho::RUSAGE_SELF).ok().map(|usage| usage.max_rss() as f64 * unit / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{COSTS, tests as example};
+
+    #[test]
+    fn a_run_costs_time_and_memory() {
+        let meter = Meter::begin();
+        while meter.wall.elapsed() < Duration::from_millis(20) {
+            std::hint::spin_loop();
+        }
+        let mut row = RunRow::failed(&example::head(), "");
+        meter.end(&mut row);
+        let [wall, processor, memory] = [0, 1, 2].map(|column| row.number(COSTS[column]).unwrap());
+        assert!(wall >= 0.02 && processor > 0.0 && processor <= wall + 0.001, "{wall} {processor}");
+        assert!((1.0..100_000.0).contains(&memory), "{memory}");
+    }
+}
