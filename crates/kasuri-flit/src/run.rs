@@ -108,7 +108,8 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Nothing is on its way and nobody can act before a new packet is created.
     #[inline(always)]
     fn is_idle(&self) -> bool {
-        self.sources.active.is_empty()
+        self.sources.is_idle()
+            && self.terminals.is_idle()
             && self.tiles.iter().all(Tile::is_idle)
             && (0..self.parameters.router_tiles).all(|tile| self.lanes.is_idle(tile))
             && self.arrivals.is_empty()
@@ -151,8 +152,10 @@ impl<L: Lanes> Simulation<'_, L> {
     #[inline(always)]
     fn advance_window_portably(&mut self, length: u64) {
         let first = self.cycle;
-        for now in first..first + length {
-            self.terminal_cycle(now);
+        for tile in 0..self.parameters.tiles - self.parameters.router_tiles {
+            for now in first..first + length {
+                self.terminal_cycle(tile, now);
+            }
         }
         for tile in 0..self.parameters.router_tiles {
             for now in first..first + length {
@@ -189,6 +192,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Finishes the books of an interval that began at `begin`.
     fn close_interval(&mut self, begin: u64) -> Interval {
         let now = self.cycle;
+        self.collect_counters();
         let mut interval = std::mem::take(&mut self.statistics.interval);
         self.statistics.interval.counted = interval.counted;
         interval.end_cycle = now;
@@ -205,19 +209,19 @@ impl<L: Lanes> Simulation<'_, L> {
             interval.in_flight_age += u64::from(packet.flits) * (now - packet.created.min(now));
         }
         // Less the flits that have arrived of packets that have not arrived in whole.
-        for sink in self.terminal.iter().filter(|sink| sink.left > 0) {
+        for sink in self.terminals.ejection.iter().filter(|sink| sink.left > 0) {
             let created = self.packets[sink.packet as usize].created;
-            interval.in_flight_flits -= u64::from(sink.flits - sink.left);
-            interval.in_flight_age -= u64::from(sink.flits - sink.left) * (now - created.min(now));
+            interval.in_flight_flits -= u64::from(sink.index);
+            interval.in_flight_age -= u64::from(sink.index) * (now - created.min(now));
         }
         interval.backlog_cycles = self.sources.backlog_cycles(now);
         interval.completed = self.statistics.packets_to_come == Some(0);
-        self.collect_channels();
         interval
     }
 
-    /// Moves the ports' short counters into the channels' long ones.
-    fn collect_channels(&mut self) {
+    /// Moves the ports' short counters into the channels' and terminals' long ones.
+    fn collect_counters(&mut self) {
+        self.settle_terminals();
         self.lanes.collect_sent(&mut self.links);
         for port in 0..self.links.len() as u32 {
             let sent = std::mem::take(&mut self.links[port].sent);
@@ -235,7 +239,7 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// A new phase decides anew whether it counts the packets that are arriving.
     fn recount_arriving_packets(&mut self) {
-        for sink in self.terminal.iter_mut().filter(|sink| sink.left > 0) {
+        for sink in self.terminals.ejection.iter_mut().filter(|sink| sink.left > 0) {
             sink.counted = self.statistics.counts_packet(self.packets[sink.packet as usize].created);
         }
     }
@@ -257,7 +261,7 @@ impl<L: Lanes> Simulation<'_, L> {
 
     fn outcome(mut self, status: Status) -> Outcome {
         let deadlock: Vec<(ChannelId, u16)> = if status == Status::Deadlock { self.find_deadlock() } else { Vec::new() };
-        self.collect_channels();
+        self.collect_counters();
         let statistics = &self.statistics;
         let measured_cycles = statistics.rates_until.unwrap_or(self.cycle) - statistics.rates_from;
         let samples = statistics.occupancy_samples.max(1) as f64;

@@ -18,26 +18,32 @@ pub(crate) const NO_VC: u16 = u16::MAX;
 /// Buckets of the calendar of creations; a creation further away stays in its bucket for another turn.
 const CALENDAR_BUCKETS: usize = 4096;
 
-/// The state of a terminal's network side.
+/// The head of a terminal's queue. What its flits need lies in [`crate::terminal::Injection`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
     /// The packet at the head of the queue, or [`NONE`].
     pub(crate) packet: u32,
-    /// Its length, and its flits that have not entered the network.
-    pub(crate) flits: u16,
-    pub(crate) left: u16,
+    /// Packets drawn so far.
+    pub(crate) serial: u32,
     /// The virtual channel that it goes by, or [`NO_VC`].
     pub(crate) vc: u16,
     /// The virtual channel of the packet before.
     pub(crate) last_vc: u16,
     /// The class that is served first next time.
     pub(crate) next_class: u8,
-    /// Is the terminal in the list of active sources?
+    /// Is the terminal in its tile's list of active sources?
     pub(crate) listed: bool,
-    /// Packets drawn so far.
-    pub(crate) serial: u32,
-    /// Cycle in which its last flit entered.
-    pub(crate) last_injection: u64,
+}
+
+/// The lists of one tile of terminals.
+#[derive(Clone, Debug)]
+struct SourceTile {
+    /// Terminals whose next packet may be drawn or find a virtual channel.
+    active: Vec<u32>,
+    /// First entry (class x terminals + terminal) of each bucket of the calendar.
+    calendar: Box<[u32]>,
+    /// Entries in the calendar.
+    scheduled: u32,
 }
 
 /// The creations of one class at one terminal.
@@ -68,13 +74,11 @@ pub(crate) struct Sources {
     /// Shape `[classes, terminals]`.
     creations: Vec<Creations>,
     replies: Vec<VecDeque<Drawn>>,
-    /// Terminals that may have a flit to send.
-    pub(crate) active: Vec<u32>,
-    /// First entry (class x terminals + terminal) of each bucket of the calendar, and the next one of each entry.
-    calendar: Vec<u32>,
+    tiles: Vec<SourceTile>,
+    /// log2 of the terminals of a tile.
+    tile_shift: u32,
+    /// The next entry in the same bucket of the calendar, of each entry.
     calendar_next: Vec<u32>,
-    /// Entries in the calendar.
-    scheduled: u32,
     /// While draining: packets created before this cycle are waited for.
     pub(crate) drain_before: u64,
     /// While draining: entries whose next packet is created before `drain_before`.
@@ -94,19 +98,11 @@ pub(crate) fn longest_packet(class: &TrafficClass) -> u32 {
 }
 
 impl Sources {
-    pub(crate) fn new(scenario: &Scenario) -> Self {
+    /// Sources in tiles of `2^tile_shift` terminals.
+    pub(crate) fn new(scenario: &Scenario, tile_shift: u32) -> Self {
         let terminals = scenario.network.terminal_count();
-        let source = Source {
-            packet: NONE,
-            flits: 0,
-            left: 0,
-            vc: NO_VC,
-            last_vc: NO_VC,
-            next_class: 0,
-            listed: false,
-            serial: 0,
-            last_injection: 0,
-        };
+        let source = Source { packet: NONE, serial: 0, vc: NO_VC, last_vc: NO_VC, next_class: 0, listed: false };
+        let tile = SourceTile { active: Vec::new(), calendar: vec![NONE; CALENDAR_BUCKETS].into_boxed_slice(), scheduled: 0 };
         let entries = scenario.classes.len() as u32 * terminals;
         let creations = (0..entries).map(|entry| Creations {
             next: NEVER,
@@ -120,10 +116,9 @@ impl Sources {
             source: vec![source; terminals as usize],
             creations: creations.collect(),
             replies: vec![VecDeque::new(); if replying { terminals as usize } else { 0 }],
-            active: Vec::with_capacity(terminals as usize),
-            calendar: vec![NONE; CALENDAR_BUCKETS],
+            tiles: vec![tile; terminals.div_ceil(1 << tile_shift) as usize],
+            tile_shift,
             calendar_next: vec![NONE; entries as usize],
-            scheduled: 0,
             drain_before: 0,
             undrained: 0,
             closed: false,
@@ -144,20 +139,21 @@ impl Sources {
         let next = self.creations[entry as usize].next;
         if next != NEVER {
             let bucket = next as usize % CALENDAR_BUCKETS;
-            self.calendar_next[entry as usize] = self.calendar[bucket];
-            self.calendar[bucket] = entry;
-            self.scheduled += 1;
+            let tile = &mut self.tiles[(entry % self.terminals >> self.tile_shift) as usize];
+            self.calendar_next[entry as usize] = tile.calendar[bucket];
+            tile.calendar[bucket] = entry;
+            tile.scheduled += 1;
         }
     }
 
-    /// Wakes the terminals that create a packet in cycle `now`.
+    /// Wakes the terminals of a tile that create a packet in cycle `now`.
     #[inline(always)]
-    pub(crate) fn create(&mut self, now: u64) {
+    pub(crate) fn create(&mut self, tile: u32, now: u64) {
         let bucket = now as usize % CALENDAR_BUCKETS;
-        let mut entry = std::mem::replace(&mut self.calendar[bucket], NONE);
+        let mut entry = std::mem::replace(&mut self.tiles[tile as usize].calendar[bucket], NONE);
         while entry != NONE {
             let following = self.calendar_next[entry as usize];
-            self.scheduled -= 1;
+            self.tiles[tile as usize].scheduled -= 1;
             if self.creations[entry as usize].next <= now {
                 self.wake(entry % self.terminals);
             } else {
@@ -169,21 +165,43 @@ impl Sources {
 
     /// The next cycle from `now` on in which the calendar has an entry, at most `limit`.
     pub(crate) fn next_creation(&self, now: u64, limit: u64) -> u64 {
-        if self.scheduled == 0 || self.closed {
+        if self.closed {
             return limit;
         }
-        let turn = (0..CALENDAR_BUCKETS as u64).find(|ahead| self.calendar[(now + ahead) as usize % CALENDAR_BUCKETS] != NONE);
-        turn.map_or(limit, |ahead| (now + ahead).min(limit))
+        let filled: Vec<&SourceTile> = self.tiles.iter().filter(|tile| tile.scheduled > 0).collect();
+        let has_entry = |bucket: usize| filled.iter().any(|tile| tile.calendar[bucket] != NONE);
+        let turn = if filled.is_empty() { 0 } else { CALENDAR_BUCKETS as u64 };
+        let ahead = (0..turn).find(|ahead| has_entry((now + ahead) as usize % CALENDAR_BUCKETS));
+        ahead.map_or(limit, |ahead| (now + ahead).min(limit))
     }
 
-    /// Puts a terminal into the list of active sources.
+    /// Puts a terminal into its tile's list of active sources.
     #[inline(always)]
     pub(crate) fn wake(&mut self, terminal: u32) {
         let source = &mut self.source[terminal as usize];
         if !source.listed {
             source.listed = true;
-            self.active.push(terminal);
+            self.tiles[(terminal >> self.tile_shift) as usize].active.push(terminal);
         }
+    }
+
+    /// Is no terminal active?
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.tiles.iter().all(|tile| tile.active.is_empty())
+    }
+
+    /// Takes a tile's list of active terminals; [`Self::put_active`] gives it back.
+    #[inline(always)]
+    pub(crate) fn take_active(&mut self, tile: u32) -> Vec<u32> {
+        std::mem::take(&mut self.tiles[tile as usize].active)
+    }
+
+    /// Gives the memory of a list of active terminals back. None may have been woken meanwhile.
+    #[inline(always)]
+    pub(crate) fn put_active(&mut self, tile: u32, list: Vec<u32>) {
+        debug_assert!(self.tiles[tile as usize].active.is_empty());
+        self.tiles[tile as usize].active = list;
     }
 
     /// Queues the answer to a packet; answers go before new packets.

@@ -14,6 +14,7 @@ use crate::lanes::Lanes;
 use crate::list::List;
 use crate::source::Sources;
 use crate::statistics::Statistics;
+use crate::terminal::Terminals;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::engine::EngineError;
@@ -38,24 +39,6 @@ pub(crate) struct Links {
     pub(crate) credit_delay: u16,
     /// Flits sent since the statistics were last collected.
     pub(crate) sent: u32,
-}
-
-/// A virtual channel between a terminal and its router: credits at the source, the arriving packet at the sink.
-///
-/// What a sink needs for each flit lies here, so that packets are looked up for heads and tails only.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TerminalVc {
-    /// Cycle in which the flit that arrived last was injected.
-    pub(crate) clock: u64,
-    /// The arriving packet.
-    pub(crate) packet: u32,
-    /// Its length, and its flits that are still to come.
-    pub(crate) flits: u16,
-    pub(crate) left: u16,
-    /// Free places in the router's buffer.
-    pub(crate) credits: u16,
-    /// Does the present phase count the arriving packet?
-    pub(crate) counted: bool,
 }
 
 /// A packet in the network or at the head of its source queue.
@@ -193,18 +176,13 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) credits: L::Wheel,
     pub(crate) tiles: Vec<Tile>,
     // Terminals and packets.
-    /// One entry per terminal and virtual channel.
-    pub(crate) terminal: Column<TerminalVc>,
-    /// Virtual channels of each terminal's injection port that no packet holds.
-    pub(crate) terminal_free: Column<L::Mask>,
-    /// Cycle from which an injection channel is free; empty unless some channel needs more than one cycle for a flit.
-    pub(crate) terminal_busy_until: Column<u64>,
+    pub(crate) terminals: Terminals<L::Mask>,
     pub(crate) sources: Sources,
     pub(crate) packets: Vec<Packet>,
     pub(crate) free_packets: Vec<u32>,
-    /// Gap between the injections of successive flits of each packet, less 1; 255 means: look in `long_gaps`.
+    /// Cycles between the injections of a packet's flit and the one before it, 0 for the head; 255 means: look in `long_gaps`.
     pub(crate) gaps: Vec<u8>,
-    pub(crate) long_gaps: std::collections::BTreeMap<(u32, u16), u64>,
+    pub(crate) long_gaps: std::collections::BTreeMap<(u32, u16), u32>,
     pub(crate) longest_packet: u32,
     pub(crate) statistics: Statistics,
     /// Flits in buffers and on channels.
@@ -305,7 +283,6 @@ impl<'a, L: Lanes> Simulation<'a, L> {
                 ))
             })
         };
-        let terminals = network.terminal_count() as usize;
         let if_periodic = |length: usize| if periodic { length } else { 0 };
         let unconnected = Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0 };
         let tile_ports = 1u32 << (addresses.tile_shift - vc_shift);
@@ -330,13 +307,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             arrivals: wheel()?,
             credits: wheel()?,
             tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, ports_of_tile(tile), vc_shift)).collect(),
-            terminal: Column::filled(
-                terminals << vc_shift,
-                TerminalVc { clock: 0, packet: NONE, flits: 0, left: 0, credits: parameters.buffer_flits, counted: false },
-            ),
-            terminal_free: Column::filled(terminals, L::Mask::range(0, router.virtual_channels)),
-            terminal_busy_until: Column::filled(if_periodic(terminals), 0),
-            sources: Sources::new(scenario),
+            terminals: Terminals::new(network.terminal_count(), &parameters),
+            sources: Sources::new(scenario, addresses.tile_shift - vc_shift),
             packets: Vec::new(),
             free_packets: Vec::new(),
             gaps: Vec::new(),
@@ -378,6 +350,9 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             self.connect_channel(channel, router_port, delays);
         }
         self.lanes.connect_links(&self.links);
+        for terminal in 0..network.terminal_count() {
+            self.terminals.connect(terminal, &self.links[self.parameters.first_terminal_port + terminal]);
+        }
     }
 
     fn connect_channel(&mut self, channel: ChannelId, router_port: &[u32], delays: &Delays) {

@@ -1,9 +1,13 @@
-//! One cycle of the terminals: sinks take flits, sources take credits, create packets and send one flit each.
+//! One cycle of a tile of terminals: sinks take flits, sources take credits, create packets and send one flit each.
+//!
+//! What happens once per flit is a flat loop over a list of slots and touches one record of 24 bytes; what happens once per
+//! packet (drawing it, choosing its virtual channel) is done for the terminals in a list.
 
 use crate::choice::{HashedChoice, NoView, packet_key};
+use crate::column::Column;
 use crate::lanes::Lanes;
 use crate::source::{Drawn, NO_VC};
-use crate::state::{NONE, Packet, Simulation};
+use crate::state::{Links, NONE, Packet, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::id::TerminalId;
@@ -11,97 +15,227 @@ use kasuri_model::router::{Switching, VcRelease};
 use kasuri_model::routing::VirtualChannels;
 
 /// A gap of this or more cycles stands in `long_gaps`.
-const LONG_GAP: u64 = 255;
+const LONG_GAP: u32 = 255;
+
+/// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
+const PREFETCH_DISTANCE: usize = 8;
+
+/// The source's side of a virtual channel between a terminal and its router.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Injection {
+    /// Cycle in which the last flit entered (its low 32 bits: only differences are used).
+    last: u32,
+    /// The packet that enters.
+    packet: u32,
+    /// Input slot of the router.
+    to: u32,
+    /// Cycles until a flit can be used there.
+    delay: u16,
+    /// Flits that have entered, that have not, and those that `Links::sent` holds already.
+    index: u16,
+    left: u16,
+    settled: u16,
+    /// Free places in the router's buffer.
+    pub(crate) credits: u16,
+}
+
+/// The sink's side of a virtual channel between a router and a terminal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ejection {
+    /// Cycle in which the flit that arrived last was injected (its low 32 bits).
+    clock: u32,
+    /// The packet that arrives.
+    pub(crate) packet: u32,
+    /// Output slot of the router.
+    to: u32,
+    /// Cycles until a credit can be used there.
+    delay: u16,
+    /// Flits that have arrived, that have not, and those that `Statistics::accepted` holds already.
+    pub(crate) index: u16,
+    pub(crate) left: u16,
+    settled: u16,
+    /// Does the present phase count the packet?
+    pub(crate) counted: bool,
+}
+
+/// The terminals' virtual channels. Slots are counted from the first terminal's.
+pub(crate) struct Terminals<M> {
+    pub(crate) injection: Column<Injection>,
+    pub(crate) ejection: Column<Ejection>,
+    /// One bit per slot: has it a packet to send? has it a credit?
+    sending: Column<u64>,
+    creditable: Column<u64>,
+    /// Senders of each tile, and whether one of them can send in the next cycle without a new event.
+    senders: Vec<u32>,
+    ready: Vec<bool>,
+    /// By terminal: virtual channels of the injection port that no packet holds.
+    free: Column<M>,
+    /// By terminal: does the head of its queue find no virtual channel?
+    blocked: Column<bool>,
+    /// By terminal: cycle from which the injection channel is free; empty unless some channel needs several cycles for a flit.
+    busy_until: Column<u64>,
+    /// Words of a tile.
+    tile_words: u32,
+}
+
+impl<M: VcMask> Terminals<M> {
+    pub(crate) fn new(terminals: u32, parameters: &Parameters) -> Self {
+        let slots = (terminals as usize) << M::SHIFT;
+        let tiles = (parameters.tiles - parameters.router_tiles) as usize;
+        let injection = Injection {
+            last: 0,
+            packet: NONE,
+            to: NONE,
+            delay: 0,
+            index: 0,
+            left: 0,
+            settled: 0,
+            credits: parameters.buffer_flits,
+        };
+        let ejection = Ejection { clock: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, counted: false };
+        Self {
+            injection: Column::filled(slots, injection),
+            ejection: Column::filled(slots, ejection),
+            sending: Column::filled(slots.div_ceil(64), 0),
+            creditable: Column::filled(slots.div_ceil(64), u64::MAX),
+            senders: vec![0; tiles],
+            ready: vec![false; tiles],
+            free: Column::filled(terminals as usize, M::range(0, parameters.virtual_channels)),
+            blocked: Column::filled(terminals as usize, false),
+            busy_until: Column::filled(if parameters.periodic { terminals as usize } else { 0 }, 0),
+            tile_words: 1 << (parameters.tile_shift - 6),
+        }
+    }
+
+    /// Copies the ways of a terminal's port into its slots.
+    pub(crate) fn connect(&mut self, terminal: u32, links: &Links) {
+        for vc in 0..M::BITS {
+            let slot = terminal << M::SHIFT | vc;
+            (self.injection[slot].to, self.injection[slot].delay) = (links.flit_link.wrapping_add(vc), links.flit_delay);
+            (self.ejection[slot].to, self.ejection[slot].delay) = (links.credit_link.wrapping_add(vc), links.credit_delay);
+        }
+    }
+
+    /// Can no source send in the next cycle without a new event?
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.ready.iter().any(|&ready| ready)
+    }
+
+    #[inline(always)]
+    fn start_sending(&mut self, slot: u32) {
+        self.sending[slot >> 6] |= 1 << (slot & 63);
+        self.senders[(slot >> 6 >> self.tile_words.trailing_zeros()) as usize] += 1;
+    }
+
+    #[inline(always)]
+    fn stop_sending(&mut self, slot: u32) {
+        self.sending[slot >> 6] &= !(1 << (slot & 63));
+        self.senders[(slot >> 6 >> self.tile_words.trailing_zeros()) as usize] -= 1;
+    }
+
+    /// The slots of a tile that have a flit and a credit, appended to `into`.
+    #[inline(always)]
+    fn list_ready(&self, tile: u32, into: &mut Vec<u32>) {
+        for word in tile * self.tile_words..((tile + 1) * self.tile_words).min(self.sending.len() as u32) {
+            let mut bits = self.sending[word] & self.creditable[word];
+            while bits != 0 {
+                into.push(word << 6 | bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+    }
+
+    /// Notes whether a source of the tile can send again in the next cycle.
+    #[inline(always)]
+    fn note_ready(&mut self, tile: u32) {
+        let words = tile * self.tile_words..((tile + 1) * self.tile_words).min(self.sending.len() as u32);
+        self.ready[tile as usize] = words.into_iter().any(|word| self.sending[word] & self.creditable[word] != 0);
+    }
+}
 
 impl<L: Lanes> Simulation<'_, L> {
-    /// Advances all terminals through cycle `now`.
+    /// Advances a tile of terminals, counted from the first such tile, through cycle `now`.
     #[inline(always)]
-    pub(crate) fn terminal_cycle(&mut self, now: u64) {
+    pub(crate) fn terminal_cycle(&mut self, tile: u32, now: u64) {
         let mut events = std::mem::take(&mut self.events);
-        for tile in self.parameters.router_tiles..self.parameters.tiles {
-            self.arrivals.take(now, tile, &mut events);
-        }
+        self.arrivals.take(now, self.parameters.router_tiles + tile, &mut events);
         self.statistics.interval.accepted_flits += events.len() as u64;
         self.flits_inside -= events.len() as u64;
+        let first_slot = self.first_terminal_slot();
         for position in 0..events.len() {
-            self.prefetch_sink(&events, position);
-            self.sink(events[position], now);
+            self.prefetch_gap(&events, position, |terminals, slot| {
+                let sink = &terminals.ejection[slot - first_slot];
+                (sink.packet, sink.index, sink.left)
+            });
+            self.sink(events[position] - first_slot, now);
         }
         events.clear();
-        for tile in self.parameters.router_tiles..self.parameters.tiles {
-            self.credits.take(now, tile, &mut events);
-        }
+        self.credits.take(now, self.parameters.router_tiles + tile, &mut events);
         for &slot in &events {
-            self.credit_source(slot);
+            self.credit_source(slot - first_slot);
         }
         events.clear();
-        self.events = events;
         if !self.sources.closed {
-            self.sources.create(now);
+            self.sources.create(tile, now);
         }
-        self.send_from_sources(now);
+        self.serve_queues(tile, now);
+        self.send_flits(tile, now, &mut events);
+        self.events = events;
     }
 
     /// A flit reaches its terminal. Sinks never block: its credit goes back in the same cycle.
     #[inline(always)]
     fn sink(&mut self, slot: u32, now: u64) {
-        let port = slot >> L::Mask::SHIFT;
-        let terminal = port - self.parameters.first_terminal_port;
-        let links = self.links[port];
-        let vc = slot & (L::Mask::BITS - 1);
-        self.credits.post((now + u64::from(links.credit_delay)) as u32, links.credit_link + vc);
-        self.statistics.accepted[terminal] += u64::from(self.statistics.counts_rates);
-        let sink = slot - self.first_terminal_slot();
-        if self.terminal[sink].left == 0 {
+        if self.terminals.ejection[slot].left == 0 {
             self.begin_packet(slot);
         }
         let longest = self.longest_packet as usize;
-        let sink = &mut self.terminal[sink];
-        let index = sink.flits - sink.left;
+        let sink = &mut self.terminals.ejection[slot];
+        let (packet, index) = (sink.packet, sink.index);
+        let gap = u32::from(self.gaps[packet as usize * longest + usize::from(index)]);
+        let gap = if gap < LONG_GAP { gap } else { self.long_gaps[&(packet, index)] };
+        sink.clock = sink.clock.wrapping_add(gap);
+        sink.index += 1;
         sink.left -= 1;
-        let (packet, left) = (sink.packet, sink.left);
-        if index > 0 {
-            let gap = u64::from(self.gaps[packet as usize * longest + usize::from(index)]);
-            sink.clock += if gap < LONG_GAP { gap + 1 } else { self.long_gaps[&(packet, index)] };
-        }
         if sink.counted {
-            let latency = now - sink.clock;
-            self.statistics.flit_latency.record(latency);
+            self.statistics.flit_latency.record(u64::from((now as u32).wrapping_sub(sink.clock)));
         }
+        let (to, delay, left) = (sink.to, sink.delay, sink.left);
+        self.credits.post((now as u32).wrapping_add(u32::from(delay)), to);
         if left == 0 {
-            self.finish_packet(packet, TerminalId(terminal), now);
+            self.finish_packet(slot, now);
         }
     }
 
     /// A head has arrived: looks its packet up.
     fn begin_packet(&mut self, slot: u32) {
-        let packet = self.front_packet(slot);
-        self.ring_head[slot] = self.ring_head[slot].wrapping_add(1);
+        let arriving = self.first_terminal_slot() + slot;
+        let packet = self.front_packet(arriving);
+        self.ring_head[arriving] = self.ring_head[arriving].wrapping_add(1);
         let record = self.packets[packet as usize];
-        let counted = self.statistics.counts_packet(record.created);
-        let first_slot = self.first_terminal_slot();
-        let sink = &mut self.terminal[slot - first_slot];
-        (sink.packet, sink.flits, sink.left, sink.clock) = (packet, record.flits, record.flits, record.injected);
-        sink.counted = counted;
+        let sink = &mut self.terminals.ejection[slot];
+        (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
+        sink.counted = self.statistics.counts_packet(record.created);
     }
 
-    /// Fetches what the sinks of the next events will look at: in large networks it is in no cache.
+    /// Fetches the gap that a later event of the list will read or write: in large networks it is in no cache.
     #[inline(always)]
-    fn prefetch_sink(&self, events: &[u32], position: usize) {
-        if let Some(&slot) = events.get(position + 16) {
-            prefetch(&self.terminal[slot - self.first_terminal_slot()]);
-        }
-        if let Some(&slot) = events.get(position + 8) {
-            let sink = &self.terminal[slot - self.first_terminal_slot()];
-            if sink.left > 0 {
-                let place = sink.packet as usize * self.longest_packet as usize + usize::from(sink.flits - sink.left);
-                prefetch(&self.gaps[place]);
+    fn prefetch_gap(&self, events: &[u32], position: usize, packet: impl Fn(&Terminals<L::Mask>, u32) -> (u32, u16, u16)) {
+        if let Some(&slot) = events.get(position + PREFETCH_DISTANCE) {
+            let (packet, index, left) = packet(&self.terminals, slot);
+            if left > 0 {
+                prefetch(&self.gaps[packet as usize * self.longest_packet as usize + usize::from(index)]);
             }
         }
     }
 
     /// The tail has arrived.
-    fn finish_packet(&mut self, packet: u32, terminal: TerminalId, now: u64) {
+    fn finish_packet(&mut self, slot: u32, now: u64) {
+        self.settle_sink(slot);
+        let sink = &mut self.terminals.ejection[slot];
+        (sink.index, sink.settled) = (0, 0);
+        let (packet, terminal) = (sink.packet, TerminalId(slot >> L::Mask::SHIFT));
         let record = self.packets[packet as usize];
         debug_assert_eq!(record.destination, terminal.0, "a packet arrives at its destination");
         self.statistics.count_packet(&record, now);
@@ -127,104 +261,147 @@ impl<L: Lanes> Simulation<'_, L> {
     /// A credit comes back to a source.
     #[inline(always)]
     fn credit_source(&mut self, slot: u32) {
-        let (port, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
-        let terminal = port - self.parameters.first_terminal_port;
-        let first_slot = self.first_terminal_slot();
-        let account = &mut self.terminal[slot - first_slot];
+        let (terminal, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
+        self.terminals.creditable[slot >> 6] |= 1 << (slot & 63);
+        let account = &mut self.terminals.injection[slot];
         account.credits += 1;
-        let source = self.sources.source[terminal as usize];
-        if self.parameters.release == VcRelease::TailCredit && account.credits == self.parameters.buffer_flits && u32::from(source.vc) != vc
+        if self.parameters.release == VcRelease::TailCredit
+            && account.credits == self.parameters.buffer_flits
+            && u32::from(self.sources.source[terminal as usize].vc) != vc
         {
-            self.terminal_free[terminal] = self.terminal_free[terminal].or(L::Mask::bit(vc));
+            self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
         }
-        if source.packet != NONE && (u32::from(source.vc) == vc || source.vc == NO_VC) {
+        if self.terminals.blocked[terminal] {
             self.sources.wake(terminal);
         }
     }
 
+    /// Draws packets where a queue's head has been sent, and finds virtual channels for the heads.
     #[inline(always)]
-    fn send_from_sources(&mut self, now: u64) {
-        let before = self.statistics.interval.injected_flits;
-        let mut active = std::mem::take(&mut self.sources.active);
+    fn serve_queues(&mut self, tile: u32, now: u64) {
+        let mut active = self.sources.take_active(tile);
         let mut kept = 0;
         for position in 0..active.len() {
             let terminal = active[position];
-            let stays = self.send_from_source(terminal, now);
+            let stays = self.serve_queue(terminal, now);
             active[kept] = terminal;
             kept += usize::from(stays);
             self.sources.source[terminal as usize].listed = stays;
         }
         active.truncate(kept);
-        self.sources.active = active;
-        self.flits_inside += self.statistics.interval.injected_flits - before;
+        self.sources.put_active(tile, active);
     }
 
-    /// Sends the next flit of a terminal, if it has one and a credit. Does it stay active?
+    /// Brings the head of a queue to its virtual channel. Must the terminal be looked at in the next cycle?
     #[inline(always)]
-    fn send_from_source(&mut self, terminal: u32, now: u64) -> bool {
+    fn serve_queue(&mut self, terminal: u32, now: u64) -> bool {
         if self.sources.source[terminal as usize].packet == NONE && !self.draw_packet(terminal, now) {
             return false;
         }
-        if self.parameters.periodic && self.terminal_busy_until[terminal] > now {
-            return true;
-        }
-        if self.sources.source[terminal as usize].vc == NO_VC && !self.choose_virtual_channel(terminal, now) {
+        if self.sources.source[terminal as usize].vc != NO_VC {
             return false;
         }
-        let source = &mut self.sources.source[terminal as usize];
-        let vc = u32::from(source.vc);
-        let account = &mut self.terminal[terminal << L::Mask::SHIFT | vc];
-        if account.credits == 0 {
-            return false;
-        }
-        account.credits -= 1;
-        let credits = account.credits;
-        let gap = now - source.last_injection;
-        source.last_injection = now;
-        source.left -= 1;
-        let (packet, index, left) = (source.packet, source.flits - 1 - source.left, source.left);
-        self.note_injection(packet, index, gap);
-        let port = self.parameters.first_terminal_port + terminal;
-        let links = &mut self.links[port];
-        links.sent += 1;
-        self.arrivals.post((now + u64::from(links.flit_delay)) as u32, links.flit_link + vc);
-        self.statistics.interval.injected_flits += 1;
-        if self.parameters.periodic {
-            self.terminal_busy_until[terminal] = now + u64::from(self.period[port]);
-        }
-        if left == 0 {
-            self.finish_injection(terminal);
+        if self.parameters.periodic && self.terminals.busy_until[terminal] > now {
             return true;
         }
-        credits > 0
+        let found = self.choose_virtual_channel(terminal, now);
+        self.terminals.blocked[terminal] = !found;
+        false
     }
 
-    /// The tail has entered the network. The next packet may follow in the next cycle.
-    fn finish_injection(&mut self, terminal: u32) {
-        let source = &mut self.sources.source[terminal as usize];
-        let vc = source.vc;
-        source.packet = NONE;
-        source.last_vc = vc;
-        source.vc = NO_VC;
-        if self.parameters.release == VcRelease::Tail {
-            self.terminal_free[terminal] = self.terminal_free[terminal].or(L::Mask::bit(u32::from(vc)));
-        }
-    }
-
-    /// Notes the gap between this flit and the one before it of the same packet.
+    /// Sends a flit from every slot of a tile that has one and a credit.
     #[inline(always)]
-    fn note_injection(&mut self, packet: u32, index: u16, gap: u64) {
-        if index == 0 {
+    fn send_flits(&mut self, tile: u32, now: u64, ready: &mut Vec<u32>) {
+        if self.terminals.senders[tile as usize] == 0 {
+            self.terminals.ready[tile as usize] = false;
             return;
         }
-        let place = packet as usize * self.longest_packet as usize + usize::from(index);
-        if gap <= LONG_GAP {
-            self.gaps[place] = (gap - 1) as u8;
-        } else {
-            self.gaps[place] = LONG_GAP as u8;
+        self.terminals.list_ready(tile, ready);
+        let before = self.statistics.interval.injected_flits;
+        self.statistics.interval.injected_flits += ready.len() as u64;
+        for position in 0..ready.len() {
+            self.prefetch_gap(ready, position, |terminals, slot| {
+                let source = &terminals.injection[slot];
+                (source.packet, source.index, source.left)
+            });
+            self.send_flit(ready[position], now);
+        }
+        ready.clear();
+        self.flits_inside += self.statistics.interval.injected_flits - before;
+        self.terminals.note_ready(tile);
+    }
+
+    /// Sends the next flit of a slot that has one and a credit.
+    #[inline(always)]
+    fn send_flit(&mut self, slot: u32, now: u64) {
+        if self.parameters.periodic && !self.occupy_channel(slot, now) {
+            self.statistics.interval.injected_flits -= 1;
+            return;
+        }
+        let longest = self.longest_packet as usize;
+        let source = &mut self.terminals.injection[slot];
+        source.credits -= 1;
+        self.terminals.creditable[slot >> 6] &= !(u64::from(source.credits == 0) << (slot & 63));
+        let gap = (now as u32).wrapping_sub(source.last);
+        source.last = now as u32;
+        let (packet, index) = (source.packet, source.index);
+        source.index += 1;
+        source.left -= 1;
+        let (to, delay, left) = (source.to, source.delay, source.left);
+        self.arrivals.post((now as u32).wrapping_add(u32::from(delay)), to);
+        self.gaps[packet as usize * longest + usize::from(index)] = gap.min(LONG_GAP) as u8;
+        if gap >= LONG_GAP {
             self.long_gaps.insert((packet, index), gap);
             self.packets[packet as usize].has_long_gap = true;
         }
+        if left == 0 {
+            self.finish_injection(slot);
+        }
+    }
+
+    /// Channels that need several cycles for a flit: is this one free? Then it is taken.
+    fn occupy_channel(&mut self, slot: u32, now: u64) -> bool {
+        let terminal = slot >> L::Mask::SHIFT;
+        if self.terminals.busy_until[terminal] > now {
+            return false;
+        }
+        self.terminals.busy_until[terminal] = now + u64::from(self.period[self.parameters.first_terminal_port + terminal]);
+        true
+    }
+
+    /// The tail has entered the network. The next packet may follow in the next cycle.
+    fn finish_injection(&mut self, slot: u32) {
+        let (terminal, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
+        self.terminals.stop_sending(slot);
+        let sent = &mut self.terminals.injection[slot];
+        self.links[self.parameters.first_terminal_port + terminal].sent += u32::from(sent.index - sent.settled);
+        (sent.index, sent.settled) = (0, 0);
+        let source = &mut self.sources.source[terminal as usize];
+        (source.packet, source.last_vc, source.vc) = (NONE, source.vc, NO_VC);
+        if self.parameters.release == VcRelease::Tail {
+            self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
+        }
+        self.sources.wake(terminal);
+    }
+
+    /// Adds the flits of packets that have entered or left in part to the counters. What has passed since then is added at the
+    /// tail, so that a flit touches no counter of its own.
+    pub(crate) fn settle_terminals(&mut self) {
+        for slot in 0..self.terminals.injection.len() as u32 {
+            let terminal = slot >> L::Mask::SHIFT;
+            let source = &mut self.terminals.injection[slot];
+            self.links[self.parameters.first_terminal_port + terminal].sent += u32::from(source.index - source.settled);
+            source.settled = source.index;
+            self.settle_sink(slot);
+        }
+    }
+
+    #[inline(always)]
+    fn settle_sink(&mut self, slot: u32) {
+        let sink = &mut self.terminals.ejection[slot];
+        let flits = u64::from(sink.index - sink.settled) * u64::from(self.statistics.counts_rates);
+        self.statistics.accepted[slot >> L::Mask::SHIFT] += flits;
+        sink.settled = sink.index;
     }
 
     /// Draws the packet at the head of a queue.
@@ -254,7 +431,7 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         let packet = self.store_packet(record);
         let source = &mut self.sources.source[terminal as usize];
-        (source.packet, source.flits, source.left, source.vc) = (packet, drawn.flits as u16, drawn.flits as u16, NO_VC);
+        (source.packet, source.vc) = (packet, NO_VC);
         true
     }
 
@@ -272,7 +449,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Chooses the virtual channel of a packet: the first one after that of the packet before which is free and not full.
     fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
         let source = self.sources.source[terminal as usize];
-        let record = self.packets[source.packet as usize];
+        let record = &mut self.packets[source.packet as usize];
         let class = &self.scenario.classes[usize::from(record.class)];
         let VirtualChannels { begin, end } = match &class.reply {
             Some(reply) if record.is_reply => reply.virtual_channels,
@@ -280,18 +457,20 @@ impl<L: Lanes> Simulation<'_, L> {
         };
         let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
         let after = if (begin..end).contains(&source.last_vc) { source.last_vc + 1 } else { begin };
-        let free = self.terminal_free[terminal];
+        let free = self.terminals.free[terminal];
         let usable = |vc: &u16| {
             let is_free = !free.and(L::Mask::bit(u32::from(*vc))).is_empty();
-            is_free && self.terminal[terminal << L::Mask::SHIFT | u32::from(*vc)].credits >= needed
+            is_free && self.terminals.injection[terminal << L::Mask::SHIFT | u32::from(*vc)].credits >= needed
         };
         let Some(vc) = (after..end).chain(begin..after).find(usable) else { return false };
-        self.terminal_free[terminal] = free.without(L::Mask::bit(u32::from(vc)));
+        record.injected = now;
+        let slot = terminal << L::Mask::SHIFT | u32::from(vc);
+        let entering = &mut self.terminals.injection[slot];
+        (entering.packet, entering.last, entering.index, entering.settled, entering.left) = (source.packet, now as u32, 0, 0, record.flits);
+        self.terminals.start_sending(slot);
+        self.terminals.free[terminal] = free.without(L::Mask::bit(u32::from(vc)));
         self.sources.source[terminal as usize].vc = vc;
-        self.sources.source[terminal as usize].last_injection = now;
-        self.packets[source.packet as usize].injected = now;
-        let port = self.parameters.first_terminal_port + terminal;
-        self.announce_packet(port << L::Mask::SHIFT | u32::from(vc), source.packet);
+        self.announce_packet(self.first_terminal_slot() + slot, source.packet);
         true
     }
 }
