@@ -31,14 +31,10 @@ struct Unit<const W: usize> {
     /// By output slot: free places downstream, and the input slot that holds it.
     credits: [Bytes; W],
     holder: [Bytes; W],
-    /// Round-robin pointers, equal for all slots of a port: of output ports over input ports, and the other way round.
+    /// Round-robin pointers, equal for all slots of a port. Of an output port: the input port. Of an input port: the output
+    /// port, and in the low bits, which the port's number leaves free, the virtual channel.
     grant: [Bytes; W],
     accept: [Bytes; W],
-    /// By input slot: distance of the virtual channel from the port's round-robin pointer.
-    rank: [Bytes; W],
-    /// By output slot: flits sent since the counts were last collected, and the visits since then (at most 255).
-    sent: [Bytes; W],
-    visits: u32,
     /// Input slots whose front packet holds an output slot.
     active: [u64; W],
     /// Output slots that nobody holds, and those that exist.
@@ -59,6 +55,9 @@ pub(crate) struct Avx512<M, const W: usize> {
     leaving: Box<[u32]>,
     entering: Box<[u32]>,
     tails: Vec<u32>,
+    /// By input slot: length of the front packet, and its flits that `Links::sent` holds already.
+    length: Column<u8>,
+    settled: Column<u8>,
     ways: Ways,
     mask: std::marker::PhantomData<M>,
 }
@@ -103,18 +102,6 @@ impl<M: VcMask, const W: usize> Avx512<M, W> {
         slot & !((1 << Self::UNIT_SHIFT) - 1)
     }
 
-    /// Adds a unit's counts of flits sent to the long counters.
-    fn collect_unit(&mut self, unit: usize, links: &mut Column<Links>) {
-        let record = &mut self.units[unit];
-        record.visits = 0;
-        for (word, sent) in record.sent.iter_mut().enumerate() {
-            for (bit, sent) in sent.iter_mut().enumerate().filter(|(_, sent)| **sent > 0) {
-                let slot = ((unit << Self::UNIT_SHIFT) + 64 * word + bit) as u32;
-                links[slot >> M::SHIFT].sent += u32::from(std::mem::take(sent));
-            }
-        }
-    }
-
     #[inline(always)]
     fn byte(&self, column: impl Fn(&Unit<W>) -> &[Bytes; W], slot: u32) -> u32 {
         let (unit, word, bit) = Self::place(slot);
@@ -141,9 +128,6 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
             holder: [[0; 64]; W],
             grant: [[0; 64]; W],
             accept: [[0; 64]; W],
-            rank: [[0; 64]; W],
-            sent: [[0; 64]; W],
-            visits: 0,
             active: [0; W],
             free: [0; W],
             connected: [0; W],
@@ -160,6 +144,8 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
             leaving: vec![0; tile_slots + 64].into_boxed_slice(),
             entering: vec![0; tile_slots + 64].into_boxed_slice(),
             tails: Vec::new(),
+            length: Column::filled((ports as usize) << M::SHIFT, 0),
+            settled: Column::filled((ports as usize) << M::SHIFT, 0),
             ways: Ways::PerPort,
             mask: std::marker::PhantomData,
         }
@@ -183,8 +169,7 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
         let local_first = ((first << M::SHIFT) - Self::first_slot(first << M::SHIFT)) >> M::SHIFT;
         for vc in 0..M::BITS {
             let (unit, word, bit) = Self::place(port << M::SHIFT | vc);
-            self.units[unit].accept[word][bit as usize] = local_first as u8;
-            self.units[unit].rank[word][bit as usize] = vc as u8;
+            self.units[unit].accept[word][bit as usize] = (local_first << M::SHIFT) as u8;
         }
     }
 
@@ -205,7 +190,17 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
 
     fn collect_sent(&mut self, links: &mut Column<Links>) {
         for unit in 0..self.units.len() {
-            self.collect_unit(unit, links);
+            for word in 0..W {
+                let mut active = self.units[unit].active[word];
+                while active != 0 {
+                    let slot = (unit << Self::UNIT_SHIFT) as u32 + 64 * word as u32 + active.trailing_zeros();
+                    active &= active - 1;
+                    let output = Self::first_slot(slot) | self.byte(|unit| &unit.output, slot);
+                    let gone = self.length[slot] - self.left(slot) as u8;
+                    links[output >> M::SHIFT].sent += u32::from(gone - self.settled[slot]);
+                    self.settled[slot] = gone;
+                }
+            }
         }
     }
 
@@ -229,6 +224,7 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
     fn set_left(&mut self, slot: u32, flits: u16) {
         let (unit, word, bit) = Self::place(slot);
         self.units[unit].left[word][bit as usize] = flits as u8;
+        self.length[slot] = flits as u8;
     }
 
     fn credits(&self, slot: u32) -> u32 {
@@ -307,6 +303,8 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
         let mut tails = std::mem::take(&mut self.lanes.tails);
         for &slot in &tails {
             let output = Avx512::<M, W>::first_slot(slot) | self.lanes.byte(|unit| &unit.output, slot);
+            let settled = std::mem::take(&mut self.lanes.settled[slot]);
+            self.links[output >> M::SHIFT].sent += u32::from(self.lanes.length[slot] - settled);
             self.release(slot, output, &mut lists);
         }
         tails.clear();
@@ -347,11 +345,6 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
                     add_credits(&mut self.lanes.units[unit], &returned);
                 }
                 continue;
-            }
-            self.lanes.units[unit].visits += 1;
-            if self.lanes.units[unit].visits > 255 {
-                self.lanes.collect_unit(unit, &mut self.links);
-                self.lanes.units[unit].visits = 1;
             }
             let visit = visit::<M, W>(&mut self.lanes.units[unit], &arrived, &returned);
             self.lanes.busy[unit] = visit.busy;
@@ -540,6 +533,27 @@ fn ports_of<M: VcMask>(slots: __m512i) -> __m512i {
     _mm512_and_si512(_mm512_srl_epi16(slots, count), _mm512_set1_epi8((255u8 >> M::SHIFT) as i8))
 }
 
+/// The ports of which some bit is set, with all their bits.
+#[inline(always)]
+fn spread<M: VcMask>(mut bits: u64) -> u64 {
+    for step in 0..M::SHIFT {
+        bits |= bits >> (1 << step);
+    }
+    let first_of_port = u64::MAX / ((1 << M::BITS) - 1);
+    (bits & first_of_port) * ((1 << M::BITS) - 1)
+}
+
+/// The successor of an output port and the virtual channel `vc`, modulo its range, as [`Unit::accept`] holds them.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn next_pointer<M: VcMask>(output_port: __m512i, vc: __m512i) -> __m512i {
+    let count = _mm_cvtsi32_si128(M::SHIFT as i32);
+    let port = _mm512_add_epi8(output_port, _mm512_set1_epi8(1));
+    // Whole words are shifted; what passes from one byte into its neighbour is cut off.
+    let port = _mm512_and_si512(_mm512_sll_epi16(port, count), _mm512_set1_epi8((255u8 << M::SHIFT) as i8));
+    _mm512_or_si512(port, _mm512_and_si512(vc, _mm512_set1_epi8((M::BITS - 1) as i8)))
+}
+
 /// Keys whose least is the first port at or after the pointer, cyclically. Ports are below 128 wherever two can compete.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -553,6 +567,8 @@ fn rotated(ports: __m512i, pointer: __m512i) -> __m512i {
 fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], returned: &[u64; W]) -> Visit<W> {
     let one = _mm512_set1_epi8(1);
     let none = _mm512_set1_epi8(-1);
+    let low_bits = _mm512_set1_epi8((M::BITS - 1) as i8);
+    let lane_vc: Bytes = std::array::from_fn(|lane| lane as u8 & (M::BITS - 1) as u8);
     let mut visit = Visit { winners: [0; W], winning_outputs: [0; W], heads: [0; W], tails: [0; W], busy: false };
     let active = unit.active;
     let mut held = [0; W];
@@ -580,11 +596,12 @@ fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], retu
         }
         let key = _mm512_mask_mov_epi8(none, ready, rotated(ports_of::<M>(holder), load(&unit.grant[word])));
         let of_port = ready & _mm512_cmpeq_epi8_mask(key, port_min::<M>(key));
-        let rank = _mm512_mask_mov_epi8(none, of_port, bytes_at(&unit.rank, holder));
+        // How far the holder's virtual channel lies behind its port's pointer.
+        let distance = _mm512_sub_epi8(holder, bytes_at(&unit.accept, holder));
+        let rank = _mm512_mask_mov_epi8(none, of_port, _mm512_and_si512(distance, low_bits));
         granted[word] = of_port & _mm512_cmpeq_epi8_mask(rank, port_min::<M>(rank));
     }
     // Each input port accepts the first output port at or after its pointer, and sends.
-    let lane_vc: Bytes = std::array::from_fn(|lane| lane as u8 & (M::BITS - 1) as u8);
     let mut waiting_after = [0; W];
     for word in 0..W {
         let output = load(&unit.output[word]);
@@ -592,18 +609,11 @@ fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], retu
         let output_port = ports_of::<M>(output);
         let mut winners = offered;
         if M::SHIFT > 0 {
-            let key = _mm512_mask_mov_epi8(none, offered, rotated(output_port, load(&unit.accept[word])));
+            let pointer = ports_of::<M>(load(&unit.accept[word]));
+            let key = _mm512_mask_mov_epi8(none, offered, rotated(output_port, pointer));
             winners &= _mm512_cmpeq_epi8_mask(key, port_min::<M>(key));
-            let moved = _mm512_movm_epi8(winners);
-            let any = port_max::<M>(moved);
-            let any = _mm512_movepi8_mask(any);
-            // The winner's successor, spread over the lanes of its port.
-            let next_port = port_max::<M>(_mm512_and_si512(moved, _mm512_add_epi8(output_port, one)));
-            replace(&mut unit.accept[word], any, next_port);
-            let vc = load(&lane_vc);
-            let next_vc = port_max::<M>(_mm512_and_si512(moved, _mm512_add_epi8(vc, one)));
-            let rank = _mm512_and_si512(_mm512_sub_epi8(vc, next_vc), _mm512_set1_epi8((M::BITS - 1) as i8));
-            replace(&mut unit.rank[word], any, rank);
+            let next = next_pointer::<M>(output_port, _mm512_add_epi8(load(&lane_vc), one));
+            replace(&mut unit.accept[word], spread::<M>(winners), port_max::<M>(_mm512_maskz_mov_epi8(winners, next)));
         }
         let left = load(&unit.left[word]);
         let left = _mm512_mask_sub_epi8(left, winners, left, one);
@@ -623,13 +633,9 @@ fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], retu
         visit.winning_outputs[word] = moved;
         let after = _mm512_mask_sub_epi8(credits[word], moved, credits[word], one);
         store(&mut unit.credits[word], after);
-        let sent = load(&unit.sent[word]);
-        store(&mut unit.sent[word], _mm512_mask_add_epi8(sent, moved, sent, one));
         if M::SHIFT > 0 {
-            let lanes = _mm512_movm_epi8(moved);
-            let any = _mm512_movepi8_mask(port_max::<M>(lanes));
-            let next_port = port_max::<M>(_mm512_and_si512(lanes, _mm512_add_epi8(ports_of::<M>(holder), one)));
-            replace(&mut unit.grant[word], any, next_port);
+            let next_port = _mm512_maskz_add_epi8(moved, ports_of::<M>(holder), one);
+            replace(&mut unit.grant[word], spread::<M>(moved), port_max::<M>(next_port));
         }
         let has_flit = bits_at(&waiting_after, holder) & held[word];
         let has_credit = _mm512_test_epi8_mask(after, after);
