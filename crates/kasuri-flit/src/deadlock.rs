@@ -6,7 +6,7 @@
 //! the set of channels a knot.)
 
 use crate::lanes::Lanes;
-use crate::state::{NONE, Simulation};
+use crate::state::{InputSlot, NONE, Simulation};
 use crate::vc_mask::VcMask;
 use kasuri_model::id::ChannelId;
 use kasuri_model::router::Switching;
@@ -24,10 +24,10 @@ impl<L: Lanes> Simulation<'_, L> {
     fn waiting_heads(&self) -> BTreeMap<u32, u32> {
         let mut waiting = BTreeMap::new();
         for port in 0..self.parameters.first_terminal_port {
-            let mut head = self.request_head[port];
+            let mut head = self.links[port].request_head;
             while head != NONE {
                 waiting.insert(head, port);
-                head = self.request_next[head];
+                head = self.inputs[head].request_next;
             }
         }
         waiting
@@ -43,7 +43,7 @@ impl<L: Lanes> Simulation<'_, L> {
             return (!drains).then(|| vec![downstream]);
         }
         let &port = waiting.get(&slot)?;
-        let (first, last) = self.request_range[slot];
+        let InputSlot { request_first: first, request_last: last, .. } = self.inputs[slot];
         let mut obstacles = Vec::new();
         for vc in u32::from(first)..=u32::from(last) {
             let output = port << L::Mask::SHIFT | vc;

@@ -15,6 +15,7 @@ mod deadlock;
 mod lanes;
 mod list;
 mod options;
+mod prefetch;
 mod run;
 mod select;
 mod source;

@@ -26,7 +26,7 @@ use kasuri_model::scenario::Scenario;
 /// Marks "none" in a column of addresses or packets.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Both ends of a port: where its flits and credits go. 16 bytes.
+/// Where the flits and credits of a port go, and the heads that wait for it. 24 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Links {
     /// First slot of the input port at the other end of the output channel; [`NONE`] if there is none.
@@ -39,6 +39,22 @@ pub(crate) struct Links {
     pub(crate) credit_delay: u16,
     /// Flits sent since the statistics were last collected.
     pub(crate) sent: u32,
+    /// The first input slot that waits for a virtual channel of the port.
+    pub(crate) request_head: u32,
+    /// Is the port in its tile's list for virtual-channel allocation?
+    pub(crate) listed: bool,
+}
+
+/// What is known of the front packet of an input slot once it has been routed. 8 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputSlot {
+    /// The next input slot that waits for a virtual channel of the same output port.
+    pub(crate) request_next: u32,
+    /// The place of the front packet in the slot's ring, counted on without end.
+    pub(crate) ring_head: u16,
+    /// The virtual channels that it may take.
+    pub(crate) request_first: u8,
+    pub(crate) request_last: u8,
 }
 
 /// A packet in the network or at the head of its source queue.
@@ -148,23 +164,15 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) lanes: L,
     // One entry per slot, terminals' included.
     pub(crate) ring: Column<u32>,
-    pub(crate) ring_head: Column<u16>,
+    pub(crate) inputs: Column<InputSlot>,
     /// Where the next packet of an output slot enters the downstream ring.
     pub(crate) ring_tail: Column<u16>,
-    /// The next input slot that waits for a virtual channel of the same output port.
-    pub(crate) request_next: Column<u32>,
-    /// The virtual channels that it may take: first and last.
-    pub(crate) request_range: Column<(u8, u8)>,
     /// Round-robin pointer of an output virtual channel over input slots.
     pub(crate) vc_grant_pointer: Column<u32>,
     /// Round-robin pointer of an input slot over output slots.
     pub(crate) vc_accept_pointer: Column<u32>,
     // One entry per port, terminals' included.
     pub(crate) links: Column<Links>,
-    /// The first input slot that waits for a virtual channel of the port.
-    pub(crate) request_head: Column<u32>,
-    /// Is the port in its tile's list for virtual-channel allocation?
-    pub(crate) allocation_listed: Column<bool>,
     /// Cycles that a flit occupies the port's channel; empty unless some channel needs more than one.
     pub(crate) period: Column<u32>,
     /// The router of a port address, [`NONE`] in gaps and for terminals.
@@ -284,7 +292,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             })
         };
         let if_periodic = |length: usize| if periodic { length } else { 0 };
-        let unconnected = Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0 };
+        let unconnected = Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0, request_head: NONE, listed: false };
         let tile_ports = 1u32 << (addresses.tile_shift - vc_shift);
         let ports_of_tile = |tile: u32| tile_ports.min(addresses.first_terminal_port - tile * tile_ports) as usize;
         let mut simulation = Self {
@@ -292,15 +300,11 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             cycle: 0,
             lanes: L::new(&parameters, addresses.first_terminal_port),
             ring: Column::filled(slots << ring_shift, 0),
-            ring_head: Column::filled(slots, 0),
+            inputs: Column::filled(slots, InputSlot { request_next: NONE, ring_head: 0, request_first: 0, request_last: 0 }),
             ring_tail: Column::filled(slots, 0),
-            request_next: Column::filled(slots, NONE),
-            request_range: Column::filled(slots, (0, 0)),
             vc_grant_pointer: Column::filled(slots, 0),
             vc_accept_pointer: Column::filled(slots, 0),
             links: Column::filled(ports, unconnected),
-            request_head: Column::filled(ports, NONE),
-            allocation_listed: Column::filled(ports, false),
             period: Column::filled(if_periodic(ports), 1),
             router_of_port: Column::filled(ports, NONE),
             router_port: Column::filled(network.router_count() as usize, 0),

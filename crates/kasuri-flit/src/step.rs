@@ -9,18 +9,23 @@ use crate::allocator::{Pointers, from_pointer};
 use crate::choice::{HashedChoice, RouterView, packet_key};
 use crate::lanes::Lanes;
 use crate::list::List;
-use crate::state::{NONE, Simulation, Tile};
+use crate::prefetch::prefetch;
+use crate::state::{InputSlot, NONE, Simulation, Tile};
 use crate::vc_mask::VcMask;
 use kasuri_model::id::{RouterId, TerminalId};
 use kasuri_model::router::{Switching, VcRelease};
 use kasuri_model::routing::Hop;
 
+/// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.
+const PREFETCH_DISTANCE: usize = 4;
+
 impl<L: Lanes> Simulation<'_, L> {
     /// Puts a port on a list for virtual-channel allocation, once.
     #[inline(always)]
     pub(crate) fn list_for_allocation(&mut self, port: u32, list: &mut List) {
-        if self.request_head[port] != NONE && !self.allocation_listed[port] {
-            self.allocation_listed[port] = true;
+        let record = &mut self.links[port];
+        if record.request_head != NONE && !record.listed {
+            record.listed = true;
             list.push(port);
         }
     }
@@ -29,7 +34,7 @@ impl<L: Lanes> Simulation<'_, L> {
     #[inline(always)]
     pub(crate) fn front_packet(&self, slot: u32) -> u32 {
         let ring_shift = self.parameters.ring_shift;
-        self.ring[slot << ring_shift | u32::from(self.ring_head[slot]) & ((1 << ring_shift) - 1)]
+        self.ring[slot << ring_shift | u32::from(self.inputs[slot].ring_head) & ((1 << ring_shift) - 1)]
     }
 
     /// Announces a packet to the buffer at the other end of an output virtual channel.
@@ -48,6 +53,7 @@ impl<L: Lanes> Simulation<'_, L> {
     #[inline(always)]
     pub(crate) fn route_heads(&mut self, now: u64, lists: &mut Tile) {
         for position in 0..lists.heads.len() {
+            self.prefetch_head(&lists.heads, position);
             let slot = lists.heads.at(position);
             let port = self.route_head(slot);
             match self.parameters.route_cycles {
@@ -61,12 +67,43 @@ impl<L: Lanes> Simulation<'_, L> {
                 }
                 cycles => {
                     debug_assert!(cycles > 1);
-                    self.request_next[slot] = port;
+                    self.inputs[slot].request_next = port;
                     lists.delayed(now).push(slot);
                 }
             }
         }
         lists.heads.clear();
+    }
+
+    /// Fetches what routing later heads of a list will look at: first the slot, then its packet.
+    #[inline(always)]
+    fn prefetch_head(&self, heads: &List, position: usize) {
+        if position + 2 * PREFETCH_DISTANCE < heads.len() {
+            let slot = heads.at(position + 2 * PREFETCH_DISTANCE);
+            prefetch(&self.inputs[slot]);
+            prefetch(&self.ring[slot << self.parameters.ring_shift]);
+        }
+        if position + PREFETCH_DISTANCE < heads.len() {
+            prefetch(&self.packets[self.front_packet(heads.at(position + PREFETCH_DISTANCE)) as usize]);
+        }
+    }
+
+    /// Fetches what virtual-channel allocation at later ports of a list will look at: first the port, then its request.
+    #[inline(always)]
+    fn prefetch_request(&self, ports: &List, position: usize) {
+        if position + 2 * PREFETCH_DISTANCE < ports.len() {
+            prefetch(&self.links[ports.at(position + 2 * PREFETCH_DISTANCE)]);
+        }
+        if position + PREFETCH_DISTANCE < ports.len() {
+            let port = ports.at(position + PREFETCH_DISTANCE);
+            let head = self.links[port].request_head;
+            if head != NONE {
+                prefetch(&self.inputs[head]);
+                prefetch(&self.vc_accept_pointer[head]);
+                prefetch(&self.vc_grant_pointer[port << L::Mask::SHIFT]);
+                prefetch(&self.ring[head << self.parameters.ring_shift]);
+            }
+        }
     }
 
     /// Heads whose route computation of several cycles ends now begin to bid.
@@ -76,7 +113,7 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         let mut due = std::mem::take(lists.delayed(now));
         for &slot in &due {
-            let port = self.request_next[slot];
+            let port = self.inputs[slot].request_next;
             self.request(slot, port);
             self.list_for_allocation(port, &mut lists.allocate);
         }
@@ -87,8 +124,8 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Puts a head at the front of a port's list of requests.
     #[inline(always)]
     fn request(&mut self, slot: u32, port: u32) {
-        self.request_next[slot] = self.request_head[port];
-        self.request_head[port] = slot;
+        let first = &mut self.links[port].request_head;
+        self.inputs[slot].request_next = std::mem::replace(first, slot);
     }
 
     /// Asks the routing for the output port of a head, and notes the virtual channels that it may take there.
@@ -124,7 +161,9 @@ impl<L: Lanes> Simulation<'_, L> {
         self.packets[packet as usize].route_state = state;
         self.lanes.set_left(slot, flits);
         debug_assert!(candidate.virtual_channels.count() > 0);
-        self.request_range[slot] = (candidate.virtual_channels.begin as u8, (candidate.virtual_channels.end - 1) as u8);
+        let input = &mut self.inputs[slot];
+        input.request_first = candidate.virtual_channels.begin as u8;
+        input.request_last = (candidate.virtual_channels.end - 1) as u8;
         base + u32::from(candidate.port)
     }
 
@@ -132,15 +171,16 @@ impl<L: Lanes> Simulation<'_, L> {
     #[inline(always)]
     pub(crate) fn allocate_virtual_channels(&mut self, lists: &mut Tile) {
         for position in 0..lists.allocate.len() {
+            self.prefetch_request(&lists.allocate, position);
             let port = lists.allocate.at(position);
-            self.allocation_listed[port] = false;
-            let head = self.request_head[port];
+            self.links[port].listed = false;
+            let head = self.links[port].request_head;
             if head == NONE {
                 continue;
             }
             if self.vc_allocator.is_some() {
                 self.allocate_port_generally(port);
-            } else if self.request_next[head] == NONE {
+            } else if self.inputs[head].request_next == NONE {
                 self.allocate_port_alone(port, head);
             } else {
                 self.allocate_port_contended(port);
@@ -156,7 +196,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// The virtual channels of a port that a head may take now.
     #[inline(always)]
     pub(crate) fn eligible(&self, port: u32, slot: u32) -> L::Mask {
-        let (first, last) = self.request_range[slot];
+        let InputSlot { request_first: first, request_last: last, .. } = self.inputs[slot];
         let free = self.lanes.free(port).and(L::Mask::range(u32::from(first), u32::from(last) + 1));
         if self.parameters.switching == Switching::Wormhole { free } else { self.with_room(port, slot, free) }
     }
@@ -186,7 +226,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let offset = self.vc_accept_pointer[head].wrapping_sub(base);
         let vc = if offset < L::Mask::BITS { eligible.first_from(offset) } else { eligible.first() };
         let output = base | vc;
-        self.request_head[port] = NONE;
+        self.links[port].request_head = NONE;
         self.vc_grant_pointer[output] = head + 1;
         self.vc_accept_pointer[head] = output + 1;
         self.hold(head, output);
@@ -203,14 +243,14 @@ impl<L: Lanes> Simulation<'_, L> {
             free = free.rest();
             let pointer = self.vc_grant_pointer[output];
             let (mut best, mut best_distance) = (NONE, u32::MAX);
-            let mut head = self.request_head[port];
+            let mut head = self.links[port].request_head;
             while head != NONE {
                 let distance = from_pointer(head, pointer);
                 // The first one that may, however far it is: the head served last has the greatest distance of all numbers.
                 if (best == NONE || distance < best_distance) && self.may_take(head, output) {
                     (best, best_distance) = (head, distance);
                 }
-                head = self.request_next[head];
+                head = self.inputs[head].request_next;
             }
             if best != NONE {
                 requests.push((best, output));
@@ -222,7 +262,7 @@ impl<L: Lanes> Simulation<'_, L> {
 
     #[inline(always)]
     fn may_take(&self, head: u32, output: u32) -> bool {
-        let (first, last) = self.request_range[head];
+        let InputSlot { request_first: first, request_last: last, .. } = self.inputs[head];
         let vc = (output & (L::Mask::BITS - 1)) as u8;
         first <= vc
             && vc <= last
@@ -249,14 +289,14 @@ impl<L: Lanes> Simulation<'_, L> {
         let base = port << L::Mask::SHIFT;
         let mut requests = std::mem::take(&mut self.requests);
         requests.clear();
-        let mut head = self.request_head[port];
+        let mut head = self.links[port].request_head;
         while head != NONE {
             let mut eligible = self.eligible(port, head);
             while !eligible.is_empty() {
                 requests.push((head, base | eligible.first()));
                 eligible = eligible.rest();
             }
-            head = self.request_next[head];
+            head = self.inputs[head].request_next;
         }
         requests.sort_unstable();
         let mut matches = std::mem::take(&mut self.matches);
@@ -275,16 +315,16 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// Takes a head out of its port's list of requests.
     fn withdraw(&mut self, port: u32, head: u32) {
-        let next = self.request_next[head];
-        if self.request_head[port] == head {
-            self.request_head[port] = next;
+        let next = self.inputs[head].request_next;
+        if self.links[port].request_head == head {
+            self.links[port].request_head = next;
             return;
         }
-        let mut before = self.request_head[port];
-        while self.request_next[before] != head {
-            before = self.request_next[before];
+        let mut before = self.links[port].request_head;
+        while self.inputs[before].request_next != head {
+            before = self.inputs[before].request_next;
         }
-        self.request_next[before] = next;
+        self.inputs[before].request_next = next;
     }
 
     /// Gives an output virtual channel to a head.
@@ -298,7 +338,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// The tail has left: the output virtual channel becomes free, the next packet in the buffer becomes a head.
     #[inline(always)]
     pub(crate) fn release(&mut self, slot: u32, output: u32, lists: &mut Tile) {
-        self.ring_head[slot] = self.ring_head[slot].wrapping_add(1);
+        self.inputs[slot].ring_head = self.inputs[slot].ring_head.wrapping_add(1);
         if self.parameters.release == VcRelease::Tail {
             self.lanes.set_free(output);
             self.list_for_allocation(output >> L::Mask::SHIFT, &mut lists.allocate_next);

@@ -4,8 +4,9 @@
 //! packet (drawing it, choosing its virtual channel) is done for the terminals in a list.
 
 use crate::choice::{HashedChoice, NoView, packet_key};
-use crate::column::Column;
+use crate::column::{Column, prefer_large_pages};
 use crate::lanes::Lanes;
+use crate::prefetch::prefetch;
 use crate::source::{Drawn, NO_VC};
 use crate::state::{Links, NONE, Packet, Parameters, Simulation};
 use crate::vc_mask::VcMask;
@@ -164,16 +165,24 @@ impl<L: Lanes> Simulation<'_, L> {
         self.flits_inside -= events.len() as u64;
         let first_slot = self.first_terminal_slot();
         for position in 0..events.len() {
-            self.prefetch_gap(&events, position, |terminals, slot| {
-                let sink = &terminals.ejection[slot - first_slot];
-                (sink.packet, sink.index, sink.left)
-            });
+            if let Some(&slot) = events.get(position + 3 * PREFETCH_DISTANCE) {
+                prefetch(&self.terminals.ejection[slot - first_slot]);
+            }
+            if let Some(&slot) = events.get(position + PREFETCH_DISTANCE) {
+                let sink = &self.terminals.ejection[slot - first_slot];
+                if sink.left > 0 {
+                    prefetch(&self.gaps[self.gap_place(sink.packet, sink.index)]);
+                }
+            }
             self.sink(events[position] - first_slot, now);
         }
         events.clear();
         self.credits.take(now, self.parameters.router_tiles + tile, &mut events);
-        for &slot in &events {
-            self.credit_source(slot - first_slot);
+        for position in 0..events.len() {
+            if let Some(&slot) = events.get(position + 3 * PREFETCH_DISTANCE) {
+                prefetch(&self.terminals.injection[slot - first_slot]);
+            }
+            self.credit_source(events[position] - first_slot);
         }
         events.clear();
         if !self.sources.closed {
@@ -212,22 +221,17 @@ impl<L: Lanes> Simulation<'_, L> {
     fn begin_packet(&mut self, slot: u32) {
         let arriving = self.first_terminal_slot() + slot;
         let packet = self.front_packet(arriving);
-        self.ring_head[arriving] = self.ring_head[arriving].wrapping_add(1);
+        self.inputs[arriving].ring_head = self.inputs[arriving].ring_head.wrapping_add(1);
         let record = self.packets[packet as usize];
         let sink = &mut self.terminals.ejection[slot];
         (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
         sink.counted = self.statistics.counts_packet(record.created);
     }
 
-    /// Fetches the gap that a later event of the list will read or write: in large networks it is in no cache.
+    /// Where the gap before a packet's flit stands in `gaps`.
     #[inline(always)]
-    fn prefetch_gap(&self, events: &[u32], position: usize, packet: impl Fn(&Terminals<L::Mask>, u32) -> (u32, u16, u16)) {
-        if let Some(&slot) = events.get(position + PREFETCH_DISTANCE) {
-            let (packet, index, left) = packet(&self.terminals, slot);
-            if left > 0 {
-                prefetch(&self.gaps[packet as usize * self.longest_packet as usize + usize::from(index)]);
-            }
-        }
+    fn gap_place(&self, packet: u32, index: u16) -> usize {
+        packet as usize * self.longest_packet as usize + usize::from(index)
     }
 
     /// The tail has arrived.
@@ -320,10 +324,13 @@ impl<L: Lanes> Simulation<'_, L> {
         let before = self.statistics.interval.injected_flits;
         self.statistics.interval.injected_flits += ready.len() as u64;
         for position in 0..ready.len() {
-            self.prefetch_gap(ready, position, |terminals, slot| {
-                let source = &terminals.injection[slot];
-                (source.packet, source.index, source.left)
-            });
+            if let Some(&slot) = ready.get(position + 3 * PREFETCH_DISTANCE) {
+                prefetch(&self.terminals.injection[slot]);
+            }
+            if let Some(&slot) = ready.get(position + PREFETCH_DISTANCE) {
+                let source = &self.terminals.injection[slot];
+                prefetch(&self.gaps[self.gap_place(source.packet, source.index)]);
+            }
             self.send_flit(ready[position], now);
         }
         ready.clear();
@@ -440,9 +447,14 @@ impl<L: Lanes> Simulation<'_, L> {
             self.packets[packet as usize] = record;
             return packet;
         }
+        if self.packets.len() == self.packets.capacity() {
+            self.packets.reserve(self.packets.len().max(64));
+            prefer_large_pages(&mut self.packets);
+            self.gaps.reserve_exact(self.packets.capacity() * self.longest_packet as usize - self.gaps.len());
+            prefer_large_pages(&mut self.gaps);
+        }
         self.packets.push(record);
-        let gaps = self.packets.len() * self.longest_packet as usize;
-        self.gaps.resize(gaps, 0);
+        self.gaps.resize(self.packets.len() * self.longest_packet as usize, 0);
         self.packets.len() as u32 - 1
     }
 
@@ -473,16 +485,4 @@ impl<L: Lanes> Simulation<'_, L> {
         self.announce_packet(self.first_terminal_slot() + slot, source.packet);
         true
     }
-}
-
-/// Asks for a cache line ahead of its use.
-#[inline(always)]
-fn prefetch<T>(place: &T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: prefetching has no effect on the program's state.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(std::ptr::from_ref(place).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
 }

@@ -401,7 +401,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         for &port in lists.allocate.as_slice() {
             let grant_pointer = self.lanes.output_port[port].grant_pointer;
             let (mut best, mut best_key) = (NONE, u64::MAX);
-            let mut head = self.request_head[port];
+            let mut head = self.links[port].request_head;
             while head != NONE {
                 let input_port = head >> M::SHIFT;
                 let port_distance = input_port.wrapping_sub(port).wrapping_sub(grant_pointer as u32);
@@ -411,7 +411,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
                 if (best == NONE || key < best_key) && self.has_credit(port, self.eligible(port, head)) {
                     (best, best_key) = (head, key);
                 }
-                head = self.request_next[head];
+                head = self.inputs[head].request_next;
             }
             if best != NONE {
                 self.lanes.speculative.push((port, best));
