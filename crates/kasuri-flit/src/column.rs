@@ -41,6 +41,12 @@ pub(crate) fn prefer_large_pages<T>(entries: &mut Vec<T>) {
     }
 }
 
+impl<T> FromIterator<T> for Column<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(entries: I) -> Self {
+        Self(entries.into_iter().collect())
+    }
+}
+
 impl<T> Column<T> {
     /// All entries in order.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {

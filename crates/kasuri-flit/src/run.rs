@@ -222,7 +222,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Moves the ports' short counters into the channels' and terminals' long ones.
     fn collect_counters(&mut self) {
         self.settle_terminals();
-        self.lanes.collect_sent(&mut self.links);
+        self.lanes.collect_sent(&mut self.links, &mut self.inputs);
         for port in 0..self.links.len() as u32 {
             let sent = std::mem::take(&mut self.links[port].sent);
             if sent > 0 && self.statistics.counts_rates {

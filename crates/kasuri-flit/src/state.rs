@@ -45,9 +45,11 @@ pub(crate) struct Links {
     pub(crate) listed: bool,
 }
 
-/// What is known of the front packet of an input slot once it has been routed. 8 bytes.
+/// What is done once per packet at an input slot needs this, in one place. 16 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputSlot {
+    /// Round-robin pointer over output slots.
+    pub(crate) accept_pointer: u32,
     /// The next input slot that waits for a virtual channel of the same output port.
     pub(crate) request_next: u32,
     /// The place of the front packet in the slot's ring, counted on without end.
@@ -55,6 +57,24 @@ pub(crate) struct InputSlot {
     /// The virtual channels that it may take.
     pub(crate) request_first: u8,
     pub(crate) request_last: u8,
+    /// Length of the front packet, and its flits that [`Links::sent`] holds already (where the layout does not count each flit).
+    pub(crate) length: u16,
+    pub(crate) settled: u16,
+}
+
+impl Default for InputSlot {
+    fn default() -> Self {
+        Self { accept_pointer: 0, request_next: NONE, ring_head: 0, request_first: 0, request_last: 0, length: 0, settled: 0 }
+    }
+}
+
+/// The same for an output slot. 8 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutputSlot {
+    /// Round-robin pointer over input slots.
+    pub(crate) grant_pointer: u32,
+    /// Where the next packet enters the downstream ring, counted on without end.
+    pub(crate) ring_tail: u16,
 }
 
 /// A packet in the network or at the head of its source queue.
@@ -82,6 +102,13 @@ pub(crate) struct Packet {
     pub(crate) has_long_gap: bool,
     /// Is the record in use?
     pub(crate) alive: bool,
+}
+
+/// An allocator for virtual channels and its round-robin pointers, by input and output slot.
+pub(crate) struct GeneralAllocator {
+    pub(crate) allocator: Box<dyn Allocator>,
+    pub(crate) row: Column<u32>,
+    pub(crate) column: Column<u32>,
 }
 
 /// The lists of one tile. They keep their memory from cycle to cycle.
@@ -165,12 +192,7 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     // One entry per slot, terminals' included.
     pub(crate) ring: Column<u32>,
     pub(crate) inputs: Column<InputSlot>,
-    /// Where the next packet of an output slot enters the downstream ring.
-    pub(crate) ring_tail: Column<u16>,
-    /// Round-robin pointer of an output virtual channel over input slots.
-    pub(crate) vc_grant_pointer: Column<u32>,
-    /// Round-robin pointer of an input slot over output slots.
-    pub(crate) vc_accept_pointer: Column<u32>,
+    pub(crate) outputs: Column<OutputSlot>,
     // One entry per port, terminals' included.
     pub(crate) links: Column<Links>,
     /// Cycles that a flit occupies the port's channel; empty unless some channel needs more than one.
@@ -195,8 +217,8 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) statistics: Statistics,
     /// Flits in buffers and on channels.
     pub(crate) flits_inside: u64,
-    /// A virtual-channel allocator that is not the built-in iSLIP of one iteration, its requests and matches.
-    pub(crate) vc_allocator: Option<Box<dyn Allocator>>,
+    /// A virtual-channel allocator that is not the built-in iSLIP of one iteration, with its pointers.
+    pub(crate) vc_allocator: Option<GeneralAllocator>,
     pub(crate) requests: Vec<(u32, u32)>,
     pub(crate) matches: Vec<(u32, u32)>,
     pub(crate) candidates: Vec<kasuri_model::routing::Candidate>,
@@ -300,10 +322,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             cycle: 0,
             lanes: L::new(&parameters, addresses.first_terminal_port),
             ring: Column::filled(slots << ring_shift, 0),
-            inputs: Column::filled(slots, InputSlot { request_next: NONE, ring_head: 0, request_first: 0, request_last: 0 }),
-            ring_tail: Column::filled(slots, 0),
-            vc_grant_pointer: Column::filled(slots, 0),
-            vc_accept_pointer: Column::filled(slots, 0),
+            inputs: Column::filled(slots, InputSlot::default()),
+            outputs: Column::filled(slots, OutputSlot { grant_pointer: 0, ring_tail: 0 }),
             links: Column::filled(ports, unconnected),
             period: Column::filled(if_periodic(ports), 1),
             router_of_port: Column::filled(ports, NONE),
@@ -320,7 +340,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             longest_packet,
             statistics: Statistics::new(network),
             flits_inside: 0,
-            vc_allocator: allocator::build(&router.vc_allocator),
+            vc_allocator: None,
             requests: Vec::new(),
             matches: Vec::new(),
             candidates: Vec::new(),
@@ -346,13 +366,18 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             // Pointers start at the router's first slot.
             let first = base << L::Mask::SHIFT;
             for slot in first..(base + ports) << L::Mask::SHIFT {
-                self.vc_grant_pointer[slot] = first;
-                self.vc_accept_pointer[slot] = first;
+                self.outputs[slot].grant_pointer = first;
+                self.inputs[slot].accept_pointer = first;
             }
         }
         for channel in (0..network.channel_count()).map(ChannelId) {
             self.connect_channel(channel, router_port, delays);
         }
+        self.vc_allocator = allocator::build(&self.scenario.router.vc_allocator).map(|allocator| GeneralAllocator {
+            allocator,
+            row: self.inputs.iter().map(|input| input.accept_pointer).collect(),
+            column: self.outputs.iter().map(|output| output.grant_pointer).collect(),
+        });
         self.lanes.connect_links(&self.links);
         for terminal in 0..network.terminal_count() {
             self.terminals.connect(terminal, &self.links[self.parameters.first_terminal_port + terminal]);

@@ -43,7 +43,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let (port, vc) = (output >> L::Mask::SHIFT, output & (L::Mask::BITS - 1));
         let downstream = self.links[port].flit_link + vc;
         let ring_shift = self.parameters.ring_shift;
-        let tail = &mut self.ring_tail[output];
+        let tail = &mut self.outputs[output].ring_tail;
         let place = downstream << ring_shift | u32::from(*tail) & ((1 << ring_shift) - 1);
         *tail = tail.wrapping_add(1);
         self.ring[place] = packet;
@@ -99,8 +99,7 @@ impl<L: Lanes> Simulation<'_, L> {
             let head = self.links[port].request_head;
             if head != NONE {
                 prefetch(&self.inputs[head]);
-                prefetch(&self.vc_accept_pointer[head]);
-                prefetch(&self.vc_grant_pointer[port << L::Mask::SHIFT]);
+                prefetch(&self.outputs[port << L::Mask::SHIFT]);
                 prefetch(&self.ring[head << self.parameters.ring_shift]);
             }
         }
@@ -164,6 +163,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let input = &mut self.inputs[slot];
         input.request_first = candidate.virtual_channels.begin as u8;
         input.request_last = (candidate.virtual_channels.end - 1) as u8;
+        input.length = flits;
         base + u32::from(candidate.port)
     }
 
@@ -223,12 +223,12 @@ impl<L: Lanes> Simulation<'_, L> {
             return;
         }
         let base = port << L::Mask::SHIFT;
-        let offset = self.vc_accept_pointer[head].wrapping_sub(base);
+        let offset = self.inputs[head].accept_pointer.wrapping_sub(base);
         let vc = if offset < L::Mask::BITS { eligible.first_from(offset) } else { eligible.first() };
         let output = base | vc;
         self.links[port].request_head = NONE;
-        self.vc_grant_pointer[output] = head + 1;
-        self.vc_accept_pointer[head] = output + 1;
+        self.outputs[output].grant_pointer = head + 1;
+        self.inputs[head].accept_pointer = output + 1;
         self.hold(head, output);
     }
 
@@ -241,7 +241,7 @@ impl<L: Lanes> Simulation<'_, L> {
         while !free.is_empty() {
             let output = base | free.first();
             free = free.rest();
-            let pointer = self.vc_grant_pointer[output];
+            let pointer = self.outputs[output].grant_pointer;
             let (mut best, mut best_distance) = (NONE, u32::MAX);
             let mut head = self.links[port].request_head;
             while head != NONE {
@@ -272,13 +272,13 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Each head accepts the first grant at or after its pointer. `grants` holds (head, output) by output.
     fn accept_grants(&mut self, port: u32, grants: &mut Vec<(u32, u32)>) {
         while let Some(&(head, _)) = grants.first() {
-            let pointer = self.vc_accept_pointer[head];
+            let pointer = self.inputs[head].accept_pointer;
             let of_head = grants.iter().filter(|&&(other, _)| other == head);
             let &(_, output) =
                 of_head.min_by_key(|&&(_, output)| from_pointer(output, pointer)).expect("the head's own grant is among them");
             grants.retain(|&(other, _)| other != head);
-            self.vc_grant_pointer[output] = head + 1;
-            self.vc_accept_pointer[head] = output + 1;
+            self.outputs[output].grant_pointer = head + 1;
+            self.inputs[head].accept_pointer = output + 1;
             self.withdraw(port, head);
             self.hold(head, output);
         }
@@ -302,9 +302,9 @@ impl<L: Lanes> Simulation<'_, L> {
         let mut matches = std::mem::take(&mut self.matches);
         matches.clear();
         if !requests.is_empty() {
-            let pointers = Pointers { row: &mut self.vc_accept_pointer, column: &mut self.vc_grant_pointer };
-            let allocator = self.vc_allocator.as_mut().expect("asked for only where there is one");
-            allocator.allocate(&requests, pointers, &mut matches);
+            let general = self.vc_allocator.as_mut().expect("asked for only where there is one");
+            let pointers = Pointers { row: &mut general.row, column: &mut general.column };
+            general.allocator.allocate(&requests, pointers, &mut matches);
         }
         for &(head, output) in &matches {
             self.withdraw(port, head);

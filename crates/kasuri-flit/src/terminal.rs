@@ -55,6 +55,8 @@ pub(crate) struct Ejection {
     pub(crate) index: u16,
     pub(crate) left: u16,
     settled: u16,
+    /// The place of the next packet in the slot's ring, counted on without end.
+    ring_head: u16,
     /// Does the present phase count the packet?
     pub(crate) counted: bool,
 }
@@ -93,7 +95,7 @@ impl<M: VcMask> Terminals<M> {
             settled: 0,
             credits: parameters.buffer_flits,
         };
-        let ejection = Ejection { clock: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, counted: false };
+        let ejection = Ejection { clock: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, ring_head: 0, counted: false };
         Self {
             injection: Column::filled(slots, injection),
             ejection: Column::filled(slots, ejection),
@@ -165,15 +167,7 @@ impl<L: Lanes> Simulation<'_, L> {
         self.flits_inside -= events.len() as u64;
         let first_slot = self.first_terminal_slot();
         for position in 0..events.len() {
-            if let Some(&slot) = events.get(position + 3 * PREFETCH_DISTANCE) {
-                prefetch(&self.terminals.ejection[slot - first_slot]);
-            }
-            if let Some(&slot) = events.get(position + PREFETCH_DISTANCE) {
-                let sink = &self.terminals.ejection[slot - first_slot];
-                if sink.left > 0 {
-                    prefetch(&self.gaps[self.gap_place(sink.packet, sink.index)]);
-                }
-            }
+            self.prefetch_sink(&events, position);
             self.sink(events[position] - first_slot, now);
         }
         events.clear();
@@ -219,13 +213,50 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// A head has arrived: looks its packet up.
     fn begin_packet(&mut self, slot: u32) {
-        let arriving = self.first_terminal_slot() + slot;
-        let packet = self.front_packet(arriving);
-        self.inputs[arriving].ring_head = self.inputs[arriving].ring_head.wrapping_add(1);
+        let packet = self.arriving_packet(slot);
         let record = self.packets[packet as usize];
         let sink = &mut self.terminals.ejection[slot];
+        sink.ring_head = sink.ring_head.wrapping_add(1);
         (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
         sink.counted = self.statistics.counts_packet(record.created);
+    }
+
+    /// The packet that arrives next at a sink's slot, once its head is on its way.
+    #[inline(always)]
+    fn arriving_packet(&self, slot: u32) -> u32 {
+        self.ring[self.arriving_place(slot)]
+    }
+
+    #[inline(always)]
+    fn arriving_place(&self, slot: u32) -> u32 {
+        let ring_shift = self.parameters.ring_shift;
+        let head = self.terminals.ejection[slot].ring_head;
+        (self.first_terminal_slot() + slot) << ring_shift | u32::from(head) & ((1 << ring_shift) - 1)
+    }
+
+    /// Fetches step by step what the sinks of later events will look at: in large networks it is in no near cache.
+    #[inline(always)]
+    fn prefetch_sink(&self, events: &[u32], position: usize) {
+        let first_slot = self.first_terminal_slot();
+        let ahead = |steps: usize| events.get(position + steps * PREFETCH_DISTANCE).map(|&slot| slot - first_slot);
+        if let Some(slot) = ahead(3) {
+            prefetch(&self.terminals.ejection[slot]);
+        }
+        if let Some(slot) = ahead(2)
+            && self.terminals.ejection[slot].left == 0
+        {
+            prefetch(&self.ring[self.arriving_place(slot)]);
+        }
+        if let Some(slot) = ahead(1) {
+            let sink = &self.terminals.ejection[slot];
+            if sink.left > 0 {
+                prefetch(&self.gaps[self.gap_place(sink.packet, sink.index)]);
+            }
+            if sink.left <= 1 {
+                let packet = if sink.left == 0 { self.arriving_packet(slot) } else { sink.packet };
+                prefetch(&self.packets[packet as usize]);
+            }
+        }
     }
 
     /// Where the gap before a packet's flit stands in `gaps`.

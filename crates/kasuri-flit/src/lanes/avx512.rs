@@ -12,7 +12,7 @@
 
 use super::Lanes;
 use crate::column::Column;
-use crate::state::{Links, NONE, Parameters, Simulation};
+use crate::state::{InputSlot, Links, NONE, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::{BitWheel, Wheel};
 use std::arch::x86_64::*;
@@ -55,9 +55,6 @@ pub(crate) struct Avx512<M, const W: usize> {
     leaving: Box<[u32]>,
     entering: Box<[u32]>,
     tails: Vec<u32>,
-    /// By input slot: length of the front packet, and its flits that `Links::sent` holds already.
-    length: Column<u8>,
-    settled: Column<u8>,
     ways: Ways,
     mask: std::marker::PhantomData<M>,
 }
@@ -144,8 +141,6 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
             leaving: vec![0; tile_slots + 64].into_boxed_slice(),
             entering: vec![0; tile_slots + 64].into_boxed_slice(),
             tails: Vec::new(),
-            length: Column::filled((ports as usize) << M::SHIFT, 0),
-            settled: Column::filled((ports as usize) << M::SHIFT, 0),
             ways: Ways::PerPort,
             mask: std::marker::PhantomData,
         }
@@ -188,7 +183,7 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
         }
     }
 
-    fn collect_sent(&mut self, links: &mut Column<Links>) {
+    fn collect_sent(&mut self, links: &mut Column<Links>, inputs: &mut Column<InputSlot>) {
         for unit in 0..self.units.len() {
             for word in 0..W {
                 let mut active = self.units[unit].active[word];
@@ -196,9 +191,9 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
                     let slot = (unit << Self::UNIT_SHIFT) as u32 + 64 * word as u32 + active.trailing_zeros();
                     active &= active - 1;
                     let output = Self::first_slot(slot) | self.byte(|unit| &unit.output, slot);
-                    let gone = self.length[slot] - self.left(slot) as u8;
-                    links[output >> M::SHIFT].sent += u32::from(gone - self.settled[slot]);
-                    self.settled[slot] = gone;
+                    let gone = inputs[slot].length - self.left(slot) as u16;
+                    links[output >> M::SHIFT].sent += u32::from(gone - inputs[slot].settled);
+                    inputs[slot].settled = gone;
                 }
             }
         }
@@ -224,7 +219,6 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
     fn set_left(&mut self, slot: u32, flits: u16) {
         let (unit, word, bit) = Self::place(slot);
         self.units[unit].left[word][bit as usize] = flits as u8;
-        self.length[slot] = flits as u8;
     }
 
     fn credits(&self, slot: u32) -> u32 {
@@ -303,8 +297,8 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
         let mut tails = std::mem::take(&mut self.lanes.tails);
         for &slot in &tails {
             let output = Avx512::<M, W>::first_slot(slot) | self.lanes.byte(|unit| &unit.output, slot);
-            let settled = std::mem::take(&mut self.lanes.settled[slot]);
-            self.links[output >> M::SHIFT].sent += u32::from(self.lanes.length[slot] - settled);
+            let settled = std::mem::take(&mut self.inputs[slot].settled);
+            self.links[output >> M::SHIFT].sent += u32::from(self.inputs[slot].length - settled);
             self.release(slot, output, &mut lists);
         }
         tails.clear();

@@ -10,7 +10,7 @@ pub(crate) mod avx512;
 pub(crate) mod portable;
 
 use crate::column::Column;
-use crate::state::{Links, Parameters, Simulation};
+use crate::state::{InputSlot, Links, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 
@@ -37,7 +37,7 @@ pub(crate) trait Lanes: Sized {
     fn connect_links(&mut self, _links: &Column<Links>) {}
 
     /// Adds the flits that the layout itself has counted per channel to `Links::sent`.
-    fn collect_sent(&mut self, _links: &mut Column<Links>) {}
+    fn collect_sent(&mut self, _links: &mut Column<Links>, _inputs: &mut Column<InputSlot>) {}
 
     /// Flits in the buffer of an input slot.
     fn flits(&self, slot: u32) -> u32;
