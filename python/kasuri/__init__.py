@@ -6,11 +6,20 @@
 16
 """
 
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from kasuri._kasuri import __version__
 from kasuri.errors import ConfigError, DeadlockError, KasuriError, ResultsError, RunError
 from kasuri.experiment import run, sweep
 from kasuri.network import Network
 from kasuri.results import Results, read
+
+if TYPE_CHECKING:
+    from kasuri import plot, report
 
 __all__ = [
     "ConfigError",
@@ -21,7 +30,16 @@ __all__ = [
     "ResultsError",
     "RunError",
     "__version__",
+    "plot",
     "read",
+    "report",
     "run",
     "sweep",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import ``kasuri.plot`` and ``kasuri.report`` when they are first used, so that ``import kasuri`` stays light."""
+    if name in ("plot", "report"):
+        return importlib.import_module(f"kasuri.{name}")
+    raise AttributeError(f"module 'kasuri' has no attribute {name!r}")

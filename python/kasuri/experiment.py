@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -117,13 +119,21 @@ def sweep(
     return run(experiment, out=out, jobs=jobs, **overrides, **axes)
 
 
+class _TemporaryFolder:
+    """A folder that goes silently with this object; `tempfile.TemporaryDirectory` would warn unless it is closed by hand."""
+
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix="kasuri-")
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 def _run_table(experiment: Mapping[str, Any], changes: Mapping[str, Any], out: str | Path | None, jobs: int | None) -> Results:
     table, texts = dict(experiment), dict[str, str]()
     network = table.get("network")
     if isinstance(network, Network):
         table["network"], texts = network.table, network.texts
-    temporary = tempfile.TemporaryDirectory(prefix="kasuri-") if out is None else None
-    folder = Path(temporary.name if temporary else out or ".")
+    temporary = _TemporaryFolder() if out is None else None
+    folder = Path(temporary.path if temporary else out or ".")
     _kasuri.run_table(as_json(table), as_json(changes), texts, str(folder), jobs)
     results = read(folder)
     # The vectors live as long as the rows that they belong to.

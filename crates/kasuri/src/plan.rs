@@ -287,7 +287,7 @@ impl<'a> Plan<'a> {
         let matching: Vec<&PreparedPoint> = self.points.iter().filter(|point| !key.is_empty() && point.key().starts_with(key)).collect();
         let problem = match matching[..] {
             [point] => return Ok(point),
-            [] => format!("none of the {} runs has this key; `kasuri check` lists them", self.points.len()),
+            [] => format!("none of the {} runs has this key; `kasuri check FILE --points` lists them", self.points.len()),
             _ => format!("{} runs have keys that begin so; give more digits", matching.len()),
         };
         Err(RunError::Point { document: self.document.name().to_owned(), point: key.to_owned(), problem })

@@ -2,6 +2,7 @@
 
 use super::{Exit, Failure};
 use crate::input::{FolderFiles, KNOWN, read_experiment};
+use crate::plan::Plan;
 use clap::Args;
 use kasuri_model::config::{Preparation, Study};
 use kasuri_model::deadlock;
@@ -19,13 +20,19 @@ pub(super) struct Check {
     /// Sets a key of the file, for example traffic.load=0.3
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Only list the runs: the key of each (for `kasuri run --point`) and the values of the sweep
+    #[arg(long)]
+    points: bool,
 }
 
 impl Check {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let (document, _) = read_experiment(&self.file, &self.set)?;
-        let points = document.points()?;
         let files = FolderFiles::beside(&self.file);
+        if self.points {
+            return list_points(&Plan::prepare(&document, &files)?, out);
+        }
+        let points = document.points()?;
         let mut preparation = Preparation::new(&document, &files, *KNOWN);
         let mut seen: Vec<(Arc<Network>, Arc<dyn Routing>)> = Vec::new();
         let mut exit = Exit::DONE;
@@ -44,6 +51,18 @@ impl Check {
         writeln!(out, "{}: {verdict}; {} run{}", self.file.display(), points.len(), if points.len() == 1 { "" } else { "s" })?;
         Ok(exit)
     }
+}
+
+/// One line for each run: its key and what distinguishes it, separated by tabs.
+fn list_points(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
+    for prepared in plan.points() {
+        write!(out, "{}", prepared.key())?;
+        for (key, value) in &prepared.point.assignments {
+            write!(out, "\t{key}={value}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(Exit::DONE)
 }
 
 /// Describes a network with its routing. Is it free of deadlock?
