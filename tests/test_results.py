@@ -70,7 +70,11 @@ def test_arrow_keeps_values_types_and_units(results):
 def test_pandas_and_polars_hold_the_same_numbers(results):
     pandas, polars = results.to_pandas(), results.to_polars()
     assert len(pandas) == len(polars) == len(results)
-    assert pandas["accepted_throughput_mean"].tolist() == polars["accepted_throughput_mean"].to_list() == results["accepted_throughput_mean"].tolist()
+    assert (
+        pandas["accepted_throughput_mean"].tolist()
+        == polars["accepted_throughput_mean"].to_list()
+        == results["accepted_throughput_mean"].tolist()
+    )
 
 
 def test_xarray_puts_every_run_at_its_place(results):

@@ -204,12 +204,35 @@ def command_page() -> str:
     return text
 
 
+# What stands in a row before the results, see `RunRow::empty`.
+HEAD = {
+    "key": "the key of the run, which names its files",
+    "title": "`title` of the experiment",
+    "engine": "the engine",
+    "status": "[how the run ended](../statuses.md)",
+    "message": "what a reader of the row should know; mostly empty",
+    "kasuri_version": "the version that computed the run",
+    "schema_version": "the version of this table",
+}
+
+
 def columns_page() -> str:
     """Write the columns of results, from the table in the source."""
     source = (ROOT / "crates/kasuri/src/results.rs").read_text()
-    columns = re.findall(r'^    column\("(\w+)", ("[^"]*"|RATE), "([^"]*)"\),$', source, re.MULTILINE)
-    listed = source.split("pub const COLUMNS")[1].split("];")[0].count("column(")
-    assert len(columns) == listed > 40, "every line of the table COLUMNS is understood"
-    unit = {"RATE": re.search(r'const RATE: &str = "([^"]*)"', source)[1]}
+    listed = source.split("pub const COLUMNS")[1].split("\n];")[0]
+    columns = re.findall(r'column\(\s*"(\w+)",\s*("[^"]*"|RATE),\s*"([^"]*)",?\s*\)', listed)
+    if len(columns) != listed.count("column("):
+        raise ValueError("results.rs: a line of the table COLUMNS is not understood")
+    if re.findall(r'columns\.insert\("(\w+)"', source) != list(HEAD):
+        raise ValueError("results.rs: a row begins with other columns than this page says")
+    rate = re.search(r'const RATE: &str = "([^"]*)"', source)
+    unit = {"RATE": rate[1] if rate else ""}
+    head = [[f"`{name}`", meaning] for name, meaning in HEAD.items()]
     rows = [[f"`{name}`", unit.get(how, how.strip('"')), meaning] for name, how, meaning in columns]
-    return "# The columns of results\n\n" + table(["column", "unit", "meaning"], rows)
+    return (
+        "# The columns of results\n\n## What was run\n\n"
+        + table(["column", "meaning"], head)
+        + "\nThen the keys `network.topology`, `routing.algorithm`, `traffic.pattern`, `traffic.load`, `measure.seed`, and every swept key.\n"
+        + "\n## What came out\n\nWhat is not known is empty (`null` in JSON), never 0.\n\n"
+        + table(["column", "unit", "meaning"], rows)
+    )
