@@ -86,8 +86,13 @@ def copy_with(changes: dict[str, str]) -> None:
 
 
 def workspace_of_the_model() -> str:
-    """Cut the workspace down to the model crate; the profile of a package that is not there would be a warning."""
+    """Cut the workspace down to the model crate; the profile of a package that is not there would be a warning.
+
+    Cargo names what it builds by the package's name, version and path within the workspace, so that a copy with the same version
+    would overwrite what was built of the crate itself.
+    """
     text = (ROOT / "Cargo.toml").read_text()
+    text = re.sub(r'(?m)^version = ".*"$', 'version = "0.0.0"', text, count=1)
     text = re.sub(r"(?m)^(default-members|exclude) = .*\n", "", text)
     text = re.sub(r"(?m)^members = .*$", 'members = ["crates/kasuri-model"]', text)
     return re.sub(r"(?m)^\[profile\.dev\.package\.kasuri-flit\]\n.*\n", "", text)
@@ -118,6 +123,7 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families():
     answer = subprocess.run(command, cwd=COPY, env=environment, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "warning" not in answer.stderr, answer.stderr
+    assert '"0.0.0"' in (COPY / "Cargo.lock").read_text(), "the copy has a version of its own"
     for test in (
         "topology::chordal_ring::tests::fourteen_routers_with_chords_of_five_are_the_heawood_graph",
         "traffic::pattern::stride::tests::destinations_go_round_after_the_last_terminal",
