@@ -232,7 +232,8 @@ def columns_page() -> str:
     return (
         "# The columns of results\n\n## What was run\n\n"
         + table(["column", "meaning"], head)
-        + "\nThen the keys `network.topology`, `routing.algorithm`, `traffic.pattern`, `traffic.load`, `measure.seed`, and every swept key.\n"
+        + "\nThen the keys `network.topology`, `routing.algorithm`, `traffic.pattern`, `traffic.load`, `measure.seed`, "
+        + "and every swept key.\n"
         + "\n## What came out\n\nWhat is not known is empty (`null` in JSON), never 0.\n\n"
         + table(["column", "unit", "meaning"], rows)
     )

@@ -1,7 +1,7 @@
 //! The engine's own section of the experiment file, `[flit]`: how it computes, never what.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The keys of `[flit]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -12,7 +12,7 @@ pub struct FlitOptions {
 }
 
 /// Which vector instructions may be used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Simd {
     /// The fastest for the scenario and the processor.

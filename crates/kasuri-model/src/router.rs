@@ -1,7 +1,7 @@
 //! The router as the experiment file describes it: `[router]`. It describes the machine and belongs to every engine.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The keys of `[router]`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -51,7 +51,7 @@ impl Default for RouterParameters {
 }
 
 /// How far a packet must have come before it goes on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Switching {
     /// Flit by flit.
@@ -64,7 +64,7 @@ pub enum Switching {
 }
 
 /// When an output virtual channel may be given to another packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VcRelease {
     /// When the tail has won the switch.
@@ -75,7 +75,7 @@ pub enum VcRelease {
 }
 
 /// An allocator's name, alone or with its parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AllocatorParameters {
     /// The name alone.
@@ -113,7 +113,7 @@ impl AllocatorParameters {
 }
 
 /// One entry of `router.pipeline`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PipelineEntry {
     /// A stage of one cycle.

@@ -1,7 +1,7 @@
 //! `[measure]`: how long a run lasts and what ends it.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// How long a run lasts and what ends it.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +83,7 @@ pub enum Search {
 }
 
 /// The name in `measure.rules`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum RulesName {
     /// MSER-5 for the warm-up, batch means for the precision.
@@ -128,7 +128,7 @@ impl MeasureSection {
 }
 
 /// The keys of `[measure.booksim]`, with BookSim 2's defaults.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BookSimRules {
     /// What is measured.
@@ -168,7 +168,7 @@ impl Default for BookSimRules {
 }
 
 /// BookSim's `sim_type`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SimType {
     /// Packet latency at a load; a latency above the threshold ends the run as unstable.

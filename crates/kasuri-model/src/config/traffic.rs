@@ -14,7 +14,7 @@ use crate::traffic::pattern::{PATTERNS, Pattern, PatternContext, PatternError, T
 use crate::traffic::process::{InjectionProcess, PROCESSES, Process};
 use crate::traffic::{PacketSizes, WeightedSize};
 use schemars::{JsonSchema, schema_for};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use toml::{Table, Value};
 
@@ -48,7 +48,7 @@ struct ReplyParameters {
 }
 
 /// `packet_flits`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum PacketFlits {
     /// Packets of one length.

@@ -5,7 +5,7 @@ use crate::id::Port;
 use crate::network::Network;
 use crate::registry::Member;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Corrects dimension 0 first, then 1, and so on, each the shorter way.
@@ -29,7 +29,7 @@ fn yes() -> bool {
 }
 
 /// The way of a packet whose destination is exactly half a ring away.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tie {
     /// Always towards higher coordinates.

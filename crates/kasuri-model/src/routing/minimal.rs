@@ -6,7 +6,7 @@ use crate::id::TerminalId;
 use crate::network::Network;
 use crate::registry::Member;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Takes a shortest path; among several output ports that lie on one, `tie` decides anew at each router.
@@ -25,7 +25,7 @@ pub struct Minimal {
 }
 
 /// Which of several shortest ways.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MinimalTie {
     /// Each equally likely, for each packet at each router.
@@ -36,7 +36,7 @@ pub enum MinimalTie {
 }
 
 /// What makes a path short.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Few channels.

@@ -5,7 +5,7 @@ use crate::id::Port;
 use crate::network::Network;
 use crate::registry::Member;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Goes up until the destination lies below, then down the only way that is left.
@@ -22,7 +22,7 @@ pub struct Nca {
 }
 
 /// How a packet chooses its up port at level l, of p ports, where q is the number of down ports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UpPort {
     /// Uniformly, for each packet at each router.

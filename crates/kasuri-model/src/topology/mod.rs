@@ -13,7 +13,7 @@ pub mod torus;
 use crate::network::{Link, Network, NetworkError};
 use crate::registry;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A rule that builds a network.
 pub trait Topology: Send + Sync + std::fmt::Debug {
@@ -73,7 +73,7 @@ impl Files for NoFiles {
 }
 
 /// A number for all dimensions, or one for each.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PerDimension {
     /// The same in every dimension.

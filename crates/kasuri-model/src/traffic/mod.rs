@@ -5,7 +5,7 @@ pub mod process;
 
 use crate::rng::Stream;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The distribution of packet lengths, in flits.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub struct PacketSizes {
 }
 
 /// One line of a mixture of packet lengths.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WeightedSize {
     /// Length in flits.

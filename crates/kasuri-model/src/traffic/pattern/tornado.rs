@@ -4,7 +4,7 @@ use super::fixed::{Digits, Fixed};
 use super::{Pattern, PatternContext, PatternError, TrafficPattern};
 use crate::registry::Member;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Each digit d of radix k becomes (d + shift(k)) mod k; `shift` rounds k/2 - 1 up or down, which matters for odd k.
 ///
@@ -19,7 +19,7 @@ pub struct Tornado {
 }
 
 /// Rounding of k/2 - 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shift {
     /// floor(k/2) - 1, at least 0.
