@@ -41,7 +41,11 @@ impl<L: Lanes> Simulation<'_, L> {
             for vc in 0..self.parameters.virtual_channels {
                 let (slot, downstream) = (port << L::Mask::SHIFT | vc, link + vc);
                 let buffered = if downstream >= terminals { 0 } else { self.lanes.flits(downstream) };
-                let held = if slot >= terminals { u32::from(self.terminals.injection[slot - terminals].credits) } else { self.lanes.credits(slot) };
+                let held = if slot >= terminals {
+                    u32::from(self.terminals.injection[slot - terminals].credits)
+                } else {
+                    self.lanes.credits(slot)
+                };
                 let total = held + credits[slot as usize] + flits[downstream as usize] + buffered;
                 if total != u32::from(self.parameters.buffer_flits) {
                     let name = self.channel_of_port(port).map(|channel| self.scenario.network.channel_name(channel)).unwrap_or_default();

@@ -12,11 +12,16 @@ pub(crate) struct Column<T>(Box<[T]>);
 impl<T: Clone> Column<T> {
     /// A column of `length` equal entries.
     pub(crate) fn filled(length: usize, value: T) -> Self {
-        let mut entries = Vec::with_capacity(length);
-        prefer_large_pages(&mut entries);
-        entries.resize(length, value);
-        Self(entries.into_boxed_slice())
+        Self(filled(length, value))
     }
+}
+
+/// An array of equal entries, in large pages if it is large.
+pub(crate) fn filled<T: Clone>(length: usize, value: T) -> Box<[T]> {
+    let mut entries = Vec::with_capacity(length);
+    prefer_large_pages(&mut entries);
+    entries.resize(length, value);
+    entries.into_boxed_slice()
 }
 
 /// From this size on a column asks for large pages, bytes.

@@ -314,7 +314,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             })
         };
         let if_periodic = |length: usize| if periodic { length } else { 0 };
-        let unconnected = Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0, request_head: NONE, listed: false };
+        let unconnected =
+            Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0, request_head: NONE, listed: false };
         let tile_ports = 1u32 << (addresses.tile_shift - vc_shift);
         let ports_of_tile = |tile: u32| tile_ports.min(addresses.first_terminal_port - tile * tile_ports) as usize;
         let mut simulation = Self {

@@ -52,10 +52,17 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Routes the new heads: each asks for virtual channels of one output port.
     #[inline(always)]
     pub(crate) fn route_heads(&mut self, now: u64, lists: &mut Tile) {
+        // First the ports, then the requests: meanwhile the ports' records are fetched.
         for position in 0..lists.heads.len() {
             self.prefetch_head(&lists.heads, position);
             let slot = lists.heads.at(position);
             let port = self.route_head(slot);
+            prefetch(&self.links[port]);
+            self.inputs[slot].request_next = port;
+        }
+        for position in 0..lists.heads.len() {
+            let slot = lists.heads.at(position);
+            let port = self.inputs[slot].request_next;
             match self.parameters.route_cycles {
                 0 => {
                     self.request(slot, port);
@@ -67,7 +74,6 @@ impl<L: Lanes> Simulation<'_, L> {
                 }
                 cycles => {
                     debug_assert!(cycles > 1);
-                    self.inputs[slot].request_next = port;
                     lists.delayed(now).push(slot);
                 }
             }

@@ -85,16 +85,8 @@ impl<M: VcMask> Terminals<M> {
     pub(crate) fn new(terminals: u32, parameters: &Parameters) -> Self {
         let slots = (terminals as usize) << M::SHIFT;
         let tiles = (parameters.tiles - parameters.router_tiles) as usize;
-        let injection = Injection {
-            last: 0,
-            packet: NONE,
-            to: NONE,
-            delay: 0,
-            index: 0,
-            left: 0,
-            settled: 0,
-            credits: parameters.buffer_flits,
-        };
+        let injection =
+            Injection { last: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, credits: parameters.buffer_flits };
         let ejection = Ejection { clock: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, ring_head: 0, counted: false };
         Self {
             injection: Column::filled(slots, injection),

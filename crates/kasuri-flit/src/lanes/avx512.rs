@@ -11,7 +11,7 @@
 //! that does not look at congestion (it would see the credits a few instructions later than in the portable layout).
 
 use super::Lanes;
-use crate::column::Column;
+use crate::column::{Column, filled};
 use crate::state::{InputSlot, Links, NONE, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::{BitWheel, Wheel};
@@ -133,7 +133,7 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
         let units = ((ports << M::SHIFT) >> Self::UNIT_SHIFT) as usize;
         let tile_slots = (1usize << parameters.tile_shift).min((ports as usize) << M::SHIFT);
         Self {
-            units: vec![empty; units].into_boxed_slice(),
+            units: filled(units, empty),
             busy: vec![false; units].into_boxed_slice(),
             tile_busy: vec![false; parameters.router_tiles as usize].into_boxed_slice(),
             units_per_tile_shift: parameters.tile_shift - Self::UNIT_SHIFT,
