@@ -60,10 +60,10 @@ impl<L: Lanes> Simulation<'_, L> {
                 Command::Measure => self.clear(Phase::Measuring),
                 Command::Drain => self.drain(Phase::Draining),
                 Command::Empty => self.drain(Phase::Emptying),
-                Command::End(status) => return Ok(self.outcome(status)),
+                Command::End(status) => return Ok(self.end(status)),
             }
             if self.cycle >= self.scenario.max_cycles {
-                return Ok(self.outcome(Status::MaxCycles));
+                return Ok(self.end(Status::MaxCycles));
             }
         }
     }
@@ -257,6 +257,14 @@ impl<L: Lanes> Simulation<'_, L> {
 
     fn deadlock_status(&mut self) -> Option<Status> {
         (!self.find_deadlock().is_empty()).then_some(Status::Deadlock)
+    }
+
+    /// Looks once more for a deadlock: a part of the network may have come to a standstill since the last look, and what the
+    /// controller takes for saturation is then no result.
+    fn end(mut self, status: Status) -> Outcome {
+        let completed = status == Status::Completed || self.flits_inside == 0;
+        let status = if completed { status } else { self.deadlock_status().unwrap_or(status) };
+        self.outcome(status)
     }
 
     fn outcome(mut self, status: Status) -> Outcome {

@@ -267,6 +267,9 @@ fn assign_addresses<L: Lanes>(network: &Network) -> Result<Addresses, EngineErro
     Ok(Addresses { router_port, first_terminal_port: first_terminal_port as u32, ports: ports as u32, tile_shift })
 }
 
+/// Packets that all buffers together may hold; the list of their numbers takes up to 16 GiB.
+const MAX_BUFFERED_PACKETS: u64 = 1 << 32;
+
 impl<'a, L: Lanes> Simulation<'a, L> {
     /// Compiles a scenario into columns.
     ///
@@ -284,6 +287,12 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
         let packets_per_buffer = (router.buffer_flits - 1) / shortest + 2;
         let ring_shift = packets_per_buffer.next_power_of_two().trailing_zeros();
+        if (slots as u64) << ring_shift > MAX_BUFFERED_PACKETS {
+            return Err(EngineError::TooLarge(format!(
+                "the buffers of {ports} ports, {} virtual channels and {} flits each take too much memory",
+                router.virtual_channels, router.buffer_flits
+            )));
+        }
         let router_tiles = addresses.first_terminal_port >> (addresses.tile_shift - vc_shift);
         let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
         let window = delays.least.clamp(1, MAX_WINDOW);

@@ -178,8 +178,8 @@ impl RouterParameters {
         if self.virtual_channels == 0 || self.virtual_channels > 256 {
             return wrong("virtual_channels", format!("is {}; a port has 1 to 256 virtual channels", self.virtual_channels));
         }
-        if self.buffer_flits == 0 || self.buffer_flits > 1 << 20 {
-            return wrong("buffer_flits", format!("is {}; a virtual channel buffers 1 to 2^20 flits", self.buffer_flits));
+        if self.buffer_flits == 0 || self.buffer_flits > u32::from(u16::MAX) {
+            return wrong("buffer_flits", format!("is {}; a virtual channel buffers 1 to 65535 flits", self.buffer_flits));
         }
         for (key, allocator) in [("vc_allocator", &self.vc_allocator), ("switch_allocator", &self.switch_allocator)] {
             if allocator.iterations() == 0 {

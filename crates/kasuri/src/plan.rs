@@ -247,7 +247,9 @@ impl<'a> Plan<'a> {
         if let (Some(store), Some(text), Access::Whole) = (&store, &options.input, access) {
             store.keep_input(text)?;
         }
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0)).build();
+        // A thread more than there are runs would only wait.
+        let jobs = options.jobs.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs.clamp(1, chosen.len().max(1))).build();
         let threads = threads.map_err(|error| RunError::Threads(error.to_string()))?;
         let workshop = Workshop {
             plan: self,
@@ -299,11 +301,13 @@ type EngineOf<'a> = dyn Fn(&Study) -> Result<&'a dyn Engine, RunError> + 'a;
 /// A network, its routing and the virtual channels of its traffic, on which a deadlock depends; and whether it is allowed.
 type Checked = (Arc<Network>, Arc<dyn Routing>, Vec<VirtualChannels>, bool);
 
+/// The places and steps of routes to look at before a run whose routing is trusted not to deadlock: some milliseconds.
+const SAMPLE_BUDGET: u64 = 20_000;
+
 /// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver. Equal ones are checked once.
 fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>) -> Result<(), RunError> {
     let scenario = &study.scenario;
-    let replies = scenario.classes.iter().filter_map(|class| class.reply.as_ref()).map(|reply| reply.virtual_channels);
-    let channels: Vec<VirtualChannels> = scenario.classes.iter().map(|class| class.virtual_channels).chain(replies).collect();
+    let channels = scenario.virtual_channel_ranges();
     let is_known = |(network, routing, known, allowed): &Checked| {
         let same = Arc::ptr_eq(network, &scenario.network) && Arc::ptr_eq(routing, &scenario.routing) && *known == channels;
         same && *allowed == study.allow_deadlock
@@ -311,9 +315,13 @@ fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>
     if checked.iter().any(is_known) {
         return Ok(());
     }
-    let report = deadlock::check(&scenario.network, &*scenario.routing, &channels);
+    // The whole graph of a large network takes longer than many a run, so where nothing hangs on its verdict only a sample of
+    // the destinations is tried; `kasuri check` builds it in any case.
+    let trusted = study.allow_deadlock || study.promises_no_deadlock();
+    let budget = if trusted { SAMPLE_BUDGET } else { deadlock::STEP_BUDGET };
+    let report = deadlock::check_within(&scenario.network, &*scenario.routing, &channels, budget);
     let (name, finding) = (document.name().to_owned(), report.describe(&scenario.network));
-    if report.verdict != Verdict::Acyclic && !study.allow_deadlock {
+    if report.verdict != Verdict::Acyclic && !trusted {
         return Err(RunError::Deadlock { document: name, finding });
     }
     if report.unroutable.is_some() {
@@ -439,10 +447,12 @@ impl Summary {
             End::Stopped => return,
             End::Reused(row) => {
                 self.reused += 1;
+                self.messages.extend(no_result(&row));
                 (row, Vec::new())
             }
             End::Computed(row, vectors) => {
                 self.computed += 1;
+                self.messages.extend(no_result(&row));
                 (row, vectors)
             }
             End::Failed { row, refused } => {
@@ -466,6 +476,16 @@ impl Summary {
             None => format!("stopped: {finished} of {planned} runs were finished; without --out nothing is kept"),
         }
     }
+}
+
+/// What to say of a run that ended without a result: a deadlock with the channels that wait, or too few cycles.
+fn no_result(row: &RunRow) -> Option<String> {
+    if !matches!(row.status(), "deadlock" | "max_cycles") {
+        return None;
+    }
+    let waiting = row.get("deadlock").as_array().into_iter().flatten().filter_map(Value::as_str);
+    let lines: String = waiting.map(|channel| format!("\n  {channel}")).collect();
+    Some(format!("run {}: {}: {}{lines}", row.key(), row.status(), row.text("message")))
 }
 
 /// What the threads share.
@@ -561,16 +581,31 @@ impl Workshop<'_> {
         Ok(Trial { study, outcome, report })
     }
 
-    /// Searches the saturation load of a point.
+    /// Searches the saturation load of a point. A deadlock says nothing of what the network sustains: it ends the search.
     fn search(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), Missing> {
+        match self.search_load(point, engine) {
+            Ok(finished) => Ok(finished),
+            Err(NotFound::Missing(missing)) => Err(missing),
+            Err(NotFound::Deadlock(trial, load)) => {
+                let (mut row, vectors) = trial.row(&point.head);
+                row.add_message(&format!("this ended the search, at a load of {load}"));
+                Ok((row, vectors))
+            }
+        }
+    }
+
+    fn search_load(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), NotFound> {
         let mut preparation = Preparation::new(self.plan.document, self.plan.files, *KNOWN);
         let mut run = |load: f64| {
             let mut point = point.point.clone();
             if let Some(toml::Value::Table(traffic)) = point.table.get_mut("traffic") {
                 traffic.insert("load".to_owned(), toml::Value::Float(load));
             }
-            let study = preparation.study(&point).map_err(|error| Missing::Refused(error.to_string()))?;
-            self.trial(study, engine)
+            let study = preparation.study(&point).map_err(|error| NotFound::Missing(Missing::Refused(error.to_string())))?;
+            match self.trial(study, engine).map_err(NotFound::Missing)? {
+                trial if trial.outcome.status == Status::Deadlock => Err(NotFound::Deadlock(Box::new(trial), load)),
+                trial => Ok(trial),
+            }
         };
         // All classes share the terminal's channel.
         let highest = 1.0 / point.study.scenario.classes.len() as f64;
@@ -584,6 +619,13 @@ impl Workshop<'_> {
         row.add_message(&format!("this row shows {what}; {} loads were tried", found.trials + 1));
         Ok((row, vectors))
     }
+}
+
+/// Why a search found nothing.
+enum NotFound {
+    Missing(Missing),
+    /// A trial came to a standstill at this load.
+    Deadlock(Box<Trial>, f64),
 }
 
 /// A finished run.

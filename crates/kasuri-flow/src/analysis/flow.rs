@@ -13,6 +13,9 @@ const PAIR_BUDGET: u64 = 20_000_000;
 /// Places and steps of routes that are walked before a sample of the destinations is taken.
 const STEP_BUDGET: u64 = 8_000_000;
 
+/// Pairs of groups of terminals whose traffic is kept: 1 GiB of numbers.
+const MAX_PAIRS: usize = 1 << 27;
+
 /// Packets of one kind: the requests of a class, or the replies to them.
 pub(super) struct Packets<'a> {
     pattern: &'a dyn Pattern,
@@ -118,6 +121,10 @@ pub(super) fn for_each_flow(
     let mut walker = Walker::new(&scenario.network, scenario.routing.as_ref(), packets.virtual_channels);
     let (destinations, group_of_destination) = walker.destination_groups();
     let groups = walker.group_count();
+    let pairs = destinations.len().saturating_mul(groups);
+    if pairs > MAX_PAIRS {
+        return Err(AnalysisError::TooLarge { sources: groups, destinations: destinations.len() });
+    }
     let demand = Demand::of(packets, scenario.network.terminal_count(), walker.group_of(), groups, &group_of_destination);
     let row = |destination: usize| &demand.between[destination * groups..][..groups];
     let wanted: Vec<usize> = (0..destinations.len()).filter(|&index| row(index).iter().any(|&weight| weight > 0.0)).collect();

@@ -36,6 +36,14 @@ pub enum AnalysisError {
         /// A router on the circle.
         router: RouterId,
     },
+    /// The traffic between all pairs does not fit into memory.
+    #[error("the traffic between {sources} groups of sources and {destinations} of destinations takes too much memory")]
+    TooLarge {
+        /// Groups of sources that a route tells apart.
+        sources: usize,
+        /// Groups of destinations.
+        destinations: usize,
+    },
     /// No terminal sends anything.
     #[error("no terminal sends anything in this traffic")]
     NoTraffic,

@@ -11,7 +11,7 @@ use crate::network::{Network, NetworkError};
 use crate::registry::{Entry, find};
 use crate::rng::Streams;
 use crate::router::{Pipeline, RouterParameters, Switching};
-use crate::routing::{ROUTINGS, Routing, RoutingError};
+use crate::routing::{ROUTINGS, Routing, RoutingError, VirtualChannels};
 use crate::scenario::Scenario;
 use crate::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
 use schemars::schema_for;
@@ -60,11 +60,16 @@ impl EngineName {
 
 impl Study {
     /// Does the routing promise that packets cannot wait for each other in a cycle, and has it the virtual channels for that?
-    /// Where it does not, the channel dependency graph tells.
+    /// Where it does not, the channel dependency graph tells. A promise is made to each class of traffic for itself, so that it
+    /// holds for several only if they use the same virtual channels or different ones: where two overlap in part, a virtual
+    /// channel may belong to other classes of the routing for one than for the other.
     pub fn promises_no_deadlock(&self) -> bool {
         let routing = &self.scenario.routing;
         let required = routing.virtual_channels_required();
-        routing.is_deadlock_free() && self.scenario.virtual_channel_ranges().iter().all(|range| u32::from(range.count()) >= required)
+        let ranges = self.scenario.virtual_channel_ranges();
+        let apart = |one: &VirtualChannels, other: &VirtualChannels| one == other || one.end <= other.begin || other.end <= one.begin;
+        let independent = required == 1 || ranges.iter().all(|one| ranges.iter().all(|other| apart(one, other)));
+        routing.is_deadlock_free() && independent && ranges.iter().all(|range| u32::from(range.count()) >= required)
     }
 }
 

@@ -74,7 +74,7 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
         (
             "tie =",
             "up_port =",
-            "a.toml:11:1 routing.up_port: unknown key `up_port`; known keys: tie, dateline, algorithm, allow_deadlock (with routing `dimension-order`)",
+            "a.toml:11:1 routing.up_port: unknown key `up_port`; known keys: tie, dateline, share_middle, algorithm, allow_deadlock (with routing `dimension-order`)",
         ),
         ("load = 0.25", "laod = 0.25", "a.toml:20:1 traffic.laod: unknown key `laod`; did you mean `load`?"),
         ("seed = 7", "sed = 7", "a.toml:24:1 measure.sed: unknown key `sed`; did you mean `seed`?"),
@@ -349,6 +349,13 @@ fn a_routing_promises_no_deadlock_only_with_its_virtual_channels() {
     assert!(promises(&EXPERIMENT.replace("virtual_channels = 4", "virtual_channels = 1")));
     assert!(!promises(&torus.replace("virtual_channels = 4", "virtual_channels = 1")));
     assert!(!promises(&torus.replace("packet_flits = 5", "reply = { virtual_channels = [3, 4] }")));
+    assert!(!promises(&torus.replace("\"dimension-order\"", "\"dimension-order\"\nshare_middle = true")));
+    // Virtual channel 1 would serve the second half of the requests' rings and the first of the replies'.
+    let ranges = |requests: &str, replies: &str| {
+        torus.replace("packet_flits = 5", &format!("virtual_channels = {requests}\nreply = {{ virtual_channels = {replies} }}"))
+    };
+    assert!(promises(&ranges("[0, 2]", "[2, 4]")) && promises(&ranges("[0, 4]", "[0, 4]")));
+    assert!(!promises(&ranges("[0, 2]", "[1, 3]")));
 }
 
 #[test]

@@ -20,7 +20,7 @@
 
 use super::{FormatError, meaningful_lines};
 use crate::id::{Port, RouterId, TerminalId};
-use crate::network::{Endpoint, Link, MAX_PORTS, Network, NetworkBuilder, NetworkError};
+use crate::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Network, NetworkBuilder, NetworkError};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -158,8 +158,8 @@ impl<'a> Words<'a> {
             let Some(position) = keys.iter().position(|known| *known == key) else {
                 return Err(self.error(format!("`{word}` is not known here; what may follow is {}=NUMBER", keys.join("=NUMBER, "))));
             };
-            let number = value.parse::<u32>().ok().filter(|&number| number <= MAX_VALUE);
-            let number = number.ok_or_else(|| self.error(format!("`{word}`: expected {key}=NUMBER, 0 to {MAX_VALUE}")))?;
+            let number = value.parse::<u32>().ok().filter(|&number| number <= MAX_CHANNEL_CYCLES);
+            let number = number.ok_or_else(|| self.error(format!("`{word}`: expected {key}=NUMBER, 0 to {MAX_CHANNEL_CYCLES}")))?;
             if values[position].replace(number).is_some() {
                 return Err(self.error(format!("{key} is told twice")));
             }
@@ -167,9 +167,6 @@ impl<'a> Words<'a> {
         Ok(values)
     }
 }
-
-/// The greatest latency or period that a file may tell, in cycles.
-const MAX_VALUE: u32 = 1_000_000;
 
 /// Names in the order of their first mention.
 #[derive(Default)]

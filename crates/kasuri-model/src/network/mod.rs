@@ -16,6 +16,12 @@ pub const NONE: u32 = u32::MAX;
 /// The largest number of ports of a router.
 pub const MAX_PORTS: usize = 512;
 
+/// Most ports that all routers of a network have together: a network of that size takes some gigabytes.
+pub const MAX_NETWORK_PORTS: u64 = 1 << 25;
+
+/// The greatest latency or period of a channel, in cycles.
+pub const MAX_CHANNEL_CYCLES: u32 = 1_000_000;
+
 /// One end of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
@@ -271,8 +277,11 @@ impl NetworkBuilder {
         }
         let last = u64::from(*self.port_base.last().expect("the column starts with 0"));
         let next = last + ports as u64;
-        if next >= u64::from(NONE) {
-            return Err(NetworkError::TooLarge("more than 2^32 ports".to_owned()));
+        if next > MAX_NETWORK_PORTS {
+            let routers = self.port_base.len();
+            return Err(NetworkError::TooLarge(format!(
+                "the first {routers} routers have {next} ports; the limit is {MAX_NETWORK_PORTS} in all"
+            )));
         }
         self.port_base.push(next as u32);
         Ok(RouterId(self.port_base.len() as u32 - 2))

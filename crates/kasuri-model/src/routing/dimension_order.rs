@@ -1,6 +1,6 @@
 //! Dimension-order routing on meshes and tori, with dateline classes on the rings.
 
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
+use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::id::Port;
 use crate::network::Network;
 use crate::registry::Member;
@@ -22,6 +22,10 @@ pub struct DimensionOrder {
     /// Cut the rings by dateline classes. Without them a torus can deadlock.
     #[serde(default = "yes")]
     pub dateline: bool,
+    /// Let both classes use the middle one of an odd number of virtual channels, as BookSim 2 does; otherwise it belongs to
+    /// class 0. A head of one class may then wait behind a packet of the other, so that nothing is promised any more.
+    #[serde(default)]
+    pub share_middle: bool,
 }
 
 fn yes() -> bool {
@@ -72,6 +76,7 @@ impl RoutingAlgorithm for DimensionOrder {
             coordinates,
             tie: self.tie,
             dateline: self.dateline && wrap,
+            share_middle: self.share_middle,
         }))
     }
 }
@@ -85,6 +90,7 @@ struct Compiled {
     coordinates: Vec<u32>,
     tie: Tie,
     dateline: bool,
+    share_middle: bool,
 }
 
 /// The packet's state: the dimension that it is in plus 1 (0: none yet), its direction and its class.
@@ -115,7 +121,7 @@ impl Routing for Compiled {
     }
 
     fn is_deadlock_free(&self) -> bool {
-        self.dateline || !self.wrap
+        !self.wrap || self.dateline && !self.share_middle
     }
 
     fn observes_congestion(&self) -> bool {
@@ -141,14 +147,24 @@ impl Routing for Compiled {
             ring = self.enter(dimension, here, there, choice);
             *state = ring.pack();
         }
-        // One virtual channel cannot be divided: such a torus works, and can deadlock.
-        let divided = self.dateline && hop.available.count() >= 2;
-        let available = if divided { hop.available.class(ring.class, 2) } else { hop.available };
-        candidates.push(Candidate::new(2 * dimension as Port + Port::from(ring.down), available));
+        candidates.push(Candidate::new(2 * dimension as Port + Port::from(ring.down), self.class(hop.available, ring.class)));
     }
 }
 
 impl Compiled {
+    /// The virtual channels of a dateline class.
+    fn class(&self, available: VirtualChannels, class: u16) -> VirtualChannels {
+        let half = available.count() / 2;
+        match (self.dateline, self.share_middle, class) {
+            (false, ..) => available,
+            // One virtual channel cannot be divided: such a torus works, and can deadlock.
+            _ if half == 0 => available,
+            (true, false, _) => available.class(class, 2),
+            (true, true, 0) => VirtualChannels { end: available.end - half, ..available },
+            (true, true, _) => VirtualChannels { begin: available.begin + half, ..available },
+        }
+    }
+
     /// Chooses direction and class at the entry of a ring.
     fn enter(&self, dimension: usize, here: u32, there: u32, choice: &mut dyn Choice) -> Ring {
         let radix = self.dimensions[dimension];
@@ -164,5 +180,35 @@ impl Compiled {
         };
         // Up: class 1 crosses the wrap. Down: class 1 does not. Either way no class holds a closed ring.
         Ring { dimension_plus_one: dimension as u32 + 1, down, class: u16::from(there < here) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::torus::Torus;
+    use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
+
+    fn classes(share_middle: bool, count: u16) -> [(u16, u16); 2] {
+        let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
+        let torus = Torus { dimensions: vec![4], concentration: 1 }.build(&context).unwrap();
+        let labels = torus.labels();
+        let (dimensions, coordinates) = (labels.attribute("dimensions").unwrap().to_vec(), labels.router("coordinate.0").unwrap().to_vec());
+        let compiled =
+            Compiled { dimensions, coordinates, network: Arc::new(torus), wrap: true, tie: Tie::Random, dateline: true, share_middle };
+        [0, 1]
+            .map(|class| compiled.class(VirtualChannels { begin: 5, end: 5 + count }, class))
+            .map(|range| (range.begin - 5, range.end - 5))
+    }
+
+    #[test]
+    fn the_middle_of_an_odd_number_belongs_to_class_0_or_to_both() {
+        assert_eq!(classes(false, 3), [(0, 2), (2, 3)]);
+        assert_eq!(classes(true, 3), [(0, 2), (1, 3)]);
+        assert_eq!(classes(true, 5), [(0, 3), (2, 5)]);
+        for share_middle in [false, true] {
+            assert_eq!(classes(share_middle, 4), [(0, 2), (2, 4)]);
+            assert_eq!(classes(share_middle, 1), [(0, 1), (0, 1)]);
+        }
     }
 }

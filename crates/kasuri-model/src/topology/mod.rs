@@ -10,7 +10,7 @@ pub mod full_mesh;
 pub mod mesh;
 pub mod torus;
 
-use crate::network::{Link, Network, NetworkError};
+use crate::network::{Link, MAX_CHANNEL_CYCLES, Network, NetworkError};
 use crate::registry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -137,15 +137,29 @@ impl ChannelParameters {
         Link { latency: self.terminal_channel_latency, period: self.terminal_channel_period }
     }
 
-    /// Refuses a period of 0.
+    /// Refuses a period of 0 and whatever is beyond [`MAX_CHANNEL_CYCLES`].
     ///
     /// # Errors
-    /// A period of 0, or a list of latencies of the wrong length.
+    /// A latency or period outside its range, or a list of latencies of the wrong length.
     pub fn check(&self, dimensions: usize) -> Result<(), NetworkError> {
         self.channel_latency.check("channel_latency", dimensions)?;
         for (key, period) in [("channel_period", self.channel_period), ("terminal_channel_period", self.terminal_channel_period)] {
             if period == 0 {
                 return Err(NetworkError::parameter(key, "is 0; a flit occupies a channel for at least 1 cycle"));
+            }
+        }
+        let latency = match &self.channel_latency {
+            PerDimension::All(latency) => *latency,
+            PerDimension::Each(latencies) => latencies.iter().copied().max().unwrap_or(0),
+        };
+        for (key, cycles) in [
+            ("channel_latency", latency),
+            ("channel_period", self.channel_period),
+            ("terminal_channel_latency", self.terminal_channel_latency),
+            ("terminal_channel_period", self.terminal_channel_period),
+        ] {
+            if cycles > MAX_CHANNEL_CYCLES {
+                return Err(NetworkError::parameter(key, format!("is {cycles}; it must be at most {MAX_CHANNEL_CYCLES} cycles")));
             }
         }
         Ok(())

@@ -47,7 +47,7 @@ impl PacketSizes {
             return Err(format!("a packet of {} flits; it must have 1 to {MAX_PACKET_FLITS}", line.flits));
         }
         if lines.iter().any(|line| line.weight.is_nan() || line.weight < 0.0) || !total.is_finite() || total <= 0.0 {
-            return Err("the weights must be 0 or more and sum to more than 0".to_owned());
+            return Err("a mixture of wrong weights; they must be 0 or more and sum to more than 0".to_owned());
         }
         let mut sum = 0.0;
         let mut cumulative: Vec<f64> = lines

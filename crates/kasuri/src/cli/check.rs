@@ -72,13 +72,14 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<bool, Failure> {
     let counts =
         format!("{} terminals, {} routers, {} channels", network.terminal_count(), network.router_count(), network.channel_count());
     writeln!(out, "network {}: {counts}", network.name())?;
-    if let Ok(zero_load) = kasuri_flow::analysis::zero_load(scenario) {
-        let exact = if zero_load.exact { "" } else { " (approximate)" };
-        writeln!(out, "  zero load: latency {:.2} cycles{exact}, {:.3} routers on the way", zero_load.packet_latency, zero_load.hops)?;
+    match kasuri_flow::analysis::zero_load(scenario) {
+        Ok(zero_load) => {
+            let exact = if zero_load.exact { "" } else { " (approximate)" };
+            writeln!(out, "  zero load: latency {:.2} cycles{exact}, {:.3} routers on the way", zero_load.packet_latency, zero_load.hops)?;
+        }
+        Err(reason) => writeln!(out, "  zero load: not known: {reason}")?,
     }
-    let replies = scenario.classes.iter().filter_map(|class| class.reply.as_ref()).map(|reply| reply.virtual_channels);
-    let channels: Vec<_> = scenario.classes.iter().map(|class| class.virtual_channels).chain(replies).collect();
-    let report = deadlock::check(network, &*scenario.routing, &channels);
+    let report = deadlock::check(network, &*scenario.routing, &scenario.virtual_channel_ranges());
     writeln!(out, "  {}", report.describe(network).replace('\n', "\n  "))?;
     Ok(report.is_safe())
 }

@@ -150,6 +150,12 @@ impl Translator<'_> {
             "dim_order_torus" => {
                 routing.insert("algorithm".to_owned(), "dimension-order".into());
                 routing.insert("tie".to_owned(), "random".into());
+                let channels = self.integer("num_vcs", 1, 256)?;
+                if channels > 1 && channels % 2 == 1 {
+                    // Both classes use the middle one. BookSim lets this run without a word, although it can deadlock.
+                    routing.insert("share_middle".to_owned(), true.into());
+                    routing.insert("allow_deadlock".to_owned(), true.into());
+                }
             }
             "nca_fattree" => {
                 routing.insert("algorithm".to_owned(), "nca".into());

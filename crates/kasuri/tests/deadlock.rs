@@ -1,0 +1,114 @@
+//! Packets that wait for each other: found before a run, and during a run under every rule of measurement.
+
+use serde_json::Value;
+use std::fs;
+use std::process::{Command, Output};
+
+/// A torus with one virtual channel, which no dateline can divide.
+const TORUS: &str = r#"
+[network]
+topology = "torus"
+dimensions = [4, 4]
+[routing]
+algorithm = "dimension-order"
+[router]
+virtual_channels = 1
+[traffic]
+pattern = "uniform"
+packet_flits = 5
+load = 0.8
+"#;
+
+fn kasuri(text: &str, command: &str, more: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("torus.toml");
+    fs::write(&file, text).unwrap();
+    let mut process = Command::new(env!("CARGO_BIN_EXE_kasuri"));
+    process.arg(command).arg(&file).args(more);
+    if command == "run" {
+        process.arg("--out").arg(folder.path().join("out")).args(["--format", "json"]);
+    }
+    process.output().unwrap()
+}
+
+fn message(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The channels named in a text, from the cycle's heading on: `router A port P -> router B port Q, virtual channel V`.
+fn channels(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim).filter(|line| line.contains(" -> ") && line.contains(", virtual channel 0")).collect()
+}
+
+/// Each channel leads to the router where the next one begins, and the last to the first.
+fn assert_ring(channels: &[&str]) {
+    let ends = |channel: &str| -> Vec<u32> {
+        let numbers = channel.split("router ").skip(1).map(|rest| rest.split(' ').next().unwrap().parse().unwrap());
+        numbers.collect()
+    };
+    for (index, channel) in channels.iter().enumerate() {
+        let next = channels[(index + 1) % channels.len()];
+        assert_eq!(ends(channel)[1], ends(next)[0], "{channels:?}");
+    }
+}
+
+#[test]
+fn a_torus_with_one_virtual_channel_is_refused_with_its_cycle() {
+    let check = kasuri(TORUS, "check", &[]);
+    assert_eq!(check.status.code(), Some(2));
+    let shown = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert!(shown.contains("possible deadlock: a cycle of 4 channels that wait for each other"), "{shown}");
+    let cycle = channels(&shown);
+    assert_eq!(cycle.len(), 4);
+    assert_ring(&cycle);
+
+    let run = kasuri(TORUS, "run", &[]);
+    assert_eq!((run.status.code(), run.stdout.len()), (Some(2), 0));
+    assert_eq!(channels(&message(&run)), cycle);
+    assert!(message(&run).contains("routing.allow_deadlock = true"), "{}", message(&run));
+}
+
+#[test]
+fn a_deadlock_ends_the_run_whatever_the_rules_of_measurement() {
+    let rules = [
+        "",
+        "[measure]\nwarmup = 500\n",
+        "[measure]\nwarmup = 500\ncycles = 3000\n",
+        "[measure]\nwarmup = 500\ncycles = 100_000\n",
+        "[measure]\nmax_cycles = 6000\n",
+        "[measure]\nrules = \"booksim\"\n",
+        "[measure]\nsearch = \"saturation\"\n",
+        "process = \"batch\"\nbatch_packets = 5000\n",
+    ];
+    let allowed = TORUS.replace("[router]", "allow_deadlock = true\n[router]");
+    for rule in rules {
+        let text = if rule.starts_with("process") { allowed.replace("load = 0.8\n", "") } else { allowed.clone() };
+        let output = kasuri(&format!("{text}{rule}"), "run", &["--paranoid"]);
+        assert_eq!(output.status.code(), Some(1), "{rule}: {}", message(&output));
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let row = &answer["runs"][0];
+        assert_eq!(row["status"], "deadlock", "{rule}: {row:#}");
+        assert_eq!(row["saturation_load"], Value::Null, "{rule}");
+        let waiting: Vec<&str> = row["deadlock"].as_array().unwrap().iter().map(|channel| channel.as_str().unwrap()).collect();
+        assert!(waiting.len() > 1, "{rule}: {waiting:?}");
+        assert_eq!(channels(&message(&output)), waiting, "{rule}");
+        for expected in [": deadlock: ", "packets wait for each other for ever in cycle"] {
+            assert!(message(&output).contains(expected), "{}", message(&output));
+        }
+    }
+}
+
+/// As BookSim divides three virtual channels, the middle one serves both classes: the head of one class can wait behind a packet of
+/// the other, and the datelines cut nothing any more.
+#[test]
+fn a_virtual_channel_of_both_dateline_classes_can_deadlock() {
+    let ring = "[network]\ntopology = \"torus\"\ndimensions = [16]\n[routing]\nalgorithm = \"dimension-order\"\nshare_middle = true\n\
+        [router]\nvirtual_channels = 3\nbuffer_flits = 4\n[traffic]\npattern = \"uniform\"\nload = 1.0\n\
+        packet_flits = [{ flits = 1, weight = 0.9 }, { flits = 30, weight = 0.1 }]\n[measure]\nwarmup = 1000\ncycles = 200_000\n";
+    assert_eq!(kasuri(ring, "check", &[]).status.code(), Some(2));
+    let output = kasuri(ring, "run", &["--set", "routing.allow_deadlock=true"]);
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["runs"][0]["status"], "deadlock", "{answer:#}");
+    let output = kasuri(&ring.replace("share_middle = true", ""), "run", &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", message(&output));
+}
