@@ -140,7 +140,10 @@ impl Document {
         } else {
             assign(&mut self.table, key, value).map_err(|message| self.error_at(location.clone(), key, message))?;
             if let Some(Value::Table(sweep)) = self.table.get_mut("sweep") {
-                sweep.remove(key);
+                let was_last = sweep.remove(key).is_some() && sweep.is_empty();
+                if was_last {
+                    self.table.remove("sweep");
+                }
             }
         }
         self.places.retain(|path, _| !is_within(path, key));

@@ -359,6 +359,15 @@ fn a_routing_promises_no_deadlock_only_with_its_virtual_channels() {
 }
 
 #[test]
+fn a_key_that_is_set_leaves_the_sweep_and_the_last_one_ends_it() {
+    let mut document = Document::parse("a.toml", &format!("{EXPERIMENT}\n[sweep]\n\"traffic.load\" = [0.1, 0.2]\n")).unwrap();
+    assert_eq!(document.points().unwrap().len(), 2);
+    document.set_text("traffic.load=0.3").unwrap();
+    let points = document.points().unwrap();
+    assert_eq!((points.len(), points[0].table["traffic"]["load"].as_float()), (1, Some(0.3)));
+}
+
+#[test]
 fn a_table_without_text_is_named_in_messages() {
     let mut table: toml::Table = toml::from_str(EXPERIMENT).unwrap();
     table["traffic"].as_table_mut().unwrap().insert("load".to_owned(), Value::Integer(3));
