@@ -293,6 +293,7 @@ impl<L: Lanes> Simulation<'_, L> {
             deadlock,
             flit_hops: statistics.flit_hops,
             not_modelled: Vec::new(),
+            formulas: None,
         }
     }
 }

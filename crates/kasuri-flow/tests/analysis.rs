@@ -1,6 +1,7 @@
 //! Zero-load latencies and channel loads against formulas and against what BookSim 2 printed.
 
-use kasuri_flow::analysis::{LonePacket, channel_loads, lone_packet_latency, zero_load};
+use kasuri_flow::analysis::{LonePacket, channel_loads, formulas, lone_packet_latency, zero_load};
+use kasuri_model::engine::Formulas;
 use kasuri_model::id::ChannelId;
 use kasuri_model::network::{Endpoint, Link, Network};
 use kasuri_model::rng::Streams;
@@ -305,4 +306,68 @@ fn large_networks_are_sampled_and_say_so() {
     assert!((zero_load(&permutation).unwrap().hops - 5.0).abs() < 1e-9);
     let loads = channel_loads(&scenario).unwrap();
     assert_eq!(loads.ideal_throughput(&scenario.network), None);
+}
+
+/// What formulas say of a setup at a load.
+fn formulas_at(setup: &Setup, load: f64) -> Formulas {
+    let mut scenario = setup.scenario();
+    scenario.classes[0].load = load;
+    formulas(&scenario, &channel_loads(&scenario).unwrap()).unwrap()
+}
+
+/// Mesh of 8 x 8: the middle channels of a row carry k/4 N/(N-1) = 128/63 at load 1, and 224 channels carry 64 terminals' flits
+/// over 16/3 channels each. Full mesh: every pair has its channel, the terminals are the bound.
+#[test]
+fn bounds_follow_from_counting_channels() {
+    let mesh = formulas_at(&Setup::new(("mesh", "dimensions = [8, 8]"), "dimension-order"), 0.1);
+    assert_close(mesh.static_throughput.unwrap(), 63.0 / 128.0);
+    assert_close(mesh.ideal_throughput.unwrap(), 224.0 / (64.0 * 16.0 / 3.0));
+    assert_close(mesh.bisection_bandwidth.unwrap(), 16.0);
+    let full = formulas_at(&Setup::new(("full-mesh", "routers = 8"), "minimal"), 0.1);
+    assert_close(full.static_throughput.unwrap(), 1.0);
+    assert_close(full.ideal_throughput.unwrap(), 1.0);
+}
+
+/// No routing beats the bound for all routings.
+#[test]
+fn the_bound_of_a_routing_is_below_that_of_all() {
+    for (topology, routing) in [
+        (("mesh", "dimensions = [4, 4, 2]"), "dimension-order"),
+        (("torus", "dimensions = [5, 4]"), "dimension-order"),
+        (("fat-tree", "up = 2\ndown = 3\nlevels = 3"), "nca"),
+        (("butterfly", "radix = 2\nstages = 3"), "destination-tag"),
+    ] {
+        for pattern in ["uniform", "neighbor"] {
+            let found = formulas_at(&Setup { pattern: (pattern, ""), ..Setup::new(topology, routing) }, 0.1);
+            let (fixed, ideal) = (found.static_throughput.unwrap(), found.ideal_throughput.unwrap());
+            assert!(fixed <= ideal * (1.0 + 1e-9) && ideal <= 1.0 + 1e-9, "{topology:?} {pattern}: {fixed} {ideal}");
+        }
+    }
+}
+
+/// Two terminals send to each other: nothing meets but in the source queues, and these are M/D/1 with a service of 5 cycles, so a
+/// packet waits 5 load / (2 (1 - load)).
+#[test]
+fn a_source_queue_waits_as_its_formula_says() {
+    let setup = Setup { flits: 5, ..Setup::new(("mesh", "dimensions = [2]"), "dimension-order") };
+    for load in [0.1, 0.5, 0.9] {
+        let found = formulas_at(&setup, load);
+        assert_close(found.packet_latency.unwrap() - found.zero_load_latency, 5.0 * load / (2.0 * (1.0 - load)));
+    }
+    assert_eq!(formulas_at(&setup, 1.0).packet_latency, None);
+}
+
+#[test]
+fn latency_grows_from_zero_load_to_saturation() {
+    let setup = Setup { flits: 5, ..Setup::new(("torus", "dimensions = [6, 6]"), "dimension-order") };
+    let at = |load: f64| formulas_at(&setup, load);
+    let saturation = at(0.1).saturation_load.unwrap();
+    assert!(saturation < at(0.1).static_throughput.unwrap() / 0.95);
+    let mut last = at(0.1).zero_load_latency;
+    for step in 1..=20 {
+        let found = at(saturation * f64::from(step) / 20.0 * (1.0 - 1e-9));
+        let latency = found.packet_latency.unwrap();
+        assert!(latency > last && latency <= 3.0 * found.zero_load_latency * (1.0 + 1e-6), "{latency}");
+        last = latency;
+    }
 }

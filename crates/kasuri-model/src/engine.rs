@@ -203,6 +203,27 @@ pub struct Outcome {
     pub flit_hops: u64,
     /// What the engine left out, by key.
     pub not_modelled: Vec<String>,
+    /// What an engine that answers with formulas has worked out; the distributions are empty then.
+    pub formulas: Option<Formulas>,
+}
+
+/// What formulas say of a scenario. Loads are in flits per terminal and cycle, all classes together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Formulas {
+    /// Expected latency of a packet that is alone in the network, cycles.
+    pub zero_load_latency: f64,
+    /// Expected latency at the offered load, cycles; `None` for closed workloads and where a channel is offered too much.
+    pub packet_latency: Option<f64>,
+    /// Routers crossed.
+    pub hops: f64,
+    /// The offered load that the most loaded channel can just carry, with this routing.
+    pub static_throughput: Option<f64>,
+    /// A bound for any routing, by the terminals' channels, distances and the bandwidth of all channels.
+    pub ideal_throughput: Option<f64>,
+    /// The least load at which less than 0.95 of it is accepted or the latency exceeds three times that of a lone packet.
+    pub saturation_load: Option<f64>,
+    /// Flits per cycle over the cut into halves, in both directions together.
+    pub bisection_bandwidth: Option<f64>,
 }
 
 /// Why an engine cannot answer.

@@ -13,8 +13,11 @@ use thiserror::Error;
 pub static KNOWN: LazyLock<Known<'static>> = LazyLock::new(|| {
     static ALLOCATORS: LazyLock<Vec<&str>> = LazyLock::new(|| kasuri_flit::ALLOCATORS.iter().map(|entry| entry.name).collect());
     Known {
-        engines: &[EngineName::Flit],
-        engine_sections: &[EngineSection { engine: EngineName::Flit, schema: || schema_for!(kasuri_flit::FlitOptions) }],
+        engines: &[EngineName::Analysis, EngineName::Flit],
+        engine_sections: &[
+            EngineSection { engine: EngineName::Analysis, schema: || schema_for!(kasuri_flow::analysis::AnalysisOptions) },
+            EngineSection { engine: EngineName::Flit, schema: || schema_for!(kasuri_flit::FlitOptions) },
+        ],
         allocators: &ALLOCATORS,
         predictors: &["none"],
     }

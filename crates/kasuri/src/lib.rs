@@ -2,6 +2,7 @@
 
 pub mod cli;
 mod cost;
+pub mod depths;
 pub mod engines;
 pub mod input;
 pub mod measure;

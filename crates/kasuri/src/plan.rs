@@ -11,7 +11,7 @@ use crate::results::{RowHead, RunRow, Vector, vectors};
 use crate::stop::{Interruptible, Stop};
 use crate::store::{Access, Found, Store, StoreError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use kasuri_model::config::{ConfigError, Document, Point, Preparation, Search, Study};
+use kasuri_model::config::{ConfigError, Document, EngineName, Point, Preparation, Search, Study};
 use kasuri_model::deadlock::{self, Verdict};
 use kasuri_model::engine::{Engine, EngineError, Outcome, Status};
 use kasuri_model::network::Network;
@@ -536,7 +536,11 @@ impl Workshop<'_> {
         let begin = Meter::begin();
         // A panic is a defect of ours; the other runs are none the worse for it. What it leaves half changed dies with the run.
         let trial = catch_unwind(AssertUnwindSafe(|| match point.study.measure.search {
+            // Formulas know the saturation load without a search.
             None => self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head)),
+            Some(Search::Saturation) if point.study.engine == EngineName::Analysis => {
+                self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head))
+            }
             Some(Search::Saturation) => self.search(point, engine),
         }));
         let (mut row, vectors) = match trial {
@@ -908,7 +912,7 @@ mod tests {
         let error = run(&document, &NoFiles, &RunOptions::default()).unwrap_err();
         assert_eq!(
             (error.to_string().as_str(), error.exit_status()),
-            ("t.toml:2:18 engine: is \"flow\", which this version does not have yet; it has: flit", 2)
+            ("t.toml:2:18 engine: is \"flow\", which this version does not have yet; it has: analysis, flit", 2)
         );
     }
 

@@ -5,7 +5,7 @@
 
 use crate::measure::{Offer, Report};
 use kasuri_model::config::EngineName;
-use kasuri_model::engine::{Distribution, Outcome};
+use kasuri_model::engine::{Distribution, Formulas, Outcome};
 use kasuri_model::id::{ChannelId, TerminalId};
 use kasuri_model::network::Network;
 use serde_json::{Map, Value, json};
@@ -76,9 +76,12 @@ pub const COLUMNS: &[Column] = &[
     column("channel_utilisation_max", "", "the same, busiest channel"),
     column("router_occupancy_mean", "flits", "flits in a router's buffers, mean over time and routers"),
     column("router_occupancy_max", "flits", "the same, fullest router"),
-    column("zero_load_latency", "cycles", "mean packet latency at a vanishing load, where a search needed it"),
-    column("saturation_load", RATE, "least load that the network does not sustain, where it was searched"),
-    column("completion_time", "cycles", "start to last flit delivered, of a closed workload"),
+    column("zero_load_latency", "cycles", "mean packet latency at a vanishing load, where a search needed it or by formula"),
+    column("saturation_load", RATE, "least load that the network does not sustain, where it was searched or by formula"),
+    column("static_throughput", RATE, "by formula: the load that the most loaded channel can just carry, with this routing"),
+    column("ideal_throughput", RATE, "by formula: a bound for any routing, by terminals, distances and the bandwidth of all channels"),
+    column("bisection_bandwidth", "flits/cycle", "by formula: over the cut into halves, both directions together"),
+    column("completion_time", "cycles", "start to last flit delivered, of a closed workload; by formula: a lower bound"),
     column("measured_packets", "", "packets in the latency statistics"),
     column("warmup_cycles", "cycles", "cycles before measuring began"),
     column("measured_cycles", "cycles", "cycles for which rates were counted"),
@@ -137,6 +140,9 @@ impl RunRow {
         row.set("measured_cycles", outcome.measured_cycles);
         row.set("cycles", outcome.cycles);
         row.set("flit_hops", outcome.flit_hops);
+        if let Some(formulas) = &outcome.formulas {
+            row.set_formulas(formulas);
+        }
         row.set("booksim_status", report.booksim_status.map(|status| status.name()));
         row.set("not_modelled", outcome.not_modelled.clone());
         row.set("deadlock", waiting(network, &outcome.deadlock));
@@ -254,6 +260,19 @@ impl RunRow {
         self.set(&format!("{name}_p99"), latency.quantile(0.99));
         self.set(&format!("{name}_p999"), latency.quantile(0.999));
         self.set(&format!("{name}_max"), some(latency.max));
+    }
+
+    fn set_formulas(&mut self, formulas: &Formulas) {
+        self.set("packet_latency_mean", formulas.packet_latency);
+        self.set("hops_mean", formulas.hops);
+        self.set("zero_load_latency", formulas.zero_load_latency);
+        self.set("saturation_load", formulas.saturation_load);
+        self.set("static_throughput", formulas.static_throughput);
+        self.set("ideal_throughput", formulas.ideal_throughput);
+        self.set("bisection_bandwidth", formulas.bisection_bandwidth);
+        for unknown in ["measured_packets", "warmup_cycles", "measured_cycles", "cycles", "flit_hops"] {
+            self.set(unknown, Value::Null);
+        }
     }
 
     fn set_loads(&mut self, network: &Network, outcome: &Outcome) {
@@ -470,6 +489,7 @@ pub(crate) mod tests {
             deadlock: Vec::new(),
             flit_hops: 80,
             not_modelled: vec!["router.predictor".to_owned(), "router.buffer_flits".to_owned()],
+            formulas: None,
         }
     }
 

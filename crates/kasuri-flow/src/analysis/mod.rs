@@ -5,10 +5,13 @@
 
 mod channel_load;
 mod flow;
+mod formulas;
 mod lone_packet;
+mod waiting;
 mod zero_load;
 
 pub use channel_load::{ChannelLoads, channel_loads};
+pub use formulas::{AnalysisEngine, AnalysisOptions, formulas};
 pub use lone_packet::{LonePacket, lone_packet_latency};
 pub use zero_load::{ZeroLoad, zero_load};
 

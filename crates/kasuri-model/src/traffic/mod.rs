@@ -68,6 +68,11 @@ impl PacketSizes {
         self.distribution().map(|(flits, probability)| f64::from(flits) * probability).sum()
     }
 
+    /// The mean of the square of the length.
+    pub fn mean_square(&self) -> f64 {
+        self.distribution().map(|(flits, probability)| f64::from(flits).powi(2) * probability).sum()
+    }
+
     /// Each length with its probability.
     pub fn distribution(&self) -> impl Iterator<Item = (u32, f64)> {
         let below = std::iter::once(0.0).chain(self.cumulative.iter().copied());

@@ -1,6 +1,7 @@
 //! What all commands share that run an experiment: options, the runs themselves, the answer in the asked form.
 
 use super::{Exit, Failure, output};
+use crate::depths::{Comparison, side_by_side};
 use crate::plan::{self, RunError, RunOptions};
 use crate::results::{self, RunRow};
 use crate::stop::Stop;
@@ -63,7 +64,13 @@ impl Running {
             let _ = writeln!(io::stderr(), "kasuri: {message}");
         }
         match self.format {
-            Format::Table => writeln!(out, "{}", table(&summary.rows))?,
+            Format::Table => {
+                writeln!(out, "{}", table(&summary.rows))?;
+                let comparisons = side_by_side(&summary.rows);
+                if !comparisons.is_empty() {
+                    writeln!(out, "\n{}", comparison_table(&comparisons))?;
+                }
+            }
             Format::Json => writeln!(out, "{}", results::to_json(&summary.rows))?,
             Format::Csv => write!(out, "{}", results::to_csv(&summary.rows))?,
         }
@@ -86,17 +93,42 @@ const SHOWN: [&str; 7] =
 
 /// One line for each run: what distinguishes it, then the columns asked for most that have a value in some run.
 fn table(rows: &[RunRow]) -> String {
-    let shown = |row: &RunRow, name: &str| match row.number(name) {
-        Some(number) if number.fract() == 0.0 => format!("{number}"),
-        Some(number) => format!("{number:.4}"),
-        None => row.text(name).to_owned(),
-    };
+    let shown = |row: &RunRow, name: &str| row.number(name).map_or_else(|| row.text(name).to_owned(), number);
     let varies = |name: &str| rows.iter().any(|row| row.get(name) != rows[0].get(name));
     let inputs = rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name);
     let names: Vec<&str> = inputs
-        .filter(|name| name.contains('.') && (varies(name) || *name == "traffic.load"))
+        .filter(|name| (name.contains('.') || *name == "engine") && (varies(name) || *name == "traffic.load"))
         .chain(SHOWN.into_iter().filter(|name| rows.iter().any(|row| !row.get(name).is_null())))
         .collect();
     let lines = rows.iter().map(|row| names.iter().map(|name| shown(row, name)).collect()).collect();
-    output::table(&names, lines, &names.iter().map(|name| *name != "status").collect::<Vec<_>>())
+    output::table(&names, lines, &names.iter().map(|name| !matches!(*name, "status" | "engine")).collect::<Vec<_>>())
+}
+
+fn number(number: f64) -> String {
+    if number.fract() == 0.0 { format!("{number}") } else { format!("{number:.4}") }
+}
+
+/// One line for each quantity of the same question: every engine's answer, and how far it is from the finest engine's.
+fn comparison_table(comparisons: &[Comparison]) -> String {
+    let names = comparisons[0].inputs.iter().map(|(name, _)| name.as_str());
+    let varies =
+        |name: &str| comparisons.iter().any(|one| one.inputs.iter().any(|input| input.0 == name && !comparisons[0].inputs.contains(input)));
+    let varying: Vec<&str> = names.filter(|name| varies(name)).collect();
+    let engines: Vec<_> = comparisons[0].answers.iter().map(|&(engine, _)| engine).collect();
+    let differences: Vec<String> = engines.iter().map(|engine| format!("{} differs by", engine.name())).collect();
+    let mut heading = varying.clone();
+    heading.push("quantity");
+    heading.extend(engines.iter().map(|engine| engine.name()));
+    heading.extend(differences.iter().take(engines.len() - 1).map(String::as_str));
+    let line = |one: &Comparison| {
+        let inputs =
+            varying.iter().map(|name| one.inputs.iter().find(|input| input.0 == *name).map_or_else(String::new, |input| input.1.clone()));
+        let answer = |engine| one.answers.iter().find(|answer| answer.0 == engine).and_then(|answer| answer.1);
+        let answers = engines.iter().map(|&engine| answer(engine).map_or_else(String::new, number));
+        let percent = |engine| one.difference(engine).map_or_else(String::new, |part| format!("{:+.2} %", 100.0 * part));
+        let differences = engines.iter().take(engines.len() - 1).map(|&engine| percent(engine));
+        inputs.chain([one.quantity.to_owned()]).chain(answers).chain(differences).collect()
+    };
+    let right: Vec<bool> = heading.iter().map(|name| *name != "quantity").collect();
+    output::table(&heading, comparisons.iter().map(line).collect(), &right)
 }

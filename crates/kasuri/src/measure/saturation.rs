@@ -139,6 +139,7 @@ mod tests {
             deadlock: Vec::new(),
             flit_hops: 0,
             not_modelled: Vec::new(),
+            formulas: None,
         };
         let sustained = |status, accepted, latency| is_sustained(&outcome(status, accepted, latency), &offer, Some(20.0));
         assert!(sustained(Status::Converged, 1.0, 59.0));
