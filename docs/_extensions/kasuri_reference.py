@@ -94,7 +94,7 @@ def experiment_page(schema: Schema) -> str:
         *(
             (f"`[{name}]`", "How this engine computes, never what.", sections[name])
             for name in ("flit", "flow", "analysis")
-            if name in sections
+            if sections.get(name, {}).get("properties")
         ),
     ]
     text = "# The keys of the experiment file\n\n"
