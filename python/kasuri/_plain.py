@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
@@ -18,8 +19,12 @@ def plain(value: Any, key: str = "") -> Any:
     Raises
     ------
     ConfigError
-        A value that no experiment file can hold; the key is named.
+        A value that no experiment file can hold, infinities and NaN among them; the key is named.
     """
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"dict {key}: is {value}; it must be a finite number")
+    if isinstance(value, str) and not _is_text(value):
+        raise ConfigError(f"dict {key}: is {value!r}, which is no text that a file can hold")
     if isinstance(value, bool | str | int | float):
         return value
     if isinstance(value, np.generic | np.ndarray):
@@ -41,11 +46,15 @@ def as_json(value: Any) -> str:
     Raises
     ------
     ConfigError
-        A value that no experiment file can hold, infinities and NaN among them.
+        A value that no experiment file can hold.
     """
+    return json.dumps(plain(value), allow_nan=False)
+
+
+def _is_text(value: str) -> bool:
+    """Tell whether a string can be written as UTF-8; half of a surrogate pair cannot."""
     try:
-        return json.dumps(plain(value), allow_nan=False)
-    except ValueError as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise ConfigError(f"dict: {error}") from error
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

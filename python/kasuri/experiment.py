@@ -61,6 +61,8 @@ def run(experiment: Experiment, *, out: str | Path | None = None, jobs: int | No
     >>> run(mesh)[0]["status"]
     'converged'
     """
+    if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
+        raise ConfigError(f"jobs: is {jobs!r}; it must be a whole number, at least 1")
     changes = {key.replace("__", "."): value for key, value in overrides.items()}
     if isinstance(experiment, Mapping):
         return _run_table(experiment, changes, out, jobs)

@@ -72,6 +72,8 @@ class Network:
     texts: dict[str, str]
 
     def __init__(self, table: Mapping[str, Any], folder: str | Path = ".", *, texts: Mapping[str, str] | None = None) -> None:
+        if not isinstance(table, Mapping):
+            raise ConfigError(f"network: is {table!r}; give the keys of [network] as a dictionary, or use Network.from_topology")
         self.table = plain(table)
         self.texts = dict(texts or {})
         self._origin = (as_json(self.table), str(folder), self.texts)

@@ -1,0 +1,82 @@
+"""Running from Python: the same rows as the command's, and every mistake a KasuriError that says what would be right."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import kasuri
+
+MESH = {
+    "network": {"topology": "mesh", "dimensions": [4, 4]},
+    "routing": {"algorithm": "dimension-order"},
+    "traffic": {"pattern": "uniform", "load": 0.1, "packet_flits": 5},
+    "measure": {"warmup": 100, "cycles": 500},
+}
+
+#: What the machine decides; everything else is the same for the same input and seed.
+COSTS = {"wall_seconds", "cpu_seconds", "peak_memory_mib"}
+
+
+def test_equal_runs_differ_in_their_costs_alone():
+    first, second = (kasuri.run(MESH)[0] for _ in range(2))
+    assert {name for name in first if first[name] != second[name]} <= COSTS
+    assert all(first[name] > 0 for name in COSTS)
+
+
+def test_overrides_and_sweeps_are_the_file_s_own_keys():
+    results = kasuri.sweep(MESH, {"traffic.load": [0.1, 1.0]}, measure__seed=7)
+    assert results["seed"].tolist() == [7, 7]
+    # Uniform traffic at full load: the terminals' channels carry a flit per cycle, so that the rate is the throughput itself.
+    assert math.isnan(results["atr"][0])
+    assert results["atr"][1] == pytest.approx(results["accepted_throughput_mean"][1], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"traffic__laod": 0.1}, r"traffic.laod: unknown key `laod`; did you mean `load`\?"),
+        ({"traffic__load": math.nan}, "traffic.load: is nan; it must be a finite number"),
+        ({"traffic__load": 2}, "traffic.load: is 2; it must be above 0 and at most 1"),
+        ({"traffic__load": None}, "traffic.load: is None of type NoneType"),
+        ({"traffic__load": "0.1"}, "traffic.load: is .0.1., a string; it must be a number"),
+        ({"title": "\ud800"}, "title: is .*no text"),
+        ({"network__dimensions": [-1]}, "network.dimensions.0: is -1"),
+        ({"network__dimensions": [100_000, 100_000]}, "network.topology: the network is too large"),
+        ({"routing__algorithm": "nca"}, "routing `nca` does not fit mesh"),
+        ({"jobs": 0}, "jobs: is 0; it must be a whole number, at least 1"),
+    ],
+)
+def test_mistakes_are_named_with_their_key(change, expected):
+    with pytest.raises(kasuri.ConfigError, match=expected):
+        kasuri.run(MESH, **change)
+
+
+def test_files_and_folders_that_do_not_do_are_named(tmp_path):
+    with pytest.raises(kasuri.ConfigError, match="missing.toml: cannot be read"):
+        kasuri.run(tmp_path / "missing.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(kasuri.ConfigError, match="binary.toml: cannot be read"):
+        kasuri.run(tmp_path / "binary.toml")
+    with pytest.raises(kasuri.ResultsError, match="this is a file"):
+        kasuri.run(MESH, out=tmp_path / "binary.toml")
+    with pytest.raises(kasuri.ConfigError, match="is a sweep over nothing"):
+        kasuri.sweep(MESH, {"traffic.load": []})
+
+
+def test_a_deadlock_is_refused_before_and_raised_after_a_run():
+    torus = {
+        "network": {"topology": "torus", "dimensions": [4, 4]},
+        "routing": {"algorithm": "dimension-order"},
+        "router": {"virtual_channels": 1},
+        "traffic": {"pattern": "uniform", "load": 0.8, "packet_flits": 5},
+    }
+    with pytest.raises(kasuri.DeadlockError, match="possible deadlock: a cycle of 4 channels"):
+        kasuri.run(torus)
+    results = kasuri.run(torus, routing__allow_deadlock=True)
+    assert results[0]["status"] == "deadlock"
+    with pytest.raises(kasuri.DeadlockError) as caught:
+        results.raise_for_status()
+    assert len(caught.value.cycle) > 1
+    assert caught.value.at_cycles == results[0]["cycles"]
