@@ -6,7 +6,7 @@
 //! predictable; the result does not depend on the order within a list.
 
 use crate::allocator::{Pointers, from_pointer};
-use crate::choice::{HashedChoice, RouterView, packet_key};
+use crate::choice::RouterView;
 use crate::lanes::Lanes;
 use crate::list::List;
 use crate::prefetch::prefetch;
@@ -14,7 +14,7 @@ use crate::state::{InputSlot, NONE, Simulation, Tile};
 use crate::vc_mask::VcMask;
 use kasuri_model::id::{RouterId, TerminalId};
 use kasuri_model::router::{Switching, VcRelease};
-use kasuri_model::routing::Hop;
+use kasuri_model::routing::{HashedChoice, Hop};
 
 /// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.
 const PREFETCH_DISTANCE: usize = 4;
@@ -155,10 +155,11 @@ impl<L: Lanes> Simulation<'_, L> {
             available,
         };
         let (flits, mut state) = (record.flits, record.route_state);
-        let draw_key = packet_key(self.routing_seed, record.source, record.serial).wrapping_add(u64::from(record.hops) << 32);
+        let (source, serial, hops) = (record.source, record.serial, record.hops);
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
-        let mut choice = HashedChoice { key: draw_key, draws: 0, view: RouterView { simulation: self, base } };
+        let view = RouterView { simulation: self, base };
+        let mut choice = HashedChoice::at_hop(self.routing_seed, source, serial, u32::from(hops), view);
         self.scenario.routing.route(&hop, &mut state, &mut choice, &mut candidates);
         debug_assert_eq!(candidates.len(), 1, "one candidate port per hop; adaptive sets come with their own router");
         let candidate = candidates[0];

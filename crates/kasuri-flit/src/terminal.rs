@@ -3,7 +3,6 @@
 //! What happens once per flit is a flat loop over a list of slots and touches one record of 24 bytes; what happens once per
 //! packet (drawing it, choosing its virtual channel) is done for the terminals in a list.
 
-use crate::choice::{HashedChoice, NoView, packet_key};
 use crate::column::{Column, prefer_large_pages};
 use crate::lanes::Lanes;
 use crate::prefetch::prefetch;
@@ -13,7 +12,7 @@ use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::id::TerminalId;
 use kasuri_model::router::{Switching, VcRelease};
-use kasuri_model::routing::VirtualChannels;
+use kasuri_model::routing::{HashedChoice, VirtualChannels};
 
 /// A gap of this or more cycles stands in `long_gaps`.
 const LONG_GAP: u32 = 255;
@@ -440,7 +439,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let source = &mut self.sources.source[terminal as usize];
         let serial = source.serial;
         source.serial += 1;
-        let mut choice = HashedChoice { key: packet_key(self.routing_seed, terminal, serial), draws: 0, view: NoView };
+        let mut choice = HashedChoice::at_source(self.routing_seed, terminal, serial);
         let route_state = self.scenario.routing.initial_state(TerminalId(terminal), drawn.destination, &mut choice);
         let record = Packet {
             created: drawn.created,

@@ -1,6 +1,18 @@
 //! HOW, by rates and formulas: what a scenario does without following its flits.
 //!
-//! [`analysis`] answers with graph and queueing formulas: the latency of a lone packet, the load that a pattern and a routing
-//! put on each channel, and the throughput that this allows. It knows no clock beyond that of a single packet.
+//! [`FlowEngine`] sends messages as fluid flows that share channels by one of several rules ([`SHARINGS`]). [`analysis`] answers
+//! with graph and queueing formulas: the latency of a lone packet, the load that a pattern and a routing put on each channel, and
+//! the throughput that this allows.
 
 pub mod analysis;
+mod engine;
+mod fluid;
+mod graph;
+mod heap;
+mod paths;
+mod sharing;
+mod sources;
+mod statistics;
+
+pub use engine::{FlowEngine, FlowOptions};
+pub use sharing::{SHARINGS, SharingEntry};

@@ -1,6 +1,7 @@
 //! The engines of this version by name.
 
 use kasuri_flit::FlitEngine;
+use kasuri_flow::FlowEngine;
 use kasuri_flow::analysis::AnalysisEngine;
 use kasuri_model::config::EngineName;
 use kasuri_model::engine::Engine;
@@ -10,7 +11,7 @@ pub fn engine(name: EngineName) -> Option<&'static dyn Engine> {
     match name {
         EngineName::Flit => Some(&FlitEngine),
         EngineName::Analysis => Some(&AnalysisEngine),
-        EngineName::Flow => None,
+        EngineName::Flow => Some(&FlowEngine),
     }
 }
 

@@ -13,9 +13,10 @@ use thiserror::Error;
 pub static KNOWN: LazyLock<Known<'static>> = LazyLock::new(|| {
     static ALLOCATORS: LazyLock<Vec<&str>> = LazyLock::new(|| kasuri_flit::ALLOCATORS.iter().map(|entry| entry.name).collect());
     Known {
-        engines: &[EngineName::Analysis, EngineName::Flit],
+        engines: &EngineName::ALL,
         engine_sections: &[
             EngineSection { engine: EngineName::Analysis, schema: || schema_for!(kasuri_flow::analysis::AnalysisOptions) },
+            EngineSection { engine: EngineName::Flow, schema: || schema_for!(kasuri_flow::FlowOptions) },
             EngineSection { engine: EngineName::Flit, schema: || schema_for!(kasuri_flit::FlitOptions) },
         ],
         allocators: &ALLOCATORS,

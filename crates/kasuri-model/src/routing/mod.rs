@@ -9,11 +9,14 @@
 
 pub mod destination_tag;
 pub mod dimension_order;
+mod hashed;
 pub mod minimal;
 pub mod nca;
 mod table;
 pub mod up_down;
 pub mod walk;
+
+pub use hashed::{HashedChoice, NoView};
 
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;

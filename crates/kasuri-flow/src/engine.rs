@@ -1,0 +1,49 @@
+//! The engine of the depth `flow`, and its section of the experiment file.
+
+use crate::fluid::Fluid;
+use crate::sharing::{self, SHARINGS};
+use kasuri_model::engine::{Controller, Engine, EngineError, Outcome};
+use kasuri_model::scenario::Scenario;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Messages as fluid flows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowEngine;
+
+/// The keys of `[flow]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FlowOptions {
+    /// Which part of a channel's bandwidth each of its flows gets: `equal-share` (each channel divides its bandwidth equally, a
+    /// flow takes the least share on its way) or `max-min` (what one cannot use goes to the others).
+    pub sharing: String,
+    /// Add to each message the cycles that its head takes through routers and channels; false: only the transfer counts.
+    pub latency: bool,
+}
+
+impl Default for FlowOptions {
+    fn default() -> Self {
+        Self { sharing: SHARINGS[0].name.to_owned(), latency: true }
+    }
+}
+
+impl Engine for FlowEngine {
+    fn name(&self) -> &'static str {
+        "flow"
+    }
+
+    fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        let refuse = |key: &str, problem: String| EngineError::Option { key: key.to_owned(), problem };
+        let options: FlowOptions =
+            scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| refuse("flow", error.message().to_owned()))?;
+        let known = || SHARINGS.iter().map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>().join(" or ");
+        let sharing = sharing::build(&options.sharing)
+            .ok_or_else(|| refuse("flow.sharing", format!("is \"{}\"; it must be {}", options.sharing, known())))?;
+        if scenario.router.predictor != "none" {
+            return Err(EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "flow", what: "predictors".to_owned() });
+        }
+        let by_equal_shares = options.sharing == SHARINGS[0].name;
+        Fluid::new(scenario, sharing, by_equal_shares, options.latency).run(controller)
+    }
+}

@@ -1,0 +1,107 @@
+//! A heap of numbered entries whose keys change: which flow ends next, which terminal wakes next.
+
+/// No place in the heap.
+const ABSENT: u32 = u32::MAX;
+
+/// A binary heap's idea with four children a node, which touches fewer cache lines, and the place of each entry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heap {
+    nodes: Vec<(f64, u32)>,
+    place: Vec<u32>,
+}
+
+impl Heap {
+    /// A heap for entries numbered below `entries`.
+    pub(crate) fn new(entries: usize) -> Self {
+        Self { nodes: Vec::new(), place: vec![ABSENT; entries] }
+    }
+
+    /// The least key and its entry; of equal keys the entry with the least number, so that no order of insertion matters.
+    pub(crate) fn first(&self) -> Option<(f64, u32)> {
+        self.nodes.first().copied()
+    }
+
+    /// Puts an entry in, or changes its key.
+    pub(crate) fn set(&mut self, entry: u32, key: f64) {
+        let place = self.place[entry as usize];
+        if place == ABSENT {
+            self.nodes.push((key, entry));
+            self.rise(self.nodes.len() - 1);
+            return;
+        }
+        let before = std::mem::replace(&mut self.nodes[place as usize].0, key);
+        if key < before {
+            self.rise(place as usize);
+        } else {
+            self.sink(place as usize);
+        }
+    }
+
+    /// Takes the first entry out.
+    pub(crate) fn pop(&mut self) -> Option<(f64, u32)> {
+        let first = self.first()?;
+        self.place[first.1 as usize] = ABSENT;
+        let last = self.nodes.pop().expect("it has a first");
+        if !self.nodes.is_empty() {
+            self.nodes[0] = last;
+            self.sink(0);
+        }
+        Some(first)
+    }
+
+    fn rise(&mut self, mut place: usize) {
+        let node = self.nodes[place];
+        while place > 0 {
+            let parent = (place - 1) / 4;
+            if self.nodes[parent] <= node {
+                break;
+            }
+            self.put(place, self.nodes[parent]);
+            place = parent;
+        }
+        self.put(place, node);
+    }
+
+    fn sink(&mut self, mut place: usize) {
+        let node = self.nodes[place];
+        loop {
+            let children = 4 * place + 1..(4 * place + 5).min(self.nodes.len());
+            let Some(least) = children.reduce(|best, child| if self.nodes[child] < self.nodes[best] { child } else { best }) else {
+                break;
+            };
+            if node <= self.nodes[least] {
+                break;
+            }
+            self.put(place, self.nodes[least]);
+            place = least;
+        }
+        self.put(place, node);
+    }
+
+    fn put(&mut self, place: usize, node: (f64, u32)) {
+        self.nodes[place] = node;
+        self.place[node.1 as usize] = place as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kasuri_model::rng::{Purpose, Streams};
+
+    #[test]
+    fn entries_come_out_in_order_whatever_happened_to_their_keys() {
+        let mut stream = Streams::new(5).get(Purpose::Structure, 0);
+        let mut heap = Heap::new(200);
+        let mut keys = vec![0.0; 200];
+        for _ in 0..2000 {
+            let entry = stream.below(200);
+            keys[entry as usize] = f64::from(stream.below(50));
+            heap.set(entry, keys[entry as usize]);
+        }
+        let mut expected: Vec<(f64, u32)> = keys.iter().zip(0..).map(|(&key, entry)| (key, entry)).collect();
+        expected.sort_by(|one, other| one.partial_cmp(other).unwrap());
+        let found: Vec<_> = std::iter::from_fn(|| heap.pop()).collect();
+        assert_eq!(found, expected);
+    }
+}

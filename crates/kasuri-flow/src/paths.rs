@@ -1,0 +1,125 @@
+//! The way of a message: the channels that the scenario's routing takes, and what they add to its latency.
+
+use kasuri_model::engine::EngineError;
+use kasuri_model::id::{ChannelId, Port, RouterId, TerminalId};
+use kasuri_model::network::{Endpoint, Network};
+use kasuri_model::rng::Purpose;
+use kasuri_model::router::{Bidding, Switching};
+use kasuri_model::routing::{Candidate, CongestionView, HashedChoice, Hop, VirtualChannels};
+use kasuri_model::scenario::Scenario;
+
+/// Finds ways, one after the other, without allocating.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    seed: u64,
+    /// By channel: cycles from the decision to send a head on it to the decision at the next router (or to the arrival).
+    head_cycles: Vec<u32>,
+    /// Cycles by which each further flit of a message follows, at every router that waits for the whole of it.
+    stores: bool,
+    candidates: Vec<Candidate>,
+    /// The way that was found last: injection, between routers, ejection.
+    pub(crate) channels: Vec<u32>,
+}
+
+/// A message before it has a way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub(crate) source: TerminalId,
+    pub(crate) destination: TerminalId,
+    /// Running number at its source.
+    pub(crate) serial: u32,
+    pub(crate) available: VirtualChannels,
+}
+
+impl Paths {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let network = &scenario.network;
+        Self {
+            seed: scenario.streams.key(Purpose::Routing),
+            head_cycles: (0..network.channel_count()).map(|channel| head_cycles(scenario, ChannelId(channel))).collect(),
+            stores: scenario.router.switching == Switching::StoreAndForward,
+            candidates: Vec::new(),
+            channels: Vec::new(),
+        }
+    }
+
+    /// Leaves the way of a message in `channels`. `flows` tells the flows on each channel: a routing that looks for the least
+    /// congested way sees them.
+    ///
+    /// # Errors
+    /// The routing does not bring the message to its destination.
+    pub(crate) fn find(&mut self, scenario: &Scenario, request: &Request, flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
+        let network = &*scenario.network;
+        let Request { source, destination, serial, available } = *request;
+        let mut state = scenario.routing.initial_state(source, destination, &mut HashedChoice::at_source(self.seed, source.0, serial));
+        let mut virtual_channel = available.begin;
+        let mut channel = network.injection_channel(source);
+        self.channels.clear();
+        self.channels.push(channel.0);
+        loop {
+            let (router, input) = match network.destination(channel) {
+                Endpoint::Router(router, port) => (router, port),
+                Endpoint::Terminal(terminal) if terminal == destination => return Ok(()),
+                Endpoint::Terminal(terminal) => return Err(lost(request, &format!("it comes to terminal {}", terminal.0))),
+            };
+            let hop = Hop { router, input, virtual_channel, source, destination, available };
+            let view = Flows { network, router, flows };
+            let mut choice = HashedChoice::at_hop(self.seed, source.0, serial, self.channels.len() as u32, view);
+            self.candidates.clear();
+            scenario.routing.route(&hop, &mut state, &mut choice, &mut self.candidates);
+            let next = self.candidates.first().and_then(|candidate| network.output_channel(router, candidate.port));
+            let Some(next) = next else { return Err(lost(request, &format!("router {} knows no way", router.0))) };
+            virtual_channel = self.candidates[0].virtual_channels.begin;
+            channel = next;
+            self.channels.push(channel.0);
+            if self.channels.len() > network.channel_count() as usize {
+                return Err(lost(request, "it goes round in circles"));
+            }
+        }
+    }
+
+    /// Cycles that a lone message of `flits` takes on this way beyond those of its flits: its latency less its length.
+    pub(crate) fn head_latency(&self, network: &Network, flits: u32) -> f64 {
+        let cycles: u64 = self.channels.iter().map(|&channel| u64::from(self.head_cycles[channel as usize])).sum();
+        let stored = if self.stores {
+            let ways = &self.channels[..self.channels.len() - 1];
+            ways.iter().map(|&channel| u64::from(network.link(ChannelId(channel)).period)).sum::<u64>() * u64::from(flits - 1)
+        } else {
+            0
+        };
+        // The last flit arrives in the cycle in which its transfer ends, not one later.
+        (cycles + stored) as f64 - 1.0
+    }
+}
+
+/// As the flit engine has them, without contention.
+fn head_cycles(scenario: &Scenario, channel: ChannelId) -> u32 {
+    let (network, pipeline) = (&scenario.network, &scenario.pipeline);
+    let from_router = matches!(network.source(channel), Endpoint::Router(..));
+    let to_router = matches!(network.destination(channel), Endpoint::Router(..));
+    let decision = pipeline.route_cycles + u32::from(pipeline.bidding == Bidding::InTurn);
+    network.link(channel).latency
+        + 1
+        + if from_router { decision + pipeline.traversal_cycles } else { 0 }
+        + if to_router { pipeline.switch_extra_cycles } else { 0 }
+}
+
+fn lost(request: &Request, problem: &str) -> EngineError {
+    EngineError::Option {
+        key: "routing.algorithm".to_owned(),
+        problem: format!("a message from terminal {} to terminal {} does not arrive: {problem}", request.source.0, request.destination.0),
+    }
+}
+
+/// Flows count as what occupies a port.
+struct Flows<'a> {
+    network: &'a Network,
+    router: RouterId,
+    flows: &'a dyn Fn(u32) -> u32,
+}
+
+impl CongestionView for Flows<'_> {
+    fn occupied(&self, port: Port, _virtual_channels: VirtualChannels) -> u32 {
+        self.network.output_channel(self.router, port).map_or(0, |channel| (self.flows)(channel.0))
+    }
+}

@@ -1,0 +1,52 @@
+//! Sharings: which part of a channel's bandwidth each of its flows gets.
+//!
+//! All are told by a *level* of each channel: a flow's rate is the least level on its way. A sharing works out the levels of
+//! the channels whose flows have changed, and of those that this touches.
+//!
+//! To add one: a file here that implements [`Sharing`], a `mod` line, and its line in [`SHARINGS`].
+
+mod equal_share;
+mod max_min;
+
+use crate::graph::Graph;
+
+/// Works out the levels of channels.
+pub(crate) trait Sharing: Send + std::fmt::Debug {
+    /// Brings the levels up to date after flows have begun and ended: takes `graph.dirty`, sets levels by [`Graph::set_level`].
+    fn level(&mut self, graph: &mut Graph);
+}
+
+/// A line of the table of sharings.
+#[derive(Clone, Copy)]
+pub struct SharingEntry {
+    /// The name in the experiment file.
+    pub name: &'static str,
+    /// One line for the reference.
+    pub summary: &'static str,
+    build: fn() -> Box<dyn Sharing>,
+}
+
+impl std::fmt::Debug for SharingEntry {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("SharingEntry").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// All sharings; the first is the default.
+pub static SHARINGS: &[SharingEntry] = &[
+    SharingEntry {
+        name: "equal-share",
+        summary: "each channel divides its bandwidth equally; a flow gets the least of its shares, and what it leaves is lost",
+        build: || Box::new(equal_share::EqualShare),
+    },
+    SharingEntry {
+        name: "max-min",
+        summary: "max-min fair: what a flow cannot use goes to the others (Bertsekas and Gallager 1992, section 6.5)",
+        build: || Box::<max_min::MaxMin>::default(),
+    },
+];
+
+/// The sharing of this name.
+pub(crate) fn build(name: &str) -> Option<Box<dyn Sharing>> {
+    SHARINGS.iter().find(|entry| entry.name == name).map(|entry| (entry.build)())
+}

@@ -1,0 +1,130 @@
+//! Source queues: which message a terminal sends next, and when. The draws are those of the flit engine, so both send the same
+//! messages.
+
+use kasuri_model::id::TerminalId;
+use kasuri_model::rng::{Purpose, Stream};
+use kasuri_model::scenario::Scenario;
+use std::collections::VecDeque;
+
+/// Never.
+const NEVER: u64 = u64::MAX;
+
+/// A message at the head of a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    pub(crate) created: u64,
+    pub(crate) destination: TerminalId,
+    pub(crate) flits: u32,
+    pub(crate) class: usize,
+    pub(crate) is_reply: bool,
+}
+
+/// The creations of one class at one terminal.
+#[derive(Clone, Debug)]
+struct Creations {
+    next: u64,
+    index: u64,
+    gaps: Stream,
+    destinations: Stream,
+}
+
+/// The queues of all terminals. They are virtual: a message is drawn when it comes to the head.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    terminals: usize,
+    /// Shape `[classes, terminals]`.
+    creations: Vec<Creations>,
+    replies: Vec<VecDeque<Drawn>>,
+    next_class: Vec<u8>,
+    /// Nothing new is created any more.
+    pub(crate) closed: bool,
+}
+
+impl Sources {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let terminals = scenario.network.terminal_count();
+        let mut creations = Vec::with_capacity(scenario.classes.len() * terminals as usize);
+        for (class, traffic) in scenario.classes.iter().enumerate() {
+            for terminal in 0..terminals {
+                let entry = class as u32 * terminals + terminal;
+                let mut gaps = scenario.streams.get(Purpose::Creation, entry);
+                let next = traffic.process.next(0, None, &mut gaps).unwrap_or(NEVER);
+                creations.push(Creations { next, index: 0, gaps, destinations: scenario.streams.get(Purpose::Destination, entry) });
+            }
+        }
+        let replies = scenario.classes.iter().any(|class| class.reply.is_some());
+        Self {
+            terminals: terminals as usize,
+            creations,
+            replies: vec![VecDeque::new(); if replies { terminals as usize } else { 0 }],
+            next_class: vec![0; terminals as usize],
+            closed: false,
+        }
+    }
+
+    /// Takes the message at the head of a terminal's queue at time `now`, if one has been created.
+    pub(crate) fn draw(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<Drawn> {
+        if let Some(queue) = self.replies.get_mut(terminal.index())
+            && queue.front().is_some_and(|reply| reply.created as f64 <= now)
+        {
+            return queue.pop_front();
+        }
+        let classes = if self.closed { 0 } else { scenario.classes.len() };
+        let first = usize::from(self.next_class[terminal.index()]);
+        (0..classes).find_map(|turn| self.draw_of_class(scenario, terminal, (first + turn) % classes, now))
+    }
+
+    fn draw_of_class(&mut self, scenario: &Scenario, terminal: TerminalId, class: usize, now: f64) -> Option<Drawn> {
+        let traffic = &scenario.classes[class];
+        let creations = &mut self.creations[class * self.terminals + terminal.index()];
+        let created = creations.next;
+        if created == NEVER || created as f64 > now {
+            return None;
+        }
+        let destination = traffic.pattern.destination(terminal, &mut creations.destinations);
+        let flits = traffic.sizes.draw(&mut creations.destinations);
+        creations.index += 1;
+        let following = destination.and_then(|_| traffic.process.next(creations.index, Some(created), &mut creations.gaps));
+        creations.next = following.unwrap_or(NEVER);
+        self.next_class[terminal.index()] = ((class + 1) % scenario.classes.len()) as u8;
+        destination.map(|destination| Drawn { created, destination, flits, class, is_reply: false })
+    }
+
+    /// When a terminal's next message is created, if ever.
+    pub(crate) fn next(&self, terminal: TerminalId) -> Option<f64> {
+        let reply = self.replies.get(terminal.index()).and_then(|queue| queue.front()).map(|reply| reply.created);
+        let classes = if self.closed { 0 } else { self.creations.len() / self.terminals };
+        let creations = (0..classes).map(|class| self.creations[class * self.terminals + terminal.index()].next);
+        creations.chain(reply).min().filter(|&next| next != NEVER).map(|next| next as f64)
+    }
+
+    /// Queues the answer to a message of a class that arrives at `terminal` in cycle `now`.
+    pub(crate) fn reply(&mut self, scenario: &Scenario, terminal: TerminalId, to: TerminalId, class: usize, now: u64) {
+        let Some(reply) = &scenario.classes[class].reply else { return };
+        let flits = reply.sizes.draw(&mut self.creations[class * self.terminals + terminal.index()].destinations);
+        self.replies[terminal.index()].push_back(Drawn { created: now, destination: to, flits, class, is_reply: true });
+    }
+
+    /// Messages created before `cycle` that nobody has drawn yet, counting one for each queue of a class.
+    pub(crate) fn waiting(&self, from: u64, cycle: u64) -> u64 {
+        let drawable = |creations: &&Creations| (from..cycle).contains(&creations.next);
+        let new = if self.closed { 0 } else { self.creations.iter().filter(drawable).count() };
+        let replies = self.replies.iter().flatten().filter(|reply| (from..cycle).contains(&reply.created)).count();
+        (new + replies) as u64
+    }
+
+    /// Is the next message of a class at a terminal created before this cycle?
+    pub(crate) fn has_next_before(&self, terminal: TerminalId, class: usize, cycle: u64) -> bool {
+        self.creations[class * self.terminals + terminal.index()].next < cycle
+    }
+
+    /// Sum over all queues of the cycles by which their next creation lies before `now`.
+    pub(crate) fn backlog_cycles(&self, now: u64) -> u64 {
+        self.creations.iter().map(|creations| now.saturating_sub(creations.next)).sum()
+    }
+
+    /// Is nothing queued and nothing to come, while closed?
+    pub(crate) fn has_replies(&self) -> bool {
+        self.replies.iter().any(|queue| !queue.is_empty())
+    }
+}

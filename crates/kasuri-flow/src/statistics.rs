@@ -1,0 +1,139 @@
+//! What the flow engine counts.
+
+use hdrhistogram::Histogram;
+use kasuri_model::engine::{Distribution, Phase, Totals};
+
+/// A distribution of times in cycles: the sum exact, the rest to whole cycles and three digits.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    histogram: Histogram<u64>,
+    sum: f64,
+    least: u64,
+    greatest: u64,
+}
+
+impl Tally {
+    fn new() -> Self {
+        let mut histogram = Histogram::new(3).expect("three digits are allowed");
+        histogram.auto(true);
+        Self { histogram, sum: 0.0, least: u64::MAX, greatest: 0 }
+    }
+
+    fn record(&mut self, value: f64) {
+        let whole = value.max(0.0).round() as u64;
+        self.histogram.record(whole).expect("an auto-resizing histogram takes any value");
+        self.sum += value;
+        (self.least, self.greatest) = (self.least.min(whole), self.greatest.max(whole));
+    }
+
+    pub(crate) fn distribution(&self) -> Distribution {
+        let count = self.histogram.len();
+        Distribution {
+            count,
+            sum: self.sum,
+            min: if count > 0 { self.least } else { 0 },
+            max: self.greatest,
+            buckets: self.histogram.iter_recorded().map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value())).collect(),
+        }
+    }
+}
+
+/// A message that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) created: u64,
+    /// Creation to last flit, and begin of the transfer to last flit, cycles.
+    pub(crate) latency: f64,
+    pub(crate) network_latency: f64,
+    /// Routers crossed.
+    pub(crate) hops: u32,
+}
+
+/// Counters of a run, by the phases of [`Phase`].
+#[derive(Debug)]
+pub(crate) struct Statistics {
+    pub(crate) phase: Phase,
+    /// Do flits count towards the rates?
+    pub(crate) counts_rates: bool,
+    /// Messages created before the one and from the other cycle on are not measured.
+    pub(crate) measured_from: u64,
+    measured_before: u64,
+    pub(crate) rates_from: u64,
+    pub(crate) rates_until: Option<u64>,
+    pub(crate) latency: Tally,
+    pub(crate) network_latency: Tally,
+    pub(crate) hops: Tally,
+    /// Flits, shapes `[terminals]` and `[channels]`.
+    pub(crate) injected: Vec<f64>,
+    pub(crate) accepted: Vec<f64>,
+    pub(crate) channels: Vec<f64>,
+    /// In the present interval: arrivals, and flits that have moved.
+    pub(crate) arrived: Totals,
+    pub(crate) moved: f64,
+    /// Since the statistics were thrown away.
+    pub(crate) counted: Totals,
+}
+
+impl Statistics {
+    pub(crate) fn new(terminals: usize, channels: usize) -> Self {
+        Self {
+            phase: Phase::WarmUp,
+            counts_rates: true,
+            measured_from: 0,
+            measured_before: u64::MAX,
+            rates_from: 0,
+            rates_until: None,
+            latency: Tally::new(),
+            network_latency: Tally::new(),
+            hops: Tally::new(),
+            injected: vec![0.0; terminals],
+            accepted: vec![0.0; terminals],
+            channels: vec![0.0; channels],
+            arrived: Totals::default(),
+            moved: 0.0,
+            counted: Totals::default(),
+        }
+    }
+
+    /// Is a message created in this cycle measured?
+    pub(crate) fn counts(&self, created: u64) -> bool {
+        (self.measured_from..self.measured_before).contains(&created)
+    }
+
+    pub(crate) fn arrive(&mut self, arrival: &Arrival) {
+        add(&mut self.arrived, arrival);
+        if self.counts(arrival.created) {
+            add(&mut self.counted, arrival);
+            self.latency.record(arrival.latency);
+            self.network_latency.record(arrival.network_latency);
+            self.hops.record(f64::from(arrival.hops));
+        }
+    }
+
+    /// Throws everything away and starts a phase.
+    pub(crate) fn clear(&mut self, phase: Phase, now: u64) {
+        let fresh = Self::new(0, 0);
+        for column in [&mut self.injected, &mut self.accepted, &mut self.channels] {
+            column.fill(0.0);
+        }
+        (self.latency, self.network_latency, self.hops) = (fresh.latency, fresh.network_latency, fresh.hops);
+        (self.phase, self.counts_rates, self.rates_from, self.rates_until) = (phase, true, now, None);
+        (self.measured_from, self.measured_before) = (if phase == Phase::Measuring { now } else { 0 }, u64::MAX);
+        self.counted = Totals::default();
+    }
+
+    /// Stops counting rates and admitting messages to the measured ones.
+    pub(crate) fn drain(&mut self, phase: Phase, now: u64) {
+        (self.phase, self.counts_rates) = (phase, false);
+        if self.rates_until.is_none() {
+            (self.rates_until, self.measured_before) = (Some(now), now);
+        }
+    }
+}
+
+fn add(totals: &mut Totals, arrival: &Arrival) {
+    totals.packets += 1;
+    totals.packet_latency += arrival.latency.round() as u64;
+    totals.network_latency += arrival.network_latency.round() as u64;
+    totals.hops += u64::from(arrival.hops);
+}

@@ -1,0 +1,77 @@
+//! How engines make a routing's choices: draws hashed from the packet, costs from a view of the deciding router.
+
+use super::{Choice, CongestionView, VirtualChannels};
+use crate::rng::split_mix;
+
+/// Draws by hashing (seed, packet, hop, draw), so that no result depends on the order in which heads are routed, and two engines
+/// send the same packet on the same way.
+#[derive(Clone, Copy, Debug)]
+pub struct HashedChoice<V> {
+    key: u64,
+    draws: u64,
+    view: V,
+}
+
+impl HashedChoice<NoView> {
+    /// The choices at the source of packet `serial` of a terminal; `seed` is the run's key of [`Purpose::Routing`](crate::rng::Purpose).
+    #[inline]
+    pub fn at_source(seed: u64, source: u32, serial: u32) -> Self {
+        Self { key: packet_key(seed, source, serial), draws: 0, view: NoView }
+    }
+}
+
+impl<V: CongestionView> HashedChoice<V> {
+    /// The choices of a packet at its router number `hop`, counted from 1.
+    #[inline]
+    pub fn at_hop(seed: u64, source: u32, serial: u32, hop: u32, view: V) -> Self {
+        Self { key: packet_key(seed, source, serial).wrapping_add(u64::from(hop) << 32), draws: 0, view }
+    }
+}
+
+/// The key of a packet's draws.
+#[inline]
+fn packet_key(seed: u64, source: u32, serial: u32) -> u64 {
+    seed ^ (u64::from(source) << 32 | u64::from(serial)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl<V: CongestionView> HashedChoice<V> {
+    fn below(&mut self, alternatives: u32) -> u32 {
+        self.draws += 1;
+        let word = split_mix(split_mix(self.key) ^ self.draws);
+        // Multiplying by the bound instead of dividing: off by at most 2^-32 from uniform.
+        ((u128::from(word) * u128::from(alternatives)) >> 64) as u32
+    }
+}
+
+impl<V: CongestionView> Choice for HashedChoice<V> {
+    fn uniform(&mut self, alternatives: u32) -> u32 {
+        if alternatives == 1 { 0 } else { self.below(alternatives) }
+    }
+
+    fn least(&mut self, alternatives: u32, cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
+        let (mut best, mut best_cost, mut equal) = (0, i64::MAX, 0);
+        for alternative in 0..alternatives {
+            let cost = cost(&self.view, alternative);
+            if cost < best_cost {
+                (best, best_cost, equal) = (alternative, cost, 1);
+            } else if cost == best_cost {
+                equal += 1;
+                // The i-th of equal alternatives replaces the earlier ones with probability 1/i.
+                if self.below(equal) == 0 {
+                    best = alternative;
+                }
+            }
+        }
+        best
+    }
+}
+
+/// No congestion is known at a source.
+#[derive(Clone, Copy, Debug)]
+pub struct NoView;
+
+impl CongestionView for NoView {
+    fn occupied(&self, _port: u16, _virtual_channels: VirtualChannels) -> u32 {
+        0
+    }
+}
