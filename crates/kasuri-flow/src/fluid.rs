@@ -56,6 +56,8 @@ pub(crate) struct Fluid<'a> {
     outstanding: u64,
     flit_hops: f64,
     rounds: u64,
+    /// Channels below this number begin or end at terminals.
+    first_router_channel: u32,
 }
 
 impl<'a> Fluid<'a> {
@@ -90,6 +92,7 @@ impl<'a> Fluid<'a> {
             outstanding: 0,
             flit_hops: 0.0,
             rounds: 0,
+            first_router_channel: network.router_channels().next().map_or(channels as u32, |channel| channel.0),
         }
     }
 
@@ -210,10 +213,19 @@ impl<'a> Fluid<'a> {
         self.paths.find(self.scenario, &request, &|channel| graph.flows_on(channel))?;
         let head_latency = if self.with_latency { self.paths.head_latency(&self.scenario.network, drawn.flits) } else { 0.0 };
         let hops = self.paths.channels.len() as u32 - 1;
-        self.graph.begin(source.0, &self.paths.channels, f64::from(drawn.flits), self.now);
+        let skipped = self.unshared_channels();
+        self.graph.begin(source.0, &self.paths.channels[skipped..], f64::from(drawn.flits), self.now);
         self.messages[source.index()] = Some(Message { drawn, begun: self.now, head_latency, counted: 0.0, hops });
         self.live += 1;
         Ok(())
+    }
+
+    /// How many channels at the beginning of the way just found limit no message: a terminal has one message under way, so its
+    /// injection channel is all its own, and no slower than the ejection channel if that is as slow.
+    fn unshared_channels(&self) -> usize {
+        let way = &self.paths.channels;
+        let period = |channel: u32| self.scenario.network.link(ChannelId(channel)).period;
+        usize::from(period(way[0]) <= period(way[way.len() - 1]))
     }
 
     /// An idle terminal wakes when its next message is created.
@@ -234,7 +246,8 @@ impl<'a> Fluid<'a> {
         if self.statistics.counts_rates {
             self.statistics.injected[flow as usize] += moved;
             self.statistics.accepted[message.drawn.destination.index()] += moved;
-            for channel in self.graph.channels_of(flow) {
+            // The terminals' own channels carry what the terminals send and receive.
+            for channel in self.graph.channels_of(flow).filter(|&channel| channel >= self.first_router_channel) {
                 self.statistics.channels[channel as usize] += moved;
             }
         }
@@ -287,6 +300,17 @@ impl<'a> Fluid<'a> {
         interval
     }
 
+    /// Flits on each channel while rates were counted.
+    fn channel_flits(&self) -> Vec<u64> {
+        let network = &self.scenario.network;
+        let mut flits = self.statistics.channels.clone();
+        for terminal in (0..network.terminal_count()).map(TerminalId) {
+            flits[network.injection_channel(terminal).index()] = self.statistics.injected[terminal.index()];
+            flits[network.ejection_channel(terminal).index()] = self.statistics.accepted[terminal.index()];
+        }
+        flits.iter().map(|flits| flits.round() as u64).collect()
+    }
+
     fn outcome(self, status: Status) -> Outcome {
         let statistics = &self.statistics;
         let now = self.now.ceil() as u64;
@@ -304,7 +328,7 @@ impl<'a> Fluid<'a> {
             hops: statistics.hops.distribution(),
             injected_flits: whole(&statistics.injected),
             accepted_flits: whole(&statistics.accepted),
-            channel_flits: whole(&statistics.channels),
+            channel_flits: self.channel_flits(),
             router_occupancy: Vec::new(),
             completion_cycles: if completed { cycles(&self.completion) } else { Vec::new() },
             completion_time: completed.then(|| self.completion.iter().fold(0.0f64, |last, &time| last.max(time)).round() as u64),

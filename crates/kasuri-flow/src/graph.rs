@@ -31,6 +31,19 @@ pub(crate) struct Flow {
     round: u32,
 }
 
+/// A channel. 32 bytes, so that whatever happens to it touches one cache line.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    /// Flits per cycle.
+    bandwidth: f64,
+    level: f64,
+    /// Flows that cross it, and the first entry of their list.
+    count: u32,
+    first: u32,
+    is_dirty: bool,
+    is_changed: bool,
+}
+
 /// The channels, the flows on them, and when each flow ends at its present rate.
 #[derive(Debug)]
 pub(crate) struct Graph {
@@ -38,17 +51,11 @@ pub(crate) struct Graph {
     entries: Vec<Entry>,
     flows: Vec<Flow>,
     ends: Heap,
-    // By channel.
-    bandwidth: Vec<f64>,
-    level: Vec<f64>,
-    count: Vec<u32>,
-    first: Vec<u32>,
-    is_dirty: Vec<bool>,
+    channels: Vec<Channel>,
     /// Channels whose flows have changed.
     pub(crate) dirty: Vec<u32>,
     /// Channels whose level has changed in this round, with the level before; each once.
     changed: Vec<(u32, f64)>,
-    is_changed: Vec<bool>,
     /// Flows that have begun in this round.
     fresh: Vec<u32>,
     round: u32,
@@ -57,21 +64,17 @@ pub(crate) struct Graph {
 impl Graph {
     /// Channels of these bandwidths, in flits per cycle, and room for flows numbered below `flows`.
     pub(crate) fn new(bandwidth: Vec<f64>, flows: usize) -> Self {
-        let channels = bandwidth.len();
+        let channel =
+            |bandwidth: f64| Channel { bandwidth, level: f64::INFINITY, count: 0, first: NONE, is_dirty: false, is_changed: false };
         let unused = Flow { left: 0.0, since: 0.0, rate: 0.0, length: 0, round: 0 };
         Self {
             shift: 3,
             entries: vec![Entry { channel: 0, next: NONE, previous: NONE }; flows << 3],
             flows: vec![unused; flows],
             ends: Heap::new(flows),
-            bandwidth,
-            level: vec![f64::INFINITY; channels],
-            count: vec![0; channels],
-            first: vec![NONE; channels],
-            is_dirty: vec![false; channels],
+            channels: bandwidth.into_iter().map(channel).collect(),
             dirty: Vec::new(),
             changed: Vec::new(),
-            is_changed: vec![false; channels],
             fresh: Vec::new(),
             round: 0,
         }
@@ -85,12 +88,12 @@ impl Graph {
         self.flows[flow as usize] = Flow { left: flits, since: now, rate: 0.0, length: path.len() as u32, round: 0 };
         for (hop, &channel) in path.iter().enumerate() {
             let entry = flow << self.shift | hop as u32;
-            let next = std::mem::replace(&mut self.first[channel as usize], entry);
+            let next = std::mem::replace(&mut self.channels[channel as usize].first, entry);
             if next != NONE {
                 self.entries[next as usize].previous = entry;
             }
             self.entries[entry as usize] = Entry { channel, next, previous: NONE };
-            self.count[channel as usize] += 1;
+            self.channels[channel as usize].count += 1;
             self.touch(channel);
         }
         self.fresh.push(flow);
@@ -107,13 +110,13 @@ impl Graph {
         for position in self.path(flow) {
             let Entry { channel, next, previous } = self.entries[position as usize];
             match previous {
-                NONE => self.first[channel as usize] = next,
+                NONE => self.channels[channel as usize].first = next,
                 before => self.entries[before as usize].next = next,
             }
             if next != NONE {
                 self.entries[next as usize].previous = previous;
             }
-            self.count[channel as usize] -= 1;
+            self.channels[channel as usize].count -= 1;
             self.touch(channel);
         }
         self.flows[flow as usize].length = 0;
@@ -134,9 +137,9 @@ impl Graph {
         self.fresh = fresh;
         let mut changed = std::mem::take(&mut self.changed);
         for (channel, before) in changed.drain(..) {
-            self.is_changed[channel as usize] = false;
-            let level = self.level[channel as usize];
-            let mut entry = self.first[channel as usize];
+            self.channels[channel as usize].is_changed = false;
+            let level = self.channels[channel as usize].level;
+            let mut entry = self.channels[channel as usize].first;
             while entry != NONE {
                 let flow = entry >> self.shift;
                 let rate = self.flows[flow as usize].rate;
@@ -155,8 +158,10 @@ impl Graph {
         if self.flows[flow as usize].round == self.round {
             return;
         }
-        let rate =
-            self.path(flow).map(|position| self.level[self.entries[position as usize].channel as usize]).fold(f64::INFINITY, f64::min);
+        let rate = self
+            .path(flow)
+            .map(|position| self.channels[self.entries[position as usize].channel as usize].level)
+            .fold(f64::INFINITY, f64::min);
         let record = &mut self.flows[flow as usize];
         record.round = self.round;
         if rate != record.rate {
@@ -187,8 +192,8 @@ impl Graph {
     /// Checks every rate against a recount of the levels of an equal share or against the definition of max-min fairness: every
     /// flow has a channel that is full and on which no flow has more (or, of equal shares, the least share on its way).
     pub(crate) fn is_fair(&self, by_equal_shares: bool) -> bool {
-        let mut used = vec![0.0; self.level.len()];
-        let mut greatest = vec![0.0f64; self.level.len()];
+        let mut used = vec![0.0; self.channels.len()];
+        let mut greatest = vec![0.0f64; self.channels.len()];
         let active = || (0..self.flows.len() as u32).filter(|&flow| self.flows[flow as usize].length > 0);
         for flow in active() {
             for position in self.path(flow) {
@@ -198,15 +203,17 @@ impl Graph {
             }
         }
         let close = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other;
-        let fits = |channel: usize| used[channel] <= self.bandwidth[channel] * (1.0 + 1e-9);
+        let fits = |channel: usize| used[channel] <= self.channels[channel].bandwidth * (1.0 + 1e-9);
         let is_served = |flow: u32| {
             let rate = self.flows[flow as usize].rate;
             let mut channels = self.path(flow).map(|position| self.entries[position as usize].channel as usize);
             if by_equal_shares {
-                let share = channels.map(|channel| self.bandwidth[channel] / f64::from(self.count[channel])).fold(f64::INFINITY, f64::min);
+                let share = channels
+                    .map(|channel| self.channels[channel].bandwidth / f64::from(self.channels[channel].count))
+                    .fold(f64::INFINITY, f64::min);
                 return close(rate, share);
             }
-            channels.any(|channel| close(used[channel], self.bandwidth[channel]) && close(greatest[channel], rate))
+            channels.any(|channel| close(used[channel], self.channels[channel].bandwidth) && close(greatest[channel], rate))
         };
         (0..used.len()).all(fits) && active().all(is_served)
     }
@@ -215,35 +222,35 @@ impl Graph {
 
     /// Flits per cycle of a channel.
     pub(crate) fn bandwidth(&self, channel: u32) -> f64 {
-        self.bandwidth[channel as usize]
+        self.channels[channel as usize].bandwidth
     }
 
     /// How many flows cross a channel.
     pub(crate) fn flows_on(&self, channel: u32) -> u32 {
-        self.count[channel as usize]
+        self.channels[channel as usize].count
     }
 
     pub(crate) fn level(&self, channel: u32) -> f64 {
-        self.level[channel as usize]
+        self.channels[channel as usize].level
     }
 
     /// Sets a level. Flows get their rates when the sharing is done.
     pub(crate) fn set_level(&mut self, channel: u32, level: f64) {
-        let before = std::mem::replace(&mut self.level[channel as usize], level);
-        if level != before && !self.is_changed[channel as usize] {
-            self.is_changed[channel as usize] = true;
+        let before = std::mem::replace(&mut self.channels[channel as usize].level, level);
+        if level != before && !self.channels[channel as usize].is_changed {
+            self.channels[channel as usize].is_changed = true;
             self.changed.push((channel, before));
         }
     }
 
     /// A channel leaves the dirty ones.
     pub(crate) fn clean(&mut self, channel: u32) {
-        self.is_dirty[channel as usize] = false;
+        self.channels[channel as usize].is_dirty = false;
     }
 
     /// Marks a channel as dirty without listing it; was it clean?
     pub(crate) fn soil(&mut self, channel: u32) -> bool {
-        !std::mem::replace(&mut self.is_dirty[channel as usize], true)
+        !std::mem::replace(&mut self.channels[channel as usize].is_dirty, true)
     }
 
     fn touch(&mut self, channel: u32) {
@@ -254,7 +261,7 @@ impl Graph {
 
     /// The first entry of a channel.
     pub(crate) fn first(&self, channel: u32) -> u32 {
-        self.first[channel as usize]
+        self.channels[channel as usize].first
     }
 
     /// The next entry of the same channel.
@@ -285,7 +292,7 @@ impl Graph {
     /// The least level on a flow's way but for the channels of these two entries.
     pub(crate) fn limit_beside(&self, entry: u32, other: u32) -> f64 {
         let others = self.path_of(entry).filter(|&position| position != entry && position != other);
-        others.map(|position| self.level[self.entries[position as usize].channel as usize]).fold(f64::INFINITY, f64::min)
+        others.map(|position| self.channels[self.entries[position as usize].channel as usize].level).fold(f64::INFINITY, f64::min)
     }
 
     /// Lays the entries out anew, with room for longer ways.
@@ -297,7 +304,7 @@ impl Graph {
             entries[moved(place as u32) as usize] =
                 Entry { channel: entry.channel, next: moved(entry.next), previous: moved(entry.previous) };
         }
-        self.first.iter_mut().for_each(|first| *first = moved(*first));
+        self.channels.iter_mut().for_each(|channel| channel.first = moved(channel.first));
         (self.entries, self.shift) = (entries, shift);
     }
 }

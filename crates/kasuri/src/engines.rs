@@ -1,4 +1,4 @@
-//! The engines of this version by name.
+//! The engines by name.
 
 use kasuri_flit::FlitEngine;
 use kasuri_flow::FlowEngine;
@@ -6,16 +6,11 @@ use kasuri_flow::analysis::AnalysisEngine;
 use kasuri_model::config::EngineName;
 use kasuri_model::engine::Engine;
 
-/// The engine of this name, if this version has it.
-pub fn engine(name: EngineName) -> Option<&'static dyn Engine> {
+/// The engine of this name.
+pub fn engine(name: EngineName) -> &'static dyn Engine {
     match name {
-        EngineName::Flit => Some(&FlitEngine),
-        EngineName::Analysis => Some(&AnalysisEngine),
-        EngineName::Flow => Some(&FlowEngine),
+        EngineName::Analysis => &AnalysisEngine,
+        EngineName::Flow => &FlowEngine,
+        EngineName::Flit => &FlitEngine,
     }
-}
-
-/// The names of the engines that this version has.
-pub fn names() -> Vec<&'static str> {
-    EngineName::ALL.into_iter().filter(|&name| engine(name).is_some()).map(EngineName::name).collect()
 }

@@ -57,16 +57,6 @@ pub enum RunError {
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// This version lacks the engine. Choose another one.
-    #[error("{document}: engine: this version has no `{engine}` engine yet; it has: {known}")]
-    NoEngine {
-        /// The experiment file.
-        document: String,
-        /// The engine that the file names.
-        engine: &'static str,
-        /// The engines that there are.
-        known: String,
-    },
     /// Packets could wait for each other for ever. Choose another routing or more virtual channels, or allow it.
     #[error(
         "{document}: routing.algorithm: {finding}\n\
@@ -223,16 +213,9 @@ impl<'a> Plan<'a> {
     /// Computes the runs that the store does not hold and returns all.
     ///
     /// # Errors
-    /// An engine or point that does not exist, a store that cannot be used. Runs that fail are rows, not errors.
+    /// A point that does not exist, a store that cannot be used. Runs that fail are rows, not errors.
     pub fn run(&self, options: &RunOptions) -> Result<Summary, RunError> {
-        let engine = |study: &Study| {
-            engines::engine(study.engine).ok_or_else(|| RunError::NoEngine {
-                document: self.document.name().to_owned(),
-                engine: study.engine.name(),
-                known: engines::names().join(", "),
-            })
-        };
-        self.run_on(&engine, options)
+        self.run_on(&|study| engines::engine(study.engine), options)
     }
 
     /// [`Plan::run`] on any engines.
@@ -241,7 +224,7 @@ impl<'a> Plan<'a> {
             Some(point) => std::slice::from_ref(self.find(point)?),
             None => &self.points[..],
         };
-        let engines = chosen.iter().map(|point| engine(&point.study)).collect::<Result<Vec<_>, _>>()?;
+        let engines: Vec<_> = chosen.iter().map(|point| engine(&point.study)).collect();
         let access = if options.point.is_some() { Access::Point } else { Access::Whole };
         let store = options.out.as_deref().map(|folder| Store::open(folder, access)).transpose()?;
         if let (Some(store), Some(text), Access::Whole) = (&store, &options.input, access) {
@@ -296,7 +279,9 @@ impl<'a> Plan<'a> {
     }
 }
 
-type EngineOf<'a> = dyn Fn(&Study) -> Result<&'a dyn Engine, RunError> + 'a;
+type EngineOf<'a> = dyn Fn(&Study) -> SomeEngine<'a> + 'a;
+
+type SomeEngine<'a> = &'a dyn Engine;
 
 /// A network, its routing and the virtual channels of its traffic, on which a deadlock depends; and whether it is allowed.
 type Checked = (Arc<Network>, Arc<dyn Routing>, Vec<VirtualChannels>, bool);
@@ -757,7 +742,7 @@ mod tests {
     fn run_with(engine: &Fake, options: &RunOptions) -> Result<Summary, RunError> {
         let document = document(FILE);
         let plan = Plan::prepare(&document, &NoFiles)?;
-        plan.run_on(&|_| Ok(engine as &dyn Engine), options)
+        plan.run_on(&|_| engine as &dyn Engine, options)
     }
 
     fn options(folder: &Path) -> RunOptions {
@@ -850,7 +835,7 @@ mod tests {
         let engine = Fake::default();
         let run = |point: &str| {
             let options = RunOptions { point: Some(point.to_owned()), ..options(folder.path()) };
-            plan.run_on(&|_| Ok(&engine as &dyn Engine), &options)
+            plan.run_on(&|_| &engine as &dyn Engine, &options)
         };
         let summary = run(&plan.points()[4].key()[..12]).unwrap();
         assert_eq!((summary.rows.len(), summary.rows[0].key(), summary.planned), (1, plan.points()[4].key(), 1));
@@ -906,16 +891,6 @@ mod tests {
         assert_eq!(Plan::prepare(&allowed, &NoFiles).unwrap().points().len(), 6);
     }
 
-    #[test]
-    fn engines_that_this_version_lacks_are_named() {
-        let document = document(&FILE.replace("title = \"T\"", "engine = \"flow\""));
-        let error = run(&document, &NoFiles, &RunOptions::default()).unwrap_err();
-        assert_eq!(
-            (error.to_string().as_str(), error.exit_status()),
-            ("t.toml:2:18 engine: is \"flow\", which this version does not have yet; it has: analysis, flit", 2)
-        );
-    }
-
     /// A network that accepts up to 0.42 flits/terminal/cycle.
     struct Saturating;
 
@@ -936,7 +911,7 @@ mod tests {
         let text = FILE.replace("warmup = 100", "search = \"saturation\"").replace("\"traffic.load\" = [0.1, 0.2, 0.3]", "");
         let document = document(&text);
         let plan = Plan::prepare(&document, &NoFiles).unwrap();
-        let summary = plan.run_on(&|_| Ok(&Saturating as &dyn Engine), &RunOptions::default()).unwrap();
+        let summary = plan.run_on(&|_| &Saturating as &dyn Engine, &RunOptions::default()).unwrap();
         let row = &summary.rows[0];
         let load = row.number("saturation_load").unwrap();
         assert!((0.42..=0.425).contains(&load), "{load}");

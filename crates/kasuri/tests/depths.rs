@@ -54,3 +54,90 @@ fn accepted_throughput_stays_below_the_bound() {
         assert!(accepted < 1.01 * bound && accepted > bound * 0.5, "{network}: {accepted} of {bound}");
     }
 }
+
+/// The average throughput rate of a permutation at full load in the flow engine: every terminal always has a message under way,
+/// so the rates never change. `sharing` is equal-share.
+fn flow_atr(topology: &str, radix: u32, pattern: &str, tie: &str) -> f64 {
+    let row = rows(&format!(
+        "engine = \"flow\"\n[network]\ntopology = \"{topology}\"\ndimensions = [{radix}, {radix}]\n\
+         [routing]\nalgorithm = \"dimension-order\"\ntie = \"{tie}\"\n[router]\nvirtual_channels = 2\n\
+         [traffic]\n{pattern}\nprocess = \"periodic\"\nload = 1.0\npacket_flits = 100\ninclude_self = true\n\
+         [measure]\nwarmup = 2000\ncycles = 100000\n[flow]\nsharing = \"equal-share\"\n"
+    ));
+    number(&row[0], "atr")
+}
+
+/// What the message-flow simulator MFS found: transpose on k x k meshes, and on the 4 x 4 torus where half-way packets do not wrap.
+#[test]
+fn flows_of_a_transpose_get_their_equal_shares() {
+    for (radix, expected) in [(2, 1.0), (4, 0.625), (8, 0.344), (16, 0.180)] {
+        let found = flow_atr("mesh", radix, "pattern = \"transpose\"", "positive");
+        assert!((found - expected).abs() < 0.0011, "mesh {radix}: {found}, not {expected}");
+    }
+    let torus = |tie: &str| flow_atr("torus", 4, "pattern = \"transpose\"", tie);
+    assert!((torus("no-wrap") - 0.75).abs() < 0.001, "{}", torus("no-wrap"));
+    assert!((torus("positive") - 0.625).abs() < 0.001, "{}", torus("positive"));
+}
+
+/// Tornado with a shift of floor(k/2) - 1: as many flows on each channel as the shift is long.
+#[test]
+fn flows_of_a_tornado_share_by_its_shift() {
+    for topology in ["mesh", "torus"] {
+        for (radix, expected) in [(2, 1.0), (3, 1.0), (4, 1.0), (5, 1.0), (6, 0.5), (7, 0.5), (8, 1.0 / 3.0), (10, 0.25)] {
+            let found = flow_atr(topology, radix, "pattern = \"tornado\"\nshift = \"floor\"", "no-wrap");
+            assert!((found - expected).abs() < 0.001, "{topology} {radix}: {found}, not {expected}");
+        }
+    }
+}
+
+/// A batch on a fat tree: the same messages on the same ways take about as long as flows and flit by flit.
+#[test]
+fn a_batch_takes_as_long_as_flows_and_as_flits() {
+    for sharing in ["equal-share", "max-min"] {
+        let rows = rows(&format!(
+            "[network]\ntopology = \"fat-tree\"\nup = 6\ndown = 6\nlevels = 3\n[routing]\nalgorithm = \"nca\"\nup_port = \"d-mod-k\"\n\
+             [router]\nvirtual_channels = 2\nbuffer_flits = 10\n\
+             [traffic]\npattern = \"uniform\"\nprocess = \"batch\"\nbatch_packets = 10\npacket_flits = 40\n\
+             [flow]\nsharing = \"{sharing}\"\n[sweep]\nengine = [\"flow\", \"flit\"]\n"
+        ));
+        let (flow, flit) = (&rows[0], &rows[1]);
+        assert_eq!((flow.status(), flit.status()), ("completed", "completed"));
+        assert_eq!(number(flow, "measured_packets"), 216.0 * 10.0);
+        assert_eq!(number(flow, "hops_mean"), number(flit, "hops_mean"), "the ways are the same");
+        let ratio = number(flow, "completion_time") / number(flit, "completion_time");
+        assert!((0.85..1.2).contains(&ratio), "{sharing}: {ratio}");
+    }
+}
+
+/// A message alone takes its zero-load latency, to the cycle.
+#[test]
+fn a_lone_flow_takes_the_latency_of_a_lone_packet() {
+    for (switching, buffer) in [("wormhole", 16), ("store-and-forward", 16)] {
+        let rows = rows(&format!(
+            "[network]\ntopology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"dimension-order\"\n\
+             [router]\nvirtual_channels = 2\nbuffer_flits = {buffer}\nswitching = \"{switching}\"\n\
+             [traffic]\npattern = \"uniform\"\nload = 0.0005\npacket_flits = 9\n[measure]\nwarmup = 0\ncycles = 900000\n\
+             [sweep]\nengine = [\"analysis\", \"flow\"]\n"
+        ));
+        let (formula, flow) = (&rows[0], &rows[1]);
+        let (expected, found) = (number(formula, "zero_load_latency"), number(flow, "packet_latency_mean"));
+        assert!((found / expected - 1.0).abs() < 0.015, "{switching}: {found}, not {expected}");
+        // The shortest way: both terminals on neighbouring routers, whatever the load.
+        let shortest = if switching == "wormhole" { 2.0 * 5.0 + 2.0 + 8.0 } else { 2.0 * 5.0 + 2.0 + 3.0 * 8.0 };
+        assert_eq!(number(flow, "packet_latency_min"), shortest, "{switching}");
+    }
+}
+
+#[test]
+fn a_sharing_that_is_not_there_is_refused_with_those_that_are() {
+    let rows = rows(
+        "engine = \"flow\"\n[network]\ntopology = \"mesh\"\ndimensions = [2, 2]\n[routing]\nalgorithm = \"dimension-order\"\n\
+         [traffic]\npattern = \"uniform\"\nload = 0.1\n[flow]\nsharing = \"fair\"\n",
+    );
+    assert_eq!(rows[0].status(), "failed");
+    assert!(
+        rows[0].text("message").contains("flow.sharing: is \"fair\"; it must be \"equal-share\" or \"max-min\""),
+        "{}",
+        rows[0].text("message")
+    );
+}
