@@ -119,7 +119,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Has the closed workload been delivered, or everything that draining waits for?
     #[inline(always)]
     fn is_over(&self) -> bool {
-        match self.statistics.phase {
+        match self.statistics.counting.phase {
             Phase::WarmUp | Phase::Measuring => self.statistics.packets_to_come == Some(0),
             Phase::Draining => self.statistics.draining_live + self.sources.undrained == 0,
             Phase::Emptying => self.live_packets() == 0,
@@ -169,7 +169,7 @@ impl<L: Lanes> Simulation<'_, L> {
     }
 
     fn sample_occupancy(&mut self) {
-        if !self.statistics.counts_rates {
+        if !self.statistics.counting.rates {
             return;
         }
         let network = &self.scenario.network;
@@ -184,7 +184,7 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// Time that is skipped because nothing is inside counts as samples of empty buffers.
     fn sample_idle(&mut self, from: u64, to: u64) {
-        if self.statistics.counts_rates {
+        if self.statistics.counting.rates {
             self.statistics.occupancy_samples += to / OCCUPANCY_PERIOD - from / OCCUPANCY_PERIOD;
         }
     }
@@ -198,8 +198,8 @@ impl<L: Lanes> Simulation<'_, L> {
         interval.end_cycle = now;
         interval.cycles = now - begin;
         interval.counted_accepted_flits = self.statistics.accepted.iter().sum();
-        interval.counted_cycles = self.statistics.rates_until.unwrap_or(now) - self.statistics.rates_from;
-        interval.outstanding_packets = match self.statistics.phase {
+        interval.counted_cycles = self.statistics.counting.rate_cycles(now);
+        interval.outstanding_packets = match self.statistics.counting.phase {
             Phase::Draining => self.statistics.draining_live + self.sources.undrained,
             Phase::Emptying => self.live_packets(),
             Phase::WarmUp | Phase::Measuring => 0,
@@ -225,7 +225,7 @@ impl<L: Lanes> Simulation<'_, L> {
         self.lanes.collect_sent(&mut self.links, &mut self.inputs);
         for port in 0..self.links.len() as u32 {
             let sent = std::mem::take(&mut self.links[port].sent);
-            if sent > 0 && self.statistics.counts_rates {
+            if sent > 0 && self.statistics.counting.rates {
                 let channel = self.channel_of_port(port).expect("only connected ports send");
                 self.statistics.channel_flits[channel.index()] += u64::from(sent);
             }
@@ -240,18 +240,18 @@ impl<L: Lanes> Simulation<'_, L> {
     /// A new phase decides anew whether it counts the packets that are arriving.
     fn recount_arriving_packets(&mut self) {
         for sink in self.terminals.ejection.iter_mut().filter(|sink| sink.left > 0) {
-            sink.counted = self.statistics.counts_packet(self.packets[sink.packet as usize].created);
+            sink.counted = self.statistics.counting.covers(self.packets[sink.packet as usize].created);
         }
     }
 
     fn drain(&mut self, phase: Phase) {
-        self.statistics.drain(phase, self.cycle);
+        self.statistics.counting.drain(phase, self.cycle);
         self.recount_arriving_packets();
         self.sources.drain(self.cycle);
         if phase == Phase::Emptying {
             self.sources.closed = true;
         }
-        let from = self.statistics.measured_from;
+        let from = self.statistics.counting.measured_from;
         self.statistics.draining_live = self.packets.iter().filter(|packet| packet.alive && packet.created >= from).count() as u64;
     }
 
@@ -271,13 +271,13 @@ impl<L: Lanes> Simulation<'_, L> {
         let deadlock: Vec<(ChannelId, u16)> = if status == Status::Deadlock { self.find_deadlock() } else { Vec::new() };
         self.collect_counters();
         let statistics = &self.statistics;
-        let measured_cycles = statistics.rates_until.unwrap_or(self.cycle) - statistics.rates_from;
+        let measured_cycles = statistics.counting.rate_cycles(self.cycle);
         let samples = statistics.occupancy_samples.max(1) as f64;
         let completed = statistics.packets_to_come == Some(0);
         Outcome {
             status,
             cycles: self.cycle,
-            warmup_cycles: statistics.rates_from,
+            warmup_cycles: statistics.counting.rates_from,
             measured_cycles,
             packet_latency: statistics.packet_latency.distribution(),
             network_latency: statistics.network_latency.distribution(),

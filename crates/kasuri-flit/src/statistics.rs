@@ -3,7 +3,7 @@
 use crate::column::Column;
 use crate::state::Packet;
 use hdrhistogram::Histogram;
-use kasuri_model::engine::{Distribution, Interval, Phase};
+use kasuri_model::engine::{Counting, Distribution, Interval, Phase};
 use kasuri_model::network::Network;
 
 /// Values below this have a counter of their own; beyond, buckets are 0.1 % wide.
@@ -64,16 +64,7 @@ impl Counter {
 
 /// All counters of a run.
 pub(crate) struct Statistics {
-    pub(crate) phase: Phase,
-    /// Do flits count towards the rates? 1 or 0.
-    pub(crate) counts_rates: bool,
-    /// Packets created before this cycle are not measured.
-    pub(crate) measured_from: u64,
-    /// Packets created in or after this cycle are not measured.
-    pub(crate) measured_before: u64,
-    /// Cycle of the last throwing away of statistics, and the cycles for which rates were counted once that is over.
-    pub(crate) rates_from: u64,
-    pub(crate) rates_until: Option<u64>,
+    pub(crate) counting: Counting,
     pub(crate) packet_latency: Counter,
     pub(crate) network_latency: Counter,
     pub(crate) flit_latency: Counter,
@@ -97,12 +88,7 @@ impl Statistics {
     pub(crate) fn new(network: &Network) -> Self {
         let terminals = network.terminal_count() as usize;
         Self {
-            phase: Phase::WarmUp,
-            counts_rates: true,
-            measured_from: 0,
-            measured_before: u64::MAX,
-            rates_from: 0,
-            rates_until: None,
+            counting: Counting::default(),
             packet_latency: Counter::new(),
             network_latency: Counter::new(),
             flit_latency: Counter::new(),
@@ -119,12 +105,6 @@ impl Statistics {
         }
     }
 
-    /// Does the present phase count a packet created in this cycle?
-    #[inline(always)]
-    pub(crate) fn counts_packet(&self, created: u64) -> bool {
-        created >= self.measured_from && created < self.measured_before
-    }
-
     /// Counts a packet whose tail arrived in cycle `now`.
     pub(crate) fn count_packet(&mut self, packet: &Packet, now: u64) {
         let (latency, network_latency) = (now - packet.created, now - packet.injected);
@@ -135,7 +115,7 @@ impl Statistics {
             totals.hops += u64::from(packet.hops);
         };
         add(&mut self.interval.arrived);
-        if self.counts_packet(packet.created) {
+        if self.counting.covers(packet.created) {
             add(&mut self.interval.counted);
             self.packet_latency.record(latency);
             self.network_latency.record(network_latency);
@@ -149,10 +129,7 @@ impl Statistics {
 
     /// Throws everything away and starts a phase in cycle `now`.
     pub(crate) fn clear(&mut self, phase: Phase, now: u64) {
-        self.phase = phase;
-        self.counts_rates = true;
-        (self.rates_from, self.rates_until) = (now, None);
-        (self.measured_from, self.measured_before) = (if phase == Phase::Measuring { now } else { 0 }, u64::MAX);
+        self.counting.clear(phase, now);
         for counter in [&mut self.packet_latency, &mut self.network_latency, &mut self.flit_latency, &mut self.hops] {
             counter.clear();
         }
@@ -161,16 +138,5 @@ impl Statistics {
         self.occupancy.fill(0);
         self.occupancy_samples = 0;
         self.interval.counted = Default::default();
-    }
-
-    /// Stops counting rates and admitting packets to the measured ones.
-    pub(crate) fn drain(&mut self, phase: Phase, now: u64) {
-        self.phase = phase;
-        self.counts_rates = false;
-        // Emptying may follow draining: what was measured ended when the first of them began.
-        if self.rates_until.is_none() {
-            self.rates_until = Some(now);
-            self.measured_before = now;
-        }
     }
 }

@@ -209,7 +209,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let sink = &mut self.terminals.ejection[slot];
         sink.ring_head = sink.ring_head.wrapping_add(1);
         (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
-        sink.counted = self.statistics.counts_packet(record.created);
+        sink.counted = self.statistics.counting.covers(record.created);
     }
 
     /// The packet that arrives next at a sink's slot, once its head is on its way.
@@ -265,7 +265,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let record = self.packets[packet as usize];
         debug_assert_eq!(record.destination, terminal.0, "a packet arrives at its destination");
         self.statistics.count_packet(&record, now);
-        if record.created < self.sources.drain_before && record.created >= self.statistics.measured_from {
+        if record.created < self.sources.drain_before && record.created >= self.statistics.counting.measured_from {
             self.statistics.draining_live -= 1;
         }
         self.packets[packet as usize].alive = false;
@@ -428,7 +428,7 @@ impl<L: Lanes> Simulation<'_, L> {
     #[inline(always)]
     fn settle_sink(&mut self, slot: u32) {
         let sink = &mut self.terminals.ejection[slot];
-        let flits = u64::from(sink.index - sink.settled) * u64::from(self.statistics.counts_rates);
+        let flits = u64::from(sink.index - sink.settled) * u64::from(self.statistics.counting.rates);
         self.statistics.accepted[slot >> L::Mask::SHIFT] += flits;
         sink.settled = sink.index;
     }
@@ -455,7 +455,7 @@ impl<L: Lanes> Simulation<'_, L> {
             has_long_gap: false,
             alive: true,
         };
-        if drawn.created < self.sources.drain_before && drawn.created >= self.statistics.measured_from {
+        if drawn.created < self.sources.drain_before && drawn.created >= self.statistics.counting.measured_from {
             self.statistics.draining_live += 1;
         }
         let packet = self.store_packet(record);

@@ -177,7 +177,7 @@ impl<'a> Fluid<'a> {
         let latency = arrival - created as f64;
         self.statistics.arrive(&Arrival { created, latency, network_latency: arrival - message.begun, hops: message.hops });
         self.live -= 1;
-        self.outstanding -= u64::from(self.statistics.phase == Phase::Draining && self.statistics.counts(created));
+        self.outstanding -= u64::from(self.statistics.counting.phase == Phase::Draining && self.statistics.counting.covers(created));
         self.flit_hops += f64::from(message.drawn.flits) * f64::from(message.hops);
         let destination = message.drawn.destination;
         if let Some(to_come) = &mut self.to_come {
@@ -199,7 +199,7 @@ impl<'a> Fluid<'a> {
             return Ok(());
         };
         // The queue goes on waiting if its next message is measured too.
-        let until = self.statistics.rates_until.unwrap_or(0);
+        let until = self.statistics.counting.rates_until.unwrap_or(0);
         self.outstanding += u64::from(!drawn.is_reply && self.sources.has_next_before(source, drawn.class, until));
         let class = &self.scenario.classes[drawn.class];
         let available = match &class.reply {
@@ -243,7 +243,7 @@ impl<'a> Fluid<'a> {
         let moved = f64::from(message.drawn.flits) - left - message.counted;
         message.counted += moved;
         self.statistics.moved += moved;
-        if self.statistics.counts_rates {
+        if self.statistics.counting.rates {
             self.statistics.injected[flow as usize] += moved;
             self.statistics.accepted[message.drawn.destination.index()] += moved;
             // The terminals' own channels carry what the terminals send and receive.
@@ -254,7 +254,7 @@ impl<'a> Fluid<'a> {
     }
 
     fn is_over(&self) -> bool {
-        match self.statistics.phase {
+        match self.statistics.counting.phase {
             Phase::WarmUp | Phase::Measuring => self.to_come == Some(0),
             Phase::Draining => self.outstanding == 0,
             Phase::Emptying => self.live == 0 && !self.sources.has_replies(),
@@ -262,10 +262,11 @@ impl<'a> Fluid<'a> {
     }
 
     fn drain(&mut self, phase: Phase, now: u64) {
-        self.statistics.drain(phase, now);
-        let measured = |message: &&Message| self.statistics.counts(message.drawn.created);
+        self.statistics.counting.drain(phase, now);
+        let measured = |message: &&Message| self.statistics.counting.covers(message.drawn.created);
         let live = self.messages.iter().flatten().filter(measured).count() as u64;
-        self.outstanding = live + self.sources.waiting(self.statistics.measured_from, self.statistics.rates_until.unwrap_or(now));
+        self.outstanding =
+            live + self.sources.waiting(self.statistics.counting.measured_from, self.statistics.counting.rates_until.unwrap_or(now));
     }
 
     fn close_interval(&mut self, begin: u64) -> Interval {
@@ -291,8 +292,8 @@ impl<'a> Fluid<'a> {
         interval.injected_flits = interval.accepted_flits;
         interval.counted = statistics.counted;
         interval.counted_accepted_flits = statistics.accepted.iter().sum::<f64>().round() as u64;
-        interval.counted_cycles = statistics.rates_until.unwrap_or(now) - statistics.rates_from;
-        interval.outstanding_packets = match statistics.phase {
+        interval.counted_cycles = statistics.counting.rate_cycles(now);
+        interval.outstanding_packets = match statistics.counting.phase {
             Phase::Draining => self.outstanding,
             Phase::Emptying => self.live,
             Phase::WarmUp | Phase::Measuring => 0,
@@ -320,8 +321,8 @@ impl<'a> Fluid<'a> {
         Outcome {
             status,
             cycles: now,
-            warmup_cycles: statistics.rates_from,
-            measured_cycles: statistics.rates_until.unwrap_or(now) - statistics.rates_from,
+            warmup_cycles: statistics.counting.rates_from,
+            measured_cycles: statistics.counting.rate_cycles(now),
             packet_latency: statistics.latency.distribution(),
             network_latency: statistics.network_latency.distribution(),
             flit_latency: kasuri_model::engine::Distribution::default(),

@@ -1,7 +1,7 @@
 //! What the flow engine counts.
 
 use hdrhistogram::Histogram;
-use kasuri_model::engine::{Distribution, Phase, Totals};
+use kasuri_model::engine::{Counting, Distribution, Phase, Totals};
 
 /// A distribution of times in cycles: the sum exact, the rest to whole cycles and three digits.
 #[derive(Clone, Debug)]
@@ -52,14 +52,7 @@ pub(crate) struct Arrival {
 /// Counters of a run, by the phases of [`Phase`].
 #[derive(Debug)]
 pub(crate) struct Statistics {
-    pub(crate) phase: Phase,
-    /// Do flits count towards the rates?
-    pub(crate) counts_rates: bool,
-    /// Messages created before the one and from the other cycle on are not measured.
-    pub(crate) measured_from: u64,
-    measured_before: u64,
-    pub(crate) rates_from: u64,
-    pub(crate) rates_until: Option<u64>,
+    pub(crate) counting: Counting,
     pub(crate) latency: Tally,
     pub(crate) network_latency: Tally,
     pub(crate) hops: Tally,
@@ -77,12 +70,7 @@ pub(crate) struct Statistics {
 impl Statistics {
     pub(crate) fn new(terminals: usize, channels: usize) -> Self {
         Self {
-            phase: Phase::WarmUp,
-            counts_rates: true,
-            measured_from: 0,
-            measured_before: u64::MAX,
-            rates_from: 0,
-            rates_until: None,
+            counting: Counting::default(),
             latency: Tally::new(),
             network_latency: Tally::new(),
             hops: Tally::new(),
@@ -95,14 +83,9 @@ impl Statistics {
         }
     }
 
-    /// Is a message created in this cycle measured?
-    pub(crate) fn counts(&self, created: u64) -> bool {
-        (self.measured_from..self.measured_before).contains(&created)
-    }
-
     pub(crate) fn arrive(&mut self, arrival: &Arrival) {
         add(&mut self.arrived, arrival);
-        if self.counts(arrival.created) {
+        if self.counting.covers(arrival.created) {
             add(&mut self.counted, arrival);
             self.latency.record(arrival.latency);
             self.network_latency.record(arrival.network_latency);
@@ -117,17 +100,8 @@ impl Statistics {
             column.fill(0.0);
         }
         (self.latency, self.network_latency, self.hops) = (fresh.latency, fresh.network_latency, fresh.hops);
-        (self.phase, self.counts_rates, self.rates_from, self.rates_until) = (phase, true, now, None);
-        (self.measured_from, self.measured_before) = (if phase == Phase::Measuring { now } else { 0 }, u64::MAX);
+        self.counting.clear(phase, now);
         self.counted = Totals::default();
-    }
-
-    /// Stops counting rates and admitting messages to the measured ones.
-    pub(crate) fn drain(&mut self, phase: Phase, now: u64) {
-        (self.phase, self.counts_rates) = (phase, false);
-        if self.rates_until.is_none() {
-            (self.rates_until, self.measured_before) = (Some(now), now);
-        }
     }
 }
 

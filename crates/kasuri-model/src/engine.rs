@@ -42,6 +42,58 @@ pub enum Phase {
     Emptying,
 }
 
+/// What counts at present: the state behind [`Phase`], the same in every engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counting {
+    /// The phase.
+    pub phase: Phase,
+    /// Do flits count towards the rates?
+    pub rates: bool,
+    /// Packets created before this cycle are not measured.
+    pub measured_from: u64,
+    /// Packets created in or after this cycle are not measured.
+    pub measured_before: u64,
+    /// Cycle of the last throwing away of statistics.
+    pub rates_from: u64,
+    /// The cycle after the last one for which rates were counted, once that is over.
+    pub rates_until: Option<u64>,
+}
+
+impl Default for Counting {
+    fn default() -> Self {
+        let (measured_from, rates_from) = (0, 0);
+        Self { phase: Phase::WarmUp, rates: true, measured_from, measured_before: u64::MAX, rates_from, rates_until: None }
+    }
+}
+
+impl Counting {
+    /// Is a packet created in this cycle measured?
+    #[inline(always)]
+    pub fn covers(&self, created: u64) -> bool {
+        created >= self.measured_from && created < self.measured_before
+    }
+
+    /// Starts a phase in cycle `now`, all counters being thrown away.
+    pub fn clear(&mut self, phase: Phase, now: u64) {
+        let measured_from = if phase == Phase::Measuring { now } else { 0 };
+        *self = Self { phase, measured_from, rates_from: now, ..Self::default() };
+    }
+
+    /// Stops counting rates and admitting packets to the measured ones. Emptying may follow draining: what was measured ended
+    /// when the first of them began.
+    pub fn drain(&mut self, phase: Phase, now: u64) {
+        (self.phase, self.rates) = (phase, false);
+        if self.rates_until.is_none() {
+            (self.rates_until, self.measured_before) = (Some(now), now);
+        }
+    }
+
+    /// Cycles for which rates were counted up to `now`.
+    pub fn rate_cycles(&self, now: u64) -> u64 {
+        self.rates_until.unwrap_or(now) - self.rates_from
+    }
+}
+
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
