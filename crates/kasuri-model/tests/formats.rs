@@ -3,7 +3,8 @@
 mod common;
 
 use common::networks;
-use kasuri_model::format::{dot, edge_list, graphml};
+use kasuri_model::config::Document;
+use kasuri_model::format::{dot, edge_list, graphml, traffic};
 use kasuri_model::id::{ChannelId, RouterId};
 use kasuri_model::network::Link;
 use proptest::prelude::*;
@@ -57,6 +58,46 @@ proptest! {
     fn edge_list_parser_takes_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         if let Ok(list) = edge_list::parse("random", &bytes) {
             prop_assert!(list.routers.len() <= bytes.len());
+        }
+    }
+
+    #[test]
+    fn traffic_parsers_take_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200), text in "([0-9.e,-]{1,4}[ \n#]){0,30}") {
+        for bytes in [&bytes[..], text.as_bytes()] {
+            if let Ok(destinations) = traffic::parse_permutation("random", bytes, 4) {
+                prop_assert_eq!(destinations.len(), 4);
+            }
+            if let Ok(rows) = traffic::parse_matrix("random", bytes, 4) {
+                prop_assert!(rows.iter().flatten().all(|&(to, weight)| to < 4 && weight > 0.0));
+            }
+        }
+    }
+}
+
+/// The seeds of the fuzzer are read, and no beginning of one makes a parser panic.
+#[test]
+fn the_corpora_are_read() {
+    let beginnings =
+        |text: &str| (0..text.len()).filter(|&end| text.is_char_boundary(end)).map(|end| text[..end].to_owned()).collect::<Vec<_>>();
+    let ring = include_str!("../../../fuzz/corpus/edge_list/ring.txt");
+    let network = edge_list::parse("ring.txt", ring.as_bytes()).unwrap().network(Link::default(), Link::default()).unwrap();
+    assert_eq!((network.router_count(), network.terminal_count()), (3, 2));
+    for text in beginnings(ring) {
+        let _ = edge_list::parse("cut.txt", text.as_bytes()).map(|list| list.network(Link::default(), Link::default()));
+    }
+    let (permutation, pairs) =
+        (include_str!("../../../fuzz/corpus/traffic/permutation.txt"), include_str!("../../../fuzz/corpus/traffic/pairs.txt"));
+    assert_eq!(traffic::parse_permutation("p", permutation.as_bytes(), 4).unwrap(), [Some(3), Some(2), Some(0), Some(1)]);
+    assert_eq!(traffic::parse_permutation("p", pairs.as_bytes(), 4).unwrap(), [Some(1), Some(0), None, None]);
+    let matrix = include_str!("../../../fuzz/corpus/traffic/matrix.txt");
+    assert_eq!(traffic::parse_matrix("m", matrix.as_bytes(), 4).unwrap()[3], [(0, 1.0), (1, 1000.0), (2, 1.0)]);
+    for text in beginnings(permutation).into_iter().chain(beginnings(pairs)).chain(beginnings(matrix)) {
+        let _ = (traffic::parse_permutation("p", text.as_bytes(), 4), traffic::parse_matrix("m", text.as_bytes(), 4));
+    }
+    for text in [include_str!("../../../fuzz/corpus/experiment/mesh.toml"), include_str!("../../../fuzz/corpus/experiment/fat-tree.toml")] {
+        assert!(!Document::parse("seed.toml", text).unwrap().points().unwrap().is_empty());
+        for text in beginnings(text) {
+            let _ = Document::parse("cut.toml", &text).map(|document| document.points().is_ok());
         }
     }
 }
