@@ -100,14 +100,14 @@ fn ideal_throughput(scenario: &Scenario) -> Option<f64> {
     let (mut distance, mut budget) = (0.0, DISTANCE_BUDGET);
     let mut paths = Distances::default();
     for source in (0..terminals).map(TerminalId) {
-        let from = router(network.destination(network.injection_channel(source)));
+        let (from, _) = network.injection_port(source);
         budget = budget.checked_sub(paths.search(network, from))?;
         for class in &scenario.classes {
             let share = class.load.max(f64::MIN_POSITIVE) / total;
             let weights = class.pattern.weights(source);
             budget = budget.checked_sub(weights.len() as u64)?;
             for (destination, weight) in weights {
-                let last = router(network.source(network.ejection_channel(destination)));
+                let (last, _) = network.ejection_port(destination);
                 let steps = f64::from(paths.of(last)?);
                 let back = class.reply.as_ref().map_or(0.0, |reply| share * weight * reply.sizes.mean() / class.sizes.mean());
                 let there = share * weight;
@@ -126,14 +126,6 @@ fn ideal_throughput(scenario: &Scenario) -> Option<f64> {
     let busiest = busiest.fold(0.0, f64::max);
     let need = busiest.max(if distance > 0.0 { distance / capacity } else { 0.0 });
     (need > 0.0).then(|| 1.0 / need)
-}
-
-/// The router at the far end of a terminal's channel.
-fn router(endpoint: Endpoint) -> RouterId {
-    match endpoint {
-        Endpoint::Router(router, _) => router,
-        Endpoint::Terminal(_) => unreachable!("a terminal is linked to a router: the network's builder sees to it"),
-    }
 }
 
 /// Channels between one router and all others on shortest paths.
