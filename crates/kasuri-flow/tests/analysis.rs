@@ -68,6 +68,8 @@ impl Setup {
             pipeline: self.router.check().expect("a router"),
             router: self.router.clone(),
             classes: vec![class],
+            workload: None,
+            units: kasuri_model::scenario::Units::default(),
             streams: Streams::new(1),
             max_cycles: 1000,
             engine_options: toml::Table::new(),

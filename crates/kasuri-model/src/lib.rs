@@ -18,3 +18,4 @@ pub mod routing;
 pub mod scenario;
 pub mod topology;
 pub mod traffic;
+pub mod workload;

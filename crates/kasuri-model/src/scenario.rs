@@ -7,6 +7,7 @@ use crate::routing::{Routing, VirtualChannels};
 use crate::traffic::PacketSizes;
 use crate::traffic::pattern::Pattern;
 use crate::traffic::process::Process;
+use crate::workload::Workload;
 use std::sync::Arc;
 
 /// A network, its routing, its routers and its traffic.
@@ -20,8 +21,12 @@ pub struct Scenario {
     pub router: RouterParameters,
     /// The router's stages, worked out of `router`.
     pub pipeline: Pipeline,
-    /// The traffic, at least one class.
+    /// The open traffic, at least one class; none if there is a closed workload.
     pub classes: Vec<TrafficClass>,
+    /// A closed workload in place of open traffic.
+    pub workload: Option<ClosedWorkload>,
+    /// The physical units behind flits and cycles, if known.
+    pub units: Units,
     /// The random streams of this run.
     pub streams: Streams,
     /// No run goes beyond this many cycles.
@@ -33,9 +38,14 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Does the traffic end by itself: a workload, or only batches?
+    pub fn is_closed(&self) -> bool {
+        self.classes.iter().all(|class| class.packets_per_terminal.is_some())
+    }
+
     /// The ranges of virtual channels that the classes and their replies use, each once, in order.
     pub fn virtual_channel_ranges(&self) -> Vec<VirtualChannels> {
-        let mut ranges = Vec::new();
+        let mut ranges: Vec<VirtualChannels> = self.workload.iter().map(|workload| workload.virtual_channels).collect();
         for class in &self.classes {
             for range in [Some(class.virtual_channels), class.reply.as_ref().map(|reply| reply.virtual_channels)].into_iter().flatten() {
                 if !ranges.contains(&range) {
@@ -44,6 +54,38 @@ impl Scenario {
             }
         }
         ranges
+    }
+}
+
+/// A closed workload and how its messages become packets.
+#[derive(Clone, Debug)]
+pub struct ClosedWorkload {
+    /// What has to be done.
+    pub workload: Arc<dyn Workload>,
+    /// A message is cut into packets of this many flits, the last one shorter.
+    pub packet_flits: u32,
+    /// The virtual channels that the packets may use.
+    pub virtual_channels: VirtualChannels,
+}
+
+/// What flits and cycles are in bytes and nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Units {
+    /// Bytes of a flit.
+    pub flit_bytes: Option<u32>,
+    /// Nanoseconds of a cycle.
+    pub cycle_ns: Option<f64>,
+}
+
+impl Units {
+    /// Flits that hold this many bytes, at least 1; `None` if flits have no size.
+    pub fn flits(&self, bytes: u64) -> Option<u64> {
+        self.flit_bytes.map(|size| bytes.div_ceil(u64::from(size)).max(1))
+    }
+
+    /// Cycles that this many nanoseconds last; `None` if cycles have no length.
+    pub fn cycles(&self, ns: f64) -> Option<f64> {
+        self.cycle_ns.map(|cycle| ns / cycle)
     }
 }
 

@@ -98,6 +98,8 @@ impl Setup {
             pipeline: self.router.check().unwrap(),
             router: self.router.clone(),
             classes: vec![class],
+            workload: None,
+            units: kasuri_model::scenario::Units::default(),
             streams: Streams::new(self.seed),
             max_cycles: self.max_cycles,
             engine_options: format!("simd = \"{}\"", self.simd).parse().unwrap(),

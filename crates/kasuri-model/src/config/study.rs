@@ -12,7 +12,7 @@ use crate::registry::{Entry, find};
 use crate::rng::Streams;
 use crate::router::{Pipeline, RouterParameters, Switching};
 use crate::routing::{ROUTINGS, Routing, RoutingError, VirtualChannels};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Units};
 use crate::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
 use schemars::schema_for;
 use std::sync::Arc;
@@ -142,6 +142,8 @@ impl<'a> Preparation<'a> {
             router,
             pipeline,
             classes,
+            workload: None,
+            units: Units::default(),
             streams: Streams::new(measure.seed),
             max_cycles: measure.max_cycles,
             engine_options: context.table(engine.name())?.cloned().unwrap_or_default(),

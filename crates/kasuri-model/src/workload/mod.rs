@@ -1,0 +1,74 @@
+//! Closed workloads: messages that are sent because something has happened, until all are done.
+//!
+//! A [`Workload`] is what has to be done; an [`Execution`] is one pass through it. It knows neither time nor network: an engine
+//! tells it what has happened (a message has left or arrived, a computation has ended), it answers with what happens next. So
+//! every engine runs the same workloads, and no engine knows what an all-to-all is.
+
+use crate::id::TerminalId;
+use crate::rng::Streams;
+use std::fmt::Debug;
+
+/// Names a message or a computation between an engine and an execution.
+pub type Token = u64;
+
+/// What has to be done. Immutable; each run begins it anew.
+pub trait Workload: Debug + Send + Sync {
+    /// Messages that will have arrived at the end.
+    fn messages(&self) -> u64;
+
+    /// Calls `each` with every message, in no particular order (for bounds and tables).
+    fn each_message(&self, each: &mut dyn FnMut(&Message));
+
+    /// Flits of the longest message, at least 1.
+    fn longest_message(&self) -> u32;
+
+    /// Begins one pass.
+    fn begin(&self, streams: &Streams) -> Box<dyn Execution + '_>;
+}
+
+/// One pass through a workload.
+pub trait Execution: Debug + Send {
+    /// What happens at the beginning.
+    fn start(&mut self, actions: &mut Vec<Action>);
+
+    /// What happens because of an event. Events of one cycle come in the order of their tokens.
+    fn happened(&mut self, event: Event, actions: &mut Vec<Action>);
+}
+
+/// What an execution wants done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Action {
+    /// The message joins the queue of its source. A terminal sends its messages one after the other, first come, first served.
+    Send(Message),
+    /// The event [`Event::Computed`] is due after this many cycles.
+    Compute {
+        /// Its name.
+        token: Token,
+        /// Its duration, 0 or more.
+        cycles: f64,
+    },
+}
+
+/// A message from a terminal to a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its name: no two messages of an execution that are under way have the same.
+    pub token: Token,
+    /// Who sends it.
+    pub source: TerminalId,
+    /// Who receives it.
+    pub destination: TerminalId,
+    /// Its length in flits, at least 1.
+    pub flits: u32,
+}
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Event {
+    /// The last flit of a message has left its source: the sender may use the buffer again.
+    Sent(Token),
+    /// The last flit of a message has arrived.
+    Arrived(Token),
+    /// A computation has ended.
+    Computed(Token),
+}
