@@ -14,7 +14,13 @@ use thiserror::Error;
 pub const NONE: u32 = u32::MAX;
 
 /// The largest number of ports of a router.
-pub const MAX_PORTS: usize = 512;
+pub const MAX_PORTS: usize = 1 << PORT_BITS;
+
+/// Bits of a [`Place`] that tell the port.
+const PORT_BITS: u32 = 9;
+
+/// The largest number of routers.
+const MAX_ROUTERS: usize = 1 << (u32::BITS - PORT_BITS);
 
 /// Most ports that all routers of a network have together: a network of that size takes some gigabytes.
 pub const MAX_NETWORK_PORTS: u64 = 1 << 25;
@@ -29,6 +35,29 @@ pub enum Endpoint {
     Router(RouterId, Port),
     /// A terminal.
     Terminal(TerminalId),
+}
+
+/// A router and one of its ports in 32 bits: networks have millions of channels, and whoever follows a packet reads them in no
+/// order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place(u32);
+
+impl Place {
+    fn new(router: RouterId, port: Port) -> Self {
+        Self(router.0 << PORT_BITS | u32::from(port))
+    }
+
+    fn router(self) -> RouterId {
+        RouterId(self.0 >> PORT_BITS)
+    }
+
+    fn port(self) -> Port {
+        (self.0 & ((1 << PORT_BITS) - 1)) as Port
+    }
+
+    fn endpoint(self) -> Endpoint {
+        Endpoint::Router(self.router(), self.port())
+    }
 }
 
 /// How fast a channel is.
@@ -78,9 +107,12 @@ pub struct Network {
     port_base: Vec<u32>,
     input_channel: Vec<u32>,
     output_channel: Vec<u32>,
-    source: Vec<Endpoint>,
-    destination: Vec<Endpoint>,
-    link: Vec<Link>,
+    /// Where channels begin, those of injection left out, and where they end, those of ejection left out.
+    source: Vec<Place>,
+    destination: Vec<Place>,
+    /// By channel: which of `links` it is.
+    link: Vec<u32>,
+    links: Vec<Link>,
     labels: Labels,
 }
 
@@ -133,16 +165,44 @@ impl Network {
 
     /// Where a channel begins.
     pub fn source(&self, channel: ChannelId) -> Endpoint {
-        self.source[channel.index()]
+        match channel.0.checked_sub(self.terminals) {
+            None => Endpoint::Terminal(TerminalId(channel.0)),
+            Some(place) => self.source[place as usize].endpoint(),
+        }
     }
 
     /// Where a channel ends.
     pub fn destination(&self, channel: ChannelId) -> Endpoint {
-        self.destination[channel.index()]
+        match channel.0.wrapping_sub(self.terminals) {
+            terminal if terminal < self.terminals => Endpoint::Terminal(TerminalId(terminal)),
+            _ => self.input_of(channel).endpoint(),
+        }
+    }
+
+    /// The router and input port at which a channel ends that does not end at a terminal.
+    pub fn input_port(&self, channel: ChannelId) -> (RouterId, Port) {
+        let place = self.input_of(channel);
+        (place.router(), place.port())
+    }
+
+    #[inline(always)]
+    fn input_of(&self, channel: ChannelId) -> Place {
+        let skipped = if channel.0 < self.terminals { 0 } else { self.terminals };
+        self.destination[(channel.0 - skipped) as usize]
     }
 
     /// Latency and period of a channel.
     pub fn link(&self, channel: ChannelId) -> Link {
+        self.links[self.link[channel.index()] as usize]
+    }
+
+    /// Latencies and periods that channels of this network have, each once.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Which of [`Self::links`] a channel is.
+    pub fn link_number(&self, channel: ChannelId) -> u32 {
         self.link[channel.index()]
     }
 
@@ -158,18 +218,14 @@ impl Network {
 
     /// The router and input port that a terminal injects into.
     pub fn injection_port(&self, terminal: TerminalId) -> (RouterId, Port) {
-        match self.destination(self.injection_channel(terminal)) {
-            Endpoint::Router(router, port) => (router, port),
-            Endpoint::Terminal(_) => unreachable!("an injection channel ends at a router"),
-        }
+        self.input_port(self.injection_channel(terminal))
     }
 
     /// The router and output port that serve a terminal.
     pub fn ejection_port(&self, terminal: TerminalId) -> (RouterId, Port) {
-        match self.source(self.ejection_channel(terminal)) {
-            Endpoint::Router(router, port) => (router, port),
-            Endpoint::Terminal(_) => unreachable!("an ejection channel begins at a router"),
-        }
+        // Ejection channels are the first that begin at routers.
+        let place = self.source[terminal.index()];
+        (place.router(), place.port())
     }
 
     /// The channels between routers.
@@ -248,23 +304,41 @@ pub struct NetworkBuilder {
     name: String,
     port_base: Vec<u32>,
     terminals: Vec<Attachment>,
-    channels: Vec<(Endpoint, Endpoint, Link)>,
+    channels: Vec<Connection>,
+    /// Each kind of link once, and the number of each.
+    links: Vec<Link>,
+    link_numbers: BTreeMap<(u32, u32), u32>,
     labels: Labels,
 }
 
+/// The injection channel of a terminal ends, and its ejection channel begins, here.
 #[derive(Clone, Copy, Debug)]
 struct Attachment {
-    router: RouterId,
-    input: Port,
-    output_router: RouterId,
-    output: Port,
-    link: Link,
+    injection: (RouterId, Port),
+    ejection: (RouterId, Port),
+    link: u32,
+}
+
+/// A channel between routers.
+#[derive(Clone, Copy, Debug)]
+struct Connection {
+    from: (RouterId, Port),
+    to: (RouterId, Port),
+    link: u32,
 }
 
 impl NetworkBuilder {
     /// Starts an empty network with the one-line form of its topology.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), port_base: vec![0], terminals: Vec::new(), channels: Vec::new(), labels: Labels::default() }
+        Self {
+            name: name.into(),
+            port_base: vec![0],
+            terminals: Vec::new(),
+            channels: Vec::new(),
+            links: Vec::new(),
+            link_numbers: BTreeMap::new(),
+            labels: Labels::default(),
+        }
     }
 
     /// Adds a router with this many ports.
@@ -274,6 +348,9 @@ impl NetworkBuilder {
     pub fn add_router(&mut self, ports: usize) -> Result<RouterId, NetworkError> {
         if ports > MAX_PORTS {
             return Err(NetworkError::TooLarge(format!("a router of {ports} ports; the limit is {MAX_PORTS}")));
+        }
+        if self.port_base.len() > MAX_ROUTERS {
+            return Err(NetworkError::TooLarge(format!("more than {MAX_ROUTERS} routers")));
         }
         let last = u64::from(*self.port_base.last().expect("the column starts with 0"));
         let next = last + ports as u64;
@@ -294,13 +371,27 @@ impl NetworkBuilder {
 
     /// Adds a terminal that injects into one router port and is served by another (unidirectional networks).
     pub fn add_split_terminal(&mut self, injection: (RouterId, Port), ejection: (RouterId, Port), link: Link) -> TerminalId {
-        self.terminals.push(Attachment { router: injection.0, input: injection.1, output_router: ejection.0, output: ejection.1, link });
+        let link = self.number(link);
+        self.terminals.push(Attachment { injection, ejection, link });
         TerminalId(self.terminals.len() as u32 - 1)
     }
 
     /// Adds one channel from an output port to an input port.
     pub fn add_channel(&mut self, from: (RouterId, Port), to: (RouterId, Port), link: Link) {
-        self.channels.push((Endpoint::Router(from.0, from.1), Endpoint::Router(to.0, to.1), link));
+        let link = self.number(link);
+        self.channels.push(Connection { from, to, link });
+    }
+
+    /// The number of a kind of link.
+    fn number(&mut self, link: Link) -> u32 {
+        // Most channels are of the kind that was met last.
+        if let Some(last) = self.links.len().checked_sub(1).filter(|&last| self.links[last] == link) {
+            return last as u32;
+        }
+        *self.link_numbers.entry((link.latency, link.period)).or_insert_with(|| {
+            self.links.push(link);
+            self.links.len() as u32 - 1
+        })
     }
 
     /// Adds both channels of a link between two ports.
@@ -335,21 +426,20 @@ impl NetworkBuilder {
             port_base: self.port_base,
             input_channel: vec![NONE; ports],
             output_channel: vec![NONE; ports],
-            source: Vec::with_capacity(count),
-            destination: Vec::with_capacity(count),
+            source: Vec::with_capacity(count - self.terminals.len()),
+            destination: Vec::with_capacity(count - self.terminals.len()),
             link: Vec::with_capacity(count),
+            links: self.links,
             labels: self.labels,
         };
-        for (number, terminal) in self.terminals.iter().enumerate() {
-            let here = Endpoint::Terminal(TerminalId(number as u32));
-            network.push_channel(here, Endpoint::Router(terminal.router, terminal.input), terminal.link)?;
+        for terminal in &self.terminals {
+            network.push_channel(None, Some(terminal.injection), terminal.link)?;
         }
-        for (number, terminal) in self.terminals.iter().enumerate() {
-            let here = Endpoint::Terminal(TerminalId(number as u32));
-            network.push_channel(Endpoint::Router(terminal.output_router, terminal.output), here, terminal.link)?;
+        for terminal in &self.terminals {
+            network.push_channel(Some(terminal.ejection), None, terminal.link)?;
         }
-        for &(source, destination, link) in &self.channels {
-            network.push_channel(source, destination, link)?;
+        for channel in &self.channels {
+            network.push_channel(Some(channel.from), Some(channel.to), channel.link)?;
         }
         for (name, column) in &network.labels.routers {
             assert_eq!(column.len(), network.router_count() as usize, "label `{name}` has one number per router");
@@ -359,24 +449,25 @@ impl NetworkBuilder {
 }
 
 impl Network {
-    fn push_channel(&mut self, source: Endpoint, destination: Endpoint, link: Link) -> Result<(), NetworkError> {
+    /// Adds a channel between two ports, or between a port and a terminal.
+    fn push_channel(&mut self, from: Option<(RouterId, Port)>, to: Option<(RouterId, Port)>, link: u32) -> Result<(), NetworkError> {
         let channel = self.link.len() as u32;
-        if let Endpoint::Router(router, port) = source {
+        if let Some((router, port)) = from {
             let index = self.checked_port(router, port)?;
             if self.output_channel[index] != NONE {
                 return Err(NetworkError::PortTaken { router, port, direction: "output" });
             }
             self.output_channel[index] = channel;
+            self.source.push(Place::new(router, port));
         }
-        if let Endpoint::Router(router, port) = destination {
+        if let Some((router, port)) = to {
             let index = self.checked_port(router, port)?;
             if self.input_channel[index] != NONE {
                 return Err(NetworkError::PortTaken { router, port, direction: "input" });
             }
             self.input_channel[index] = channel;
+            self.destination.push(Place::new(router, port));
         }
-        self.source.push(source);
-        self.destination.push(destination);
         self.link.push(link);
         Ok(())
     }
