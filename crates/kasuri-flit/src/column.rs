@@ -3,6 +3,7 @@
 //! Every index in the engine comes from its own tables, which are built once and checked by tests; the optimised profile with
 //! assertions (the one that tests and `make build` use) checks each access, the release profile trusts them.
 
+pub(crate) use kasuri_model::memory::{filled, prefer_large_pages};
 use std::ops::{Index, IndexMut};
 
 /// A fixed array with assertion-checked access.
@@ -13,36 +14,6 @@ impl<T: Clone> Column<T> {
     /// A column of `length` equal entries.
     pub(crate) fn filled(length: usize, value: T) -> Self {
         Self(filled(length, value))
-    }
-}
-
-/// An array of equal entries, in large pages if it is large.
-pub(crate) fn filled<T: Clone>(length: usize, value: T) -> Box<[T]> {
-    let mut entries = Vec::with_capacity(length);
-    prefer_large_pages(&mut entries);
-    entries.resize(length, value);
-    entries.into_boxed_slice()
-}
-
-/// From this size on a column asks for large pages, bytes.
-const LARGE: usize = 1 << 21;
-
-/// Asks the operating system to back the memory of a vector with large pages before it is first touched: the accesses of a
-/// large network are scattered over more small pages than a processor's address translation remembers.
-pub(crate) fn prefer_large_pages<T>(entries: &mut Vec<T>) {
-    let size = entries.capacity() * size_of::<T>();
-    if size < LARGE {
-        return;
-    }
-    #[cfg(target_os = "linux")]
-    {
-        // Only whole pages of the vector's own memory.
-        const PAGE: usize = 4096;
-        let begin = (entries.as_mut_ptr() as usize).next_multiple_of(PAGE);
-        let end = (entries.as_mut_ptr() as usize + size) & !(PAGE - 1);
-        // SAFETY: the range lies within memory that the vector owns, and the advice changes no contents. If the kernel refuses,
-        // the pages stay small.
-        unsafe { libc::madvise(begin as *mut libc::c_void, end - begin, libc::MADV_HUGEPAGE) };
     }
 }
 

@@ -10,6 +10,7 @@ pub mod deadlock;
 pub mod engine;
 pub mod format;
 pub mod id;
+pub mod memory;
 pub mod network;
 pub mod registry;
 pub mod rng;

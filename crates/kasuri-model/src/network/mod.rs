@@ -7,6 +7,7 @@
 pub mod metrics;
 
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
+use crate::memory::{filled, large_vec};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -425,9 +426,9 @@ impl NetworkBuilder {
             terminals: self.terminals.len() as u32,
             port_base: self.port_base,
             input_channel: vec![NONE; ports],
-            output_channel: vec![NONE; ports],
+            output_channel: filled(ports, NONE).into_vec(),
             source: Vec::with_capacity(count - self.terminals.len()),
-            destination: Vec::with_capacity(count - self.terminals.len()),
+            destination: large_vec(count - self.terminals.len()),
             link: Vec::with_capacity(count),
             links: self.links,
             labels: self.labels,

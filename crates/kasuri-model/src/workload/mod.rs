@@ -31,8 +31,13 @@ pub trait Execution: Debug + Send {
     /// What happens at the beginning.
     fn start(&mut self, actions: &mut Vec<Action>);
 
-    /// What happens because of an event. Events of one cycle come in the order of their tokens.
+    /// What happens because of an event. Events of one cycle come in their order ([`Event`] is ordered).
     fn happened(&mut self, event: Event, actions: &mut Vec<Action>);
+
+    /// Does an arriving message make anything happen? If not, engines need not tell of arrivals.
+    fn hears_arrivals(&self) -> bool {
+        true
+    }
 }
 
 /// What an execution wants done.

@@ -1,0 +1,37 @@
+//! Memory for columns that are read in no order: engines and networks of a million channels wait mostly for it.
+
+/// From this size on a column asks for large pages, bytes.
+const LARGE: usize = 1 << 21;
+
+/// An array of equal entries, in large pages if it is large.
+pub fn filled<T: Clone>(length: usize, value: T) -> Box<[T]> {
+    let mut entries = large_vec(length);
+    entries.resize(length, value);
+    entries.into_boxed_slice()
+}
+
+/// An empty vector with room for this many entries, in large pages if it is large.
+pub fn large_vec<T>(capacity: usize) -> Vec<T> {
+    let mut entries = Vec::with_capacity(capacity);
+    prefer_large_pages(&mut entries);
+    entries
+}
+
+/// Asks the operating system to back the memory of a vector with large pages before it is first touched: the accesses of a
+/// large network are scattered over more small pages than a processor's address translation remembers.
+pub fn prefer_large_pages<T>(entries: &mut Vec<T>) {
+    let size = entries.capacity() * size_of::<T>();
+    if size < LARGE {
+        return;
+    }
+    #[cfg(target_os = "linux")]
+    {
+        // Only whole pages of the vector's own memory.
+        const PAGE: usize = 4096;
+        let begin = (entries.as_mut_ptr() as usize).next_multiple_of(PAGE);
+        let end = (entries.as_mut_ptr() as usize + size) & !(PAGE - 1);
+        // SAFETY: the range lies within memory that the vector owns, and the advice changes no contents. If the kernel refuses,
+        // the pages stay small.
+        unsafe { libc::madvise(begin as *mut libc::c_void, end - begin, libc::MADV_HUGEPAGE) };
+    }
+}
