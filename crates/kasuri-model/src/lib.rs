@@ -5,6 +5,7 @@
 //! immutable [`scenario::Scenario`]. It knows no clock, no engine, no files, no threads and no terminal: bytes come in
 //! through [`topology::Files`], answers go out as values.
 
+pub mod collective;
 pub mod config;
 pub mod deadlock;
 pub mod engine;

@@ -19,6 +19,8 @@ pub enum Purpose {
     Structure = 4,
     /// Random allocators and arbiters.
     Allocation = 5,
+    /// When a rank of a workload starts.
+    Start = 6,
 }
 
 /// The family of all streams of one run.

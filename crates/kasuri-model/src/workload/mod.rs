@@ -4,6 +4,9 @@
 //! tells it what has happened (a message has left or arrived, a computation has ended), it answers with what happens next. So
 //! every engine runs the same workloads, and no engine knows what an all-to-all is.
 
+pub mod placement;
+pub mod rounds;
+
 use crate::id::TerminalId;
 use crate::rng::Streams;
 use std::fmt::Debug;

@@ -1,0 +1,411 @@
+//! A collective, run rank by rank and round by round.
+//!
+//! Nothing is listed: who sends what to whom follows from the schedule's formulas when it is due, in a time that does not depend
+//! on the number of ranks or rounds. What a rank keeps is its round and which messages have arrived before it needs them.
+
+use super::{Action, Event, Execution, Message, Token, Workload};
+use crate::collective::{Collective, Transfer};
+use crate::id::TerminalId;
+use crate::rng::{Purpose, Streams};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use thiserror::Error;
+
+/// When a rank goes on to its next round. In all of them its message of the round must have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Synchronisation {
+    /// Nothing more: the next message follows when the one before has left.
+    None,
+    /// What it receives in the round has arrived.
+    Receive,
+    /// All ranks have sent and received what the round has for them: an ideal barrier that takes no time.
+    Barrier,
+}
+
+/// How a collective is run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// When a rank goes on to its next round; `None` for the least that the schedule allows.
+    pub synchronisation: Option<Synchronisation>,
+    /// Each rank starts after a random time from 0 to this many cycles, 0 or more.
+    pub start_skew_cycles: f64,
+    /// How often the collective is run, one run after the other, at least 1.
+    pub repeat: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { synchronisation: None, start_skew_cycles: 0.0, repeat: 1 }
+    }
+}
+
+/// Why a collective cannot be run as asked.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{key} {problem}")]
+pub struct RoundsError {
+    /// The key of `[workload]`.
+    pub key: &'static str,
+    /// What was found and what would be right, to be read after the key.
+    pub problem: String,
+}
+
+/// A collective on terminals.
+#[derive(Debug)]
+pub struct Rounds {
+    collective: Box<dyn Collective>,
+    /// The terminal of each rank.
+    placement: Vec<TerminalId>,
+    synchronisation: Synchronisation,
+    start_skew_cycles: f64,
+    /// Rounds of one run of the collective, and of all.
+    once: u32,
+    total: u32,
+    messages: u64,
+    longest: u32,
+}
+
+impl Rounds {
+    /// Rank r of the collective runs on terminal `placement[r]`.
+    ///
+    /// # Errors
+    /// `synchronisation` is less than the schedule needs, a number of `options` is outside its range, or the rounds of all
+    /// repetitions are 2^32 or more.
+    pub fn new(collective: Box<dyn Collective>, placement: Vec<TerminalId>, options: &Options) -> Result<Self, RoundsError> {
+        let synchronisation = synchronisation(&*collective, options.synchronisation)?;
+        if !(options.start_skew_cycles >= 0.0 && options.start_skew_cycles.is_finite()) {
+            let problem = format!("is {}; it must be 0 or more cycles", options.start_skew_cycles);
+            return Err(RoundsError { key: "start_skew_cycles", problem });
+        }
+        let once = collective.rounds();
+        let total = once.checked_mul(options.repeat).filter(|&total| total > 0 && total < u32::MAX).ok_or_else(|| {
+            let most = (u32::MAX - 1) / once.max(1);
+            RoundsError { key: "repeat", problem: format!("is {}; it must be 1 to {most}", options.repeat) }
+        })?;
+        let (messages, longest) = volume(&*collective, placement.len() as u32);
+        let messages = messages * u64::from(options.repeat);
+        let start_skew_cycles = options.start_skew_cycles;
+        Ok(Self { collective, placement, synchronisation, start_skew_cycles, once, total, messages, longest })
+    }
+
+    /// How many ranks take part.
+    pub fn ranks(&self) -> u32 {
+        self.placement.len() as u32
+    }
+
+    /// The rounds of all repetitions.
+    pub fn rounds(&self) -> u32 {
+        self.total
+    }
+
+    /// When ranks go on.
+    pub fn synchronisation(&self) -> Synchronisation {
+        self.synchronisation
+    }
+
+    /// What a rank sends in a round of all repetitions.
+    pub fn send(&self, rank: u32, round: u32) -> Option<Transfer> {
+        self.collective.send(rank, self.step(round))
+    }
+
+    /// From whom a rank receives in a round of all repetitions.
+    pub fn receive(&self, rank: u32, round: u32) -> Option<u32> {
+        self.collective.receive(rank, self.step(round))
+    }
+
+    /// The round within one run of the collective.
+    #[inline]
+    fn step(&self, round: u32) -> u32 {
+        if round < self.once { round } else { round % self.once }
+    }
+
+    #[inline]
+    fn message(&self, rank: u32, round: u32, transfer: Transfer) -> Message {
+        let (source, destination) = (self.placement[rank as usize], self.placement[transfer.peer as usize]);
+        Message { token: token(rank, round), source, destination, flits: transfer.flits }
+    }
+
+    /// Makes the ranks start: at once, or each after its time.
+    fn start(&self, streams: &Streams, actions: &mut Vec<Action>, mut begin: impl FnMut(u32, &mut Vec<Action>)) {
+        for rank in 0..self.ranks() {
+            if self.start_skew_cycles > 0.0 {
+                let cycles = streams.get(Purpose::Start, rank).unit() * self.start_skew_cycles;
+                actions.push(Action::Compute { token: Token::from(rank), cycles });
+            } else {
+                begin(rank, actions);
+            }
+        }
+    }
+}
+
+/// A message is named after its round and its sender.
+#[inline]
+fn token(rank: u32, round: u32) -> Token {
+    Token::from(round) << 32 | Token::from(rank)
+}
+
+#[inline]
+fn rank_of(token: Token) -> u32 {
+    token as u32
+}
+
+#[inline]
+fn round_of(token: Token) -> u32 {
+    (token >> 32) as u32
+}
+
+fn synchronisation(collective: &dyn Collective, asked: Option<Synchronisation>) -> Result<Synchronisation, RoundsError> {
+    match asked {
+        Some(Synchronisation::None) if collective.needs_receive() => {
+            let problem =
+                "is \"none\", but with this schedule a rank passes on what it has received; it must be \"receive\" or \"barrier\"";
+            Err(RoundsError { key: "synchronisation", problem: problem.to_owned() })
+        }
+        Some(asked) => Ok(asked),
+        None if collective.needs_receive() => Ok(Synchronisation::Receive),
+        None => Ok(Synchronisation::None),
+    }
+}
+
+/// The messages of one run of a collective, and the length of the longest.
+fn volume(collective: &dyn Collective, ranks: u32) -> (u64, u32) {
+    if let Some(flits) = collective.uniform() {
+        return (u64::from(ranks) * u64::from(collective.rounds()), flits);
+    }
+    let sends = (0..collective.rounds()).flat_map(|round| (0..ranks).filter_map(move |rank| collective.send(rank, round)));
+    sends.fold((0, 1), |(messages, longest), transfer| (messages + 1, longest.max(transfer.flits)))
+}
+
+impl Workload for Rounds {
+    fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    fn each_message(&self, each: &mut dyn FnMut(&Message)) {
+        for round in 0..self.total {
+            for rank in 0..self.ranks() {
+                if let Some(transfer) = self.send(rank, round) {
+                    each(&self.message(rank, round, transfer));
+                }
+            }
+        }
+    }
+
+    fn longest_message(&self) -> u32 {
+        self.longest
+    }
+
+    fn begin(&self, streams: &Streams) -> Box<dyn Execution + '_> {
+        let streams = *streams;
+        match self.synchronisation {
+            Synchronisation::Barrier => Box::new(InStep { rounds: self, streams, round: 0, outstanding: 0 }),
+            Synchronisation::None | Synchronisation::Receive => {
+                let waits = self.synchronisation == Synchronisation::Receive;
+                Box::new(OwnPace { rounds: self, streams, waits, ranks: vec![Rank::default(); self.placement.len()] })
+            }
+        }
+    }
+}
+
+/// Each rank goes on by itself.
+#[derive(Debug)]
+struct OwnPace<'a> {
+    rounds: &'a Rounds,
+    streams: Streams,
+    /// Must what a round receives have arrived before the next one?
+    waits: bool,
+    ranks: Vec<Rank>,
+}
+
+/// Where a rank is.
+#[derive(Clone, Debug, Default)]
+struct Rank {
+    /// The round, of all repetitions and within the present one.
+    round: u32,
+    step: u32,
+    /// The message of the round has left, or there is none. False before the rank starts.
+    has_left: bool,
+    arrivals: Arrivals,
+}
+
+/// The rounds whose message has arrived, from the present one on.
+///
+/// Senders may be far ahead, so that messages arrive early: 64 rounds, aligned, lie in the rank itself, more in a list that is
+/// empty as a rule.
+#[derive(Clone, Debug, Default)]
+struct Arrivals {
+    near: u64,
+    /// Each word is 64 rounds. Boxed so that ranks stay small: all of them are visited in every round.
+    far: Option<Box<VecDeque<u64>>>,
+}
+
+impl Arrivals {
+    /// Notes a round, `present` or a later one.
+    #[inline]
+    fn note(&mut self, round: u32, present: u32) {
+        let (word, bit) = ((round / 64 - present / 64) as usize, 1 << (round % 64));
+        if word == 0 {
+            self.near |= bit;
+            return;
+        }
+        let far = self.far.get_or_insert_default();
+        if far.len() < word {
+            far.resize(word, 0);
+        }
+        far[word - 1] |= bit;
+    }
+
+    #[inline]
+    fn has(&self, present: u32) -> bool {
+        self.near >> (present % 64) & 1 == 1
+    }
+
+    /// `present` is the new present round, one after the last.
+    #[inline]
+    fn go_on(&mut self, present: u32) {
+        if present.is_multiple_of(64) {
+            self.near = self.far.as_mut().and_then(|far| far.pop_front()).unwrap_or(0);
+        }
+    }
+}
+
+impl OwnPace<'_> {
+    /// Enters the present round: its message joins the queue.
+    fn enter(&mut self, rank: u32, actions: &mut Vec<Action>) {
+        let state = &mut self.ranks[rank as usize];
+        match self.rounds.collective.send(rank, state.step) {
+            Some(transfer) => {
+                state.has_left = false;
+                actions.push(Action::Send(self.rounds.message(rank, state.round, transfer)));
+            }
+            None => state.has_left = true,
+        }
+    }
+
+    /// Goes on as far as the rank may.
+    fn go_on(&mut self, rank: u32, actions: &mut Vec<Action>) {
+        loop {
+            let state = &mut self.ranks[rank as usize];
+            if !state.has_left || state.round == self.rounds.total {
+                return;
+            }
+            if self.waits && !state.arrivals.has(state.round) && self.rounds.collective.receive(rank, state.step).is_some() {
+                return;
+            }
+            state.round += 1;
+            state.step = if state.step + 1 == self.rounds.once { 0 } else { state.step + 1 };
+            state.arrivals.go_on(state.round);
+            if state.round == self.rounds.total {
+                return;
+            }
+            self.enter(rank, actions);
+        }
+    }
+
+    fn begin(&mut self, rank: u32, actions: &mut Vec<Action>) {
+        self.enter(rank, actions);
+        self.go_on(rank, actions);
+    }
+
+    fn arrived(&mut self, token: Token, actions: &mut Vec<Action>) {
+        let (sender, round) = (rank_of(token), round_of(token));
+        // Only messages that this execution has sent arrive.
+        let Some(transfer) = self.rounds.send(sender, round) else { return };
+        let state = &mut self.ranks[transfer.peer as usize];
+        state.arrivals.note(round, state.round);
+        self.go_on(transfer.peer, actions);
+    }
+}
+
+impl Execution for OwnPace<'_> {
+    fn start(&mut self, actions: &mut Vec<Action>) {
+        let rounds = self.rounds;
+        rounds.start(&self.streams.clone(), actions, |rank, actions| self.begin(rank, actions));
+    }
+
+    fn happened(&mut self, event: Event, actions: &mut Vec<Action>) {
+        match event {
+            Event::Sent(token) => {
+                let rank = rank_of(token);
+                self.ranks[rank as usize].has_left = true;
+                self.go_on(rank, actions);
+            }
+            Event::Arrived(token) if self.waits => self.arrived(token, actions),
+            Event::Arrived(_) => {}
+            Event::Computed(token) => self.begin(rank_of(token), actions),
+        }
+    }
+}
+
+/// All ranks go on together.
+#[derive(Debug)]
+struct InStep<'a> {
+    rounds: &'a Rounds,
+    streams: Streams,
+    round: u32,
+    /// What has to happen before the next round: ranks that start, messages that leave, messages that arrive.
+    outstanding: u64,
+}
+
+impl InStep<'_> {
+    fn send(&mut self, rank: u32, actions: &mut Vec<Action>) {
+        if let Some(transfer) = self.rounds.send(rank, self.round) {
+            // It has to leave and to arrive.
+            self.outstanding += 2;
+            actions.push(Action::Send(self.rounds.message(rank, self.round, transfer)));
+        }
+    }
+
+    fn one_less(&mut self, actions: &mut Vec<Action>) {
+        self.outstanding -= 1;
+        while self.outstanding == 0 && self.round + 1 < self.rounds.total {
+            self.round += 1;
+            for rank in 0..self.rounds.ranks() {
+                self.send(rank, actions);
+            }
+        }
+    }
+
+    fn begin(&mut self, rank: u32, actions: &mut Vec<Action>) {
+        self.send(rank, actions);
+        self.one_less(actions);
+    }
+}
+
+impl Execution for InStep<'_> {
+    fn start(&mut self, actions: &mut Vec<Action>) {
+        let rounds = self.rounds;
+        self.outstanding = u64::from(rounds.ranks());
+        rounds.start(&self.streams.clone(), actions, |rank, actions| self.begin(rank, actions));
+    }
+
+    fn happened(&mut self, event: Event, actions: &mut Vec<Action>) {
+        match event {
+            Event::Sent(_) | Event::Arrived(_) => self.one_less(actions),
+            Event::Computed(token) => self.begin(rank_of(token), actions),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_are_kept_however_early() {
+        let mut arrivals = Arrivals::default();
+        let early = [0, 1, 5, 63, 64, 130, 700];
+        early.iter().for_each(|&round| arrivals.note(round, 0));
+        let found: Vec<u32> = (0..800)
+            .filter(|&round| {
+                if round > 0 {
+                    arrivals.go_on(round);
+                }
+                arrivals.has(round)
+            })
+            .collect();
+        assert_eq!(found, early);
+        assert!(arrivals.far.is_some_and(|far| far.is_empty()));
+    }
+}

@@ -1,0 +1,330 @@
+//! Properties of every schedule of every collective, for 2 to 17 ranks.
+
+use kasuri_model::collective::{Block, COLLECTIVES, Collective, Entry, MessageSize, Parameters};
+use kasuri_model::rng::{Purpose, Streams};
+use kasuri_model::workload::rounds::{Options, Rounds, Synchronisation};
+use kasuri_model::workload::{Action, Event, Message, Workload, placement};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Not divisible by most numbers of ranks.
+const SIZE: u64 = 23;
+
+fn each(mut check: impl FnMut(&Entry, Parameters, &dyn Collective)) {
+    for entry in COLLECTIVES {
+        let mut legal = 0;
+        for ranks in 2..=17 {
+            for root in if entry.rooted { vec![0, 1, ranks - 1] } else { vec![0] } {
+                let parameters = Parameters { ranks, root, size: MessageSize::of_flits(SIZE) };
+                if let Ok(collective) = entry.build(&parameters) {
+                    check(entry, parameters, &*collective);
+                    legal += 1;
+                } else {
+                    assert!(!ranks.is_power_of_two(), "{} {} refuses {ranks} ranks", entry.collective, entry.schedule);
+                }
+            }
+        }
+        assert!(legal >= 4);
+    }
+}
+
+fn pairs(ranks: u32, rounds: u32) -> impl Iterator<Item = (u32, u32)> {
+    (0..rounds).flat_map(move |round| (0..ranks).map(move |rank| (rank, round)))
+}
+
+#[test]
+fn who_is_sent_to_receives_from_the_sender() {
+    each(|entry, Parameters { ranks, .. }, collective| {
+        let name = format!("{} {} of {ranks}", entry.collective, entry.schedule);
+        for (rank, round) in pairs(ranks, collective.rounds()) {
+            if let Some(transfer) = collective.send(rank, round) {
+                assert!(transfer.peer < ranks && transfer.peer != rank, "{name}: {rank} sends to {}", transfer.peer);
+                assert_eq!(collective.receive(transfer.peer, round), Some(rank), "{name}: round {round}");
+                assert_eq!(collective.uniform().unwrap_or(transfer.flits), transfer.flits, "{name}");
+            } else {
+                assert_eq!(collective.uniform(), None, "{name}");
+                assert!(collective.blocks(rank, round).is_empty());
+            }
+            if let Some(sender) = collective.receive(rank, round) {
+                assert_eq!(collective.send(sender, round).map(|transfer| transfer.peer), Some(rank), "{name}: round {round}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_message_is_as_long_as_the_blocks_that_it_carries() {
+    each(|entry, Parameters { ranks, size, .. }, collective| {
+        for (rank, round) in pairs(ranks, collective.rounds()) {
+            let Some(transfer) = collective.send(rank, round) else { continue };
+            let blocks = collective.blocks(rank, round);
+            let flits = match entry.collective {
+                "barrier" => 1,
+                "alltoall" | "allgather" => size.whole(blocks.len() as u32),
+                _ => size.of_parts(blocks.iter().map(|block| block.part), collective.parts()),
+            };
+            assert_eq!(transfer.flits, flits, "{} {} of {ranks}: rank {rank} round {round}", entry.collective, entry.schedule);
+        }
+    });
+}
+
+/// What a rank holds. A block of a reduction is a sum: the ranks whose contributions are in it.
+type Held = BTreeMap<Block, BTreeSet<u32>>;
+
+fn at_the_beginning(operation: &str, rank: u32, Parameters { ranks, root, .. }: Parameters, parts: u32) -> Held {
+    let own = BTreeSet::from([rank]);
+    let block = |origin, part| (Block { origin, part }, own.clone());
+    match operation {
+        "alltoall" => (0..ranks).map(|part| block(rank, part)).collect(),
+        "allgather" | "barrier" => Held::from([block(rank, 0)]),
+        "allreduce" => (0..parts).map(|part| block(0, part)).collect(),
+        "broadcast" if rank == root => (0..parts).map(|part| block(root, part)).collect(),
+        "broadcast" => Held::new(),
+        other => panic!("what does {other} promise?"),
+    }
+}
+
+/// The blocks that a rank must hold at the end, each with the contributions that must be in it.
+fn at_the_end(operation: &str, rank: u32, Parameters { ranks, root, .. }: Parameters, parts: u32) -> Held {
+    let of = |origin: u32, part| (Block { origin, part }, BTreeSet::from([origin]));
+    match operation {
+        "alltoall" => (0..ranks).map(|origin| of(origin, rank)).collect(),
+        "allgather" | "barrier" => (0..ranks).map(|origin| of(origin, 0)).collect(),
+        "allreduce" => (0..parts).map(|part| (Block { origin: 0, part }, (0..ranks).collect())).collect(),
+        "broadcast" => (0..parts).map(|part| of(root, part)).collect(),
+        other => panic!("what does {other} promise?"),
+    }
+}
+
+/// Adds a partial sum, or replaces one by a later one of the same part. Nothing may be counted twice.
+fn reduce(held: &mut BTreeSet<u32>, arrived: &BTreeSet<u32>) {
+    if held.is_disjoint(arrived) {
+        held.extend(arrived);
+    } else {
+        assert!(held.is_subset(arrived), "{held:?} and {arrived:?} have a contribution twice");
+        *held = arrived.clone();
+    }
+}
+
+#[test]
+fn every_rank_ends_with_what_the_collective_promises() {
+    each(|entry, parameters, collective| {
+        let (operation, ranks) = (entry.collective, parameters.ranks);
+        let name = format!("{operation} {} of {ranks}", entry.schedule);
+        let is_reduction = operation == "allreduce";
+        let key = |block: &Block| Block { origin: if is_reduction { 0 } else { block.origin }, part: block.part };
+        let begin: Vec<Held> = (0..ranks).map(|rank| at_the_beginning(operation, rank, parameters, collective.parts())).collect();
+        let mut held = begin.clone();
+        for round in 0..collective.rounds() {
+            let before = if collective.needs_receive() { held.clone() } else { begin.clone() };
+            for rank in 0..ranks {
+                let Some(transfer) = collective.send(rank, round) else { continue };
+                for block in collective.blocks(rank, round).iter().map(key) {
+                    let content = before[rank as usize].get(&block);
+                    let content = content.unwrap_or_else(|| panic!("{name}: rank {rank} has no {block:?} in round {round}"));
+                    let there = held[transfer.peer as usize].entry(block).or_default();
+                    if is_reduction { reduce(there, content) } else { there.extend(content) }
+                }
+            }
+        }
+        for rank in 0..ranks {
+            for (block, content) in at_the_end(operation, rank, parameters, collective.parts()) {
+                assert_eq!(held[rank as usize].get(&block), Some(&content), "{name}: {block:?} at rank {rank}");
+            }
+        }
+    });
+}
+
+/// Rounds and flits of all messages together, where the parts of a message come out even: m flits, N ranks.
+fn formula(collective: &str, schedule: &str, ranks: u32, m: u64) -> (u32, u64) {
+    let n = u64::from(ranks);
+    let log = u64::from((1..32_u32).find(|&log| 1 << log >= ranks).unwrap());
+    let (power, surplus) = (1 << ranks.ilog2(), n - (1 << ranks.ilog2()));
+    let halvings = u64::from(ranks.ilog2());
+    let (folding, folded) = if surplus > 0 { (2, 2 * surplus * m) } else { (0, 0) };
+    let (rounds, flits) = match (collective, schedule) {
+        ("alltoall", "shift" | "pairwise") => (n - 1, n * (n - 1) * m),
+        ("alltoall", "ring") => (n - 1, n * n * (n - 1) / 2 * m),
+        // Each block travels once for every bit of its distance.
+        ("alltoall", "bruck") => (log, n * m * (0..n).map(|distance| u64::from(distance.count_ones())).sum::<u64>()),
+        ("allreduce", "recursive-doubling") => (halvings + folding, power * halvings * m + folded),
+        ("allreduce", "ring") => (2 * (n - 1), 2 * (n - 1) * m),
+        ("allreduce", "rabenseifner") => (2 * halvings + folding, 2 * (power - 1) * m + folded),
+        ("allgather", "ring") => (n - 1, n * (n - 1) * m),
+        ("allgather", "recursive-doubling" | "bruck") => (log, n * (n - 1) * m),
+        ("broadcast", "binomial") => (log, (n - 1) * m),
+        ("broadcast", "linear") => (n - 1, (n - 1) * m),
+        ("broadcast", "scatter-allgather") => {
+            // On its way down the tree a part passes one link for every bit of its position.
+            let scattered = (0..n).map(|position| u64::from(position.count_ones())).sum::<u64>();
+            (log + n - 1, scattered * m / n + (n - 1) * m)
+        }
+        ("barrier", "dissemination") => (log, n * log),
+        ("barrier", "tree") => (2 * log, 2 * (n - 1)),
+        other => panic!("{other:?} has no formula here"),
+    };
+    (rounds as u32, flits)
+}
+
+#[test]
+fn rounds_and_volumes_are_those_of_the_formulas() {
+    for entry in COLLECTIVES {
+        for ranks in 2..=17 {
+            // Divisible by all numbers of parts.
+            let size = u64::from(ranks) * 16;
+            let Ok(collective) = entry.build(&Parameters { ranks, root: 0, size: MessageSize::of_flits(size) }) else { continue };
+            let sends = pairs(ranks, collective.rounds()).filter_map(|(rank, round)| collective.send(rank, round));
+            let volume: u64 = sends.map(|transfer| u64::from(transfer.flits)).sum();
+            let expected = formula(entry.collective, entry.schedule, ranks, size);
+            assert_eq!((collective.rounds(), volume), expected, "{} {} of {ranks}", entry.collective, entry.schedule);
+        }
+    }
+}
+
+/// What happened to a message, in the order in which it happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    Queued,
+    Sent,
+    Arrived,
+}
+
+/// Runs a workload in a random order of events that is possible on some network: what a terminal sends leaves in order, and
+/// arrives at some time after that.
+fn run(workload: &dyn Workload, seed: u64) -> Vec<(Message, Seen)> {
+    let mut stream = Streams::new(seed).get(Purpose::Routing, 0);
+    let mut execution = workload.begin(&Streams::new(seed));
+    let mut queues: BTreeMap<u32, Vec<Message>> = BTreeMap::new();
+    let (mut under_way, mut computing, mut log) = (Vec::new(), Vec::new(), Vec::new());
+    let mut actions = Vec::new();
+    execution.start(&mut actions);
+    loop {
+        for action in actions.drain(..) {
+            match action {
+                Action::Send(message) => {
+                    log.push((message, Seen::Queued));
+                    queues.entry(message.source.0).or_default().push(message);
+                }
+                Action::Compute { token, cycles } => {
+                    assert!(cycles >= 0.0);
+                    computing.push(token);
+                }
+            }
+        }
+        queues.retain(|_, queue| !queue.is_empty());
+        let choices = queues.len() + under_way.len() + computing.len();
+        if choices == 0 {
+            return log;
+        }
+        let choice = stream.below(choices as u32) as usize;
+        let event = if choice < queues.len() {
+            let source = *queues.keys().nth(choice).unwrap();
+            let message = queues.get_mut(&source).unwrap().remove(0);
+            under_way.push(message);
+            log.push((message, Seen::Sent));
+            Event::Sent(message.token)
+        } else if choice < queues.len() + under_way.len() {
+            let message = under_way.swap_remove(choice - queues.len());
+            log.push((message, Seen::Arrived));
+            Event::Arrived(message.token)
+        } else {
+            Event::Computed(computing.swap_remove(choice - queues.len() - under_way.len()))
+        };
+        execution.happened(event, &mut actions);
+    }
+}
+
+fn synchronisations(collective: &dyn Collective) -> Vec<Synchronisation> {
+    let all = [Synchronisation::None, Synchronisation::Receive, Synchronisation::Barrier];
+    all.into_iter().filter(|&one| one != Synchronisation::None || !collective.needs_receive()).collect()
+}
+
+#[test]
+fn all_messages_are_delivered_whatever_the_order_of_events() {
+    each(|entry, parameters, collective| {
+        for synchronisation in synchronisations(collective) {
+            for (start_skew_cycles, repeat) in [(0.0, 1), (10.0, 3)] {
+                let options = Options { synchronisation: Some(synchronisation), start_skew_cycles, repeat };
+                let placement = placement::random(parameters.ranks, 20, 7);
+                let rounds = Rounds::new(entry.build(&parameters).unwrap(), placement, &options).unwrap();
+                let mut expected = Vec::new();
+                rounds.each_message(&mut |message| expected.push(*message));
+                assert_eq!(expected.len() as u64, rounds.messages());
+                assert_eq!(expected.iter().map(|message| message.flits).max(), Some(rounds.longest_message()));
+                let log = run(&rounds, u64::from(parameters.ranks));
+                let mut arrived: Vec<Message> =
+                    log.iter().filter(|(_, seen)| *seen == Seen::Arrived).map(|(message, _)| *message).collect();
+                let by_token = |message: &Message| message.token;
+                arrived.sort_by_key(by_token);
+                expected.sort_by_key(by_token);
+                assert_eq!(arrived, expected, "{} {} of {}", entry.collective, entry.schedule, parameters.ranks);
+            }
+        }
+    });
+}
+
+/// For each queued message: what a rank must have sent and received before, and that it has.
+#[test]
+fn a_rank_enters_a_round_only_when_the_one_before_is_over_for_it() {
+    each(|entry, parameters, collective| {
+        for synchronisation in synchronisations(collective) {
+            let options = Options { synchronisation: Some(synchronisation), start_skew_cycles: 5.0, repeat: 2 };
+            let rounds = Rounds::new(entry.build(&parameters).unwrap(), placement::linear(parameters.ranks), &options).unwrap();
+            let mut over = BTreeSet::new();
+            for (message, seen) in run(&rounds, 11) {
+                let (rank, round) = (message.source.0, (message.token >> 32) as u32);
+                if seen != Seen::Queued {
+                    over.insert((message.token, seen == Seen::Arrived));
+                    continue;
+                }
+                let sent = |rank: u32, round: u32| u64::from(round) << 32 | u64::from(rank);
+                for before in 0..round {
+                    if rounds.send(rank, before).is_some() {
+                        assert!(over.contains(&(sent(rank, before), false)));
+                    }
+                    if let (Some(sender), true) = (rounds.receive(rank, before), synchronisation != Synchronisation::None) {
+                        assert!(over.contains(&(sent(sender, before), true)));
+                    }
+                    if synchronisation == Synchronisation::Barrier {
+                        let all = (0..parameters.ranks).filter(|&other| rounds.send(other, before).is_some());
+                        all.for_each(|other| assert!(over.contains(&(sent(other, before), true))));
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_schedule_that_passes_data_on_cannot_run_without_synchronisation() {
+    for entry in COLLECTIVES {
+        let collective = || entry.build(&Parameters { ranks: 8, root: 0, size: MessageSize::of_flits(SIZE) }).unwrap();
+        let needs = collective().needs_receive();
+        let with = |synchronisation| {
+            let options = Options { synchronisation, ..Options::default() };
+            Rounds::new(collective(), placement::linear(8), &options)
+        };
+        assert_eq!(with(Some(Synchronisation::None)).is_err(), needs);
+        let default = if needs { Synchronisation::Receive } else { Synchronisation::None };
+        assert_eq!(with(None).unwrap().synchronisation(), default);
+    }
+}
+
+#[test]
+fn each_rank_starts_at_its_own_random_time() {
+    let collective = COLLECTIVES[0].build(&Parameters { ranks: 64, root: 0, size: MessageSize::of_flits(1) }).unwrap();
+    let options = Options { start_skew_cycles: 100.0, ..Options::default() };
+    let rounds = Rounds::new(collective, placement::linear(64), &options).unwrap();
+    let times = |seed| {
+        let mut actions = Vec::new();
+        rounds.begin(&Streams::new(seed)).start(&mut actions);
+        actions.iter().map(|action| if let Action::Compute { cycles, .. } = action { *cycles } else { panic!("a message") }).collect()
+    };
+    let once: Vec<f64> = times(1);
+    assert_eq!(once.len(), 64);
+    assert!(once.iter().all(|time| (0.0..100.0).contains(time)));
+    let mean = once.iter().sum::<f64>() / 64.0;
+    // Four standard errors of a uniform distribution.
+    assert!((mean - 50.0).abs() < 4.0 * 100.0 / 12.0_f64.sqrt() / 8.0, "{mean}");
+    assert_eq!(once, times(1));
+    assert_ne!(once, times(2));
+}
