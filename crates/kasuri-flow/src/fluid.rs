@@ -4,7 +4,8 @@
 //! sharing until its last flit has gone; rates change only when a flow begins or ends. So time goes from event to event, and an
 //! event costs as much as the flows whose rates it changes.
 
-use crate::graph::Graph;
+use crate::agenda::Agenda;
+use crate::graph::{Bandwidth, Graph};
 use crate::heap::Heap;
 use crate::paths::{Paths, Request};
 use crate::sharing::Sharing;
@@ -12,6 +13,9 @@ use crate::sources::{Drawn, Sources};
 use crate::statistics::{Arrival, Statistics};
 use kasuri_model::engine::{Command, Controller, EngineError, Interval, Outcome, Phase, Status};
 use kasuri_model::id::{ChannelId, TerminalId};
+use kasuri_model::memory::filled;
+use kasuri_model::network::{Link, Network};
+use kasuri_model::routing::VirtualChannels;
 use kasuri_model::scenario::Scenario;
 
 /// Flows that end within this part of the present time of each other end together: what separates them is rounding.
@@ -20,16 +24,39 @@ const SIMULTANEOUS: f64 = 1e-12;
 /// Intervals between two checks of all rates in a `paranoid` run.
 const CHECK_PERIOD: u64 = 64;
 
-/// The message that a terminal sends at present.
+/// The message that a terminal sends at present. 48 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Message {
-    drawn: Drawn,
+    created: u64,
     begun: f64,
-    /// Cycles from the end of the transfer to the arrival of the last flit.
-    head_latency: f64,
     /// Flits that the counters hold already.
     counted: f64,
-    hops: u32,
+    destination: TerminalId,
+    /// 0: there is none.
+    flits: u32,
+    /// Cycles from the end of the transfer to the arrival of the last flit.
+    head_latency: f32,
+    hops: u16,
+    class: u8,
+    is_reply: bool,
+}
+
+impl Message {
+    const NONE: Self = Self {
+        created: 0,
+        begun: 0.0,
+        counted: 0.0,
+        destination: TerminalId(0),
+        flits: 0,
+        head_latency: 0.0,
+        hops: 0,
+        class: 0,
+        is_reply: false,
+    };
+
+    fn is_there(&self) -> bool {
+        self.flits > 0
+    }
 }
 
 /// A running simulation. Flow number t is the message of terminal t.
@@ -41,58 +68,59 @@ pub(crate) struct Fluid<'a> {
     with_latency: bool,
     now: f64,
     sources: Sources,
+    /// A closed workload in place of the sources.
+    agenda: Option<Agenda<'a>>,
     paths: Paths,
-    messages: Vec<Option<Message>>,
-    serials: Vec<u32>,
+    messages: Box<[Message]>,
+    /// Messages that each terminal has begun.
+    serials: Box<[u32]>,
     /// When idle terminals have something to send.
     wakes: Heap,
     statistics: Statistics,
     /// Messages of a closed workload that have not arrived.
     to_come: Option<u64>,
-    completion: Vec<f64>,
+    completion: Box<[f64]>,
     /// Messages on their way.
     live: u64,
     /// Draining: measured messages on their way, and queues whose next message is measured.
     outstanding: u64,
     flit_hops: f64,
     rounds: u64,
-    /// Channels below this number begin or end at terminals.
-    first_router_channel: u32,
+    /// Are injection and ejection channels equally fast, so that the one limits no message that the other does not?
+    injection_is_no_limit: bool,
 }
 
 impl<'a> Fluid<'a> {
     pub(crate) fn new(scenario: &'a Scenario, sharing: Box<dyn Sharing>, by_equal_shares: bool, with_latency: bool) -> Self {
         let network = &scenario.network;
         let terminals = network.terminal_count() as usize;
-        let channels = network.channel_count() as usize;
-        let bandwidth = (0..channels as u32).map(|channel| 1.0 / f64::from(network.link(ChannelId(channel)).period)).collect();
-        let sources = Sources::new(scenario);
-        let mut wakes = Heap::new(terminals);
-        for terminal in 0..terminals as u32 {
-            if let Some(next) = sources.next(TerminalId(terminal)) {
-                wakes.set(terminal, next);
-            }
+        let bandwidth = bandwidth(network);
+        let injection_is_no_limit = matches!(bandwidth, Bandwidth::Equal(_)) || has_equal_terminal_channels(network);
+        let mut graph = Graph::new(bandwidth, network.channel_count() as usize, terminals as u32, terminals);
+        if scenario.routing.observes_congestion() {
+            graph.list_all();
         }
         Self {
             scenario,
-            graph: Graph::new(bandwidth, terminals),
+            graph,
             sharing,
             by_equal_shares,
             with_latency,
             now: 0.0,
-            sources,
+            sources: Sources::new(scenario),
+            agenda: scenario.workload.as_ref().map(|closed| Agenda::new(&*closed.workload, &scenario.streams, terminals)),
             paths: Paths::new(scenario),
-            messages: vec![None; terminals],
-            serials: vec![0; terminals],
-            wakes,
-            statistics: Statistics::new(terminals, channels),
+            messages: filled(terminals, Message::NONE),
+            serials: filled(terminals, 0),
+            wakes: Heap::new(terminals),
+            statistics: Statistics::new(terminals),
             to_come: closed_messages(scenario),
-            completion: vec![0.0; terminals],
+            completion: filled(if scenario.is_closed() { terminals } else { 0 }, 0.0),
             live: 0,
             outstanding: 0,
             flit_hops: 0.0,
             rounds: 0,
-            first_router_channel: network.router_channels().next().map_or(channels as u32, |channel| channel.0),
+            injection_is_no_limit,
         }
     }
 
@@ -104,8 +132,8 @@ impl<'a> Fluid<'a> {
             let interval = self.close_interval(begin);
             match controller.interval_ended(&interval) {
                 Command::Continue => {}
-                Command::Clear => self.statistics.clear(Phase::WarmUp, interval.end_cycle),
-                Command::Measure => self.statistics.clear(Phase::Measuring, interval.end_cycle),
+                Command::Clear => self.clear(Phase::WarmUp, interval.end_cycle),
+                Command::Measure => self.clear(Phase::Measuring, interval.end_cycle),
                 Command::Drain => self.drain(Phase::Draining, interval.end_cycle),
                 Command::Empty => {
                     self.drain(Phase::Emptying, interval.end_cycle);
@@ -121,23 +149,36 @@ impl<'a> Fluid<'a> {
 
     /// Goes from event to event until `end`, or until nothing is left to wait for.
     fn advance(&mut self, end: u64) -> Result<(), EngineError> {
+        if self.rounds == 0 {
+            (0..self.messages.len() as u32).try_for_each(|terminal| self.begin_next(TerminalId(terminal)))?;
+            self.proceed()?;
+            self.share()?;
+        }
         while !self.is_over() {
             let ending = self.graph.next_end().map_or(f64::INFINITY, |(time, _)| time);
             let waking = self.wakes.first().map_or(f64::INFINITY, |(time, _)| time);
-            let next = ending.min(waking);
+            let due = self.agenda.as_ref().map_or(f64::INFINITY, Agenda::next_due);
+            let next = ending.min(waking).min(due);
             if next >= end as f64 {
                 self.now = end as f64;
-                return Ok(());
+                return if next.is_infinite() { self.check_not_stuck() } else { Ok(()) };
             }
             self.now = next.max(self.now);
             self.end_flows()?;
             self.wake_terminals()?;
-            self.graph.share(&mut *self.sharing, self.now);
-            self.rounds += 1;
-            if self.scenario.paranoid && self.rounds % CHECK_PERIOD == 0 && !self.graph.is_fair(self.by_equal_shares) {
-                let what = "a flow does not have the rate that its sharing defines".to_owned();
-                return Err(EngineError::Unbalanced { cycle: self.now as u64, what });
-            }
+            self.proceed()?;
+            self.share()?;
+        }
+        Ok(())
+    }
+
+    /// Gives all flows their rates.
+    fn share(&mut self) -> Result<(), EngineError> {
+        self.graph.share(&mut *self.sharing, self.now);
+        self.rounds += 1;
+        if self.scenario.paranoid && self.rounds % CHECK_PERIOD == 0 && !self.graph.is_fair(self.by_equal_shares) {
+            let what = "a flow does not have the rate that its sharing defines".to_owned();
+            return Err(EngineError::Unbalanced { cycle: self.now as u64, what });
         }
         Ok(())
     }
@@ -162,75 +203,119 @@ impl<'a> Fluid<'a> {
                 break;
             }
             self.wakes.pop();
-            if self.messages[terminal as usize].is_none() {
-                self.begin_next(TerminalId(terminal))?;
-            }
+            self.begin_if_idle(terminal)?;
         }
         Ok(())
     }
 
+    /// Lets a closed workload answer to what has happened.
+    fn proceed(&mut self) -> Result<(), EngineError> {
+        let Some(agenda) = &mut self.agenda else { return Ok(()) };
+        agenda.proceed(self.now);
+        let woken = agenda.take_woken();
+        woken.iter().try_for_each(|&terminal| self.begin_if_idle(terminal))?;
+        if let Some(agenda) = &mut self.agenda {
+            agenda.put_woken(woken);
+        }
+        Ok(())
+    }
+
+    fn begin_if_idle(&mut self, terminal: u32) -> Result<(), EngineError> {
+        if self.messages[terminal as usize].is_there() { Ok(()) } else { self.begin_next(TerminalId(terminal)) }
+    }
+
+    /// A closed workload of which nothing is due and nothing under way has to be at its end.
+    fn check_not_stuck(&self) -> Result<(), EngineError> {
+        match (&self.agenda, self.to_come) {
+            (Some(_), Some(missing)) if missing > 0 => Err(Agenda::stuck(missing)),
+            _ => Ok(()),
+        }
+    }
+
     /// The transfer of a terminal's message has ended.
     fn arrive(&mut self, source: TerminalId) {
-        let message = self.messages[source.index()].take().expect("a flow that ends belongs to a message");
-        let arrival = self.now + message.head_latency;
-        let created = message.drawn.created;
+        let message = std::mem::replace(&mut self.messages[source.index()], Message::NONE);
+        let arrival = self.now + f64::from(message.head_latency);
+        let created = message.created;
         let latency = arrival - created as f64;
-        self.statistics.arrive(&Arrival { created, latency, network_latency: arrival - message.begun, hops: message.hops });
+        self.statistics.arrive(&Arrival {
+            created,
+            latency,
+            network_latency: arrival - message.begun,
+            hops: u32::from(message.hops),
+        });
         self.live -= 1;
         self.outstanding -= u64::from(self.statistics.counting.phase == Phase::Draining && self.statistics.counting.covers(created));
-        self.flit_hops += f64::from(message.drawn.flits) * f64::from(message.hops);
-        let destination = message.drawn.destination;
+        self.flit_hops += f64::from(message.flits) * f64::from(message.hops);
+        let destination = message.destination;
         if let Some(to_come) = &mut self.to_come {
             *to_come -= 1;
             let completion = &mut self.completion[destination.index()];
             *completion = completion.max(arrival);
         }
-        if !message.drawn.is_reply && self.scenario.classes[message.drawn.class].reply.is_some() {
+        if let Some(agenda) = &mut self.agenda {
+            agenda.sent(source, self.now, arrival);
+        } else if !message.is_reply && self.scenario.classes[usize::from(message.class)].reply.is_some() {
             let at = arrival.ceil() as u64;
-            self.sources.reply(self.scenario, destination, source, message.drawn.class, at);
+            self.sources.reply(self.scenario, destination, source, message.class, at);
             self.sleep(destination);
         }
     }
 
     /// Begins the next message of an idle terminal, or puts it to sleep until there is one.
     fn begin_next(&mut self, source: TerminalId) -> Result<(), EngineError> {
-        let Some(drawn) = self.sources.draw(self.scenario, source, self.now) else {
+        let drawn = match &mut self.agenda {
+            Some(agenda) => agenda.draw(source),
+            None => self.sources.draw(self.scenario, source, self.now),
+        };
+        let Some(drawn) = drawn else {
             self.sleep(source);
             return Ok(());
         };
         // The queue goes on waiting if its next message is measured too.
-        let until = self.statistics.counting.rates_until.unwrap_or(0);
-        self.outstanding += u64::from(!drawn.is_reply && self.sources.has_next_before(source, drawn.class, until));
-        let class = &self.scenario.classes[drawn.class];
-        let available = match &class.reply {
-            Some(reply) if drawn.is_reply => reply.virtual_channels,
-            _ => class.virtual_channels,
-        };
+        if let Some(until) = self.statistics.counting.rates_until {
+            self.outstanding += u64::from(!drawn.is_reply && self.sources.has_next_before(source, drawn.class, until));
+        }
         let serial = self.serials[source.index()];
         self.serials[source.index()] += 1;
-        let request = Request { source, destination: drawn.destination, serial, available };
+        let request = Request { source, destination: drawn.destination, serial, available: self.available(&drawn) };
         let graph = &self.graph;
         self.paths.find(self.scenario, &request, &|channel| graph.flows_on(channel))?;
         let head_latency = if self.with_latency { self.paths.head_latency(&self.scenario.network, drawn.flits) } else { 0.0 };
-        let hops = self.paths.channels.len() as u32 - 1;
-        let skipped = self.unshared_channels();
-        self.graph.begin(source.0, &self.paths.channels[skipped..], f64::from(drawn.flits), self.now);
-        self.messages[source.index()] = Some(Message { drawn, begun: self.now, head_latency, counted: 0.0, hops });
+        let hops = (self.paths.channels.len() - 1) as u16;
+        // A terminal has one message under way, so its injection channel is all its own.
+        let skipped = usize::from(self.injection_is_no_limit);
+        self.graph.begin(source.0, &self.paths.channels[skipped..], drawn.destination.0, f64::from(drawn.flits), self.now);
+        self.messages[source.index()] = Message {
+            created: drawn.created,
+            begun: self.now,
+            counted: 0.0,
+            destination: drawn.destination,
+            flits: drawn.flits,
+            head_latency: head_latency as f32,
+            hops,
+            class: drawn.class,
+            is_reply: drawn.is_reply,
+        };
         self.live += 1;
         Ok(())
     }
 
-    /// How many channels at the beginning of the way just found limit no message: a terminal has one message under way, so its
-    /// injection channel is all its own, and no slower than the ejection channel if that is as slow.
-    fn unshared_channels(&self) -> usize {
-        let way = &self.paths.channels;
-        let period = |channel: u32| self.scenario.network.link(ChannelId(channel)).period;
-        usize::from(period(way[0]) <= period(way[way.len() - 1]))
+    /// The virtual channels that a message may use: some routings tell classes of them apart.
+    fn available(&self, drawn: &Drawn) -> VirtualChannels {
+        if let Some(closed) = &self.scenario.workload {
+            return closed.virtual_channels;
+        }
+        let class = &self.scenario.classes[usize::from(drawn.class)];
+        match &class.reply {
+            Some(reply) if drawn.is_reply => reply.virtual_channels,
+            _ => class.virtual_channels,
+        }
     }
 
     /// An idle terminal wakes when its next message is created.
     fn sleep(&mut self, terminal: TerminalId) {
-        if self.messages[terminal.index()].is_none()
+        if !self.messages[terminal.index()].is_there()
             && let Some(next) = self.sources.next(terminal)
         {
             self.wakes.set(terminal.0, next.max(self.now));
@@ -239,32 +324,42 @@ impl<'a> Fluid<'a> {
 
     /// Adds the flits that have moved since the last time to the counters; `left` have not moved yet.
     fn settle(&mut self, flow: u32, left: f64) {
-        let Some(message) = &mut self.messages[flow as usize] else { return };
-        let moved = f64::from(message.drawn.flits) - left - message.counted;
+        let message = &mut self.messages[flow as usize];
+        if !message.is_there() {
+            return;
+        }
+        let moved = f64::from(message.flits) - left - message.counted;
         message.counted += moved;
         self.statistics.moved += moved;
         if self.statistics.counting.rates {
             self.statistics.injected[flow as usize] += moved;
-            self.statistics.accepted[message.drawn.destination.index()] += moved;
-            // The terminals' own channels carry what the terminals send and receive.
-            for channel in self.graph.channels_of(flow).filter(|&channel| channel >= self.first_router_channel) {
-                self.statistics.channels[channel as usize] += moved;
-            }
+            self.statistics.accepted[message.destination.index()] += moved;
+            self.graph.carry(flow, moved);
         }
+    }
+
+    /// Has a closed workload been done?
+    fn is_complete(&self) -> bool {
+        self.to_come == Some(0) && self.agenda.as_ref().is_none_or(Agenda::is_idle)
     }
 
     fn is_over(&self) -> bool {
         match self.statistics.counting.phase {
-            Phase::WarmUp | Phase::Measuring => self.to_come == Some(0),
+            Phase::WarmUp | Phase::Measuring => self.is_complete(),
             Phase::Draining => self.outstanding == 0,
             Phase::Emptying => self.live == 0 && !self.sources.has_replies(),
         }
     }
 
+    fn clear(&mut self, phase: Phase, now: u64) {
+        self.statistics.clear(phase, now);
+        self.graph.forget_carried();
+    }
+
     fn drain(&mut self, phase: Phase, now: u64) {
         self.statistics.counting.drain(phase, now);
-        let measured = |message: &&Message| self.statistics.counting.covers(message.drawn.created);
-        let live = self.messages.iter().flatten().filter(measured).count() as u64;
+        let measured = |message: &&Message| message.is_there() && self.statistics.counting.covers(message.created);
+        let live = self.messages.iter().filter(measured).count() as u64;
         self.outstanding =
             live + self.sources.waiting(self.statistics.counting.measured_from, self.statistics.counting.rates_until.unwrap_or(now));
     }
@@ -275,15 +370,18 @@ impl<'a> Fluid<'a> {
             end_cycle: now,
             cycles: now - begin,
             backlog_cycles: self.sources.backlog_cycles(now),
-            completed: self.to_come == Some(0),
+            completed: self.is_complete(),
             ..Interval::default()
         };
-        for flow in 0..self.messages.len() as u32 {
+        // Nobody asks for the course of a closed workload.
+        let moving = if self.agenda.is_some() { 0 } else { self.messages.len() as u32 };
+        for flow in 0..moving {
             let left = self.graph.left(flow, self.now);
             self.settle(flow, left);
-            if let Some(message) = &self.messages[flow as usize] {
+            let message = &self.messages[flow as usize];
+            if message.is_there() {
                 interval.in_flight_flits += left.ceil() as u64;
-                interval.in_flight_age += left.ceil() as u64 * now.saturating_sub(message.drawn.created);
+                interval.in_flight_age += left.ceil() as u64 * now.saturating_sub(message.created);
             }
         }
         let statistics = &mut self.statistics;
@@ -303,20 +401,23 @@ impl<'a> Fluid<'a> {
 
     /// Flits on each channel while rates were counted.
     fn channel_flits(&self) -> Vec<u64> {
-        let network = &self.scenario.network;
-        let mut flits = self.statistics.channels.clone();
-        for terminal in (0..network.terminal_count()).map(TerminalId) {
-            flits[network.injection_channel(terminal).index()] = self.statistics.injected[terminal.index()];
-            flits[network.ejection_channel(terminal).index()] = self.statistics.accepted[terminal.index()];
-        }
-        flits.iter().map(|flits| flits.round() as u64).collect()
+        let terminals = self.messages.len() as u32;
+        let carried = |channel: u32| {
+            // An injection channel that limits nothing has no part in the graph.
+            if channel < terminals { self.statistics.injected[channel as usize] } else { self.graph.carried(channel) }
+        };
+        (0..self.scenario.network.channel_count()).map(|channel| carried(channel).round() as u64).collect()
     }
 
-    fn outcome(self, status: Status) -> Outcome {
-        let statistics = &self.statistics;
+    fn outcome(mut self, status: Status) -> Outcome {
+        let completed = self.is_complete();
+        let channel_flits = self.channel_flits();
+        // The vectors of the answer need the room.
+        drop((self.graph, self.messages, self.sources));
+        let statistics = &mut self.statistics;
         let now = self.now.ceil() as u64;
         let whole = |flits: &[f64]| flits.iter().map(|flits| flits.round() as u64).collect();
-        let completed = self.to_come == Some(0);
+        let computed = self.agenda.as_ref().map_or(0.0, |agenda| agenda.last_computed);
         let cycles = |times: &[f64]| -> Vec<u64> { times.iter().map(|time| time.round() as u64).collect() };
         Outcome {
             status,
@@ -329,10 +430,10 @@ impl<'a> Fluid<'a> {
             hops: statistics.hops.distribution(),
             injected_flits: whole(&statistics.injected),
             accepted_flits: whole(&statistics.accepted),
-            channel_flits: self.channel_flits(),
+            channel_flits,
             router_occupancy: Vec::new(),
             completion_cycles: if completed { cycles(&self.completion) } else { Vec::new() },
-            completion_time: completed.then(|| self.completion.iter().fold(0.0f64, |last, &time| last.max(time)).round() as u64),
+            completion_time: completed.then(|| self.completion.iter().fold(computed, |last, &time| last.max(time)).round() as u64),
             deadlock: Vec::new(),
             flit_hops: self.flit_hops as u64,
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
@@ -353,10 +454,30 @@ const NOT_MODELLED: &[&str] = &[
 
 /// Messages of a closed workload, replies included; `None` for open traffic.
 fn closed_messages(scenario: &Scenario) -> Option<u64> {
+    if let Some(closed) = &scenario.workload {
+        return Some(closed.workload.messages());
+    }
     let terminals = scenario.network.terminal_count();
     let of_class = |class: &kasuri_model::scenario::TrafficClass| {
         let senders = (0..terminals).filter(|&terminal| !class.pattern.is_silent(TerminalId(terminal))).count() as u64;
         class.packets_per_terminal.map(|count| senders * count * if class.reply.is_some() { 2 } else { 1 })
     };
     scenario.classes.iter().map(of_class).sum()
+}
+
+/// The bandwidth of all channels.
+fn bandwidth(network: &Network) -> Bandwidth {
+    let of = |link: &Link| 1.0 / f64::from(link.period);
+    let first = network.links().first().map_or(1.0, of);
+    if network.links().iter().all(|link| of(link) == first) {
+        return Bandwidth::Equal(first);
+    }
+    Bandwidth::Each((0..network.channel_count()).map(|channel| of(&network.link(ChannelId(channel)))).collect())
+}
+
+/// Is every injection channel at least as fast as every ejection channel?
+fn has_equal_terminal_channels(network: &Network) -> bool {
+    let periods = |first: u32| (first..first + network.terminal_count()).map(|channel| network.link(ChannelId(channel)).period);
+    let terminals = network.terminal_count();
+    periods(0).max() <= periods(terminals).min()
 }

@@ -1,13 +1,18 @@
 //! Flows and the channels that they share, in flat arrays.
 //!
-//! A flow on the h-th channel of its way is *entry* `flow << shift | h`; the entries of a channel are a doubly linked list, so
-//! that flows come and go in constant time.
+//! A flow on the h-th channel of its way is *entry* `flow * stride + h`; the entries of a channel are a doubly linked list, so
+//! that flows come and go in constant time. Channels that have only ever led to one terminal have no list: whatever crosses
+//! them crosses the terminal's ejection channel too, which limits it at least as much.
 
 use crate::heap::Heap;
 use crate::sharing::Sharing;
+use kasuri_model::memory::{filled, prefer_large_pages};
 
 /// No entry.
 pub(crate) const NONE: u32 = u32::MAX;
+
+/// In place of the next entry: this one is in no list.
+const UNLISTED: u32 = u32::MAX - 1;
 
 /// One channel of a flow's way. 12 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -17,9 +22,9 @@ struct Entry {
     previous: u32,
 }
 
-/// What a flow has to send and how fast it does.
+/// What a flow has to send and how fast it does. 32 bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Flow {
+struct Flow {
     /// Flits that had not arrived at time `since`.
     left: f64,
     since: f64,
@@ -27,76 +32,175 @@ pub(crate) struct Flow {
     rate: f64,
     /// Channels of its way; 0 while it is not in use.
     length: u32,
-    /// The last round in which its rate was looked at.
-    round: u32,
 }
 
-/// A channel. 32 bytes, so that whatever happens to it touches one cache line.
+/// A channel. 24 bytes, so that whatever happens to it touches one or two cache lines.
 #[derive(Clone, Copy, Debug)]
 struct Channel {
-    /// Flits per cycle.
-    bandwidth: f64,
     level: f64,
-    /// Flows that cross it, and the first entry of their list.
-    count: u32,
+    /// Flits that it has carried.
+    carried: f64,
+    /// The first entry of its list; of a channel that has led to one terminal only, that terminal.
     first: u32,
-    is_dirty: bool,
-    is_changed: bool,
+    /// Flows in the list, and above [`COUNT`] the flags.
+    state: u32,
+}
+
+/// The part of a channel's state that counts.
+const COUNT: u32 = (1 << 28) - 1;
+
+/// Its flows have changed.
+const DIRTY: u32 = 1 << 28;
+
+/// Its level has changed in this round.
+const CHANGED: u32 = 1 << 29;
+
+/// It has a list.
+const LISTED: u32 = 1 << 30;
+
+/// It has led to one terminal only.
+const SOLE: u32 = 1 << 31;
+
+impl Channel {
+    fn count(&self) -> u32 {
+        self.state & COUNT
+    }
+}
+
+/// How fast channels are, flits per cycle.
+#[derive(Clone, Debug)]
+pub(crate) enum Bandwidth {
+    /// All the same.
+    Equal(f64),
+    /// One by one, shape `[channels]`.
+    Each(Box<[f64]>),
+}
+
+impl Bandwidth {
+    #[inline(always)]
+    fn of(&self, channel: u32) -> f64 {
+        match self {
+            Self::Equal(bandwidth) => *bandwidth,
+            Self::Each(column) => column[channel as usize],
+        }
+    }
 }
 
 /// The channels, the flows on them, and when each flow ends at its present rate.
 #[derive(Debug)]
 pub(crate) struct Graph {
-    shift: u32,
+    stride: u32,
+    /// The ejection channel of terminal 0; the others' follow.
+    first_ejection: u32,
     entries: Vec<Entry>,
-    flows: Vec<Flow>,
+    flows: Box<[Flow]>,
     ends: Heap,
-    channels: Vec<Channel>,
+    bandwidth: Bandwidth,
+    channels: Box<[Channel]>,
     /// Channels whose flows have changed.
     pub(crate) dirty: Vec<u32>,
     /// Channels whose level has changed in this round, with the level before; each once.
     changed: Vec<(u32, f64)>,
     /// Flows that have begun in this round.
     fresh: Vec<u32>,
-    round: u32,
 }
 
 impl Graph {
-    /// Channels of these bandwidths, in flits per cycle, and room for flows numbered below `flows`.
-    pub(crate) fn new(bandwidth: Vec<f64>, flows: usize) -> Self {
-        let channel =
-            |bandwidth: f64| Channel { bandwidth, level: f64::INFINITY, count: 0, first: NONE, is_dirty: false, is_changed: false };
-        let unused = Flow { left: 0.0, since: 0.0, rate: 0.0, length: 0, round: 0 };
+    /// Channels of these bandwidths, and room for flows numbered below `flows`.
+    pub(crate) fn new(bandwidth: Bandwidth, channels: usize, first_ejection: u32, flows: usize) -> Self {
+        let channel = Channel { level: f64::INFINITY, carried: 0.0, first: NONE, state: 0 };
+        let unused = Flow { left: 0.0, since: 0.0, rate: 0.0, length: 0 };
         Self {
-            shift: 3,
-            entries: vec![Entry { channel: 0, next: NONE, previous: NONE }; flows << 3],
-            flows: vec![unused; flows],
+            stride: 0,
+            first_ejection,
+            entries: Vec::new(),
+            flows: filled(flows, unused),
             ends: Heap::new(flows),
-            channels: bandwidth.into_iter().map(channel).collect(),
+            bandwidth,
+            channels: filled(channels, channel),
             dirty: Vec::new(),
             changed: Vec::new(),
             fresh: Vec::new(),
-            round: 0,
         }
     }
 
-    /// Begins a flow over these channels. It has no rate before [`Self::share`].
-    pub(crate) fn begin(&mut self, flow: u32, path: &[u32], flits: f64, now: f64) {
-        if path.len() > 1 << self.shift {
-            self.make_room(path.len());
+    /// From now on every channel has a list of its flows, so that [`Self::flows_on`] is true of each.
+    pub(crate) fn list_all(&mut self) {
+        self.channels.iter_mut().for_each(|channel| channel.state |= LISTED);
+    }
+
+    /// Begins a flow over these channels to a terminal, whose ejection channel is the last of them. It has no rate before
+    /// [`Self::share`].
+    pub(crate) fn begin(&mut self, flow: u32, path: &[u32], destination: u32, flits: f64, now: f64) {
+        if path.len() > self.stride as usize {
+            self.make_room(path.len() as u32);
         }
-        self.flows[flow as usize] = Flow { left: flits, since: now, rate: 0.0, length: path.len() as u32, round: 0 };
+        self.flows[flow as usize] = Flow { left: flits, since: now, rate: 0.0, length: path.len() as u32 };
         for (hop, &channel) in path.iter().enumerate() {
-            let entry = flow << self.shift | hop as u32;
-            let next = std::mem::replace(&mut self.channels[channel as usize].first, entry);
-            if next != NONE {
-                self.entries[next as usize].previous = entry;
+            let entry = flow * self.stride + hop as u32;
+            self.entries[entry as usize] = Entry { channel, next: UNLISTED, previous: NONE };
+            if self.is_shared(channel, destination) {
+                self.link(entry);
             }
-            self.entries[entry as usize] = Entry { channel, next, previous: NONE };
-            self.channels[channel as usize].count += 1;
-            self.touch(channel);
         }
         self.fresh.push(flow);
+    }
+
+    /// Does a channel that a new flow takes to its destination need a list?
+    #[inline(always)]
+    fn is_shared(&mut self, channel: u32, destination: u32) -> bool {
+        let Channel { state, first, .. } = self.channels[channel as usize];
+        if state & LISTED != 0 {
+            return true;
+        }
+        if state & SOLE != 0 && first == destination {
+            return false;
+        }
+        self.classify(channel, destination)
+    }
+
+    /// A channel without a list is used for the first time, or by a flow to another terminal than all before.
+    #[cold]
+    fn classify(&mut self, channel: u32, destination: u32) -> bool {
+        let ejection = self.first_ejection + destination;
+        let Channel { state, first: before, .. } = self.channels[channel as usize];
+        if state & SOLE == 0 && channel != ejection && self.bandwidth.of(channel) >= self.bandwidth.of(ejection) {
+            self.channels[channel as usize].state |= SOLE;
+            self.channels[channel as usize].first = destination;
+            return false;
+        }
+        let record = &mut self.channels[channel as usize];
+        record.state = record.state & !SOLE | LISTED;
+        record.first = NONE;
+        if state & SOLE != 0 {
+            self.list_flows_to(before, channel);
+        }
+        true
+    }
+
+    /// Makes the list of a channel that has led to one terminal only: its flows are among those that end there.
+    fn list_flows_to(&mut self, destination: u32, channel: u32) {
+        let mut at = self.channels[(self.first_ejection + destination) as usize].first;
+        while at != NONE {
+            let flow = at / self.stride;
+            if let Some(entry) = self.path(flow).find(|&entry| self.entries[entry as usize].channel == channel) {
+                self.link(entry);
+            }
+            at = self.entries[at as usize].next;
+        }
+    }
+
+    #[inline(always)]
+    fn link(&mut self, entry: u32) {
+        let channel = self.entries[entry as usize].channel;
+        let record = &mut self.channels[channel as usize];
+        let next = std::mem::replace(&mut record.first, entry);
+        record.state += 1;
+        if next != NONE {
+            self.entries[next as usize].previous = entry;
+        }
+        self.entries[entry as usize].next = next;
+        self.touch(channel);
     }
 
     /// The flow that ends next, and when.
@@ -109,6 +213,9 @@ impl Graph {
         let (_, flow) = self.ends.pop()?;
         for position in self.path(flow) {
             let Entry { channel, next, previous } = self.entries[position as usize];
+            if next == UNLISTED {
+                continue;
+            }
             match previous {
                 NONE => self.channels[channel as usize].first = next,
                 before => self.entries[before as usize].next = next,
@@ -116,7 +223,7 @@ impl Graph {
             if next != NONE {
                 self.entries[next as usize].previous = previous;
             }
-            self.channels[channel as usize].count -= 1;
+            self.channels[channel as usize].state -= 1;
             self.touch(channel);
         }
         self.flows[flow as usize].length = 0;
@@ -125,45 +232,50 @@ impl Graph {
 
     /// Gives all flows their rates after some have begun or ended at time `now`.
     pub(crate) fn share(&mut self, sharing: &mut dyn Sharing, now: f64) {
-        self.round = self.round.wrapping_add(1).max(1);
         sharing.level(self);
         let mut fresh = std::mem::take(&mut self.fresh);
         for flow in fresh.drain(..) {
-            // A flow may have begun and ended in one round only if it has nothing to send.
+            // A flow that has begun and ended in one round had nothing to send.
             if self.flows[flow as usize].length > 0 {
-                self.set_rate(flow, now);
+                let rate = self.least_level(flow);
+                self.set_rate(flow, rate, now);
             }
         }
         self.fresh = fresh;
         let mut changed = std::mem::take(&mut self.changed);
         for (channel, before) in changed.drain(..) {
-            self.channels[channel as usize].is_changed = false;
-            let level = self.channels[channel as usize].level;
-            let mut entry = self.channels[channel as usize].first;
-            while entry != NONE {
-                let flow = entry >> self.shift;
-                let rate = self.flows[flow as usize].rate;
-                // A lower level matters to those above it, a higher one to those that the old one may have held.
-                if if level < before { level < rate } else { rate >= before } {
-                    self.set_rate(flow, now);
-                }
-                entry = self.entries[entry as usize].next;
-            }
+            self.channels[channel as usize].state &= !CHANGED;
+            self.pass_on(channel, before, now);
         }
         self.changed = changed;
     }
 
-    /// The least level on the way becomes the flow's rate.
-    fn set_rate(&mut self, flow: u32, now: f64) {
-        if self.flows[flow as usize].round == self.round {
-            return;
+    /// Gives the flows of a channel whose level has changed their rates: a lower level matters to those above it, a higher one
+    /// to those that the old one may have held.
+    fn pass_on(&mut self, channel: u32, before: f64, now: f64) {
+        let level = self.channels[channel as usize].level;
+        let mut at = self.channels[channel as usize].first;
+        while at != NONE {
+            let flow = at / self.stride;
+            let rate = self.flows[flow as usize].rate;
+            if level < rate {
+                self.set_rate(flow, level, now);
+            } else if level > before && rate >= before {
+                let rate = self.least_level(flow);
+                self.set_rate(flow, rate, now);
+            }
+            at = self.entries[at as usize].next;
         }
-        let rate = self
-            .path(flow)
-            .map(|position| self.channels[self.entries[position as usize].channel as usize].level)
-            .fold(f64::INFINITY, f64::min);
+    }
+
+    /// The least level on a flow's way. Channels without a list have none.
+    fn least_level(&self, flow: u32) -> f64 {
+        let listed = self.path(flow).filter(|&position| self.entries[position as usize].next != UNLISTED);
+        listed.map(|position| self.channels[self.entries[position as usize].channel as usize].level).fold(f64::INFINITY, f64::min)
+    }
+
+    fn set_rate(&mut self, flow: u32, rate: f64, now: f64) {
         let record = &mut self.flows[flow as usize];
-        record.round = self.round;
         if rate != record.rate {
             record.left = (record.left - (now - record.since) * record.rate).max(0.0);
             (record.since, record.rate) = (now, rate);
@@ -178,9 +290,21 @@ impl Graph {
         (flow.left - (now - flow.since) * flow.rate).max(0.0)
     }
 
-    /// The channels of a flow's way.
-    pub(crate) fn channels_of(&self, flow: u32) -> impl Iterator<Item = u32> + '_ {
-        self.path(flow).map(|position| self.entries[position as usize].channel)
+    /// Adds flits to what the channels of a flow's way have carried.
+    pub(crate) fn carry(&mut self, flow: u32, flits: f64) {
+        for position in self.path(flow) {
+            self.channels[self.entries[position as usize].channel as usize].carried += flits;
+        }
+    }
+
+    /// Flits that a channel has carried.
+    pub(crate) fn carried(&self, channel: u32) -> f64 {
+        self.channels[channel as usize].carried
+    }
+
+    /// Nothing has been carried yet.
+    pub(crate) fn forget_carried(&mut self) {
+        self.channels.iter_mut().for_each(|channel| channel.carried = 0.0);
     }
 
     /// Flits per cycle of a flow.
@@ -194,26 +318,27 @@ impl Graph {
     pub(crate) fn is_fair(&self, by_equal_shares: bool) -> bool {
         let mut used = vec![0.0; self.channels.len()];
         let mut greatest = vec![0.0f64; self.channels.len()];
+        let mut count = vec![0.0; self.channels.len()];
         let active = || (0..self.flows.len() as u32).filter(|&flow| self.flows[flow as usize].length > 0);
+        let channel_of = |position: u32| self.entries[position as usize].channel as usize;
         for flow in active() {
-            for position in self.path(flow) {
-                let channel = self.entries[position as usize].channel as usize;
-                used[channel] += self.flows[flow as usize].rate;
-                greatest[channel] = greatest[channel].max(self.flows[flow as usize].rate);
+            let rate = self.flows[flow as usize].rate;
+            for channel in self.path(flow).map(channel_of) {
+                used[channel] += rate;
+                greatest[channel] = greatest[channel].max(rate);
+                count[channel] += 1.0;
             }
         }
         let close = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other;
-        let fits = |channel: usize| used[channel] <= self.channels[channel].bandwidth * (1.0 + 1e-9);
+        let bandwidth = |channel: usize| self.bandwidth.of(channel as u32);
+        let fits = |channel: usize| used[channel] <= bandwidth(channel) * (1.0 + 1e-9);
         let is_served = |flow: u32| {
             let rate = self.flows[flow as usize].rate;
-            let mut channels = self.path(flow).map(|position| self.entries[position as usize].channel as usize);
+            let mut channels = self.path(flow).map(channel_of);
             if by_equal_shares {
-                let share = channels
-                    .map(|channel| self.channels[channel].bandwidth / f64::from(self.channels[channel].count))
-                    .fold(f64::INFINITY, f64::min);
-                return close(rate, share);
+                return close(rate, channels.map(|channel| bandwidth(channel) / count[channel]).fold(f64::INFINITY, f64::min));
             }
-            channels.any(|channel| close(used[channel], self.channels[channel].bandwidth) && close(greatest[channel], rate))
+            channels.any(|channel| close(used[channel], bandwidth(channel)) && close(greatest[channel], rate))
         };
         (0..used.len()).all(fits) && active().all(is_served)
     }
@@ -222,35 +347,43 @@ impl Graph {
 
     /// Flits per cycle of a channel.
     pub(crate) fn bandwidth(&self, channel: u32) -> f64 {
-        self.channels[channel as usize].bandwidth
+        self.bandwidth.of(channel)
     }
 
-    /// How many flows cross a channel.
+    /// How many flows cross a channel that has a list.
     pub(crate) fn flows_on(&self, channel: u32) -> u32 {
-        self.channels[channel as usize].count
+        self.channels[channel as usize].count()
     }
 
+    /// The level of a channel.
     pub(crate) fn level(&self, channel: u32) -> f64 {
         self.channels[channel as usize].level
     }
 
-    /// Sets a level. Flows get their rates when the sharing is done.
+    /// Sets the level of a channel; its flows get their rates at the end of the round.
     pub(crate) fn set_level(&mut self, channel: u32, level: f64) {
-        let before = std::mem::replace(&mut self.channels[channel as usize].level, level);
-        if level != before && !self.channels[channel as usize].is_changed {
-            self.channels[channel as usize].is_changed = true;
-            self.changed.push((channel, before));
+        let record = &mut self.channels[channel as usize];
+        if level == record.level {
+            return;
         }
+        if record.state & CHANGED == 0 {
+            record.state |= CHANGED;
+            self.changed.push((channel, record.level));
+        }
+        record.level = level;
     }
 
-    /// A channel leaves the dirty ones.
+    /// Marks a channel as worked off.
     pub(crate) fn clean(&mut self, channel: u32) {
-        self.channels[channel as usize].is_dirty = false;
+        self.channels[channel as usize].state &= !DIRTY;
     }
 
-    /// Marks a channel as dirty without listing it; was it clean?
+    /// Marks a channel as to be worked off. Was it clean?
     pub(crate) fn soil(&mut self, channel: u32) -> bool {
-        !std::mem::replace(&mut self.channels[channel as usize].is_dirty, true)
+        let state = &mut self.channels[channel as usize].state;
+        let was_clean = *state & DIRTY == 0;
+        *state |= DIRTY;
+        was_clean
     }
 
     fn touch(&mut self, channel: u32) {
@@ -274,13 +407,13 @@ impl Graph {
         self.entries[entry as usize].channel
     }
 
-    /// All entries of the flow of an entry.
-    pub(crate) fn path_of(&self, entry: u32) -> std::ops::Range<u32> {
-        self.path(entry >> self.shift)
+    /// The entries of the flow of an entry that are in lists.
+    pub(crate) fn listed_path_of(&self, entry: u32) -> impl Iterator<Item = u32> + use<'_> {
+        self.path(entry / self.stride).filter(|&position| self.entries[position as usize].next != UNLISTED)
     }
 
     fn path(&self, flow: u32) -> std::ops::Range<u32> {
-        let first = flow << self.shift;
+        let first = flow * self.stride;
         first..first + self.flows[flow as usize].length
     }
 
@@ -291,21 +424,28 @@ impl Graph {
 
     /// The least level on a flow's way but for the channels of these two entries.
     pub(crate) fn limit_beside(&self, entry: u32, other: u32) -> f64 {
-        let others = self.path_of(entry).filter(|&position| position != entry && position != other);
+        let others = self.listed_path_of(entry).filter(|&position| position != entry && position != other);
         others.map(|position| self.channels[self.entries[position as usize].channel as usize].level).fold(f64::INFINITY, f64::min)
     }
 
     /// Lays the entries out anew, with room for longer ways.
-    fn make_room(&mut self, length: usize) {
-        let (old, shift) = (self.shift, length.next_power_of_two().trailing_zeros());
-        let moved = |entry: u32| if entry == NONE { NONE } else { (entry >> old) << shift | entry & ((1 << old) - 1) };
-        let mut entries = vec![Entry { channel: 0, next: NONE, previous: NONE }; self.flows.len() << shift];
+    fn make_room(&mut self, length: u32) {
+        let old = self.stride;
+        // Half as much again, lest a network of long ways lays them out for each.
+        let stride = if old == 0 { length } else { length.max(old + old / 2) };
+        let moved = |entry: u32| if entry == NONE || entry == UNLISTED { entry } else { entry / old * stride + entry % old };
+        let size = self.flows.len() * stride as usize;
+        let mut entries = Vec::with_capacity(size);
+        prefer_large_pages(&mut entries);
+        entries.resize(size, Entry { channel: 0, next: NONE, previous: NONE });
         for (place, entry) in self.entries.iter().enumerate() {
             entries[moved(place as u32) as usize] =
                 Entry { channel: entry.channel, next: moved(entry.next), previous: moved(entry.previous) };
         }
-        self.channels.iter_mut().for_each(|channel| channel.first = moved(channel.first));
-        (self.entries, self.shift) = (entries, shift);
+        for channel in self.channels.iter_mut().filter(|channel| channel.state & LISTED != 0) {
+            channel.first = moved(channel.first);
+        }
+        (self.entries, self.stride) = (entries, stride);
     }
 }
 
@@ -339,14 +479,20 @@ mod tests {
         paths.iter().map(rate).collect()
     }
 
-    fn random_path(stream: &mut Stream, channels: u32) -> Vec<u32> {
+    /// Terminals of the random networks, whose ejection channels come after the others.
+    const TERMINALS: u32 = 4;
+
+    /// Half of the ways to a terminal take the channels that are its own by number.
+    fn random_path(stream: &mut Stream, channels: u32, destination: u32) -> Vec<u32> {
         let mut path: Vec<u32> = Vec::new();
+        let own = stream.below(2) == 0;
         for _ in 0..=stream.below(12) {
             let channel = stream.below(channels);
-            if !path.contains(&channel) {
+            if !path.contains(&channel) && (!own || channel % TERMINALS == destination) {
                 path.push(channel);
             }
         }
+        path.push(channels + destination);
         path
     }
 
@@ -355,8 +501,8 @@ mod tests {
         for seed in 0..1000 {
             let mut stream = Streams::new(seed).get(Purpose::Structure, 0);
             let channels = 1 + stream.below(20);
-            let bandwidth: Vec<f64> = (0..channels).map(|_| 1.0 / f64::from(1 + stream.below(3))).collect();
-            let mut graph = Graph::new(bandwidth.clone(), 64);
+            let bandwidth: Vec<f64> = (0..channels + TERMINALS).map(|_| 1.0 / f64::from(1 + stream.below(3))).collect();
+            let mut graph = Graph::new(Bandwidth::Each(bandwidth.clone().into()), bandwidth.len(), channels, 64);
             let mut policy = sharing::build(name).unwrap();
             let mut active: Vec<(u32, Vec<u32>)> = Vec::new();
             let mut now = 0.0;
@@ -367,8 +513,9 @@ mod tests {
                     assert_eq!(graph.end_first(), Some(first));
                     active.retain(|(flow, _)| *flow != first);
                 }
-                let path = random_path(&mut stream, channels);
-                graph.begin(flow, &path, f64::from(1 + stream.below(100)), now);
+                let destination = stream.below(TERMINALS);
+                let path = random_path(&mut stream, channels, destination);
+                graph.begin(flow, &path, destination, f64::from(1 + stream.below(100)), now);
                 active.push((flow, path));
                 graph.share(&mut *policy, now);
                 let paths: Vec<_> = active.iter().map(|(_, path)| path.clone()).collect();
@@ -393,10 +540,10 @@ mod tests {
     #[test]
     fn two_flows_on_one_channel_get_half_each_and_the_rest_when_one_ends() {
         for entry in sharing::SHARINGS {
-            let mut graph = Graph::new(vec![1.0, 1.0, 0.5], 2);
+            let mut graph = Graph::new(Bandwidth::Equal(1.0), 3, 1, 2);
             let mut policy = sharing::build(entry.name).unwrap();
-            graph.begin(0, &[0, 1], 10.0, 0.0);
-            graph.begin(1, &[0], 5.0, 0.0);
+            graph.begin(0, &[0, 1], 0, 10.0, 0.0);
+            graph.begin(1, &[0, 2], 1, 5.0, 0.0);
             graph.share(&mut *policy, 0.0);
             assert_eq!((graph.rate(0), graph.rate(1), graph.next_end()), (0.5, 0.5, Some((10.0, 1))));
             graph.end_first();
@@ -409,9 +556,9 @@ mod tests {
     #[test]
     fn what_a_flow_leaves_is_lost_or_given_to_the_others() {
         for (name, expected) in [("equal-share", 0.5), ("max-min", 0.75)] {
-            let mut graph = Graph::new(vec![1.0, 0.25], 2);
-            graph.begin(0, &[0, 1], 10.0, 0.0);
-            graph.begin(1, &[0], 10.0, 0.0);
+            let mut graph = Graph::new(Bandwidth::Each([1.0, 0.25, 1.0].into()), 3, 1, 2);
+            graph.begin(0, &[0, 1], 0, 10.0, 0.0);
+            graph.begin(1, &[0, 2], 1, 10.0, 0.0);
             graph.share(&mut *sharing::build(name).unwrap(), 0.0);
             assert_eq!((graph.rate(0), graph.rate(1)), (0.25, expected), "{name}");
         }

@@ -5,6 +5,7 @@
 //! the throughput that this allows.
 
 pub mod analysis;
+mod agenda;
 mod engine;
 mod fluid;
 mod graph;

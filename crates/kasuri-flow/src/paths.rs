@@ -2,7 +2,7 @@
 
 use kasuri_model::engine::EngineError;
 use kasuri_model::id::{ChannelId, Port, RouterId, TerminalId};
-use kasuri_model::network::{Endpoint, Network};
+use kasuri_model::network::Network;
 use kasuri_model::rng::Purpose;
 use kasuri_model::router::{Bidding, Switching};
 use kasuri_model::routing::{Candidate, CongestionView, HashedChoice, Hop, VirtualChannels};
@@ -12,8 +12,9 @@ use kasuri_model::scenario::Scenario;
 #[derive(Debug)]
 pub(crate) struct Paths {
     seed: u64,
-    /// By channel: cycles from the decision to send a head on it to the decision at the next router (or to the arrival).
-    head_cycles: Vec<u32>,
+    /// By kind of link: cycles from the decision to send a head on an injection channel, one between routers and an ejection
+    /// channel to the decision at the next router (or to the arrival).
+    head_cycles: Vec<[u32; 3]>,
     /// Cycles by which each further flit of a message follows, at every router that waits for the whole of it.
     stores: bool,
     candidates: Vec<Candidate>,
@@ -36,7 +37,7 @@ impl Paths {
         let network = &scenario.network;
         Self {
             seed: scenario.streams.key(Purpose::Routing),
-            head_cycles: (0..network.channel_count()).map(|channel| head_cycles(scenario, ChannelId(channel))).collect(),
+            head_cycles: network.links().iter().map(|link| head_cycles(scenario, link.latency)).collect(),
             stores: scenario.router.switching == Switching::StoreAndForward,
             candidates: Vec::new(),
             channels: Vec::new(),
@@ -57,11 +58,11 @@ impl Paths {
         self.channels.clear();
         self.channels.push(channel.0);
         loop {
-            let (router, input) = match network.destination(channel) {
-                Endpoint::Router(router, port) => (router, port),
-                Endpoint::Terminal(terminal) if terminal == destination => return Ok(()),
-                Endpoint::Terminal(terminal) => return Err(lost(request, &format!("it comes to terminal {}", terminal.0))),
-            };
+            if let Some(terminal) = network.ejected_terminal(channel) {
+                let arrives = terminal == destination;
+                return if arrives { Ok(()) } else { Err(lost(request, &format!("it comes to terminal {}", terminal.0))) };
+            }
+            let (router, input) = network.input_port(channel);
             let hop = Hop { router, input, virtual_channel, source, destination, available };
             let view = Flows { network, router, flows };
             let mut choice = HashedChoice::at_hop(self.seed, source.0, serial, self.channels.len() as u32, view);
@@ -80,7 +81,11 @@ impl Paths {
 
     /// Cycles that a lone message of `flits` takes on this way beyond those of its flits: its latency less its length.
     pub(crate) fn head_latency(&self, network: &Network, flits: u32) -> f64 {
-        let cycles: u64 = self.channels.iter().map(|&channel| u64::from(self.head_cycles[channel as usize])).sum();
+        let last = self.channels.len() - 1;
+        let place = |hop: usize| if hop == 0 { 0 } else { 1 + usize::from(hop == last) };
+        let kind = |channel: u32| if self.head_cycles.len() == 1 { 0 } else { network.link_number(ChannelId(channel)) as usize };
+        let ways = self.channels.iter().enumerate();
+        let cycles: u64 = ways.map(|(hop, &channel)| u64::from(self.head_cycles[kind(channel)][place(hop)])).sum();
         let stored = if self.stores {
             let ways = &self.channels[..self.channels.len() - 1];
             ways.iter().map(|&channel| u64::from(network.link(ChannelId(channel)).period)).sum::<u64>() * u64::from(flits - 1)
@@ -93,15 +98,12 @@ impl Paths {
 }
 
 /// As the flit engine has them, without contention.
-fn head_cycles(scenario: &Scenario, channel: ChannelId) -> u32 {
-    let (network, pipeline) = (&scenario.network, &scenario.pipeline);
-    let from_router = matches!(network.source(channel), Endpoint::Router(..));
-    let to_router = matches!(network.destination(channel), Endpoint::Router(..));
-    let decision = pipeline.route_cycles + u32::from(pipeline.bidding == Bidding::InTurn);
-    network.link(channel).latency
-        + 1
-        + if from_router { decision + pipeline.traversal_cycles } else { 0 }
-        + if to_router { pipeline.switch_extra_cycles } else { 0 }
+fn head_cycles(scenario: &Scenario, latency: u32) -> [u32; 3] {
+    let pipeline = &scenario.pipeline;
+    let out_of_router = pipeline.route_cycles + u32::from(pipeline.bidding == Bidding::InTurn) + pipeline.traversal_cycles;
+    let into_router = pipeline.switch_extra_cycles;
+    let way = latency + 1;
+    [way + into_router, way + into_router + out_of_router, way + out_of_router]
 }
 
 fn lost(request: &Request, problem: &str) -> EngineError {

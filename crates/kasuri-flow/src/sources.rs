@@ -2,6 +2,7 @@
 //! messages.
 
 use kasuri_model::id::TerminalId;
+use kasuri_model::memory::large_vec;
 use kasuri_model::rng::{Purpose, Stream};
 use kasuri_model::scenario::Scenario;
 use std::collections::VecDeque;
@@ -15,7 +16,7 @@ pub(crate) struct Drawn {
     pub(crate) created: u64,
     pub(crate) destination: TerminalId,
     pub(crate) flits: u32,
-    pub(crate) class: usize,
+    pub(crate) class: u8,
     pub(crate) is_reply: bool,
 }
 
@@ -24,7 +25,6 @@ pub(crate) struct Drawn {
 struct Creations {
     next: u64,
     index: u64,
-    gaps: Stream,
     destinations: Stream,
 }
 
@@ -34,6 +34,8 @@ pub(crate) struct Sources {
     terminals: usize,
     /// Shape `[classes, terminals]`.
     creations: Vec<Creations>,
+    /// When they create messages, shape `[classes, terminals]`; of one stream that nobody draws from if all are batches.
+    gaps: Vec<Stream>,
     replies: Vec<VecDeque<Drawn>>,
     next_class: Vec<u8>,
     /// Nothing new is created any more.
@@ -43,19 +45,24 @@ pub(crate) struct Sources {
 impl Sources {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let terminals = scenario.network.terminal_count();
-        let mut creations = Vec::with_capacity(scenario.classes.len() * terminals as usize);
+        let mut creations = large_vec(scenario.classes.len() * terminals as usize);
+        let mut all_gaps = Vec::new();
         for (class, traffic) in scenario.classes.iter().enumerate() {
             for terminal in 0..terminals {
                 let entry = class as u32 * terminals + terminal;
                 let mut gaps = scenario.streams.get(Purpose::Creation, entry);
                 let next = traffic.process.next(0, None, &mut gaps).unwrap_or(NEVER);
-                creations.push(Creations { next, index: 0, gaps, destinations: scenario.streams.get(Purpose::Destination, entry) });
+                creations.push(Creations { next, index: 0, destinations: scenario.streams.get(Purpose::Destination, entry) });
+                if !scenario.is_closed() || entry == 0 {
+                    all_gaps.push(gaps);
+                }
             }
         }
         let replies = scenario.classes.iter().any(|class| class.reply.is_some());
         Self {
             terminals: terminals as usize,
             creations,
+            gaps: all_gaps,
             replies: vec![VecDeque::new(); if replies { terminals as usize } else { 0 }],
             next_class: vec![0; terminals as usize],
             closed: false,
@@ -76,7 +83,9 @@ impl Sources {
 
     fn draw_of_class(&mut self, scenario: &Scenario, terminal: TerminalId, class: usize, now: f64) -> Option<Drawn> {
         let traffic = &scenario.classes[class];
-        let creations = &mut self.creations[class * self.terminals + terminal.index()];
+        let entry = class * self.terminals + terminal.index();
+        let creations = &mut self.creations[entry];
+        let gaps = if self.gaps.len() == 1 { &mut self.gaps[0] } else { &mut self.gaps[entry] };
         let created = creations.next;
         if created == NEVER || created as f64 > now {
             return None;
@@ -84,10 +93,10 @@ impl Sources {
         let destination = traffic.pattern.destination(terminal, &mut creations.destinations);
         let flits = traffic.sizes.draw(&mut creations.destinations);
         creations.index += 1;
-        let following = destination.and_then(|_| traffic.process.next(creations.index, Some(created), &mut creations.gaps));
+        let following = destination.and_then(|_| traffic.process.next(creations.index, Some(created), gaps));
         creations.next = following.unwrap_or(NEVER);
         self.next_class[terminal.index()] = ((class + 1) % scenario.classes.len()) as u8;
-        destination.map(|destination| Drawn { created, destination, flits, class, is_reply: false })
+        destination.map(|destination| Drawn { created, destination, flits, class: class as u8, is_reply: false })
     }
 
     /// When a terminal's next message is created, if ever.
@@ -99,10 +108,10 @@ impl Sources {
     }
 
     /// Queues the answer to a message of a class that arrives at `terminal` in cycle `now`.
-    pub(crate) fn reply(&mut self, scenario: &Scenario, terminal: TerminalId, to: TerminalId, class: usize, now: u64) {
-        let Some(reply) = &scenario.classes[class].reply else { return };
-        let flits = reply.sizes.draw(&mut self.creations[class * self.terminals + terminal.index()].destinations);
-        self.replies[terminal.index()].push_back(Drawn { created: now, destination: to, flits, class, is_reply: true });
+    pub(crate) fn reply(&mut self, scenario: &Scenario, terminal: TerminalId, to: TerminalId, class: u8, now: u64) {
+        let Some(reply) = &scenario.classes[usize::from(class)].reply else { return };
+        let flits = reply.sizes.draw(&mut self.creations[usize::from(class) * self.terminals + terminal.index()].destinations);
+        self.replies[terminal.index()].push_back(Drawn { created: now, destination: to, flits, class: class as u8, is_reply: true });
     }
 
     /// Messages created before `cycle` that nobody has drawn yet, counting one for each queue of a class.
@@ -114,8 +123,8 @@ impl Sources {
     }
 
     /// Is the next message of a class at a terminal created before this cycle?
-    pub(crate) fn has_next_before(&self, terminal: TerminalId, class: usize, cycle: u64) -> bool {
-        self.creations[class * self.terminals + terminal.index()].next < cycle
+    pub(crate) fn has_next_before(&self, terminal: TerminalId, class: u8, cycle: u64) -> bool {
+        self.creations[usize::from(class) * self.terminals + terminal.index()].next < cycle
     }
 
     /// Sum over all queues of the cycles by which their next creation lies before `now`.

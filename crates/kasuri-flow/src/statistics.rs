@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use kasuri_model::engine::{Counting, Distribution, Phase, Totals};
+use kasuri_model::memory::filled;
 
 /// A distribution of times in cycles: the sum exact, the rest to whole cycles and three digits.
 #[derive(Clone, Debug)]
@@ -10,23 +11,38 @@ pub(crate) struct Tally {
     sum: f64,
     least: u64,
     greatest: u64,
+    /// The last value and how often it came in a row: not in the histogram yet.
+    last: u64,
+    times: u64,
 }
 
 impl Tally {
     fn new() -> Self {
         let mut histogram = Histogram::new(3).expect("three digits are allowed");
         histogram.auto(true);
-        Self { histogram, sum: 0.0, least: u64::MAX, greatest: 0 }
+        Self { histogram, sum: 0.0, least: u64::MAX, greatest: 0, last: 0, times: 0 }
     }
 
     fn record(&mut self, value: f64) {
         let whole = value.max(0.0).round() as u64;
-        self.histogram.record(whole).expect("an auto-resizing histogram takes any value");
         self.sum += value;
-        (self.least, self.greatest) = (self.least.min(whole), self.greatest.max(whole));
+        if whole != self.last {
+            self.settle();
+            self.last = whole;
+        }
+        self.times += 1;
     }
 
-    pub(crate) fn distribution(&self) -> Distribution {
+    fn settle(&mut self) {
+        if self.times > 0 {
+            self.histogram.record_n(self.last, self.times).expect("an auto-resizing histogram takes any value");
+            (self.least, self.greatest) = (self.least.min(self.last), self.greatest.max(self.last));
+            self.times = 0;
+        }
+    }
+
+    pub(crate) fn distribution(&mut self) -> Distribution {
+        self.settle();
         let count = self.histogram.len();
         Distribution {
             count,
@@ -56,10 +72,9 @@ pub(crate) struct Statistics {
     pub(crate) latency: Tally,
     pub(crate) network_latency: Tally,
     pub(crate) hops: Tally,
-    /// Flits, shapes `[terminals]` and `[channels]`.
-    pub(crate) injected: Vec<f64>,
-    pub(crate) accepted: Vec<f64>,
-    pub(crate) channels: Vec<f64>,
+    /// Flits, shapes `[terminals]`.
+    pub(crate) injected: Box<[f64]>,
+    pub(crate) accepted: Box<[f64]>,
     /// In the present interval: arrivals, and flits that have moved.
     pub(crate) arrived: Totals,
     pub(crate) moved: f64,
@@ -68,15 +83,14 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    pub(crate) fn new(terminals: usize, channels: usize) -> Self {
+    pub(crate) fn new(terminals: usize) -> Self {
         Self {
             counting: Counting::default(),
             latency: Tally::new(),
             network_latency: Tally::new(),
             hops: Tally::new(),
-            injected: vec![0.0; terminals],
-            accepted: vec![0.0; terminals],
-            channels: vec![0.0; channels],
+            injected: filled(terminals, 0.0),
+            accepted: filled(terminals, 0.0),
             arrived: Totals::default(),
             moved: 0.0,
             counted: Totals::default(),
@@ -95,10 +109,9 @@ impl Statistics {
 
     /// Throws everything away and starts a phase.
     pub(crate) fn clear(&mut self, phase: Phase, now: u64) {
-        let fresh = Self::new(0, 0);
-        for column in [&mut self.injected, &mut self.accepted, &mut self.channels] {
-            column.fill(0.0);
-        }
+        let fresh = Self::new(0);
+        self.injected.fill(0.0);
+        self.accepted.fill(0.0);
         (self.latency, self.network_latency, self.hops) = (fresh.latency, fresh.network_latency, fresh.hops);
         self.counting.clear(phase, now);
         self.counted = Totals::default();

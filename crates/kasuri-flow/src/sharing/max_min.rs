@@ -16,6 +16,7 @@ const EQUAL: f64 = 1e-11;
 pub(crate) struct MaxMin {
     queue: VecDeque<u32>,
     limits: Vec<f64>,
+    others: Vec<u32>,
 }
 
 impl Sharing for MaxMin {
@@ -73,18 +74,22 @@ impl MaxMin {
     fn disturb(&mut self, graph: &mut Graph, channel: u32, low: f64, high: f64) {
         let mut entry = graph.first(channel);
         while entry != NONE {
-            for position in graph.path_of(entry) {
-                if position == entry {
-                    continue;
-                }
-                let other = graph.channel_at(position);
-                let third = graph.limit_beside(entry, position);
-                let (low, high) = (low.min(third), high.min(third));
-                if low != high && low < graph.level(other) * (1.0 + EQUAL) && graph.soil(other) {
-                    self.queue.push_back(other);
-                }
-            }
+            self.disturb_flow(graph, entry, low, high);
             entry = graph.next(entry);
         }
+    }
+
+    fn disturb_flow(&mut self, graph: &mut Graph, entry: u32, low: f64, high: f64) {
+        let mut others = std::mem::take(&mut self.others);
+        others.extend(graph.listed_path_of(entry).filter(|&position| position != entry));
+        for position in others.drain(..) {
+            let other = graph.channel_at(position);
+            let third = graph.limit_beside(entry, position);
+            let (low, high) = (low.min(third), high.min(third));
+            if low != high && low < graph.level(other) * (1.0 + EQUAL) && graph.soil(other) {
+                self.queue.push_back(other);
+            }
+        }
+        self.others = others;
     }
 }

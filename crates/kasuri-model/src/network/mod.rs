@@ -174,10 +174,13 @@ impl Network {
 
     /// Where a channel ends.
     pub fn destination(&self, channel: ChannelId) -> Endpoint {
-        match channel.0.wrapping_sub(self.terminals) {
-            terminal if terminal < self.terminals => Endpoint::Terminal(TerminalId(terminal)),
-            _ => self.input_of(channel).endpoint(),
-        }
+        self.ejected_terminal(channel).map_or_else(|| self.input_of(channel).endpoint(), Endpoint::Terminal)
+    }
+
+    /// The terminal that a channel ends at, if it is an ejection channel.
+    pub fn ejected_terminal(&self, channel: ChannelId) -> Option<TerminalId> {
+        let terminal = channel.0.wrapping_sub(self.terminals);
+        (terminal < self.terminals).then_some(TerminalId(terminal))
     }
 
     /// The router and input port at which a channel ends that does not end at a terminal.

@@ -1,0 +1,157 @@
+//! Closed workloads: what terminals have still to send, and what happens when.
+
+use crate::sources::Drawn;
+use kasuri_model::engine::EngineError;
+use kasuri_model::id::TerminalId;
+use kasuri_model::rng::Streams;
+use kasuri_model::workload::{Action, Event, Execution, Message, Token, Workload};
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
+
+/// An event that is due at a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Due {
+    time: f64,
+    event: Event,
+}
+
+impl Eq for Due {}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.time.total_cmp(&other.time).then(self.event.cmp(&other.event))
+    }
+}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A running workload: the queues of all terminals, first come, first served.
+#[derive(Debug)]
+pub(crate) struct Agenda<'a> {
+    execution: Box<dyn Execution + 'a>,
+    hears_arrivals: bool,
+    queues: Vec<VecDeque<(Message, f64)>>,
+    /// The message that each terminal sends at present.
+    sending: Vec<Token>,
+    due: BinaryHeap<Reverse<Due>>,
+    /// Events of the present moment.
+    happened: Vec<Event>,
+    actions: Vec<Action>,
+    /// Terminals that have got something to send.
+    woken: Vec<u32>,
+    /// The end of the last computation.
+    pub(crate) last_computed: f64,
+}
+
+impl<'a> Agenda<'a> {
+    pub(crate) fn new(workload: &'a dyn Workload, streams: &Streams, terminals: usize) -> Self {
+        let execution = workload.begin(streams);
+        let mut agenda = Self {
+            hears_arrivals: execution.hears_arrivals(),
+            execution,
+            queues: vec![VecDeque::new(); terminals],
+            sending: vec![0; terminals],
+            due: BinaryHeap::new(),
+            happened: Vec::new(),
+            actions: Vec::new(),
+            woken: Vec::new(),
+            last_computed: 0.0,
+        };
+        agenda.execution.start(&mut agenda.actions);
+        agenda.act(0.0);
+        agenda
+    }
+
+    /// When the next event is due, if any is.
+    pub(crate) fn next_due(&self) -> f64 {
+        self.due.peek().map_or(f64::INFINITY, |Reverse(due)| due.time)
+    }
+
+    /// The transfer of a terminal's message has ended; it will have arrived at `arrival`.
+    pub(crate) fn sent(&mut self, terminal: TerminalId, now: f64, arrival: f64) {
+        let token = self.sending[terminal.index()];
+        self.happened.push(Event::Sent(token));
+        if self.hears_arrivals {
+            if arrival > now {
+                self.due.push(Reverse(Due { time: arrival, event: Event::Arrived(token) }));
+            } else {
+                self.happened.push(Event::Arrived(token));
+            }
+        }
+    }
+
+    /// Lets everything happen that is due by now, and what follows at once from it. The terminals that have got something to
+    /// send are in [`Self::take_woken`] then.
+    pub(crate) fn proceed(&mut self, now: f64) {
+        loop {
+            while let Some(&Reverse(due)) = self.due.peek()
+                && due.time <= now
+            {
+                self.due.pop();
+                self.happened.push(due.event);
+                if matches!(due.event, Event::Computed(_)) {
+                    self.last_computed = due.time;
+                }
+            }
+            if self.happened.is_empty() {
+                return;
+            }
+            // Tokens mostly come in order already.
+            self.happened.sort_unstable();
+            for position in 0..self.happened.len() {
+                self.execution.happened(self.happened[position], &mut self.actions);
+            }
+            self.happened.clear();
+            self.act(now);
+        }
+    }
+
+    fn act(&mut self, now: f64) {
+        for action in self.actions.drain(..) {
+            match action {
+                Action::Send(message) => {
+                    self.queues[message.source.index()].push_back((message, now));
+                    self.woken.push(message.source.0);
+                }
+                Action::Compute { token, cycles } => {
+                    self.due.push(Reverse(Due { time: now + cycles.max(0.0), event: Event::Computed(token) }));
+                }
+            }
+        }
+    }
+
+    /// Takes the list of terminals that may have something to send; [`Self::put_woken`] gives its memory back.
+    pub(crate) fn take_woken(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.woken)
+    }
+
+    pub(crate) fn put_woken(&mut self, mut list: Vec<u32>) {
+        list.clear();
+        self.woken = list;
+    }
+
+    /// Takes the message at the head of a terminal's queue.
+    pub(crate) fn draw(&mut self, terminal: TerminalId) -> Option<Drawn> {
+        let (message, since) = self.queues[terminal.index()].pop_front()?;
+        self.sending[terminal.index()] = message.token;
+        let created = since.ceil() as u64;
+        Some(Drawn { created, destination: message.destination, flits: message.flits, class: 0, is_reply: false })
+    }
+
+    /// Is nothing due and nothing queued?
+    pub(crate) fn is_idle(&self) -> bool {
+        self.due.is_empty() && self.happened.is_empty() && self.woken.is_empty()
+    }
+
+    /// Why a workload that waits for messages can never end: nothing is due and nothing under way, but some have not arrived.
+    pub(crate) fn stuck(missing: u64) -> EngineError {
+        EngineError::Option {
+            key: "workload".to_owned(),
+            problem: format!("{missing} of its messages are never sent: everything waits for something that does not happen"),
+        }
+    }
+}
