@@ -176,7 +176,7 @@ impl<'a> Fluid<'a> {
     fn share(&mut self) -> Result<(), EngineError> {
         self.graph.share(&mut *self.sharing, self.now);
         self.rounds += 1;
-        if self.scenario.paranoid && self.rounds % CHECK_PERIOD == 0 && !self.graph.is_fair(self.by_equal_shares) {
+        if self.scenario.paranoid && self.rounds.is_multiple_of(CHECK_PERIOD) && !self.graph.is_fair(self.by_equal_shares) {
             let what = "a flow does not have the rate that its sharing defines".to_owned();
             return Err(EngineError::Unbalanced { cycle: self.now as u64, what });
         }
@@ -238,12 +238,7 @@ impl<'a> Fluid<'a> {
         let arrival = self.now + f64::from(message.head_latency);
         let created = message.created;
         let latency = arrival - created as f64;
-        self.statistics.arrive(&Arrival {
-            created,
-            latency,
-            network_latency: arrival - message.begun,
-            hops: u32::from(message.hops),
-        });
+        self.statistics.arrive(&Arrival { created, latency, network_latency: arrival - message.begun, hops: u32::from(message.hops) });
         self.live -= 1;
         self.outstanding -= u64::from(self.statistics.counting.phase == Phase::Draining && self.statistics.counting.covers(created));
         self.flit_hops += f64::from(message.flits) * f64::from(message.hops);

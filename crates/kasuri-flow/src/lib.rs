@@ -4,8 +4,8 @@
 //! with graph and queueing formulas: the latency of a lone packet, the load that a pattern and a routing put on each channel, and
 //! the throughput that this allows.
 
-pub mod analysis;
 mod agenda;
+pub mod analysis;
 mod engine;
 mod fluid;
 mod graph;

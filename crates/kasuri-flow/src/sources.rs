@@ -111,7 +111,7 @@ impl Sources {
     pub(crate) fn reply(&mut self, scenario: &Scenario, terminal: TerminalId, to: TerminalId, class: u8, now: u64) {
         let Some(reply) = &scenario.classes[usize::from(class)].reply else { return };
         let flits = reply.sizes.draw(&mut self.creations[usize::from(class) * self.terminals + terminal.index()].destinations);
-        self.replies[terminal.index()].push_back(Drawn { created: now, destination: to, flits, class: class as u8, is_reply: true });
+        self.replies[terminal.index()].push_back(Drawn { created: now, destination: to, flits, class, is_reply: true });
     }
 
     /// Messages created before `cycle` that nobody has drawn yet, counting one for each queue of a class.
