@@ -8,12 +8,16 @@
 //! line in [`ROUTINGS`].
 
 pub mod destination_tag;
+mod detour;
 pub mod dimension_order;
 mod hashed;
 pub mod minimal;
 pub mod nca;
+mod shortest;
 mod table;
+pub mod ugal;
 pub mod up_down;
+pub mod valiant;
 pub mod walk;
 
 pub use hashed::{HashedChoice, NoView};
@@ -42,6 +46,8 @@ registry! {
         destination_tag::DestinationTag,
         minimal::Minimal,
         up_down::UpDown,
+        valiant::Valiant,
+        ugal::Ugal,
     ]
 }
 

@@ -18,7 +18,7 @@ use serde::Deserialize;
 /// to the second, and the routers of the first copy come first, then those of the second, then the top.
 ///
 /// Labels: routers `level`, `side`, `position.high`, `position.low`, `first_terminal` (the least terminal below); attributes
-/// `fat_tree` = [up, down, levels, sides] and `terminal_digits`.
+/// `fat_tree` = [up, down, levels, sides], `terminal_digits` and `hops_per_class`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FatTree {
@@ -180,6 +180,8 @@ impl Builder<'_> {
         self.network.label_routers("position.low", self.columns.low);
         self.network.label_routers("first_terminal", self.columns.first_terminal);
         self.network.set_attribute("fat_tree", vec![up, down, levels, sides]);
+        // Shortest paths go up and then down, and never up again.
+        self.network.set_attribute("hops_per_class", vec![(2 * (levels - 1)).max(1)]);
         let mut digits = vec![down; levels as usize];
         if sides == 2 {
             digits.push(2);
@@ -223,6 +225,10 @@ mod tests {
             assert_eq!((two.terminal_count(), two.router_count()), (2 * d * d, 3 * d));
             let three = build(d, d, 3, 2).unwrap();
             assert_eq!((three.terminal_count(), three.router_count()), (2 * d.pow(3), 5 * d * d));
+            // Terminals a router: 2 d / 3 and 2 d / 5.
+            let per_router = |network: &Network| f64::from(network.terminal_count()) / f64::from(network.router_count());
+            assert!((per_router(&two) - 2.0 * f64::from(d) / 3.0).abs() < 1e-12);
+            assert!((per_router(&three) - 2.0 * f64::from(d) / 5.0).abs() < 1e-12);
             for router in (0..three.router_count()).map(RouterId) {
                 assert_eq!(three.port_count(router), 2 * d);
                 assert!((0..2 * d).all(|port| three.output_channel(router, port as Port).is_some()));

@@ -9,7 +9,8 @@ use serde::Deserialize;
 
 /// The complete graph. Ports: the other routers in ascending order, the router itself skipped; then the terminals.
 ///
-/// Terminal `t` sits on router `t / concentration`. Attribute: `terminal_digits = [routers]`.
+/// Terminal `t` sits on router `t / concentration`. Attributes: `terminal_digits = [routers]`, `full_mesh` = [routers,
+/// concentration], `hops_per_class`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FullMesh {
@@ -55,6 +56,7 @@ impl Topology for FullMesh {
         }
         builder.set_attribute("terminal_digits", vec![self.routers]);
         builder.set_attribute("full_mesh", vec![self.routers, self.concentration]);
+        builder.set_attribute("hops_per_class", vec![1]);
         builder.finish()
     }
 }

@@ -1,13 +1,21 @@
 //! Topologies: each builds a [`Network`] from its parameters and is then gone.
 //!
 //! To add one: a file here that implements [`Topology`] and [`Member`](crate::registry::Member), a `mod` line, and its line in
-//! [`TOPOLOGIES`]. Coordinates, levels or groups that a routing needs are left as labels in the network.
+//! [`TOPOLOGIES`]. Coordinates, levels or groups that a routing needs are left as labels in the network. The attribute
+//! `hops_per_class` = [h] says that shortest paths are free of deadlock if their hops use virtual-channel classes that change
+//! after every h hops: 1 where nothing else is known, the whole diameter where shortest paths cannot close a cycle.
 
 pub mod butterfly;
+pub mod dragonfly;
 pub mod fat_tree;
 pub mod file;
+pub mod flattened_butterfly;
 pub mod full_mesh;
+mod galois;
 pub mod mesh;
+pub mod mlfm;
+pub mod oft;
+pub mod slim_fly;
 pub mod torus;
 
 use crate::network::{Link, MAX_CHANNEL_CYCLES, Network, NetworkError};
@@ -32,6 +40,11 @@ registry! {
         fat_tree::FatTree,
         full_mesh::FullMesh,
         butterfly::Butterfly,
+        mlfm::Mlfm,
+        oft::Oft,
+        slim_fly::SlimFly,
+        dragonfly::Dragonfly,
+        flattened_butterfly::FlattenedButterfly,
         file::File,
     ]
 }

@@ -1,0 +1,230 @@
+//! Shortest paths by table, and the virtual-channel classes that make them free of deadlock.
+
+use super::table::{Arcs, PortTable, PortTableBuilder, edges};
+use super::{Choice, Hop, Reads, RoutingError, VirtualChannels};
+use crate::id::{Port, RouterId, TerminalId};
+use crate::network::Network;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What makes a path short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Few channels.
+    #[default]
+    Hops,
+    /// A small sum of channel latencies; few channels among equal sums.
+    Latency,
+}
+
+/// The hops of a path stand in these low bits of its cost, the sum of latencies above them.
+const HOPS: u64 = (1 << 24) - 1;
+
+/// Which of several shortest ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MinimalTie {
+    /// Each equally likely, for each packet at each router.
+    #[default]
+    Random,
+    /// The one of the lowest port number.
+    Lowest,
+    /// Way number i mod n of n, by ascending port, where the destination is terminal i of its router.
+    Destination,
+    /// Way number i mod n of n, by ascending port, where the source is terminal i of its router.
+    Source,
+}
+
+/// How virtual channels are divided among the hops of a route.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Classes {
+    /// As the topology asks: classes of one hop on slim fly, dragonfly, flattened butterfly and full mesh; of two hops on MLFM
+    /// and OFT; of the whole way up and down on a fat tree; none on other networks.
+    #[default]
+    Topology,
+    /// Each hop in a class of its own, on any network: as many classes as the longest route has hops.
+    Hop,
+    /// None: all virtual channels on every hop.
+    None,
+}
+
+impl Classes {
+    /// Hops that one class lasts, if there are classes.
+    pub(super) fn hops_per_class(self, network: &Network) -> Option<u32> {
+        match self {
+            Self::Topology => network.labels().attribute("hops_per_class").and_then(|values| values.first().copied()),
+            Self::Hop => Some(1),
+            Self::None => None,
+        }
+    }
+}
+
+/// The ports on shortest paths from every router to every target, a target being a set of routers.
+#[derive(Debug)]
+pub(super) struct Shortest {
+    table: PortTable,
+    targets: usize,
+    /// Hops by (router, target), if they were asked for.
+    hops: Vec<u16>,
+    /// The most hops from a router with terminals to a target.
+    pub(super) diameter: u32,
+}
+
+impl Shortest {
+    /// Finds all shortest paths.
+    ///
+    /// # Errors
+    /// A terminal from which no path leads to a target: the terminal and the target.
+    pub(super) fn find(network: &Network, metric: Metric, targets: &[Vec<u32>], keep_hops: bool) -> Result<Self, (TerminalId, usize)> {
+        let cost = |latency: u32| match metric {
+            Metric::Hops => 1,
+            Metric::Latency => u64::from(latency) << HOPS.count_ones() | 1,
+        };
+        let edges = edges(network);
+        let arcs: Vec<_> = edges.iter().map(|edge| (edge.from.0, edge.to.0, cost(network.link(edge.channel).latency))).collect();
+        let routers = network.router_count() as usize;
+        let incoming = Arcs::new(routers, &arcs);
+        let mut by_router: Vec<Vec<usize>> = vec![Vec::new(); routers];
+        edges.iter().enumerate().for_each(|(index, edge)| by_router[edge.from.index()].push(index));
+        by_router.iter_mut().for_each(|list| list.sort_by_key(|&index| edges[index].port));
+        let sources: Vec<_> = (0..network.terminal_count()).map(|terminal| network.injection_port(TerminalId(terminal)).0).collect();
+        let mut table = PortTableBuilder::new(routers, targets.len());
+        let mut hops = vec![0; if keep_hops { routers * targets.len() } else { 0 }];
+        let mut diameter = 0;
+        let mut ports = Vec::new();
+        for (column, target) in targets.iter().enumerate() {
+            let distance = incoming.distances_to(target);
+            if let Some(cut_off) = sources.iter().position(|router| distance[router.index()] == u64::MAX) {
+                return Err((TerminalId(cut_off as u32), column));
+            }
+            diameter = sources.iter().map(|router| (distance[router.index()] & HOPS) as u32).fold(diameter, u32::max);
+            for (router, out) in by_router.iter().enumerate() {
+                ports.clear();
+                let best = |&&index: &&usize| {
+                    let (_, to, step) = arcs[index];
+                    distance[to as usize].checked_add(step) == Some(distance[router])
+                };
+                ports.extend(out.iter().filter(best).map(|&index| edges[index].port));
+                table.set(router, column, &ports);
+                if keep_hops {
+                    hops[router * targets.len() + column] = (distance[router] & HOPS).min(u16::MAX.into()) as u16;
+                }
+            }
+        }
+        Ok(Self { table: table.finish(), targets: targets.len(), hops, diameter })
+    }
+
+    /// The ports on shortest paths, ascending.
+    pub(super) fn ports(&self, router: RouterId, target: u32) -> &[Port] {
+        self.table.ports(router.index(), target)
+    }
+
+    /// Hops from a router to a target, if they were kept.
+    pub(super) fn hops(&self, router: RouterId, target: u32) -> u32 {
+        self.hops[router.index() * self.targets + target as usize].into()
+    }
+}
+
+/// Each terminal's number among the terminals of its router.
+pub(super) fn places_at_router(network: &Network) -> Vec<u32> {
+    let mut seen = vec![0; network.router_count() as usize];
+    (0..network.terminal_count())
+        .map(|terminal| {
+            let count: &mut u32 = &mut seen[network.ejection_port(TerminalId(terminal)).0.index()];
+            std::mem::replace(count, *count + 1)
+        })
+        .collect()
+}
+
+impl MinimalTie {
+    /// What a routing reads that decides by this alone.
+    pub(super) fn reads(self) -> Reads {
+        Reads { source: self == Self::Source, terminal: self == Self::Destination, ..Reads::DESTINATION_ROUTER }
+    }
+
+    /// One of the ports; `None` if there are none. `places` as from [`places_at_router`].
+    pub(super) fn pick(self, ports: &[Port], hop: &Hop, places: &[u32], choice: &mut dyn Choice) -> Option<Port> {
+        let count = ports.len() as u32;
+        let index = match self {
+            _ if count == 0 => return None,
+            Self::Random => choice.uniform(count),
+            Self::Lowest => 0,
+            Self::Destination => places[hop.destination.index()] % count,
+            Self::Source => places[hop.source.index()] % count,
+        };
+        Some(ports[index as usize])
+    }
+}
+
+/// Divides the virtual channels among the hops of a route: classes that only rise.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HopClasses {
+    /// Hops that a class lasts, if hops are counted.
+    hops: Option<u32>,
+    /// How many classes there are.
+    pub(super) count: u32,
+}
+
+/// How far a route has come in its classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Progress {
+    /// The class of the next hop.
+    pub(super) class: u32,
+    /// Hops already made in it.
+    pub(super) hops: u32,
+}
+
+impl HopClasses {
+    /// Classes for a route of parts with at most so many hops each; each part begins a class of its own.
+    pub(super) fn new(hops_per_class: Option<u32>, parts: &[u32]) -> Self {
+        let classes = |&part: &u32| hops_per_class.map_or(1, |hops| part.div_ceil(hops.max(1)));
+        Self { hops: hops_per_class, count: parts.iter().map(classes).sum::<u32>().max(1) }
+    }
+
+    /// All virtual channels on every hop.
+    pub(super) fn none() -> Self {
+        Self { hops: None, count: 1 }
+    }
+
+    /// The virtual channels of the next hop.
+    pub(super) fn channels(self, available: VirtualChannels, progress: Progress) -> VirtualChannels {
+        if self.count == 1 { available } else { available.class(progress.class as u16, self.count as u16) }
+    }
+
+    /// After one more hop.
+    pub(super) fn after_hop(self, progress: Progress) -> Progress {
+        match self.hops {
+            // A single class needs no count, and states that do not differ keep the walk over all routes short.
+            Some(hops) if self.count > 1 && progress.hops + 1 >= hops => Progress { class: progress.class + 1, hops: 0 },
+            Some(_) if self.count > 1 => Progress { hops: progress.hops + 1, ..progress },
+            _ => progress,
+        }
+    }
+
+    /// At the beginning of the next part of the route.
+    pub(super) fn next_part(self, progress: Progress) -> Progress {
+        let begun = self.hops.is_none() || progress.hops > 0;
+        if self.count > 1 && begun { Progress { class: progress.class + 1, hops: 0 } } else { progress }
+    }
+}
+
+impl Progress {
+    const HOPS_BITS: u32 = 6;
+    /// Bits of a packed progress.
+    pub(super) const BITS: u32 = 12;
+
+    pub(super) fn pack(self) -> u32 {
+        self.class << Self::HOPS_BITS | self.hops
+    }
+
+    pub(super) fn unpack(bits: u32) -> Self {
+        Self { class: bits >> Self::HOPS_BITS, hops: bits & ((1 << Self::HOPS_BITS) - 1) }
+    }
+}
+
+/// Says that a terminal cannot be reached.
+pub(super) fn no_path(routing: &'static str, network: &Network, from: TerminalId, to: impl std::fmt::Display) -> RoutingError {
+    RoutingError::Mismatch { routing, network: network.name().to_owned(), problem: format!("no path leads from terminal {from} to {to}") }
+}

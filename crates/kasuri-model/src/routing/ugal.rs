@@ -1,0 +1,100 @@
+//! Universal globally-adaptive load-balanced routing, by what the source's router sees.
+
+use super::detour::{Detours, Leg, Stage};
+use super::shortest::{Classes, MinimalTie};
+use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
+use crate::network::Network;
+use crate::registry::Member;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Chooses at the source's router between a shortest path and one by way of an intermediate place drawn at random, as `valiant`
+/// takes it: the shortest path, unless q H > q' H' + `threshold`, where H and H' are the hops of both, and q and q' the flits
+/// that wait for the ports by which they begin (UGAL-L: no knowledge of other routers).
+///
+/// Virtual-channel classes are those of `valiant`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ugal {
+    /// Which of several shortest ways, on all paths.
+    #[serde(default)]
+    pub tie: MinimalTie,
+    /// How the virtual channels are divided among the hops.
+    #[serde(default)]
+    pub classes: Classes,
+    /// Flits times hops by which the shortest path must be worse before the other is taken.
+    #[serde(default)]
+    pub threshold: u32,
+}
+
+impl Member for Ugal {
+    const NAME: &'static str = "ugal";
+    const SUMMARY: &'static str = "any network: minimal or Valiant's way, by the queues at the source's router";
+    const SOURCE: &'static str = "Singh, Load-Balanced Routing in Interconnection Networks, Stanford (2005), chapter 5; UGAL-L: Kim, Dally, Scott and \
+                                  Abts, ISCA 2008, section 4.1";
+    const EXAMPLE: &'static str = "threshold = 0";
+}
+
+impl RoutingAlgorithm for Ugal {
+    fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
+        let detours = Detours::find(Self::NAME, network, self.tie, self.classes, true)?;
+        Ok(Box::new(Compiled { tie: self.tie, threshold: self.threshold.into(), detours }))
+    }
+}
+
+#[derive(Debug)]
+struct Compiled {
+    tie: MinimalTie,
+    threshold: i64,
+    detours: Detours,
+}
+
+impl Routing for Compiled {
+    fn virtual_channels_required(&self) -> u32 {
+        self.detours.classes.count
+    }
+
+    fn reads(&self) -> Reads {
+        self.tie.reads()
+    }
+
+    fn is_deadlock_free(&self) -> bool {
+        self.detours.is_safe
+    }
+
+    fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
+        let stage = Stage::unpack(*state);
+        let stage = if stage.leg == Leg::Undecided {
+            self.decide(hop, choice, candidates)
+        } else {
+            self.detours.advance(hop, stage, choice, candidates)
+        };
+        *state = stage.pack();
+    }
+}
+
+impl Compiled {
+    /// The first hop.
+    fn decide(&self, hop: &Hop, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) -> Stage {
+        let straight = Stage::new(Leg::Onward);
+        let Some(direct) = self.detours.port_onward(hop, choice) else {
+            return self.detours.advance(hop, straight, choice, candidates);
+        };
+        let place = choice.uniform(self.detours.places);
+        let Some(out) = self.detours.port_out(hop, place, choice) else {
+            return self.detours.take(hop, straight, direct, candidates);
+        };
+        let hops = self.detours.hops(hop.router, hop.destination);
+        let hops_by = self.detours.hops_by(hop.router, out, place, hop.destination);
+        let ways = [(direct, hops, 0), (out, hops_by, self.threshold)];
+        // Twice the product, and 1 more for the detour: equal products are no tie, but speak for the shortest path.
+        let cost = |view: &dyn super::CongestionView, way: u32| {
+            let (port, hops, threshold) = ways[way as usize];
+            2 * (i64::from(view.occupied(port, hop.available)) * i64::from(hops) + threshold) + i64::from(way)
+        };
+        let way = choice.least(2, &cost);
+        let stage = if way == 0 { straight } else { Stage::new(Leg::Out(place)) };
+        self.detours.take(hop, stage, ways[way as usize].0, candidates)
+    }
+}
