@@ -5,9 +5,10 @@
 //! event costs as much as the flows whose rates it changes.
 
 use crate::agenda::Agenda;
+use crate::ahead::{Ahead, Prepared};
 use crate::graph::{Bandwidth, Graph};
 use crate::heap::Heap;
-use crate::paths::{Paths, Request};
+use crate::paths::{Paths, Request, Walk};
 use crate::sharing::Sharing;
 use crate::sources::{Drawn, Sources};
 use crate::statistics::{Arrival, Statistics};
@@ -20,6 +21,9 @@ use kasuri_model::scenario::Scenario;
 
 /// Flows that end within this part of the present time of each other end together: what separates them is rounding.
 const SIMULTANEOUS: f64 = 1e-12;
+
+/// Messages that are looked at before they end.
+const LOOK_AHEAD: usize = 32;
 
 /// Intervals between two checks of all rates in a `paranoid` run.
 const CHECK_PERIOD: u64 = 64;
@@ -71,6 +75,7 @@ pub(crate) struct Fluid<'a> {
     /// A closed workload in place of the sources.
     agenda: Option<Agenda<'a>>,
     paths: Paths,
+    ahead: Ahead,
     messages: Box<[Message]>,
     /// Messages that each terminal has begun.
     serials: Box<[u32]>,
@@ -110,6 +115,7 @@ impl<'a> Fluid<'a> {
             sources: Sources::new(scenario),
             agenda: scenario.workload.as_ref().map(|closed| Agenda::new(&*closed.workload, &scenario.streams, terminals)),
             paths: Paths::new(scenario),
+            ahead: Ahead::new(terminals, may_look_ahead(scenario)),
             messages: filled(terminals, Message::NONE),
             serials: filled(terminals, 0),
             wakes: Heap::new(terminals),
@@ -259,28 +265,19 @@ impl<'a> Fluid<'a> {
 
     /// Begins the next message of an idle terminal, or puts it to sleep until there is one.
     fn begin_next(&mut self, source: TerminalId) -> Result<(), EngineError> {
-        let drawn = match &mut self.agenda {
-            Some(agenda) => agenda.draw(source),
-            None => self.sources.draw(self.scenario, source, self.now),
-        };
-        let Some(drawn) = drawn else {
+        let Some(prepared) = self.prepare(source)? else {
             self.sleep(source);
             return Ok(());
         };
+        let Prepared { drawn, channels } = prepared;
         // The queue goes on waiting if its next message is measured too.
         if let Some(until) = self.statistics.counting.rates_until {
             self.outstanding += u64::from(!drawn.is_reply && self.sources.has_next_before(source, drawn.class, until));
         }
-        let serial = self.serials[source.index()];
-        self.serials[source.index()] += 1;
-        let request = Request { source, destination: drawn.destination, serial, available: self.available(&drawn) };
-        let graph = &self.graph;
-        self.paths.find(self.scenario, &request, &|channel| graph.flows_on(channel))?;
-        let head_latency = if self.with_latency { self.paths.head_latency(&self.scenario.network, drawn.flits) } else { 0.0 };
-        let hops = (self.paths.channels.len() - 1) as u16;
+        let head_latency = if self.with_latency { self.paths.head_latency(&self.scenario.network, &channels, drawn.flits) } else { 0.0 };
         // A terminal has one message under way, so its injection channel is all its own.
         let skipped = usize::from(self.injection_is_no_limit);
-        self.graph.begin(source.0, &self.paths.channels[skipped..], drawn.destination.0, f64::from(drawn.flits), self.now);
+        self.graph.begin(source.0, &channels[skipped..], drawn.destination.0, f64::from(drawn.flits), self.now);
         self.messages[source.index()] = Message {
             created: drawn.created,
             begun: self.now,
@@ -288,12 +285,88 @@ impl<'a> Fluid<'a> {
             destination: drawn.destination,
             flits: drawn.flits,
             head_latency: head_latency as f32,
-            hops,
+            hops: (channels.len() - 1) as u16,
             class: drawn.class,
             is_reply: drawn.is_reply,
         };
         self.live += 1;
+        self.ahead.give_back(channels);
         Ok(())
+    }
+
+    /// The next message of a terminal and its way. Where the way does not depend on when the message begins, those of the
+    /// terminals whose messages end next are found together with it.
+    fn prepare(&mut self, source: TerminalId) -> Result<Option<Prepared>, EngineError> {
+        if let Some(prepared) = self.ahead.take(source.0) {
+            return Ok(Some(prepared));
+        }
+        let Some(drawn) = self.draw(source) else { return Ok(None) };
+        let mut drawns = std::mem::take(&mut self.ahead.drawns);
+        let mut walks = std::mem::take(&mut self.ahead.walks);
+        walks.push(self.walk(source, &drawn));
+        drawns.push(drawn);
+        if self.ahead.is_used {
+            self.add_followers(source, &mut walks, &mut drawns);
+        }
+        let graph = &self.graph;
+        self.paths.find(self.scenario, &mut walks, &|channel| graph.flows_on(channel))?;
+        if self.ahead.is_used {
+            self.fetch(&walks);
+        }
+        for (walk, drawn) in walks.drain(..).zip(drawns.drain(..)) {
+            self.ahead.put(walk.request.source.0, Prepared { drawn, channels: walk.channels });
+        }
+        (self.ahead.walks, self.ahead.drawns) = (walks, drawns);
+        Ok(self.ahead.take(source.0))
+    }
+
+    fn draw(&mut self, source: TerminalId) -> Option<Drawn> {
+        match &mut self.agenda {
+            Some(agenda) => agenda.draw(source),
+            None => self.sources.draw(self.scenario, source, self.now),
+        }
+    }
+
+    /// The beginning of the way of a terminal's next message.
+    fn walk(&mut self, source: TerminalId, drawn: &Drawn) -> Walk {
+        let serial = self.serials[source.index()];
+        self.serials[source.index()] += 1;
+        let request = Request { source, destination: drawn.destination, serial, available: self.available(drawn) };
+        Walk::new(request, self.ahead.memory())
+    }
+
+    /// Adds the next messages of the terminals whose present messages end next; in the beginning, of the terminals that follow.
+    fn add_followers(&mut self, source: TerminalId, walks: &mut Vec<Walk>, drawns: &mut Vec<Drawn>) {
+        let mut soon = std::mem::take(&mut self.ahead.soon);
+        if self.rounds == 0 {
+            soon.extend(source.0 + 1..(source.0 + LOOK_AHEAD as u32).min(self.messages.len() as u32));
+        } else {
+            soon.extend(self.graph.next_to_end(LOOK_AHEAD));
+        }
+        soon.retain(|&flow| !self.ahead.has(flow));
+        for &flow in &soon {
+            self.sources.fetch(flow);
+            self.graph.fetch_flow(flow);
+        }
+        for &flow in &soon {
+            self.graph.fetch_channels(flow);
+            if let Some(drawn) = self.draw(TerminalId(flow)) {
+                walks.push(self.walk(TerminalId(flow), &drawn));
+                drawns.push(drawn);
+            }
+        }
+        for &flow in &soon {
+            self.graph.fetch_neighbours(flow);
+        }
+        soon.clear();
+        self.ahead.soon = soon;
+    }
+
+    /// Fetches what messages will touch when they begin.
+    fn fetch(&self, walks: &[Walk]) {
+        let channels = || walks.iter().flat_map(|walk| &walk.channels);
+        channels().for_each(|&channel| self.graph.fetch_channel(channel));
+        channels().for_each(|&channel| self.graph.fetch_first(channel));
     }
 
     /// The virtual channels that a message may use: some routings tell classes of them apart.
@@ -394,21 +467,12 @@ impl<'a> Fluid<'a> {
         interval
     }
 
-    /// Flits on each channel while rates were counted.
-    fn channel_flits(&self) -> Vec<u64> {
-        let terminals = self.messages.len() as u32;
-        let carried = |channel: u32| {
-            // An injection channel that limits nothing has no part in the graph.
-            if channel < terminals { self.statistics.injected[channel as usize] } else { self.graph.carried(channel) }
-        };
-        (0..self.scenario.network.channel_count()).map(|channel| carried(channel).round() as u64).collect()
-    }
-
     fn outcome(mut self, status: Status) -> Outcome {
         let completed = self.is_complete();
-        let channel_flits = self.channel_flits();
         // The vectors of the answer need the room.
-        drop((self.graph, self.messages, self.sources));
+        drop((std::mem::take(&mut self.messages), self.sources, self.ahead));
+        let channel_flits = channel_flits(self.scenario, &self.graph, &self.statistics);
+        drop(self.graph);
         let statistics = &mut self.statistics;
         let now = self.now.ceil() as u64;
         let whole = |flits: &[f64]| flits.iter().map(|flits| flits.round() as u64).collect();
@@ -437,6 +501,16 @@ impl<'a> Fluid<'a> {
     }
 }
 
+/// Flits on each channel while rates were counted.
+fn channel_flits(scenario: &Scenario, graph: &Graph, statistics: &Statistics) -> Vec<u64> {
+    let terminals = scenario.network.terminal_count();
+    let carried = |channel: u32| {
+        // An injection channel that limits nothing has no part in the graph.
+        if channel < terminals { statistics.injected[channel as usize] } else { graph.carried(channel) }
+    };
+    (0..scenario.network.channel_count()).map(|channel| carried(channel).round() as u64).collect()
+}
+
 /// What refines the answer of the flit engine and has no meaning for flows.
 const NOT_MODELLED: &[&str] = &[
     "router.virtual_channels",
@@ -458,6 +532,12 @@ fn closed_messages(scenario: &Scenario) -> Option<u64> {
         class.packets_per_terminal.map(|count| senders * count * if class.reply.is_some() { 2 } else { 1 })
     };
     scenario.classes.iter().map(of_class).sum()
+}
+
+/// May messages be drawn, and their ways be found, before they begin? Batches of one class do not depend on when.
+fn may_look_ahead(scenario: &Scenario) -> bool {
+    let is_simple = scenario.classes.len() == 1 && scenario.classes[0].reply.is_none();
+    is_simple && scenario.is_closed() && !scenario.routing.observes_congestion()
 }
 
 /// The bandwidth of all channels.

@@ -6,7 +6,7 @@
 
 use crate::heap::Heap;
 use crate::sharing::Sharing;
-use kasuri_model::memory::{filled, prefer_large_pages};
+use kasuri_model::memory::{fetch_ahead, filled, prefer_large_pages};
 
 /// No entry.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -201,6 +201,43 @@ impl Graph {
         }
         self.entries[entry as usize].next = next;
         self.touch(channel);
+    }
+
+    /// Some of the flows that end next.
+    pub(crate) fn next_to_end(&self, count: usize) -> impl Iterator<Item = u32> + '_ {
+        self.ends.foremost(count)
+    }
+
+    /// Says that a flow will end soon: the first of three steps that fetch what that takes.
+    pub(crate) fn fetch_flow(&self, flow: u32) {
+        fetch_ahead(&self.flows, flow as usize);
+        let first = (flow * self.stride) as usize;
+        fetch_ahead(&self.entries, first);
+        fetch_ahead(&self.entries, first + self.stride as usize - 1);
+    }
+
+    /// The second step, when the first has fetched: the channels of its way.
+    pub(crate) fn fetch_channels(&self, flow: u32) {
+        self.path(flow).for_each(|position| self.fetch_channel(self.entries[position as usize].channel));
+    }
+
+    /// The third step: the flows at the head of their lists.
+    pub(crate) fn fetch_neighbours(&self, flow: u32) {
+        self.path(flow).for_each(|position| self.fetch_first(self.entries[position as usize].channel));
+    }
+
+    /// Says that a flow will begin or end on a channel soon.
+    pub(crate) fn fetch_channel(&self, channel: u32) {
+        fetch_ahead(&self.channels, channel as usize);
+    }
+
+    /// Then, when that is there: the flow at the head of its list.
+    pub(crate) fn fetch_first(&self, channel: u32) {
+        let Channel { first, state, .. } = self.channels[channel as usize];
+        if state & LISTED != 0 && first != NONE {
+            fetch_ahead(&self.entries, first as usize);
+            fetch_ahead(&self.flows, (first / self.stride) as usize);
+        }
     }
 
     /// The flow that ends next, and when.

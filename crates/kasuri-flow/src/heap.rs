@@ -21,6 +21,11 @@ impl Heap {
         self.nodes.first().copied()
     }
 
+    /// Some of the entries with the least keys, the very least first.
+    pub(crate) fn foremost(&self, count: usize) -> impl Iterator<Item = u32> + '_ {
+        self.nodes.iter().take(count).map(|&(_, entry)| entry)
+    }
+
     /// Puts an entry in, or changes its key.
     pub(crate) fn set(&mut self, entry: u32, key: f64) {
         let place = self.place[entry as usize];

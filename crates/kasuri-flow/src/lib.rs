@@ -5,6 +5,7 @@
 //! the throughput that this allows.
 
 mod agenda;
+mod ahead;
 pub mod analysis;
 mod engine;
 mod fluid;

@@ -8,7 +8,7 @@ use kasuri_model::router::{Bidding, Switching};
 use kasuri_model::routing::{Candidate, CongestionView, HashedChoice, Hop, VirtualChannels};
 use kasuri_model::scenario::Scenario;
 
-/// Finds ways, one after the other, without allocating.
+/// Finds ways without allocating.
 #[derive(Debug)]
 pub(crate) struct Paths {
     seed: u64,
@@ -18,8 +18,6 @@ pub(crate) struct Paths {
     /// Cycles by which each further flit of a message follows, at every router that waits for the whole of it.
     stores: bool,
     candidates: Vec<Candidate>,
-    /// The way that was found last: injection, between routers, ejection.
-    pub(crate) channels: Vec<u32>,
 }
 
 /// A message before it has a way.
@@ -32,6 +30,30 @@ pub(crate) struct Request {
     pub(crate) available: VirtualChannels,
 }
 
+/// A message on the search for its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk {
+    pub(crate) request: Request,
+    /// The way so far: injection, between routers, ejection.
+    pub(crate) channels: Vec<u32>,
+    state: u32,
+    virtual_channel: u16,
+    /// The port by which it leaves next; `None` at the destination.
+    port: Option<(RouterId, Port)>,
+}
+
+impl Walk {
+    /// The beginning of a way; `channels` is memory to use.
+    pub(crate) fn new(request: Request, mut channels: Vec<u32>) -> Self {
+        channels.clear();
+        Self { request, channels, state: 0, virtual_channel: request.available.begin, port: None }
+    }
+
+    fn last(&self) -> ChannelId {
+        ChannelId(self.channels[self.channels.len() - 1])
+    }
+}
+
 impl Paths {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let network = &scenario.network;
@@ -40,61 +62,95 @@ impl Paths {
             head_cycles: network.links().iter().map(|link| head_cycles(scenario, link.latency)).collect(),
             stores: scenario.router.switching == Switching::StoreAndForward,
             candidates: Vec::new(),
-            channels: Vec::new(),
         }
     }
 
-    /// Leaves the way of a message in `channels`. `flows` tells the flows on each channel: a routing that looks for the least
-    /// congested way sees them.
+    /// Brings messages to their destinations, all in step: what one waits for from memory comes while the others are looked at.
+    /// `flows` tells the flows on each channel: a routing that looks for the least congested way sees them.
     ///
     /// # Errors
-    /// The routing does not bring the message to its destination.
-    pub(crate) fn find(&mut self, scenario: &Scenario, request: &Request, flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
+    /// The routing does not bring a message to its destination.
+    pub(crate) fn find(&mut self, scenario: &Scenario, walks: &mut [Walk], flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
         let network = &*scenario.network;
-        let Request { source, destination, serial, available } = *request;
-        let mut state = scenario.routing.initial_state(source, destination, &mut HashedChoice::at_source(self.seed, source.0, serial));
-        let mut virtual_channel = available.begin;
-        let mut channel = network.injection_channel(source);
-        self.channels.clear();
-        self.channels.push(channel.0);
-        loop {
-            if let Some(terminal) = network.ejected_terminal(channel) {
-                let arrives = terminal == destination;
-                return if arrives { Ok(()) } else { Err(lost(request, &format!("it comes to terminal {}", terminal.0))) };
+        for walk in &mut *walks {
+            let Request { source, destination, serial, .. } = walk.request;
+            let mut choice = HashedChoice::at_source(self.seed, source.0, serial);
+            walk.state = scenario.routing.initial_state(source, destination, &mut choice);
+            walk.channels.push(network.injection_channel(source).0);
+            network.fetch_input_port(walk.last());
+        }
+        let mut on_their_way = walks.len();
+        while on_their_way > 0 {
+            on_their_way = 0;
+            for walk in &mut *walks {
+                walk.port = self.decide(scenario, walk, flows)?;
+                on_their_way += usize::from(walk.port.is_some());
             }
-            let (router, input) = network.input_port(channel);
-            let hop = Hop { router, input, virtual_channel, source, destination, available };
-            let view = Flows { network, router, flows };
-            let mut choice = HashedChoice::at_hop(self.seed, source.0, serial, self.channels.len() as u32, view);
-            self.candidates.clear();
-            scenario.routing.route(&hop, &mut state, &mut choice, &mut self.candidates);
-            let next = self.candidates.first().and_then(|candidate| network.output_channel(router, candidate.port));
-            let Some(next) = next else { return Err(lost(request, &format!("router {} knows no way", router.0))) };
-            virtual_channel = self.candidates[0].virtual_channels.begin;
-            channel = next;
-            self.channels.push(channel.0);
-            if self.channels.len() > network.channel_count() as usize {
-                return Err(lost(request, "it goes round in circles"));
+            for walk in &mut *walks {
+                follow(network, walk)?;
             }
         }
+        Ok(())
+    }
+
+    /// The port by which a message leaves the router that it has come to.
+    fn decide(
+        &mut self,
+        scenario: &Scenario,
+        walk: &mut Walk,
+        flows: &dyn Fn(u32) -> u32,
+    ) -> Result<Option<(RouterId, Port)>, EngineError> {
+        let network = &*scenario.network;
+        let channel = walk.last();
+        let Request { source, destination, serial, available } = walk.request;
+        if let Some(terminal) = network.ejected_terminal(channel) {
+            let arrives = terminal == destination;
+            return if arrives { Ok(None) } else { Err(lost(&walk.request, &format!("it comes to terminal {}", terminal.0))) };
+        }
+        let (router, input) = network.input_port(channel);
+        let hop = Hop { router, input, virtual_channel: walk.virtual_channel, source, destination, available };
+        let view = Flows { network, router, flows };
+        let mut choice = HashedChoice::at_hop(self.seed, source.0, serial, walk.channels.len() as u32, view);
+        self.candidates.clear();
+        scenario.routing.route(&hop, &mut walk.state, &mut choice, &mut self.candidates);
+        let Some(candidate) = self.candidates.first() else { return Err(knows_no_way(walk, router)) };
+        walk.virtual_channel = candidate.virtual_channels.begin;
+        network.fetch_output_channel(router, candidate.port);
+        Ok(Some((router, candidate.port)))
     }
 
     /// Cycles that a lone message of `flits` takes on this way beyond those of its flits: its latency less its length.
-    pub(crate) fn head_latency(&self, network: &Network, flits: u32) -> f64 {
-        let last = self.channels.len() - 1;
+    pub(crate) fn head_latency(&self, network: &Network, way: &[u32], flits: u32) -> f64 {
+        let last = way.len() - 1;
         let place = |hop: usize| if hop == 0 { 0 } else { 1 + usize::from(hop == last) };
-        let kind = |channel: u32| if self.head_cycles.len() == 1 { 0 } else { network.link_number(ChannelId(channel)) as usize };
-        let ways = self.channels.iter().enumerate();
-        let cycles: u64 = ways.map(|(hop, &channel)| u64::from(self.head_cycles[kind(channel)][place(hop)])).sum();
+        let kind = |channel: u32| network.link_number(ChannelId(channel)) as usize;
+        let cycles: u64 = way.iter().enumerate().map(|(hop, &channel)| u64::from(self.head_cycles[kind(channel)][place(hop)])).sum();
         let stored = if self.stores {
-            let ways = &self.channels[..self.channels.len() - 1];
-            ways.iter().map(|&channel| u64::from(network.link(ChannelId(channel)).period)).sum::<u64>() * u64::from(flits - 1)
+            way[..last].iter().map(|&channel| u64::from(network.link(ChannelId(channel)).period)).sum::<u64>() * u64::from(flits - 1)
         } else {
             0
         };
         // The last flit arrives in the cycle in which its transfer ends, not one later.
         (cycles + stored) as f64 - 1.0
     }
+}
+
+/// Follows a message through the port that it has decided for.
+fn follow(network: &Network, walk: &mut Walk) -> Result<(), EngineError> {
+    let Some((router, port)) = walk.port else { return Ok(()) };
+    let Some(next) = network.output_channel(router, port) else { return Err(knows_no_way(walk, router)) };
+    walk.channels.push(next.0);
+    if walk.channels.len() > network.channel_count() as usize {
+        return Err(lost(&walk.request, "it goes round in circles"));
+    }
+    if network.ejected_terminal(next).is_none() {
+        network.fetch_input_port(next);
+    }
+    Ok(())
+}
+
+fn knows_no_way(walk: &Walk, router: RouterId) -> EngineError {
+    lost(&walk.request, &format!("router {} knows no way", router.0))
 }
 
 /// As the flit engine has them, without contention.

@@ -2,7 +2,7 @@
 //! messages.
 
 use kasuri_model::id::TerminalId;
-use kasuri_model::memory::large_vec;
+use kasuri_model::memory::{fetch_ahead, large_vec};
 use kasuri_model::rng::{Purpose, Stream};
 use kasuri_model::scenario::Scenario;
 use std::collections::VecDeque;
@@ -79,6 +79,11 @@ impl Sources {
         let classes = if self.closed { 0 } else { scenario.classes.len() };
         let first = usize::from(self.next_class[terminal.index()]);
         (0..classes).find_map(|turn| self.draw_of_class(scenario, terminal, (first + turn) % classes, now))
+    }
+
+    /// Says that a terminal will be asked for its next message soon.
+    pub(crate) fn fetch(&self, terminal: u32) {
+        fetch_ahead(&self.creations, terminal as usize);
     }
 
     fn draw_of_class(&mut self, scenario: &Scenario, terminal: TerminalId, class: usize, now: f64) -> Option<Drawn> {

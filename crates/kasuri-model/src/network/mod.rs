@@ -7,7 +7,7 @@
 pub mod metrics;
 
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
-use crate::memory::{filled, large_vec};
+use crate::memory::{fetch_ahead, filled, large_vec};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -111,7 +111,8 @@ pub struct Network {
     /// Where channels begin, those of injection left out, and where they end, those of ejection left out.
     source: Vec<Place>,
     destination: Vec<Place>,
-    /// By channel: which of `links` it is.
+    channels: u32,
+    /// By channel: which of `links` it is; empty if there is only one.
     link: Vec<u32>,
     links: Vec<Link>,
     labels: Labels,
@@ -135,7 +136,7 @@ impl Network {
 
     /// The number of channels, injection and ejection channels included.
     pub fn channel_count(&self) -> u32 {
-        self.link.len() as u32
+        self.channels
     }
 
     /// The number of ports of a router, used or not.
@@ -191,13 +192,29 @@ impl Network {
 
     #[inline(always)]
     fn input_of(&self, channel: ChannelId) -> Place {
-        let skipped = if channel.0 < self.terminals { 0 } else { self.terminals };
-        self.destination[(channel.0 - skipped) as usize]
+        self.destination[self.input_index(channel)]
+    }
+
+    #[inline(always)]
+    fn input_index(&self, channel: ChannelId) -> usize {
+        (channel.0 - if channel.0 < self.terminals { 0 } else { self.terminals }) as usize
+    }
+
+    /// Says that [`Self::input_port`] will be asked for soon.
+    #[inline(always)]
+    pub fn fetch_input_port(&self, channel: ChannelId) {
+        fetch_ahead(&self.destination, self.input_index(channel));
+    }
+
+    /// Says that [`Self::output_channel`] will be asked for soon.
+    #[inline(always)]
+    pub fn fetch_output_channel(&self, router: RouterId, port: Port) {
+        fetch_ahead(&self.output_channel, self.port_index(router, port));
     }
 
     /// Latency and period of a channel.
     pub fn link(&self, channel: ChannelId) -> Link {
-        self.links[self.link[channel.index()] as usize]
+        self.links[self.link_number(channel) as usize]
     }
 
     /// Latencies and periods that channels of this network have, each once.
@@ -207,7 +224,7 @@ impl Network {
 
     /// Which of [`Self::links`] a channel is.
     pub fn link_number(&self, channel: ChannelId) -> u32 {
-        self.link[channel.index()]
+        if self.links.len() == 1 { 0 } else { self.link[channel.index()] }
     }
 
     /// The channel from a terminal into its router.
@@ -432,7 +449,8 @@ impl NetworkBuilder {
             output_channel: filled(ports, NONE).into_vec(),
             source: Vec::with_capacity(count - self.terminals.len()),
             destination: large_vec(count - self.terminals.len()),
-            link: Vec::with_capacity(count),
+            channels: 0,
+            link: Vec::with_capacity(if self.links.len() == 1 { 0 } else { count }),
             links: self.links,
             labels: self.labels,
         };
@@ -455,7 +473,7 @@ impl NetworkBuilder {
 impl Network {
     /// Adds a channel between two ports, or between a port and a terminal.
     fn push_channel(&mut self, from: Option<(RouterId, Port)>, to: Option<(RouterId, Port)>, link: u32) -> Result<(), NetworkError> {
-        let channel = self.link.len() as u32;
+        let channel = self.channels;
         if let Some((router, port)) = from {
             let index = self.checked_port(router, port)?;
             if self.output_channel[index] != NONE {
@@ -472,7 +490,10 @@ impl Network {
             self.input_channel[index] = channel;
             self.destination.push(Place::new(router, port));
         }
-        self.link.push(link);
+        if self.links.len() > 1 {
+            self.link.push(link);
+        }
+        self.channels += 1;
         Ok(())
     }
 

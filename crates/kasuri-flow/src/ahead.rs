@@ -1,0 +1,91 @@
+//! Messages whose ways have been found before they begin.
+//!
+//! In a large network almost every step of a way waits for memory. The ways of several messages found in step wait together.
+
+use crate::paths::Walk;
+use crate::sources::Drawn;
+
+/// Nothing prepared.
+const NONE: u32 = u32::MAX;
+
+/// A message with its way: injection, between routers, ejection.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) drawn: Drawn,
+    pub(crate) channels: Vec<u32>,
+}
+
+/// The messages prepared, and memory that is used again and again.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    /// Are messages prepared ahead at all?
+    pub(crate) is_used: bool,
+    /// By terminal: where its next message lies in `prepared`; empty unless used.
+    place: Vec<u32>,
+    prepared: Vec<Option<Prepared>>,
+    free: Vec<u32>,
+    /// Without look-ahead: the only one.
+    only: Option<Prepared>,
+    unused_ways: Vec<Vec<u32>>,
+    pub(crate) walks: Vec<Walk>,
+    pub(crate) drawns: Vec<Drawn>,
+    pub(crate) soon: Vec<u32>,
+}
+
+impl Ahead {
+    pub(crate) fn new(terminals: usize, is_used: bool) -> Self {
+        Self {
+            is_used,
+            place: vec![NONE; if is_used { terminals } else { 0 }],
+            prepared: Vec::new(),
+            free: Vec::new(),
+            only: None,
+            unused_ways: Vec::new(),
+            walks: Vec::new(),
+            drawns: Vec::new(),
+            soon: Vec::new(),
+        }
+    }
+
+    /// Is a terminal's next message prepared?
+    pub(crate) fn has(&self, terminal: u32) -> bool {
+        self.is_used && self.place[terminal as usize] != NONE
+    }
+
+    /// Takes a terminal's prepared message.
+    pub(crate) fn take(&mut self, terminal: u32) -> Option<Prepared> {
+        if !self.is_used {
+            return self.only.take();
+        }
+        let place = std::mem::replace(&mut self.place[terminal as usize], NONE);
+        if place == NONE {
+            return None;
+        }
+        self.free.push(place);
+        self.prepared[place as usize].take()
+    }
+
+    /// Keeps a terminal's next message.
+    pub(crate) fn put(&mut self, terminal: u32, prepared: Prepared) {
+        if !self.is_used {
+            self.only = Some(prepared);
+            return;
+        }
+        let place = self.free.pop().unwrap_or(self.prepared.len() as u32);
+        if place as usize == self.prepared.len() {
+            self.prepared.push(None);
+        }
+        self.prepared[place as usize] = Some(prepared);
+        self.place[terminal as usize] = place;
+    }
+
+    /// Memory for a way.
+    pub(crate) fn memory(&mut self) -> Vec<u32> {
+        self.unused_ways.pop().unwrap_or_default()
+    }
+
+    /// Gives the memory of a way back.
+    pub(crate) fn give_back(&mut self, way: Vec<u32>) {
+        self.unused_ways.push(way);
+    }
+}
