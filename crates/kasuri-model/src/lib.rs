@@ -18,6 +18,7 @@ pub mod rng;
 pub mod router;
 pub mod routing;
 pub mod scenario;
+pub mod schedule;
 pub mod topology;
 pub mod traffic;
 pub mod workload;

@@ -1,0 +1,184 @@
+//! All-to-alls in phases that suit a network: in each phase a terminal sends at most one message and receives at most one.
+//!
+//! A [`Schedule`] answers for any rank and phase by a formula and lists nothing. It belongs to a set of terminals of one network,
+//! its job; [`verify`] counts on the network, with the routing in use and sharing nothing with the formulas, whether every pair
+//! is served and how many messages of a phase share a channel. [`Scheduled`] hands a schedule to a closed workload.
+//!
+//! To add one: a file here with the construction and its `ENTRY`, a `mod` line, and its line in [`SCHEDULES`].
+
+mod full_mesh;
+mod hypercube;
+mod layered_mesh;
+mod mlfm;
+mod oft;
+mod product;
+mod shift;
+mod torus;
+mod verification;
+
+pub use verification::{Shortfall, Verification, VerifyError, verify};
+
+use crate::collective::{Block, Collective, Transfer};
+use crate::id::TerminalId;
+use crate::network::Network;
+use std::fmt::Debug;
+use thiserror::Error;
+
+/// An all-to-all: who sends to whom in which phase.
+pub trait Schedule: Debug + Send + Sync {
+    /// How many phases there are.
+    fn phases(&self) -> u32;
+
+    /// To which rank a rank sends in a phase.
+    fn destination(&self, rank: u32, phase: u32) -> Option<u32>;
+
+    /// From which rank a rank receives in a phase: from the one that sends to it.
+    fn source(&self, rank: u32, phase: u32) -> Option<u32>;
+}
+
+/// A schedule and the terminals that it is for.
+#[derive(Debug)]
+pub struct Plan {
+    /// The terminal of each rank.
+    pub terminals: Vec<TerminalId>,
+    /// The phases.
+    pub schedule: Box<dyn Schedule>,
+}
+
+/// Which terminals take part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Job {
+    /// All of the network.
+    All,
+    /// So many; the construction chooses which.
+    Count(u32),
+    /// These. Ranks are given in ascending order where the construction says nothing else.
+    Terminals(Vec<TerminalId>),
+}
+
+/// Makes the phases for a job of these terminals.
+type Build = fn(&Network, &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError>;
+
+/// A line of the table.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// One line for `kasuri list`.
+    pub summary: &'static str,
+    /// Where the definition stands.
+    pub source: &'static str,
+    /// Is the network of the right kind?
+    pub fits: fn(&Network) -> bool,
+    /// The terminals for a job of so many. The network fits, the number is 2 or more and not more than its terminals.
+    choose: fn(&Network, u32) -> Result<Vec<TerminalId>, ScheduleError>,
+    /// The phases for a job of these terminals, in ascending order. The network fits.
+    build: Build,
+}
+
+/// All constructions; the first that fits a network is its default.
+pub static SCHEDULES: &[Entry] = &[mlfm::ENTRY, oft::ENTRY, full_mesh::ENTRY, hypercube::ENTRY, torus::ENTRY, shift::ENTRY];
+
+/// The first construction that fits the network. `shift` fits all.
+pub fn default_for(network: &Network) -> &'static Entry {
+    SCHEDULES.iter().find(|entry| (entry.fits)(network)).unwrap_or(&shift::ENTRY)
+}
+
+impl Entry {
+    /// Makes the schedule for a job.
+    ///
+    /// # Errors
+    /// A network of another kind; fewer than 2 terminals, one that the network does not have or that is named twice; or terminals
+    /// for which the construction does not work.
+    pub fn plan(&self, network: &Network, job: &Job) -> Result<Plan, ScheduleError> {
+        if !(self.fits)(network) {
+            return Err(ScheduleError::Network { schedule: self.name, network: network.name().to_owned() });
+        }
+        let available = network.terminal_count();
+        let job_error = |problem: String| Err(ScheduleError::Job { schedule: self.name, problem });
+        let terminals = match job {
+            Job::All => (0..available).map(TerminalId).collect(),
+            Job::Count(count) if *count > available => return job_error(format!("{count} terminals; the network has {available}")),
+            Job::Count(count) if *count < 2 => return job_error(format!("{count} terminals; an all-to-all needs at least 2")),
+            Job::Count(count) => (self.choose)(network, *count)?,
+            Job::Terminals(terminals) => {
+                let mut sorted = terminals.clone();
+                sorted.sort_unstable();
+                if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+                    return job_error(format!("terminal {} twice", pair[0]));
+                }
+                if let Some(last) = sorted.last().filter(|last| last.0 >= available) {
+                    return job_error(format!("terminal {last}; the network's are 0 to {}", available - 1));
+                }
+                sorted
+            }
+        };
+        if terminals.len() < 2 {
+            return job_error(format!("{} terminals; an all-to-all needs at least 2", terminals.len()));
+        }
+        let schedule = (self.build)(network, &terminals)?;
+        Ok(Plan { terminals, schedule })
+    }
+}
+
+/// Why a schedule cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ScheduleError {
+    /// The network is of another kind; `shift` fits every network.
+    #[error("schedule `{schedule}` does not fit {network}; `shift` fits every network")]
+    Network {
+        /// The schedule's name.
+        schedule: &'static str,
+        /// The network's one-line form.
+        network: String,
+    },
+    /// The construction does not work for these terminals.
+    #[error("schedule `{schedule}` cannot serve {problem}")]
+    Job {
+        /// The schedule's name.
+        schedule: &'static str,
+        /// Which terminals, why not, and what is possible.
+        problem: String,
+    },
+}
+
+/// The first so many terminals, for constructions that take any.
+fn first(_network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleError> {
+    Ok((0..count).map(TerminalId).collect())
+}
+
+/// A schedule as an all-to-all of messages of one length.
+#[derive(Debug)]
+pub struct Scheduled {
+    schedule: Box<dyn Schedule>,
+    flits: u32,
+}
+
+impl Scheduled {
+    /// Messages of so many flits, at least 1.
+    pub fn new(schedule: Box<dyn Schedule>, flits: u32) -> Self {
+        Self { schedule, flits: flits.max(1) }
+    }
+}
+
+impl Collective for Scheduled {
+    fn rounds(&self) -> u32 {
+        self.schedule.phases()
+    }
+
+    fn send(&self, rank: u32, round: u32) -> Option<Transfer> {
+        Some(Transfer { peer: self.schedule.destination(rank, round)?, flits: self.flits })
+    }
+
+    fn receive(&self, rank: u32, round: u32) -> Option<u32> {
+        self.schedule.source(rank, round)
+    }
+
+    fn needs_receive(&self) -> bool {
+        false
+    }
+
+    fn blocks(&self, rank: u32, round: u32) -> Vec<Block> {
+        self.schedule.destination(rank, round).map(|part| Block { origin: rank, part }).into_iter().collect()
+    }
+}

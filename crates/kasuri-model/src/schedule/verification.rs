@@ -1,0 +1,231 @@
+//! Counts a schedule on its network.
+
+use super::Plan;
+use crate::id::{ChannelId, TerminalId};
+use crate::network::{Endpoint, Network};
+use crate::routing::{Candidate, Choice, CongestionView, Hop, Routing, VirtualChannels};
+use thiserror::Error;
+
+/// What a schedule does on a network with a routing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verification {
+    /// Terminals that take part, N.
+    pub terminals: u32,
+    /// By phase, the most messages that share a channel, injection and ejection channels included.
+    pub loads: Vec<u32>,
+    /// The most messages that share a channel between routers in all phases together.
+    pub all_pairs_load: u32,
+    /// The first ordered pair that is not served exactly once, if there is one.
+    pub shortfall: Option<Shortfall>,
+}
+
+/// An ordered pair of ranks that is not served exactly once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortfall {
+    /// Who should send.
+    pub source: u32,
+    /// Who should receive.
+    pub destination: u32,
+    /// Is it served more than once, and not never?
+    pub is_repeated: bool,
+}
+
+impl Verification {
+    /// Is every ordered pair served exactly once?
+    pub fn is_complete(&self) -> bool {
+        self.shortfall.is_none()
+    }
+
+    /// Does no channel carry two messages in any phase?
+    pub fn is_contention_free(&self) -> bool {
+        self.max_load() <= 1
+    }
+
+    /// The most messages that share a channel in any phase.
+    pub fn max_load(&self) -> u32 {
+        self.loads.iter().copied().max().unwrap_or(0)
+    }
+
+    /// The time of all phases one after the other, in transmissions of a message: the sum of the loads.
+    pub fn time(&self) -> u64 {
+        self.loads.iter().map(|&load| u64::from(load)).sum()
+    }
+
+    /// What no schedule with this routing can be faster than: each terminal sends N - 1 messages, and the busiest channel carries
+    /// `all_pairs_load`.
+    pub fn lower_bound(&self) -> u32 {
+        self.all_pairs_load.max(self.terminals.saturating_sub(1))
+    }
+}
+
+/// Why a schedule cannot be counted.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum VerifyError {
+    /// The routing draws or weighs, so that a route is not known beforehand.
+    #[error(
+        "from terminal {from} to terminal {to} the routing has a choice; a schedule is counted on fixed routes, such as `minimal` with \
+         tie = \"destination\", `nca` with up_port = \"d-mod-k\", `dimension-order` with tie = \"positive\""
+    )]
+    Choice {
+        /// The source.
+        from: TerminalId,
+        /// The destination.
+        to: TerminalId,
+    },
+    /// A packet does not arrive.
+    #[error("from terminal {from} to terminal {to} the routing does not arrive")]
+    Lost {
+        /// The source.
+        from: TerminalId,
+        /// The destination.
+        to: TerminalId,
+    },
+    /// A rank sends to a rank that expects nothing from it, or to none of the job.
+    #[error("in phase {phase} rank {source_rank} sends to rank {destination}, which expects its message from elsewhere")]
+    Unexpected {
+        /// The phase, from 0.
+        phase: u32,
+        /// Who sends.
+        source_rank: u32,
+        /// Who should receive.
+        destination: u32,
+    },
+}
+
+/// Follows every message of every phase over the network and counts.
+///
+/// # Errors
+/// A routing with choices or one that does not deliver, or a schedule whose two sides disagree.
+pub fn verify(network: &Network, routing: &dyn Routing, plan: &Plan) -> Result<Verification, VerifyError> {
+    let ranks = plan.terminals.len() as u32;
+    let mut routes = Routes::new(network, routing);
+    let mut served = Pairs::new(ranks);
+    let (mut load, mut total) = (vec![0u32; network.channel_count() as usize], vec![0u32; network.channel_count() as usize]);
+    let (mut touched, mut path, mut loads) = (Vec::new(), Vec::new(), Vec::new());
+    for phase in 0..plan.schedule.phases() {
+        let mut most = 0;
+        for rank in 0..ranks {
+            let Some(peer) = plan.schedule.destination(rank, phase) else { continue };
+            if peer >= ranks || plan.schedule.source(peer, phase) != Some(rank) {
+                return Err(VerifyError::Unexpected { phase, source_rank: rank, destination: peer });
+            }
+            served.add(rank, peer);
+            routes.follow(plan.terminals[rank as usize], plan.terminals[peer as usize], &mut path)?;
+            for &channel in &path {
+                load[channel.index()] += 1;
+                most = most.max(load[channel.index()]);
+                touched.push(channel);
+            }
+        }
+        loads.push(most);
+        for channel in touched.drain(..) {
+            load[channel.index()] = 0;
+            total[channel.index()] += 1;
+        }
+    }
+    let between_routers = &total[2 * network.terminal_count() as usize..];
+    Ok(Verification {
+        terminals: ranks,
+        loads,
+        all_pairs_load: between_routers.iter().copied().max().unwrap_or(0),
+        shortfall: served.shortfall(),
+    })
+}
+
+/// Which ordered pairs have been served: a bit each.
+struct Pairs {
+    ranks: u32,
+    bits: Vec<u64>,
+    repeated: Option<Shortfall>,
+}
+
+impl Pairs {
+    fn new(ranks: u32) -> Self {
+        let pairs = u64::from(ranks) * u64::from(ranks);
+        Self { ranks, bits: vec![0; pairs.div_ceil(64) as usize], repeated: None }
+    }
+
+    fn at(&self, source: u32, destination: u32) -> (usize, u64) {
+        let pair = u64::from(source) * u64::from(self.ranks) + u64::from(destination);
+        ((pair / 64) as usize, 1 << (pair % 64))
+    }
+
+    fn add(&mut self, source: u32, destination: u32) {
+        let (word, bit) = self.at(source, destination);
+        if self.bits[word] & bit != 0 || source == destination {
+            self.repeated.get_or_insert(Shortfall { source, destination, is_repeated: true });
+        }
+        self.bits[word] |= bit;
+    }
+
+    fn shortfall(&self) -> Option<Shortfall> {
+        let is_missing = |source: u32, destination: u32| {
+            let (word, bit) = self.at(source, destination);
+            source != destination && self.bits[word] & bit == 0
+        };
+        self.repeated.or_else(|| {
+            (0..self.ranks).find_map(|source| {
+                let destination = (0..self.ranks).find(|&destination| is_missing(source, destination))?;
+                Some(Shortfall { source, destination, is_repeated: false })
+            })
+        })
+    }
+}
+
+/// Follows packets of a routing without choices.
+struct Routes<'a> {
+    network: &'a Network,
+    routing: &'a dyn Routing,
+    available: VirtualChannels,
+    candidates: Vec<Candidate>,
+}
+
+impl<'a> Routes<'a> {
+    fn new(network: &'a Network, routing: &'a dyn Routing) -> Self {
+        let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
+        Self { network, routing, available, candidates: Vec::new() }
+    }
+
+    /// The channels from a terminal to a terminal, its injection and ejection channels included.
+    fn follow(&mut self, from: TerminalId, to: TerminalId, path: &mut Vec<ChannelId>) -> Result<(), VerifyError> {
+        path.clear();
+        let mut choice = Fixed { has_chosen: false };
+        let mut state = self.routing.initial_state(from, to, &mut choice);
+        let mut channel = self.network.injection_channel(from);
+        let mut virtual_channel = self.available.begin;
+        while path.len() <= self.network.channel_count() as usize {
+            path.push(channel);
+            let (router, input) = match self.network.destination(channel) {
+                Endpoint::Router(router, input) => (router, input),
+                Endpoint::Terminal(end) if end == to => return Ok(()),
+                Endpoint::Terminal(_) => break,
+            };
+            let hop = Hop { router, input, virtual_channel, source: from, destination: to, available: self.available };
+            self.candidates.clear();
+            self.routing.route(&hop, &mut state, &mut choice, &mut self.candidates);
+            if choice.has_chosen || self.candidates.len() > 1 {
+                return Err(VerifyError::Choice { from, to });
+            }
+            let Some(candidate) = self.candidates.first() else { break };
+            let Some(next) = self.network.output_channel(router, candidate.port) else { break };
+            (channel, virtual_channel) = (next, candidate.virtual_channels.begin);
+        }
+        Err(VerifyError::Lost { from, to })
+    }
+}
+
+/// Notices that it is asked.
+struct Fixed {
+    has_chosen: bool,
+}
+
+impl Choice for Fixed {
+    fn uniform(&mut self, alternatives: u32) -> u32 {
+        self.has_chosen |= alternatives > 1;
+        0
+    }
+
+    fn least(&mut self, alternatives: u32, _cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
+        self.uniform(alternatives)
+    }
+}
