@@ -14,6 +14,7 @@ mod column;
 mod deadlock;
 mod lanes;
 mod list;
+mod messages;
 mod options;
 mod prefetch;
 mod run;

@@ -1,6 +1,7 @@
 //! The run: windows of cycles, skips over idle time, intervals and phases.
 
 use crate::lanes::Lanes;
+use crate::messages::Messages;
 use crate::options::FlitOptions;
 use crate::select;
 use crate::state::{Simulation, Tile};
@@ -9,6 +10,7 @@ use crate::wheel::Wheel;
 use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status};
 use kasuri_model::id::ChannelId;
 use kasuri_model::scenario::Scenario;
+use kasuri_model::workload::agenda::Agenda;
 
 /// Cycles between two samples of buffer occupancy.
 const OCCUPANCY_PERIOD: u64 = 256;
@@ -70,6 +72,13 @@ impl<L: Lanes> Simulation<'_, L> {
 
     fn prepare_closed_workload(&mut self) {
         let terminals = self.scenario.network.terminal_count();
+        if self.scenario.is_closed() {
+            self.statistics.completion_cycles = vec![0; terminals as usize];
+        }
+        if let Some(messages) = &mut self.messages {
+            messages.proceed(0, |terminal| self.sources.wake(terminal));
+            return;
+        }
         let counts: Option<Vec<u64>> = self.scenario.classes.iter().map(|class| class.packets_per_terminal).collect();
         let Some(counts) = counts else { return };
         let mut packets = 0;
@@ -79,7 +88,6 @@ impl<L: Lanes> Simulation<'_, L> {
             packets += senders * count * if class.reply.is_some() { 2 } else { 1 };
         }
         self.statistics.packets_to_come = Some(packets);
-        self.statistics.completion_cycles = vec![0; terminals as usize];
     }
 
     /// Runs until `end`, or until nothing is left to wait for. Is the network frozen with flits inside?
@@ -89,20 +97,44 @@ impl<L: Lanes> Simulation<'_, L> {
                 if self.flits_inside > 0 || self.sources.has_stuck_packet() {
                     return Ok(true);
                 }
-                let next = self.sources.next_creation(self.cycle, end);
+                let next = self.next_event(end)?;
                 self.sample_idle(self.cycle, next);
                 self.cycle = next;
+                self.proceed();
                 if self.cycle >= end {
                     break;
                 }
             }
             let length = u64::from(self.parameters.window).min(end - self.cycle);
             self.advance_window(length);
+            self.proceed();
             if self.scenario.paranoid && self.cycle % BOOKS_PERIOD < length {
                 self.balance_books()?;
             }
         }
         Ok(false)
+    }
+
+    /// The next cycle in which an idle network has something to do, at most `end`.
+    fn next_event(&self, end: u64) -> Result<u64, EngineError> {
+        match &self.messages {
+            Some(messages) if messages.wait_for_nothing() => Err(Agenda::stuck(messages.to_come)),
+            Some(messages) => Ok(messages.next_due(self.cycle, end)),
+            None => Ok(self.sources.next_creation(self.cycle, end)),
+        }
+    }
+
+    /// Lets a closed workload answer to what has happened.
+    #[inline(always)]
+    fn proceed(&mut self) {
+        if let Some(messages) = &mut self.messages {
+            messages.proceed(self.cycle, |terminal| self.sources.wake(terminal));
+        }
+    }
+
+    /// Has a closed workload been delivered?
+    fn is_complete(&self) -> bool {
+        self.messages.as_ref().map_or(self.statistics.packets_to_come == Some(0), Messages::are_done)
     }
 
     /// Nothing is on its way and nobody can act before a new packet is created.
@@ -120,7 +152,7 @@ impl<L: Lanes> Simulation<'_, L> {
     #[inline(always)]
     fn is_over(&self) -> bool {
         match self.statistics.counting.phase {
-            Phase::WarmUp | Phase::Measuring => self.statistics.packets_to_come == Some(0),
+            Phase::WarmUp | Phase::Measuring => self.is_complete(),
             Phase::Draining => self.statistics.draining_live + self.sources.undrained == 0,
             Phase::Emptying => self.live_packets() == 0,
         }
@@ -215,7 +247,7 @@ impl<L: Lanes> Simulation<'_, L> {
             interval.in_flight_age -= u64::from(sink.index) * (now - created.min(now));
         }
         interval.backlog_cycles = self.sources.backlog_cycles(now);
-        interval.completed = self.statistics.packets_to_come == Some(0);
+        interval.completed = self.is_complete();
         interval
     }
 
@@ -270,10 +302,12 @@ impl<L: Lanes> Simulation<'_, L> {
     fn outcome(mut self, status: Status) -> Outcome {
         let deadlock: Vec<(ChannelId, u16)> = if status == Status::Deadlock { self.find_deadlock() } else { Vec::new() };
         self.collect_counters();
+        let completed = self.is_complete();
         let statistics = &self.statistics;
         let measured_cycles = statistics.counting.rate_cycles(self.cycle);
         let samples = statistics.occupancy_samples.max(1) as f64;
-        let completed = statistics.packets_to_come == Some(0);
+        let computed = self.messages.as_ref().map_or(0, Messages::last_computed);
+
         Outcome {
             status,
             cycles: self.cycle,
@@ -288,7 +322,7 @@ impl<L: Lanes> Simulation<'_, L> {
             accepted_flits: statistics.accepted.iter().copied().collect(),
             channel_flits: statistics.channel_flits.clone(),
             router_occupancy: statistics.occupancy.iter().map(|&flits| flits as f64 / samples).collect(),
-            completion_time: completed.then(|| statistics.completion_cycles.iter().copied().max().unwrap_or(0)),
+            completion_time: completed.then(|| statistics.completion_cycles.iter().copied().fold(computed, u64::max)),
             completion_cycles: if completed { statistics.completion_cycles.clone() } else { Vec::new() },
             deadlock,
             flit_hops: statistics.flit_hops,

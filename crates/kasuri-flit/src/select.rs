@@ -61,7 +61,7 @@ fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
     crate::lanes::avx512::is_available()
         && widest_router::<M>(scenario) <= 256
         && router.buffer_flits <= 255
-        && scenario.classes.iter().all(|class| crate::source::longest_packet(class) <= 255)
+        && crate::source::longest_packet(scenario) <= 255
         && router.switching == Switching::Wormhole
         && router.vc_release == VcRelease::Tail
         && scenario.pipeline.bidding == Bidding::InTurn
@@ -72,5 +72,5 @@ fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
 
 #[cfg(target_arch = "x86_64")]
 fn is_loaded(scenario: &Scenario) -> bool {
-    scenario.classes.iter().any(|class| class.packets_per_terminal.is_some() || class.load >= LEAST_VECTOR_LOAD)
+    scenario.workload.is_some() || scenario.classes.iter().any(|class| class.packets_per_terminal.is_some() || class.load >= LEAST_VECTOR_LOAD)
 }

@@ -6,7 +6,7 @@
 use crate::state::NONE;
 use kasuri_model::id::TerminalId;
 use kasuri_model::rng::{Purpose, Stream};
-use kasuri_model::scenario::{Scenario, TrafficClass};
+use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
 use std::collections::VecDeque;
 
 /// Never.
@@ -87,14 +87,17 @@ pub(crate) struct Sources {
     pub(crate) closed: bool,
 }
 
-/// The shortest packet of a class, replies included.
-pub(crate) fn shortest_packet(class: &TrafficClass) -> u32 {
-    class.reply.iter().map(|reply| reply.sizes.min()).fold(class.sizes.min(), u32::min)
+/// The shortest packet of a scenario, flits. The last packet of a workload's message may have any length.
+pub(crate) fn shortest_packet(scenario: &Scenario) -> u32 {
+    let of_class = |class: &TrafficClass| class.reply.iter().map(|reply| reply.sizes.min()).fold(class.sizes.min(), u32::min);
+    scenario.classes.iter().map(of_class).min().unwrap_or(1)
 }
 
-/// The longest packet of a class, replies included.
-pub(crate) fn longest_packet(class: &TrafficClass) -> u32 {
-    class.reply.iter().map(|reply| reply.sizes.max()).fold(class.sizes.max(), u32::max)
+/// The longest packet of a scenario, flits.
+pub(crate) fn longest_packet(scenario: &Scenario) -> u32 {
+    let of_class = |class: &TrafficClass| class.reply.iter().map(|reply| reply.sizes.max()).fold(class.sizes.max(), u32::max);
+    let of_workload = |closed: &ClosedWorkload| closed.packet_flits.min(closed.workload.longest_message());
+    scenario.classes.iter().map(of_class).chain(scenario.workload.as_ref().map(of_workload)).max().unwrap_or(1)
 }
 
 impl Sources {

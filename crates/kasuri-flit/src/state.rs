@@ -12,6 +12,7 @@ use crate::allocator::{self, Allocator};
 use crate::column::Column;
 use crate::lanes::Lanes;
 use crate::list::List;
+use crate::messages::Messages;
 use crate::source::Sources;
 use crate::statistics::Statistics;
 use crate::terminal::Terminals;
@@ -21,7 +22,8 @@ use kasuri_model::engine::EngineError;
 use kasuri_model::id::{ChannelId, RouterId, TerminalId};
 use kasuri_model::network::{Endpoint, Network};
 use kasuri_model::router::{AllocatorParameters, Bidding, Switching, VcRelease};
-use kasuri_model::scenario::Scenario;
+use kasuri_model::routing::VirtualChannels;
+use kasuri_model::scenario::{Scenario, TrafficClass};
 
 /// Marks "none" in a column of addresses or packets.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -208,6 +210,10 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     // Terminals and packets.
     pub(crate) terminals: Terminals<L::Mask>,
     pub(crate) sources: Sources,
+    /// The messages of a closed workload in place of the sources' packets.
+    pub(crate) messages: Option<Messages<'a>>,
+    /// By class: the virtual channels of its packets and of their replies.
+    pub(crate) packet_channels: Vec<[VirtualChannels; 2]>,
     pub(crate) packets: Vec<Packet>,
     pub(crate) free_packets: Vec<u32>,
     /// Cycles between the injections of a packet's flit and the one before it, 0 for the head; 255 means: look in `long_gaps`.
@@ -267,6 +273,16 @@ fn assign_addresses<L: Lanes>(network: &Network) -> Result<Addresses, EngineErro
     Ok(Addresses { router_port, first_terminal_port: first_terminal_port as u32, ports: ports as u32, tile_shift })
 }
 
+/// The virtual channels that packets may use: by class, new packets first, then replies.
+fn packet_channels(scenario: &Scenario) -> Vec<[VirtualChannels; 2]> {
+    let of_class = |class: &TrafficClass| {
+        let own = class.virtual_channels;
+        [own, class.reply.as_ref().map_or(own, |reply| reply.virtual_channels)]
+    };
+    let workload = scenario.workload.iter().map(|closed| [closed.virtual_channels; 2]);
+    scenario.classes.iter().map(of_class).chain(workload).collect()
+}
+
 /// Packets that all buffers together may hold; the list of their numbers takes up to 16 GiB.
 const MAX_BUFFERED_PACKETS: u64 = 1 << 32;
 
@@ -282,8 +298,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let addresses = assign_addresses::<L>(network)?;
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
         let delays = Delays::new(scenario)?;
-        let shortest = scenario.classes.iter().map(crate::source::shortest_packet).min().unwrap_or(1);
-        let longest_packet = scenario.classes.iter().map(crate::source::longest_packet).max().unwrap_or(1);
+        let (shortest, longest_packet) = (crate::source::shortest_packet(scenario), crate::source::longest_packet(scenario));
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
         let packets_per_buffer = (router.buffer_flits - 1) / shortest + 2;
         let ring_shift = packets_per_buffer.next_power_of_two().trailing_zeros();
@@ -295,7 +310,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         }
         let router_tiles = addresses.first_terminal_port >> (addresses.tile_shift - vc_shift);
         let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
-        let window = delays.least.clamp(1, MAX_WINDOW);
+        // Whatever a message brings about may concern any terminal in the next cycle.
+        let window = if scenario.workload.is_some() { 1 } else { delays.least.clamp(1, MAX_WINDOW) };
         let periodic = (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1);
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
@@ -343,6 +359,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, ports_of_tile(tile), vc_shift)).collect(),
             terminals: Terminals::new(network.terminal_count(), &parameters),
             sources: Sources::new(scenario, addresses.tile_shift - vc_shift),
+            messages: Messages::new(scenario),
+            packet_channels: packet_channels(scenario),
             packets: Vec::new(),
             free_packets: Vec::new(),
             gaps: Vec::new(),

@@ -123,7 +123,9 @@ impl Statistics {
         }
         if let Some(left) = &mut self.packets_to_come {
             *left -= 1;
-            self.completion_cycles[packet.destination as usize] = now + 1;
+        }
+        if let Some(completion) = self.completion_cycles.get_mut(packet.destination as usize) {
+            *completion = now + 1;
         }
     }
 

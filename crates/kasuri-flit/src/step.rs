@@ -141,11 +141,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let input_port = slot >> L::Mask::SHIFT;
         let router = self.router_of_port[input_port];
         let base = self.router_port[router];
-        let class = &self.scenario.classes[usize::from(record.class)];
-        let available = match &class.reply {
-            Some(reply) if record.is_reply => reply.virtual_channels,
-            _ => class.virtual_channels,
-        };
+        let available = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
         let hop = Hop {
             router: RouterId(router),
             input: (input_port - base) as u16,

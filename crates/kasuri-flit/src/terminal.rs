@@ -276,6 +276,10 @@ impl<L: Lanes> Simulation<'_, L> {
                 self.long_gaps.remove(&key);
             }
         }
+        if let Some(messages) = &mut self.messages {
+            messages.packet_arrived(packet, now);
+            return;
+        }
         let class = &self.scenario.classes[usize::from(record.class)];
         if let (Some(reply), false) = (&class.reply, record.is_reply) {
             let flits = self.sources.reply_flits(terminal, record.class, &reply.sizes);
@@ -406,6 +410,9 @@ impl<L: Lanes> Simulation<'_, L> {
         self.links[self.parameters.first_terminal_port + terminal].sent += u32::from(sent.index - sent.settled);
         (sent.index, sent.settled) = (0, 0);
         let source = &mut self.sources.source[terminal as usize];
+        if let Some(messages) = &mut self.messages {
+            messages.packet_sent(source.packet);
+        }
         (source.packet, source.last_vc, source.vc) = (NONE, source.vc, NO_VC);
         if self.parameters.release == VcRelease::Tail {
             self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
@@ -435,7 +442,11 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// Draws the packet at the head of a queue.
     fn draw_packet(&mut self, terminal: u32, now: u64) -> bool {
-        let Some(drawn) = self.sources.draw(self.scenario, terminal, now) else { return false };
+        let drawn = match &mut self.messages {
+            Some(messages) => messages.draw(terminal),
+            None => self.sources.draw(self.scenario, terminal, now),
+        };
+        let Some(drawn) = drawn else { return false };
         let source = &mut self.sources.source[terminal as usize];
         let serial = source.serial;
         source.serial += 1;
@@ -459,6 +470,9 @@ impl<L: Lanes> Simulation<'_, L> {
             self.statistics.draining_live += 1;
         }
         let packet = self.store_packet(record);
+        if let Some(messages) = &mut self.messages {
+            messages.name_packet(packet);
+        }
         let source = &mut self.sources.source[terminal as usize];
         (source.packet, source.vc) = (packet, NO_VC);
         true
@@ -484,11 +498,7 @@ impl<L: Lanes> Simulation<'_, L> {
     fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
         let source = self.sources.source[terminal as usize];
         let record = &mut self.packets[source.packet as usize];
-        let class = &self.scenario.classes[usize::from(record.class)];
-        let VirtualChannels { begin, end } = match &class.reply {
-            Some(reply) if record.is_reply => reply.virtual_channels,
-            _ => class.virtual_channels,
-        };
+        let VirtualChannels { begin, end } = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
         let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
         let after = if (begin..end).contains(&source.last_vc) { source.last_vc + 1 } else { begin };
         let free = self.terminals.free[terminal];

@@ -4,7 +4,6 @@
 //! sharing until its last flit has gone; rates change only when a flow begins or ends. So time goes from event to event, and an
 //! event costs as much as the flows whose rates it changes.
 
-use crate::agenda::Agenda;
 use crate::ahead::{Ahead, Prepared};
 use crate::graph::{Bandwidth, Graph};
 use crate::heap::Heap;
@@ -18,6 +17,8 @@ use kasuri_model::memory::filled;
 use kasuri_model::network::{Link, Network};
 use kasuri_model::routing::VirtualChannels;
 use kasuri_model::scenario::Scenario;
+use kasuri_model::workload::Token;
+use kasuri_model::workload::agenda::Agenda;
 
 /// Flows that end within this part of the present time of each other end together: what separates them is rounding.
 const SIMULTANEOUS: f64 = 1e-12;
@@ -74,6 +75,8 @@ pub(crate) struct Fluid<'a> {
     sources: Sources,
     /// A closed workload in place of the sources.
     agenda: Option<Agenda<'a>>,
+    /// By terminal: the closed workload's name of its message; empty without one.
+    tokens: Box<[Token]>,
     paths: Paths,
     ahead: Ahead,
     messages: Box<[Message]>,
@@ -114,6 +117,7 @@ impl<'a> Fluid<'a> {
             now: 0.0,
             sources: Sources::new(scenario),
             agenda: scenario.workload.as_ref().map(|closed| Agenda::new(&*closed.workload, &scenario.streams, terminals)),
+            tokens: filled(if scenario.workload.is_some() { terminals } else { 0 }, 0),
             paths: Paths::new(scenario),
             ahead: Ahead::new(terminals, may_look_ahead(scenario)),
             messages: filled(terminals, Message::NONE),
@@ -255,7 +259,11 @@ impl<'a> Fluid<'a> {
             *completion = completion.max(arrival);
         }
         if let Some(agenda) = &mut self.agenda {
-            agenda.sent(source, self.now, arrival);
+            let token = self.tokens[source.index()];
+            agenda.sent(token);
+            // Who waits for it goes on in the cycle after that in which the last flit arrives.
+            let heard = if self.with_latency { arrival + 1.0 } else { arrival };
+            agenda.arrives(token, heard, self.now);
         } else if !message.is_reply && self.scenario.classes[usize::from(message.class)].reply.is_some() {
             let at = arrival.ceil() as u64;
             self.sources.reply(self.scenario, destination, source, message.class, at);
@@ -321,10 +329,11 @@ impl<'a> Fluid<'a> {
     }
 
     fn draw(&mut self, source: TerminalId) -> Option<Drawn> {
-        match &mut self.agenda {
-            Some(agenda) => agenda.draw(source),
-            None => self.sources.draw(self.scenario, source, self.now),
-        }
+        let Some(agenda) = &mut self.agenda else { return self.sources.draw(self.scenario, source, self.now) };
+        let (message, since) = agenda.draw(source)?;
+        self.tokens[source.index()] = message.token;
+        let created = since.ceil() as u64;
+        Some(Drawn { created, destination: message.destination, flits: message.flits, class: 0, is_reply: false })
     }
 
     /// The beginning of the way of a terminal's next message.

@@ -4,7 +4,6 @@
 //! with graph and queueing formulas: the latency of a lone packet, the load that a pattern and a routing put on each channel, and
 //! the throughput that this allows.
 
-mod agenda;
 mod ahead;
 pub mod analysis;
 mod engine;

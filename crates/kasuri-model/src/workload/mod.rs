@@ -4,6 +4,7 @@
 //! tells it what has happened (a message has left or arrived, a computation has ended), it answers with what happens next. So
 //! every engine runs the same workloads, and no engine knows what an all-to-all is.
 
+pub mod agenda;
 pub mod placement;
 pub mod rounds;
 

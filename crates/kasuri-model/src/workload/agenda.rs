@@ -1,10 +1,9 @@
-//! Closed workloads: what terminals have still to send, and what happens when.
+//! A running workload: what terminals have still to send, and what happens when. Each engine drives one by its own clock.
 
-use crate::sources::Drawn;
-use kasuri_model::engine::EngineError;
-use kasuri_model::id::TerminalId;
-use kasuri_model::rng::Streams;
-use kasuri_model::workload::{Action, Event, Execution, Message, Token, Workload};
+use super::{Action, Event, Execution, Message, Token, Workload};
+use crate::engine::EngineError;
+use crate::id::TerminalId;
+use crate::rng::Streams;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -31,12 +30,10 @@ impl PartialOrd for Due {
 
 /// A running workload: the queues of all terminals, first come, first served.
 #[derive(Debug)]
-pub(crate) struct Agenda<'a> {
+pub struct Agenda<'a> {
     execution: Box<dyn Execution + 'a>,
     hears_arrivals: bool,
     queues: Vec<VecDeque<(Message, f64)>>,
-    /// The message that each terminal sends at present.
-    sending: Vec<Token>,
     due: BinaryHeap<Reverse<Due>>,
     /// Events of the present moment.
     happened: Vec<Event>,
@@ -44,17 +41,17 @@ pub(crate) struct Agenda<'a> {
     /// Terminals that have got something to send.
     woken: Vec<u32>,
     /// The end of the last computation.
-    pub(crate) last_computed: f64,
+    pub last_computed: f64,
 }
 
 impl<'a> Agenda<'a> {
-    pub(crate) fn new(workload: &'a dyn Workload, streams: &Streams, terminals: usize) -> Self {
+    /// Begins a workload at time 0 on a network of so many terminals.
+    pub fn new(workload: &'a dyn Workload, streams: &Streams, terminals: usize) -> Self {
         let execution = workload.begin(streams);
         let mut agenda = Self {
             hears_arrivals: execution.hears_arrivals(),
             execution,
             queues: vec![VecDeque::new(); terminals],
-            sending: vec![0; terminals],
             due: BinaryHeap::new(),
             happened: Vec::new(),
             actions: Vec::new(),
@@ -67,26 +64,30 @@ impl<'a> Agenda<'a> {
     }
 
     /// When the next event is due, if any is.
-    pub(crate) fn next_due(&self) -> f64 {
+    pub fn next_due(&self) -> f64 {
         self.due.peek().map_or(f64::INFINITY, |Reverse(due)| due.time)
     }
 
-    /// The transfer of a terminal's message has ended; it will have arrived at `arrival`.
-    pub(crate) fn sent(&mut self, terminal: TerminalId, now: f64, arrival: f64) {
-        let token = self.sending[terminal.index()];
+    /// The last flit of a message has left its source.
+    pub fn sent(&mut self, token: Token) {
         self.happened.push(Event::Sent(token));
-        if self.hears_arrivals {
-            if arrival > now {
-                self.due.push(Reverse(Due { time: arrival, event: Event::Arrived(token) }));
-            } else {
-                self.happened.push(Event::Arrived(token));
-            }
+    }
+
+    /// The last flit of a message arrives at this time, now or later.
+    pub fn arrives(&mut self, token: Token, time: f64, now: f64) {
+        if !self.hears_arrivals {
+            return;
+        }
+        if time > now {
+            self.due.push(Reverse(Due { time, event: Event::Arrived(token) }));
+        } else {
+            self.happened.push(Event::Arrived(token));
         }
     }
 
     /// Lets everything happen that is due by now, and what follows at once from it. The terminals that have got something to
     /// send are in [`Self::take_woken`] then.
-    pub(crate) fn proceed(&mut self, now: f64) {
+    pub fn proceed(&mut self, now: f64) {
         loop {
             while let Some(&Reverse(due)) = self.due.peek()
                 && due.time <= now
@@ -125,30 +126,28 @@ impl<'a> Agenda<'a> {
     }
 
     /// Takes the list of terminals that may have something to send; [`Self::put_woken`] gives its memory back.
-    pub(crate) fn take_woken(&mut self) -> Vec<u32> {
+    pub fn take_woken(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.woken)
     }
 
-    pub(crate) fn put_woken(&mut self, mut list: Vec<u32>) {
+    /// Gives the memory of the list back.
+    pub fn put_woken(&mut self, mut list: Vec<u32>) {
         list.clear();
         self.woken = list;
     }
 
-    /// Takes the message at the head of a terminal's queue.
-    pub(crate) fn draw(&mut self, terminal: TerminalId) -> Option<Drawn> {
-        let (message, since) = self.queues[terminal.index()].pop_front()?;
-        self.sending[terminal.index()] = message.token;
-        let created = since.ceil() as u64;
-        Some(Drawn { created, destination: message.destination, flits: message.flits, class: 0, is_reply: false })
+    /// Takes the message at the head of a terminal's queue, and when it joined it.
+    pub fn draw(&mut self, terminal: TerminalId) -> Option<(Message, f64)> {
+        self.queues[terminal.index()].pop_front()
     }
 
     /// Is nothing due and nothing queued?
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.due.is_empty() && self.happened.is_empty() && self.woken.is_empty()
     }
 
-    /// Why a workload that waits for messages can never end: nothing is due and nothing under way, but some have not arrived.
-    pub(crate) fn stuck(missing: u64) -> EngineError {
+    /// Why a workload can never end of which nothing is due and nothing under way, although messages are missing.
+    pub fn stuck(missing: u64) -> EngineError {
         EngineError::Option {
             key: "workload".to_owned(),
             problem: format!("{missing} of its messages are never sent: everything waits for something that does not happen"),

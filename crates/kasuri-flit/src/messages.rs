@@ -1,0 +1,149 @@
+//! Closed workloads, cut into packets: which message a packet belongs to, and when a message has left and arrived.
+
+use crate::source::Drawn;
+use kasuri_model::id::TerminalId;
+use kasuri_model::scenario::Scenario;
+use kasuri_model::workload::agenda::Agenda;
+use kasuri_model::workload::{Message, Token};
+
+/// No message.
+const NONE: u32 = u32::MAX;
+
+/// A message that a terminal sends at present.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// Its record.
+    record: u32,
+    destination: TerminalId,
+    created: u64,
+    /// Flits for which there is no packet yet.
+    left: u32,
+}
+
+/// A message under way.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    token: Token,
+    /// Packets whose tails have not entered the network, and that have not arrived.
+    to_send: u32,
+    to_arrive: u32,
+}
+
+/// The messages of a running workload. Its times are those of cycles: what happens in a cycle has consequences in the next.
+#[derive(Debug)]
+pub(crate) struct Messages<'a> {
+    agenda: Agenda<'a>,
+    packet_flits: u32,
+    /// By terminal.
+    heads: Vec<Option<Head>>,
+    records: Vec<Record>,
+    free: Vec<u32>,
+    /// By packet number: the record of its message.
+    of_packet: Vec<u32>,
+    /// The record that the packet drawn last belongs to.
+    drawn: u32,
+    /// Messages that have not arrived.
+    pub(crate) to_come: u64,
+}
+
+impl<'a> Messages<'a> {
+    /// The messages of a scenario's workload, if it has one.
+    pub(crate) fn new(scenario: &'a Scenario) -> Option<Self> {
+        let closed = scenario.workload.as_ref()?;
+        let terminals = scenario.network.terminal_count() as usize;
+        Some(Self {
+            agenda: Agenda::new(&*closed.workload, &scenario.streams, terminals),
+            packet_flits: closed.packet_flits,
+            heads: vec![None; terminals],
+            records: Vec::new(),
+            free: Vec::new(),
+            of_packet: Vec::new(),
+            drawn: NONE,
+            to_come: closed.workload.messages(),
+        })
+    }
+
+    /// Lets the workload answer to what has happened before cycle `now`; `wake` is told of terminals that may have something to
+    /// send.
+    pub(crate) fn proceed(&mut self, now: u64, mut wake: impl FnMut(u32)) {
+        self.agenda.proceed(now as f64);
+        let woken = self.agenda.take_woken();
+        woken.iter().for_each(|&terminal| wake(terminal));
+        self.agenda.put_woken(woken);
+    }
+
+    /// The next packet of the message at the head of a terminal's queue.
+    pub(crate) fn draw(&mut self, terminal: u32) -> Option<Drawn> {
+        let mut head = match self.heads[terminal as usize] {
+            Some(head) => head,
+            None => self.begin(terminal)?,
+        };
+        let flits = head.left.min(self.packet_flits);
+        head.left -= flits;
+        self.drawn = head.record;
+        self.heads[terminal as usize] = (head.left > 0).then_some(head);
+        Some(Drawn { created: head.created, destination: head.destination, flits, class: 0, is_reply: false })
+    }
+
+    fn begin(&mut self, terminal: u32) -> Option<Head> {
+        let (Message { token, destination, flits, .. }, since) = self.agenda.draw(TerminalId(terminal))?;
+        let packets = flits.div_ceil(self.packet_flits);
+        let record = Record { token, to_send: packets, to_arrive: packets };
+        let place = self.free.pop().unwrap_or(self.records.len() as u32);
+        if place as usize == self.records.len() {
+            self.records.push(record);
+        } else {
+            self.records[place as usize] = record;
+        }
+        Some(Head { record: place, destination, created: since.ceil() as u64, left: flits })
+    }
+
+    /// The packet drawn last has got this number.
+    pub(crate) fn name_packet(&mut self, packet: u32) {
+        if packet as usize >= self.of_packet.len() {
+            self.of_packet.resize(packet as usize + 1, NONE);
+        }
+        self.of_packet[packet as usize] = self.drawn;
+    }
+
+    /// A packet's tail has entered the network.
+    pub(crate) fn packet_sent(&mut self, packet: u32) {
+        let record = &mut self.records[self.of_packet[packet as usize] as usize];
+        record.to_send -= 1;
+        if record.to_send == 0 {
+            self.agenda.sent(record.token);
+        }
+    }
+
+    /// A packet's tail has arrived in cycle `now`.
+    pub(crate) fn packet_arrived(&mut self, packet: u32, now: u64) {
+        let place = self.of_packet[packet as usize];
+        let record = &mut self.records[place as usize];
+        record.to_arrive -= 1;
+        if record.to_arrive == 0 {
+            self.agenda.arrives(record.token, now as f64, now as f64);
+            self.free.push(place);
+            self.to_come -= 1;
+        }
+    }
+
+    /// Has everything arrived and ended?
+    pub(crate) fn are_done(&self) -> bool {
+        self.to_come == 0 && self.agenda.is_idle()
+    }
+
+    /// The first cycle from `now` on in which something is due, at most `limit`.
+    pub(crate) fn next_due(&self, now: u64, limit: u64) -> u64 {
+        (self.agenda.next_due().ceil() as u64).clamp(now, limit.max(now))
+    }
+
+    /// Will nothing ever happen again unless a packet does something?
+    pub(crate) fn wait_for_nothing(&self) -> bool {
+        self.agenda.is_idle()
+    }
+
+    /// The cycle in which the last computation ended.
+    pub(crate) fn last_computed(&self) -> u64 {
+        self.agenda.last_computed.ceil() as u64
+    }
+}
