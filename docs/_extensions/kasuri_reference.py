@@ -26,6 +26,8 @@ FAMILIES = {
     "processes": ("Injection processes", "traffic.process"),
     "allocators": ("Allocators", "router.vc_allocator` and `router.switch_allocator"),
     "predictors": ("Predictors", "router.predictor"),
+    "collectives": ("Collective operations", "workload.collective"),
+    "schedules": ("Schedules of collective operations", "workload.schedule"),
 }
 Schema = dict[str, Any]
 
@@ -88,6 +90,11 @@ def experiment_page(schema: Schema) -> str:
             traffic,
         ),
         ("`reply`", "The keys of `traffic.reply`.", schema["$defs"]["traffic.ReplyParameters"]),
+        (
+            "`[workload]`",
+            "A closed workload in place of `[traffic]`: [collective operations and traces](../how-to/collectives-and-traces.md).",
+            sections["workload"],
+        ),
         ("`[measure]`", "", measure),
         ("`[measure.booksim]`", 'Used where `measure.rules = "booksim"`.', schema["$defs"]["measure.BookSimRules"]),
         ("`[[plot]]`", "", sections["plot"]["items"]),
@@ -170,6 +177,10 @@ def families_page() -> str:
     for family, (heading, key) in FAMILIES.items():
         members = json.loads(ask("list", family, "--format", "json"))[family]
         text += f"\n## {heading}\n\nValues of `{key}`.\n"
+        if all("collective" in member for member in members):
+            rows = ([f"`{member['collective']}`", f"`{member['name']}`", member["summary"], member["source"]] for member in members)
+            text += "\nThe first of each operation is its default.\n\n" + table(["collective", "name", "meaning", "source"], rows)
+            continue
         if all("schema" not in member for member in members):
             text += "\n" + table(["name", "meaning"], ([f"`{member['name']}`", member["summary"]] for member in members))
             continue
@@ -233,7 +244,8 @@ def columns_page() -> str:
         "# The columns of results\n\n## What was run\n\n"
         + table(["column", "meaning"], head)
         + "\nThen the keys `network.topology`, `routing.algorithm`, `traffic.pattern`, `traffic.load`, `measure.seed`, "
-        + "and every swept key.\n"
+        + "and every swept key; for a closed workload `workload.collective`, `workload.schedule`, `workload.message_flits`, "
+        + "`workload.message_bytes` and `workload.trace` in place of the keys of `[traffic]`.\n"
         + "\n## What came out\n\nWhat is not known is empty (`null` in JSON), never 0.\n\n"
         + table(["column", "unit", "meaning"], rows)
     )

@@ -30,6 +30,7 @@ _RATE_UNIT = "flits/terminal/cycle"
 
 UNITS: dict[str, str] = {
     **{f"{latency}_{statistic}": "cycles" for latency in LATENCIES for statistic in LATENCY_STATISTICS},
+    **{f"{latency}_{statistic}_ns": "ns" for latency in LATENCIES[:2] for statistic in LATENCY_STATISTICS},
     **{f"injected_load{statistic}": _RATE_UNIT for statistic in ("", "_min", "_max")},
     **{f"accepted_throughput_{statistic}": _RATE_UNIT for statistic in ("mean", "min", "max", "ci95")},
     "offered_load": _RATE_UNIT,
@@ -43,6 +44,7 @@ UNITS: dict[str, str] = {
     "router_occupancy_mean": "flits",
     "router_occupancy_max": "flits",
     "completion_time": "cycles",
+    "completion_time_ns": "ns",
     "warmup_cycles": "cycles",
     "measured_cycles": "cycles",
     "cycles": "cycles",
@@ -67,6 +69,7 @@ _LABELS = {
     "channel_utilisation_mean": "channel utilisation, mean",
     "channel_utilisation_max": "channel utilisation, greatest",
     "completion_time": "completion time",
+    "completion_time_ns": "completion time",
 }
 
 
@@ -77,7 +80,7 @@ def label(column: str) -> str:
         words = column.rsplit(".", 1)[-1].replace("_", " ")
         for latency in LATENCIES:
             if column.startswith(latency + "_"):
-                words = f"{latency.replace('_', ' ')}, {column.removeprefix(latency + '_')}"
+                words = f"{latency.replace('_', ' ')}, {column.removeprefix(latency + '_').removesuffix('_ns')}"
     unit = UNITS.get(column, "1")
     return words if unit == "1" else f"{words} ({unit})"
 

@@ -1,9 +1,15 @@
 //! Properties of every schedule of every collective, for 2 to 17 ranks.
 
+mod common;
+
+use common::closed::{Seen, arrived, run};
 use kasuri_model::collective::{Block, COLLECTIVES, Collective, Entry, MessageSize, Parameters};
-use kasuri_model::rng::{Purpose, Streams};
+use kasuri_model::format::goal;
+use kasuri_model::rng::Streams;
+use kasuri_model::scenario::Units;
+use kasuri_model::workload::program::Program;
 use kasuri_model::workload::rounds::{Options, Rounds, Synchronisation};
-use kasuri_model::workload::{Action, Event, Message, Workload, placement};
+use kasuri_model::workload::{Action, Message, Workload, placement};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Not divisible by most numbers of ranks.
@@ -180,59 +186,6 @@ fn rounds_and_volumes_are_those_of_the_formulas() {
     }
 }
 
-/// What happened to a message, in the order in which it happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
-    Queued,
-    Sent,
-    Arrived,
-}
-
-/// Runs a workload in a random order of events that is possible on some network: what a terminal sends leaves in order, and
-/// arrives at some time after that.
-fn run(workload: &dyn Workload, seed: u64) -> Vec<(Message, Seen)> {
-    let mut stream = Streams::new(seed).get(Purpose::Routing, 0);
-    let mut execution = workload.begin(&Streams::new(seed));
-    let mut queues: BTreeMap<u32, Vec<Message>> = BTreeMap::new();
-    let (mut under_way, mut computing, mut log) = (Vec::new(), Vec::new(), Vec::new());
-    let mut actions = Vec::new();
-    execution.start(&mut actions);
-    loop {
-        for action in actions.drain(..) {
-            match action {
-                Action::Send(message) => {
-                    log.push((message, Seen::Queued));
-                    queues.entry(message.source.0).or_default().push(message);
-                }
-                Action::Compute { token, cycles } => {
-                    assert!(cycles >= 0.0);
-                    computing.push(token);
-                }
-            }
-        }
-        queues.retain(|_, queue| !queue.is_empty());
-        let choices = queues.len() + under_way.len() + computing.len();
-        if choices == 0 {
-            return log;
-        }
-        let choice = stream.below(choices as u32) as usize;
-        let event = if choice < queues.len() {
-            let source = *queues.keys().nth(choice).unwrap();
-            let message = queues.get_mut(&source).unwrap().remove(0);
-            under_way.push(message);
-            log.push((message, Seen::Sent));
-            Event::Sent(message.token)
-        } else if choice < queues.len() + under_way.len() {
-            let message = under_way.swap_remove(choice - queues.len());
-            log.push((message, Seen::Arrived));
-            Event::Arrived(message.token)
-        } else {
-            Event::Computed(computing.swap_remove(choice - queues.len() - under_way.len()))
-        };
-        execution.happened(event, &mut actions);
-    }
-}
-
 fn synchronisations(collective: &dyn Collective) -> Vec<Synchronisation> {
     let all = [Synchronisation::None, Synchronisation::Receive, Synchronisation::Barrier];
     all.into_iter().filter(|&one| one != Synchronisation::None || !collective.needs_receive()).collect()
@@ -250,9 +203,7 @@ fn all_messages_are_delivered_whatever_the_order_of_events() {
                 rounds.each_message(&mut |message| expected.push(*message));
                 assert_eq!(expected.len() as u64, rounds.messages());
                 assert_eq!(expected.iter().map(|message| message.flits).max(), Some(rounds.longest_message()));
-                let log = run(&rounds, u64::from(parameters.ranks));
-                let mut arrived: Vec<Message> =
-                    log.iter().filter(|(_, seen)| *seen == Seen::Arrived).map(|(message, _)| *message).collect();
+                let mut arrived = arrived(&rounds, u64::from(parameters.ranks));
                 let by_token = |message: &Message| message.token;
                 arrived.sort_by_key(by_token);
                 expected.sort_by_key(by_token);
@@ -327,4 +278,41 @@ fn each_rank_starts_at_its_own_random_time() {
     assert!((mean - 50.0).abs() < 4.0 * 100.0 / 12.0_f64.sqrt() / 8.0, "{mean}");
     assert_eq!(once, times(1));
     assert_ne!(once, times(2));
+}
+
+/// The dependencies of the program are those of the rounds: in any order of events a rank sends the same messages in the same order.
+#[test]
+fn a_collective_written_as_goal_sends_the_same_messages() {
+    each(|entry, parameters, _| {
+        for synchronisation in [None, Some(Synchronisation::Receive)] {
+            let options = Options { synchronisation, repeat: 2, ..Options::default() };
+            let placement = placement::random(parameters.ranks, 20, 7);
+            let rounds = Rounds::new(entry.build(&parameters).unwrap(), placement.clone(), &options).unwrap();
+            let text = goal::write(&rounds.description(8).unwrap());
+            let description = goal::parse("written.goal", text.as_bytes()).unwrap();
+            let units = Units { flit_bytes: Some(8), cycle_ns: None };
+            let program = Program::new(&description, &placement, units).unwrap();
+            assert_eq!((program.messages(), program.longest_message()), (rounds.messages(), rounds.longest_message()));
+            let sent = |workload: &dyn Workload, seed| {
+                let mut of_rank: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+                for (message, _) in run(workload, seed).iter().filter(|(_, seen)| *seen == Seen::Queued) {
+                    of_rank.entry(message.source.0).or_default().push((message.destination.0, message.flits));
+                }
+                of_rank
+            };
+            assert_eq!(sent(&program, 1), sent(&rounds, 2), "{} {} of {}", entry.collective, entry.schedule, parameters.ranks);
+        }
+    });
+}
+
+#[test]
+fn what_a_program_cannot_say_is_refused() {
+    let rounds = |options: &Options| {
+        let collective = COLLECTIVES[0].build(&Parameters { ranks: 4, root: 0, size: MessageSize::of_flits(1) }).unwrap();
+        Rounds::new(collective, placement::linear(4), options).unwrap().description(8)
+    };
+    assert!(rounds(&Options::default()).is_ok());
+    let barrier = Options { synchronisation: Some(Synchronisation::Barrier), ..Options::default() };
+    assert_eq!(rounds(&barrier).unwrap_err().key, "synchronisation");
+    assert_eq!(rounds(&Options { start_skew_cycles: 1.0, ..Options::default() }).unwrap_err().key, "start_skew_cycles");
 }

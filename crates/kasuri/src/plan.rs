@@ -11,6 +11,7 @@ use crate::results::{RowHead, RunRow, Vector, vectors};
 use crate::stop::{Interruptible, Stop};
 use crate::store::{Access, Found, Store, StoreError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kasuri_model::collective;
 use kasuri_model::config::{ConfigError, Document, EngineName, Point, Preparation, Search, Study};
 use kasuri_model::deadlock::{self, Verdict};
 use kasuri_model::engine::{Engine, EngineError, Outcome, Status};
@@ -323,6 +324,9 @@ fn check_search(document: &Document, point: &Point) -> Result<(), RunError> {
     if classes.into_iter().flatten().any(|class| class.get("load").is_some()) {
         return Err(problem("it varies traffic.load, but a [[traffic.class]] has a load of its own; take that out"));
     }
+    if point.table.contains_key("workload") {
+        return Err(problem("a closed workload has no load to search; take the search out, or describe open traffic in [traffic]"));
+    }
     if at(&point.table, "traffic.process").and_then(toml::Value::as_str) == Some("batch") {
         return Err(problem("a batch has no load to search; take the search out, or use another traffic.process"));
     }
@@ -339,19 +343,44 @@ fn at<'t>(table: &'t toml::Table, key: &str) -> Option<&'t toml::Value> {
     }
 }
 
-/// Keys that every row shows, swept or not.
+/// Keys that every row of open traffic shows, swept or not.
 const ALWAYS: [&str; 5] = ["network.topology", "routing.algorithm", "traffic.pattern", "traffic.load", "measure.seed"];
 
-fn head(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<String, String>) -> RowHead {
-    let to_json = |value: &toml::Value| serde_json::to_value(value).unwrap_or(Value::Null);
-    let mut inputs: Vec<(String, Value)> = Vec::new();
-    for key in ALWAYS {
-        let value = if key == "measure.seed" { json!(study.measure.seed) } else { at(&point.table, key).map_or(Value::Null, to_json) };
-        inputs.push((key.to_owned(), value));
+/// Keys that every row of a closed workload shows, swept or not.
+const ALWAYS_CLOSED: [&str; 8] = [
+    "network.topology",
+    "routing.algorithm",
+    "workload.collective",
+    "workload.schedule",
+    "workload.message_flits",
+    "workload.message_bytes",
+    "workload.trace",
+    "measure.seed",
+];
+
+/// The value of a key as a row shows it: a default where the file leaves out what the row is about.
+fn shown(key: &str, point: &Point, study: &Study) -> Value {
+    let given = at(&point.table, key).map(to_json);
+    match key {
+        "measure.seed" => json!(study.measure.seed),
+        "workload.schedule" => given.unwrap_or_else(|| {
+            let collective = at(&point.table, "workload.collective").and_then(toml::Value::as_str).unwrap_or_default();
+            collective::schedules(collective).next().map_or(Value::Null, |entry| json!(entry.schedule))
+        }),
+        _ => given.unwrap_or(Value::Null),
     }
+}
+
+fn to_json(value: &toml::Value) -> Value {
+    serde_json::to_value(value).unwrap_or(Value::Null)
+}
+
+fn head(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<String, String>) -> RowHead {
+    let always: &[&str] = if study.scenario.workload.is_some() { &ALWAYS_CLOSED } else { &ALWAYS };
+    let mut inputs: Vec<(String, Value)> = always.iter().map(|key| ((*key).to_owned(), shown(key, point, study))).collect();
     for (key, value) in &point.assignments {
         // `engine` and `title` have columns of their own.
-        if key.contains('.') && !ALWAYS.contains(&key.as_str()) {
+        if key.contains('.') && !always.contains(&key.as_str()) {
             inputs.push((key.clone(), to_json(value)));
         }
     }
@@ -387,13 +416,13 @@ fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<St
     blake3::hash(whole.to_string().as_bytes()).to_hex()[..32].to_owned()
 }
 
-/// The files that a table names: by convention the strings under keys `path`.
+/// The files that a table names: by convention the strings under keys `path`, and `trace` in `[workload]`.
 fn collect_paths(value: &toml::Value, paths: &mut Vec<String>) {
     match value {
         toml::Value::Table(table) => {
             for (key, value) in table {
                 match value {
-                    toml::Value::String(path) if key == "path" => paths.push(path.clone()),
+                    toml::Value::String(path) if key == "path" || key == "trace" => paths.push(path.clone()),
                     other => collect_paths(other, paths),
                 }
             }
@@ -631,6 +660,9 @@ impl Trial {
         let is_open = scenario.classes.iter().any(|class| class.packets_per_terminal.is_none());
         let offer = is_open.then(|| Offer::of(scenario));
         let mut row = RunRow::new(head, &scenario.network, offer.as_ref(), &self.outcome, &self.report);
+        if let Some(cycle_ns) = scenario.units.cycle_ns {
+            row.set_nanoseconds(cycle_ns);
+        }
         match self.outcome.status {
             Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
             Status::Deadlock => row.add_message(&format!("packets wait for each other for ever in cycle {}", self.outcome.cycles)),

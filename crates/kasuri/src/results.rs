@@ -82,6 +82,21 @@ pub const COLUMNS: &[Column] = &[
     column("ideal_throughput", RATE, "by formula: a bound for any routing, by terminals, distances and the bandwidth of all channels"),
     column("bisection_bandwidth", "flits/cycle", "by formula: over the cut into halves, both directions together"),
     column("completion_time", "cycles", "start to last flit delivered, of a closed workload; by formula: a lower bound"),
+    column("packet_latency_mean_ns", "ns", "packet_latency_mean, where the length of a cycle is known"),
+    column("packet_latency_ci95_ns", "ns", "packet_latency_ci95, where the length of a cycle is known"),
+    column("packet_latency_min_ns", "ns", "packet_latency_min, where the length of a cycle is known"),
+    column("packet_latency_p50_ns", "ns", "packet_latency_p50, where the length of a cycle is known"),
+    column("packet_latency_p99_ns", "ns", "packet_latency_p99, where the length of a cycle is known"),
+    column("packet_latency_p999_ns", "ns", "packet_latency_p999, where the length of a cycle is known"),
+    column("packet_latency_max_ns", "ns", "packet_latency_max, where the length of a cycle is known"),
+    column("network_latency_mean_ns", "ns", "network_latency_mean, where the length of a cycle is known"),
+    column("network_latency_ci95_ns", "ns", "network_latency_ci95, where the length of a cycle is known"),
+    column("network_latency_min_ns", "ns", "network_latency_min, where the length of a cycle is known"),
+    column("network_latency_p50_ns", "ns", "network_latency_p50, where the length of a cycle is known"),
+    column("network_latency_p99_ns", "ns", "network_latency_p99, where the length of a cycle is known"),
+    column("network_latency_p999_ns", "ns", "network_latency_p999, where the length of a cycle is known"),
+    column("network_latency_max_ns", "ns", "network_latency_max, where the length of a cycle is known"),
+    column("completion_time_ns", "ns", "completion_time, where the length of a cycle is known"),
     column("measured_packets", "", "packets in the latency statistics"),
     column("warmup_cycles", "cycles", "cycles before measuring began"),
     column("measured_cycles", "cycles", "cycles for which rates were counted"),
@@ -272,6 +287,16 @@ impl RunRow {
         self.set("bisection_bandwidth", formulas.bisection_bandwidth);
         for unknown in ["measured_packets", "warmup_cycles", "measured_cycles", "cycles", "flit_hops"] {
             self.set(unknown, Value::Null);
+        }
+    }
+
+    /// Fills the columns in nanoseconds from those in cycles.
+    pub(crate) fn set_nanoseconds(&mut self, cycle_ns: f64) {
+        for column in COLUMNS {
+            if let Some(in_cycles) = column.name.strip_suffix("_ns") {
+                let time = self.number(in_cycles).map(|cycles| cycles * cycle_ns);
+                self.set(column.name, time);
+            }
         }
     }
 
@@ -531,6 +556,19 @@ pub(crate) mod tests {
         let row = row();
         assert_eq!(names(&row), names(&RunRow::failed(&head(), "no")));
         assert_eq!(names(&row).len(), 7 + 2 + COLUMNS.len());
+    }
+
+    #[test]
+    fn columns_in_nanoseconds_are_those_in_cycles_times_the_length_of_a_cycle() {
+        let mut row = row();
+        assert_eq!(row.get("packet_latency_mean_ns"), &Value::Null);
+        row.set("completion_time", 150);
+        row.set_nanoseconds(0.5);
+        assert_eq!((row.number("packet_latency_mean_ns"), row.number("completion_time_ns")), (Some(6.25), Some(75.0)));
+        assert_eq!(row.get("network_latency_mean_ns"), &Value::Null, "no packet, no latency");
+        let in_ns = COLUMNS.iter().filter(|column| column.unit == "ns");
+        assert!(in_ns.clone().count() > 10);
+        in_ns.for_each(|column| assert!(COLUMNS.iter().any(|other| Some(other.name) == column.name.strip_suffix("_ns"))));
     }
 
     /// Terminals receive 0.1 and 0.3 flits/cycle on channels that carry one flit in 1 cycle.

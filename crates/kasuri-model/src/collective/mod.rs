@@ -134,6 +134,9 @@ impl MessageSize {
     }
 }
 
+/// The key of a [`CollectiveError`] about the size of messages, which `[workload]` gives by one of several keys.
+pub const MESSAGE: &str = "message";
+
 /// Why a schedule cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CollectiveError {
@@ -206,17 +209,33 @@ impl Entry {
         let most = size.amount.checked_mul(u64::from(ranks)).map(|amount| amount.div_ceil(u64::from(size.per_flit)));
         if most.is_none_or(|flits| flits > u64::from(u32::MAX)) {
             let problem = format!("is too large: the messages of all {ranks} ranks together must have at most {} flits", u32::MAX);
-            return Err(CollectiveError::parameter("message", problem));
+            return Err(CollectiveError::parameter(MESSAGE, problem));
         }
         (self.build)(parameters)
     }
 }
 
-/// The names of the operations, each once, in the table's order.
+/// A collective operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// Its name: the key `workload.collective`.
+    pub name: &'static str,
+    /// What each rank has at its end; one line for `kasuri list`.
+    pub summary: &'static str,
+}
+
+/// All operations, in the order of [`COLLECTIVES`].
+pub static OPERATIONS: &[Operation] = &[
+    Operation { name: "alltoall", summary: "every rank has a block of its own for every other rank" },
+    Operation { name: "allreduce", summary: "every rank gets the sum of the vectors of all ranks" },
+    Operation { name: "allgather", summary: "every rank gets the blocks of all ranks" },
+    Operation { name: "broadcast", summary: "every rank gets the message of the root" },
+    Operation { name: "barrier", summary: "no rank ends before all have begun" },
+];
+
+/// The names of the operations.
 pub fn operations() -> Vec<&'static str> {
-    let mut names: Vec<&str> = COLLECTIVES.iter().map(|entry| entry.collective).collect();
-    names.dedup();
-    names
+    OPERATIONS.iter().map(|operation| operation.name).collect()
 }
 
 /// The schedules of an operation, the default first; none if there is no such operation.
@@ -277,11 +296,9 @@ mod tests {
 
     #[test]
     fn schedules_of_an_operation_stand_together() {
-        let mut names = operations();
-        let count = names.len();
-        names.sort_unstable();
+        let mut names: Vec<&str> = COLLECTIVES.iter().map(|entry| entry.collective).collect();
         names.dedup();
-        assert_eq!(names.len(), count);
+        assert_eq!(names, operations());
         assert_eq!(schedules("alltoall").next().map(|entry| entry.schedule), Some("shift"));
     }
 }

@@ -7,8 +7,8 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 /// The sections and keys at the top of the file.
-const ROOT_KEYS: [&str; 12] =
-    ["title", "engine", "network", "routing", "router", "traffic", "measure", "sweep", "plot", "analysis", "flow", "flit"];
+const ROOT_KEYS: [&str; 13] =
+    ["title", "engine", "network", "routing", "router", "traffic", "workload", "measure", "sweep", "plot", "analysis", "flow", "flit"];
 
 /// An experiment: the values of the file with their places, changed by [`Document::set`], not yet checked against the models.
 ///
@@ -211,7 +211,6 @@ impl Document {
 pub(super) fn section_problem(section: &str) -> Option<String> {
     match section {
         known if ROOT_KEYS.contains(&known) => None,
-        "workload" => Some("this version has no closed workloads yet; describe open traffic in [traffic]".to_owned()),
         "endpoint" => Some("this version has no endpoint models yet; leave [endpoint] out for ideal source queues".to_owned()),
         other => Some(unknown("key", other, ROOT_KEYS)),
     }

@@ -18,6 +18,8 @@ mod shape;
 mod study;
 mod sweep;
 mod traffic;
+mod units;
+mod workload;
 
 pub use document::Document;
 pub use error::{ConfigError, Location};

@@ -5,6 +5,9 @@ use super::measure::MeasureSection;
 use super::plot::Plot;
 use super::study::EngineName;
 use super::traffic::ClassParameters;
+use super::units::UnitParameters;
+use super::workload::WorkloadSection;
+use crate::collective::{COLLECTIVES, operations};
 use crate::registry::Entry;
 use crate::router::RouterParameters;
 use crate::routing::ROUTINGS;
@@ -32,6 +35,7 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "routing": parts.routing(),
         "router": router,
         "traffic": parts.traffic(),
+        "workload": parts.workload(),
         "measure": parts.take("measure", schema_for!(MeasureSection)),
         "sweep": sweep(),
         "plot": { "type": "array", "items": parts.take("plot", schema_for!(Plot)) },
@@ -44,7 +48,8 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "title": "Kasuri experiment",
         "type": "object",
         "properties": properties,
-        "required": ["network", "routing", "traffic"],
+        "required": ["network", "routing"],
+        "oneOf": [{ "required": ["traffic"] }, { "required": ["workload"] }],
         "additionalProperties": false,
         "$defs": parts.definitions,
     })
@@ -81,8 +86,27 @@ impl Parts {
     }
 
     fn network(&mut self) -> Json {
-        let channels = self.take_open("network", schema_for!(ChannelParameters));
+        let mut channels = self.take_open("network", schema_for!(ChannelParameters));
+        let mut units = self.take_open("network", schema_for!(UnitParameters));
+        if let (Some(keys), Json::Object(own)) = (channels["properties"].as_object_mut(), units["properties"].take()) {
+            keys.extend(own);
+        }
         json!({ "type": "object", "allOf": [channels, self.family("topology", TOPOLOGIES, None)], "unevaluatedProperties": false })
+    }
+
+    fn workload(&mut self) -> Json {
+        let mut section = self.take("workload", schema_for!(WorkloadSection));
+        let mut schedules: Vec<&str> = Vec::new();
+        for entry in COLLECTIVES {
+            if !schedules.contains(&entry.schedule) {
+                schedules.push(entry.schedule);
+            }
+        }
+        for (key, names) in [("collective", operations()), ("schedule", schedules)] {
+            section["properties"][key]["enum"] = json!(names);
+            section["properties"][key]["type"] = json!("string");
+        }
+        section
     }
 
     fn routing(&mut self) -> Json {

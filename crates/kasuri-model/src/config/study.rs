@@ -6,13 +6,14 @@ use super::measure::{Measure, MeasureSection, Search};
 use super::names::{compact, shown, unknown};
 use super::section::Section;
 use super::sweep::Point;
+use super::units::UnitParameters;
 use super::{Known, shape, traffic};
 use crate::network::{Network, NetworkError};
 use crate::registry::{Entry, find};
 use crate::rng::Streams;
 use crate::router::{Pipeline, RouterParameters, Switching};
 use crate::routing::{ROUTINGS, Routing, RoutingError, VirtualChannels};
-use crate::scenario::{Scenario, Units};
+use crate::scenario::{ClosedWorkload, Scenario, TrafficClass, Units};
 use crate::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
 use schemars::schema_for;
 use std::sync::Arc;
@@ -134,16 +135,17 @@ impl<'a> Preparation<'a> {
         let (routing, allow_deadlock) = self.routing(context, &network)?;
         let optional_load = measure.search == Some(Search::Saturation);
         let setting = traffic::Setting { context, network: &network, router: &router, files: self.files, optional_load };
-        let classes = setting.classes()?;
-        context.check_packets_fit(&router, &classes)?;
+        let units = context.units()?;
+        let (classes, workload) = context.traffic(&setting, units)?;
+        context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()))?;
         let scenario = Scenario {
             network,
             routing,
             router,
             pipeline,
             classes,
-            workload: None,
-            units: Units::default(),
+            workload,
+            units,
             streams: Streams::new(measure.seed),
             max_cycles: measure.max_cycles,
             engine_options: context.table(engine.name())?.cloned().unwrap_or_default(),
@@ -187,7 +189,8 @@ fn build_network(context: Context<'_>, files: &dyn Files) -> Result<Network, Con
     let section = Section::new(context, "network", context.required_table("network", "topology = \"mesh\"")?);
     let entry = section.member(TOPOLOGIES, "topology", None)?;
     let channel_keys = shape_keys(&schema_for!(ChannelParameters));
-    section.refuse_unknown(&[&entry.keys(), &channel_keys, &owned(&["topology"])], &format!("topology `{}`", entry.name))?;
+    let unit_keys = shape_keys(&schema_for!(UnitParameters));
+    section.refuse_unknown(&[&entry.keys(), &channel_keys, &unit_keys, &owned(&["topology"])], &format!("topology `{}`", entry.name))?;
     let channels: ChannelParameters = section.structure(&channel_keys)?;
     let topology = section.parse(entry, "topology")?;
     let build = BuildContext { channels: &channels, files, structure_seed: 0 };
@@ -310,15 +313,37 @@ impl<'a> Context<'a> {
         Ok((router, pipeline))
     }
 
+    /// What flits and cycles are, by `[network]`.
+    fn units(self) -> Result<Units, ConfigError> {
+        let section = Section::new(self, "network", self.required_table("network", "topology = \"mesh\"")?);
+        let keys: UnitParameters = section.structure(&shape_keys(&schema_for!(UnitParameters)))?;
+        keys.units().map_err(|(key, problem)| section.error(key, problem))
+    }
+
+    /// The open traffic or the closed workload.
+    fn traffic(self, setting: &traffic::Setting<'_>, units: Units) -> Result<(Vec<TrafficClass>, Option<ClosedWorkload>), ConfigError> {
+        match (self.table("traffic")?, self.table("workload")?) {
+            (Some(table), None) => Ok((setting.classes(table)?, None)),
+            (None, Some(table)) => Ok((Vec::new(), Some(setting.workload(table, units)?))),
+            (None, None) => {
+                let message = "the section is missing; it begins with [traffic], for example with pattern = \"uniform\"; \
+                     a closed workload stands in [workload] in its place";
+                Err(self.error("traffic", Part::Key, message))
+            }
+            (Some(_), Some(_)) => {
+                let message = "stands beside [traffic]; a closed workload takes the place of open traffic, so keep one of the two";
+                Err(self.error("workload", Part::Key, message))
+            }
+        }
+    }
+
     /// A packet that waits as a whole needs a buffer for the whole of it.
-    fn check_packets_fit(self, router: &RouterParameters, classes: &[crate::scenario::TrafficClass]) -> Result<(), ConfigError> {
+    fn check_packets_fit(self, router: &RouterParameters, longest: u32) -> Result<(), ConfigError> {
         let switching = match router.switching {
             Switching::Wormhole => return Ok(()),
             Switching::VirtualCutThrough => "virtual-cut-through",
             Switching::StoreAndForward => "store-and-forward",
         };
-        let sizes = classes.iter().flat_map(|class| [Some(&class.sizes), class.reply.as_ref().map(|reply| &reply.sizes)]);
-        let longest = sizes.flatten().map(crate::traffic::PacketSizes::max).max().unwrap_or(0);
         if longest <= router.buffer_flits {
             return Ok(());
         }
@@ -329,6 +354,13 @@ impl<'a> Context<'a> {
         );
         Err(self.error("router.buffer_flits", Part::Value, message))
     }
+}
+
+/// Flits of the longest packet.
+fn longest_packet(classes: &[TrafficClass], workload: Option<&ClosedWorkload>) -> u32 {
+    let sizes = classes.iter().flat_map(|class| [Some(&class.sizes), class.reply.as_ref().map(|reply| &reply.sizes)]);
+    let of_workload = workload.map(|closed| closed.packet_flits.min(closed.workload.longest_message()));
+    sizes.flatten().map(crate::traffic::PacketSizes::max).chain(of_workload).max().unwrap_or(0)
 }
 
 /// A family member's name as it stands in the file, found in its table.

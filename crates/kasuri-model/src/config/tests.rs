@@ -228,7 +228,11 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
         ("packet_flits = 5", "[[traffic.class]]\nload = 2", "a.toml:22:8 traffic.class.0.load: is 2; it must be above 0"),
         ("load = 0.25", "load = 25\n[[traffic.class]]", "a.toml:20:8 traffic.load: is 25; it must be above 0"),
         // Sections.
-        ("[router]", "[workload]", "a.toml:13:2 workload: this version has no closed workloads yet"),
+        (
+            "[router]",
+            "[workload]",
+            "a.toml:13:2 workload: stands beside [traffic]; a closed workload takes the place of open traffic, so keep one of the two",
+        ),
         ("[router]", "[endpoint]", "a.toml:13:2 endpoint: this version has no endpoint models yet"),
         ("engine = \"flit\"", "router = 4", "is not TOML"),
         ("[network]", "[network", "a.toml:4:9: this is not TOML: "),
@@ -449,5 +453,128 @@ proptest! {
         if let Err(error) = studies(&text) {
             prop_assert!(!error.message.is_empty());
         }
+    }
+}
+
+/// [`EXPERIMENT`] with a closed workload in place of its traffic.
+fn with_workload(keys: &str) -> String {
+    let (before, rest) = EXPERIMENT.split_once("[traffic]").unwrap();
+    let (_, after) = rest.split_once("[measure]").unwrap();
+    format!("{before}[workload]\n{keys}\n[measure]{after}")
+}
+
+#[test]
+fn a_workload_takes_the_place_of_traffic() {
+    let text = with_workload("collective = \"alltoall\"\nmessage_bytes = 100\npacket_flits = 4\nvirtual_channels = [1, 3]");
+    let text = text.replace("[routing]", "flit_bytes = 16\nchannel_gbit_per_second = 32\n[routing]");
+    let scenario = &studies(&text).unwrap()[0].scenario;
+    assert!(scenario.classes.is_empty() && scenario.is_closed());
+    let closed = scenario.workload.as_ref().unwrap();
+    // 16 ranks, and 100 bytes are 7 flits of 16.
+    assert_eq!((closed.workload.messages(), closed.workload.longest_message(), closed.packet_flits), (16 * 15, 7, 4));
+    let expected = crate::routing::VirtualChannels { begin: 1, end: 3 };
+    assert_eq!(scenario.virtual_channel_ranges(), [expected]);
+    // 128 bits at 32 bits per ns.
+    assert_eq!(scenario.units, crate::scenario::Units { flit_bytes: Some(16), cycle_ns: Some(4.0) });
+}
+
+#[test]
+fn ranks_stand_on_the_terminals_that_the_placement_says() {
+    let sources = |keys: &str| {
+        let text = with_workload(&format!("collective = \"broadcast\"\nschedule = \"linear\"\nmessage_flits = 1\n{keys}"));
+        let mut ends = Vec::new();
+        let workload = studies(&text).unwrap().remove(0).scenario.workload.unwrap().workload;
+        workload.each_message(&mut |message| ends.push((message.source.0, message.destination.0)));
+        ends
+    };
+    assert_eq!(sources("ranks = 3"), [(0, 1), (0, 2)]);
+    assert_eq!(sources("placement = [9, 4, 7]"), [(9, 4), (9, 7)]);
+    assert_eq!(sources("placement = [9, 4, 7]\nroot = 2"), [(7, 9), (7, 4)]);
+    assert_eq!(sources("placement = \"random\"").len(), 15);
+    assert_ne!(sources("placement = \"random\""), sources("placement = \"random\"\nplacement_seed = 1"));
+}
+
+#[test]
+fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() {
+    let right = "collective = \"alltoall\"\nmessage_flits = 8";
+    for (keys, expected) in [
+        (
+            "message_flits = 8",
+            "a.toml:18:2 workload.collective: is missing; it must be one of alltoall, allreduce, allgather, broadcast, barrier",
+        ),
+        ("collective = \"all-to-all\"", "a.toml:19:14 workload.collective: unknown collective `all-to-all`; did you mean `alltoall`?"),
+        (
+            &format!("{right}\nschedule = \"shfit\""),
+            "a.toml:21:12 workload.schedule: unknown schedule `shfit`; did you mean `shift`? known schedules: shift, pairwise, ring, bruck (of `alltoall`)",
+        ),
+        (
+            &format!("{right}\nschedule = \"pairwise\"\nranks = 12"),
+            "a.toml:22:9 workload.ranks: is 12; the schedule `pairwise` needs a power of two, the schedule `shift` takes any number",
+        ),
+        (&format!("{right}\nranks = 17"), "a.toml:21:9 workload.ranks: asks for 17 ranks; the network has 16 terminals"),
+        (&format!("{right}\nranks = 1"), "a.toml:21:9 workload.ranks: is 1; a collective needs at least 2"),
+        (
+            &format!("{right}\nschedule = \"ring\"\nsynchronisation = \"none\""),
+            "a.toml:22:19 workload.synchronisation: is \"none\", but with this schedule a rank passes on what it has received",
+        ),
+        (
+            &format!("{right}\nsynchronisation = \"barier\""),
+            "a.toml:21:19 workload.synchronisation: unknown value `barier`; did you mean `barrier`?",
+        ),
+        (&format!("{right}\nmessage_bytes = 8"), "a.toml:21:17 workload.message_bytes: stands beside message_flits"),
+        (
+            "collective = \"alltoall\"\nmessage_bytes = 8",
+            "a.toml:20:17 workload.message_bytes: cannot be turned into flits; say with network.flit_bytes",
+        ),
+        ("collective = \"alltoall\"", "a.toml:18:2 workload.message_flits: is missing"),
+        ("collective = \"alltoall\"\nmessage_flits = 0", "a.toml:20:17 workload.message_flits: is 0"),
+        ("collective = \"alltoall\"\nmessage_flits = 4294967295", "a.toml:20:17 workload.message_flits: is too large"),
+        (&format!("{right}\nroot = 1"), "a.toml:21:1 workload.root: has no meaning: `alltoall shift` has no root"),
+        ("collective = \"broadcast\"\nmessage_flits = 1\nroot = 16", "a.toml:21:8 workload.root: is 16; with 16 ranks it must be 0 to 15"),
+        (&format!("{right}\nplacement = \"linaer\""), "a.toml:21:13 workload.placement: unknown value `linaer`; did you mean `linear`?"),
+        (&format!("{right}\nplacement = [1, 2, 1]"), "a.toml:21:13 workload.placement: puts ranks 0 and 2 on terminal 1"),
+        (
+            &format!("{right}\nplacement = [1, 16]"),
+            "a.toml:21:13 workload.placement: puts rank 1 on terminal 16; the terminals are 0 to 15",
+        ),
+        (&format!("{right}\nplacement = [1, 2]\nranks = 3"), "a.toml:21:13 workload.placement: lists 2 terminals; there are 3 ranks"),
+        (&format!("{right}\nstart_skew_cycles = -1.0"), "a.toml:21:21 workload.start_skew_cycles: is -1; it must be 0 or more cycles"),
+        (&format!("{right}\nrepeat = 0"), "a.toml:21:10 workload.repeat: is 0; it must be 1 to"),
+        (&format!("{right}\npacket_flits = 0"), "a.toml:21:16 workload.packet_flits: is 0"),
+        (&format!("{right}\nload = 0.1"), "a.toml:21:1 workload.load: unknown key `load`"),
+        (&format!("{right}\nvirtual_channels = [2, 5]"), "a.toml:21:20 workload.virtual_channels: is [2, 5]; it must be"),
+    ] {
+        let found = studies(&with_workload(keys)).err().map_or_else(|| "no error".to_owned(), |error| error.to_string());
+        assert!(found.starts_with(expected), "{keys}\n   is: {found}\n  not: {expected}");
+    }
+}
+
+#[test]
+fn a_message_that_is_shorter_than_a_packet_needs_only_a_buffer_for_itself() {
+    let buffers = |message: u32| {
+        let text = with_workload(&format!("collective = \"alltoall\"\nmessage_flits = {message}"));
+        studies(&text.replace("[router]", "[router]\nswitching = \"virtual-cut-through\"")).map_err(|error| error.to_string())
+    };
+    assert!(buffers(8).is_ok());
+    let problem = buffers(9).unwrap_err();
+    assert!(
+        problem.starts_with("a.toml:16:16 router.buffer_flits: is 8, but virtual-cut-through switching keeps whole packets"),
+        "{problem}"
+    );
+}
+
+#[test]
+fn wrong_units_are_refused() {
+    for (keys, expected) in [
+        ("flit_bytes = 0", "a.toml:8:14 network.flit_bytes: is 0"),
+        ("cycle_ns = 0", "a.toml:8:12 network.cycle_ns: is 0; it must be above 0"),
+        (
+            "channel_gbit_per_second = 100",
+            "a.toml:8:27 network.channel_gbit_per_second: does not give the length of a cycle without flit_bytes",
+        ),
+        ("cycle_ns = 1\nchannel_gbit_per_second = 100", "a.toml:9:27 network.channel_gbit_per_second: stands beside cycle_ns"),
+    ] {
+        let found = message("channel_latency = 2", &format!("channel_latency = 2\n{keys}"));
+        assert!(found.starts_with(expected), "{found}");
     }
 }

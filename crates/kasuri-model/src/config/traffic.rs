@@ -92,8 +92,8 @@ struct Creation {
 const ROUNDING: f64 = 1e-9;
 
 impl Setting<'_> {
-    pub(super) fn classes(&self) -> Result<Vec<TrafficClass>, ConfigError> {
-        let table = self.context.required_table("traffic", "pattern = \"uniform\"")?;
+    /// The classes that `[traffic]` describes.
+    pub(super) fn classes(&self, table: &Table) -> Result<Vec<TrafficClass>, ConfigError> {
         let whole = Section::new(self.context, "traffic", table);
         let Some(list) = table.get("class") else {
             return Ok(vec![self.class(&whole)?]);
@@ -180,13 +180,14 @@ impl Setting<'_> {
         Ok(Reply { sizes, virtual_channels: self.virtual_channels(section, "reply.virtual_channels", reply.virtual_channels, requests)? })
     }
 
-    fn all_channels(&self) -> VirtualChannels {
+    /// All virtual channels that there are.
+    pub(super) fn all_channels(&self) -> VirtualChannels {
         // `RouterParameters::check` has held the number to 256.
         VirtualChannels { begin: 0, end: self.router.virtual_channels as u16 }
     }
 
     /// A range of virtual channels that exists.
-    fn virtual_channels(
+    pub(super) fn virtual_channels(
         &self,
         section: &Section<'_>,
         key: &str,

@@ -6,6 +6,7 @@
 
 pub mod agenda;
 pub mod placement;
+pub mod program;
 pub mod rounds;
 
 use crate::id::TerminalId;

@@ -3,6 +3,7 @@
 //! Nothing is listed: who sends what to whom follows from the schedule's formulas when it is due, in a time that does not depend
 //! on the number of ranks or rounds. What a rank keeps is its round and which messages have arrived before it needs them.
 
+use super::program::{Dependency, Description, Kind, Operation};
 use super::{Action, Event, Execution, Message, Token, Workload};
 use crate::collective::{Collective, Transfer};
 use crate::id::TerminalId;
@@ -10,6 +11,7 @@ use crate::rng::{Purpose, Streams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::mem;
 use thiserror::Error;
 
 /// When a rank goes on to its next round. In all of them its message of the round must have left.
@@ -112,6 +114,48 @@ impl Rounds {
     /// From whom a rank receives in a round of all repetitions.
     pub fn receive(&self, rank: u32, round: u32) -> Option<u32> {
         self.collective.receive(rank, self.step(round))
+    }
+
+    /// The same as a program, a flit of `flit_bytes` bytes: the messages, and what each one waits for.
+    ///
+    /// # Errors
+    /// Ranks start at random times, or go on in step: a program has no word for either.
+    pub fn description(&self, flit_bytes: u32) -> Result<Description, RoundsError> {
+        if self.start_skew_cycles > 0.0 {
+            let problem = "is above 0, and a program cannot say that ranks start at random times; leave it out";
+            return Err(RoundsError { key: "start_skew_cycles", problem: problem.to_owned() });
+        }
+        if self.synchronisation == Synchronisation::Barrier {
+            let problem = "is \"barrier\", and a program has no barrier that takes no time; it must be \"none\" or \"receive\"";
+            return Err(RoundsError { key: "synchronisation", problem: problem.to_owned() });
+        }
+        let mut description = Description { ranks: self.ranks(), ..Description::default() };
+        (0..self.ranks()).for_each(|rank| self.describe_rank(rank, flit_bytes, &mut description));
+        Ok(description)
+    }
+
+    fn describe_rank(&self, rank: u32, flit_bytes: u32, description: &mut Description) {
+        let bytes = |transfer: Transfer| u64::from(transfer.flits) * u64::from(flit_bytes);
+        // What the next send waits for: the last one, and what has been received since.
+        let mut before: Vec<u32> = Vec::new();
+        for round in 0..self.total {
+            // Two messages of a sender for one receiver differ in their round.
+            let mut add = |kind| {
+                description.operations.push(Operation { rank, cpu: 0, kind, line: 0 });
+                description.operations.len() as u32 - 1
+            };
+            let send = self.send(rank, round).map(|transfer| add(Kind::Send { to: transfer.peer, bytes: bytes(transfer), tag: round }));
+            let received = self.receive(rank, round).and_then(|from| Some((from, self.send(from, round)?)));
+            let receive = received.map(|(from, transfer)| add(Kind::Receive { from, bytes: bytes(transfer), tag: round }));
+            if let Some(operation) = send {
+                let waits = mem::take(&mut before).into_iter().map(|on| Dependency { operation, on, on_start: false });
+                description.dependencies.extend(waits);
+                before.push(operation);
+            }
+            if self.synchronisation == Synchronisation::Receive {
+                before.extend(receive);
+            }
+        }
     }
 
     /// The round within one run of the collective.
@@ -236,7 +280,8 @@ struct Rank {
 #[derive(Clone, Debug, Default)]
 struct Arrivals {
     near: u64,
-    /// Each word is 64 rounds. Boxed so that ranks stay small: all of them are visited in every round.
+    /// Each word is 64 rounds.
+    #[expect(clippy::box_collection, reason = "ranks stay small: all of them are visited in every round")]
     far: Option<Box<VecDeque<u64>>>,
 }
 

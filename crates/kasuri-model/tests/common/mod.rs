@@ -3,6 +3,8 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
+pub(crate) mod closed;
+
 use kasuri_model::network::Network;
 use kasuri_model::routing::{ROUTINGS, Routing};
 use kasuri_model::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};

@@ -8,6 +8,7 @@ use kasuri_model::config::{Preparation, Study};
 use kasuri_model::deadlock;
 use kasuri_model::network::Network;
 use kasuri_model::routing::Routing;
+use kasuri_model::scenario::ClosedWorkload;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,10 +36,16 @@ impl Check {
         let points = document.points()?;
         let mut preparation = Preparation::new(&document, &files, *KNOWN);
         let mut seen: Vec<(Arc<Network>, Arc<dyn Routing>)> = Vec::new();
+        let mut workloads: Vec<String> = Vec::new();
         let mut exit = Exit::DONE;
         for point in &points {
             let study = preparation.study(point)?;
             let (network, routing) = (&study.scenario.network, &study.scenario.routing);
+            let workload = study.scenario.workload.as_ref().map(describe_workload).filter(|text| !workloads.contains(text));
+            if let Some(text) = workload {
+                writeln!(out, "{text}")?;
+                workloads.push(text);
+            }
             if seen.iter().any(|(known, by)| Arc::ptr_eq(known, network) && Arc::ptr_eq(by, routing)) {
                 continue;
             }
@@ -65,6 +72,17 @@ fn list_points(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
+/// What a closed workload comes to.
+fn describe_workload(closed: &ClosedWorkload) -> String {
+    let (mut flits, mut packets) = (0, 0);
+    closed.workload.each_message(&mut |message| {
+        flits += u64::from(message.flits);
+        packets += u64::from(message.flits.div_ceil(closed.packet_flits));
+    });
+    let (messages, longest) = (closed.workload.messages(), closed.workload.longest_message());
+    format!("workload: {messages} messages of at most {longest} flits, in all {flits} flits in {packets} packets")
+}
+
 /// Describes a network with its routing. Is it free of deadlock?
 fn describe(study: &Study, out: &mut dyn Write) -> Result<bool, Failure> {
     let scenario = &study.scenario;
@@ -72,8 +90,11 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<bool, Failure> {
     let counts =
         format!("{} terminals, {} routers, {} channels", network.terminal_count(), network.router_count(), network.channel_count());
     writeln!(out, "network {}: {counts}", network.name())?;
-    match kasuri_flow::analysis::zero_load(scenario) {
-        Ok(zero_load) => {
+    // A formula for open traffic.
+    let zero_load = scenario.workload.is_none().then(|| kasuri_flow::analysis::zero_load(scenario));
+    match zero_load.transpose() {
+        Ok(None) => {}
+        Ok(Some(zero_load)) => {
             let exact = if zero_load.exact { "" } else { " (approximate)" };
             writeln!(out, "  zero load: latency {:.2} cycles{exact}, {:.3} routers on the way", zero_load.packet_latency, zero_load.hops)?;
         }

@@ -2,6 +2,7 @@
 
 use super::{Exit, Failure, output};
 use clap::{Args, ValueEnum};
+use kasuri_model::collective::{COLLECTIVES, OPERATIONS, schedules};
 use kasuri_model::registry::Entry;
 use kasuri_model::routing::ROUTINGS;
 use kasuri_model::topology::TOPOLOGIES;
@@ -20,7 +21,7 @@ pub(super) struct List {
     format: Format,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Family {
     /// network.topology
     Topologies,
@@ -34,9 +35,9 @@ enum Family {
     Allocators,
     /// router.predictor
     Predictors,
-    /// None in this version
+    /// workload.collective
     Collectives,
-    /// None in this version
+    /// workload.schedule
     Schedules,
     /// None in this version
     Endpoints,
@@ -62,8 +63,12 @@ impl List {
             writeln!(out, "There are no {name} in this version.")?;
         } else {
             let text = |member: &Json, key: &str| member[key].as_str().unwrap_or_default().to_owned();
-            let rows = members.iter().map(|member| vec![text(member, "name"), text(member, "summary")]).collect();
-            writeln!(out, "{}", output::table(&["NAME", "SUMMARY"], rows, &[]))?;
+            // Schedules of different collectives may have the same name.
+            let keys: &[&str] = if self.family == Family::Schedules { &["collective", "name", "summary"] } else { &["name", "summary"] };
+            let rows = members.iter().map(|member| keys.iter().map(|key| text(member, key)).collect()).collect();
+            let headings: Vec<String> = keys.iter().map(|key| key.to_uppercase()).collect();
+            let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+            writeln!(out, "{}", output::table(&headings, rows, &[]))?;
         }
         Ok(Exit::DONE)
     }
@@ -80,9 +85,23 @@ impl Family {
                 kasuri_flit::ALLOCATORS.iter().map(|entry| json!({ "name": entry.name, "summary": entry.summary })).collect()
             }
             Self::Predictors => vec![json!({ "name": "none", "summary": "no prediction: every packet goes through all stages" })],
-            Self::Collectives | Self::Schedules | Self::Endpoints | Self::Applications => Vec::new(),
+            Self::Collectives => {
+                OPERATIONS.iter().map(|operation| json!({ "name": operation.name, "summary": operation.summary })).collect()
+            }
+            Self::Schedules => COLLECTIVES.iter().map(schedule).collect(),
+            Self::Endpoints | Self::Applications => Vec::new(),
         }
     }
+}
+
+fn schedule(entry: &kasuri_model::collective::Entry) -> Json {
+    json!({
+        "name": entry.schedule,
+        "collective": entry.collective,
+        "default": schedules(entry.collective).next().is_some_and(|first| first.schedule == entry.schedule),
+        "summary": entry.summary,
+        "source": entry.source,
+    })
 }
 
 fn entries<F: ?Sized>(table: &[Entry<F>]) -> Vec<Json> {

@@ -29,10 +29,9 @@ use kasuri_model::scenario::Scenario;
 pub fn controller(study: &Study) -> Box<dyn Measurement> {
     let (scenario, measure) = (&study.scenario, &study.measure);
     let max_cycles = measure.max_cycles;
-    let is_closed = scenario.classes.iter().all(|class| class.packets_per_terminal.is_some());
     match (measure.rules, measure.cycles) {
         (Rules::BookSim(rules), _) => Box::new(BookSim::new(rules, scenario.network.terminal_count(), max_cycles)),
-        (Rules::Kasuri, _) if is_closed => Box::new(Completion::new(max_cycles)),
+        (Rules::Kasuri, _) if scenario.is_closed() => Box::new(Completion::new(max_cycles)),
         (Rules::Kasuri, Some(cycles)) => Box::new(Fixed::new(Offer::of(scenario), measure.warmup, cycles, max_cycles)),
         (Rules::Kasuri, None) => Box::new(SteadyState::new(Offer::of(scenario), measure.precision, max_cycles, measure.warmup)),
     }

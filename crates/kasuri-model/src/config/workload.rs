@@ -1,0 +1,224 @@
+//! `[workload]`: closed workloads.
+
+use super::error::ConfigError;
+use super::names::unknown;
+use super::section::Section;
+use super::traffic::Setting;
+use crate::collective::{self, CollectiveError, Entry, MessageSize, Parameters, operations, schedules};
+use crate::format::goal;
+use crate::id::TerminalId;
+use crate::scenario::{ClosedWorkload, Units};
+use crate::traffic::MAX_PACKET_FLITS;
+use crate::workload::program::Program;
+use crate::workload::rounds::{Options, Rounds, Synchronisation};
+use crate::workload::{Workload, placement};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+use toml::Table;
+
+/// The keys of `[workload]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WorkloadSection {
+    /// A file that says what each rank sends, receives and computes, in the text form of GOAL, in place of a collective.
+    trace: Option<String>,
+    /// The collective operation that is run.
+    collective: Option<String>,
+    /// The algorithm of the collective; the first that `kasuri list schedules` shows for it unless given.
+    schedule: Option<String>,
+    /// The size of a message in flits: in an all-to-all of the block for each destination, elsewhere of the data of each rank (of the
+    /// root in a broadcast). Without meaning for a barrier, whose messages are of 1 flit.
+    message_flits: Option<u32>,
+    /// The same in bytes; a message has as many flits as hold it, at least 1. Needs `network.flit_bytes`.
+    message_bytes: Option<u64>,
+    /// How many ranks take part, at least 2. As many as there are terminals (or as `placement` lists) unless given.
+    ranks: Option<u32>,
+    /// Which terminal each rank runs on.
+    #[serde(default)]
+    placement: Placement,
+    /// Which random placement; `measure.seed` does not matter.
+    #[serde(default)]
+    placement_seed: u64,
+    /// The rank at which a broadcast begins, and the root of a barrier's tree.
+    #[serde(default)]
+    root: u32,
+    /// When a rank goes on to its next round. The least that the schedule allows unless given: `none` where ranks send only what they
+    /// had from the beginning, else `receive`.
+    synchronisation: Option<Synchronisation>,
+    /// Each rank starts after a random time, uniform between 0 and this many cycles.
+    #[serde(default)]
+    start_skew_cycles: f64,
+    /// How often the collective is run, one run after the other, at least 1.
+    #[serde(default = "one")]
+    repeat: u32,
+    /// A message is cut into packets of this many flits, the last one shorter.
+    #[serde(default = "sixteen")]
+    packet_flits: u32,
+    /// The virtual channels that the packets may use: the first, and one past the last. All unless given.
+    virtual_channels: Option<[u32; 2]>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn sixteen() -> u32 {
+    16
+}
+
+/// `placement`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Placement {
+    /// By a rule.
+    Rule(Rule),
+    /// The terminal of each rank.
+    List(Vec<u32>),
+}
+
+/// How ranks are placed.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Rule {
+    /// Rank r on terminal r.
+    Linear,
+    /// On different terminals at random.
+    Random,
+}
+
+impl Default for Placement {
+    fn default() -> Self {
+        Self::Rule(Rule::Linear)
+    }
+}
+
+impl Setting<'_> {
+    /// The closed workload that `[workload]` describes.
+    pub(super) fn workload(&self, table: &Table, units: Units) -> Result<ClosedWorkload, ConfigError> {
+        let section = Section::new(self.context, "workload", table);
+        let keys: WorkloadSection = section.whole()?;
+        if keys.packet_flits == 0 || keys.packet_flits > MAX_PACKET_FLITS {
+            return Err(section.error("packet_flits", format!("is {}; a packet has 1 to {MAX_PACKET_FLITS} flits", keys.packet_flits)));
+        }
+        let all = self.all_channels();
+        let virtual_channels = self.virtual_channels(&section, "virtual_channels", keys.virtual_channels, all)?;
+        let workload: Arc<dyn Workload> = match &keys.trace {
+            Some(path) => Arc::new(self.trace(&section, &keys, path, units)?),
+            None => Arc::new(self.collective(&section, &keys, units)?),
+        };
+        Ok(ClosedWorkload { workload, packet_flits: keys.packet_flits, virtual_channels })
+    }
+
+    fn trace(&self, section: &Section<'_>, keys: &WorkloadSection, path: &str, units: Units) -> Result<Program, ConfigError> {
+        if let Some(key) = OF_COLLECTIVES.into_iter().find(|key| section.table.contains_key(*key)) {
+            return Err(section.error_at_key(key, "has no meaning beside trace, which tells all that ranks do; keep one of the two"));
+        }
+        let bytes = self.files.read(path).map_err(|problem| section.error("trace", problem))?;
+        let description = goal::parse(path, &bytes).map_err(|error| section.error("trace", error.to_string()))?;
+        let placement = self.placement(section, keys, Some(("trace", description.ranks)))?;
+        Program::new(&description, &placement, units).map_err(|error| match error.line {
+            0 => section.error("trace", format!("{path}: {}", error.problem)),
+            line => section.error("trace", format!("{path}:{line}: {}", error.problem)),
+        })
+    }
+
+    fn collective(&self, section: &Section<'_>, keys: &WorkloadSection, units: Units) -> Result<Rounds, ConfigError> {
+        let entry = entry(section, keys)?;
+        let placement = self.placement(section, keys, keys.ranks.map(|ranks| ("ranks", ranks)))?;
+        let (size, size_key) = message_size(section, keys, entry, units)?;
+        if section.table.contains_key("root") && !entry.rooted {
+            let message = format!("has no meaning: `{} {}` has no root", entry.collective, entry.schedule);
+            return Err(section.error_at_key("root", message));
+        }
+        let parameters = Parameters { ranks: placement.len() as u32, root: keys.root, size };
+        let collective = entry.build(&parameters).map_err(|error| match error {
+            CollectiveError::Parameter { key: collective::MESSAGE, problem } => section.error(size_key, problem),
+            CollectiveError::Parameter { key, problem } => section.error(key, problem),
+        })?;
+        let options = Options { synchronisation: keys.synchronisation, start_skew_cycles: keys.start_skew_cycles, repeat: keys.repeat };
+        Rounds::new(collective, placement, &options).map_err(|error| section.error(error.key, error.problem))
+    }
+
+    /// The terminal of each rank. `given` is how many ranks there are and the key that says so.
+    fn placement(&self, section: &Section<'_>, keys: &WorkloadSection, given: Option<(&str, u32)>) -> Result<Vec<TerminalId>, ConfigError> {
+        let terminals = self.network.terminal_count();
+        let (key, ranks) = given.unwrap_or(match &keys.placement {
+            Placement::List(list) => ("placement", list.len() as u32),
+            Placement::Rule(_) => ("ranks", terminals),
+        });
+        if ranks > terminals {
+            return Err(section.error(key, format!("asks for {ranks} ranks; the network has {terminals} terminals, one for each rank")));
+        }
+        match &keys.placement {
+            Placement::Rule(Rule::Linear) => Ok(placement::linear(ranks)),
+            Placement::Rule(Rule::Random) => Ok(placement::random(ranks, terminals, keys.placement_seed)),
+            Placement::List(list) => {
+                check_placement(list, ranks, terminals).map_err(|problem| section.error("placement", problem))?;
+                Ok(list.iter().copied().map(TerminalId).collect())
+            }
+        }
+    }
+}
+
+/// The keys that only a collective has.
+const OF_COLLECTIVES: [&str; 9] =
+    ["collective", "schedule", "message_flits", "message_bytes", "ranks", "root", "synchronisation", "start_skew_cycles", "repeat"];
+
+fn check_placement(list: &[u32], ranks: u32, terminals: u32) -> Result<(), String> {
+    if list.len() != ranks as usize {
+        return Err(format!("lists {} terminals; there are {ranks} ranks, and each needs one", list.len()));
+    }
+    let mut rank_on = vec![None; terminals as usize];
+    for (rank, &terminal) in list.iter().enumerate() {
+        let Some(there) = rank_on.get_mut(terminal as usize) else {
+            return Err(format!("puts rank {rank} on terminal {terminal}; the terminals are 0 to {}", terminals.saturating_sub(1)));
+        };
+        if let Some(other) = there.replace(rank) {
+            return Err(format!("puts ranks {other} and {rank} on terminal {terminal}; each rank needs one of its own"));
+        }
+    }
+    Ok(())
+}
+
+/// The schedule that the section names.
+fn entry(section: &Section<'_>, keys: &WorkloadSection) -> Result<&'static Entry, ConfigError> {
+    let Some(collective) = &keys.collective else {
+        let message = format!("is missing; it must be one of {}; a trace may stand in its place", operations().join(", "));
+        return Err(section.error_at_key("collective", message));
+    };
+    let mut known = schedules(collective);
+    match &keys.schedule {
+        None => known.next().ok_or_else(|| section.error("collective", unknown("collective", collective, operations()))),
+        Some(_) if !operations().contains(&collective.as_str()) => {
+            Err(section.error("collective", unknown("collective", collective, operations())))
+        }
+        Some(name) => known.find(|entry| entry.schedule == name).ok_or_else(|| {
+            let names = schedules(collective).map(|entry| entry.schedule);
+            section.error("schedule", format!("{} (of `{collective}`)", unknown("schedule", name, names)))
+        }),
+    }
+}
+
+/// The size of a message and the key that gives it.
+fn message_size(
+    section: &Section<'_>,
+    keys: &WorkloadSection,
+    entry: &Entry,
+    units: Units,
+) -> Result<(MessageSize, &'static str), ConfigError> {
+    let (flits, bytes) = ("message_flits", "message_bytes");
+    match (keys.message_flits, keys.message_bytes, units.flit_bytes) {
+        (Some(_), Some(_), _) => Err(section.error(bytes, "stands beside message_flits; both give the size of a message, so keep one")),
+        (Some(0), None, _) => Err(section.error(flits, "is 0; a message has at least 1 flit")),
+        (Some(size), None, _) => Ok((MessageSize::of_flits(u64::from(size)), flits)),
+        (None, Some(size), Some(flit)) => Ok((MessageSize::of_bytes(size, flit), bytes)),
+        (None, Some(_), None) => {
+            Err(section.error(bytes, "cannot be turned into flits; say with network.flit_bytes how many bytes a flit holds"))
+        }
+        (None, None, _) if entry.collective == "barrier" => Ok((MessageSize::of_flits(1), flits)),
+        (None, None, _) => {
+            Err(section.error_at_key(flits, "is missing; give the size of a message in flits, or message_bytes with network.flit_bytes"))
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! No bytes make the reader of GOAL or the checks of a program panic, and what was read is written so that it reads the same.
+#![no_main]
+
+use kasuri_model::format::goal;
+use kasuri_model::scenario::Units;
+use kasuri_model::workload::placement;
+use kasuri_model::workload::program::Program;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Ok(description) = goal::parse("fuzz.goal", bytes) else { return };
+    let again = goal::parse("again.goal", goal::write(&description).as_bytes()).expect("what is written is read");
+    assert_eq!(description.operations.len(), again.operations.len());
+    assert_eq!(description.dependencies.len(), again.dependencies.len());
+    let units = Units { flit_bytes: Some(8), cycle_ns: Some(1.0) };
+    let _ = Program::new(&description, &placement::linear(description.ranks), units);
+});
