@@ -81,13 +81,15 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         let counts: Option<Vec<u64>> = self.scenario.classes.iter().map(|class| class.packets_per_terminal).collect();
         let Some(counts) = counts else { return };
-        let mut packets = 0;
+        let (mut packets, mut of_terminal) = (0, vec![0; terminals as usize]);
         for (class, count) in self.scenario.classes.iter().zip(counts) {
-            let senders =
-                (0..terminals).filter(|&terminal| !class.pattern.is_silent(kasuri_model::id::TerminalId(terminal))).count() as u64;
-            packets += senders * count * if class.reply.is_some() { 2 } else { 1 };
+            for terminal in (0..terminals).filter(|&terminal| !class.pattern.is_silent(kasuri_model::id::TerminalId(terminal))) {
+                of_terminal[terminal as usize] += count;
+                packets += count * if class.reply.is_some() { 2 } else { 1 };
+            }
         }
         self.statistics.packets_to_come = Some(packets);
+        self.statistics.unfinished = of_terminal;
     }
 
     /// Runs until `end`, or until nothing is left to wait for. Is the network frozen with flits inside?
@@ -148,11 +150,11 @@ impl<L: Lanes> Simulation<'_, L> {
             && self.credits.is_empty()
     }
 
-    /// Has the closed workload been delivered, or everything that draining waits for?
+    /// Has the closed workload been delivered or its first terminal finished, or everything that draining waits for?
     #[inline(always)]
     fn is_over(&self) -> bool {
         match self.statistics.counting.phase {
-            Phase::WarmUp | Phase::Measuring => self.is_complete(),
+            Phase::WarmUp | Phase::Measuring => self.is_complete() || self.statistics.is_first_news(),
             Phase::Draining => self.statistics.draining_live + self.sources.undrained == 0,
             Phase::Emptying => self.live_packets() == 0,
         }
@@ -248,6 +250,8 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         interval.backlog_cycles = self.sources.backlog_cycles(now);
         interval.completed = self.is_complete();
+        interval.first_finished = self.statistics.first_finished;
+        self.statistics.first_told = self.statistics.first_finished;
         interval
     }
 

@@ -72,5 +72,6 @@ fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
 
 #[cfg(target_arch = "x86_64")]
 fn is_loaded(scenario: &Scenario) -> bool {
-    scenario.workload.is_some() || scenario.classes.iter().any(|class| class.packets_per_terminal.is_some() || class.load >= LEAST_VECTOR_LOAD)
+    scenario.workload.is_some()
+        || scenario.classes.iter().any(|class| class.packets_per_terminal.is_some() || class.load >= LEAST_VECTOR_LOAD)
 }

@@ -81,6 +81,11 @@ pub(crate) struct Statistics {
     /// Closed workloads: the cycle of each terminal's last packet, and packets still to come.
     pub(crate) completion_cycles: Vec<u64>,
     pub(crate) packets_to_come: Option<u64>,
+    /// Batches: packets of each terminal that have not arrived, replies not counted; has some terminal none left, and does the
+    /// controller know?
+    pub(crate) unfinished: Vec<u64>,
+    pub(crate) first_finished: bool,
+    pub(crate) first_told: bool,
     pub(crate) flit_hops: u64,
 }
 
@@ -101,6 +106,9 @@ impl Statistics {
             draining_live: 0,
             completion_cycles: Vec::new(),
             packets_to_come: None,
+            unfinished: Vec::new(),
+            first_finished: false,
+            first_told: false,
             flit_hops: 0,
         }
     }
@@ -123,10 +131,21 @@ impl Statistics {
         }
         if let Some(left) = &mut self.packets_to_come {
             *left -= 1;
+            if !packet.is_reply {
+                let unfinished = &mut self.unfinished[packet.source as usize];
+                *unfinished -= 1;
+                self.first_finished |= *unfinished == 0;
+            }
         }
         if let Some(completion) = self.completion_cycles.get_mut(packet.destination as usize) {
             *completion = now + 1;
         }
+    }
+
+    /// Has the first terminal finished, and the controller not been told?
+    #[inline(always)]
+    pub(crate) fn is_first_news(&self) -> bool {
+        self.first_finished && !self.first_told
     }
 
     /// Throws everything away and starts a phase in cycle `now`.

@@ -498,7 +498,8 @@ impl<L: Lanes> Simulation<'_, L> {
     fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
         let source = self.sources.source[terminal as usize];
         let record = &mut self.packets[source.packet as usize];
-        let VirtualChannels { begin, end } = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
+        let of_class = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
+        let VirtualChannels { begin, end } = self.scenario.router.entering(TerminalId(record.destination), of_class);
         let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
         let after = if (begin..end).contains(&source.last_vc) { source.last_vc + 1 } else { begin };
         let free = self.terminals.free[terminal];

@@ -88,6 +88,9 @@ pub(crate) struct Fluid<'a> {
     /// Messages of a closed workload that have not arrived.
     to_come: Option<u64>,
     completion: Box<[f64]>,
+    /// Batches: have all messages of some terminal arrived, and does the controller know?
+    first_finished: bool,
+    first_told: bool,
     /// Messages on their way.
     live: u64,
     /// Draining: measured messages on their way, and queues whose next message is measured.
@@ -126,6 +129,8 @@ impl<'a> Fluid<'a> {
             statistics: Statistics::new(terminals),
             to_come: closed_messages(scenario),
             completion: filled(if scenario.is_closed() { terminals } else { 0 }, 0.0),
+            first_finished: false,
+            first_told: false,
             live: 0,
             outstanding: 0,
             flit_hops: 0.0,
@@ -257,6 +262,9 @@ impl<'a> Fluid<'a> {
             *to_come -= 1;
             let completion = &mut self.completion[destination.index()];
             *completion = completion.max(arrival);
+            if !self.first_finished && self.agenda.is_none() && !message.is_reply {
+                self.first_finished = !self.ahead.has(source.0) && self.sources.is_exhausted(source);
+            }
         }
         if let Some(agenda) = &mut self.agenda {
             let token = self.tokens[source.index()];
@@ -422,7 +430,7 @@ impl<'a> Fluid<'a> {
 
     fn is_over(&self) -> bool {
         match self.statistics.counting.phase {
-            Phase::WarmUp | Phase::Measuring => self.is_complete(),
+            Phase::WarmUp | Phase::Measuring => self.is_complete() || self.first_finished && !self.first_told,
             Phase::Draining => self.outstanding == 0,
             Phase::Emptying => self.live == 0 && !self.sources.has_replies(),
         }
@@ -448,8 +456,10 @@ impl<'a> Fluid<'a> {
             cycles: now - begin,
             backlog_cycles: self.sources.backlog_cycles(now),
             completed: self.is_complete(),
+            first_finished: self.first_finished,
             ..Interval::default()
         };
+        self.first_told = self.first_finished;
         // Nobody asks for the course of a closed workload.
         let moving = if self.agenda.is_some() { 0 } else { self.messages.len() as u32 };
         for flow in 0..moving {
@@ -523,6 +533,7 @@ fn channel_flits(scenario: &Scenario, graph: &Graph, statistics: &Statistics) ->
 /// What refines the answer of the flit engine and has no meaning for flows.
 const NOT_MODELLED: &[&str] = &[
     "router.virtual_channels",
+    "router.vc_per_destination",
     "router.buffer_flits",
     "router.credit_delay",
     "router.vc_allocator",

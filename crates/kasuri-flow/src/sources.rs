@@ -112,6 +112,12 @@ impl Sources {
         creations.chain(reply).min().filter(|&next| next != NEVER).map(|next| next as f64)
     }
 
+    /// Creates a terminal no message any more, answers apart?
+    pub(crate) fn is_exhausted(&self, terminal: TerminalId) -> bool {
+        let of_terminal = self.creations.iter().skip(terminal.index()).step_by(self.terminals);
+        of_terminal.map(|creations| creations.next).all(|next| next == NEVER)
+    }
+
     /// Queues the answer to a message of a class that arrives at `terminal` in cycle `now`.
     pub(crate) fn reply(&mut self, scenario: &Scenario, terminal: TerminalId, to: TerminalId, class: u8, now: u64) {
         let Some(reply) = &scenario.classes[usize::from(class)].reply else { return };

@@ -25,7 +25,7 @@ pub trait Controller {
     fn interval_cycles(&mut self) -> u64;
 
     /// Called at the end of each interval, and at once when, in [`Phase::Draining`] or [`Phase::Emptying`], nothing is
-    /// outstanding any more, or when a closed workload has completed.
+    /// outstanding any more, when the first terminal of a batch has finished, or when a closed workload has completed.
     fn interval_ended(&mut self, interval: &Interval) -> Command;
 }
 
@@ -168,6 +168,8 @@ pub struct Interval {
     pub backlog_cycles: u64,
     /// Has a closed workload (a batch) been delivered?
     pub completed: bool,
+    /// Batches: have all messages of some terminal arrived? One that has none to send does not count.
+    pub first_finished: bool,
 }
 
 /// Sums over packets that have arrived.

@@ -1,7 +1,12 @@
 //! The router as the experiment file describes it: `[router]`. It describes the machine and belongs to every engine.
 
+use crate::id::TerminalId;
+use crate::routing::VirtualChannels;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// The most virtual channels of a port.
+pub const MAX_VIRTUAL_CHANNELS: u32 = 256;
 
 /// The keys of `[router]`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -12,6 +17,9 @@ pub struct RouterParameters {
     pub switching: Switching,
     /// Virtual channels of each port, 1 to 256.
     pub virtual_channels: u32,
+    /// One virtual channel for each terminal, by which the packets to it go on all channels; `virtual_channels` is then the
+    /// number of terminals.
+    pub vc_per_destination: bool,
     /// Buffer of each virtual channel of an input port, in flits.
     pub buffer_flits: u32,
     /// The stages of the router in order.
@@ -37,6 +45,7 @@ impl Default for RouterParameters {
         Self {
             switching: Switching::Wormhole,
             virtual_channels: 2,
+            vc_per_destination: false,
             buffer_flits: 8,
             pipeline: ["RC", "VA", "SA", "ST"].map(|stage| PipelineEntry::Stage(stage.to_owned())).to_vec(),
             speculative: false,
@@ -169,13 +178,19 @@ impl Pipeline {
 }
 
 impl RouterParameters {
+    /// The virtual channels by which a packet to `destination` may enter the network, of those of its class.
+    #[inline]
+    pub fn entering(&self, destination: TerminalId, class: VirtualChannels) -> VirtualChannels {
+        if self.vc_per_destination { VirtualChannels::only(destination) } else { class }
+    }
+
     /// Checks the ranges and works out the pipeline.
     ///
     /// # Errors
     /// The key and a sentence.
     pub fn check(&self) -> Result<Pipeline, (String, String)> {
         let wrong = |key: &str, problem: String| Err((key.to_owned(), problem));
-        if self.virtual_channels == 0 || self.virtual_channels > 256 {
+        if self.virtual_channels == 0 || self.virtual_channels > MAX_VIRTUAL_CHANNELS {
             return wrong("virtual_channels", format!("is {}; a port has 1 to 256 virtual channels", self.virtual_channels));
         }
         if self.buffer_flits == 0 || self.buffer_flits > u32::from(u16::MAX) {

@@ -12,11 +12,13 @@ use crate::stop::{Interruptible, Stop};
 use crate::store::{Access, Found, Store, StoreError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kasuri_model::collective;
-use kasuri_model::config::{ConfigError, Document, EngineName, Point, Preparation, Search, Study};
+use kasuri_model::config::{ConfigError, Document, EngineName, Point, Preparation, Search, Study, Until};
 use kasuri_model::deadlock::{self, Verdict};
 use kasuri_model::engine::{Engine, EngineError, Outcome, Status};
+use kasuri_model::id::TerminalId;
 use kasuri_model::network::Network;
 use kasuri_model::routing::{Routing, VirtualChannels};
+use kasuri_model::scenario::Scenario;
 use kasuri_model::topology::Files;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -663,6 +665,9 @@ impl Trial {
         if let Some(cycle_ns) = scenario.units.cycle_ns {
             row.set_nanoseconds(cycle_ns);
         }
+        if self.study.measure.until == Until::FirstTerminal {
+            row.set_throughput_rate(&scenario.network, silent_terminals(scenario), &self.outcome);
+        }
         match self.outcome.status {
             Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
             Status::Deadlock => row.add_message(&format!("packets wait for each other for ever in cycle {}", self.outcome.cycles)),
@@ -670,6 +675,12 @@ impl Trial {
         }
         (row, vectors(&scenario.network, &self.outcome))
     }
+}
+
+/// Terminals that send nothing: a permutation maps them to themselves.
+fn silent_terminals(scenario: &Scenario) -> u32 {
+    let is_silent = |&terminal: &u32| scenario.classes.iter().all(|class| class.pattern.is_silent(TerminalId(terminal)));
+    (0..scenario.network.terminal_count()).filter(is_silent).count() as u32
 }
 
 impl Trial {

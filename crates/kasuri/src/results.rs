@@ -47,7 +47,7 @@ pub const COLUMNS: &[Column] = &[
     column(
         "atr",
         "",
-        "average throughput rate, at offered load 1: accepted throughput over the bandwidth of the terminal's channel, mean over terminals",
+        "average throughput rate, at offered load 1 or until the first terminal has finished: accepted throughput over the bandwidth of the terminal's channel, mean over terminals",
     ),
     column("packet_latency_mean", "cycles", "creation at the source to tail ejected, mean over measured packets"),
     column("packet_latency_ci95", "cycles", "half-width of the 95 % confidence interval of the mean"),
@@ -142,7 +142,7 @@ impl RunRow {
         row.set("channels", network.channel_count());
         row.set("offered_load", offer.map(Offer::load));
         row.set_rates(outcome);
-        row.set("atr", offer.and_then(|offer| average_throughput_rate(network, offer, outcome)));
+        row.set("atr", offer.filter(|offer| offer.is_full()).and_then(|_| average_throughput_rate(network, outcome)));
         row.set("accepted_throughput_ci95", report.accepted_throughput_ci95);
         row.set_latency("packet_latency", &outcome.packet_latency, report.packet_latency_ci95);
         row.set_latency("network_latency", &outcome.network_latency, report.network_latency_ci95);
@@ -300,6 +300,13 @@ impl RunRow {
         }
     }
 
+    /// The average throughput rate of a closed run that ended with its first terminal: until then all terminals were sending,
+    /// as at offered load 1. `silent` of them have nothing to send but to themselves, which nothing hinders: rate 1.
+    pub fn set_throughput_rate(&mut self, network: &Network, silent: u32, outcome: &Outcome) {
+        let unhindered = f64::from(silent) / f64::from(network.terminal_count().max(1));
+        self.set("atr", average_throughput_rate(network, outcome).map(|rate| rate + unhindered));
+    }
+
     fn set_loads(&mut self, network: &Network, outcome: &Outcome) {
         let busy = utilisation(network, outcome);
         let between_routers: Vec<f64> = network.router_channels().filter_map(|channel| busy.get(channel.index()).copied()).collect();
@@ -310,13 +317,8 @@ impl RunRow {
     }
 }
 
-/// The average throughput rate (ATR): accepted throughput at offered load 1 over the bandwidth of the terminal's channel, mean
-/// over terminals. `None` at any other load.
-fn average_throughput_rate(network: &Network, offer: &Offer, outcome: &Outcome) -> Option<f64> {
-    // A load is a sum over classes, so it may miss 1 by a rounding.
-    if (offer.load() - 1.0).abs() > 1e-9 {
-        return None;
-    }
+/// The average throughput rate (ATR): accepted throughput over the bandwidth of the terminal's channel, mean over terminals.
+fn average_throughput_rate(network: &Network, outcome: &Outcome) -> Option<f64> {
     let accepted = rates(&outcome.accepted_flits, outcome.measured_cycles);
     let period = |terminal: usize| f64::from(network.link(network.ejection_channel(TerminalId(terminal as u32))).period);
     mean(&accepted.iter().enumerate().map(|(terminal, rate)| rate * period(terminal)).collect::<Vec<_>>())

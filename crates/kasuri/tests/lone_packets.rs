@@ -3,7 +3,7 @@
 use kasuri::measure::Completion;
 use kasuri_flit::FlitEngine;
 use kasuri_flow::analysis::zero_load;
-use kasuri_model::config::Document;
+use kasuri_model::config::{Document, Until};
 use kasuri_model::engine::Engine;
 use kasuri_model::topology::Files;
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ fn check(channels: &str, network: usize, router: &str, flits: u32, pair: (u32, u
     let files = OnePair(pair.0 % terminals, pair.1 % terminals);
     let document = Document::parse("lone.toml", &text).unwrap();
     let study = document.study(&document.points().unwrap()[0], &files).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let outcome = FlitEngine.run(&study.scenario, &mut Completion::new(1_000_000)).unwrap();
+    let outcome = FlitEngine.run(&study.scenario, &mut Completion::new(1_000_000, Until::Delivered)).unwrap();
     let expected = zero_load(&study.scenario).unwrap();
     assert_eq!(outcome.packet_latency.count, 1, "{text}");
     assert!(expected.exact, "{text}");

@@ -42,7 +42,7 @@ def write(directory: str | Path, output: str | Path | None = None, *, plots: Seq
     results = read(directory)
     results.save_parquet()
     figures = sections.plots(results, directory / "plots", plots)
-    page = _render(
+    page = render(
         "report.html.j2",
         title=title_of(results),
         folder=directory.name,
@@ -58,7 +58,7 @@ def write(directory: str | Path, output: str | Path | None = None, *, plots: Seq
         deadlocks=sections.deadlocks(results),
         versions=versions(results),
     )
-    return _replace(Path(output) if output else directory / "report.html", page)
+    return replace(Path(output) if output else directory / "report.html", page)
 
 
 def index(directories: Sequence[str | Path], output: str | Path) -> Path:
@@ -89,7 +89,7 @@ def index(directories: Sequence[str | Path], output: str | Path) -> Path:
                 "plot": next(iter(sections.plots(results, salt=f"index{number}", limit=1)), None),
             }
         )
-    return _replace(output, _render("index.html.j2", entries=entries, versions=versions()))
+    return replace(output, render("index.html.j2", entries=entries, versions=versions()))
 
 
 def title_of(results: Results) -> str:
@@ -114,7 +114,8 @@ def versions(results: Results | None = None) -> list[tuple[str, str]]:
     ]
 
 
-def _render(template: str, **values: Any) -> str:
+def render(template: str, **values: Any) -> str:
+    """Fill a template of ``kasuri.report``; its text loads nothing from elsewhere."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -129,7 +130,7 @@ def _render(template: str, **values: Any) -> str:
     return environment.get_template(template).render(style=style, script=script, **values)
 
 
-def _replace(path: Path, text: str) -> Path:
+def replace(path: Path, text: str) -> Path:
     """Write beside and rename into place: whoever reads sees the old page or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.part")

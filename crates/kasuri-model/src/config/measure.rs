@@ -18,6 +18,8 @@ pub struct Measure {
     pub cycles: Option<u64>,
     /// Search a load instead of measuring at `traffic.load`.
     pub search: Option<Search>,
+    /// What ends the run of a closed workload.
+    pub until: Until,
     /// Whose rules decide.
     pub rules: Rules,
 }
@@ -53,6 +55,9 @@ pub(super) struct MeasureSection {
     cycles: Option<u64>,
     /// Search a load instead of measuring at `traffic.load`.
     search: Option<Search>,
+    /// What ends the run of a closed workload: `delivered`, the last message has arrived; `first-terminal`, of batches: the last
+    /// message of some terminal has arrived, so that until then all terminals were sending.
+    until: Until,
     /// Whose rules decide when the run has settled and when it ends.
     rules: RulesName,
     /// The keys of BookSim's rules.
@@ -68,6 +73,7 @@ impl Default for MeasureSection {
             warmup: None,
             cycles: None,
             search: None,
+            until: Until::Delivered,
             rules: RulesName::Kasuri,
             booksim: BookSimRules::default(),
         }
@@ -80,6 +86,17 @@ impl Default for MeasureSection {
 pub enum Search {
     /// The least load that the network does not sustain, by bisection.
     Saturation,
+}
+
+/// What ends the run of a closed workload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Until {
+    /// All messages have arrived.
+    #[default]
+    Delivered,
+    /// All messages of one terminal have arrived.
+    FirstTerminal,
 }
 
 /// The name in `measure.rules`.
@@ -100,8 +117,8 @@ impl MeasureSection {
             RulesName::Kasuri => Rules::Kasuri,
             RulesName::Booksim => Rules::BookSim(self.booksim),
         };
-        let Self { seed, precision, max_cycles, warmup, cycles, search, .. } = self;
-        Measure { seed, precision, max_cycles, warmup, cycles, search, rules }
+        let Self { seed, precision, max_cycles, warmup, cycles, search, until, .. } = self;
+        Measure { seed, precision, max_cycles, warmup, cycles, search, until, rules }
     }
 
     /// Refuses impossible values: the key within `[measure]` and a sentence.
@@ -122,6 +139,9 @@ impl MeasureSection {
                 self.max_cycles
             );
             return Err((key, problem));
+        }
+        if self.until == Until::FirstTerminal && self.rules == RulesName::Booksim {
+            return Err(("until", "is \"first-terminal\", which BookSim's rules do not know; leave rules = \"booksim\" out".to_owned()));
         }
         self.booksim.check()
     }

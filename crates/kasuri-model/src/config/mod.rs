@@ -23,7 +23,7 @@ mod workload;
 
 pub use document::Document;
 pub use error::{ConfigError, Location};
-pub use measure::{BookSimRules, Measure, Rules, Search, SimType};
+pub use measure::{BookSimRules, Measure, Rules, Search, SimType, Until};
 pub use schema::json_schema;
 pub use study::{EngineName, Preparation, Study};
 pub use sweep::{MAX_POINTS, Point};

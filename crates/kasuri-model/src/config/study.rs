@@ -2,7 +2,7 @@
 
 use super::document::{Document, Part, is_within};
 use super::error::ConfigError;
-use super::measure::{Measure, MeasureSection, Search};
+use super::measure::{Measure, MeasureSection, Search, Until};
 use super::names::{compact, shown, unknown};
 use super::section::Section;
 use super::sweep::Point;
@@ -11,7 +11,8 @@ use super::{Known, shape, traffic};
 use crate::network::{Network, NetworkError};
 use crate::registry::{Entry, find};
 use crate::rng::Streams;
-use crate::router::{Pipeline, RouterParameters, Switching};
+use crate::router::{MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
+use crate::routing::per_destination::PerDestination;
 use crate::routing::{ROUTINGS, Routing, RoutingError, VirtualChannels};
 use crate::scenario::{ClosedWorkload, Scenario, TrafficClass, Units};
 use crate::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
@@ -130,14 +131,19 @@ impl<'a> Preparation<'a> {
         let engine = context.engine(self.known)?;
         context.check_engine_sections(self.known)?;
         let measure = context.measure()?;
-        let (router, pipeline) = context.router(self.known)?;
+        let (mut router, pipeline) = context.router(self.known)?;
         let network = self.network(context)?;
-        let (routing, allow_deadlock) = self.routing(context, &network)?;
+        let (mut routing, allow_deadlock) = self.routing(context, &network)?;
+        if router.vc_per_destination {
+            router.virtual_channels = context.virtual_channels_of_terminals(&network)?;
+            routing = Arc::new(PerDestination::over(routing));
+        }
         let optional_load = measure.search == Some(Search::Saturation);
         let setting = traffic::Setting { context, network: &network, router: &router, files: self.files, optional_load };
         let units = context.units()?;
         let (classes, workload) = context.traffic(&setting, units)?;
         context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()))?;
+        context.check_end(&measure, &classes)?;
         let scenario = Scenario {
             network,
             routing,
@@ -335,6 +341,34 @@ impl<'a> Context<'a> {
                 Err(self.error("workload", Part::Key, message))
             }
         }
+    }
+
+    /// `router.vc_per_destination`: as many virtual channels as terminals.
+    fn virtual_channels_of_terminals(self, network: &Network) -> Result<u32, ConfigError> {
+        let terminals = network.terminal_count();
+        if terminals > MAX_VIRTUAL_CHANNELS {
+            let problem = format!(
+                "needs one virtual channel for each of {terminals} terminals; a port has at most {MAX_VIRTUAL_CHANNELS}, so the \
+                 network may have at most as many terminals"
+            );
+            return Err(self.error("router.vc_per_destination", Part::Value, problem));
+        }
+        let given = self.table("router")?.and_then(|table| table.get("virtual_channels"));
+        if given.is_some_and(|given| given.as_integer() != Some(i64::from(terminals))) {
+            let problem = format!("must be {terminals}, the number of terminals, or be left out, with vc_per_destination = true");
+            return Err(self.error("router.virtual_channels", Part::Value, problem));
+        }
+        Ok(terminals)
+    }
+
+    /// A terminal that finishes is one with a batch of its own.
+    fn check_end(self, measure: &Measure, classes: &[crate::scenario::TrafficClass]) -> Result<(), ConfigError> {
+        let batches = !classes.is_empty() && classes.iter().all(|class| class.packets_per_terminal.is_some());
+        if measure.until == Until::FirstTerminal && !batches {
+            let problem = "is \"first-terminal\", which asks for a batch of each terminal: traffic.process = \"batch\"; or leave it out";
+            return Err(self.error("measure.until", Part::Value, problem));
+        }
+        Ok(())
     }
 
     /// A packet that waits as a whole needs a buffer for the whole of it.

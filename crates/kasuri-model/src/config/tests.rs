@@ -108,6 +108,16 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
             "a.toml:15:13 router.predictor: unknown predictor `static-straight`; known predictors: none",
         ),
         ("\"ST\"", "\"TS\"", "a.toml:16:12 router.pipeline: unknown stage `TS`"),
+        (
+            "virtual_channels = 4",
+            "virtual_channels = 4\nvc_per_destination = true",
+            "a.toml:14:20 router.virtual_channels: must be 16, the number of terminals, or be left out, with vc_per_destination = true",
+        ),
+        (
+            "seed = 7",
+            "until = \"first-terminal\"",
+            "a.toml:24:9 measure.until: is \"first-terminal\", which asks for a batch of each terminal: traffic.process = \"batch\"; or leave it out",
+        ),
         // Wrong types.
         (
             "virtual_channels = 4",

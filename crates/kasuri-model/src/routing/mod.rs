@@ -13,6 +13,7 @@ pub mod dimension_order;
 mod hashed;
 pub mod minimal;
 pub mod nca;
+pub mod per_destination;
 mod shortest;
 mod table;
 pub mod ugal;
@@ -132,6 +133,13 @@ pub struct VirtualChannels {
 }
 
 impl VirtualChannels {
+    /// The one that belongs to a terminal where each terminal has its own (`router.vc_per_destination`).
+    pub fn only(destination: TerminalId) -> Self {
+        // The configuration allows this for at most 256 terminals.
+        let begin = destination.0 as u16;
+        Self { begin, end: begin + 1 }
+    }
+
     /// How many there are.
     pub fn count(self) -> u16 {
         self.end - self.begin

@@ -4,7 +4,9 @@ mod booksim;
 mod check;
 mod list;
 mod output;
+mod python;
 mod report;
+mod reproduce;
 mod run;
 mod running;
 mod schema;
@@ -34,6 +36,7 @@ enum Command {
     Topology(topology::Topology),
     Schema(schema::Schema),
     Report(report::Report),
+    Reproduce(reproduce::Reproduce),
     #[command(name = "booksim")]
     BookSim(booksim::BookSim),
 }
@@ -47,6 +50,7 @@ impl Command {
             Self::Topology(command) => command.run(out),
             Self::Schema(command) => command.run(out),
             Self::Report(command) => command.run(),
+            Self::Reproduce(command) => command.run(),
             Self::BookSim(command) => command.run(out),
         }
     }

@@ -31,7 +31,7 @@ pub fn controller(study: &Study) -> Box<dyn Measurement> {
     let max_cycles = measure.max_cycles;
     match (measure.rules, measure.cycles) {
         (Rules::BookSim(rules), _) => Box::new(BookSim::new(rules, scenario.network.terminal_count(), max_cycles)),
-        (Rules::Kasuri, _) if scenario.is_closed() => Box::new(Completion::new(max_cycles)),
+        (Rules::Kasuri, _) if scenario.is_closed() => Box::new(Completion::new(max_cycles, measure.until)),
         (Rules::Kasuri, Some(cycles)) => Box::new(Fixed::new(Offer::of(scenario), measure.warmup, cycles, max_cycles)),
         (Rules::Kasuri, None) => Box::new(SteadyState::new(Offer::of(scenario), measure.precision, max_cycles, measure.warmup)),
     }
@@ -91,6 +91,11 @@ impl Offer {
     /// Offered load, flits/terminal/cycle, silent terminals counted in.
     pub fn load(&self) -> f64 {
         self.flits_per_cycle / f64::from(self.terminals.max(1))
+    }
+
+    /// Does every terminal offer all that its channel carries? A load is a sum over classes, so it may miss 1 by a rounding.
+    pub(crate) fn is_full(&self) -> bool {
+        (self.load() - 1.0).abs() <= 1e-9
     }
 
     /// Mean packet length, flits; 1 if nothing is offered.

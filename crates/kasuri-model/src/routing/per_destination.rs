@@ -1,0 +1,91 @@
+//! One virtual channel per destination (`router.vc_per_destination`), over any routing.
+
+use super::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
+use crate::id::TerminalId;
+use std::sync::Arc;
+
+/// Takes the ways of another routing, each packet on the virtual channel that belongs to its destination.
+///
+/// Packets to different terminals never wait for each other's buffers, as with a queue per destination. What promises the routing
+/// underneath makes about deadlock rest on its own use of virtual channels and are void; but where its ways to each destination
+/// come together without a cycle (as those of any deterministic routing do that looks at nothing but the destination), no packets
+/// can wait for each other in one. The channel dependency graph tells.
+#[derive(Clone, Debug)]
+pub struct PerDestination {
+    ways: Arc<dyn Routing>,
+}
+
+impl PerDestination {
+    /// Takes the ways of this routing.
+    pub fn over(ways: Arc<dyn Routing>) -> Self {
+        Self { ways }
+    }
+}
+
+impl Routing for PerDestination {
+    fn reads(&self) -> Reads {
+        Reads { terminal: true, ..self.ways.reads() }
+    }
+
+    fn is_deadlock_free(&self) -> bool {
+        false
+    }
+
+    fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn Choice) -> u32 {
+        self.ways.initial_state(source, destination, choice)
+    }
+
+    fn observes_congestion(&self) -> bool {
+        self.ways.observes_congestion()
+    }
+
+    fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
+        self.ways.route(hop, state, choice, candidates);
+        for candidate in candidates {
+            candidate.virtual_channels = VirtualChannels::only(hop.destination);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deadlock::{self, Verdict};
+    use crate::network::Network;
+    use crate::routing::RoutingAlgorithm;
+    use crate::routing::dimension_order::DimensionOrder;
+    use crate::topology::torus::Torus;
+    use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
+
+    fn torus(side: u32) -> (Arc<Network>, Arc<dyn Routing>) {
+        let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
+        let network = Arc::new(Torus { dimensions: vec![side, side], concentration: 1 }.build(&context).unwrap());
+        let without_dateline: DimensionOrder = toml::from_str("dateline = false").unwrap();
+        let routing = without_dateline.compile(&network).map(Arc::from).unwrap();
+        (network, routing)
+    }
+
+    /// A ring of 5 without a dateline closes on itself; the ways to one terminal end there.
+    #[test]
+    fn a_torus_is_safe_without_dateline_when_each_destination_has_its_virtual_channel() {
+        let (network, ways) = torus(5);
+        let all = [VirtualChannels { begin: 0, end: 25 }];
+        assert!(matches!(deadlock::check(&network, &*ways, &all).verdict, Verdict::Cycle(_)));
+        let apart = PerDestination::over(ways);
+        assert_eq!(deadlock::check(&network, &apart, &all).verdict, Verdict::Acyclic);
+    }
+
+    #[test]
+    fn a_packet_goes_by_the_virtual_channel_of_its_destination_alone() {
+        let (network, ways) = torus(4);
+        let available = VirtualChannels { begin: 0, end: 16 };
+        let (source, destination) = (TerminalId(3), TerminalId(9));
+        let router = network.ejection_port(source).0;
+        let hop = Hop { router, input: 0, virtual_channel: 0, source, destination, available };
+        let apart = PerDestination::over(Arc::clone(&ways));
+        for (of_ways, of_apart) in crate::routing::every_hop(&*ways, &hop, 0).iter().zip(crate::routing::every_hop(&apart, &hop, 0)) {
+            assert_eq!(of_ways.0[0].port, of_apart.0[0].port);
+            assert_eq!(of_apart.0[0].virtual_channels, VirtualChannels { begin: 9, end: 10 });
+        }
+    }
+}

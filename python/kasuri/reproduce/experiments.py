@@ -1,0 +1,193 @@
+"""Reads ``experiments/PAPER``: the constants of the machine and what each figure sweeps.
+
+``machine.toml`` holds each constant of the paper once::
+
+    [[constant]]
+    machine = "two-flit-buffers"        # the part of the machine that it belongs to
+    key = "router.buffer_flits"
+    value = 2
+    class = "G"                         # given; "D" derived; "C" calibrated
+    source = "section 3.1"
+
+A figure's file names, for each of its series of runs, the parts that it uses and what it adds::
+
+    [all.traffic]                       # common to all series
+    pattern = "uniform"
+
+    [series.flow]
+    machine = ["fluid", "static-routing"]
+    sweep = { k = [2, 4, 8], "measure.seed" = [1, 2, 3] }
+    network = { topology = "fat-tree", up = "{k}", down = "{k}", levels = 2 }
+
+A key of ``sweep`` with a dot is a key of the experiment; one without is a variable, put in wherever ``"{k}"`` stands.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import kasuri
+from kasuri.errors import ConfigError
+
+CLASSES = {"G": "given", "D": "derived", "C": "calibrated"}
+_SERIES_KEYS = ("machine", "sweep", "own_process")
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant of a machine: its value, its class (given, derived, calibrated) and where it comes from."""
+
+    machine: str
+    key: str
+    value: Any
+    kind: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """The runs of one series at one place: a complete experiment, perhaps with a sweep of its own."""
+
+    series: str
+    variables: dict[str, Any]
+    experiment: dict[str, Any]
+    #: Run alone in a process of its own, so that its time and memory are its own.
+    own_process: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where its runs are kept, within the figure's folder."""
+        place = ",".join(f"{name}={value}" for name, value in self.variables.items())
+        return Path(self.series, place) if place else Path(self.series)
+
+
+@dataclass
+class FigureFile:
+    """A figure's file: its series at all their places, and the constants that they use."""
+
+    points: list[Point] = field(default_factory=list)
+    constants: list[Constant] = field(default_factory=list)
+
+
+def find(folder: Path | None) -> Path:
+    """Find the folder ``experiments``: the given one, else that of the repository in which the package lies.
+
+    Raises
+    ------
+    ConfigError
+        There is none.
+    """
+    found = Path(kasuri.__file__).resolve().parents[2] / "experiments" if folder is None else folder
+    if not found.is_dir():
+        hint = "" if folder else "; an installed package has none: name that of a checkout with --experiments DIR"
+        raise ConfigError(f"{found}: there is no such folder of experiments{hint}")
+    return found
+
+
+def read(folder: Path, number: str, changed: Mapping[str, Any] | None = None) -> FigureFile:
+    """Read the file of a figure; ``changed`` replaces constants of the machine by key (to see how much hangs on them).
+
+    Raises
+    ------
+    ConfigError
+        A file is missing or wrong; the message names it and what would be right.
+    """
+    machine = _read_machine(folder / "machine.toml")
+    path = folder / f"{number}.toml"
+    content = _read_toml(path)
+    if not isinstance(content.get("series"), dict):
+        raise ConfigError(f"{path}: there is no series; write [series.NAME]")
+    file = FigureFile()
+    for name, series in content["series"].items():
+        parts = series.get("machine", [])
+        unknown = [part for part in parts if part not in machine]
+        if unknown:
+            raise ConfigError(f"{path}: series.{name}.machine: no part `{unknown[0]}` in machine.toml; it has {', '.join(machine)}")
+        constants = [constant for part in parts for constant in machine[part]]
+        file.constants += [constant for constant in constants if constant not in file.constants]
+        own = _merge(content.get("all", {}), {key: value for key, value in series.items() if key not in _SERIES_KEYS})
+        base = _base(path, name, constants, own, changed or {})
+        file.points += _points(name, base, series)
+    return file
+
+
+def _read_machine(path: Path) -> dict[str, list[Constant]]:
+    machine: dict[str, list[Constant]] = {}
+    for number, entry in enumerate(_read_toml(path).get("constant", []), start=1):
+        missing = [key for key in ("machine", "key", "value", "class", "source") if key not in entry]
+        if missing:
+            raise ConfigError(f"{path}: constant {number} has no `{missing[0]}`")
+        if entry["class"] not in CLASSES:
+            raise ConfigError(f'{path}: constant {number}: class is {entry["class"]!r}; it must be "G", "D" or "C"')
+        constant = Constant(entry["machine"], entry["key"], entry["value"], entry["class"], entry["source"])
+        machine.setdefault(constant.machine, []).append(constant)
+    return machine
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _base(path: Path, series: str, constants: list[Constant], own: dict[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the machine and the series' own keys together; no key may be in both."""
+    base: dict[str, Any] = {}
+    for constant in constants:
+        _set(base, constant.key, changed.get(constant.key, constant.value))
+    both = _keys(base) & _keys(own)
+    if both:
+        raise ConfigError(f"{path}: series.{series}: `{min(both)}` is a constant of the machine; a figure does not set it again")
+    return _merge(base, own)
+
+
+def _points(name: str, base: dict[str, Any], series: Mapping[str, Any]) -> list[Point]:
+    sweep = series.get("sweep", {})
+    variables = {key: values for key, values in sweep.items() if "." not in key}
+    keys = {key: values for key, values in sweep.items() if "." in key}
+    points = []
+    for values in itertools.product(*variables.values()):
+        place = dict(zip(variables, values, strict=True))
+        experiment = _substitute(base, place)
+        points.append(Point(name, place, experiment | ({"sweep": keys} if keys else {}), bool(series.get("own_process"))))
+    return points
+
+
+def _substitute(value: Any, variables: Mapping[str, Any]) -> Any:
+    if isinstance(value, dict):
+        return {key: _substitute(part, variables) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_substitute(part, variables) for part in value]
+    if isinstance(value, str) and value.startswith("{") and value.endswith("}") and value[1:-1] in variables:
+        return variables[value[1:-1]]
+    return value
+
+
+def _set(table: dict[str, Any], key: str, value: Any) -> None:
+    *sections, last = key.split(".")
+    for section in sections:
+        table = table.setdefault(section, {})
+    table[last] = value
+
+
+def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(one)
+    for key, value in other.items():
+        inside = merged.get(key)
+        merged[key] = _merge(inside, value) if isinstance(inside, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _keys(table: Mapping[str, Any], before: str = "") -> set[str]:
+    keys = set()
+    for key, value in table.items():
+        keys |= _keys(value, f"{before}{key}.") if isinstance(value, dict) else {before + key}
+    return keys

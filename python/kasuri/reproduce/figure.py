@@ -1,0 +1,151 @@
+"""What a reproduced figure is: a claim, a criterion, a judge, and what the judge sees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+#: On what a pass rests: it follows from given facts; a constant was chosen from this very claim; it is true by construction.
+Basis = Literal["derived", "calibrated", "identity"]
+#: F figure with data, D diagram, T table, C claim in the text.
+Kind = Literal["F", "D", "T", "C"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge found.
+
+    Attributes
+    ----------
+    verdict : str
+        ``"pass"``, ``"fail"``, or ``"report"`` where there is no criterion.
+    measured : str
+        What was measured, with the reasons of a failure first.
+    """
+
+    verdict: Literal["pass", "fail", "report"]
+    measured: str
+
+
+class Table:
+    """The runs of a figure as rows: the answers of each run, its ``series`` and the variables of its series.
+
+    Parameters
+    ----------
+    rows : iterable of mappings
+        One per run.
+    """
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        self.rows = [dict(row) for row in rows]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def of(self, series: str, **conditions: Any) -> Table:
+        """Keep the rows of a series, and of these the ones whose columns have these values (``__`` stands for a dot)."""
+        wanted = {"series": series, **{key.replace("__", "."): value for key, value in conditions.items()}}
+        return Table(row for row in self.rows if all(row.get(key) == value for key, value in wanted.items()))
+
+    def curve(self, y: str, x: str = "k") -> dict[Any, float]:
+        """Give ``y`` over ``x``, ascending, as the mean over the runs of each place (they differ in their seed)."""
+        places: dict[Any, list[float]] = {}
+        for row in self.rows:
+            if isinstance(row.get(y), int | float):
+                places.setdefault(row[x], []).append(float(row[y]))
+        return {place: math.fsum(values) / len(values) for place, values in sorted(places.items())}
+
+    def standard_errors(self, y: str, x: str = "k") -> dict[Any, float]:
+        """Give the standard error of the mean of ``y`` at each ``x``; 0 where there is one run."""
+        errors = {}
+        for place, mean in self.curve(y, x).items():
+            values = [float(row[y]) for row in self.rows if row.get(x) == place and isinstance(row.get(y), int | float)]
+            squares = math.fsum((value - mean) ** 2 for value in values)
+            errors[place] = math.sqrt(squares / (len(values) - 1) / len(values)) if len(values) > 1 else 0.0
+        return errors
+
+
+@dataclass(frozen=True)
+class Plot:
+    """How a figure is drawn: one column over another, a curve for each series and each value of ``split``."""
+
+    x: str
+    y: str
+    x_label: str
+    y_label: str
+    split: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure, table or claim of a paper.
+
+    Attributes
+    ----------
+    id : str
+        The paper's number and the figure's, for example ``"003-F6"``.
+    kind, claim, criterion, basis : str
+        What it is, what the paper says, what passes, and on what a pass rests.
+    engine : str
+        The engines that measure it.
+    judge : callable
+        The verdict on a table of runs; a function of that table and of nothing else.
+    plot : Plot, optional
+        How it is drawn.
+    notes : tuple of str
+        What a reader of the result should know.
+    beside : callable, optional
+        Rows of other programs, given the folder of the experiments and that of the results.
+    """
+
+    id: str
+    kind: Kind
+    claim: str
+    criterion: str
+    basis: Basis
+    engine: str
+    judge: Callable[[Table], Verdict]
+    plot: Plot | None = None
+    notes: tuple[str, ...] = ()
+    beside: Callable[[Path, Path], list[dict[str, Any]]] | None = None
+
+    @property
+    def number(self) -> str:
+        """The figure without its paper: ``"F6"``. Its experiment file has this name."""
+        return self.id.partition("-")[2]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: the name of its folder, what it is, its figures in order."""
+
+    name: str
+    title: str
+    figures: Sequence[Figure]
+
+
+@dataclass
+class Findings:
+    """Gathers what a judge finds; what does not hold comes first in the text."""
+
+    failures: list[str] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+
+    def must(self, holds: bool, fact: str) -> None:
+        """Judge one part of the criterion."""
+        (self.facts if holds else self.failures).append(fact)
+
+    def report(self, fact: str) -> None:
+        """Say something that nobody judges."""
+        self.facts.append(f"[report] {fact}")
+
+    def verdict(self) -> Verdict:
+        """Pass if every part holds."""
+        text = "; ".join([*(f"NOT: {failure}" for failure in self.failures), *self.facts])
+        return Verdict("fail" if self.failures else "pass", text)

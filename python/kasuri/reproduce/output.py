@@ -1,0 +1,115 @@
+"""What comes out: data as CSV, plots, the table for people, the page."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from kasuri.reproduce.figure import Figure, Paper, Plot, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from kasuri.reproduce.reproduction import Outcome
+
+_MARKS = {"pass": "green", "fail": "red", "report": "yellow"}
+
+
+def write_data(figure: Figure, table: Table, folder: Path) -> Path:
+    """Write the rows of a figure as CSV; columns without any value are left out, lists and tables are JSON text."""
+    names = list(dict.fromkeys(name for row in table for name, value in row.items() if value not in (None, "", [])))
+    path = folder / f"{figure.number}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        writer.writerows([_cell(row.get(name)) for name in names] for row in table)
+    return path
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list | dict) else value
+
+
+def write_plot(figure: Figure, table: Table, folder: Path) -> list[Path]:
+    """Write the figure's plot as SVG and PDF."""
+    from kasuri.plot import style
+
+    if figure.plot is None or not len(table):
+        return []
+    axes = draw(figure, figure.plot, table)
+    return [Path(style.save(axes, folder / f"{figure.number}.{ending}")) for ending in ("svg", "pdf")]
+
+
+def draw(figure: Figure, plot: Plot, table: Table) -> Axes:
+    """Draw a figure: a curve for each series and each value of what splits them."""
+    from kasuri.plot import curves, style
+
+    rows = [
+        {"place.x": row[plot.x], "value": row[plot.y], "series": _series(row, plot)}
+        for row in table
+        if row.get(plot.x) is not None and row.get(plot.y) is not None
+    ]
+    axes = curves(rows, x="place.x", y="value", series="series")
+    axes.set_xlabel(plot.x_label)
+    axes.set_ylabel(plot.y_label)
+    axes.set_title(f"{figure.id}: {figure.claim}", color=style.INK, loc="left", fontsize="small", wrap=True)
+    return axes
+
+
+def _series(row: dict[str, Any], plot: Plot) -> str:
+    parts = [f"{key.rpartition('.')[2]} {row[key]}" for key in plot.split if row.get(key) is not None]
+    return ", ".join([str(row["series"]), *parts])
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """Count the figures: only passes that follow from given facts count as reproduced."""
+    judged = [outcome for outcome in outcomes if outcome.verdict.verdict != "report"]
+    counts = {name: sum(outcome.verdict.verdict == name for outcome in outcomes) for name in _MARKS}
+    reproduced = sum(outcome.is_reproduced for outcome in outcomes)
+    derived = sum(outcome.figure.basis == "derived" for outcome in judged)
+    return (
+        f"{reproduced} of {derived} derived claims reproduced; in all {counts['pass']} pass, {counts['fail']} fail, "
+        f"{counts['report']} without a criterion"
+    )
+
+
+def print_table(outcomes: Sequence[Outcome], file: TextIO) -> None:
+    """Print the verdicts: a table on a terminal that is wide enough, else a paragraph for each figure."""
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    console = Console(file=file, highlight=False)
+    if console.is_terminal and console.width >= 100:
+        table = RichTable("figure", "verdict", "claim", "measured", "basis", show_lines=True)
+        for outcome in outcomes:
+            colour = _MARKS[outcome.verdict.verdict]
+            claim, measured = outcome.figure.claim, outcome.verdict.measured
+            table.add_row(outcome.figure.id, f"[{colour}]{outcome.verdict.verdict}[/]", claim, measured, outcome.figure.basis)
+        console.print(table)
+    else:
+        for outcome in outcomes:
+            print(f"{outcome.figure.id}  {outcome.verdict.verdict}  ({outcome.figure.basis})", file=file)
+            print(f"    claim:    {outcome.figure.claim}", file=file)
+            print(f"    measured: {outcome.verdict.measured}", file=file)
+            for line in outcome.spread:
+                print(f"    spread:   {line}", file=file)
+    print(summary(outcomes), file=file)
+
+
+def write_page(paper: Paper, outcomes: Sequence[Outcome], folder: Path) -> Path:
+    """Write ``index.html``: every figure with its verdict, claim, criterion, measured text and plot."""
+    from kasuri.report import page, sections
+
+    entries = []
+    for number, outcome in enumerate(outcomes):
+        figure = outcome.figure
+        plot = None
+        if figure.plot is not None and len(outcome.table):
+            plot = sections.inline(draw(figure, figure.plot, outcome.table), f"figure{number}", figure.claim)
+        entries.append({"outcome": outcome, "plot": plot})
+    text = page.render("reproduce.html.j2", paper=paper, entries=entries, summary=summary(outcomes), versions=page.versions())
+    return page.replace(folder / "index.html", text)

@@ -1,0 +1,145 @@
+"""Makes the runs of a figure, or finds them in the run store."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import kasuri
+from kasuri.errors import ConfigError, KasuriError
+from kasuri.reproduce.experiments import Point
+from kasuri.reproduce.figure import Table
+
+#: Endings of a run that are no results.
+FAILED = ("max_cycles", "deadlock", "failed")
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Where runs are kept, how many are made at once, and the native command for those with a process of their own.
+
+    Attributes
+    ----------
+    jobs : int
+        Runs at the same time.
+    command : str or None
+        The program ``kasuri``; without it the one beside this Python, else the one on the path.
+    """
+
+    jobs: int
+    command: str | None = None
+
+    def table(self, points: list[Point], folder: Path) -> Table:
+        """Give the rows of all points, in their order; what the folder holds is not computed again.
+
+        Raises
+        ------
+        ConfigError
+            An experiment is wrong; the message names series and place.
+        """
+        together = [point for point in points if not point.own_process]
+        with ThreadPoolExecutor(max_workers=self.jobs) as pool:
+            # The dearest are mostly the last: begin with them, so that the others fill the gaps.
+            tasks = {id(point): pool.submit(_rows, point, folder) for point in reversed(together)}
+            rows = {name: task.result() for name, task in tasks.items()}
+        for point in points:
+            if point.own_process:
+                rows[id(point)] = self._rows_alone(point, folder)
+        return Table(row for point in points for row in rows[id(point)])
+
+    def _rows_alone(self, point: Point, folder: Path) -> list[dict[str, Any]]:
+        """Make the runs with nothing beside them, in a process of the native command."""
+        place = folder / point.folder
+        place.mkdir(parents=True, exist_ok=True)
+        file = place / "experiment.toml"
+        file.write_text(as_toml(point.experiment))
+        process = measured([self._program(), "run", str(file), "--out", str(place), "--jobs", "1", "--format", "json"])
+        if process.status not in (0, 1):
+            raise ConfigError(f"{point.folder}: {process.errors.strip() or f'kasuri ended with status {process.status}'}")
+        rows = json.loads(process.output)["runs"]
+        seconds = _seconds_of_first_time(place / "process.json", [row["key"] for row in rows], process.processor_seconds)
+        return _labelled(point, [{**row, "process_seconds": seconds} for row in rows])
+
+    def _program(self) -> str:
+        beside = Path(sys.executable).with_name("kasuri")
+        program = self.command or (str(beside) if beside.exists() else shutil.which("kasuri"))
+        if program is None:
+            raise ConfigError("the program `kasuri` is neither beside this Python nor on the path; name it with --command")
+        return program
+
+
+@dataclass(frozen=True)
+class Process:
+    """A program that has ended: its status, what it wrote, and the processor time of the whole of it."""
+
+    status: int
+    output: str
+    errors: str
+    processor_seconds: float
+
+
+def measured(arguments: Sequence[str | Path]) -> Process:
+    """Run a program to its end. No other child of this process may end meanwhile."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Process(done.returncode, done.stdout, done.stderr, seconds)
+
+
+def _seconds_of_first_time(file: Path, keys: list[str], seconds: float) -> float:
+    """Keep what a process took that made its runs; one that found them takes less, and what was kept is given."""
+    if file.exists():
+        kept = json.loads(file.read_text())
+        if kept["runs"] == keys:
+            return float(kept["processor_seconds"])
+    file.write_text(json.dumps({"runs": keys, "processor_seconds": seconds}))
+    return seconds
+
+
+def _rows(point: Point, folder: Path) -> list[dict[str, Any]]:
+    try:
+        return _labelled(point, kasuri.run(point.experiment, out=folder / point.folder, jobs=1))
+    except KasuriError as error:
+        raise ConfigError(f"{folder.name}, {point.folder}: {error}") from error
+
+
+def _labelled(point: Point, rows: Any) -> list[dict[str, Any]]:
+    return [{"series": point.series, **point.variables, **row} for row in rows]
+
+
+def failures(table: Table) -> list[str]:
+    """Describe the runs that came to no result."""
+    return [
+        f"{row['series']} run {row.get('key')} ended as {row['status']}: {row.get('message') or 'no message'}"
+        for row in table
+        if row.get("status") in FAILED
+    ]
+
+
+def as_toml(table: Mapping[str, Any]) -> str:
+    """Write a dictionary of dictionaries as TOML, a line for each key."""
+    return "".join(f"{'.'.join(json.dumps(part) for part in path)} = {_toml_value(value)}\n" for path, value in _leaves(table))
+
+
+def _leaves(table: Mapping[str, Any], before: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    leaves = []
+    for key, value in table.items():
+        leaves += _leaves(value, (*before, key)) if isinstance(value, Mapping) else [((*before, key), value)]
+    return leaves
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml_value(part)}" for key, part in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml_value, value)) + "]"
+    return json.dumps(value)

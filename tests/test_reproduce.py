@@ -1,0 +1,234 @@
+"""The frame of the reproduction, on small tables; the figures of the papers themselves belong to `make verify`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kasuri.errors import ConfigError
+from kasuri.reproduce import PAPERS, Figure, Verdict, curves, experiments, output, reproduction, runs
+from kasuri.reproduce.__main__ import main
+from kasuri.reproduce.figure import Findings, Plot, Table
+from kasuri.reproduce.papers import choose
+from kasuri.reproduce.reproduction import Outcome
+
+MACHINE = """
+[[constant]]
+machine = "mesh"
+key = "routing.algorithm"
+value = "dimension-order"
+class = "G"
+source = "section 1"
+
+[[constant]]
+machine = "batch"
+key = "traffic.batch_packets"
+value = 8
+class = "C"
+source = "figure 1 itself"
+"""
+FIGURE = """
+[all]
+engine = "flow"
+flow = { latency = false }
+traffic = { pattern = "neighbor", process = "batch", packet_flits = 4 }
+
+[series.flow]
+machine = ["mesh", "batch"]
+sweep = { k = [2, 3], "measure.seed" = [1, 2] }
+network = { topology = "mesh", dimensions = ["{k}", "{k}"] }
+"""
+
+
+def judge_completion(table: Table) -> Verdict:
+    found = Findings()
+    found.must(table.of("flow").curve("completion_time")[2] >= 32, "8 messages of 4 flits, which meet no others, take 32 cycles or more")
+    return found.verdict()
+
+
+PLOT = Plot("k", "completion_time", "k", "cycles")
+F1 = Figure("009-F1", "F", "takes its time", "at least 32 cycles", "derived", "flow", judge_completion, PLOT)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "machine.toml").write_text(MACHINE)
+    (tmp_path / "F1.toml").write_text(FIGURE)
+    return tmp_path
+
+
+# --- experiments ---
+
+
+def test_variables_stand_in_the_experiment_and_dotted_keys_in_its_sweep(folder: Path) -> None:
+    file = experiments.read(folder, "F1")
+    assert [point.experiment["network"]["dimensions"] for point in file.points] == [[2, 2], [3, 3]]
+    first = file.points[0]
+    assert first.experiment["sweep"] == {"measure.seed": [1, 2]}
+    assert first.experiment["routing"] == {"algorithm": "dimension-order"}
+    assert first.experiment["traffic"]["batch_packets"] == 8
+    assert first.folder == Path("flow/k=2")
+    assert {constant.kind for constant in file.constants} == {"G", "C"}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (("F1.toml", '["mesh", "batch"]', '["mesh", "torus"]'), "no part `torus` in machine.toml; it has mesh, batch"),
+        (("F1.toml", "packet_flits = 4", "batch_packets = 4"), "`traffic.batch_packets` is a constant of the machine"),
+        (("F1.toml", "[series.flow]", "[flow]"), "write [series.NAME]"),
+        (("F1.toml", "[all]", "[all"), "F1.toml: "),
+        (("machine.toml", 'class = "C"', 'class = "X"'), "constant 2: class is 'X'; it must be"),
+        (("machine.toml", 'source = "section 1"', ""), "constant 1 has no `source`"),
+    ],
+)
+def test_wrong_files_are_named_with_what_would_be_right(folder: Path, change: tuple[str, str, str], problem: str) -> None:
+    name, old, new = change
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new))
+    with pytest.raises(ConfigError) as error:
+        experiments.read(folder, "F1")
+    assert problem in str(error.value)
+
+
+def test_a_folder_of_experiments_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nowhere: there is no such folder"):
+        experiments.find(tmp_path / "nowhere")
+
+
+# --- runs, verdict, spread ---
+
+
+def test_runs_are_made_once_and_found_again(folder: Path, tmp_path: Path) -> None:
+    points = experiments.read(folder, "F1").points
+    table = runs.Runner(jobs=2).table(points, tmp_path / "out")
+    assert [(row["k"], row["measure.seed"]) for row in table] == [(2, 1), (2, 2), (3, 1), (3, 2)]
+    assert not runs.failures(table)
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("runs/*.json")}
+    again = runs.Runner(jobs=1).table(points, tmp_path / "out")
+    assert again.rows == table.rows
+    assert len(files) == 4
+    assert {path: path.stat().st_mtime_ns for path in files} == files
+
+
+def test_a_calibrated_constant_is_tried_at_half_and_at_twice_its_value(folder: Path, tmp_path: Path) -> None:
+    outcome = reproduction._figure(PAPERS["mfs"], F1, folder, tmp_path / "out", runs.Runner(jobs=1))
+    assert outcome.verdict.verdict == "pass"
+    assert [line.split(": ")[:2] for line in outcome.spread] == [
+        ["traffic.batch_packets = 4", "fail"],
+        ["traffic.batch_packets = 16", "pass"],
+    ]
+
+
+def test_a_run_without_a_result_fails_the_figure(folder: Path, tmp_path: Path) -> None:
+    text = (folder / "F1.toml").read_text()
+    (folder / "F1.toml").write_text(text + "measure = { max_cycles = 10 }\n")
+    outcome = reproduction._figure(PAPERS["mfs"], F1, folder, tmp_path / "out", runs.Runner(jobs=1))
+    assert outcome.verdict.verdict == "fail"
+    assert len(outcome.failed_runs) == 4
+    assert "max_cycles" in outcome.verdict.measured
+
+
+def test_an_experiment_that_cannot_be_is_named_with_its_place(folder: Path, tmp_path: Path) -> None:
+    text = (folder / "F1.toml").read_text()
+    (folder / "F1.toml").write_text(text.replace('pattern = "neighbor"', 'pattern = "neighbour"'))
+    with pytest.raises(ConfigError, match=r"flow/k=[23]: .*traffic\.pattern"):
+        runs.Runner(jobs=1).table(experiments.read(folder, "F1").points, tmp_path / "out")
+
+
+def test_toml_text_is_read_as_what_was_written() -> None:
+    import tomllib
+
+    table = {"a": {"b.c": [1, 2.5, 'x"y'], "d": True}, "e": [{"f": 1, "g": ["h"]}]}
+    assert tomllib.loads(runs.as_toml(table)) == table
+
+
+# --- what comes out ---
+
+
+def outcome_of(basis: Any, verdict: Any) -> Outcome:
+    figure = Figure("009-F1", "F", "claim", "criterion", basis, "flow", judge_completion)
+    return Outcome(figure, Verdict(verdict, "measured"), Table([]), [], [])
+
+
+def test_only_derived_passes_count_as_reproduced() -> None:
+    outcomes = [
+        outcome_of("derived", "pass"),
+        outcome_of("derived", "fail"),
+        outcome_of("calibrated", "pass"),
+        outcome_of("identity", "pass"),
+        outcome_of("derived", "report"),
+    ]
+    assert output.summary(outcomes) == "1 of 2 derived claims reproduced; in all 3 pass, 1 fail, 1 without a criterion"
+
+
+def test_data_keep_every_column_with_a_value(tmp_path: Path) -> None:
+    rows = [{"series": "a", "k": 2, "atr": 0.5, "message": "", "dims": [2, 2]}, {"series": "b", "k": 3, "atr": None}]
+    path = output.write_data(F1, Table(rows), tmp_path)
+    with path.open() as file:
+        read = list(csv.DictReader(file))
+    assert read[0] == {"series": "a", "k": "2", "atr": "0.5", "dims": "[2, 2]"}
+    assert read[1]["atr"] == ""
+
+
+def test_papers_and_figures_are_chosen_by_name() -> None:
+    assert [figure.number for figure in choose(["mfs/F6", "mfs/003-C1"])[0][1]] == ["F6", "C1"]
+    for name, problem in [("cenju9", "there is no paper `cenju9`; there are: mfs"), ("mfs/F99", "has no figure `F99`; it has: F1, F2")]:
+        with pytest.raises(ConfigError, match=problem):
+            choose([name])
+
+
+# --- curves ---
+
+
+def test_a_curve_that_is_flat_does_not_fall() -> None:
+    assert curves.falls({2: 1.0, 4: 0.9})
+    assert not curves.falls({2: 1.0, 4: 1.0})
+    assert not curves.falls({2: 1.0, 4: 0.985})
+    assert curves.falls({2: 1.0, 4: 0.985}, {2: 0.003, 4: 0.003})
+    assert not curves.falls({2: 1.0})
+
+
+def test_slack_is_relative_to_the_point_before() -> None:
+    assert curves.never_rises({2: 1.0, 4: 1.04, 8: 0.9}, 0.05)
+    assert not curves.never_rises({2: 1.0, 4: 1.06, 8: 0.9}, 0.05)
+
+
+def test_no_point_in_common_is_no_agreement() -> None:
+    assert curves.largest(curves.distances({2: 1.0}, {4: 1.0})) == float("inf")
+
+
+# --- a figure through the whole command ---
+
+
+def test_a_figure_goes_through_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["mfs/F1", "--out", str(tmp_path), "--jobs", "1"]
+    assert main([*arguments, "--format", "json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    (figure,) = shown["figures"]
+    assert set(figure) >= {"id", "verdict", "claim", "criterion", "measured", "basis", "engine", "runs", "seconds"}
+    assert (figure["id"], figure["verdict"], figure["basis"], figure["engine"]) == ("003-F1", "pass", "identity", "flow")
+    assert len(figure["runs"]) == 1
+    assert "003-F1" in (tmp_path / "mfs/index.html").read_text()
+    assert main(arguments) == 0
+    assert "0 of 0 derived claims reproduced; in all 1 pass" in capsys.readouterr().out
+
+
+def test_bad_input_ends_with_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cenju9", "--out", str(tmp_path)]) == 2
+    assert main(["mfs", "--experiments", str(tmp_path / "nowhere"), "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("error: ") == 2
+
+
+def test_every_figure_has_a_file_of_experiments_and_every_file_a_figure() -> None:
+    folder = experiments.find(None)
+    for paper in PAPERS.values():
+        files = {path.stem for path in (folder / paper.name).glob("*.toml")} - {"machine"}
+        assert files == {figure.number for figure in paper.figures}
+        for figure in paper.figures:
+            assert experiments.read(folder / paper.name, figure.number).points
