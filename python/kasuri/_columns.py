@@ -23,6 +23,12 @@ COUNTS = (
     "measured_cycles",
     "cycles",
     "flit_hops",
+    "prediction_attempts",
+    "prediction_hits",
+    "prediction_refused",
+    "prediction_speculative_traversals",
+    "prediction_wasted_flits",
+    "prediction_hint_bits",
 )
 LISTS = ("not_modelled", "deadlock")
 

@@ -33,6 +33,7 @@ VECTORS = {
     "injected_load": "terminals",
     "completion_cycles": "terminals",
     "packet_latency_histogram": "buckets, 2",
+    "predictions": "channels, 3",
 }
 
 
@@ -190,7 +191,8 @@ class Results(Sequence[dict[str, Any]]):
             The row's position, its key, or the row itself.
         name : str
             ``channel_utilisation`` [channels], ``router_occupancy`` [routers], ``accepted_throughput`` and ``injected_load``
-            [terminals], ``completion_cycles`` [terminals], ``packet_latency_histogram`` [buckets, 2].
+            [terminals], ``completion_cycles`` [terminals], ``packet_latency_histogram`` [buckets, 2],
+            ``predictions`` [channels, 3].
 
         Raises
         ------

@@ -16,6 +16,7 @@ mod lanes;
 mod list;
 mod messages;
 mod options;
+mod predictor;
 mod prefetch;
 mod run;
 mod select;
@@ -29,4 +30,5 @@ mod wheel;
 
 pub use allocator::{ALLOCATORS, AllocatorEntry};
 pub use options::{FlitOptions, Simd};
+pub use predictor::{PREDICTORS, PredictorEntry};
 pub use run::FlitEngine;

@@ -36,9 +36,6 @@ impl Engine for FlitEngine {
             .clone()
             .try_into()
             .map_err(|error: toml::de::Error| EngineError::Option { key: "flit".to_owned(), problem: error.message().to_owned() })?;
-        if scenario.router.predictor != "none" {
-            return Err(EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "flit", what: "predictors".to_owned() });
-        }
         select::run(scenario, options, controller)
     }
 }
@@ -270,6 +267,9 @@ impl<L: Lanes> Simulation<'_, L> {
 
     fn clear(&mut self, phase: Phase) {
         self.statistics.clear(phase, self.cycle);
+        if let Some(unit) = &mut self.prediction {
+            unit.clear(&self.scenario.network);
+        }
         self.recount_arriving_packets();
     }
 
@@ -330,6 +330,7 @@ impl<L: Lanes> Simulation<'_, L> {
             completion_cycles: if completed { statistics.completion_cycles.clone() } else { Vec::new() },
             deadlock,
             flit_hops: statistics.flit_hops,
+            prediction: self.prediction.as_ref().map(|unit| unit.counters.clone()),
             not_modelled: Vec::new(),
             formulas: None,
         }

@@ -13,6 +13,7 @@ use crate::column::Column;
 use crate::lanes::Lanes;
 use crate::list::List;
 use crate::messages::Messages;
+use crate::predictor::unit::{PredictionUnit, advance, leaves_router};
 use crate::source::Sources;
 use crate::statistics::Statistics;
 use crate::terminal::Terminals;
@@ -173,7 +174,7 @@ pub(crate) struct Parameters {
     pub(crate) bidding: Bidding,
     pub(crate) switching: Switching,
     pub(crate) release: VcRelease,
-    /// Does any channel need more than one cycle for a flit?
+    /// Is it kept how long each channel is busy: does any need more than one cycle for a flit, or do predictions look for gaps?
     pub(crate) periodic: bool,
     /// Does the processor have the features of `advance_window_modern`?
     pub(crate) modern: bool,
@@ -231,6 +232,8 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     /// Events of the terminals in the present cycle.
     pub(crate) events: Vec<u32>,
     pub(crate) routing_seed: u64,
+    /// What the routers need to predict, if they do.
+    pub(crate) prediction: Option<Box<PredictionUnit<'a>>>,
 }
 
 /// A tile holds about this many slots: its state then fits into a second-level cache beside its neighbours' lists.
@@ -297,6 +300,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let vc_shift = L::Mask::SHIFT;
         let addresses = assign_addresses::<L>(network)?;
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
+        let prediction = PredictionUnit::new(scenario, addresses.first_terminal_port, L::Mask::BITS)?;
         let delays = Delays::new(scenario)?;
         let (shortest, longest_packet) = (crate::source::shortest_packet(scenario), crate::source::longest_packet(scenario));
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
@@ -312,7 +316,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
         // Whatever a message brings about may concern any terminal in the next cycle.
         let window = if scenario.workload.is_some() { 1 } else { delays.least.clamp(1, MAX_WINDOW) };
-        let periodic = (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1);
+        let periodic = prediction.is_some() || (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1);
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
             tile_shift: addresses.tile_shift,
@@ -330,13 +334,17 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             router_tiles,
             tiles,
         };
-        let wheel = || {
-            L::Wheel::new(delays.greatest + window + 1, slots as u32, addresses.tile_shift, 1 << vc_shift).ok_or_else(|| {
-                EngineError::TooLarge(format!(
-                    "{} ports and channels of up to {} cycles need more event lists than the flit engine can name",
-                    addresses.ports, delays.greatest
-                ))
-            })
+        // In a cycle a port may send a credit for a flit that passes on, and one for a flit that wins the switch.
+        let credits_of_port = 1 + u32::from(prediction.is_some() && vc_shift > 0);
+        let wheel = |events_of_port: u32| {
+            L::Wheel::new(delays.greatest + window + 1, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port).ok_or_else(
+                || {
+                    EngineError::TooLarge(format!(
+                        "{} ports and channels of up to {} cycles need more event lists than the flit engine can name",
+                        addresses.ports, delays.greatest
+                    ))
+                },
+            )
         };
         let if_periodic = |length: usize| if periodic { length } else { 0 };
         let unconnected =
@@ -354,8 +362,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             period: Column::filled(if_periodic(ports), 1),
             router_of_port: Column::filled(ports, NONE),
             router_port: Column::filled(network.router_count() as usize, 0),
-            arrivals: wheel()?,
-            credits: wheel()?,
+            arrivals: wheel(1)?,
+            credits: wheel(credits_of_port)?,
             tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, ports_of_tile(tile), vc_shift)).collect(),
             terminals: Terminals::new(network.terminal_count(), &parameters),
             sources: Sources::new(scenario, addresses.tile_shift - vc_shift),
@@ -374,6 +382,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             candidates: Vec::new(),
             events: Vec::new(),
             routing_seed: scenario.streams.key(kasuri_model::rng::Purpose::Routing),
+            prediction,
             parameters,
         };
         simulation.connect(&addresses.router_port, &delays);
@@ -511,9 +520,11 @@ impl Delays {
             greatest: 0,
         };
         let network = &scenario.network;
+        let passing_on_early = if scenario.router.predictor == "none" { 0 } else { advance(scenario) };
         for channel in (0..network.channel_count()).map(ChannelId) {
             let (flit, credit) = (delays.flit(network, channel), delays.credit(network, channel));
-            delays.least = delays.least.min(flit).min(credit);
+            let passing_on = if leaves_router(network, channel) { flit - passing_on_early } else { flit };
+            delays.least = delays.least.min(passing_on).min(credit);
             delays.greatest = delays.greatest.max(flit).max(credit);
         }
         if delays.greatest > u32::from(u16::MAX) {

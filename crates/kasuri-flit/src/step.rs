@@ -14,10 +14,17 @@ use crate::state::{InputSlot, NONE, Simulation, Tile};
 use crate::vc_mask::VcMask;
 use kasuri_model::id::{RouterId, TerminalId};
 use kasuri_model::router::{Switching, VcRelease};
-use kasuri_model::routing::{HashedChoice, Hop};
+use kasuri_model::routing::{Candidate, HashedChoice, Hop};
 
 /// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.
 const PREFETCH_DISTANCE: usize = 4;
+
+/// Where a head goes next, and its routing state after that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    pub(crate) candidate: Candidate,
+    pub(crate) state: u32,
+}
 
 impl<L: Lanes> Simulation<'_, L> {
     /// Puts a port on a list for virtual-channel allocation, once.
@@ -136,38 +143,60 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Asks the routing for the output port of a head, and notes the virtual channels that it may take there.
     fn route_head(&mut self, slot: u32) -> u32 {
         let packet = self.front_packet(slot);
+        let Route { candidate, state } = self.find_route(slot, packet);
         let record = &mut self.packets[packet as usize];
         record.hops += 1;
-        let input_port = slot >> L::Mask::SHIFT;
-        let router = self.router_of_port[input_port];
-        let base = self.router_port[router];
-        let available = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
-        let hop = Hop {
-            router: RouterId(router),
-            input: (input_port - base) as u16,
-            virtual_channel: (slot & (L::Mask::BITS - 1)) as u16,
-            source: TerminalId(record.source),
-            destination: TerminalId(record.destination),
-            available,
-        };
-        let (flits, mut state) = (record.flits, record.route_state);
-        let (source, serial, hops) = (record.source, record.serial, record.hops);
-        let mut candidates = std::mem::take(&mut self.candidates);
-        candidates.clear();
-        let view = RouterView { simulation: self, base };
-        let mut choice = HashedChoice::at_hop(self.routing_seed, source, serial, u32::from(hops), view);
-        self.scenario.routing.route(&hop, &mut state, &mut choice, &mut candidates);
-        debug_assert_eq!(candidates.len(), 1, "one candidate port per hop; adaptive sets come with their own router");
-        let candidate = candidates[0];
-        self.candidates = candidates;
-        self.packets[packet as usize].route_state = state;
+        record.route_state = state;
+        let (flits, created) = (record.flits, record.created);
         self.lanes.set_left(slot, flits);
         debug_assert!(candidate.virtual_channels.count() > 0);
         let input = &mut self.inputs[slot];
         input.request_first = candidate.virtual_channels.begin as u8;
         input.request_last = (candidate.virtual_channels.end - 1) as u8;
         input.length = flits;
+        let input_port = slot >> L::Mask::SHIFT;
+        let router = self.router_of_port[input_port];
+        let base = self.router_port[router];
+        if let Some(unit) = &mut self.prediction {
+            let counted = self.statistics.counting.covers(created);
+            unit.note_head(&self.scenario.network, router, (input_port - base) as u16, candidate.port, counted);
+        }
         base + u32::from(candidate.port)
+    }
+
+    /// Where a head stands, and its routing state.
+    #[inline(always)]
+    pub(crate) fn hop(&self, slot: u32, packet: u32) -> (Hop, u32) {
+        let record = &self.packets[packet as usize];
+        let input_port = slot >> L::Mask::SHIFT;
+        let router = self.router_of_port[input_port];
+        let available = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
+        let hop = Hop {
+            router: RouterId(router),
+            input: (input_port - self.router_port[router]) as u16,
+            virtual_channel: (slot & (L::Mask::BITS - 1)) as u16,
+            source: TerminalId(record.source),
+            destination: TerminalId(record.destination),
+            available,
+        };
+        (hop, record.route_state)
+    }
+
+    /// Asks the routing where a head goes next. Changes nothing, so it may be asked again.
+    #[inline(always)]
+    pub(crate) fn find_route(&mut self, slot: u32, packet: u32) -> Route {
+        let (hop, mut state) = self.hop(slot, packet);
+        let record = &self.packets[packet as usize];
+        let (source, serial, hops) = (record.source, record.serial, record.hops + 1);
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.clear();
+        let view = RouterView { simulation: self, base: self.router_port[hop.router.0] };
+        let mut choice = HashedChoice::at_hop(self.routing_seed, source, serial, u32::from(hops), view);
+        self.scenario.routing.route(&hop, &mut state, &mut choice, &mut candidates);
+        debug_assert_eq!(candidates.len(), 1, "one candidate port per hop; adaptive sets come with their own router");
+        let candidate = candidates[0];
+        self.candidates = candidates;
+        Route { candidate, state }
     }
 
     /// Virtual-channel allocation at every listed port.

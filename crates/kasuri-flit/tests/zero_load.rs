@@ -2,30 +2,11 @@
 
 mod common;
 
-use common::{Setup, ToTheEnd};
+use common::{Setup, Single, ToTheEnd};
 use kasuri_model::engine::{Engine, Status};
 use kasuri_model::id::TerminalId;
-use kasuri_model::rng::Stream;
 use kasuri_model::router::{PipelineEntry, RouterParameters};
-use kasuri_model::traffic::pattern::Pattern;
 use std::sync::Arc;
-
-/// One terminal sends to one other; the rest is silent.
-#[derive(Debug)]
-struct Single {
-    source: TerminalId,
-    destination: TerminalId,
-}
-
-impl Pattern for Single {
-    fn destination(&self, source: TerminalId, _stream: &mut Stream) -> Option<TerminalId> {
-        (source == self.source).then_some(self.destination)
-    }
-
-    fn weights(&self, source: TerminalId) -> Vec<(TerminalId, f64)> {
-        if source == self.source { vec![(self.destination, 1.0)] } else { Vec::new() }
-    }
-}
 
 /// Network latency and hops of one packet from terminal 0.
 fn single(setup: &Setup, destination: u32) -> (u64, u64) {

@@ -514,6 +514,7 @@ impl<'a> Fluid<'a> {
             completion_time: completed.then(|| self.completion.iter().fold(computed, |last, &time| last.max(time)).round() as u64),
             deadlock: Vec::new(),
             flit_hops: self.flit_hops as u64,
+            prediction: None,
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
             formulas: None,
         }

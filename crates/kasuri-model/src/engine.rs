@@ -255,10 +255,33 @@ pub struct Outcome {
     pub deadlock: Vec<(ChannelId, u16)>,
     /// Flits that crossed a router, for measures of speed.
     pub flit_hops: u64,
+    /// What a predictor did; `None` where no router has one.
+    pub prediction: Option<Prediction>,
     /// What the engine left out, by key.
     pub not_modelled: Vec<String>,
     /// What an engine that answers with formulas has worked out; the distributions are empty then.
     pub formulas: Option<Formulas>,
+}
+
+/// What the routers' predictor did for measured packets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prediction {
+    /// Routers crossed by heads.
+    pub switches: u64,
+    /// Heads that found an empty buffer and a prediction for their input port.
+    pub attempts: u64,
+    /// Of these, heads that crossed to their output on the prediction.
+    pub hits: u64,
+    /// Of these, heads whose predicted output was taken by real requests, or had no virtual channel or no credit left.
+    pub refused: u64,
+    /// Flits that crossed a switch on a prediction, rightly or wrongly.
+    pub speculative_traversals: u64,
+    /// Flits that were sent on a wrongly predicted channel and dropped at its end.
+    pub wasted_flits: u64,
+    /// Hint bits in front of each packet, 0 without them.
+    pub hint_bits: u32,
+    /// Of `switches`, `attempts` and `hits`, those at the router that each channel leads to, shape `[channels]`.
+    pub by_channel: Vec<[u64; 3]>,
 }
 
 /// What formulas say of a scenario. Loads are in flits per terminal and cycle, all classes together.

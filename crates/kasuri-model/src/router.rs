@@ -22,7 +22,8 @@ pub struct RouterParameters {
     pub vc_per_destination: bool,
     /// Buffer of each virtual channel of an input port, in flits.
     pub buffer_flits: u32,
-    /// The stages of the router in order.
+    /// The stages of the router in order: `RC`, `VA`, `SA` (or `VSA`), `ST`. A serial router has `Des` before and `Ser` after them; `LT`
+    /// at the end says how much of the channel's latency is the transfer of the flit itself.
     pub pipeline: Vec<PipelineEntry>,
     /// A head bids for the switch in the cycle in which it bids for a virtual channel; real requests win over such bids.
     pub speculative: bool,
@@ -38,6 +39,12 @@ pub struct RouterParameters {
     pub switch_allocator: AllocatorParameters,
     /// Guesses a packet's output before it arrives (`kasuri list predictors`).
     pub predictor: String,
+    /// Which guesses are right: `any-up`: where a packet may take any port up a fat tree, the predicted one will do; `exact`: only
+    /// the port that the routing chooses.
+    pub predictor_match: PredictorMatch,
+    /// What becomes of a flit that went a wrongly predicted way: `kill`: it dies inside the router; `hint`: bits in front of the
+    /// packet tell before it leaves its buffer; `forward`: it leaves and is dropped by the next router.
+    pub on_miss: OnMiss,
 }
 
 impl Default for RouterParameters {
@@ -55,8 +62,34 @@ impl Default for RouterParameters {
             vc_allocator: AllocatorParameters::default(),
             switch_allocator: AllocatorParameters::default(),
             predictor: "none".to_owned(),
+            predictor_match: PredictorMatch::default(),
+            on_miss: OnMiss::default(),
         }
     }
+}
+
+/// Which predicted output port serves a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PredictorMatch {
+    /// Any port that the routing would leave to chance or congestion; else the one that it chooses.
+    #[default]
+    AnyUp,
+    /// The one that the routing chooses.
+    Exact,
+}
+
+/// What happens to a flit that crossed the switch to a wrongly predicted output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnMiss {
+    /// Route computation runs beside the traversal and stops the flit inside the router.
+    #[default]
+    Kill,
+    /// Hint bits in front of the packet show that the prediction is wrong before anything crosses.
+    Hint,
+    /// The flit is sent and dropped at the other end of the channel.
+    Forward,
 }
 
 /// How far a packet must have come before it goes on.
@@ -129,7 +162,7 @@ pub enum PipelineEntry {
     Stage(String),
     /// A stage of several cycles, fully pipelined.
     Timed {
-        /// `RC`, `VA`, `SA`, `VSA` or `ST`.
+        /// `Des`, `RC`, `VA`, `SA`, `VSA`, `ST`, `Ser` or `LT`.
         stage: String,
         /// Cycles.
         cycles: u32,
@@ -154,8 +187,14 @@ pub struct Pipeline {
     pub bidding: Bidding,
     /// Cycles of switch allocation beyond the first.
     pub switch_extra_cycles: u32,
-    /// Cycles from the switch grant to the sending on the channel.
+    /// Cycles from the switch grant to the sending on the channel: switch traversal and serialisation.
     pub traversal_cycles: u32,
+    /// Cycles of route computation alone: as long as a wrong prediction is not found out.
+    pub computation_cycles: u32,
+    /// Of `traversal_cycles`, those of serialisation (`Ser`), which a predicted flit passes by.
+    pub serialisation_cycles: u32,
+    /// Of a channel's latency, the cycles that one flit needs to cross it (`LT`): a predicted flit does not wait for its own end.
+    pub link_cycles: u32,
 }
 
 /// The order of virtual-channel and switch allocation of a head.
@@ -205,13 +244,15 @@ impl RouterParameters {
     }
 
     fn timing(&self) -> Result<Pipeline, String> {
-        let groups = self.stage_groups()?;
+        let mut groups = self.stage_groups()?;
+        let ends = self.serial_ends(&mut groups)?;
         // The last cycle of each stage, counted from the arrival in cycle 0; and the group in which it stands.
         let mut end = [0i64; 4];
         let mut group_of = [0usize; 4];
-        let mut now = 0i64;
+        let mut now = i64::from(ends.deserialisation);
         let mut speculative = self.speculative;
         let mut next = 0;
+        let mut computation_cycles = 0;
         for (number, (stages, cycles)) in groups.iter().enumerate() {
             let alone_rc = stages.as_slice() == [0];
             now += if self.lookahead && alone_rc { 0 } else { i64::from(*cycles) };
@@ -220,6 +261,9 @@ impl RouterParameters {
                     return Err(STAGES.to_owned());
                 }
                 (end[stage], group_of[stage]) = (now - 1, number);
+                if stage == 0 {
+                    computation_cycles = if self.lookahead && alone_rc { 0 } else { *cycles };
+                }
                 next += 1;
             }
         }
@@ -234,19 +278,41 @@ impl RouterParameters {
             speculative = true;
         }
         let (va, sa, st) = (end[1], end[2], end[3]);
-        let route_cycles = va as u32;
-        if speculative {
+        let shared = group_of[1] == group_of[2];
+        let (bidding, extra) = match (speculative, shared) {
             // Both bid in the cycle in which virtual-channel allocation decides; a longer switch allocation ends later.
-            let extra = if group_of[1] == group_of[2] { 0 } else { (sa - va - 1).max(0) };
-            return Ok(Pipeline {
-                route_cycles,
-                bidding: Bidding::Speculative,
-                switch_extra_cycles: extra as u32,
-                traversal_cycles: (st - sa) as u32,
-            });
+            (true, _) => (Bidding::Speculative, if shared { 0 } else { (sa - va - 1).max(0) }),
+            (false, true) => (Bidding::SameCycle, 0),
+            (false, false) => (Bidding::InTurn, sa - va - 1),
+        };
+        Ok(Pipeline {
+            route_cycles: va as u32,
+            bidding,
+            switch_extra_cycles: extra as u32,
+            traversal_cycles: (st - sa) as u32 + ends.serialisation,
+            computation_cycles,
+            serialisation_cycles: ends.serialisation,
+            link_cycles: ends.link,
+        })
+    }
+
+    /// Takes the stages of a serial router off both ends of the list: `Des` before all others, `Ser` and `LT` after them.
+    fn serial_ends(&self, groups: &mut Vec<(Vec<usize>, u32)>) -> Result<SerialEnds, String> {
+        let mut ends = SerialEnds::default();
+        if let Some((_, cycles)) = groups.first().filter(|(stages, _)| stages == &[DES]) {
+            ends.deserialisation = *cycles;
+            groups.remove(0);
         }
-        let (bidding, extra) = if group_of[1] == group_of[2] { (Bidding::SameCycle, 0) } else { (Bidding::InTurn, sa - va - 1) };
-        Ok(Pipeline { route_cycles, bidding, switch_extra_cycles: extra as u32, traversal_cycles: (st - sa) as u32 })
+        if let Some((_, cycles)) = groups.pop_if(|(stages, _)| stages == &[LT]) {
+            ends.link = cycles;
+        }
+        if let Some((_, cycles)) = groups.pop_if(|(stages, _)| stages == &[SER]) {
+            ends.serialisation = cycles;
+        }
+        if groups.iter().any(|(stages, _)| stages.iter().any(|&stage| stage > 3)) {
+            return Err(STAGES.to_owned());
+        }
+        Ok(ends)
     }
 
     fn stage_groups(&self) -> Result<Vec<(Vec<usize>, u32)>, String> {
@@ -270,6 +336,9 @@ impl RouterParameters {
                     "SA" => stages.push(2),
                     "VSA" => stages.extend([1, 2]),
                     "ST" => stages.push(3),
+                    "Des" => stages.push(DES),
+                    "Ser" => stages.push(SER),
+                    "LT" => stages.push(LT),
                     other => return Err(format!("unknown stage `{other}`; {STAGES}")),
                 }
             }
@@ -279,7 +348,21 @@ impl RouterParameters {
     }
 }
 
-const STAGES: &str = "the stages are RC, VA, SA, ST in this order, each once; VSA stands for VA and SA in one cycle";
+const STAGES: &str = "the stages are RC, VA, SA, ST in this order, each once; VSA stands for VA and SA in one cycle; \
+    a serial router has Des before them and Ser after them, each for itself, and LT at the end";
+
+/// Numbers of the stages beyond RC, VA, SA and ST, which are 0 to 3.
+const DES: usize = 4;
+const SER: usize = 5;
+const LT: usize = 6;
+
+/// Cycles of the stages at the ends of a serial router.
+#[derive(Clone, Copy, Debug, Default)]
+struct SerialEnds {
+    deserialisation: u32,
+    serialisation: u32,
+    link: u32,
+}
 
 #[cfg(test)]
 mod tests {
@@ -315,11 +398,28 @@ mod tests {
         assert_eq!(pipeline(&one, false, false).head_cycles(), 1);
     }
 
+    /// Des, RC, VSA, ST, Ser take a cycle each; link traversal is part of the channel's latency, not of the router.
+    #[test]
+    fn a_serial_router_takes_its_five_stages() {
+        let entries = ["Des", "RC", "VSA", "ST", "Ser"].map(stage).into_iter().chain([timed("LT", 32)]).collect::<Vec<_>>();
+        let serial = pipeline(&entries, false, false);
+        assert_eq!(serial.head_cycles(), 5);
+        assert_eq!((serial.route_cycles, serial.traversal_cycles), (2, 2));
+        assert_eq!((serial.computation_cycles, serial.serialisation_cycles, serial.link_cycles), (1, 1, 32));
+        let plain = pipeline(&["RC", "VSA", "ST"].map(stage), false, false);
+        assert_eq!((plain.serialisation_cycles, plain.link_cycles), (0, 0));
+    }
+
     #[test]
     fn wrong_pipelines_are_refused() {
-        for entries in
-            [vec![stage("RC")], vec![stage("VA"), stage("RC"), stage("SA"), stage("ST")], vec![stage("XX")], vec![timed("RC", 0)]]
-        {
+        for entries in [
+            vec![stage("RC")],
+            vec![stage("VA"), stage("RC"), stage("SA"), stage("ST")],
+            vec![stage("XX")],
+            vec![timed("RC", 0)],
+            ["RC", "Des", "VSA", "ST"].map(stage).to_vec(),
+            ["RC", "VSA", "ST", "LT", "Ser"].map(stage).to_vec(),
+        ] {
             let router = RouterParameters { pipeline: entries, ..RouterParameters::default() };
             assert_eq!(router.check().unwrap_err().0, "pipeline");
         }

@@ -5,7 +5,7 @@
 
 use crate::measure::{Offer, Report};
 use kasuri_model::config::EngineName;
-use kasuri_model::engine::{Distribution, Formulas, Outcome};
+use kasuri_model::engine::{Distribution, Formulas, Outcome, Prediction};
 use kasuri_model::id::{ChannelId, TerminalId};
 use kasuri_model::network::Network;
 use serde_json::{Map, Value, json};
@@ -102,6 +102,13 @@ pub const COLUMNS: &[Column] = &[
     column("measured_cycles", "cycles", "cycles for which rates were counted"),
     column("cycles", "cycles", "all simulated cycles"),
     column("flit_hops", "", "flits that crossed a router, for measures of speed"),
+    column("prediction_attempts", "", "heads of measured packets that found an empty buffer and a prediction of their output"),
+    column("prediction_hits", "", "of these, heads that crossed on the prediction"),
+    column("prediction_refused", "", "of these, heads whose predicted output real requests had, or that had no virtual channel or credit"),
+    column("prediction_hit_rate", "", "prediction_hits over all routers that heads of measured packets crossed"),
+    column("prediction_speculative_traversals", "", "flits of measured packets that crossed a switch on a prediction, right or wrong"),
+    column("prediction_wasted_flits", "", "of these, flits sent on a wrong channel and dropped at its end"),
+    column("prediction_hint_bits", "", "hint bits in front of each packet"),
     column("booksim_status", "", "how BookSim 2 would have ended (ok, ok_maxsamples, unstable), under its rules"),
     column("not_modelled", "", "keys of the input that the engine left out"),
     column("deadlock", "", "the channels and virtual channels that wait for each other, each for the next"),
@@ -155,6 +162,9 @@ impl RunRow {
         row.set("measured_cycles", outcome.measured_cycles);
         row.set("cycles", outcome.cycles);
         row.set("flit_hops", outcome.flit_hops);
+        if let Some(prediction) = &outcome.prediction {
+            row.set_prediction(prediction);
+        }
         if let Some(formulas) = &outcome.formulas {
             row.set_formulas(formulas);
         }
@@ -307,6 +317,16 @@ impl RunRow {
         self.set("atr", average_throughput_rate(network, outcome).map(|rate| rate + unhindered));
     }
 
+    fn set_prediction(&mut self, prediction: &Prediction) {
+        self.set("prediction_attempts", prediction.attempts);
+        self.set("prediction_hits", prediction.hits);
+        self.set("prediction_refused", prediction.refused);
+        self.set("prediction_hit_rate", (prediction.switches > 0).then(|| prediction.hits as f64 / prediction.switches as f64));
+        self.set("prediction_speculative_traversals", prediction.speculative_traversals);
+        self.set("prediction_wasted_flits", prediction.wasted_flits);
+        self.set("prediction_hint_bits", prediction.hint_bits);
+    }
+
     fn set_loads(&mut self, network: &Network, outcome: &Outcome) {
         let busy = utilisation(network, outcome);
         let between_routers: Vec<f64> = network.router_channels().filter_map(|channel| busy.get(channel.index()).copied()).collect();
@@ -373,8 +393,15 @@ pub enum Numbers {
 }
 
 /// The names of all vectors; a run has those that it can fill.
-pub const VECTORS: &[&str] =
-    &["channel_utilisation", "router_occupancy", "accepted_throughput", "injected_load", "completion_cycles", "packet_latency_histogram"];
+pub const VECTORS: &[&str] = &[
+    "channel_utilisation",
+    "router_occupancy",
+    "accepted_throughput",
+    "injected_load",
+    "completion_cycles",
+    "packet_latency_histogram",
+    "predictions",
+];
 
 /// The vectors of a run; those that would be empty are left out.
 pub fn vectors(network: &Network, outcome: &Outcome) -> Vec<Vector> {
@@ -382,6 +409,7 @@ pub fn vectors(network: &Network, outcome: &Outcome) -> Vec<Vector> {
     let cycles = outcome.measured_cycles;
     let completion = outcome.completion_cycles.clone();
     let buckets = &outcome.packet_latency.buckets;
+    let predictions = outcome.prediction.as_ref().map_or(&[][..], |prediction| &prediction.by_channel);
     let all = [
         flat("channel_utilisation", utilisation(network, outcome)),
         flat("router_occupancy", outcome.router_occupancy.clone()),
@@ -393,6 +421,7 @@ pub fn vectors(network: &Network, outcome: &Outcome) -> Vec<Vector> {
             shape: vec![buckets.len(), 2],
             values: Numbers::Whole(buckets.iter().flat_map(|&(value, count)| [value, count]).collect()),
         },
+        Vector { name: "predictions", shape: vec![predictions.len(), 3], values: Numbers::Whole(predictions.concat()) },
     ];
     all.into_iter().filter(|vector| vector.shape[0] > 0).collect()
 }
@@ -515,6 +544,7 @@ pub(crate) mod tests {
             completion_time: None,
             deadlock: Vec::new(),
             flit_hops: 80,
+            prediction: None,
             not_modelled: vec!["router.predictor".to_owned(), "router.buffer_flits".to_owned()],
             formulas: None,
         }

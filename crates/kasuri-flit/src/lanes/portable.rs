@@ -3,6 +3,8 @@
 //! [`Pointers`] holds bare pointers to the columns. As local values they stay in registers, where fields of the simulation would
 //! be loaded again after every store: the loops need half the instructions.
 
+mod predicted;
+
 use super::Lanes;
 use crate::allocator::{self, Allocator, from_pointer};
 use crate::column::Column;
@@ -77,6 +79,16 @@ pub(crate) struct Portable<M> {
     column_pointer: Column<u32>,
     requests: Vec<(u32, u32)>,
     matches: Vec<(u32, u32)>,
+}
+
+impl<M: VcMask> Portable<M> {
+    /// Gives an output slot to a head that crosses at once: unlike after [`Lanes::hold`] it need not bid for the switch.
+    fn take(&mut self, head: u32, output: u32) {
+        let port = &mut self.output_port[output >> M::SHIFT];
+        port.free = port.free.without(M::bit(output & (M::BITS - 1)));
+        self.output[output].holder = head;
+        self.input[head].output = output;
+    }
 }
 
 impl<M: VcMask> Lanes for Portable<M> {
@@ -227,8 +239,15 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         let mut lists = std::mem::take(&mut self.tiles[tile as usize]);
         let mut active = std::mem::take(&mut self.lanes.active[tile as usize]);
         let mut winners = std::mem::take(&mut self.lanes.winners);
-        self.take_arrivals(tile, now, &mut active, &mut lists);
-        self.take_credits(tile, now, &mut active, &mut lists);
+        if self.prediction.is_some() {
+            // A prediction counts on what is known of credits and requests when the flit arrives.
+            self.take_credits(tile, now, &mut active, &mut lists);
+            self.post_delayed_requests(now, &mut lists);
+            self.take_predicted_arrivals(tile, now, &mut active, &mut lists);
+        } else {
+            self.take_arrivals(tile, now, &mut active, &mut lists);
+            self.take_credits(tile, now, &mut active, &mut lists);
+        }
         if self.parameters.route_cycles == 0 {
             self.route_heads(now, &mut lists);
         } else {
@@ -458,6 +477,15 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         self.lanes.speculative.clear();
     }
 
+    /// Keeps a flit's channel busy, where flits take several cycles or predictions look for gaps.
+    fn occupy_channel_of(&mut self, input_port: u32, output: u32, now: u64) {
+        let port = output >> M::SHIFT;
+        self.lanes.busy_until[port] = now + u64::from(self.period[port]);
+        if let Some(unit) = &mut self.prediction {
+            unit.note_grant(input_port, port, output, now);
+        }
+    }
+
     /// Winners cross the switch.
     #[inline(always)]
     fn traverse(&mut self, winners: &mut List, lists: &mut Tile, now: u64) {
@@ -466,8 +494,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         for &input_port in winners.as_slice() {
             let (output, slot, is_tail) = pointers.send(input_port, now as u32);
             if self.parameters.periodic {
-                let port = output >> M::SHIFT;
-                self.lanes.busy_until[port] = now + u64::from(self.period[port]);
+                self.occupy_channel_of(input_port, output, now);
             }
             if is_tail {
                 self.lanes.output[output].holder = NONE;

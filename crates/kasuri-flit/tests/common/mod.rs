@@ -2,15 +2,16 @@
 #![allow(dead_code)]
 
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Phase, Status};
+use kasuri_model::id::TerminalId;
 use kasuri_model::network::Network;
 use kasuri_model::registry::find;
-use kasuri_model::rng::Streams;
+use kasuri_model::rng::{Stream, Streams};
 use kasuri_model::router::RouterParameters;
 use kasuri_model::routing::{ROUTINGS, Routing, VirtualChannels};
 use kasuri_model::scenario::{Scenario, TrafficClass};
 use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
 use kasuri_model::traffic::PacketSizes;
-use kasuri_model::traffic::pattern::{PATTERNS, PatternContext};
+use kasuri_model::traffic::pattern::{PATTERNS, Pattern, PatternContext};
 use kasuri_model::traffic::process::PROCESSES;
 use std::sync::Arc;
 
@@ -163,5 +164,22 @@ impl Controller for ToTheEnd {
 
     fn interval_ended(&mut self, interval: &Interval) -> Command {
         if interval.completed { Command::End(Status::Completed) } else { Command::Continue }
+    }
+}
+
+/// One terminal sends to one other; the rest is silent.
+#[derive(Debug)]
+pub(crate) struct Single {
+    pub(crate) source: TerminalId,
+    pub(crate) destination: TerminalId,
+}
+
+impl Pattern for Single {
+    fn destination(&self, source: TerminalId, _stream: &mut Stream) -> Option<TerminalId> {
+        (source == self.source).then_some(self.destination)
+    }
+
+    fn weights(&self, source: TerminalId) -> Vec<(TerminalId, f64)> {
+        if source == self.source { vec![(self.destination, 1.0)] } else { Vec::new() }
     }
 }

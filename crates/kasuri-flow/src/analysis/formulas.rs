@@ -196,6 +196,7 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         completion_time: completion_bound(scenario, &formulas),
         deadlock: Vec::new(),
         flit_hops: 0,
+        prediction: None,
         not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
         formulas: Some(formulas),
     }

@@ -81,6 +81,13 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
         true
     }
 
+    /// Would this output port serve the packet as well as the one that [`Routing::route`] chooses? The virtual channels that it
+    /// may take there, if so. A routing that leaves the choice among equal ways to chance or congestion says yes to each of
+    /// them; predictors ask. By default nothing but the answer of `route` will do.
+    fn accepts(&self, _hop: &Hop, _state: u32, _port: Port) -> Option<VirtualChannels> {
+        None
+    }
+
     /// Adds to `candidates` (empty on entry) what the packet may take next. At the destination's router this is the
     /// terminal's port. Called once per packet and router.
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>);

@@ -1,6 +1,6 @@
 //! Up to a nearest common ancestor and down again, on fat trees.
 
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
+use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::id::Port;
 use crate::network::Network;
 use crate::registry::Member;
@@ -98,6 +98,15 @@ impl Routing for Compiled {
             terminal: self.up_port == UpPort::DModK,
             ..Reads::DESTINATION_ROUTER
         }
+    }
+
+    /// A packet that has to go up may take any port up, unless its column is fixed by its terminals.
+    fn accepts(&self, hop: &Hop, _state: u32, port: Port) -> Option<VirtualChannels> {
+        let free = matches!(self.up_port, UpPort::Random | UpPort::Straight | UpPort::Adaptive);
+        let place = self.routers[hop.router.index()];
+        let below = hop.destination.0.wrapping_sub(place.first_terminal) < self.reach[place.level_below as usize];
+        let is_up = u32::from(port) >= self.down && u32::from(port) < self.down + self.up;
+        (free && !below && is_up).then_some(hop.available)
     }
 
     fn route(&self, hop: &Hop, _state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {

@@ -2,6 +2,7 @@
 
 use super::{Exit, Failure, output};
 use clap::{Args, ValueEnum};
+use kasuri_flit::{PREDICTORS, PredictorEntry};
 use kasuri_model::collective::{COLLECTIVES, OPERATIONS, schedules};
 use kasuri_model::registry::Entry;
 use kasuri_model::routing::ROUTINGS;
@@ -84,7 +85,7 @@ impl Family {
             Self::Allocators => {
                 kasuri_flit::ALLOCATORS.iter().map(|entry| json!({ "name": entry.name, "summary": entry.summary })).collect()
             }
-            Self::Predictors => vec![json!({ "name": "none", "summary": "no prediction: every packet goes through all stages" })],
+            Self::Predictors => predictors(),
             Self::Collectives => {
                 OPERATIONS.iter().map(|operation| json!({ "name": operation.name, "summary": operation.summary })).collect()
             }
@@ -102,6 +103,12 @@ fn schedule(entry: &kasuri_model::collective::Entry) -> Json {
         "summary": entry.summary,
         "source": entry.source,
     })
+}
+
+fn predictors() -> Vec<Json> {
+    let none = json!({ "name": "none", "summary": "no prediction: every packet goes through all stages" });
+    let described = |entry: &PredictorEntry| json!({ "name": entry.name, "summary": entry.summary, "source": entry.source });
+    std::iter::once(none).chain(PREDICTORS.iter().map(described)).collect()
 }
 
 fn entries<F: ?Sized>(table: &[Entry<F>]) -> Vec<Json> {

@@ -138,6 +138,7 @@ mod tests {
             completion_time: None,
             deadlock: Vec::new(),
             flit_hops: 0,
+            prediction: None,
             not_modelled: Vec::new(),
             formulas: None,
         };

@@ -1,0 +1,264 @@
+//! Arrivals at routers that predict.
+//!
+//! A flit that arrives in cycle T and is predicted rightly has been through switch traversal in T: it leaves one cycle earlier than
+//! one that wins the switch in T, and earlier still where it passes serialisation by and its front does not wait for its end. So
+//! it takes the place on its channel of a flit that won the switch `advance` cycles ago. Real winners of that time have taken
+//! their places already, and nothing that comes later can meet it: a prediction only ever gets what real requests left.
+
+use super::Portable;
+use crate::lanes::Lanes;
+use crate::list::List;
+use crate::predictor::unit::PredictionUnit;
+use crate::state::{NONE, Simulation, Tile};
+use crate::step::Route;
+use crate::vc_mask::VcMask;
+use crate::wheel::Wheel;
+use kasuri_model::id::{RouterId, TerminalId};
+use kasuri_model::router::{OnMiss, Switching};
+use kasuri_model::routing::{Candidate, VirtualChannels};
+
+/// A head that finds a prediction.
+struct Head {
+    slot: u32,
+    input_port: u32,
+    router: u32,
+    /// First port address of the router.
+    base: u32,
+    packet: u32,
+    /// Is the packet measured?
+    counted: bool,
+}
+
+impl Head {
+    fn input(&self) -> u16 {
+        (self.input_port - self.base) as u16
+    }
+}
+
+impl<M: VcMask> Simulation<'_, Portable<M>> {
+    /// Flits enter their buffers, or pass on at once. Credits of this cycle have been taken before.
+    #[inline(never)]
+    pub(super) fn take_predicted_arrivals(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
+        let Some(mut unit) = self.prediction.take() else { return };
+        let mut arrivals = std::mem::take(&mut unit.arrivals);
+        arrivals.extend_from_slice(self.arrivals.events(now, tile));
+        self.arrivals.clear(now, tile);
+        // Where two predictions meet at an output, the lower input port goes first, whatever the order of the events.
+        arrivals.sort_unstable();
+        for &slot in &arrivals {
+            if !self.passes_on(&mut unit, slot, now, lists) {
+                self.enter_buffer(slot, active, lists);
+            }
+        }
+        arrivals.clear();
+        unit.arrivals = arrivals;
+        self.prediction = Some(unit);
+    }
+
+    /// The ordinary arrival, as in `Pointers::take_arrivals`.
+    fn enter_buffer(&mut self, slot: u32, active: &mut List, lists: &mut Tile) {
+        let input = &mut self.lanes.input[slot];
+        let (before, output) = (input.flits, input.output);
+        input.flits = before + 1;
+        if output == NONE && self.parameters.switching == Switching::StoreAndForward {
+            self.arrive_store_and_forward(slot, lists);
+        } else if before == 0 && output == NONE {
+            lists.heads.push(slot);
+        } else if before == 0 && self.lanes.output[output].credits > 0 {
+            self.pointers().set_ready(output, active);
+        }
+    }
+
+    /// Does a flit pass on without entering its buffer?
+    fn passes_on(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64, lists: &mut Tile) -> bool {
+        let input = self.lanes.input[slot];
+        if input.flits > 0 {
+            self.copy_after_wrong_head(unit, slot, now);
+            return false;
+        }
+        if input.output == NONE {
+            return self.head_passes_on(unit, slot, now, lists);
+        }
+        if !unit.connected[slot] {
+            return false;
+        }
+        let (input_port, port) = (slot >> M::SHIFT, input.output >> M::SHIFT);
+        let may = self.is_open(unit, input_port, port, now) && self.has_turn(unit, input.output, now);
+        if may {
+            self.cross(unit, slot, input.output, now, lists);
+        }
+        unit.connected[slot] = may && unit.connected[slot];
+        may
+    }
+
+    /// Is there a place on the way from an input port to an output port for a flit that arrives now?
+    fn is_open(&self, unit: &PredictionUnit<'_>, input_port: u32, port: u32, now: u64) -> bool {
+        // Channels on which a flit takes several cycles are busy that long after each of them.
+        let busy = self.period[port] > 1 && self.lanes.busy_until[port] > now.saturating_sub(unit.advance.into());
+        !busy && unit.is_open(input_port, port, now)
+    }
+
+    /// Has a virtual channel a credit, and would a flit that passes on now keep the order there?
+    fn has_turn(&self, unit: &PredictionUnit<'_>, output: u32, now: u64) -> bool {
+        self.lanes.output[output].credits > 0 && unit.keeps_order(output, now)
+    }
+
+    /// A head in front of an empty buffer: does a prediction take it on?
+    fn head_passes_on(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64, lists: &mut Tile) -> bool {
+        let input_port = slot >> M::SHIFT;
+        let router = self.router_of_port[input_port];
+        let base = self.router_port[router];
+        let packet = self.front_packet(slot);
+        let counted = self.statistics.counting.covers(self.packets[packet as usize].created);
+        let head = Head { slot, input_port, router, base, packet, counted };
+        let network = &*self.scenario.network;
+        let guess = unit.predictor.predict(network.port_index(RouterId(router), head.input()));
+        if guess.is_none() && !unit.predictor.knows() {
+            return false;
+        }
+        if counted {
+            unit.counters.attempts += 1;
+            unit.count_by_channel(network, RouterId(router), head.input(), 1);
+        }
+        match self.right_route(unit, &head, guess) {
+            Some(route) => self.take_right_way(unit, &head, route, now, lists),
+            None => {
+                self.try_wrong_way(unit, &head, guess.expect("an oracle is always right"), now);
+                false
+            }
+        }
+    }
+
+    /// The route of a head if the guess is right.
+    fn right_route(&mut self, unit: &PredictionUnit<'_>, head: &Head, guess: Option<u16>) -> Option<Route> {
+        if let (Some(port), true) = (guess, unit.any_up) {
+            let (hop, state) = self.hop(head.slot, head.packet);
+            if let Some(virtual_channels) = self.scenario.routing.accepts(&hop, state, port) {
+                return Some(Route { candidate: Candidate::new(port, virtual_channels), state });
+            }
+        }
+        let route = self.find_route(head.slot, head.packet);
+        (unit.predictor.knows() || Some(route.candidate.port) == guess).then_some(route)
+    }
+
+    /// The virtual channel of an output port that a head gets, if no real request is in its way.
+    fn free_channel(&mut self, unit: &PredictionUnit<'_>, head: &Head, port: u32, channels: VirtualChannels, now: u64) -> Option<u32> {
+        if self.links[port].request_head != NONE || !self.is_open(unit, head.input_port, port, now) {
+            return None;
+        }
+        let flits = self.packets[head.packet as usize].flits;
+        self.lanes.set_left(head.slot, flits);
+        let input = &mut self.inputs[head.slot];
+        (input.request_first, input.request_last) = (channels.begin as u8, (channels.end - 1) as u8);
+        let (begin, pointer) = (port << M::SHIFT, input.accept_pointer);
+        let mut eligible = self.eligible(port, head.slot);
+        let (mut best, mut best_distance) = (None, u32::MAX);
+        while !eligible.is_empty() {
+            let output = begin | eligible.first();
+            eligible = eligible.rest();
+            let distance = output.wrapping_sub(pointer);
+            if self.has_turn(unit, output, now) && (best.is_none() || distance < best_distance) {
+                (best, best_distance) = (Some(output), distance);
+            }
+        }
+        best
+    }
+
+    /// A right prediction: the head crosses, unless something is in its way.
+    fn take_right_way(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, route: Route, now: u64, lists: &mut Tile) -> bool {
+        let port = head.base + u32::from(route.candidate.port);
+        let Some(output) = self.free_channel(unit, head, port, route.candidate.virtual_channels, now) else {
+            unit.counters.refused += u64::from(head.counted);
+            return false;
+        };
+        let network = &*self.scenario.network;
+        unit.note_head(network, head.router, head.input(), route.candidate.port, head.counted);
+        if head.counted {
+            unit.counters.hits += 1;
+            unit.count_by_channel(network, RouterId(head.router), head.input(), 2);
+        }
+        let record = &mut self.packets[head.packet as usize];
+        record.hops += 1;
+        record.route_state = route.state;
+        self.inputs[head.slot].length = record.flits;
+        self.inputs[head.slot].accept_pointer = output + 1;
+        self.outputs[output].grant_pointer = head.slot + 1;
+        self.lanes.take(head.slot, output);
+        self.announce_packet(output, head.packet);
+        unit.connected[head.slot] = true;
+        self.cross(unit, head.slot, output, now, lists);
+        true
+    }
+
+    /// A flit crosses to the output that its packet holds and leaves.
+    fn cross(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, output: u32, now: u64, lists: &mut Tile) {
+        let (input_port, port) = (slot >> M::SHIFT, output >> M::SHIFT);
+        unit.take_place(input_port, port, now);
+        unit.note_passed(output, now);
+        let counted = self.statistics.counting.covers(self.packets[self.front_packet(slot) as usize].created);
+        unit.counters.speculative_traversals += u64::from(counted);
+        self.occupy_early(unit, port, now);
+        self.statistics.flit_hops += 1;
+        self.lanes.output[output].credits -= 1;
+        let upstream = self.links[input_port];
+        let credit = upstream.credit_link + (slot & (M::BITS - 1));
+        self.credits.post((now as u32).wrapping_add(u32::from(upstream.credit_delay)), credit);
+        let downstream = &mut self.links[port];
+        downstream.sent += 1;
+        let time = (now as u32).wrapping_add(u32::from(downstream.flit_delay - unit.advance));
+        self.arrivals.post(time, downstream.flit_link + (output & (M::BITS - 1)));
+        let buffer = &mut self.lanes.input[slot];
+        buffer.left -= 1;
+        if buffer.left == 0 {
+            buffer.output = NONE;
+            self.lanes.output[output].holder = NONE;
+            unit.connected[slot] = false;
+            self.release(slot, output, lists);
+        }
+    }
+
+    /// A flit keeps a channel of several cycles busy from its early place on.
+    fn occupy_early(&mut self, unit: &PredictionUnit<'_>, port: u32, now: u64) {
+        let end = (now + u64::from(self.period[port])).saturating_sub(u64::from(unit.advance));
+        self.lanes.busy_until[port] = self.lanes.busy_until[port].max(end);
+    }
+
+    /// A wrong prediction: unless hint bits tell in time, a copy of the head crosses where real requests leave room for it.
+    fn try_wrong_way(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, guess: u16, now: u64) {
+        let port = head.base + u32::from(guess);
+        let (hop, _) = self.hop(head.slot, head.packet);
+        let hinted = |hint: &crate::predictor::hint::Hint<'_>| {
+            hint.shows_wrong(RouterId(head.router), guess, TerminalId(hop.source.0), TerminalId(hop.destination.0))
+        };
+        if unit.hint.as_ref().is_some_and(hinted) {
+            return;
+        }
+        if self.free_channel(unit, head, port, hop.available, now).is_none() {
+            unit.counters.refused += u64::from(head.counted);
+            return;
+        }
+        self.copy_wrongly(unit, head.input_port, port, head.counted, now);
+        unit.wrong[head.slot] = (port, now + unit.blind_cycles);
+    }
+
+    /// Until route computation has found a wrong prediction out, the flits behind the head are copied as well.
+    fn copy_after_wrong_head(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64) {
+        let (port, until) = unit.wrong[slot];
+        let input_port = slot >> M::SHIFT;
+        if until > now && self.is_open(unit, input_port, port, now) {
+            let counted = self.statistics.counting.covers(self.packets[self.front_packet(slot) as usize].created);
+            self.copy_wrongly(unit, input_port, port, counted, now);
+        }
+    }
+
+    /// A copy crosses the switch to a wrong output. Killed there it costs no channel; forwarded it costs the channel its time and
+    /// is dropped at the other end, so it needs neither a buffer nor a virtual channel, and nothing ever waits for it.
+    fn copy_wrongly(&mut self, unit: &mut PredictionUnit<'_>, input_port: u32, port: u32, counted: bool, now: u64) {
+        unit.take_place(input_port, port, now);
+        unit.counters.speculative_traversals += u64::from(counted);
+        if unit.on_miss == OnMiss::Forward {
+            unit.counters.wasted_flits += u64::from(counted);
+            self.occupy_early(unit, port, now);
+        }
+    }
+}

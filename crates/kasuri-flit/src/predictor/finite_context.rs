@@ -1,0 +1,60 @@
+//! Finite context of order 2: each input port has a table, indexed by its last two outputs, of what followed them.
+//!
+//! As in hardware the table is small: the context is hashed to one of 64 lines. A line holds a port and a counter of two bits;
+//! a wrong guess lowers the counter, and at 0 the line takes the new port.
+
+use super::{Built, Predictor, inputs};
+use kasuri_model::id::Port;
+use kasuri_model::network::Network;
+
+/// Lines of an input port's table, a power of two.
+const LINES: usize = 64;
+
+/// The counter's greatest value.
+const SURE: u8 = 3;
+
+#[derive(Clone, Copy, Default)]
+struct Line {
+    port: Port,
+    /// 0: nothing known yet, or about to be replaced.
+    confidence: u8,
+}
+
+struct FiniteContext {
+    lines: Vec<Line>,
+    /// The last output of each input port and the one before it, counted from 1; 0 is none.
+    last: Vec<[Port; 2]>,
+}
+
+pub(super) fn build(network: &Network) -> Built {
+    let inputs = inputs(network);
+    Ok(Box::new(FiniteContext { lines: vec![Line::default(); inputs * LINES], last: vec![[0; 2]; inputs] }))
+}
+
+impl FiniteContext {
+    fn line(&self, input: usize) -> usize {
+        let [last, before] = self.last[input];
+        // 37 is odd, so for up to 64 ports each pair with the same last output has a line of its own.
+        input * LINES + (usize::from(last) * 37 + usize::from(before)) % LINES
+    }
+}
+
+impl Predictor for FiniteContext {
+    fn predict(&self, input: usize) -> Option<Port> {
+        let line = self.lines[self.line(input)];
+        (line.confidence > 0).then_some(line.port)
+    }
+
+    fn learn(&mut self, input: usize, output: Port) {
+        let place = self.line(input);
+        let line = &mut self.lines[place];
+        if line.confidence > 0 && line.port == output {
+            line.confidence = (line.confidence + 1).min(SURE);
+        } else if line.confidence > 1 {
+            line.confidence -= 1;
+        } else {
+            *line = Line { port: output, confidence: 1 };
+        }
+        self.last[input] = [output + 1, self.last[input][0]];
+    }
+}

@@ -1,0 +1,227 @@
+//! What routers that predict keep beside their ordinary state: the predictor, which places of the switch are taken, which
+//! connections are held, and the counters.
+
+use super::hint::Hint;
+use super::{Predictor, build};
+use crate::column::Column;
+use kasuri_model::engine::{EngineError, Prediction};
+use kasuri_model::id::ChannelId;
+use kasuri_model::network::{Endpoint, Network};
+use kasuri_model::router::{OnMiss, PredictorMatch};
+use kasuri_model::scenario::Scenario;
+
+/// Added to cycles, so that the place of a flit that passes on before its end has arrived is no negative number.
+const BIAS: u64 = 256;
+
+/// Cycles that [`Slots`] looks back.
+const REACH: u64 = 128;
+
+/// The unit of all routers of a simulation.
+pub(crate) struct PredictionUnit<'n> {
+    pub(crate) predictor: Box<dyn Predictor>,
+    /// Does any output that the routing would accept do?
+    pub(crate) any_up: bool,
+    pub(crate) on_miss: OnMiss,
+    pub(crate) hint: Option<Hint<'n>>,
+    /// By how many cycles a flit that passes on is ahead of one that wins the switch in the cycle of its arrival.
+    pub(crate) advance: u16,
+    /// Cycles from an arrival until a wrong prediction is found out.
+    pub(crate) blind_cycles: u64,
+    /// Places of each output port and of each input port, by the cycle of the switch grant that they correspond to.
+    outputs: Column<Slots>,
+    inputs: Column<Slots>,
+    /// By output slot: the place of the last flit, and 0 before any.
+    last_sent: Column<u64>,
+    /// By input slot: is the packet that enters connected with its output by a prediction?
+    pub(crate) connected: Column<bool>,
+    /// By input slot: the wrongly connected output port, and until when.
+    pub(crate) wrong: Column<(u32, u64)>,
+    /// The arrivals of a cycle.
+    pub(crate) arrivals: Vec<u32>,
+    pub(crate) counters: Prediction,
+}
+
+/// The latest places of a port that are taken, one bit a cycle.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slots {
+    last: u64,
+    taken: u128,
+}
+
+impl Slots {
+    #[inline(always)]
+    fn is_free(self, place: u64) -> bool {
+        place > self.last || self.last - place < REACH && self.taken >> (self.last - place) & 1 == 0
+    }
+
+    #[inline(always)]
+    fn take(&mut self, place: u64) {
+        if place <= self.last {
+            debug_assert!(self.last - place < REACH);
+            self.taken |= 1 << (self.last - place);
+            return;
+        }
+        let ahead = place - self.last;
+        self.taken = if ahead < REACH { self.taken << ahead | 1 } else { 1 };
+        self.last = place;
+    }
+}
+
+/// By how many cycles a flit that passes on is ahead of one that wins the switch in the cycle of its arrival: it skips the grant
+/// and the serialisation, and does not wait for its own end.
+pub(crate) fn advance(scenario: &Scenario) -> u32 {
+    1 + scenario.pipeline.serialisation_cycles + scenario.pipeline.link_cycles
+}
+
+/// Refuses pipelines in which a flit cannot pass on in one cycle.
+fn check_pipeline(scenario: &Scenario) -> Result<(), EngineError> {
+    let pipeline = &scenario.pipeline;
+    let wrong = |problem: String| Err(EngineError::Option { key: "router.pipeline".to_owned(), problem });
+    if pipeline.traversal_cycles == pipeline.serialisation_cycles || pipeline.switch_extra_cycles > 0 {
+        let problem = "a router with a predictor needs a switch allocation (SA or VSA) of one cycle and ST in cycles of its own";
+        return wrong(problem.to_owned());
+    }
+    if u64::from(advance(scenario)) >= REACH {
+        let problem = format!("Ser and LT take {} cycles; with a predictor together at most {}", advance(scenario) - 1, REACH - 2);
+        return wrong(problem);
+    }
+    let network = &scenario.network;
+    let shortest = (0..network.channel_count()).map(|channel| network.link(ChannelId(channel)).latency).min().unwrap_or(0);
+    if pipeline.link_cycles > shortest {
+        let problem = format!(
+            "LT takes {} cycles, but a channel's latency is {shortest}; link traversal is a part of network.channel_latency and \
+             network.terminal_channel_latency",
+            pipeline.link_cycles
+        );
+        return wrong(problem);
+    }
+    Ok(())
+}
+
+impl<'n> PredictionUnit<'n> {
+    /// The unit that a scenario asks for, if any; `ports` are the routers' port addresses, of `stride` slots each.
+    ///
+    /// # Errors
+    /// Predictor, hint bits or pipeline do not fit.
+    pub(crate) fn new(scenario: &'n Scenario, ports: u32, stride: u32) -> Result<Option<Box<Self>>, EngineError> {
+        let router = &scenario.router;
+        if router.predictor == "none" {
+            return Ok(None);
+        }
+        let wrong = |key: &'static str| move |problem: String| EngineError::Option { key: format!("router.{key}"), problem };
+        check_pipeline(scenario)?;
+        let network: &'n Network = &scenario.network;
+        let hint = if router.on_miss == OnMiss::Hint { Some(Hint::of(network).map_err(wrong("on_miss"))?) } else { None };
+        let (ports, slots) = (ports as usize, (ports * stride) as usize);
+        Ok(Some(Box::new(Self {
+            predictor: build(&router.predictor, network).map_err(wrong("predictor"))?,
+            any_up: router.predictor_match == PredictorMatch::AnyUp,
+            on_miss: router.on_miss,
+            advance: advance(scenario) as u16,
+            blind_cycles: u64::from(scenario.pipeline.computation_cycles.max(1)),
+            outputs: Column::filled(ports, Slots::default()),
+            inputs: Column::filled(ports, Slots::default()),
+            last_sent: Column::filled(slots, 0),
+            connected: Column::filled(slots, false),
+            wrong: Column::filled(slots, (0, 0)),
+            arrivals: Vec::new(),
+            counters: Self::no_counts(network, hint.as_ref()),
+            hint,
+        })))
+    }
+
+    fn no_counts(network: &Network, hint: Option<&Hint<'_>>) -> Prediction {
+        Prediction {
+            hint_bits: hint.map_or(0, Hint::bits),
+            by_channel: vec![[0; 3]; network.channel_count() as usize],
+            ..Prediction::default()
+        }
+    }
+
+    /// Throws the counts away.
+    pub(crate) fn clear(&mut self, network: &Network) {
+        self.counters = Self::no_counts(network, self.hint.as_ref());
+    }
+
+    /// The place that a flit takes which passes on in cycle `now`.
+    #[inline(always)]
+    fn place(&self, now: u64) -> u64 {
+        now + BIAS - u64::from(self.advance)
+    }
+
+    /// May a flit that arrives now pass from an input port to an output port: does no other one cross there?
+    #[inline(always)]
+    pub(crate) fn is_open(&self, input_port: u32, port: u32, now: u64) -> bool {
+        self.inputs[input_port].is_free(self.place(now)) && self.outputs[port].is_free(self.place(now))
+    }
+
+    /// Would a flit that passes on now stay behind those sent on this virtual channel before?
+    #[inline(always)]
+    pub(crate) fn keeps_order(&self, output: u32, now: u64) -> bool {
+        self.last_sent[output] < self.place(now)
+    }
+
+    /// A flit passes on, or a wrong copy of one crosses.
+    #[inline(always)]
+    pub(crate) fn take_place(&mut self, input_port: u32, port: u32, now: u64) {
+        let place = self.place(now);
+        self.inputs[input_port].take(place);
+        self.outputs[port].take(place);
+    }
+
+    /// A flit that passes on is the last one of its virtual channel.
+    #[inline(always)]
+    pub(crate) fn note_passed(&mut self, output: u32, now: u64) {
+        self.last_sent[output] = self.place(now);
+    }
+
+    /// A flit wins the switch in the ordinary way.
+    #[inline(always)]
+    pub(crate) fn note_grant(&mut self, input_port: u32, port: u32, output: u32, now: u64) {
+        self.inputs[input_port].take(now + BIAS);
+        self.outputs[port].take(now + BIAS);
+        self.last_sent[output] = now + BIAS;
+    }
+
+    /// A head's route has become known. Measured packets are counted by the channel they came by.
+    #[inline(always)]
+    pub(crate) fn note_head(&mut self, network: &Network, router: u32, input: u16, output: u16, counted: bool) {
+        let router = kasuri_model::id::RouterId(router);
+        self.predictor.learn(network.port_index(router, input), output);
+        if counted {
+            self.counters.switches += 1;
+            self.count_by_channel(network, router, input, 0);
+        }
+    }
+
+    /// Counts in one of the columns of [`Prediction::by_channel`].
+    #[inline(always)]
+    pub(crate) fn count_by_channel(&mut self, network: &Network, router: kasuri_model::id::RouterId, input: u16, column: usize) {
+        let channel = network.input_channel(router, input).expect("a flit came in by it");
+        self.counters.by_channel[channel.index()][column] += 1;
+    }
+}
+
+/// Does a channel leave a router?
+pub(crate) fn leaves_router(network: &Network, channel: ChannelId) -> bool {
+    matches!(network.source(channel), Endpoint::Router(..))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Slots;
+
+    #[test]
+    fn slots_remember_the_last_places() {
+        let mut slots = Slots::default();
+        assert!(slots.is_free(300));
+        slots.take(300);
+        slots.take(302);
+        slots.take(301);
+        assert!((300..=302).all(|place| !slots.is_free(place)));
+        assert!(slots.is_free(299) && slots.is_free(303));
+        slots.take(430);
+        assert!(!slots.is_free(302), "too long ago to know, so taken");
+        assert!(!slots.is_free(430) && slots.is_free(303) && slots.is_free(429));
+    }
+}

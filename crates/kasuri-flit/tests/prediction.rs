@@ -1,0 +1,290 @@
+//! Routers that predict: what a hit saves, what a miss costs, how often predictions are right, and that nothing is lost.
+
+mod common;
+
+use common::{Fixed, Setup, Single, ToTheEnd};
+use kasuri_model::engine::{Engine, Outcome, Prediction, Status};
+use kasuri_model::id::TerminalId;
+use kasuri_model::router::{OnMiss, PipelineEntry, PredictorMatch, RouterParameters, Switching};
+use kasuri_model::topology::{ChannelParameters, PerDimension};
+use std::sync::Arc;
+
+fn stage(stage: &str, cycles: u32) -> PipelineEntry {
+    PipelineEntry::Timed { stage: stage.to_owned(), cycles }
+}
+
+/// RC, VSA, ST, with as much route computation as makes `stages` cycles.
+fn on_chip(stages: u32) -> Vec<PipelineEntry> {
+    vec![stage("RC", stages - 2), stage("VSA", 1), stage("ST", 1)]
+}
+
+fn router(predictor: &str, stages: u32) -> RouterParameters {
+    RouterParameters {
+        virtual_channels: 2,
+        buffer_flits: 8,
+        pipeline: on_chip(stages),
+        predictor: predictor.to_owned(),
+        ..RouterParameters::default()
+    }
+}
+
+/// A (4, 4, levels) fat tree under uniform traffic to others.
+fn tree(levels: u32, router: RouterParameters) -> Setup {
+    Setup { router, include_self: false, paranoid: true, ..Setup::fat_tree(4, levels) }
+}
+
+/// One packet from terminal 0: its latency and what was predicted.
+fn single(setup: &Setup, destination: u32) -> (u64, Prediction) {
+    let mut scenario = setup.clone().batch(1).build();
+    scenario.classes[0].pattern = Arc::new(Single { source: TerminalId(0), destination: TerminalId(destination) });
+    let outcome = kasuri_flit::FlitEngine.run(&scenario, &mut ToTheEnd).unwrap();
+    assert_eq!((outcome.status, outcome.network_latency.count), (Status::Completed, 1));
+    (outcome.network_latency.max, outcome.prediction.unwrap_or_default())
+}
+
+/// 1 + injection + R routers of `stages` cycles, 1 at a hit + R channels + 4 more flits.
+fn lone_latency(routers: u64, stages: u64, hits: u64) -> u64 {
+    1 + 1 + routers * stages - hits * (stages - 1) + routers + 4
+}
+
+#[test]
+fn a_right_prediction_takes_a_packet_through_a_router_in_one_cycle() {
+    for stages in [3, 5, 7] {
+        for (destination, routers) in [(1, 1), (4, 3), (16, 5), (63, 5)] {
+            let (latency, prediction) = single(&tree(3, router("oracle", stages)), destination);
+            assert_eq!(latency, lone_latency(routers, stages.into(), routers));
+            assert_eq!((prediction.switches, prediction.attempts, prediction.hits), (routers, routers, routers));
+            // All five flits of the packet pass on in each router.
+            assert_eq!(prediction.speculative_traversals, 5 * routers);
+        }
+    }
+}
+
+/// Terminal 0 to 1 turns in the leaf, to 4 in the second level: straight goes up, wrongly, at the last of these routers.
+#[test]
+fn a_wrong_prediction_costs_nothing_but_the_gain() {
+    for (on_miss, crossings, wasted) in [(OnMiss::Kill, 1, 0), (OnMiss::Hint, 0, 0), (OnMiss::Forward, 1, 1)] {
+        for predictor in ["static-straight", "up-priority"] {
+            let setup = tree(3, RouterParameters { on_miss, ..router(predictor, 3) });
+            let (latency, prediction) = single(&setup, 1);
+            assert_eq!(latency, lone_latency(1, 3, 0));
+            assert_eq!((prediction.switches, prediction.attempts, prediction.hits, prediction.refused), (1, 1, 0, 0));
+            assert_eq!((prediction.speculative_traversals, prediction.wasted_flits), (crossings, wasted));
+        }
+    }
+}
+
+/// Until a route computation of 3 cycles has ended, the flits behind the head follow it the wrong way.
+#[test]
+fn wrong_copies_cross_until_route_computation_ends() {
+    let setup = tree(3, RouterParameters { on_miss: OnMiss::Forward, ..router("up-priority", 5) });
+    let (latency, prediction) = single(&setup, 1);
+    assert_eq!(latency, lone_latency(1, 5, 0));
+    assert_eq!((prediction.speculative_traversals, prediction.wasted_flits), (3, 3));
+}
+
+/// Hops of a packet from terminal 0 to 4: up (right), up (wrong), down by port 1 where the input from above has number 0: wrong.
+/// The counts by channel add up to the totals.
+#[test]
+fn hits_are_counted_by_the_channel_that_a_packet_came_by() {
+    let (latency, prediction) = single(&tree(3, router("static-straight", 3)), 4);
+    assert_eq!((prediction.switches, prediction.attempts), (3, 3));
+    assert_eq!(latency, lone_latency(3, 3, prediction.hits));
+    let total = |column: usize| prediction.by_channel.iter().map(|counts| counts[column]).sum::<u64>();
+    assert_eq!((total(0), total(1), total(2)), (prediction.switches, prediction.attempts, prediction.hits));
+    assert_eq!(prediction.by_channel[0], [1, 1, 1], "the injection channel of terminal 0 leads to a hit");
+}
+
+/// Outcome of lone packets: so little traffic that two hardly ever meet.
+fn lone_packets(setup: Setup, cycles: u64) -> Outcome {
+    Setup { load: 0.002, max_cycles: 1 << 40, ..setup }.run(&mut Fixed::new(0, cycles))
+}
+
+fn hit_rate(outcome: &Outcome) -> f64 {
+    let prediction = outcome.prediction.as_ref().unwrap();
+    prediction.hits as f64 / prediction.switches as f64
+}
+
+/// Expected height of the turn, and the probability of one at the top, for uniform traffic to others in a (p, 4, r) tree.
+fn turn(levels: u32) -> (f64, f64) {
+    let (q, r) = (4f64, f64::from(levels));
+    let terminals = q.powf(r);
+    (r * terminals / (terminals - 1.0) - 1.0 / (q - 1.0), (q - 1.0) * q.powf(r - 1.0) / (terminals - 1.0))
+}
+
+/// All E[L] - 1 moves up are hits; of the moves down one in four; and, folding back, of the turns at the top one in three.
+#[test]
+fn hit_rates_under_uniform_traffic_follow_the_closed_form() {
+    for levels in 1..=4 {
+        let (height, top) = turn(levels);
+        let switches = 2.0 * height - 1.0;
+        let straight = ((height - 1.0) * 1.25 + top / 3.0) / switches;
+        for (predictor, expected) in [("static-straight", straight), ("up-priority", (height - 1.0) / switches), ("oracle", 1.0)] {
+            // Some 40 000 packets, whatever the size.
+            let outcome = lone_packets(Setup { paranoid: false, ..tree(levels, router(predictor, 3)) }, 100_000_000 >> (2 * levels));
+            assert!(outcome.packet_latency.count > 30_000);
+            let rate = hit_rate(&outcome);
+            assert!((rate - expected).abs() < 0.01, "{predictor}, {levels} levels: {rate}, not {expected}");
+        }
+    }
+}
+
+/// Where only the port that the packet draws will do, a move up is a hit with probability 1/4.
+#[test]
+fn exact_matches_up_are_as_rare_as_ports_are_many() {
+    let (height, top) = turn(3);
+    let expected = ((height - 1.0) * 0.5 + top / 3.0) / (2.0 * height - 1.0);
+    let outcome =
+        lone_packets(tree(3, RouterParameters { predictor_match: PredictorMatch::Exact, ..router("static-straight", 3) }), 1_000_000);
+    assert!((hit_rate(&outcome) - expected).abs() < 0.01, "{} is not {expected}", hit_rate(&outcome));
+}
+
+/// T = S (2L - 1) - (S - 1) hits + 2L + 4 more flits, and 2: the cycle of creation, and the flit that waits for a credit, for
+/// a credit loop is one cycle longer than the buffer of 4 flits.
+#[test]
+fn zero_load_latency_follows_the_closed_form() {
+    let (height, top) = turn(3);
+    let hits = (height - 1.0) * 1.25 + top / 3.0;
+    for stages in [3, 5, 7] {
+        for (predictor, hits) in [("none", 0.0), ("static-straight", hits)] {
+            let outcome = lone_packets(tree(3, RouterParameters { buffer_flits: 4, ..router(predictor, stages) }), 400_000);
+            let expected = f64::from(stages) * (2.0 * height - 1.0) - f64::from(stages - 1) * hits + 2.0 * height + 4.0 + 2.0;
+            let mean = outcome.packet_latency.mean().unwrap();
+            assert!((mean / expected - 1.0).abs() < 0.01, "{predictor}, {stages} stages: {mean}, not {expected}");
+        }
+    }
+}
+
+/// The serial router of 256-byte packets in flits of `flit_bytes` on channels of 8 bytes per cycle.
+fn serial(flit_bytes: u32, occupied: bool) -> Setup {
+    let (transfer, flits) = (flit_bytes / 8, 256 / flit_bytes);
+    let mut pipeline: Vec<_> = ["Des", "RC", "VSA", "ST", "Ser"].map(|name| stage(name, 1)).to_vec();
+    pipeline.push(stage("LT", transfer));
+    let period = if occupied { transfer } else { 1 };
+    let router = RouterParameters {
+        switching: Switching::VirtualCutThrough,
+        virtual_channels: 4,
+        buffer_flits: flits,
+        pipeline,
+        predictor: "up-priority".to_owned(),
+        on_miss: OnMiss::Hint,
+        ..RouterParameters::default()
+    };
+    let channels = ChannelParameters {
+        channel_latency: PerDimension::All(transfer),
+        channel_period: period,
+        terminal_channel_latency: transfer,
+        terminal_channel_period: period,
+    };
+    Setup { channels, router, packet_flits: flits, paranoid: true, ..Setup::fat_tree(16, 2) }
+}
+
+/// T = 2L LT + 5 (2L - 1) + (flits - 1) x spacing + 1; the hit in the first leaf saves LT + 4.
+#[test]
+fn a_hit_in_a_serial_router_saves_the_transfer_of_a_flit_and_four_stages() {
+    for flit_bytes in [8, 16, 32, 64, 128, 256] {
+        for occupied in [true, false] {
+            let setup = serial(flit_bytes, occupied);
+            let (transfer, flits) = (u64::from(flit_bytes / 8), u64::from(256 / flit_bytes));
+            let spacing = if occupied { transfer } else { 1 };
+            let normal = |height: u64| 2 * height * transfer + 5 * (2 * height - 1) + (flits - 1) * spacing + 1;
+            let (latency, prediction) = single(&setup, 1);
+            assert_eq!((latency, prediction.hits, prediction.speculative_traversals), (normal(1), 0, 0));
+            assert_eq!(prediction.hint_bits, 1);
+            let (latency, prediction) = single(&setup, 16);
+            assert_eq!((latency, prediction.hits), (normal(2) - transfer - 4, 1), "{flit_bytes} bytes, occupied: {occupied}");
+        }
+    }
+}
+
+fn loaded(setup: Setup) -> Outcome {
+    let outcome = Setup { paranoid: true, ..setup }.run(&mut Fixed::new(500, 3_000));
+    assert!(outcome.packet_latency.count > 100);
+    outcome
+}
+
+const MISSES: [OnMiss; 3] = [OnMiss::Kill, OnMiss::Hint, OnMiss::Forward];
+
+/// Near saturation, with the books balanced all the time: every flit arrives, in order, and two runs are the same.
+#[test]
+fn nothing_is_lost_with_any_predictor_near_saturation() {
+    let grids = ["static-straight", "static-xy", "latest-port", "finite-context", "sampled-pattern", "oracle"];
+    let trees = ["static-straight", "up-priority", "latest-port", "finite-context", "sampled-pattern", "oracle"];
+    for on_miss in MISSES {
+        for (setup, predictors) in [(Setup::fat_tree(4, 3), trees), (Setup::mesh(&[5, 4]), grids), (Setup::torus(&[4, 4]), grids)] {
+            for predictor in predictors {
+                let router = RouterParameters { on_miss, buffer_flits: 4, ..router(predictor, 3) };
+                let setup = Setup { router, load: 0.4, ..setup.clone() };
+                let outcome = loaded(setup.clone());
+                let prediction = outcome.prediction.clone().unwrap();
+                assert!(prediction.hits > 0 && prediction.refused > 0, "{predictor}: {prediction:?}");
+                assert!(prediction.hits + prediction.refused <= prediction.attempts && prediction.attempts <= prediction.switches);
+                assert_eq!(prediction.wasted_flits > 0, on_miss == OnMiss::Forward && predictor != "oracle");
+                assert_eq!(outcome, loaded(setup));
+            }
+        }
+    }
+}
+
+/// Whatever an oracle attempts is a hit, or real requests were in its way.
+#[test]
+fn an_oracle_never_misses() {
+    let outcome = loaded(Setup { load: 0.3, ..tree(3, router("oracle", 3)) });
+    let prediction = outcome.prediction.unwrap();
+    assert_eq!(prediction.hits + prediction.refused, prediction.attempts);
+}
+
+#[test]
+fn books_balance_under_all_ways_of_switching_and_pipelines() {
+    let pipelines = [
+        on_chip(3),
+        on_chip(6),
+        vec![stage("RC", 1), stage("VA", 1), stage("SA", 1), stage("ST", 2)],
+        vec![stage("Des", 1), stage("RC", 1), stage("VA", 1), stage("SA", 1), stage("ST", 1), stage("Ser", 3), stage("LT", 2)],
+    ];
+    for switching in [Switching::Wormhole, Switching::VirtualCutThrough, Switching::StoreAndForward] {
+        for (pipeline, lookahead) in pipelines.iter().flat_map(|pipeline| [(pipeline, false), (pipeline, true)]) {
+            for (virtual_channels, period) in [(1, 1), (3, 1), (2, 3)] {
+                let router =
+                    RouterParameters { switching, virtual_channels, lookahead, pipeline: pipeline.clone(), ..router("static-straight", 3) };
+                let channels = ChannelParameters {
+                    channel_latency: PerDimension::All(2),
+                    terminal_channel_latency: 3,
+                    channel_period: period,
+                    ..ChannelParameters::default()
+                };
+                let outcome = loaded(Setup { router, channels, load: 0.3, ..Setup::fat_tree(3, 3) });
+                assert!(outcome.prediction.unwrap().hits > 0);
+            }
+        }
+    }
+}
+
+/// A tree of one level has no way up: up-priority never guesses, and the rest of the outcome is that of a router without it.
+#[test]
+fn a_predictor_without_a_guess_changes_nothing() {
+    for load in [0.1, 0.9] {
+        let run =
+            |predictor: &str| Setup { load, simd: "portable".to_owned(), ..tree(1, router(predictor, 3)) }.run(&mut Fixed::new(100, 2_000));
+        let (with, without) = (run("up-priority"), run("none"));
+        assert_eq!(with.prediction.as_ref().unwrap().attempts, 0);
+        assert_eq!(Outcome { prediction: None, ..with }, without);
+    }
+}
+
+#[test]
+fn what_cannot_be_predicted_is_refused_by_its_key() {
+    let refused = |setup: Setup| kasuri_flit::FlitEngine.run(&setup.build(), &mut ToTheEnd).unwrap_err().to_string();
+    let mesh = |router| Setup { router, ..Setup::mesh(&[3, 3]) };
+    assert!(refused(mesh(router("up-priority", 3))).starts_with("router.predictor: up-priority does not fit mesh [3, 3]"));
+    let together = vec![PipelineEntry::Together { stages: ["RC", "VA", "SA", "ST"].map(String::from).to_vec(), cycles: 1 }];
+    assert!(refused(mesh(RouterParameters { pipeline: together, ..router("oracle", 3) })).starts_with("router.pipeline: "));
+    let far = on_chip(3).into_iter().chain([stage("LT", 2)]).collect();
+    assert!(refused(mesh(RouterParameters { pipeline: far, ..router("oracle", 3) })).contains("a channel's latency is 1"));
+    let full_mesh = Setup {
+        topology: ("full-mesh", "routers = 4\nconcentration = 1".to_owned()),
+        routing: ("minimal", ""),
+        ..mesh(RouterParameters { on_miss: OnMiss::Hint, ..router("oracle", 3) })
+    };
+    assert!(refused(full_mesh).starts_with("router.on_miss: is \"hint\""));
+}
