@@ -199,7 +199,18 @@ impl Entry {
     /// # Errors
     /// Fewer than 2 ranks, a root that is no rank, messages of more than 2^32 flits, or what the algorithm itself cannot do.
     pub fn build(&self, parameters: &Parameters) -> Result<Box<dyn Collective>, CollectiveError> {
-        let Parameters { ranks, root, size } = *parameters;
+        parameters.check()?;
+        (self.build)(parameters)
+    }
+}
+
+impl Parameters {
+    /// Refuses what no schedule can do.
+    ///
+    /// # Errors
+    /// Fewer than 2 ranks, a root that is no rank, messages of more than 2^32 flits.
+    pub fn check(&self) -> Result<(), CollectiveError> {
+        let Self { ranks, root, size } = *self;
         if ranks < 2 {
             return Err(CollectiveError::parameter("ranks", format!("is {ranks}; a collective needs at least 2")));
         }
@@ -211,7 +222,7 @@ impl Entry {
             let problem = format!("is too large: the messages of all {ranks} ranks together must have at most {} flits", u32::MAX);
             return Err(CollectiveError::parameter(MESSAGE, problem));
         }
-        (self.build)(parameters)
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ use crate::collective::{COLLECTIVES, operations};
 use crate::registry::Entry;
 use crate::router::RouterParameters;
 use crate::routing::ROUTINGS;
+use crate::schedule::SCHEDULES;
 use crate::topology::{ChannelParameters, TOPOLOGIES};
 use crate::traffic::pattern::PATTERNS;
 use crate::traffic::process::PROCESSES;
@@ -97,9 +98,9 @@ impl Parts {
     fn workload(&mut self) -> Json {
         let mut section = self.take("workload", schema_for!(WorkloadSection));
         let mut schedules: Vec<&str> = Vec::new();
-        for entry in COLLECTIVES {
-            if !schedules.contains(&entry.schedule) {
-                schedules.push(entry.schedule);
+        for name in COLLECTIVES.iter().map(|entry| entry.schedule).chain(SCHEDULES.iter().map(|entry| entry.name)) {
+            if !schedules.contains(&name) {
+                schedules.push(name);
             }
         }
         for (key, names) in [("collective", operations()), ("schedule", schedules)] {

@@ -504,6 +504,33 @@ fn ranks_stand_on_the_terminals_that_the_placement_says() {
     assert_ne!(sources("placement = \"random\""), sources("placement = \"random\"\nplacement_seed = 1"));
 }
 
+/// On a hypercube all pairs of a phase differ in the same bits.
+#[test]
+fn an_all_to_all_may_go_by_the_network() {
+    let text = |schedule: &str, keys: &str| {
+        let keys = format!("collective = \"alltoall\"\nschedule = \"{schedule}\"\nmessage_flits = 8\n{keys}");
+        with_workload(&keys).replace("dimensions = [4, 4]", "dimensions = [2, 2, 2, 2]")
+    };
+    let partners = |keys: &str| {
+        let workload = studies(&text("hypercube", keys)).unwrap().remove(0).scenario.workload.unwrap().workload;
+        let mut differences: Vec<Vec<u32>> = Vec::new();
+        workload.each_message(&mut |message| {
+            let round = (message.token >> 32) as usize;
+            differences.resize(differences.len().max(round + 1), Vec::new());
+            differences[round].push(message.source.0 ^ message.destination.0);
+        });
+        assert!(differences.iter().all(|round| round.iter().all(|&bits| bits == round[0] && bits > 0)));
+        (differences.len(), workload.messages())
+    };
+    assert_eq!(partners(""), (15, 16 * 15));
+    assert_eq!(partners("ranks = 8"), (7, 8 * 7));
+    assert_eq!(partners("placement = [8, 9, 10, 11]"), (3, 4 * 3));
+    let problem = studies(&text("mlfm", "")).unwrap_err().to_string();
+    assert!(problem.starts_with("a.toml:20:12 workload.schedule: schedule `mlfm` does not fit mesh [2, 2, 2, 2]"), "{problem}");
+    let problem = studies(&text("hypercube", "placement = [0, 3, 4, 9]")).unwrap_err().to_string();
+    assert!(problem.starts_with("a.toml:22:13 workload.placement: schedule `hypercube` cannot serve"), "{problem}");
+}
+
 #[test]
 fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() {
     let right = "collective = \"alltoall\"\nmessage_flits = 8";
@@ -515,7 +542,7 @@ fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() 
         ("collective = \"all-to-all\"", "a.toml:19:14 workload.collective: unknown collective `all-to-all`; did you mean `alltoall`?"),
         (
             &format!("{right}\nschedule = \"shfit\""),
-            "a.toml:21:12 workload.schedule: unknown schedule `shfit`; did you mean `shift`? known schedules: shift, pairwise, ring, bruck (of `alltoall`)",
+            "a.toml:21:12 workload.schedule: unknown schedule `shfit`; did you mean `shift`? known schedules: shift, pairwise, ring, bruck, mlfm, oft, full-mesh, hypercube, torus (of `alltoall`)",
         ),
         (
             &format!("{right}\nschedule = \"pairwise\"\nranks = 12"),
@@ -539,7 +566,7 @@ fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() 
         ("collective = \"alltoall\"", "a.toml:18:2 workload.message_flits: is missing"),
         ("collective = \"alltoall\"\nmessage_flits = 0", "a.toml:20:17 workload.message_flits: is 0"),
         ("collective = \"alltoall\"\nmessage_flits = 4294967295", "a.toml:20:17 workload.message_flits: is too large"),
-        (&format!("{right}\nroot = 1"), "a.toml:21:1 workload.root: has no meaning: `alltoall shift` has no root"),
+        (&format!("{right}\nroot = 1"), "a.toml:21:1 workload.root: has no meaning: the schedule `shift` has no root"),
         ("collective = \"broadcast\"\nmessage_flits = 1\nroot = 16", "a.toml:21:8 workload.root: is 16; with 16 ranks it must be 0 to 15"),
         (&format!("{right}\nplacement = \"linaer\""), "a.toml:21:13 workload.placement: unknown value `linaer`; did you mean `linear`?"),
         (&format!("{right}\nplacement = [1, 2, 1]"), "a.toml:21:13 workload.placement: puts ranks 0 and 2 on terminal 1"),

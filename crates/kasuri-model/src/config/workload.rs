@@ -4,10 +4,11 @@ use super::error::ConfigError;
 use super::names::unknown;
 use super::section::Section;
 use super::traffic::Setting;
-use crate::collective::{self, CollectiveError, Entry, MessageSize, Parameters, operations, schedules};
+use crate::collective::{Collective, CollectiveError, Entry, MESSAGE, MessageSize, Parameters, operations, schedules};
 use crate::format::goal;
 use crate::id::TerminalId;
 use crate::scenario::{ClosedWorkload, Units};
+use crate::schedule::{self, Job, SCHEDULES, ScheduleError, Scheduled};
 use crate::traffic::MAX_PACKET_FLITS;
 use crate::workload::program::Program;
 use crate::workload::rounds::{Options, Rounds, Synchronisation};
@@ -34,7 +35,7 @@ pub(super) struct WorkloadSection {
     message_bytes: Option<u64>,
     /// How many ranks take part, at least 2. As many as there are terminals (or as `placement` lists) unless given.
     ranks: Option<u32>,
-    /// Which terminal each rank runs on.
+    /// Which terminal each rank runs on. A schedule made for a network takes from it only which terminals take part.
     #[serde(default)]
     placement: Placement,
     /// Which random placement; `measure.seed` does not matter.
@@ -124,20 +125,55 @@ impl Setting<'_> {
     }
 
     fn collective(&self, section: &Section<'_>, keys: &WorkloadSection, units: Units) -> Result<Rounds, ConfigError> {
-        let entry = entry(section, keys)?;
-        let placement = self.placement(section, keys, keys.ranks.map(|ranks| ("ranks", ranks)))?;
-        let (size, size_key) = message_size(section, keys, entry, units)?;
-        if section.table.contains_key("root") && !entry.rooted {
-            let message = format!("has no meaning: `{} {}` has no root", entry.collective, entry.schedule);
-            return Err(section.error_at_key("root", message));
-        }
-        let parameters = Parameters { ranks: placement.len() as u32, root: keys.root, size };
-        let collective = entry.build(&parameters).map_err(|error| match error {
-            CollectiveError::Parameter { key: collective::MESSAGE, problem } => section.error(size_key, problem),
-            CollectiveError::Parameter { key, problem } => section.error(key, problem),
-        })?;
+        let (collective, placement) = match algorithm(section, keys)? {
+            Algorithm::OfRanks(entry) => self.by_ranks(section, keys, entry, units)?,
+            Algorithm::OfNetwork(entry) => self.by_network(section, keys, entry, units)?,
+        };
         let options = Options { synchronisation: keys.synchronisation, start_skew_cycles: keys.start_skew_cycles, repeat: keys.repeat };
         Rounds::new(collective, placement, &options).map_err(|error| section.error(error.key, error.problem))
+    }
+
+    /// A schedule that knows only ranks, and where these are placed.
+    fn by_ranks(&self, section: &Section<'_>, keys: &WorkloadSection, entry: &Entry, units: Units) -> Result<Placed, ConfigError> {
+        let placement = self.placement(section, keys, keys.ranks.map(|ranks| ("ranks", ranks)))?;
+        let (size, size_key) = message_size(section, keys, entry.collective, units)?;
+        if section.table.contains_key("root") && !entry.rooted {
+            return Err(rootless(section, entry.schedule));
+        }
+        let parameters = Parameters { ranks: placement.len() as u32, root: keys.root, size };
+        let collective = entry.build(&parameters).map_err(|error| collective_error(section, error, size_key))?;
+        Ok((collective, placement))
+    }
+
+    /// An all-to-all that suits the network: the construction places the ranks itself.
+    fn by_network(
+        &self,
+        section: &Section<'_>,
+        keys: &WorkloadSection,
+        entry: &schedule::Entry,
+        units: Units,
+    ) -> Result<Placed, ConfigError> {
+        let (size, size_key) = message_size(section, keys, ALL_TO_ALL, units)?;
+        if section.table.contains_key("root") {
+            return Err(rootless(section, entry.name));
+        }
+        let job = match (&keys.placement, keys.ranks) {
+            (Placement::Rule(Rule::Linear), None) => Job::All,
+            (Placement::Rule(Rule::Linear), Some(ranks)) => Job::Count(ranks),
+            (_, ranks) => Job::Terminals(self.placement(section, keys, ranks.map(|ranks| ("ranks", ranks)))?),
+        };
+        let plan = entry.plan(self.network, &job).map_err(|error| {
+            let key = match error {
+                ScheduleError::Network { .. } => "schedule",
+                ScheduleError::Job { .. } => {
+                    ["placement", "ranks"].into_iter().find(|key| section.table.contains_key(*key)).unwrap_or("schedule")
+                }
+            };
+            section.error(key, error.to_string())
+        })?;
+        let parameters = Parameters { ranks: plan.terminals.len() as u32, root: 0, size };
+        parameters.check().map_err(|error| collective_error(section, error, size_key))?;
+        Ok((Box::new(Scheduled::new(plan.schedule, size.whole(1))), plan.terminals))
     }
 
     /// The terminal of each rank. `given` is how many ranks there are and the key that says so.
@@ -181,30 +217,59 @@ fn check_placement(list: &[u32], ranks: u32, terminals: u32) -> Result<(), Strin
     Ok(())
 }
 
-/// The schedule that the section names.
-fn entry(section: &Section<'_>, keys: &WorkloadSection) -> Result<&'static Entry, ConfigError> {
+/// A schedule, and the terminal of each rank.
+type Placed = (Box<dyn Collective>, Vec<TerminalId>);
+
+const ALL_TO_ALL: &str = "alltoall";
+
+/// By which algorithm a collective is done.
+enum Algorithm {
+    /// It goes by the ranks' numbers.
+    OfRanks(&'static Entry),
+    /// It goes by the network.
+    OfNetwork(&'static schedule::Entry),
+}
+
+/// The constructions for networks whose names are not those of schedules by ranks already.
+pub(super) fn of_network() -> impl Iterator<Item = &'static schedule::Entry> {
+    SCHEDULES.iter().filter(|entry| schedules(ALL_TO_ALL).all(|known| known.schedule != entry.name))
+}
+
+/// The algorithm that the section names.
+fn algorithm(section: &Section<'_>, keys: &WorkloadSection) -> Result<Algorithm, ConfigError> {
     let Some(collective) = &keys.collective else {
         let message = format!("is missing; it must be one of {}; a trace may stand in its place", operations().join(", "));
         return Err(section.error_at_key("collective", message));
     };
-    let mut known = schedules(collective);
-    match &keys.schedule {
-        None => known.next().ok_or_else(|| section.error("collective", unknown("collective", collective, operations()))),
-        Some(_) if !operations().contains(&collective.as_str()) => {
-            Err(section.error("collective", unknown("collective", collective, operations())))
-        }
-        Some(name) => known.find(|entry| entry.schedule == name).ok_or_else(|| {
-            let names = schedules(collective).map(|entry| entry.schedule);
-            section.error("schedule", format!("{} (of `{collective}`)", unknown("schedule", name, names)))
-        }),
+    let Some(default) = schedules(collective).next() else {
+        return Err(section.error("collective", unknown("collective", collective, operations())));
+    };
+    let Some(name) = &keys.schedule else { return Ok(Algorithm::OfRanks(default)) };
+    if let Some(entry) = schedules(collective).find(|entry| entry.schedule == name) {
+        return Ok(Algorithm::OfRanks(entry));
     }
+    let constructions = || of_network().filter(|_| collective == ALL_TO_ALL);
+    constructions().find(|entry| entry.name == name).map(Algorithm::OfNetwork).ok_or_else(|| {
+        let names = schedules(collective).map(|entry| entry.schedule).chain(constructions().map(|entry| entry.name));
+        section.error("schedule", format!("{} (of `{collective}`)", unknown("schedule", name, names)))
+    })
+}
+
+fn rootless(section: &Section<'_>, schedule: &str) -> ConfigError {
+    section.error_at_key("root", format!("has no meaning: the schedule `{schedule}` has no root"))
+}
+
+/// `size_key` is the key that gives the size of messages.
+fn collective_error(section: &Section<'_>, error: CollectiveError, size_key: &str) -> ConfigError {
+    let CollectiveError::Parameter { key, problem } = error;
+    section.error(if key == MESSAGE { size_key } else { key }, problem)
 }
 
 /// The size of a message and the key that gives it.
 fn message_size(
     section: &Section<'_>,
     keys: &WorkloadSection,
-    entry: &Entry,
+    collective: &str,
     units: Units,
 ) -> Result<(MessageSize, &'static str), ConfigError> {
     let (flits, bytes) = ("message_flits", "message_bytes");
@@ -216,7 +281,7 @@ fn message_size(
         (None, Some(_), None) => {
             Err(section.error(bytes, "cannot be turned into flits; say with network.flit_bytes how many bytes a flit holds"))
         }
-        (None, None, _) if entry.collective == "barrier" => Ok((MessageSize::of_flits(1), flits)),
+        (None, None, _) if collective == "barrier" => Ok((MessageSize::of_flits(1), flits)),
         (None, None, _) => {
             Err(section.error_at_key(flits, "is missing; give the size of a message in flits, or message_bytes with network.flit_bytes"))
         }

@@ -187,14 +187,19 @@ impl Description {
     }
 
     /// An operation in words.
-    fn name(&self, operation: u32) -> String {
-        let Operation { rank, kind, line, .. } = self.operations[operation as usize];
-        let what = match kind {
+    fn words(&self, operation: u32) -> String {
+        let Operation { rank, kind, .. } = self.operations[operation as usize];
+        match kind {
             Kind::Send { to, tag, .. } => format!("rank {rank}: send to {to} tag {tag}"),
             Kind::Receive { from, tag, .. } => format!("rank {rank}: recv from {from} tag {tag}"),
             Kind::Compute { ns } => format!("rank {rank}: calc {ns}"),
-        };
-        if line > 0 { format!("{what} (line {line})") } else { what }
+        }
+    }
+
+    /// An operation in words, with its line.
+    fn name(&self, operation: u32) -> String {
+        let (words, line) = (self.words(operation), self.operations[operation as usize].line);
+        if line > 0 { format!("{words} (line {line})") } else { words }
     }
 
     /// Ranks exist, dependencies stay within a rank.
@@ -344,7 +349,7 @@ impl<'a> Graph<'a> {
     }
 
     fn unmatched(&self, operation: u32) -> ProgramError {
-        let (rank, problem) = (self.description.operations[operation as usize].rank, self.description.name(operation));
+        let (rank, problem) = (self.description.operations[operation as usize].rank, self.description.words(operation));
         let missing = match self.description.operations[operation as usize].kind {
             Kind::Send { to, tag, .. } => format!("rank {to} has no `recv … from {rank} tag {tag}` for it"),
             Kind::Receive { from, tag, .. } => format!("rank {from} has no `send … to {rank} tag {tag}` for it"),
@@ -355,11 +360,15 @@ impl<'a> Graph<'a> {
 
     /// No operation waits for itself, be it through messages.
     fn check_acyclic(&self, received_by: &[u32]) -> Result<(), ProgramError> {
+        let stuck = self.stuck(received_by).iter().any(|&waits_for| waits_for > 0);
+        if stuck { Err(self.cycle(received_by)) } else { Ok(()) }
+    }
+
+    /// For how many things each instant waits in the end, when everything has happened that can.
+    fn stuck(&self, received_by: &[u32]) -> Vec<u32> {
         let mut waits_for = self.instants_before(received_by);
         let mut ready: Vec<Instant> = (0..waits_for.len() as u32).filter(|&instant| waits_for[instant as usize] == 0).collect();
-        let mut passed = 0;
         while let Some(instant) = ready.pop() {
-            passed += 1;
             self.each_next(instant, received_by, |next| {
                 waits_for[next as usize] -= 1;
                 if waits_for[next as usize] == 0 {
@@ -367,7 +376,7 @@ impl<'a> Graph<'a> {
                 }
             });
         }
-        if passed < waits_for.len() { Err(self.cycle(received_by)) } else { Ok(()) }
+        waits_for
     }
 
     /// How many instants each one waits for.
@@ -393,16 +402,7 @@ impl<'a> Graph<'a> {
 
     /// Describes one of the cycles that there are.
     fn cycle(&self, received_by: &[u32]) -> ProgramError {
-        let mut waits_for = self.instants_before(received_by);
-        let mut ready: Vec<Instant> = (0..waits_for.len() as u32).filter(|&instant| waits_for[instant as usize] == 0).collect();
-        while let Some(instant) = ready.pop() {
-            self.each_next(instant, received_by, |next| {
-                waits_for[next as usize] -= 1;
-                if waits_for[next as usize] == 0 {
-                    ready.push(next);
-                }
-            });
-        }
+        let waits_for = self.stuck(received_by);
         // Whatever is left waits for something that is left: going back from it must come to a cycle.
         let mut before = vec![NOBODY; waits_for.len()];
         for instant in (0..waits_for.len() as u32).filter(|&instant| waits_for[instant as usize] > 0) {
@@ -671,11 +671,11 @@ mod tests {
     #[test]
     fn sends_and_receives_without_a_partner_are_named() {
         let error = program(2, &[send(0, 1, 5, 3), receive(1, 0, 6, 8)], &[]).unwrap_err();
-        let expected = "rank 0: send to 1 tag 5 (line 3): rank 1 has no `recv … from 0 tag 5` for it; \
+        let expected = "rank 0: send to 1 tag 5: rank 1 has no `recv … from 0 tag 5` for it; \
             each send needs a receive of its own and each receive a send";
         assert_eq!((error.line, error.problem.as_str()), (3, expected));
         let error = program(2, &[send(0, 1, 5, 3), receive(1, 0, 5, 8), receive(1, 0, 5, 9)], &[]).unwrap_err();
-        assert!(error.problem.contains("(line 9): rank 0 has no `send … to 1 tag 5`"), "{error}");
+        assert!(error.line == 9 && error.problem.contains("rank 0 has no `send … to 1 tag 5`"), "{error}");
         assert!(program(2, &[send(0, 2, 5, 3)], &[]).unwrap_err().problem.contains("names rank 2; the ranks are 0 to 1"));
     }
 

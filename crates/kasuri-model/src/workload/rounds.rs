@@ -381,6 +381,10 @@ impl Execution for OwnPace<'_> {
             Event::Computed(token) => self.begin(rank_of(token), actions),
         }
     }
+
+    fn hears_arrivals(&self) -> bool {
+        self.waits
+    }
 }
 
 /// All ranks go on together.

@@ -6,6 +6,7 @@ use kasuri_flit::{PREDICTORS, PredictorEntry};
 use kasuri_model::collective::{COLLECTIVES, OPERATIONS, schedules};
 use kasuri_model::registry::Entry;
 use kasuri_model::routing::ROUTINGS;
+use kasuri_model::schedule::SCHEDULES;
 use kasuri_model::topology::TOPOLOGIES;
 use kasuri_model::traffic::pattern::PATTERNS;
 use kasuri_model::traffic::process::PROCESSES;
@@ -89,10 +90,26 @@ impl Family {
             Self::Collectives => {
                 OPERATIONS.iter().map(|operation| json!({ "name": operation.name, "summary": operation.summary })).collect()
             }
-            Self::Schedules => COLLECTIVES.iter().map(schedule).collect(),
+            Self::Schedules => schedules_of_all_kinds(),
             Self::Endpoints | Self::Applications => Vec::new(),
         }
     }
+}
+
+/// Those by ranks, then those made for a network, which all are all-to-alls.
+fn schedules_of_all_kinds() -> Vec<Json> {
+    let by_ranks = COLLECTIVES.iter().map(schedule);
+    let of_network = SCHEDULES.iter().filter(|entry| schedules("alltoall").all(|known| known.schedule != entry.name));
+    let described = |entry: &kasuri_model::schedule::Entry| {
+        json!({
+            "name": entry.name,
+            "collective": "alltoall",
+            "default": false,
+            "summary": entry.summary,
+            "source": entry.source,
+        })
+    };
+    by_ranks.chain(of_network.map(described)).collect()
 }
 
 fn schedule(entry: &kasuri_model::collective::Entry) -> Json {
