@@ -326,7 +326,7 @@ impl<L: Lanes> Simulation<'_, L> {
             accepted_flits: statistics.accepted.iter().copied().collect(),
             channel_flits: statistics.channel_flits.clone(),
             router_occupancy: statistics.occupancy.iter().map(|&flits| flits as f64 / samples).collect(),
-            completion_time: completed.then(|| statistics.completion_cycles.iter().copied().fold(computed, u64::max)),
+            completion_time: completed.then(|| statistics.completion_cycles.iter().copied().fold(computed, u64::max) as f64),
             completion_cycles: if completed { statistics.completion_cycles.clone() } else { Vec::new() },
             deadlock,
             flit_hops: statistics.flit_hops,

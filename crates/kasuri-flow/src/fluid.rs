@@ -511,7 +511,7 @@ impl<'a> Fluid<'a> {
             channel_flits,
             router_occupancy: Vec::new(),
             completion_cycles: if completed { cycles(&self.completion) } else { Vec::new() },
-            completion_time: completed.then(|| self.completion.iter().fold(computed, |last, &time| last.max(time)).round() as u64),
+            completion_time: completed.then(|| self.completion.iter().fold(computed, |last, &time| last.max(time))),
             deadlock: Vec::new(),
             flit_hops: self.flit_hops as u64,
             prediction: None,

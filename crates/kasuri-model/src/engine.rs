@@ -250,7 +250,7 @@ pub struct Outcome {
     /// Closed workloads: the cycle in which each terminal received its last flit, shape `[terminals]`; else empty.
     pub completion_cycles: Vec<u64>,
     /// Closed workloads: cycles from the start until the last flit has arrived.
-    pub completion_time: Option<u64>,
+    pub completion_time: Option<f64>,
     /// A deadlock: channels and virtual channels, each waiting for the next, the last for the first.
     pub deadlock: Vec<(ChannelId, u16)>,
     /// Flits that crossed a router, for measures of speed.

@@ -139,6 +139,11 @@ pub struct RowHead {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunRow(Map<String, Value>);
 
+/// A number of cycles as a whole number where it is one: the flit engine knows no parts of cycles.
+fn whole(cycles: f64) -> Value {
+    if cycles.fract() == 0.0 { json!(cycles as u64) } else { json!(cycles) }
+}
+
 impl RunRow {
     /// The row of a run that has ended.
     pub fn new(head: &RowHead, network: &Network, offer: Option<&Offer>, outcome: &Outcome, report: &Report) -> Self {
@@ -156,7 +161,7 @@ impl RunRow {
         row.set_latency("flit_latency", &outcome.flit_latency, None);
         row.set("hops_mean", outcome.hops.mean());
         row.set_loads(network, outcome);
-        row.set("completion_time", outcome.completion_time);
+        row.set("completion_time", outcome.completion_time.map(whole));
         row.set("measured_packets", outcome.packet_latency.count);
         row.set("warmup_cycles", outcome.warmup_cycles);
         row.set("measured_cycles", outcome.measured_cycles);

@@ -1,6 +1,7 @@
 //! All closed-form answers about a scenario together, and the engine that gives them.
 
 use super::waiting::Waiting;
+use super::workload::closed_workload;
 use super::{AnalysisError, ChannelLoads, channel_loads, zero_load};
 use kasuri_model::engine::{Controller, Distribution, Engine, EngineError, Formulas, Outcome, Status};
 use kasuri_model::id::{ChannelId, RouterId, TerminalId};
@@ -38,6 +39,9 @@ impl Engine for AnalysisEngine {
     }
 
     fn run(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        if let Some(closed) = &scenario.workload {
+            return closed_workload(scenario, closed);
+        }
         let refuse = |error: AnalysisError| EngineError::TooLarge(error.to_string());
         let loads = channel_loads(scenario).map_err(refuse)?;
         let formulas = formulas(scenario, &loads).map_err(refuse)?;
@@ -203,12 +207,13 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
 }
 
 /// What no formula here looks at.
-const NOT_MODELLED: &[&str] = &["router.virtual_channels", "router.vc_allocator", "router.switch_allocator", "router.vc_release"];
+pub(super) const NOT_MODELLED: &[&str] =
+    &["router.virtual_channels", "router.vc_allocator", "router.switch_allocator", "router.vc_release"];
 
 /// A closed workload cannot end before its bottleneck has carried its flits.
-fn completion_bound(scenario: &Scenario, formulas: &Formulas) -> Option<u64> {
+fn completion_bound(scenario: &Scenario, formulas: &Formulas) -> Option<f64> {
     let flits =
         |class: &kasuri_model::scenario::TrafficClass| class.packets_per_terminal.map(|packets| packets as f64 * class.sizes.mean());
     let flits: f64 = scenario.classes.iter().map(flits).sum::<Option<f64>>()?;
-    formulas.static_throughput.map(|bound| (flits / bound).ceil() as u64)
+    formulas.static_throughput.map(|bound| (flits / bound).ceil())
 }

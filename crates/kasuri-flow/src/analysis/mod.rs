@@ -8,6 +8,7 @@ mod flow;
 mod formulas;
 mod lone_packet;
 mod waiting;
+mod workload;
 mod zero_load;
 
 pub use channel_load::{ChannelLoads, channel_loads};

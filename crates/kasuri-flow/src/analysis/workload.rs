@@ -1,0 +1,109 @@
+//! Closed workloads: what their messages put on each channel, and how soon they can be done.
+
+use super::formulas::NOT_MODELLED;
+use crate::paths::{Paths, Request, Walk};
+use kasuri_model::engine::{Distribution, EngineError, Formulas, Outcome, Status};
+use kasuri_model::id::{ChannelId, TerminalId};
+use kasuri_model::network::metrics::Bisection;
+use kasuri_model::scenario::{ClosedWorkload, Scenario};
+use kasuri_model::workload::Message;
+
+/// Messages that are routed in step.
+const BATCH: usize = 32;
+
+/// Sums over the messages of a workload.
+#[derive(Debug)]
+struct Sums {
+    paths: Paths,
+    /// Messages of each terminal so far.
+    serials: Vec<u32>,
+    channel_flits: Vec<u64>,
+    messages: u64,
+    hops: u64,
+    latency: f64,
+    flit_hops: u64,
+}
+
+/// A bound for a closed workload: each channel has to carry its flits, whatever the order. Waiting for each other is left out.
+pub(super) fn closed_workload(scenario: &Scenario, closed: &ClosedWorkload) -> Result<Outcome, EngineError> {
+    let network = &*scenario.network;
+    let mut sums = Sums {
+        paths: Paths::new(scenario),
+        serials: vec![0; network.terminal_count() as usize],
+        channel_flits: vec![0; network.channel_count() as usize],
+        messages: 0,
+        hops: 0,
+        latency: 0.0,
+        flit_hops: 0,
+    };
+    let (mut batch, mut result) = (Vec::with_capacity(BATCH), Ok(()));
+    closed.workload.each_message(&mut |message| {
+        batch.push(*message);
+        if batch.len() == BATCH && result.is_ok() {
+            result = sums.add(scenario, closed, &batch);
+            batch.clear();
+        }
+    });
+    result?;
+    sums.add(scenario, closed, &batch)?;
+    Ok(outcome(scenario, sums))
+}
+
+impl Sums {
+    fn add(&mut self, scenario: &Scenario, closed: &ClosedWorkload, batch: &[Message]) -> Result<(), EngineError> {
+        let available = closed.virtual_channels;
+        let mut walks = Vec::with_capacity(batch.len());
+        for &Message { source, destination, .. } in batch {
+            let serial = self.serials[source.index()];
+            self.serials[source.index()] += 1;
+            walks.push(Walk::new(Request { source, destination, serial, available }, Vec::new()));
+        }
+        self.paths.find(scenario, &mut walks, &|_| 0)?;
+        for (walk, message) in walks.iter().zip(batch) {
+            let hops = walk.channels.len() as u64 - 1;
+            walk.channels.iter().for_each(|&channel| self.channel_flits[channel as usize] += u64::from(message.flits));
+            self.messages += 1;
+            self.hops += hops;
+            self.flit_hops += hops * u64::from(message.flits);
+            self.latency += self.paths.head_latency(&scenario.network, &walk.channels, message.flits) + f64::from(message.flits);
+        }
+        Ok(())
+    }
+}
+
+fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
+    let network = &*scenario.network;
+    let busy = |channel: ChannelId| sums.channel_flits[channel.index()] * u64::from(network.link(channel).period);
+    let bound = (0..network.channel_count()).map(|channel| busy(ChannelId(channel))).max().unwrap_or(0);
+    let terminals = || (0..network.terminal_count()).map(TerminalId);
+    let of = |channel: ChannelId| sums.channel_flits[channel.index()];
+    let messages = sums.messages.max(1) as f64;
+    Outcome {
+        status: Status::Completed,
+        cycles: 0,
+        warmup_cycles: 0,
+        measured_cycles: bound,
+        packet_latency: Distribution::default(),
+        network_latency: Distribution::default(),
+        flit_latency: Distribution::default(),
+        hops: Distribution::default(),
+        injected_flits: terminals().map(|terminal| of(network.injection_channel(terminal))).collect(),
+        accepted_flits: terminals().map(|terminal| of(network.ejection_channel(terminal))).collect(),
+        router_occupancy: Vec::new(),
+        completion_cycles: Vec::new(),
+        completion_time: Some(bound as f64),
+        deadlock: Vec::new(),
+        flit_hops: sums.flit_hops,
+        not_modelled: NOT_MODELLED.iter().chain(&["workload.synchronisation"]).map(|&key| key.to_owned()).collect(),
+        formulas: Some(Formulas {
+            zero_load_latency: sums.latency / messages,
+            packet_latency: None,
+            hops: sums.hops as f64 / messages,
+            static_throughput: None,
+            ideal_throughput: None,
+            saturation_load: None,
+            bisection_bandwidth: Bisection::of(network).map(|cut| cut.bandwidth),
+        }),
+        channel_flits: sums.channel_flits,
+    }
+}
