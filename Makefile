@@ -56,10 +56,15 @@ verify: build  ## compares with BookSim 2 [REFERENCE=DIR: against every row ther
 	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))
 	@$(PY) validation/booksim/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
 
-bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim: with the ratios to it]
+bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim, SIMGRID=1: with the ratios to them]
 	$(call say,compiling the command for speed (profile release with link-time optimisation: takes minutes))
 	@cargo build --locked --release --package kasuri
-	@$(PY) benches/speed.py --kasuri $(TARGET)/release/kasuri $(if $(BOOKSIM),--booksim $(BOOKSIM))
+	@$(if $(SIMGRID),cargo build --locked --release --package kasuri-flow --example list_messages && tools/simgrid.sh $(TARGET)/simgrid/batch)
+	@status=0; \
+	  $(PY) benches/speed.py --kasuri $(TARGET)/release/kasuri $(if $(BOOKSIM),--booksim $(BOOKSIM)) || status=1; \
+	  $(PY) benches/flow.py --kasuri $(TARGET)/release/kasuri \
+	    $(if $(SIMGRID),--simgrid $(TARGET)/simgrid/batch --messages $(TARGET)/release/examples/list_messages) || status=1; \
+	  exit $$status
 
 docs: build $(VENV)/.docs  ## the documentation, as web pages in docs/_build/html
 	$(call say,building the documentation (Sphinx))

@@ -24,8 +24,6 @@ pub(crate) struct Ahead {
     place: Vec<u32>,
     prepared: Vec<Option<Prepared>>,
     free: Vec<u32>,
-    /// Without look-ahead: the only one.
-    only: Option<Prepared>,
     unused_ways: Vec<Vec<u32>>,
     pub(crate) walks: Vec<Walk>,
     pub(crate) drawns: Vec<Drawn>,
@@ -39,7 +37,6 @@ impl Ahead {
             place: vec![NONE; if is_used { terminals } else { 0 }],
             prepared: Vec::new(),
             free: Vec::new(),
-            only: None,
             unused_ways: Vec::new(),
             walks: Vec::new(),
             drawns: Vec::new(),
@@ -49,14 +46,11 @@ impl Ahead {
 
     /// Is a terminal's next message prepared?
     pub(crate) fn has(&self, terminal: u32) -> bool {
-        self.is_used && self.place[terminal as usize] != NONE
+        self.place[terminal as usize] != NONE
     }
 
     /// Takes a terminal's prepared message.
     pub(crate) fn take(&mut self, terminal: u32) -> Option<Prepared> {
-        if !self.is_used {
-            return self.only.take();
-        }
         let place = std::mem::replace(&mut self.place[terminal as usize], NONE);
         if place == NONE {
             return None;
@@ -67,10 +61,6 @@ impl Ahead {
 
     /// Keeps a terminal's next message.
     pub(crate) fn put(&mut self, terminal: u32, prepared: Prepared) {
-        if !self.is_used {
-            self.only = Some(prepared);
-            return;
-        }
         let place = self.free.pop().unwrap_or(self.prepared.len() as u32);
         if place as usize == self.prepared.len() {
             self.prepared.push(None);

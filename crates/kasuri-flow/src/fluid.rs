@@ -79,6 +79,8 @@ pub(crate) struct Fluid<'a> {
     tokens: Box<[Token]>,
     paths: Paths,
     ahead: Ahead,
+    /// Flows that end at the present moment.
+    ending: Vec<u32>,
     messages: Box<[Message]>,
     /// Messages that each terminal has begun.
     serials: Box<[u32]>,
@@ -123,6 +125,7 @@ impl<'a> Fluid<'a> {
             tokens: filled(if scenario.workload.is_some() { terminals } else { 0 }, 0),
             paths: Paths::new(scenario),
             ahead: Ahead::new(terminals, may_look_ahead(scenario)),
+            ending: Vec::new(),
             messages: filled(terminals, Message::NONE),
             serials: filled(terminals, 0),
             wakes: Heap::new(terminals),
@@ -200,15 +203,16 @@ impl<'a> Fluid<'a> {
 
     fn end_flows(&mut self) -> Result<(), EngineError> {
         let limit = self.now * (1.0 + SIMULTANEOUS);
-        while let Some((time, flow)) = self.graph.next_end() {
-            if time > limit {
-                break;
-            }
+        let mut ending = std::mem::take(&mut self.ending);
+        self.graph.take_ending(limit, &mut ending);
+        for &flow in &ending {
             self.settle(flow, 0.0);
-            self.graph.end_first();
+            self.graph.end(flow);
             self.arrive(TerminalId(flow));
             self.begin_next(TerminalId(flow))?;
         }
+        ending.clear();
+        self.ending = ending;
         Ok(())
     }
 
@@ -281,16 +285,34 @@ impl<'a> Fluid<'a> {
 
     /// Begins the next message of an idle terminal, or puts it to sleep until there is one.
     fn begin_next(&mut self, source: TerminalId) -> Result<(), EngineError> {
-        let Some(prepared) = self.prepare(source)? else {
+        if self.ahead.is_used {
+            let Some(Prepared { drawn, channels }) = self.prepare(source)? else {
+                self.sleep(source);
+                return Ok(());
+            };
+            self.begin(source, &drawn, &channels);
+            self.ahead.give_back(channels);
+            return Ok(());
+        }
+        let Some(drawn) = self.draw(source) else {
             self.sleep(source);
             return Ok(());
         };
-        let Prepared { drawn, channels } = prepared;
+        let mut walk = self.walk(source, &drawn);
+        let graph = &self.graph;
+        self.paths.find(self.scenario, std::slice::from_mut(&mut walk), &|channel| graph.flows_on(channel))?;
+        self.begin(source, &drawn, &walk.channels);
+        self.ahead.give_back(walk.channels);
+        Ok(())
+    }
+
+    /// Begins a message that has its way.
+    fn begin(&mut self, source: TerminalId, drawn: &Drawn, channels: &[u32]) {
         // The queue goes on waiting if its next message is measured too.
         if let Some(until) = self.statistics.counting.rates_until {
             self.outstanding += u64::from(!drawn.is_reply && self.sources.has_next_before(source, drawn.class, until));
         }
-        let head_latency = if self.with_latency { self.paths.head_latency(&self.scenario.network, &channels, drawn.flits) } else { 0.0 };
+        let head_latency = if self.with_latency { self.paths.head_latency(&self.scenario.network, channels, drawn.flits) } else { 0.0 };
         // A terminal has one message under way, so its injection channel is all its own.
         let skipped = usize::from(self.injection_is_no_limit);
         self.graph.begin(source.0, &channels[skipped..], drawn.destination.0, f64::from(drawn.flits), self.now);
@@ -306,12 +328,9 @@ impl<'a> Fluid<'a> {
             is_reply: drawn.is_reply,
         };
         self.live += 1;
-        self.ahead.give_back(channels);
-        Ok(())
     }
 
-    /// The next message of a terminal and its way. Where the way does not depend on when the message begins, those of the
-    /// terminals whose messages end next are found together with it.
+    /// The next message of a terminal and its way. Those of the terminals whose messages end next are found together with it.
     fn prepare(&mut self, source: TerminalId) -> Result<Option<Prepared>, EngineError> {
         if let Some(prepared) = self.ahead.take(source.0) {
             return Ok(Some(prepared));
@@ -321,14 +340,10 @@ impl<'a> Fluid<'a> {
         let mut walks = std::mem::take(&mut self.ahead.walks);
         walks.push(self.walk(source, &drawn));
         drawns.push(drawn);
-        if self.ahead.is_used {
-            self.add_followers(source, &mut walks, &mut drawns);
-        }
+        self.add_followers(source, &mut walks, &mut drawns);
         let graph = &self.graph;
         self.paths.find(self.scenario, &mut walks, &|channel| graph.flows_on(channel))?;
-        if self.ahead.is_used {
-            self.fetch(&walks);
-        }
+        self.fetch(&walks);
         for (walk, drawn) in walks.drain(..).zip(drawns.drain(..)) {
             self.ahead.put(walk.request.source.0, Prepared { drawn, channels: walk.channels });
         }

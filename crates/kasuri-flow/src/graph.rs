@@ -245,9 +245,13 @@ impl Graph {
         self.ends.first()
     }
 
-    /// Ends the flow that ends next.
-    pub(crate) fn end_first(&mut self) -> Option<u32> {
-        let (_, flow) = self.ends.pop()?;
+    /// The flows that end up to this time, by number. Each has to be ended.
+    pub(crate) fn take_ending(&mut self, limit: f64, into: &mut Vec<u32>) {
+        self.ends.pop_until(limit, into);
+    }
+
+    /// Ends a flow.
+    pub(crate) fn end(&mut self, flow: u32) {
         for position in self.path(flow) {
             let Entry { channel, next, previous } = self.entries[position as usize];
             if next == UNLISTED {
@@ -264,6 +268,13 @@ impl Graph {
             self.touch(channel);
         }
         self.flows[flow as usize].length = 0;
+    }
+
+    /// Ends the flow that ends next.
+    #[cfg(test)]
+    pub(crate) fn end_first(&mut self) -> Option<u32> {
+        let (_, flow) = self.ends.pop()?;
+        self.end(flow);
         Some(flow)
     }
 

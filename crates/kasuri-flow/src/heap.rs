@@ -8,12 +8,14 @@ const ABSENT: u32 = u32::MAX;
 pub(crate) struct Heap {
     nodes: Vec<(f64, u32)>,
     place: Vec<u32>,
+    /// Places of nodes that are taken out together.
+    due: Vec<usize>,
 }
 
 impl Heap {
     /// A heap for entries numbered below `entries`.
     pub(crate) fn new(entries: usize) -> Self {
-        Self { nodes: Vec::new(), place: vec![ABSENT; entries] }
+        Self { nodes: Vec::new(), place: vec![ABSENT; entries], due: Vec::new() }
     }
 
     /// The least key and its entry; of equal keys the entry with the least number, so that no order of insertion matters.
@@ -39,6 +41,46 @@ impl Heap {
             self.rise(place as usize);
         } else {
             self.sink(place as usize);
+        }
+    }
+
+    /// Takes out all entries whose key is at most `limit`, by number. Where many go at once they are not taken one by one.
+    pub(crate) fn pop_until(&mut self, limit: f64, into: &mut Vec<u32>) {
+        let mut due = std::mem::take(&mut self.due);
+        // Nodes at most `limit` lie together at the top.
+        let is_due = |place: usize| place < self.nodes.len() && self.nodes[place].0 <= limit;
+        due.extend(is_due(0).then_some(0));
+        let mut looked_at = 0;
+        while looked_at < due.len() {
+            due.extend((4 * due[looked_at] + 1..4 * due[looked_at] + 5).filter(|&child| is_due(child)));
+            looked_at += 1;
+        }
+        if due.len() * 8 < self.nodes.len() {
+            into.extend((0..due.len()).filter_map(|_| self.pop().map(|(_, entry)| entry)));
+        } else {
+            self.remove_due(limit, into);
+        }
+        // They mostly are in order already.
+        into.sort_unstable();
+        due.clear();
+        self.due = due;
+    }
+
+    /// Takes the entries out whose key is at most `limit` and makes a heap of the others anew.
+    fn remove_due(&mut self, limit: f64, into: &mut Vec<u32>) {
+        let place = &mut self.place;
+        self.nodes.retain(|&(key, entry)| {
+            if key <= limit {
+                place[entry as usize] = ABSENT;
+                into.push(entry);
+            }
+            key > limit
+        });
+        for (place, &(_, entry)) in self.nodes.iter().enumerate() {
+            self.place[entry as usize] = place as u32;
+        }
+        for place in (0..self.nodes.len().div_ceil(4)).rev() {
+            self.sink(place);
         }
     }
 
@@ -106,7 +148,19 @@ mod tests {
         }
         let mut expected: Vec<(f64, u32)> = keys.iter().zip(0..).map(|(&key, entry)| (key, entry)).collect();
         expected.sort_by(|one, other| one.partial_cmp(other).unwrap());
-        let found: Vec<_> = std::iter::from_fn(|| heap.pop()).collect();
+        let mut copy = heap.clone();
+        let found: Vec<_> = std::iter::from_fn(|| copy.pop()).collect();
         assert_eq!(found, expected);
+        // In larger and smaller handfuls.
+        for (limit, next) in [(0.0, 1.0), (20.0, 21.0), (21.0, 22.0), (49.0, f64::INFINITY)] {
+            let mut due = Vec::new();
+            heap.pop_until(limit, &mut due);
+            let mut wanted: Vec<u32> = expected.iter().filter(|(key, _)| *key <= limit).map(|&(_, entry)| entry).collect();
+            wanted.sort_unstable();
+            assert_eq!(due, wanted);
+            expected.retain(|(key, _)| *key > limit);
+            assert!(heap.first().is_none_or(|(key, _)| key >= next));
+            assert_eq!(heap.first(), expected.first().copied());
+        }
     }
 }

@@ -79,6 +79,9 @@ impl Paths {
             walk.channels.push(network.injection_channel(source).0);
             network.fetch_input_port(walk.last());
         }
+        if let [walk] = walks {
+            return self.find_one(scenario, walk, flows);
+        }
         let mut on_their_way = walks.len();
         while on_their_way > 0 {
             on_their_way = 0;
@@ -93,7 +96,19 @@ impl Paths {
         Ok(())
     }
 
+    /// Nothing to wait together with.
+    fn find_one(&mut self, scenario: &Scenario, walk: &mut Walk, flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
+        loop {
+            walk.port = self.decide(scenario, walk, flows)?;
+            if walk.port.is_none() {
+                return Ok(());
+            }
+            follow(&scenario.network, walk)?;
+        }
+    }
+
     /// The port by which a message leaves the router that it has come to.
+    #[inline(always)]
     fn decide(
         &mut self,
         scenario: &Scenario,
@@ -136,6 +151,7 @@ impl Paths {
 }
 
 /// Follows a message through the port that it has decided for.
+#[inline(always)]
 fn follow(network: &Network, walk: &mut Walk) -> Result<(), EngineError> {
     let Some((router, port)) = walk.port else { return Ok(()) };
     let Some(next) = network.output_channel(router, port) else { return Err(knows_no_way(walk, router)) };

@@ -24,7 +24,7 @@ impl Tally {
     }
 
     fn record(&mut self, value: f64) {
-        let whole = value.max(0.0).round() as u64;
+        let whole = nearest(value);
         self.sum += value;
         if whole != self.last {
             self.settle();
@@ -120,7 +120,13 @@ impl Statistics {
 
 fn add(totals: &mut Totals, arrival: &Arrival) {
     totals.packets += 1;
-    totals.packet_latency += arrival.latency.round() as u64;
-    totals.network_latency += arrival.network_latency.round() as u64;
+    totals.packet_latency += nearest(arrival.latency);
+    totals.network_latency += nearest(arrival.network_latency);
     totals.hops += u64::from(arrival.hops);
+}
+
+/// The nearest whole number to one that is not negative; `f64::round` is a call.
+#[inline(always)]
+fn nearest(value: f64) -> u64 {
+    (value + 0.5) as u64
 }

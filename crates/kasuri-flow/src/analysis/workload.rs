@@ -94,6 +94,7 @@ fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
         completion_time: Some(bound as f64),
         deadlock: Vec::new(),
         flit_hops: sums.flit_hops,
+        prediction: None,
         not_modelled: NOT_MODELLED.iter().chain(&["workload.synchronisation"]).map(|&key| key.to_owned()).collect(),
         formulas: Some(Formulas {
             zero_load_latency: sums.latency / messages,

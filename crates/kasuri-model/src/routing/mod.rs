@@ -10,6 +10,7 @@
 pub mod destination_tag;
 mod detour;
 pub mod dimension_order;
+mod divisor;
 mod hashed;
 pub mod minimal;
 pub mod nca;

@@ -1,5 +1,6 @@
 //! Up to a nearest common ancestor and down again, on fat trees.
 
+use super::divisor::Divisor;
 use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::id::Port;
 use crate::network::Network;
@@ -58,11 +59,11 @@ impl RoutingAlgorithm for Nca {
                 problem: "it needs a fat tree".to_owned(),
             });
         };
-        let below: Vec<u32> = (0..levels).map(|level| down.pow(level)).collect();
+        let below: Vec<Divisor> = (0..levels).map(|level| Divisor::new(down.pow(level))).collect();
         let mut reach: Vec<u32> = (1..=levels).map(|level| down.pow(level)).collect();
         reach[levels as usize - 1] *= sides;
         let routers = level.iter().zip(first).map(|(&level, &first_terminal)| Place { level_below: level - 1, first_terminal }).collect();
-        Ok(Box::new(Compiled { up_port: self.up_port, up, down, routers, reach, below }))
+        Ok(Box::new(Compiled { up_port: self.up_port, up: Divisor::new(up), down: Divisor::new(down), routers, reach, below }))
     }
 }
 
@@ -78,13 +79,13 @@ struct Place {
 #[derive(Debug)]
 struct Compiled {
     up_port: UpPort,
-    up: u32,
-    down: u32,
+    up: Divisor,
+    down: Divisor,
     routers: Vec<Place>,
     /// Terminals below a router, by level less 1.
     reach: Vec<u32>,
     /// Terminals below one of its down ports, by level less 1.
-    below: Vec<u32>,
+    below: Vec<Divisor>,
 }
 
 impl Routing for Compiled {
@@ -105,7 +106,8 @@ impl Routing for Compiled {
         let free = matches!(self.up_port, UpPort::Random | UpPort::Straight | UpPort::Adaptive);
         let place = self.routers[hop.router.index()];
         let below = hop.destination.0.wrapping_sub(place.first_terminal) < self.reach[place.level_below as usize];
-        let is_up = u32::from(port) >= self.down && u32::from(port) < self.down + self.up;
+        let first = self.down.value;
+        let is_up = u32::from(port) >= first && u32::from(port) < first + self.up.value;
         (free && !below && is_up).then_some(hop.available)
     }
 
@@ -115,19 +117,21 @@ impl Routing for Compiled {
         let below = self.below[level];
         // A destination before the first terminal wraps to a large number, which lies beyond the reach.
         let offset = hop.destination.0.wrapping_sub(place.first_terminal);
-        let port = if offset < self.reach[level] { offset / below } else { self.down + self.way_up(hop, below, choice) };
+        let port = if offset < self.reach[level] { below.quotient(offset) } else { self.down.value + self.way_up(hop, below, choice) };
         candidates.push(Candidate::new(port as Port, hop.available));
     }
 }
 
 impl Compiled {
-    fn way_up(&self, hop: &Hop, below: u32, choice: &mut dyn Choice) -> u32 {
+    fn way_up(&self, hop: &Hop, below: Divisor, choice: &mut dyn Choice) -> u32 {
         match self.up_port {
-            UpPort::Random => choice.uniform(self.up),
-            UpPort::DModK => hop.destination.0 / below % self.down % self.up,
+            UpPort::Random => choice.uniform(self.up.value),
+            UpPort::DModK => self.up.remainder(self.down.remainder(below.quotient(hop.destination.0))),
             // The packet came in by the down port that is the source's digit of this level.
-            UpPort::SModK | UpPort::Straight => u32::from(hop.input) % self.up,
-            UpPort::Adaptive => choice.least(self.up, &|view, up| i64::from(view.occupied((self.down + up) as Port, hop.available))),
+            UpPort::SModK | UpPort::Straight => self.up.remainder(u32::from(hop.input)),
+            UpPort::Adaptive => {
+                choice.least(self.up.value, &|view, up| i64::from(view.occupied((self.down.value + up) as Port, hop.available)))
+            }
         }
     }
 }

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Measures the flow engine's speed and memory, and compares it with SimGrid where that is asked for.
+
+The figures are the processor time (user and system) and the peak resident size of the whole process, the median of several runs.
+SimGrid sends the same messages over the same tree with its plain fluid settings (network model CM02, no cross-traffic, TCP gamma
+0, latency 0, factors 1), in turn on the same machine; its makespan has to be that of our max-min sharing to four decimals.
+
+Only the standard library is needed. Exit status: 0 every "must" met (of those that could be measured), 1 not, 2 wrong use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from speed import mark, measure  # noqa: E402  # beside this file
+
+TREE = """engine = "flow"
+measure.max_cycles = 1_000_000_000
+[network]
+topology = "fat-tree"
+up = {k}
+down = {k}
+levels = 3
+[routing]
+algorithm = "nca"
+up_port = "d-mod-k"
+[flow]
+sharing = "{sharing}"
+latency = false
+"""
+
+BATCH = TREE + """[traffic]
+pattern = "uniform"
+process = "batch"
+batch_packets = 10
+packet_flits = 40
+"""
+
+ALL_TO_ALL = TREE + """[workload]
+collective = "alltoall"
+schedule = "shift"
+message_flits = 40
+"""
+
+SIMGRID = [
+    "--cfg=network/model:CM02", "--cfg=network/crosstraffic:0", "--cfg=network/TCP-gamma:0", "--cfg=network/bandwidth-factor:1",
+    "--cfg=network/latency-factor:1", "--cfg=contexts/factory:raw", "--log=root.thres:error",
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An experiment, the seconds and megabytes that it must stay below, and the seconds that it should."""
+
+    title: str
+    experiment: str
+    seconds: float
+    aim: float
+    megabytes: float | None = None
+
+
+CASES = [
+    Case("batch of 10, 4,096 terminals, equal share", BATCH.format(k=16, sharing="equal-share"), 0.05, 0.015, 10),
+    Case("the same, 46,656", BATCH.format(k=36, sharing="equal-share"), 0.6, 0.3),
+    Case("the same, 262,144", BATCH.format(k=64, sharing="equal-share"), 6, 3, 120),
+    Case("the same, 1,000,000", BATCH.format(k=100, sharing="equal-share"), 3600, 60, 4000),
+    Case("batch of 10, 4,096 terminals, max-min", BATCH.format(k=16, sharing="max-min"), 0.1, 0.04),
+    Case("the same, 46,656", BATCH.format(k=36, sharing="max-min"), 3, 1.5),
+    Case("the same, 262,144", BATCH.format(k=64, sharing="max-min"), 20, 12),
+    Case("all-to-all by shift, 4,096 terminals", ALL_TO_ALL.format(k=16, sharing="equal-share"), 1.5, 0.6),
+]
+
+
+class Bench:
+    """The command, and a folder for its files."""
+
+    def __init__(self, kasuri: str, folder: pathlib.Path):
+        self.kasuri, self.folder = kasuri, folder
+        self.stored = 0
+
+    def command(self, experiment: str) -> list[str]:
+        # A new folder for results each time: what is stored there would not be computed again.
+        self.stored += 1
+        path = self.folder / "case.toml"
+        path.write_text(experiment)
+        return [self.kasuri, "run", str(path), "--format", "json", "--jobs", "1", "--out", str(self.folder / f"out-{self.stored}")]
+
+    def seconds(self, experiment: str, runs: int) -> float:
+        return statistics.median(measure(self.command(experiment), self.folder, (0,)).seconds for _ in range(runs))
+
+    def megabytes(self, experiment: str) -> float:
+        return measure(self.command(experiment), self.folder, (0,), memory=True).peak / 1e6
+
+    def base_megabytes(self) -> float:
+        return measure([self.kasuri, "--version"], self.folder, (0,), memory=True).peak / 1e6
+
+    def makespan(self, experiment: str) -> float:
+        done = subprocess.run(self.command(experiment), check=True, capture_output=True, text=True)
+        return json.loads(done.stdout)["runs"][0]["completion_time"]
+
+
+def table(bench: Bench, runs: int) -> bool:
+    """Prints the table of speeds; are all musts met?"""
+    print(f"{'processor time, seconds (median), and memory':48} {'seconds':>9} {'must':>7} {'aim':>7} {'MB':>8} {'must':>6}")
+    good = True
+    base = bench.base_megabytes()
+    for case in CASES:
+        seconds = bench.seconds(case.experiment, runs if case.seconds < 100 else 1)
+        megabytes = bench.megabytes(case.experiment)
+        limit = None if case.megabytes is None else case.megabytes + (base if case.megabytes == 10 else 0)
+        must = seconds < case.seconds and (limit is None or megabytes < limit)
+        good &= must
+        room = f"{megabytes:8.1f}" + (f" {limit:6.0f}" if limit else 7 * " ")
+        print(f"{case.title:48} {seconds:9.3f} {case.seconds:7.2f} {case.aim:7.3f} {room}  {mark(must, seconds < case.aim)}", flush=True)
+    return good
+
+
+def simgrid(bench: Bench, program: str, messages: str, runs: int) -> bool:
+    """Prints the comparison with SimGrid; are its musts met?"""
+    print(f"\n{'the same messages in SimGrid':48} {'makespan':>12} {'ours':>12} {'seconds':>9} {'ours':>9} {'ratio':>7}")
+    good = True
+    for k, must in [(4, None), (8, None), (16, 200)]:
+        experiment = BATCH.format(k=k, sharing="max-min")
+        path = bench.folder / "messages.toml"
+        path.write_text(experiment)
+        listed = subprocess.run([messages, str(path)], check=True, capture_output=True, text=True).stdout
+        (bench.folder / "messages").write_text(listed)
+        command = f"exec {program} {k} 40 {' '.join(SIMGRID)} < {bench.folder / 'messages'}"
+        theirs = float(subprocess.run(["sh", "-c", command], check=True, capture_output=True, text=True).stdout)
+        slow = measure(["sh", "-c", command], bench.folder, (0,)).seconds
+        fast = bench.seconds(BATCH.format(k=k, sharing="equal-share"), runs)
+        ours = bench.makespan(experiment)
+        same = abs(theirs - ours) < 5e-5
+        good &= same and (must is None or slow / fast >= must)
+        verdict = ("equal" if same else "DIFFERENT") + ("" if must is None else f", {mark(slow / fast >= must, False)} ({must}x)")
+        print(f"{k}-ary 3-tree, batch of 10{'':24} {theirs:12.4f} {ours:12.4f} {slow:9.2f} {fast:9.4f} {slow / fast:7.0f}  {verdict}", flush=True)
+    return good
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measures the flow engine, against SimGrid where its program is given.")
+    parser.add_argument("--kasuri", required=True, help="the kasuri command, built for speed")
+    parser.add_argument("--simgrid", help="benches/simgrid/batch.cpp, compiled")
+    parser.add_argument("--messages", help="the example list_messages, compiled (with --simgrid)")
+    parser.add_argument("--runs", type=int, default=5, help="runs a case (5)")
+    arguments = parser.parse_args()
+    if arguments.simgrid and not arguments.messages:
+        parser.error("--simgrid needs --messages")
+    with tempfile.TemporaryDirectory(prefix="kasuri-bench-") as folder:
+        bench = Bench(arguments.kasuri, pathlib.Path(folder))
+        good = table(bench, arguments.runs)
+        if arguments.simgrid:
+            good &= simgrid(bench, arguments.simgrid, arguments.messages, arguments.runs)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
