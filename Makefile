@@ -52,9 +52,11 @@ demo: build  ## runs the examples and writes their reports to out/demo
 	$(call say,running the examples; results are kept in $(OUT)/demo: a second run computes only what is missing)
 	@$(PY) examples/demo.py --kasuri $(KASURI) --out $(OUT)/demo
 
-verify: build  ## compares with BookSim 2 [REFERENCE=DIR: against every row there, not only the extract]
+verify: build  ## compares with BookSim 2 and published figures [REFERENCE=DIR: against every row there, not only the extract]
 	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))
 	@$(PY) validation/booksim/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
+	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)
+	@$(KASURI) reproduce --strict --out $(OUT)/reproduce
 
 bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim, SIMGRID=1: with the ratios to them]
 	$(call say,compiling the command for speed (profile release with link-time optimisation: takes minutes))

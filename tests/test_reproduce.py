@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -232,3 +233,12 @@ def test_every_figure_has_a_file_of_experiments_and_every_file_a_figure() -> Non
         assert files == {figure.number for figure in paper.figures}
         for figure in paper.figures:
             assert experiments.read(folder / paper.name, figure.number).points
+
+
+def test_a_verdict_fail_is_a_result_unless_strict_asks_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paper = PAPERS["mfs"]
+    wrong = dataclasses.replace(paper.figures[0], judge=lambda table: Verdict("fail", "NOT: so"))
+    monkeypatch.setitem(PAPERS, "mfs", dataclasses.replace(paper, figures=(wrong,)))
+    arguments = ["mfs/F1", "--out", str(tmp_path), "--jobs", "1", "--quiet"]
+    assert main(arguments) == 0
+    assert main([*arguments, "--strict"]) == 1

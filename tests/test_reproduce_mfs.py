@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kasuri.reproduce import PAPERS, mfs
+from kasuri.errors import ConfigError
+from kasuri.reproduce import PAPERS, experiments, mfs
 from kasuri.reproduce.figure import Table
 
 Rows = list[dict[str, Any]]
@@ -123,3 +125,18 @@ def test_every_judge_sees_right_and_wrong_curves() -> None:
 def test_the_rows_of_the_paper_are_complete() -> None:
     expected = [*(f"F{number}" for number in range(1, 10)), "C1", "C2", "C3", "T1"]
     assert sorted(figure.number for figure in PAPERS["mfs"].figures) == sorted(expected)
+
+
+def test_the_kept_rows_of_booksim_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("BOOKSIM", raising=False)
+    found = mfs.booksim_rows(experiments.find(None) / "mfs", tmp_path)
+    assert sorted({row["k"] for row in found}) == [10, 12, 16]
+    (first,) = (row for row in found if (row["k"], row["measure.seed"]) == (16, 1))
+    assert (first["completion_time"], first["process_seconds"], first["peak_memory_mib"]) == (1590.0, 45.419, 237.2)
+
+
+@pytest.mark.skipif(not Path("/usr/bin/time").exists(), reason="needs the program `time`")
+def test_a_booksim_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("BOOKSIM", "/bin/true")
+    with pytest.raises(ConfigError, match="is not what BookSim 2 and the program `time` print"):
+        mfs.booksim_rows(experiments.find(None) / "mfs", tmp_path)

@@ -17,7 +17,7 @@ from kasuri.reproduce.runs import Runner
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; give its exit status: 0 done, 1 a run came to no result, 2 bad input."""
+    """Run the command; give its exit status: 0 done, 1 a run came to no result (or, if `--strict`, a verdict is `fail`), 2 bad input."""
     options = _parser().parse_args(arguments)
     say = (lambda text: None) if options.quiet else (lambda text: print(f"kasuri: {text}", file=sys.stderr, flush=True))
     outcomes: dict[str, list[Outcome]] = {}
@@ -39,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(output.summary(everything))
     else:
         output.print_table(everything, sys.stdout)
-    return 1 if any(outcome.failed_runs for outcome in everything) else 0
+    failed = any(outcome.failed_runs or (options.strict and outcome.verdict.verdict == "fail") for outcome in everything)
+    return 1 if failed else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -50,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="runs at the same time")
     parser.add_argument("--experiments", type=Path, metavar="DIR", help="the folder `experiments` of a checkout")
     parser.add_argument("--command", metavar="FILE", help="the program kasuri, for runs in a process of their own")
+    parser.add_argument("--strict", action="store_true", help="end with status 1 if a verdict is `fail`")
     parser.add_argument("--quiet", action="store_true", help="say nothing on standard error but errors")
     return parser
 

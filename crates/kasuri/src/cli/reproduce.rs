@@ -23,6 +23,9 @@ pub(super) struct Reproduce {
     /// The folder of the papers' experiments [default: that of the checkout in which the package lies]
     #[arg(long, value_name = "DIR")]
     experiments: Option<PathBuf>,
+    /// End with status 1 if a verdict is `fail`
+    #[arg(long)]
+    strict: bool,
 }
 
 /// The form of the verdicts on standard output.
@@ -44,6 +47,9 @@ impl Reproduce {
             }
             if let Some(experiments) = &self.experiments {
                 command.arg("--experiments").arg(experiments);
+            }
+            if self.strict {
+                command.arg("--strict");
             }
             // Runs whose time and memory count have a process of this program to themselves.
             if let Ok(program) = std::env::current_exe() {
