@@ -916,11 +916,13 @@ mod tests {
         let document = document(FILE);
         let mut point = document.points().unwrap().remove(0);
         let study = document.study(&point, &NoFiles).unwrap();
-        let named = toml::from_str("path = \"a.txt\"").unwrap();
-        point.table.insert("traffic".to_owned(), toml::Value::Array(vec![toml::Value::Table(named)]));
-        let key = |content| key(&point, &study, &One(content), &mut BTreeMap::new());
-        assert_eq!(key(b"1"), key(b"1"));
-        assert_ne!(key(b"1"), key(b"2"));
+        for named in ["path = \"a.txt\"", "trace = \"a.txt\""] {
+            let named = toml::from_str(named).unwrap();
+            point.table.insert("traffic".to_owned(), toml::Value::Array(vec![toml::Value::Table(named)]));
+            let key = |content| key(&point, &study, &One(content), &mut BTreeMap::new());
+            assert_eq!(key(b"1"), key(b"1"));
+            assert_ne!(key(b"1"), key(b"2"));
+        }
     }
 
     #[test]

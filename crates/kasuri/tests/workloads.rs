@@ -1,0 +1,88 @@
+//! Closed workloads from the experiment file to the time of completion.
+
+use kasuri::measure::controller;
+use kasuri_flit::FlitEngine;
+use kasuri_flow::FlowEngine;
+use kasuri_flow::analysis::AnalysisEngine;
+use kasuri_model::collective::{COLLECTIVES, MessageSize, Parameters};
+use kasuri_model::config::{Document, Study};
+use kasuri_model::engine::{Engine, Status};
+use kasuri_model::format::goal;
+use kasuri_model::topology::Files;
+use kasuri_model::workload::placement;
+use kasuri_model::workload::rounds::{Options, Rounds};
+
+/// One file under every name.
+struct One(String);
+
+impl Files for One {
+    fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
+        Ok(self.0.clone().into_bytes())
+    }
+}
+
+fn study(workload: &str, files: &One) -> Study {
+    let text = format!(
+        "[network]\ntopology = \"mesh\"\ndimensions = [4, 2]\nflit_bytes = 8\n[routing]\nalgorithm = \"dimension-order\"\n\
+         [workload]\npacket_flits = 4\n{workload}\n"
+    );
+    let document = Document::parse("a.toml", &text).unwrap();
+    document.study(&document.points().unwrap()[0], files).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The flits that each terminal received, and the time of completion.
+fn run(engine: &dyn Engine, study: &Study) -> (Vec<u64>, f64) {
+    let outcome = engine.run(&study.scenario, &mut *controller(study)).unwrap();
+    assert_eq!(outcome.status, Status::Completed);
+    (outcome.accepted_flits, outcome.completion_time.unwrap())
+}
+
+const RANKS: u32 = 8;
+const FLITS: u64 = 10;
+
+/// The two texts mean the same, so that an engine must not tell them apart.
+#[test]
+fn a_collective_and_its_program_take_the_same_time() {
+    for entry in COLLECTIVES {
+        let parameters = Parameters { ranks: RANKS, root: 0, size: MessageSize::of_flits(FLITS) };
+        let rounds = Rounds::new(entry.build(&parameters).unwrap(), placement::linear(RANKS), &Options::default()).unwrap();
+        let file = One(goal::write(&rounds.description(8).unwrap()));
+        let keys = format!("collective = \"{}\"\nschedule = \"{}\"\nmessage_flits = {FLITS}", entry.collective, entry.schedule);
+        let (collective, program) = (study(&keys, &file), study("trace = \"a.goal\"", &file));
+        for engine in [&FlitEngine as &dyn Engine, &FlowEngine] {
+            let expected = run(engine, &collective);
+            assert_eq!(run(engine, &program), expected, "{} {} on {}", entry.collective, entry.schedule, engine.name());
+            assert!(expected.1 > 1.0, "{} {}", entry.collective, entry.schedule);
+        }
+    }
+}
+
+/// An all-to-all brings N - 1 messages to each terminal, at most a flit in a cycle.
+#[test]
+fn every_terminal_receives_what_the_collective_has_for_it() {
+    for synchronisation in ["none", "receive", "barrier"] {
+        let keys = format!("collective = \"alltoall\"\nmessage_flits = {FLITS}\nsynchronisation = \"{synchronisation}\"");
+        let study = study(&keys, &One(String::new()));
+        let received = u64::from(RANKS - 1) * FLITS;
+        for engine in [&FlitEngine as &dyn Engine, &FlowEngine] {
+            let (flits, time) = run(engine, &study);
+            assert_eq!(flits, [received; RANKS as usize], "{synchronisation} on {}", engine.name());
+            assert!(time > received as f64);
+        }
+    }
+}
+
+/// The bound knows no waiting, so that no engine can be faster.
+#[test]
+fn no_engine_ends_before_the_bound() {
+    for entry in COLLECTIVES {
+        let size = if entry.collective == "barrier" { String::new() } else { format!("message_flits = {FLITS}") };
+        let keys = format!("collective = \"{}\"\nschedule = \"{}\"\n{size}", entry.collective, entry.schedule);
+        let study = study(&keys, &One(String::new()));
+        let bound = AnalysisEngine.run(&study.scenario, &mut *controller(&study)).unwrap().completion_time.unwrap();
+        for engine in [&FlitEngine as &dyn Engine, &FlowEngine] {
+            let (_, time) = run(engine, &study);
+            assert!(time >= bound - 1e-6, "{} {} on {}: {time} < {bound}", entry.collective, entry.schedule, engine.name());
+        }
+    }
+}
