@@ -52,7 +52,9 @@ demo: build  ## runs the examples and writes their reports to out/demo
 	$(call say,running the examples; results are kept in $(OUT)/demo: a second run computes only what is missing)
 	@$(PY) examples/demo.py --kasuri $(KASURI) --out $(OUT)/demo
 
-verify: build  ## compares with BookSim 2 and published figures [REFERENCE=DIR: against every row there, not only the extract]
+verify: build  ## compares the depths, BookSim 2 and published figures [REFERENCE=DIR: every row there, not only the extract]
+	$(call say,comparing flows with flits)
+	@$(PY) validation/depths/compare.py --kasuri $(KASURI)
 	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))
 	@$(PY) validation/booksim/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
 	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)
