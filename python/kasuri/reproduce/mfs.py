@@ -145,6 +145,8 @@ def longer_packets_are_closer(table: Table) -> Verdict:
         gaps = {length: curves.distances(table.of(f"flit-{network}", **{PACKET_FLITS: length}).curve("atr"), flow) for length in (10, 100)}
         common = [k for k in gaps[10] if k in gaps[100]]
         holds = bool(common) and all(gaps[100][k] <= gaps[10][k] + 0.02 for k in common)
+        nearer = sum(gaps[100][k] < gaps[10][k] for k in common)
+        found.report(f"{network}: FPP100 is truly nearer at {nearer} of {len(common)} k")
         found.must(holds, f"{network}: gap to flow, FPP10 {curves.text(gaps[10])}; FPP100 {curves.text(gaps[100])}")
     return found.verdict()
 
