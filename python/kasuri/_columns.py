@@ -17,7 +17,6 @@ COUNTS = (
     "terminals",
     "routers",
     "channels",
-    "completion_time",
     "measured_packets",
     "warmup_cycles",
     "measured_cycles",
