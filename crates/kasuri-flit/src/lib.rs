@@ -30,5 +30,6 @@ mod wheel;
 
 pub use allocator::{ALLOCATORS, AllocatorEntry};
 pub use options::{FlitOptions, Simd};
+pub use predictor::unit::check_prediction;
 pub use predictor::{PREDICTORS, PredictorEntry};
 pub use run::FlitEngine;

@@ -226,6 +226,26 @@ fn nothing_is_lost_with_any_predictor_near_saturation() {
     }
 }
 
+/// The predictors that need to know nothing of the network, on networks that are neither trees nor grids.
+#[test]
+fn learning_predictors_serve_any_network() {
+    let of = |topology: &'static str, keys: &str, routing: &'static str| Setup {
+        topology: (topology, keys.to_owned()),
+        routing: (routing, ""),
+        ..Setup::mesh(&[2])
+    };
+    let networks =
+        [of("full-mesh", "routers = 6\nconcentration = 2", "minimal"), of("butterfly", "radix = 3\nstages = 3", "destination-tag")];
+    for setup in networks {
+        for (predictor, on_miss) in
+            [("latest-port", OnMiss::Kill), ("finite-context", OnMiss::Forward), ("sampled-pattern", OnMiss::Forward)]
+        {
+            let outcome = loaded(Setup { router: RouterParameters { on_miss, ..router(predictor, 4) }, load: 0.3, ..setup.clone() });
+            assert!(outcome.prediction.unwrap().hits > 0, "{predictor} on {:?}", setup.topology);
+        }
+    }
+}
+
 /// Whatever an oracle attempts is a hit, or real requests were in its way.
 #[test]
 fn an_oracle_never_misses() {

@@ -79,6 +79,14 @@ pub enum RunError {
         /// Which packet, and why.
         finding: String,
     },
+    /// The routers cannot predict so. Choose what fits the network.
+    #[error("{document}: {problem}")]
+    Prediction {
+        /// The experiment file.
+        document: String,
+        /// The key, what was found and what would be right.
+        problem: EngineError,
+    },
     /// A search needs one load that all classes follow.
     #[error("{document}: measure.search: {problem}")]
     Search {
@@ -199,6 +207,10 @@ impl<'a> Plan<'a> {
         for point in document.points()? {
             let study = preparation.study(&point)?;
             check_deadlock(document, &study, &mut checked)?;
+            if study.engine == EngineName::Flit {
+                kasuri_flit::check_prediction(&study.scenario)
+                    .map_err(|problem| RunError::Prediction { document: document.name().to_owned(), problem })?;
+            }
             if study.measure.search.is_some() {
                 check_search(document, &point)?;
             }
@@ -923,6 +935,14 @@ mod tests {
             assert_eq!(key(b"1"), key(b"1"));
             assert_ne!(key(b"1"), key(b"2"));
         }
+    }
+
+    #[test]
+    fn a_predictor_that_does_not_know_the_network_is_refused_before_anything_runs() {
+        let text = format!("{FILE}\n[router]\npredictor = \"up-priority\"\n");
+        let error = Plan::prepare(&document(&text), &NoFiles).unwrap_err();
+        assert_eq!(error.exit_status(), 2);
+        assert!(error.to_string().contains("router.predictor: up-priority does not fit mesh [2, 2]"), "{error}");
     }
 
     #[test]

@@ -98,6 +98,24 @@ fn check_pipeline(scenario: &Scenario) -> Result<(), EngineError> {
     Ok(())
 }
 
+/// The predictor of a scenario that has one, and its hint bits.
+fn parts(scenario: &Scenario) -> Result<(Box<dyn Predictor>, Option<Hint<'_>>), EngineError> {
+    check_pipeline(scenario)?;
+    let wrong = |key: &'static str| move |problem: String| EngineError::Option { key: format!("router.{key}"), problem };
+    let (network, router) = (&scenario.network, &scenario.router);
+    let predictor = build(&router.predictor, network).map_err(wrong("predictor"))?;
+    let hint = if router.on_miss == OnMiss::Hint { Some(Hint::of(network).map_err(wrong("on_miss"))?) } else { None };
+    Ok((predictor, hint))
+}
+
+/// Checks before a run that its routers can predict as `[router]` says, if at all.
+///
+/// # Errors
+/// Predictor, hint bits or pipeline do not fit each other or the network.
+pub fn check_prediction(scenario: &Scenario) -> Result<(), EngineError> {
+    if scenario.router.predictor == "none" { Ok(()) } else { parts(scenario).map(|_| ()) }
+}
+
 impl<'n> PredictionUnit<'n> {
     /// The unit that a scenario asks for, if any; `ports` are the routers' port addresses, of `stride` slots each.
     ///
@@ -108,13 +126,11 @@ impl<'n> PredictionUnit<'n> {
         if router.predictor == "none" {
             return Ok(None);
         }
-        let wrong = |key: &'static str| move |problem: String| EngineError::Option { key: format!("router.{key}"), problem };
-        check_pipeline(scenario)?;
         let network: &'n Network = &scenario.network;
-        let hint = if router.on_miss == OnMiss::Hint { Some(Hint::of(network).map_err(wrong("on_miss"))?) } else { None };
+        let (predictor, hint) = parts(scenario)?;
         let (ports, slots) = (ports as usize, (ports * stride) as usize);
         Ok(Some(Box::new(Self {
-            predictor: build(&router.predictor, network).map_err(wrong("predictor"))?,
+            predictor,
             any_up: router.predictor_match == PredictorMatch::AnyUp,
             on_miss: router.on_miss,
             advance: advance(scenario) as u16,

@@ -1,7 +1,7 @@
 //! One virtual channel per destination (`router.vc_per_destination`), over any routing.
 
 use super::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
-use crate::id::TerminalId;
+use crate::id::{Port, TerminalId};
 use std::sync::Arc;
 
 /// Takes the ways of another routing, each packet on the virtual channel that belongs to its destination.
@@ -37,6 +37,10 @@ impl Routing for PerDestination {
 
     fn observes_congestion(&self) -> bool {
         self.ways.observes_congestion()
+    }
+
+    fn accepts(&self, hop: &Hop, state: u32, port: Port) -> Option<VirtualChannels> {
+        self.ways.accepts(hop, state, port).map(|_| VirtualChannels::only(hop.destination))
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {

@@ -13,7 +13,7 @@ use crate::state::{NONE, Simulation, Tile};
 use crate::step::Route;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
-use kasuri_model::id::{RouterId, TerminalId};
+use kasuri_model::id::RouterId;
 use kasuri_model::router::{OnMiss, Switching};
 use kasuri_model::routing::{Candidate, VirtualChannels};
 
@@ -227,13 +227,12 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     fn try_wrong_way(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, guess: u16, now: u64) {
         let port = head.base + u32::from(guess);
         let (hop, _) = self.hop(head.slot, head.packet);
-        let hinted = |hint: &crate::predictor::hint::Hint<'_>| {
-            hint.shows_wrong(RouterId(head.router), guess, TerminalId(hop.source.0), TerminalId(hop.destination.0))
-        };
+        let hinted = |hint: &crate::predictor::hint::Hint<'_>| hint.shows_wrong(RouterId(head.router), guess, hop.source, hop.destination);
         if unit.hint.as_ref().is_some_and(hinted) {
             return;
         }
-        if self.free_channel(unit, head, port, hop.available, now).is_none() {
+        let channels = self.scenario.router.entering(hop.destination, hop.available);
+        if self.free_channel(unit, head, port, channels, now).is_none() {
             unit.counters.refused += u64::from(head.counted);
             return;
         }
