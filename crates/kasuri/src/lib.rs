@@ -3,6 +3,7 @@
 pub mod cli;
 mod cost;
 pub mod depths;
+pub mod design;
 pub mod engines;
 pub mod input;
 pub mod measure;

@@ -160,6 +160,17 @@ impl<'a> Preparation<'a> {
         Ok(Study { engine, title, scenario, measure, allow_deadlock })
     }
 
+    /// Builds only the network and the routing of a point: `[network]` and `[routing]` are all that has to be there.
+    ///
+    /// # Errors
+    /// As [`Document::study`], about these two sections.
+    pub fn routed(&mut self, point: &Point) -> Result<(Arc<Network>, Arc<dyn Routing>), ConfigError> {
+        let context = Context { document: self.document, point };
+        let network = self.network(context)?;
+        let (routing, _) = self.routing(context, &network)?;
+        Ok((network, routing))
+    }
+
     fn network(&mut self, context: Context<'_>) -> Result<Arc<Network>, ConfigError> {
         let table = context.required_table("network", "topology = \"mesh\"")?;
         if let Some((_, network)) = self.networks.iter().find(|(known, _)| known == table) {

@@ -12,7 +12,7 @@ const NAME: &str = "mlfm";
 pub(super) const ENTRY: Entry = Entry {
     name: NAME,
     summary: "multi-layer full mesh: no contention in N - 1 phases; some layers, positions and places on the leaves, or all",
-    source: "see `LayeredMesh` for the phases and why no two messages of one meet; for routing `minimal` with tie = \"destination\"",
+    source: "construction and proof: kasuri_model, schedule::layered_mesh; for routing `minimal` with tie = \"destination\"",
     fits: |network| shape(network).is_some(),
     choose,
     build,

@@ -29,6 +29,11 @@ pub trait Schedule: Debug + Send + Sync {
     /// How many phases there are.
     fn phases(&self) -> u32;
 
+    /// Does every rank send in every phase?
+    fn is_full(&self) -> bool {
+        true
+    }
+
     /// To which rank a rank sends in a phase.
     fn destination(&self, rank: u32, phase: u32) -> Option<u32>;
 
@@ -176,6 +181,10 @@ impl Collective for Scheduled {
 
     fn needs_receive(&self) -> bool {
         false
+    }
+
+    fn uniform(&self) -> Option<u32> {
+        self.schedule.is_full().then_some(self.flits)
     }
 
     fn blocks(&self, rank: u32, round: u32) -> Vec<Block> {

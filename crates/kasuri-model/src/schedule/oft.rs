@@ -11,7 +11,7 @@ const NAME: &str = "oft";
 pub(super) const ENTRY: Entry = Entry {
     name: NAME,
     summary: "orthogonal fat tree: no contention in N - 1 phases; one side or two, some places on all leaves or all",
-    source: "see `Planes` for the phases and why no two messages of one meet; for routing `minimal` with tie = \"destination\"",
+    source: "construction and proof: kasuri_model, schedule::oft; for routing `minimal` with tie = \"destination\"",
     fits: |network| shape(network).is_some(),
     choose,
     build,

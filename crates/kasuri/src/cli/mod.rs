@@ -2,6 +2,7 @@
 
 mod booksim;
 mod check;
+mod design;
 mod list;
 mod output;
 mod python;
@@ -9,6 +10,7 @@ mod report;
 mod reproduce;
 mod run;
 mod running;
+mod schedule;
 mod schema;
 mod topology;
 
@@ -34,6 +36,8 @@ enum Command {
     Check(check::Check),
     List(list::List),
     Topology(topology::Topology),
+    Schedule(schedule::Schedule),
+    Design(design::Design),
     Schema(schema::Schema),
     Report(report::Report),
     Reproduce(reproduce::Reproduce),
@@ -48,6 +52,8 @@ impl Command {
             Self::Check(command) => command.run(out),
             Self::List(command) => command.run(out),
             Self::Topology(command) => command.run(out),
+            Self::Schedule(command) => command.run(out),
+            Self::Design(command) => command.run(out),
             Self::Schema(command) => command.run(out),
             Self::Report(command) => command.run(),
             Self::Reproduce(command) => command.run(),

@@ -1,0 +1,213 @@
+//! `kasuri schedule`: a collective in phases that suit a network, counted there.
+
+use super::{Exit, Failure, output};
+use crate::input::{FolderFiles, KNOWN, read_experiment};
+use clap::{Args, ValueEnum};
+use kasuri_model::config::Preparation;
+use kasuri_model::format::goal;
+use kasuri_model::id::TerminalId;
+use kasuri_model::network::Network;
+use kasuri_model::schedule::{Entry, Job, Plan, SCHEDULES, Scheduled, Verification, default_for, verify};
+use kasuri_model::workload::program::MAX_OPERATIONS;
+use kasuri_model::workload::rounds::{Options, Rounds};
+use serde_json::{Value as Json, json};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Arranges a collective in phases for a network, and counts the messages on every channel phase by phase
+#[derive(Debug, Args)]
+pub(super) struct Schedule {
+    /// The collective
+    #[arg(value_enum)]
+    collective: Collective,
+    /// A file with [network] and [routing]; an experiment file will do
+    #[arg(long, value_name = "FILE")]
+    network: PathBuf,
+    /// Sets a key of the file, for example routing.tie=destination
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The schedule: mlfm, oft, full-mesh, hypercube, torus or shift; the one made for the network unless given
+    #[arg(long, value_name = "NAME")]
+    schedule: Option<String>,
+    /// So many terminals, chosen by the schedule, instead of all
+    #[arg(long, value_name = "NUMBER")]
+    ranks: Option<u32>,
+    /// These terminals, for example 0-7,16-23
+    #[arg(long, value_name = "LIST", conflicts_with = "ranks", value_parser = parse_terminals)]
+    terminals: Option<Terminals>,
+    /// Bytes of a message, for --export goal
+    #[arg(long, value_name = "NUMBER", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    message_bytes: u32,
+    /// Print the schedule instead of what was counted
+    #[arg(long, value_enum)]
+    export: Option<Export>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Collective {
+    /// Everyone sends a message of its own to everyone else
+    Alltoall,
+}
+
+/// How a schedule is printed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Export {
+    /// A line for each message: phase, source, destination (terminals), and the source's rank
+    Csv,
+    /// One JSON object: what was counted, the terminal of each rank, and the destination ranks of each phase
+    Json,
+    /// A GOAL program of messages of --message-bytes, for the ranks of --export ranks
+    Goal,
+    /// The terminal of each rank, one a line
+    Ranks,
+}
+
+/// A list of terminals.
+#[derive(Clone, Debug)]
+struct Terminals(Vec<TerminalId>);
+
+/// More terminals than any network has are refused before they are listed.
+const MAX_TERMINALS: u64 = 1 << 25;
+
+fn parse_terminals(text: &str) -> Result<Terminals, String> {
+    let mut terminals = Vec::new();
+    for part in text.split(',') {
+        let number = |digits: &str| digits.trim().parse::<u32>().map_err(|_| format!("`{part}` is no terminal or range, such as 7 or 0-7"));
+        let (first, last) = match part.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(part)?, number(part)?),
+        };
+        if first > last {
+            return Err(format!("`{part}` ends before it begins"));
+        }
+        if u64::from(last - first) + terminals.len() as u64 >= MAX_TERMINALS {
+            return Err(format!("`{part}` is too long; the limit is {MAX_TERMINALS} terminals"));
+        }
+        terminals.extend((first..=last).map(TerminalId));
+    }
+    Ok(Terminals(terminals))
+}
+
+impl Schedule {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let Collective::Alltoall = self.collective;
+        let (document, _) = read_experiment(&self.network, &self.set)?;
+        let files = FolderFiles::beside(&self.network);
+        let (network, routing) = Preparation::new(&document, &files, *KNOWN).routed(&document.points()?[0])?;
+        let entry = self.entry(&network)?;
+        let input = |error: &dyn std::fmt::Display| Failure::Input(format!("{}: {error}", self.network.display()));
+        let plan = entry.plan(&network, &self.job()).map_err(|error| input(&error))?;
+        let counted = verify(&network, routing.as_ref(), &plan).map_err(|error| input(&error))?;
+        match self.export {
+            None => writeln!(out, "{}", table(&network, entry, &counted))?,
+            Some(Export::Csv) => write_csv(&plan, out)?,
+            Some(Export::Json) => write_json(&network, entry, &plan, &counted, out)?,
+            Some(Export::Goal) => write_goal(plan, self.message_bytes, out)?,
+            Some(Export::Ranks) => plan.terminals.iter().try_for_each(|terminal| writeln!(out, "{terminal}"))?,
+        }
+        Ok(Exit::DONE)
+    }
+
+    fn entry(&self, network: &Network) -> Result<&'static Entry, Failure> {
+        let Some(name) = &self.schedule else { return Ok(default_for(network)) };
+        SCHEDULES.iter().find(|entry| entry.name == name).ok_or_else(|| {
+            let names: Vec<&str> = SCHEDULES.iter().map(|entry| entry.name).collect();
+            Failure::Input(format!("--schedule: `{name}` is unknown; it must be one of {}", names.join(", ")))
+        })
+    }
+
+    fn job(&self) -> Job {
+        match (&self.terminals, self.ranks) {
+            (Some(Terminals(terminals)), _) => Job::Terminals(terminals.clone()),
+            (None, Some(ranks)) => Job::Count(ranks),
+            (None, None) => Job::All,
+        }
+    }
+}
+
+fn table(network: &Network, entry: &Entry, counted: &Verification) -> String {
+    let pairs = match counted.shortfall {
+        None => "once".to_owned(),
+        Some(pair) => {
+            let how = if pair.is_repeated { "more than once" } else { "never" };
+            format!("not once: rank {} sends to rank {} {how}", pair.source, pair.destination)
+        }
+    };
+    let rows = [
+        ("network", network.name().to_owned()),
+        ("schedule", entry.name.to_owned()),
+        ("terminals", counted.terminals.to_string()),
+        ("phases", counted.loads.len().to_string()),
+        ("every ordered pair is served", pairs),
+        ("messages on a channel in a phase, at most", counted.max_load().to_string()),
+        ("message times of all phases", counted.time().to_string()),
+        ("messages of all pairs on a channel between routers, at most", counted.all_pairs_load.to_string()),
+        ("message times that nothing can beat", counted.lower_bound().to_string()),
+    ];
+    output::table(&["QUANTITY", "VALUE"], rows.map(|(name, value)| vec![name.to_owned(), value]).to_vec(), &[])
+}
+
+/// Lines are written as they are made: ten thousand terminals send a hundred million messages.
+fn write_csv(plan: &Plan, out: &mut dyn Write) -> Result<(), Failure> {
+    writeln!(out, "phase,source,destination,rank")?;
+    for phase in 0..plan.schedule.phases() {
+        for (rank, source) in (0..).zip(&plan.terminals) {
+            if let Some(peer) = plan.schedule.destination(rank, phase) {
+                writeln!(out, "{phase},{source},{},{rank}", plan.terminals[peer as usize])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_json(network: &Network, entry: &Entry, plan: &Plan, counted: &Verification, out: &mut dyn Write) -> Result<(), Failure> {
+    let head = json!({
+        "network": network.name(),
+        "schedule": entry.name,
+        "complete": counted.is_complete(),
+        "loads": counted.loads,
+        "max_load": counted.max_load(),
+        "message_times": counted.time(),
+        "all_pairs_load": counted.all_pairs_load,
+        "lower_bound": counted.lower_bound(),
+        "terminals": plan.terminals.iter().map(|terminal| terminal.0).collect::<Vec<_>>(),
+    });
+    // The phases may be too many to hold: they are written one by one into the object that is still open.
+    let head = head.to_string();
+    write!(out, "{},\"phases\":[", head.trim_end_matches('}'))?;
+    for phase in 0..plan.schedule.phases() {
+        let peers: Vec<Json> = (0..plan.terminals.len() as u32).map(|rank| json!(plan.schedule.destination(rank, phase))).collect();
+        write!(out, "{}{}", if phase == 0 { "" } else { "," }, Json::from(peers))?;
+    }
+    writeln!(out, "]}}")?;
+    Ok(())
+}
+
+/// Each rank sends the message of a phase when that of the phase before has left.
+fn write_goal(plan: Plan, message_bytes: u32, out: &mut dyn Write) -> Result<(), Failure> {
+    let operations = 2 * plan.terminals.len() as u64 * u64::from(plan.schedule.phases());
+    if operations > MAX_OPERATIONS as u64 {
+        let problem = format!("--export goal: the program would have {operations} operations; it may have {MAX_OPERATIONS}");
+        return Err(Failure::Input(problem));
+    }
+    let rounds = Rounds::new(Box::new(Scheduled::new(plan.schedule, 1)), plan.terminals, &Options::default());
+    // A flit of the program is a whole message.
+    let description = rounds.and_then(|rounds| rounds.description(message_bytes)).map_err(|error| Failure::Other(error.to_string()))?;
+    write!(out, "{}", goal::write(&description))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_terminals_are_numbers_and_ranges() {
+        let list = |text: &str| parse_terminals(text).map(|Terminals(list)| list.iter().map(|terminal| terminal.0).collect::<Vec<_>>());
+        assert_eq!(list("3"), Ok(vec![3]));
+        assert_eq!(list("0-2, 7,9-9"), Ok(vec![0, 1, 2, 7, 9]));
+        for wrong in ["", "a", "3-1", "1-", "-1", "0-4294967295"] {
+            assert!(list(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Which topology for so many terminals and routers of so many ports: sizes, cables, price, and what an all-to-all can reach.
+//!
+//! The smallest instance of each topology is found by closed forms, then built; what is told of it is counted on the network.
+
+mod candidates;
+mod prices;
+
+pub use candidates::{Candidate, smallest};
+pub use prices::{CablePrice, CablePrices, EXAMPLE, Floor, Prices, RouterPrice};
+
+use kasuri_model::id::RouterId;
+use kasuri_model::network::metrics::Metrics;
+use kasuri_model::network::{Endpoint, Network};
+use kasuri_model::registry::find;
+use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
+use rayon::prelude::*;
+use serde::Serialize;
+use toml::Table;
+
+/// One topology's answer, counted on the built network.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Design {
+    /// The family in words.
+    pub family: &'static str,
+    /// The network's one-line form.
+    pub network: String,
+    /// `network.topology`.
+    pub topology: &'static str,
+    /// Its keys.
+    pub parameters: Table,
+    /// Terminals, at least as many as asked for.
+    pub terminals: u32,
+    /// Routers.
+    pub routers: u32,
+    /// Ports of the widest router.
+    pub ports: u32,
+    /// Ports in use on all routers together.
+    pub ports_used: u64,
+    /// Cables between routers.
+    pub links: u64,
+    /// Those of them that are short enough for copper.
+    pub copper: u64,
+    /// The others.
+    pub optical: u64,
+    /// Terminals per router.
+    pub terminals_per_router: f64,
+    /// Channels between routers on the longest of the shortest ways between terminals.
+    pub diameter: u32,
+    /// Channels between the halves, both directions, of the narrowest cut into halves that is known.
+    pub bisection: Option<u64>,
+    /// The part of the terminals' bandwidth that an all-to-all on shortest paths can reach, equal ways shared equally: at most 1.
+    pub all_to_all: f64,
+    /// Routers and cables, those of the terminals included.
+    pub price: f64,
+    /// Watts of all ports in use.
+    pub watts: f64,
+}
+
+/// The families of topologies for so many terminals on routers of at most so many ports, each with its smallest instance.
+///
+/// # Errors
+/// An instance that cannot be built or measured, which is a defect.
+pub fn design(terminals: u64, ports: u64, prices: &Prices) -> Result<Vec<(&'static str, Option<Design>)>, String> {
+    smallest(terminals, ports)
+        .into_par_iter()
+        .map(|(family, candidate)| Ok((family, candidate.map(|candidate| measure(candidate, ports, prices)).transpose()?)))
+        .collect()
+}
+
+/// Builds a candidate.
+///
+/// # Errors
+/// Parameters that the topology refuses.
+pub fn build(candidate: &Candidate) -> Result<Network, String> {
+    let entry = find(TOPOLOGIES, candidate.topology).ok_or_else(|| format!("there is no topology `{}`", candidate.topology))?;
+    let topology = (entry.parse)(candidate.parameters.clone()).map_err(|error| error.to_string())?;
+    let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
+    topology.build(&context).map_err(|error| format!("{}: {error}", candidate.topology))
+}
+
+fn measure(candidate: Candidate, ports: u64, prices: &Prices) -> Result<Design, String> {
+    let network = build(&candidate)?;
+    let (links, copper, cable_price) = cables(&network, prices);
+    let (terminals, routers) = (network.terminal_count(), network.router_count());
+    let terminal_cables = f64::from(terminals) * prices.cable(prices.cable.terminal_m).0;
+    let router_price = prices.router.base + ports as f64 * prices.router.per_port;
+    let metrics = Metrics::of(&network);
+    let ports_used = 2 * links + u64::from(terminals);
+    Ok(Design {
+        family: candidate.family,
+        network: network.name().to_owned(),
+        topology: candidate.topology,
+        parameters: candidate.parameters,
+        terminals,
+        routers,
+        ports: metrics.radix,
+        ports_used,
+        links,
+        copper,
+        optical: links - copper,
+        terminals_per_router: f64::from(terminals) / f64::from(routers),
+        diameter: metrics.distances.diameter,
+        bisection: metrics.bisection.map(|cut| cut.channels),
+        all_to_all: all_to_all(&network),
+        price: f64::from(routers) * router_price + cable_price + terminal_cables,
+        watts: ports_used as f64 * prices.router.watts_per_port,
+    })
+}
+
+/// Cables between routers, those of copper, and the price of all.
+fn cables(network: &Network, prices: &Prices) -> (u64, u64, f64) {
+    let (mut links, mut copper, mut price) = (0, 0, 0.0);
+    for channel in network.router_channels() {
+        let (Endpoint::Router(from, _), Endpoint::Router(to, _)) = (network.source(channel), network.destination(channel)) else {
+            continue;
+        };
+        // All links here are of two channels; that from the lower router stands for both.
+        if from < to {
+            let (one, is_copper) = prices.cable(prices.floor.cable_length(from.0, to.0, network.router_count()));
+            links += 1;
+            copper += u64::from(is_copper);
+            price += one;
+        }
+    }
+    (links, copper, price)
+}
+
+/// (N - 1) / the messages of all pairs on the busiest channel between routers, at most 1.
+fn all_to_all(network: &Network) -> f64 {
+    if let Some(&[up, down, ..]) = network.labels().attribute("fat_tree")
+        && up >= down
+    {
+        // As many links up as down on every level: equal ways share equally, and none carries more than a terminal sends.
+        return 1.0;
+    }
+    let busiest = Graph::of(network).busiest_channel();
+    (f64::from(network.terminal_count().saturating_sub(1)) / busiest.max(1.0)).min(1.0)
+}
+
+/// Routers and the channels between them, each channel at the router that it leaves.
+struct Graph {
+    /// Where each router's channels begin; one more entry than routers.
+    first: Vec<usize>,
+    /// The routers at their ends.
+    ends: Vec<u32>,
+    /// Terminals on each router.
+    terminals: Vec<f64>,
+}
+
+impl Graph {
+    fn of(network: &Network) -> Self {
+        let mut graph = Self { first: vec![0], ends: Vec::new(), terminals: Vec::new() };
+        for router in (0..network.router_count()).map(RouterId) {
+            let mut terminals = 0.0;
+            for port in 0..network.port_count(router) {
+                match network.output_channel(router, port as u16).map(|channel| network.destination(channel)) {
+                    Some(Endpoint::Router(end, _)) => graph.ends.push(end.0),
+                    Some(Endpoint::Terminal(_)) => terminals += 1.0,
+                    None => {}
+                }
+            }
+            graph.first.push(graph.ends.len());
+            graph.terminals.push(terminals);
+        }
+        graph
+    }
+
+    fn channels(&self, router: u32) -> std::ops::Range<usize> {
+        self.first[router as usize]..self.first[router as usize + 1]
+    }
+
+    /// Messages on the busiest channel when every terminal sends one to every other on shortest paths, equal ways at each router
+    /// sharing equally. All links lead both ways.
+    fn busiest_channel(&self) -> f64 {
+        let mut load = vec![0.0; self.ends.len()];
+        let mut order = Vec::new();
+        for target in (0..self.terminals.len() as u32).filter(|&router| self.terminals[router as usize] > 0.0) {
+            let distance = self.distances(target, &mut order);
+            let mut through = self.terminals.clone();
+            // From the farthest router on: whatever passes a router comes from farther ones.
+            for &router in order.iter().skip(1).rev() {
+                let nearer = |end: u32| distance[end as usize] + 1 == distance[router as usize];
+                let ways = self.channels(router).filter(|&channel| nearer(self.ends[channel])).count();
+                let share = through[router as usize] / ways as f64;
+                for channel in self.channels(router).filter(|&channel| nearer(self.ends[channel])) {
+                    load[channel] += share * self.terminals[target as usize];
+                    through[self.ends[channel] as usize] += share;
+                }
+            }
+        }
+        load.into_iter().fold(0.0, f64::max)
+    }
+
+    /// Hops from a router, or to it; `order` becomes the routers by rising distance.
+    fn distances(&self, from: u32, order: &mut Vec<u32>) -> Vec<u32> {
+        let mut distance = vec![u32::MAX; self.terminals.len()];
+        distance[from as usize] = 0;
+        order.clear();
+        order.push(from);
+        let mut next = 0;
+        while next < order.len() {
+            let router = order[next];
+            for &end in &self.ends[self.channels(router)] {
+                if distance[end as usize] == u32::MAX {
+                    distance[end as usize] = distance[router as usize] + 1;
+                    order.push(end);
+                }
+            }
+            next += 1;
+        }
+        distance
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kasuri_model::routing::walk::{DELIVERED, Routes, Walker};
+    use kasuri_model::routing::{ROUTINGS, VirtualChannels};
+    use std::sync::Arc;
+
+    /// The same by walking all routes of the routing `minimal`.
+    fn walked(network: &Arc<Network>) -> f64 {
+        let minimal = find(ROUTINGS, "minimal").unwrap();
+        let routing = (minimal.parse)(Table::new()).unwrap().compile(network).unwrap();
+        let routing = routing.as_ref();
+        let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
+        let (mut walker, mut routes) = (Walker::new(network, routing, available), Routes::default());
+        let mut senders = vec![0.0; walker.group_count()];
+        walker.group_of().iter().for_each(|&group| senders[group as usize] += 1.0);
+        let (destinations, group_of) = walker.destination_groups();
+        let mut receivers = vec![0.0; destinations.len()];
+        group_of.iter().for_each(|&group| receivers[group as usize] += 1.0);
+        let mut load = vec![0.0; network.channel_count() as usize];
+        for (&destination, receivers) in destinations.iter().zip(receivers) {
+            walker.walk(destination, &mut routes).unwrap();
+            let order = routes.order().unwrap();
+            let mut here = vec![0.0; routes.places.len()];
+            for start in &routes.starts {
+                here[start.place as usize] += receivers * senders[start.group as usize] * start.probability;
+            }
+            for place in order {
+                for step in routes.steps_of(place).iter().filter(|step| step.to != DELIVERED) {
+                    let share = here[place as usize] * step.probability;
+                    load[step.channel.index()] += share;
+                    here[step.to as usize] += share;
+                }
+            }
+        }
+        load.into_iter().fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn channel_loads_are_those_of_the_routing_minimal() {
+        for (terminals, ports) in [(30, 10), (100, 16), (300, 24)] {
+            for candidate in smallest(terminals, ports).into_iter().filter_map(|(_, candidate)| candidate) {
+                let network = Arc::new(build(&candidate).unwrap());
+                let (one, other) = (Graph::of(&network).busiest_channel(), walked(&network));
+                assert!((one - other).abs() < 1e-6 * other, "{}: {one} {other}", network.name());
+                if candidate.topology == "fat-tree" {
+                    // What `all_to_all` takes for granted.
+                    assert!(one <= f64::from(network.terminal_count() - 1), "{}: {one}", network.name());
+                }
+            }
+        }
+    }
+
+    fn designs(terminals: u64, ports: u64) -> Vec<Design> {
+        let prices = Prices::parse(EXAMPLE).unwrap();
+        design(terminals, ports, &prices).unwrap().into_iter().filter_map(|(_, design)| design).collect()
+    }
+
+    /// The closed forms by which instances are chosen are those of the built networks.
+    #[test]
+    fn closed_forms_agree_with_the_built_networks() {
+        for (terminals, ports) in [(10, 12), (100, 16), (500, 24), (1000, 36), (3000, 48)] {
+            for (_, candidate) in smallest(terminals, ports) {
+                let Some(candidate) = candidate else { continue };
+                let metrics = Metrics::of(&build(&candidate).unwrap());
+                let counted = (u64::from(metrics.terminals), u64::from(metrics.routers), u64::from(metrics.radix));
+                assert_eq!(counted, (candidate.terminals, candidate.routers, candidate.ports), "{candidate:?}");
+                assert!(candidate.terminals >= terminals && candidate.ports <= ports, "{candidate:?}");
+            }
+        }
+    }
+
+    /// Where the wanted size is just that of a full instance, it is found: 2 d^2 and 3 d, 2 d^3 and 5 d^2, and
+    /// 2 d (d^2 - d + 1) and 3 (d^2 - d + 1) terminals and routers with 2 d ports.
+    #[test]
+    fn full_instances_are_found() {
+        let found = |family: &str, terminals: u64, ports: u64| {
+            let all = smallest(terminals, ports);
+            let one = all.into_iter().find(|(name, _)| *name == family).unwrap().1;
+            one.map(|candidate| (candidate.terminals, candidate.routers))
+        };
+        assert_eq!(found("fat tree, 2 levels", 128, 16), Some((128, 24)));
+        assert_eq!(found("fat tree, 3 levels", 1024, 16), Some((1024, 320)));
+        assert_eq!(found("orthogonal fat tree, two-sided", 3192, 24), Some((3192, 399)));
+        assert_eq!(found("multi-layer full mesh", 6156, 36), Some((6156, 513)));
+        assert_eq!(found("fat tree, 2 levels", 129, 16), None);
+        assert_eq!(found("multi-layer full mesh", 6157, 36), None);
+    }
+
+    /// A full mesh of R routers with c terminals each: c^2 messages on a channel. MLFM, OFT and fat trees carry an all-to-all at
+    /// the full rate.
+    #[test]
+    fn all_to_all_bounds_are_those_of_the_formulas() {
+        for design in designs(200, 30) {
+            match design.family {
+                "full mesh" => {
+                    let concentration = design.terminals / design.routers;
+                    let bound = f64::from(design.terminals - 1) / f64::from(concentration * concentration);
+                    assert!((design.all_to_all - bound.min(1.0)).abs() < 1e-9);
+                    assert_eq!(design.diameter, 1);
+                }
+                "multi-layer full mesh" | "orthogonal fat tree" | "fat tree, 3 levels" => assert_eq!(design.all_to_all, 1.0, "{design:?}"),
+                _ => assert!(design.all_to_all > 0.0 && design.all_to_all <= 1.0, "{design:?}"),
+            }
+        }
+    }
+
+    /// Price and power are sums of their parts.
+    #[test]
+    fn prices_are_sums_of_routers_and_cables() {
+        let prices = Prices::parse(EXAMPLE).unwrap();
+        let longest_copper = Prices { cable: CablePrices { copper_up_to_m: 1e9, ..prices.cable.clone() }, ..prices.clone() };
+        let (_, Some(all_copper)) = &design(100, 16, &longest_copper).unwrap()[5] else { panic!("an MLFM of 100 terminals") };
+        assert_eq!((all_copper.optical, all_copper.copper), (0, all_copper.links));
+        assert_eq!(all_copper.ports_used, 2 * all_copper.links + u64::from(all_copper.terminals));
+        assert!((all_copper.watts - 2.8 * all_copper.ports_used as f64).abs() < 1e-6);
+        let routers = f64::from(all_copper.routers) * (350.4 * 16.0 - 892.3);
+        let cables = all_copper.price - routers - f64::from(all_copper.terminals) * (23.084 + 16.316);
+        let least = all_copper.links as f64 * (23.084 + 16.316 * prices.floor.within_rack_m);
+        assert!(cables >= least - 1e-6, "{cables} {least}");
+    }
+}
