@@ -129,6 +129,23 @@ fn a_dragonfly_is_crossed_in_five_hops_by_another_group() {
     assert_eq!(longest, 5);
 }
 
+/// Two global links may lead to a router sooner than a local hop, a global link and a local hop; they are not taken: a global
+/// link between two groups carries their traffic alone.
+#[test]
+fn minimal_routes_on_a_dragonfly_leave_a_group_once() {
+    let network = network("dragonfly", "terminals_per_router = 1\nrouters_per_group = 4\nglobal_channels = 2");
+    let routing = routing("minimal", "", &network).unwrap();
+    let mut longest = 0;
+    for (source, destination) in (0..36).flat_map(|source| (0..36).map(move |destination| (source, destination))) {
+        let (routers, classes) =
+            route(&network, routing.as_ref(), (source, destination), &mut Script { draws: &mut std::iter::empty(), occupied: &|_| 0 });
+        let global = routers.windows(2).filter(|pair| pair[0] / 4 != pair[1] / 4).count();
+        assert_eq!(global, usize::from(source / 4 != destination / 4));
+        longest = longest.max(classes.len());
+    }
+    assert_eq!(longest, 3);
+}
+
 /// q H > q' H' + threshold: with 2 hops against 4 the detour is taken as soon as more than twice as much waits on the short way.
 #[test]
 fn ugal_weighs_queues_by_hops() {

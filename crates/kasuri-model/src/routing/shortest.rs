@@ -1,6 +1,6 @@
 //! Shortest paths by table, and the virtual-channel classes that make them free of deadlock.
 
-use super::table::{Arcs, PortTable, PortTableBuilder, edges};
+use super::table::{Arcs, Edge, PortTable, PortTableBuilder, edges};
 use super::{Choice, Hop, Reads, RoutingError, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Few channels.
+    /// Few channels; where routers have groups (dragonfly), few channels between groups first.
     #[default]
     Hops,
     /// A small sum of channel latencies; few channels among equal sums.
     Latency,
 }
 
-/// The hops of a path stand in these low bits of its cost, the sum of latencies above them.
+/// The hops of a path stand in these low bits of its cost; above them the sum of latencies, or the channels between groups.
 const HOPS: u64 = (1 << 24) - 1;
 
 /// Which of several shortest ways.
@@ -78,12 +78,17 @@ impl Shortest {
     /// # Errors
     /// A terminal from which no path leads to a target: the terminal and the target.
     pub(super) fn find(network: &Network, metric: Metric, targets: &[Vec<u32>], keep_hops: bool) -> Result<Self, (TerminalId, usize)> {
-        let cost = |latency: u32| match metric {
-            Metric::Hops => 1,
-            Metric::Latency => u64::from(latency) << HOPS.count_ones() | 1,
+        let group = network.labels().router("group");
+        let cost = |edge: &Edge| {
+            let leaves_group = group.is_some_and(|group| group[edge.from.index()] != group[edge.to.index()]);
+            let first = match metric {
+                Metric::Hops => u32::from(leaves_group),
+                Metric::Latency => network.link(edge.channel).latency,
+            };
+            u64::from(first) << HOPS.count_ones() | 1
         };
         let edges = edges(network);
-        let arcs: Vec<_> = edges.iter().map(|edge| (edge.from.0, edge.to.0, cost(network.link(edge.channel).latency))).collect();
+        let arcs: Vec<_> = edges.iter().map(|edge| (edge.from.0, edge.to.0, cost(edge))).collect();
         let routers = network.router_count() as usize;
         let incoming = Arcs::new(routers, &arcs);
         let mut by_router: Vec<Vec<usize>> = vec![Vec::new(); routers];

@@ -14,7 +14,7 @@ use serde::Deserialize;
 /// the global links. Link k of router r is link c = r h + k of its group and leads to group (i - c - 1) mod (a h + 1), arriving
 /// at that group's link a h - 1 - c: the palm tree arrangement.
 ///
-/// A shortest path is at most a local, a global and a local hop. With `channel_latency` a list of two numbers the first is that
+/// Between groups the routings take one global link, and at most a local hop before and after it. With `channel_latency` a list of two numbers the first is that
 /// of the local links, the second that of the global ones.
 ///
 /// Labels: routers `group`, `position` (r); attributes `dragonfly` = [p, a, h], `terminal_digits` = [p, a, groups],

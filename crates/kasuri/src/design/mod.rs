@@ -133,8 +133,17 @@ fn all_to_all(network: &Network) -> f64 {
         // As many links up as down on every level: equal ways share equally, and none carries more than a terminal sends.
         return 1.0;
     }
-    let busiest = Graph::of(network).busiest_channel();
+    let busiest = dragonfly_load(network).unwrap_or_else(|| Graph::of(network).busiest_channel());
     (f64::from(network.terminal_count().saturating_sub(1)) / busiest.max(1.0)).min(1.0)
+}
+
+/// Messages of all pairs on the busiest channel of a dragonfly. A global link carries (a p)^2; a local one p^2 within the group,
+/// p h a p towards the other groups that its end serves and as many from those that its beginning serves.
+fn dragonfly_load(network: &Network) -> Option<f64> {
+    let &[p, a, h] = network.labels().attribute("dragonfly")? else { return None };
+    let [p, a, h] = [p, a, h].map(f64::from);
+    let local = if a > 1.0 { p * p * (1.0 + 2.0 * a * h) } else { 0.0 };
+    Some(local.max(a * p * a * p))
 }
 
 /// Routers and the channels between them, each channel at the router that it leaves.
@@ -255,7 +264,8 @@ mod tests {
         for (terminals, ports) in [(30, 10), (100, 16), (300, 24)] {
             for candidate in smallest(terminals, ports).into_iter().filter_map(|(_, candidate)| candidate) {
                 let network = Arc::new(build(&candidate).unwrap());
-                let (one, other) = (Graph::of(&network).busiest_channel(), walked(&network));
+                let one = dragonfly_load(&network).unwrap_or_else(|| Graph::of(&network).busiest_channel());
+                let other = walked(&network);
                 assert!((one - other).abs() < 1e-6 * other, "{}: {one} {other}", network.name());
                 if candidate.topology == "fat-tree" {
                     // What `all_to_all` takes for granted.
