@@ -61,6 +61,9 @@ fn any_network() -> impl Strategy<Value = Arc<Network>> {
     prop_oneof![grid(), tree(), other(), unstructured()]
 }
 
+/// Beyond, the check of a routing with detours would look at a sample only.
+const MOST_ROUTERS_OF_DETOURS: u32 = 40;
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -70,6 +73,10 @@ proptest! {
     fn routings_deliver_and_keep_their_promise(network in any_network()) {
         for (name, parameters) in routing_variants() {
             let Some(routing) = routing(name, parameters, &network) else { continue };
+            // Detours over any router: as many routes as there are triples of routers.
+            if ["valiant", "ugal"].contains(&name) && network.router_count() > MOST_ROUTERS_OF_DETOURS {
+                continue;
+            }
             let available = VirtualChannels { begin: 1, end: 1 + routing.virtual_channels_required() as u16 };
             let report = check(&network, routing.as_ref(), &[available]);
             prop_assert_eq!(report.coverage, Coverage::Exact);
