@@ -120,6 +120,11 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
             unit.counters.attempts += 1;
             unit.count_by_channel(network, RouterId(router), head.input(), 1);
         }
+        // Where real requests have the output already, the route need not be known to say so.
+        if guess.is_some_and(|guess| !self.is_idle_for(unit, &head, base + u32::from(guess), now)) {
+            unit.counters.refused += u64::from(counted);
+            return false;
+        }
         match self.right_route(unit, &head, guess) {
             Some(route) => self.take_right_way(unit, &head, route, now, lists),
             None => {
@@ -141,9 +146,14 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         (unit.predictor.knows() || Some(route.candidate.port) == guess).then_some(route)
     }
 
+    /// Has an output port neither a request nor a flit of another packet in this cycle?
+    fn is_idle_for(&self, unit: &PredictionUnit<'_>, head: &Head, port: u32, now: u64) -> bool {
+        self.links[port].request_head == NONE && self.is_open(unit, head.input_port, port, now)
+    }
+
     /// The virtual channel of an output port that a head gets, if no real request is in its way.
     fn free_channel(&mut self, unit: &PredictionUnit<'_>, head: &Head, port: u32, channels: VirtualChannels, now: u64) -> Option<u32> {
-        if self.links[port].request_head != NONE || !self.is_open(unit, head.input_port, port, now) {
+        if !self.is_idle_for(unit, head, port, now) {
             return None;
         }
         let flits = self.packets[head.packet as usize].flits;
