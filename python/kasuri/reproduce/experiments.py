@@ -20,6 +20,9 @@ A figure's file names, for each of its series of runs, the parts that it uses an
     network = { topology = "fat-tree", up = "{k}", down = "{k}", levels = 2 }
 
 A key of ``sweep`` with a dot is a key of the experiment; one without is a variable, put in wherever ``"{k}"`` stands.
+
+A series with ``count = "network"`` or ``count = "schedule"`` is not run: the built network is counted, or a schedule on it
+(`kasuri.reproduce.counts`).
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ import kasuri
 from kasuri.errors import ConfigError
 
 CLASSES = {"G": "given", "D": "derived", "C": "calibrated"}
-_SERIES_KEYS = ("machine", "sweep", "own_process")
+_SERIES_KEYS = ("machine", "sweep", "own_process", "count")
+#: What can be counted in place of a run.
+COUNTS = ("network", "schedule")
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,8 @@ class Point:
     experiment: dict[str, Any]
     #: Run alone in a process of its own, so that its time and memory are its own.
     own_process: bool = False
+    #: What is counted in place of a run, one of `COUNTS`.
+    count: str | None = None
 
     @property
     def folder(self) -> Path:
@@ -108,6 +115,8 @@ def read(folder: Path, number: str, changed: Mapping[str, Any] | None = None) ->
         unknown = [part for part in parts if part not in machine]
         if unknown:
             raise ConfigError(f"{path}: series.{name}.machine: no part `{unknown[0]}` in machine.toml; it has {', '.join(machine)}")
+        if series.get("count", COUNTS[0]) not in COUNTS:
+            raise ConfigError(f"{path}: series.{name}.count: is {series['count']!r}; it must be one of {', '.join(COUNTS)}")
         constants = [constant for part in parts for constant in machine[part]]
         file.constants += [constant for constant in constants if constant not in file.constants]
         own = _merge(content.get("all", {}), {key: value for key, value in series.items() if key not in _SERIES_KEYS})
@@ -157,7 +166,8 @@ def _points(name: str, base: dict[str, Any], series: Mapping[str, Any]) -> list[
     for values in itertools.product(*variables.values()):
         place = dict(zip(variables, values, strict=True))
         experiment = _substitute(base, place)
-        points.append(Point(name, place, experiment | ({"sweep": keys} if keys else {}), bool(series.get("own_process"))))
+        experiment |= {"sweep": keys} if keys else {}
+        points.append(Point(name, place, experiment, bool(series.get("own_process")), series.get("count")))
     return points
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import kasuri
 from kasuri.errors import ConfigError, KasuriError
+from kasuri.reproduce import counts
 from kasuri.reproduce.experiments import Point
 from kasuri.reproduce.figure import Table
 
@@ -48,25 +49,44 @@ class Runner:
         together = [point for point in points if not point.own_process]
         with ThreadPoolExecutor(max_workers=self.jobs) as pool:
             # The dearest are mostly the last: begin with them, so that the others fill the gaps.
-            tasks = {id(point): pool.submit(_rows, point, folder) for point in reversed(together)}
+            tasks = {id(point): pool.submit(self._rows, point, folder) for point in reversed(together)}
             rows = {name: task.result() for name, task in tasks.items()}
         for point in points:
             if point.own_process:
                 rows[id(point)] = self._rows_alone(point, folder)
         return Table(row for point in points for row in rows[id(point)])
 
+    def _rows(self, point: Point, folder: Path) -> list[dict[str, Any]]:
+        try:
+            if point.count == "network":
+                return _labelled(point, [counts.network(point.experiment)])
+            if point.count == "schedule":
+                return _labelled(point, [self._schedule(point, folder)])
+            return _labelled(point, kasuri.run(point.experiment, out=folder / point.folder, jobs=1))
+        except KasuriError as error:
+            raise ConfigError(f"{folder.name}, {point.folder}: {error}") from error
+
     def _rows_alone(self, point: Point, folder: Path) -> list[dict[str, Any]]:
         """Make the runs with nothing beside them, in a process of the native command."""
         place = folder / point.folder
-        place.mkdir(parents=True, exist_ok=True)
-        file = place / "experiment.toml"
-        file.write_text(as_toml(point.experiment))
+        file = _written(point.experiment, place)
         process = measured([self._program(), "run", str(file), "--out", str(place), "--jobs", "1", "--format", "json"])
         if process.status not in (0, 1):
             raise ConfigError(f"{point.folder}: {process.errors.strip() or f'kasuri ended with status {process.status}'}")
         rows = json.loads(process.output)["runs"]
         seconds = _seconds_of_first_time(place / "process.json", [row["key"] for row in rows], process.processor_seconds)
         return _labelled(point, [{**row, "process_seconds": seconds} for row in rows])
+
+    def _schedule(self, point: Point, folder: Path) -> dict[str, Any]:
+        """Have the native command count a schedule."""
+        asked = dict(point.experiment["schedule"])
+        file = _written({key: value for key, value in point.experiment.items() if key != "schedule"}, folder / point.folder)
+        network = kasuri.Network(point.experiment["network"])
+        arguments = ["schedule", "alltoall", "--network", str(file), *counts.arguments(asked, network), "--export", "json"]
+        process = measured([self._program(), *arguments])
+        if process.status != 0:
+            raise ConfigError(process.errors.strip() or f"kasuri schedule ended with status {process.status}")
+        return counts.schedule(json.loads(process.output), network)
 
     def _program(self) -> str:
         beside = Path(sys.executable).with_name("kasuri")
@@ -105,11 +125,11 @@ def _seconds_of_first_time(file: Path, keys: list[str], seconds: float) -> float
     return seconds
 
 
-def _rows(point: Point, folder: Path) -> list[dict[str, Any]]:
-    try:
-        return _labelled(point, kasuri.run(point.experiment, out=folder / point.folder, jobs=1))
-    except KasuriError as error:
-        raise ConfigError(f"{folder.name}, {point.folder}: {error}") from error
+def _written(experiment: Mapping[str, Any], place: Path) -> Path:
+    place.mkdir(parents=True, exist_ok=True)
+    file = place / "experiment.toml"
+    file.write_text(as_toml(experiment))
+    return file
 
 
 def _labelled(point: Point, rows: Any) -> list[dict[str, Any]]:

@@ -1,0 +1,211 @@
+"""Each verdict on right counts and curves, and on wrong ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import kasuri
+from kasuri.errors import ConfigError
+from kasuri.reproduce import PAPERS, counts, experiments, mlfm, runs
+from kasuri.reproduce.figure import Table
+
+Rows = list[dict[str, Any]]
+Judge = Callable[[Table], Any]
+DEGREES = (2, 3, 4, 5)
+
+
+def networks(
+    series: str, terminals: Callable[[int], int], routers: Callable[[int], int], links: Callable[[int], int] | None = None
+) -> Rows:
+    return [
+        {
+            "series": series,
+            "d": d,
+            "terminals": terminals(d),
+            "routers": routers(d),
+            "links": links(d) if links else 0,
+            "leaf_ports": [2 * d],
+            "spine_ports": [2 * d],
+        }
+        for d in DEGREES
+    ]
+
+
+ONE_SIDED = networks("one-sided", lambda d: d * d, lambda d: 2 * d)
+TWO_SIDED = networks("two-sided", lambda d: 2 * d * d, lambda d: 3 * d)
+TWO = networks("two-levels", lambda d: 2 * d * d, lambda d: 3 * d, lambda d: 2 * d * d)
+THREE = networks("three-levels", lambda d: 2 * d**3, lambda d: 5 * d * d)
+MLFM = networks("mlfm", lambda d: d * d * (d + 1), lambda d: 3 * d * (d + 1) // 2, lambda d: d * d * (d + 1))
+EXPERIMENT = {"series": "mlfm", "terminals": 32, "leaves": 16, "spines": 6, "leaf_ports": [5], "spine_ports": [8]}
+OFT = [{"series": "oft", "q": d - 1, "terminals": 2 * d * (d * d - d + 1)} for d in (3, 4, 5)]
+OFT_ONE_SIDED = [{"series": "oft-one-sided", "q": d - 1, "terminals": d * (d * d - d + 1)} for d in (3, 4, 5)]
+
+
+def changed(rows: Rows, place: int, **values: Any) -> Rows:
+    return [{**row, **values} if number == place else row for number, row in enumerate(rows)]
+
+
+def schedule(series: str = "shift", terminals: int = 16, **more: Any) -> dict[str, Any]:
+    row = {"series": series, "terminals": terminals, "phases": terminals - 1, "max_load": 1, "complete": True, "loads": {}}
+    return {**row, **more}
+
+
+def parts(d: int, **more: Any) -> dict[str, Any]:
+    other = {"position+position.other": [1] * d * d, "layer+position+position.other": [1] * d * d * (d - 1)}
+    return schedule("mlfm", d * d * (d + 1), d=d, loads={"": [1] * (d - 1), "layer": [1] * d * (d - 1), **other}, **more)
+
+
+def with_load(row: dict[str, Any], kind: str, load: int) -> dict[str, Any]:
+    loads = row["loads"]
+    return {**row, "loads": {**loads, kind: [load, *loads[kind][1:]]}}
+
+
+SETS = [schedule(d=d, seed=seed) for d in (4, 8) for seed in range(100)]
+
+
+def times(new: float = 0.99, ratios: dict[int, float] | None = None, flits: int = 4096) -> Rows:
+    made: Rows = []
+    for ranks, ratio in (ratios or {8: 0.7, 16: 0.68, 32: 0.67}).items():
+        for series, rate in (("flit-new", new), ("flit-shift", new * ratio)):
+            made.append({"series": series, "P": ranks, "flits": flits, "completion_time": (ranks - 1) * flits / rate})
+    return made
+
+
+RIGHT: list[tuple[Judge, Rows]] = [
+    (mlfm.two_level_fat_tree, ONE_SIDED + TWO_SIDED),
+    (mlfm.shifts_do_not_collide, [schedule()]),
+    (mlfm.third_level_costs, TWO + THREE),
+    (mlfm.full_mesh_of_layers, MLFM),
+    (mlfm.other_positions_do_not_collide, [parts(2), parts(3)]),
+    (mlfm.same_positions_do_not_collide, [parts(2), parts(3)]),
+    (mlfm.all_to_all_is_free, [schedule("degree"), schedule("shape")]),
+    (mlfm.parts_of_a_tree_are_free, SETS),
+    (mlfm.sizes, TWO + THREE + MLFM),
+    (mlfm.experiment_network, [EXPERIMENT]),
+    (mlfm.reaches_the_limit, times()),
+    (mlfm.orthogonal_is_larger, OFT + OFT_ONE_SIDED + MLFM),
+]
+WRONG: list[tuple[Judge, Rows]] = [
+    (mlfm.two_level_fat_tree, ONE_SIDED + changed(TWO_SIDED, 1, routers=10)),
+    (mlfm.two_level_fat_tree, ONE_SIDED),
+    (mlfm.shifts_do_not_collide, [schedule(max_load=2)]),
+    (mlfm.shifts_do_not_collide, [schedule(complete=False)]),
+    (mlfm.shifts_do_not_collide, [schedule(phases=16)]),
+    (mlfm.shifts_do_not_collide, []),
+    (mlfm.third_level_costs, TWO + changed(THREE, 1, routers=46)),
+    (mlfm.full_mesh_of_layers, changed(MLFM, 2, spine_ports=[9])),
+    (mlfm.full_mesh_of_layers, changed(MLFM, 2, terminals=81)),
+    (mlfm.other_positions_do_not_collide, [with_load(parts(3), "position+position.other", 2)]),
+    (mlfm.other_positions_do_not_collide, [parts(2), with_load(parts(3), "layer+position+position.other", 2)]),
+    (mlfm.other_positions_do_not_collide, [{**parts(3), "loads": {"mixed": [1] * 35}}]),
+    (mlfm.same_positions_do_not_collide, [with_load(parts(3), "layer", 2)]),
+    (mlfm.same_positions_do_not_collide, []),
+    (mlfm.all_to_all_is_free, [schedule("degree"), schedule("shape", max_load=2)]),
+    (mlfm.all_to_all_is_free, [schedule("degree")]),
+    (mlfm.parts_of_a_tree_are_free, changed(SETS, 7, max_load=2)),
+    (mlfm.parts_of_a_tree_are_free, SETS[:150]),
+    (mlfm.sizes, TWO + THREE + changed(MLFM, 1, links=35)),
+    (mlfm.sizes, TWO + THREE + changed(MLFM, 1, terminals=35)),
+    (mlfm.experiment_network, [{**EXPERIMENT, "spine_ports": [7, 8]}]),
+    (mlfm.experiment_network, []),
+    (mlfm.reaches_the_limit, times(new=0.94)),
+    (mlfm.reaches_the_limit, times(ratios={8: 0.7, 16: 0.68, 32: 0.72})),
+    (mlfm.reaches_the_limit, times(ratios={8: 0.7, 16: 0.68})),
+    (mlfm.reaches_the_limit, times(flits=2048)),
+    (mlfm.orthogonal_is_larger, changed(OFT, 1, terminals=80) + OFT_ONE_SIDED + MLFM),
+    (mlfm.orthogonal_is_larger, OFT + changed(OFT_ONE_SIDED, 0, terminals=32) + MLFM),
+    (mlfm.orthogonal_is_larger, OFT + MLFM),
+]
+
+
+@pytest.mark.parametrize(("judge", "table"), RIGHT, ids=lambda value: getattr(value, "__name__", ""))
+def test_the_right_counts_pass(judge: Judge, table: Rows) -> None:
+    assert judge(Table(table)).verdict == "pass", judge(Table(table)).measured
+
+
+@pytest.mark.parametrize(("judge", "table"), WRONG, ids=lambda value: getattr(value, "__name__", ""))
+def test_wrong_counts_fail_and_say_what_does_not_hold(judge: Judge, table: Rows) -> None:
+    verdict = judge(Table(table))
+    assert verdict.verdict == "fail"
+    assert verdict.measured.startswith("NOT: ")
+
+
+def test_every_judge_sees_right_and_wrong_counts() -> None:
+    judges = {figure.judge for figure in PAPERS["mlfm"].figures} - {mlfm.recorded, mlfm.not_modelled}
+    assert judges == {judge for judge, _ in RIGHT} == {judge for judge, _ in WRONG}
+
+
+def test_what_is_not_modelled_never_passes_and_what_has_no_criterion_is_reported() -> None:
+    assert mlfm.not_modelled(Table([])).verdict == "fail"
+    assert mlfm.recorded(Table([EXPERIMENT])).verdict == "report"
+
+
+def test_the_rows_of_the_paper_are_complete() -> None:
+    expected = [*(f"F{number}" for number in range(1, 17)), "C1", "C2", "C3", "T1-3"]
+    assert sorted(figure.number for figure in PAPERS["mlfm"].figures) == sorted(expected)
+
+
+def test_every_figure_has_its_file() -> None:
+    folder = experiments.find(None) / "mlfm"
+    assert all(experiments.read(folder, figure.number).points for figure in PAPERS["mlfm"].figures)
+
+
+# --- counts ---
+
+
+def test_a_network_is_counted_as_built() -> None:
+    row = counts.network({"network": {"topology": "mlfm", "layers": 4, "positions": 4, "terminals_per_leaf": 2}})
+    assert row["links"] == 4 * 4 * 3
+    assert row["terminal_ports"] == 32
+    assert {key: row[key] for key in EXPERIMENT if key != "series"} == {key: value for key, value in EXPERIMENT.items() if key != "series"}
+
+
+def test_phases_are_told_apart_by_the_labels_in_which_their_messages_differ() -> None:
+    # Terminals 0 and 1 share a router of the mesh, 2 and 3 the one beside it.
+    built = kasuri.Network.from_topology("mesh", dimensions=[2, 2], concentration=2)
+    counted = {
+        "terminals": [0, 1, 2, 3],
+        "phases": [[1, 0, 3, 2], [2, 3, 0, 1], [1, 2, None, None]],
+        "loads": [1, 2, 3],
+        "complete": True,
+        "max_load": 3,
+        "message_times": 6,
+        "lower_bound": 3,
+    }
+    assert counts.schedule(counted, built)["loads"] == {"": [1], "coordinate.0": [2], "mixed": [3]}
+
+
+def test_random_leaves_are_whole_and_differ_by_seed() -> None:
+    built = kasuri.Network.from_topology("fat-tree", up=4, down=4, levels=2)
+    chosen = [counts.terminals_of_random_leaves(built, seed) for seed in range(20)]
+    assert all(len(terminals) % 4 == 0 and {t - t % 4 for t in terminals} == set(terminals[::4]) for terminals in chosen)
+    assert len({tuple(terminals) for terminals in chosen}) > 5
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [({"seed": 1}, r"schedule\.seed: is unknown"), ({"ranks": 2, "leaves_seed": 1}, r"schedule\.leaves_seed: stands beside ranks")],
+)
+def test_a_wrong_question_is_refused(asked: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        counts.arguments(asked, kasuri.Network.from_topology("mesh", dimensions=[2, 2]))
+
+
+def test_an_unknown_count_is_refused(tmp_path: Any) -> None:
+    (tmp_path / "machine.toml").write_text("")
+    (tmp_path / "F1.toml").write_text('[series.a]\ncount = "phases"\n')
+    with pytest.raises(ConfigError, match=r"series\.a\.count: is 'phases'; it must be one of network, schedule"):
+        experiments.read(tmp_path, "F1")
+
+
+def test_a_schedule_is_counted_by_the_command(tmp_path: Any) -> None:
+    experiment = {
+        "network": {"topology": "mlfm", "layers": 2, "positions": 3, "terminals_per_leaf": 1},
+        "routing": {"algorithm": "minimal", "tie": "destination"},
+        "schedule": {"name": "mlfm"},
+    }
+    (row,) = runs.Runner(jobs=1).table([experiments.Point("mlfm", {}, experiment, count="schedule")], tmp_path).rows
+    assert (row["phases"], row["max_load"], row["complete"], row["message_times"]) == (5, 1, True, 5)
