@@ -295,7 +295,9 @@ impl<'a> Fluid<'a> {
             return Ok(());
         }
         let Some(drawn) = self.draw(source) else {
-            self.sleep(source);
+            if self.agenda.is_none() {
+                self.sleep(source);
+            }
             return Ok(());
         };
         let mut walk = self.walk(source, &drawn);
@@ -355,7 +357,8 @@ impl<'a> Fluid<'a> {
         let Some(agenda) = &mut self.agenda else { return self.sources.draw(self.scenario, source, self.now) };
         let (message, since) = agenda.draw(source)?;
         self.tokens[source.index()] = message.token;
-        let created = since.ceil() as u64;
+        // Rounded up; `f64::ceil` is a call.
+        let created = since as u64 + u64::from(since > (since as u64) as f64);
         Some(Drawn { created, destination: message.destination, flits: message.flits, class: 0, is_reply: false })
     }
 

@@ -11,6 +11,7 @@ mod fluid;
 mod graph;
 mod heap;
 mod paths;
+mod remembered;
 mod sharing;
 mod sources;
 mod statistics;

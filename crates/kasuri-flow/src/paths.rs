@@ -1,5 +1,6 @@
 //! The way of a message: the channels that the scenario's routing takes, and what they add to its latency.
 
+use crate::remembered::Remembered;
 use kasuri_model::engine::EngineError;
 use kasuri_model::id::{ChannelId, Port, RouterId, TerminalId};
 use kasuri_model::network::Network;
@@ -18,6 +19,7 @@ pub(crate) struct Paths {
     /// Cycles by which each further flit of a message follows, at every router that waits for the whole of it.
     stores: bool,
     candidates: Vec<Candidate>,
+    remembered: Option<Remembered>,
 }
 
 /// A message before it has a way.
@@ -40,13 +42,15 @@ pub(crate) struct Walk {
     virtual_channel: u16,
     /// The port by which it leaves next; `None` at the destination.
     port: Option<(RouterId, Port)>,
+    /// Has anything of the way been left to chance?
+    has_drawn: bool,
 }
 
 impl Walk {
     /// The beginning of a way; `channels` is memory to use.
     pub(crate) fn new(request: Request, mut channels: Vec<u32>) -> Self {
         channels.clear();
-        Self { request, channels, state: 0, virtual_channel: request.available.begin, port: None }
+        Self { request, channels, state: 0, virtual_channel: request.available.begin, port: None, has_drawn: false }
     }
 
     fn last(&self) -> ChannelId {
@@ -62,6 +66,7 @@ impl Paths {
             head_cycles: network.links().iter().map(|link| head_cycles(scenario, link.latency)).collect(),
             stores: scenario.router.switching == Switching::StoreAndForward,
             candidates: Vec::new(),
+            remembered: Remembered::of(scenario),
         }
     }
 
@@ -72,15 +77,12 @@ impl Paths {
     /// The routing does not bring a message to its destination.
     pub(crate) fn find(&mut self, scenario: &Scenario, walks: &mut [Walk], flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
         let network = &*scenario.network;
-        for walk in &mut *walks {
-            let Request { source, destination, serial, .. } = walk.request;
-            let mut choice = HashedChoice::at_source(self.seed, source.0, serial);
-            walk.state = scenario.routing.initial_state(source, destination, &mut choice);
-            walk.channels.push(network.injection_channel(source).0);
-            network.fetch_input_port(walk.last());
-        }
         if let [walk] = walks {
             return self.find_one(scenario, walk, flows);
+        }
+        for walk in &mut *walks {
+            self.start(scenario, walk);
+            network.fetch_input_port(walk.last());
         }
         let mut on_their_way = walks.len();
         while on_their_way > 0 {
@@ -96,15 +98,38 @@ impl Paths {
         Ok(())
     }
 
+    fn start(&self, scenario: &Scenario, walk: &mut Walk) {
+        let Request { source, destination, serial, .. } = walk.request;
+        let mut choice = HashedChoice::at_source(self.seed, source.0, serial);
+        walk.state = scenario.routing.initial_state(source, destination, &mut choice);
+        walk.has_drawn = choice.has_drawn();
+        walk.channels.push(scenario.network.injection_channel(source).0);
+    }
+
     /// Nothing to wait together with.
     fn find_one(&mut self, scenario: &Scenario, walk: &mut Walk, flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
+        let network = &*scenario.network;
+        let Request { source, destination, .. } = walk.request;
+        let (first, _) = network.injection_port(source);
+        if let Some(way) = self.remembered.as_ref().and_then(|remembered| remembered.way(first, destination)) {
+            walk.channels.push(network.injection_channel(source).0);
+            walk.channels.extend_from_slice(way);
+            return Ok(());
+        }
+        self.start(scenario, walk);
         loop {
             walk.port = self.decide(scenario, walk, flows)?;
             if walk.port.is_none() {
-                return Ok(());
+                break;
             }
-            follow(&scenario.network, walk)?;
+            follow(network, walk)?;
         }
+        if let Some(remembered) = &mut self.remembered
+            && !walk.has_drawn
+        {
+            remembered.keep(first, destination, &walk.channels[1..]);
+        }
+        Ok(())
     }
 
     /// The port by which a message leaves the router that it has come to.
@@ -128,6 +153,7 @@ impl Paths {
         let mut choice = HashedChoice::at_hop(self.seed, source.0, serial, walk.channels.len() as u32, view);
         self.candidates.clear();
         scenario.routing.route(&hop, &mut walk.state, &mut choice, &mut self.candidates);
+        walk.has_drawn |= choice.has_drawn();
         let Some(candidate) = self.candidates.first() else { return Err(knows_no_way(walk, router)) };
         walk.virtual_channel = candidate.virtual_channels.begin;
         network.fetch_output_channel(router, candidate.port);

@@ -34,6 +34,13 @@ fn packet_key(seed: u64, source: u32, serial: u32) -> u64 {
     seed ^ (u64::from(source) << 32 | u64::from(serial)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+impl<V> HashedChoice<V> {
+    /// Has anything been left to chance?
+    pub fn has_drawn(&self) -> bool {
+        self.draws > 0
+    }
+}
+
 impl<V: CongestionView> HashedChoice<V> {
     fn below(&mut self, alternatives: u32) -> u32 {
         self.draws += 1;

@@ -1,0 +1,73 @@
+//! Ways that are found once: where neither chance nor the way in decides, all messages from a router to a terminal take the same.
+
+use kasuri_model::id::{RouterId, TerminalId};
+use kasuri_model::network::Network;
+use kasuri_model::scenario::Scenario;
+use std::collections::BTreeSet;
+
+/// Pairs of routers and terminals whose ways are kept: 16 MiB of places.
+const MOST_PAIRS: u64 = 1 << 22;
+
+/// No row, no way.
+const NONE: u32 = u32::MAX;
+
+/// The ways between routers that have terminals and all terminals, as they are found.
+#[derive(Debug)]
+pub(crate) struct Remembered {
+    terminals: usize,
+    /// By router: the beginning of its row in `place`.
+    row: Vec<u32>,
+    /// By row and destination: where in `ways` a way begins, with its length.
+    place: Vec<u32>,
+    ways: Vec<u32>,
+}
+
+impl Remembered {
+    /// A memory, if the scenario's messages are so many that most ways are taken again, and the same every time.
+    pub(crate) fn of(scenario: &Scenario) -> Option<Self> {
+        let messages = scenario.workload.as_ref()?.workload.messages();
+        let network = &*scenario.network;
+        let pairs = pairs(network);
+        let reads = scenario.routing.reads();
+        let depends = reads.source || reads.input || scenario.routing.observes_congestion();
+        (!depends && pairs <= MOST_PAIRS && messages > 2 * pairs).then(|| Self {
+            terminals: network.terminal_count() as usize,
+            row: vec![NONE; network.router_count() as usize],
+            place: Vec::new(),
+            ways: Vec::new(),
+        })
+    }
+
+    /// The way from a router to a terminal, if it has been found before: its channels after that of injection.
+    #[inline(always)]
+    pub(crate) fn way(&self, from: RouterId, to: TerminalId) -> Option<&[u32]> {
+        let row = self.row[from.index()];
+        if row == NONE {
+            return None;
+        }
+        let place = self.place[row as usize + to.index()];
+        if place == NONE {
+            return None;
+        }
+        let length = self.ways[place as usize] as usize;
+        Some(&self.ways[place as usize + 1..][..length])
+    }
+
+    /// Keeps a way.
+    pub(crate) fn keep(&mut self, from: RouterId, to: TerminalId, way: &[u32]) {
+        if self.row[from.index()] == NONE {
+            self.row[from.index()] = self.place.len() as u32;
+            self.place.resize(self.place.len() + self.terminals, NONE);
+        }
+        self.place[self.row[from.index()] as usize + to.index()] = self.ways.len() as u32;
+        self.ways.push(way.len() as u32);
+        self.ways.extend_from_slice(way);
+    }
+}
+
+/// Routers that have terminals, times terminals.
+fn pairs(network: &Network) -> u64 {
+    let terminals = network.terminal_count();
+    let routers: BTreeSet<u32> = (0..terminals).map(|terminal| network.injection_port(TerminalId(terminal)).0.0).collect();
+    routers.len() as u64 * u64::from(terminals)
+}
