@@ -71,8 +71,8 @@ def apply(text: str, difference: str) -> str:
 
 def copy_with(changes: dict[str, str]) -> None:
     """Bring the copy up to date: the model crate as a workspace of its own, with the changed and new files."""
-    # The crate's tests run the parsers on the seeds of the fuzz targets too.
-    folders = [ROOT / "crates/kasuri-model", ROOT / "fuzz/corpus"]
+    # The crate's tests run the parsers on the seeds of the fuzz targets and on the project's samples too.
+    folders = [ROOT / "crates/kasuri-model", ROOT / "fuzz/corpus", ROOT / "tests/data"]
     sources = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     files = {str(path.relative_to(ROOT)): path.read_bytes() for path in [*sources, ROOT / "rustfmt.toml"]}
     files["Cargo.toml"] = workspace_of_the_model().encode()
