@@ -126,6 +126,20 @@ def test_a_calibrated_constant_is_tried_at_half_and_at_twice_its_value(folder: P
     ]
 
 
+def test_runs_that_do_not_depend_on_a_constant_are_made_once(folder: Path, tmp_path: Path) -> None:
+    other = FIGURE.replace("[all]", "").replace("series.flow", "series.other").replace('"mesh", "batch"', '"mesh"')
+    text = FIGURE + other[other.index("[series.other]") :] + "traffic = { batch_packets = 3 }\n"
+    (folder / "F1.toml").write_text(text)
+    reproduction._figure(PAPERS["mfs"], F1, folder, tmp_path / "out", runs.Runner(jobs=1))
+    assert {path.name for path in (tmp_path / "out" / "F1").iterdir()} == {
+        "flow",
+        "other",
+        "traffic.batch_packets=4",
+        "traffic.batch_packets=16",
+    }
+    assert [path.name for path in (tmp_path / "out" / "F1" / "traffic.batch_packets=4").iterdir()] == ["flow"]
+
+
 def test_a_run_without_a_result_fails_the_figure(folder: Path, tmp_path: Path) -> None:
     text = (folder / "F1.toml").read_text()
     (folder / "F1.toml").write_text(text + "measure = { max_cycles = 10 }\n")

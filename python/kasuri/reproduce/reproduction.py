@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,7 @@ def _figure(paper: Paper, figure: Figure, folder: Path, out: Path, runner: Runne
     failed = failures(table)
     verdict = judge(figure, table, failed)
     calibrated = [constant for constant in file.constants if constant.kind == "C" and _is_number(constant.value)]
-    spread = [_with(figure, folder, out, runner, constant, factor) for constant in calibrated for factor in SPREAD]
+    spread = [_with(figure, file, folder, out, runner, constant, factor) for constant in calibrated for factor in SPREAD]
     return Outcome(figure, verdict, table, failed, spread)
 
 
@@ -131,12 +131,22 @@ def judge(figure: Figure, table: Table, failed: list[str]) -> Verdict:
     return figure.judge(table)
 
 
-def _with(figure: Figure, folder: Path, out: Path, runner: Runner, constant: experiments.Constant, factor: float) -> str:
-    """Judge the figure once more with one calibrated constant changed."""
+def _with(
+    figure: Figure,
+    usual: experiments.FigureFile,
+    folder: Path,
+    out: Path,
+    runner: Runner,
+    constant: experiments.Constant,
+    factor: float,
+) -> str:
+    """Judge the figure once more with one calibrated constant changed; runs that do not depend on it are those that there are."""
     value = type(constant.value)(constant.value * factor)
     file = experiments.read(folder, figure.number, {constant.key: value})
     place = out / figure.number / f"{constant.key}={value}"
-    table = _table(replace(figure, beside=None), file, folder, place, runner)
+    same = [point for point in file.points if point in usual.points]
+    other = [point for point in file.points if point not in usual.points]
+    table = Table([*runner.table(same, out / figure.number), *runner.table(other, place)])
     verdict = judge(figure, table, failures(table))
     return f"{constant.key} = {value}: {verdict.verdict}: {verdict.measured}"
 

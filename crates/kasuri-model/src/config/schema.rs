@@ -15,6 +15,7 @@ use crate::schedule::SCHEDULES;
 use crate::topology::{ChannelParameters, TOPOLOGIES};
 use crate::traffic::pattern::PATTERNS;
 use crate::traffic::process::PROCESSES;
+use crate::workload::application::APPLICATIONS;
 use schemars::{Schema, schema_for};
 use serde_json::{Map, Value as Json, json};
 
@@ -103,7 +104,8 @@ impl Parts {
                 schedules.push(name);
             }
         }
-        for (key, names) in [("collective", operations()), ("schedule", schedules)] {
+        let applications: Vec<&str> = APPLICATIONS.iter().map(|entry| entry.name).collect();
+        for (key, names) in [("collective", operations()), ("schedule", schedules), ("application", applications)] {
             section["properties"][key]["enum"] = json!(names);
             section["properties"][key]["type"] = json!("string");
         }

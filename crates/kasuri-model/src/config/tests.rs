@@ -488,6 +488,45 @@ fn a_workload_takes_the_place_of_traffic() {
     assert_eq!(scenario.units, crate::scenario::Units { flit_bytes: Some(16), cycle_ns: Some(4.0) });
 }
 
+/// [`with_workload`] of an application, a flit of 64 bytes in each nanosecond.
+fn with_application(keys: &str) -> String {
+    with_workload(&format!("application = \"npb-ft\"\n{keys}")).replace("[routing]", "flit_bytes = 64\ncycle_ns = 1.0\n[routing]")
+}
+
+#[test]
+fn an_application_sends_the_blocks_of_its_class() {
+    let workload = |keys: &str| studies(&with_application(keys)).unwrap().remove(0).scenario.workload.unwrap().workload;
+    // Class S on 16 ranks: 7 all-to-alls of 16 KiB for each pair.
+    let whole = workload("class = \"S\"");
+    assert_eq!((whole.messages(), whole.longest_message()), (7 * 16 * 15, 16 * 1024 / 64));
+    let part = workload("class = \"A\"\nranks = 8\nschedule = \"pairwise\"\ngflops_per_rank = 1.5\nterminals_per_host = 4");
+    assert_eq!((part.messages(), part.longest_message()), (7 * 8 * 7, (2 << 20) / 64));
+}
+
+#[test]
+fn applications_that_cannot_be_are_refused() {
+    let problem = |keys: &str| studies(&with_application(keys)).unwrap_err().to_string();
+    for (keys, expected) in [
+        ("ranks = 8", "workload.class: is missing"),
+        ("class = \"F\"", "workload.class: is \"F\"; it must be one of S, W, A, B, C, D, E"),
+        ("class = \"S\"\nranks = 3", "workload.ranks: are 3; of class S they must divide 64 planes and 64 rows into equal parts"),
+        ("class = \"S\"\nrepeat = 2", "workload.repeat: has no meaning beside application"),
+        ("class = \"S\"\nmessage_flits = 2", "workload.message_flits: has no meaning beside application"),
+        ("class = \"S\"\nterminals_per_host = 0", "workload.terminals_per_host: is 0; a host has at least 1 terminal"),
+        ("class = \"S\"\ngflops_per_rank = 0.0", "workload.gflops_per_rank: is 0; it must be above 0"),
+        ("class = \"S\"\nhost_gbyte_per_second = -1.0", "workload.host_gbyte_per_second: is -1; it must be above 0"),
+    ] {
+        let problem = problem(keys);
+        assert!(problem.contains(expected), "{problem}");
+    }
+    let unknown = studies(&with_application("class = \"S\"").replace("npb-ft", "npb-fft")).unwrap_err().to_string();
+    assert!(unknown.contains("npb-ft"), "{unknown}");
+    let unitless = studies(&with_application("class = \"S\"").replace("flit_bytes = 64\n", "")).unwrap_err().to_string();
+    assert!(unitless.contains("workload.application: counts bytes and seconds"), "{unitless}");
+    let stray = studies(&with_workload("collective = \"barrier\"\nclass = \"S\"")).unwrap_err().to_string();
+    assert!(stray.contains("workload.class: has a meaning only for an application"), "{stray}");
+}
+
 #[test]
 fn ranks_stand_on_the_terminals_that_the_placement_says() {
     let sources = |keys: &str| {

@@ -10,8 +10,10 @@ use crate::id::TerminalId;
 use crate::scenario::{ClosedWorkload, Units};
 use crate::schedule::{self, Job, SCHEDULES, ScheduleError, Scheduled};
 use crate::traffic::MAX_PACKET_FLITS;
+use crate::workload::application::APPLICATIONS;
 use crate::workload::program::Program;
 use crate::workload::rounds::{Options, Rounds, Synchronisation};
+use crate::workload::stages::Stages;
 use crate::workload::{Workload, placement};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,6 +26,18 @@ use toml::Table;
 pub(super) struct WorkloadSection {
     /// A file that says what each rank sends, receives and computes, in the text form of GOAL, in place of a collective.
     trace: Option<String>,
+    /// A whole application that is run, in place of a collective. `schedule` and `synchronisation` are those of its all-to-alls.
+    application: Option<String>,
+    /// The class of an application's problem: S, W, A, B, C, D or E.
+    class: Option<String>,
+    /// The rate at which each rank of an application computes, in 10^9 operations a second; without it, computing takes no time.
+    gflops_per_rank: Option<f64>,
+    /// How many terminals are on one host and share its memory: the first so many on the first host, and so on.
+    #[serde(default = "one")]
+    terminals_per_host: u32,
+    /// The rate at which the memory of a host moves an application's data before each all-to-all, in 10^9 bytes a second, for one
+    /// terminal at a time; without it, that takes no time.
+    host_gbyte_per_second: Option<f64>,
     /// The collective operation that is run.
     collective: Option<String>,
     /// The algorithm of the collective; the first that `kasuri list schedules` shows for it unless given.
@@ -104,9 +118,13 @@ impl Setting<'_> {
         }
         let all = self.all_channels();
         let virtual_channels = self.virtual_channels(&section, "virtual_channels", keys.virtual_channels, all)?;
-        let workload: Arc<dyn Workload> = match &keys.trace {
-            Some(path) => Arc::new(self.trace(&section, &keys, path, units)?),
-            None => Arc::new(self.collective(&section, &keys, units)?),
+        if let (None, Some(key)) = (&keys.application, OF_APPLICATIONS.into_iter().find(|key| table.contains_key(*key))) {
+            return Err(section.error_at_key(key, "has a meaning only for an application; name one with workload.application"));
+        }
+        let workload: Arc<dyn Workload> = match (&keys.trace, &keys.application) {
+            (Some(path), _) => Arc::new(self.trace(&section, &keys, path, units)?),
+            (None, Some(name)) => Arc::new(self.application(&section, &keys, name, units)?),
+            (None, None) => Arc::new(self.collective(&section, &keys, units)?),
         };
         Ok(ClosedWorkload { workload, packet_flits: keys.packet_flits, virtual_channels })
     }
@@ -122,6 +140,39 @@ impl Setting<'_> {
             0 => section.error("trace", format!("{path}: {}", error.problem)),
             line => section.error("trace", format!("{path}:{line}: {}", error.problem)),
         })
+    }
+
+    fn application(&self, section: &Section<'_>, keys: &WorkloadSection, name: &str, units: Units) -> Result<Stages, ConfigError> {
+        if let Some(key) = NOT_OF_APPLICATIONS.into_iter().find(|key| section.table.contains_key(*key)) {
+            return Err(section.error_at_key(key, "has no meaning beside application, which tells it; keep one of the two"));
+        }
+        let entry = APPLICATIONS
+            .iter()
+            .find(|entry| entry.name == name)
+            .ok_or_else(|| section.error("application", unknown("application", name, APPLICATIONS.iter().map(|entry| entry.name))))?;
+        let Some(class) = &keys.class else {
+            return Err(section.error_at_key("class", "is missing; it is the size of the application's problem, such as \"A\""));
+        };
+        let (Some(_), Some(cycle_ns)) = (units.flit_bytes, units.cycle_ns) else {
+            let problem = "counts bytes and seconds; say with network.flit_bytes and network.cycle_ns (or channel_gbit_per_second) \
+                           what a flit and a cycle are";
+            return Err(section.error("application", problem));
+        };
+        if keys.terminals_per_host == 0 {
+            return Err(section.error("terminals_per_host", "is 0; a host has at least 1 terminal"));
+        }
+        let ranks = self.placement(section, keys, keys.ranks.map(|ranks| ("ranks", ranks)))?.len() as u32;
+        let demand = (entry.demand)(class, ranks).map_err(|error| match error.key {
+            "ranks" if keys.ranks.is_none() => section.error_at_key(error.key, error.problem),
+            key => section.error(key, error.problem),
+        })?;
+        let all_to_all =
+            WorkloadSection { collective: Some(ALL_TO_ALL.to_owned()), message_bytes: Some(demand.block_bytes), ..keys.clone() };
+        let exchange = self.collective(section, &all_to_all, units)?;
+        // A rate of 10^9 a second is one a nanosecond.
+        let compute = demand.flops * ns_each(section, "gflops_per_rank", keys.gflops_per_rank)? / cycle_ns;
+        let memory = demand.memory_bytes as f64 * ns_each(section, "host_gbyte_per_second", keys.host_gbyte_per_second)? / cycle_ns;
+        Ok(Stages::new(exchange, keys.terminals_per_host, compute, memory, demand.stages))
     }
 
     fn collective(&self, section: &Section<'_>, keys: &WorkloadSection, units: Units) -> Result<Rounds, ConfigError> {
@@ -198,8 +249,33 @@ impl Setting<'_> {
 }
 
 /// The keys that only a collective has.
-const OF_COLLECTIVES: [&str; 9] =
-    ["collective", "schedule", "message_flits", "message_bytes", "ranks", "root", "synchronisation", "start_skew_cycles", "repeat"];
+const OF_COLLECTIVES: [&str; 10] = [
+    "application",
+    "collective",
+    "schedule",
+    "message_flits",
+    "message_bytes",
+    "ranks",
+    "root",
+    "synchronisation",
+    "start_skew_cycles",
+    "repeat",
+];
+
+/// The keys that only an application has.
+const OF_APPLICATIONS: [&str; 4] = ["class", "gflops_per_rank", "terminals_per_host", "host_gbyte_per_second"];
+
+/// The keys of collectives that an application sets itself, or that it has no use for.
+const NOT_OF_APPLICATIONS: [&str; 6] = ["collective", "message_flits", "message_bytes", "root", "start_skew_cycles", "repeat"];
+
+/// The nanoseconds for each one at so many a nanosecond; 0 without a rate.
+fn ns_each(section: &Section<'_>, key: &str, rate: Option<f64>) -> Result<f64, ConfigError> {
+    match rate {
+        None => Ok(0.0),
+        Some(rate) if rate > 0.0 && rate.is_finite() => Ok(1.0 / rate),
+        Some(rate) => Err(section.error(key, format!("is {rate}; it must be above 0"))),
+    }
+}
 
 fn check_placement(list: &[u32], ranks: u32, terminals: u32) -> Result<(), String> {
     if list.len() != ranks as usize {

@@ -5,9 +5,12 @@
 //! every engine runs the same workloads, and no engine knows what an all-to-all is.
 
 pub mod agenda;
+pub mod application;
+pub mod npb_ft;
 pub mod placement;
 pub mod program;
 pub mod rounds;
+pub mod stages;
 
 use crate::id::TerminalId;
 use crate::rng::Streams;

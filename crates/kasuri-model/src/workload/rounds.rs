@@ -96,6 +96,11 @@ impl Rounds {
         self.placement.len() as u32
     }
 
+    /// The terminal that a rank runs on.
+    pub fn terminal(&self, rank: u32) -> TerminalId {
+        self.placement[rank as usize]
+    }
+
     /// The rounds of all repetitions.
     pub fn rounds(&self) -> u32 {
         self.total

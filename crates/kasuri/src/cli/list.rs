@@ -10,6 +10,7 @@ use kasuri_model::schedule::SCHEDULES;
 use kasuri_model::topology::TOPOLOGIES;
 use kasuri_model::traffic::pattern::PATTERNS;
 use kasuri_model::traffic::process::PROCESSES;
+use kasuri_model::workload::application::APPLICATIONS;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -43,7 +44,7 @@ enum Family {
     Schedules,
     /// None in this version
     Endpoints,
-    /// None in this version
+    /// workload.application
     Applications,
 }
 
@@ -91,7 +92,10 @@ impl Family {
                 OPERATIONS.iter().map(|operation| json!({ "name": operation.name, "summary": operation.summary })).collect()
             }
             Self::Schedules => schedules_of_all_kinds(),
-            Self::Endpoints | Self::Applications => Vec::new(),
+            Self::Endpoints => Vec::new(),
+            Self::Applications => {
+                APPLICATIONS.iter().map(|entry| json!({ "name": entry.name, "summary": entry.summary, "source": entry.source })).collect()
+            }
         }
     }
 }
