@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kasuri.errors import ConfigError
@@ -74,6 +76,46 @@ def test_variables_stand_in_the_experiment_and_dotted_keys_in_its_sweep(folder: 
     assert first.experiment["traffic"]["batch_packets"] == 8
     assert first.folder == Path("flow/k=2")
     assert {constant.kind for constant in file.constants} == {"G", "C"}
+
+
+LINKED = """
+[[constant]]
+machine = "mesh"
+key = "{interface}"
+value = 3
+class = "C"
+source = "figure 2"
+
+[[constant]]
+machine = "mesh"
+key = "network.terminal_channel_latency"
+value = "{transfer + interface}"
+class = "D"
+source = "a link and an interface"
+"""
+
+
+def test_variables_change_together_run_over_ranges_and_are_added(tmp_path: Path) -> None:
+    (tmp_path / "machine.toml").write_text(LINKED)
+    sweep = "{ size = [{ bytes = 8, transfer = 1 }, { bytes = 256, transfer = 32 }], hot = { from = 0, to = 2 } }"
+    (tmp_path / "F2.toml").write_text(f'[series.a]\nmachine = ["mesh"]\ntraffic = {{ terminals = ["{{hot}}"] }}\nsweep = {sweep}\n')
+    points = experiments.read(tmp_path, "F2").points
+    assert [point.variables for point in points[::3]] == [{"bytes": 8, "transfer": 1, "hot": 0}, {"bytes": 256, "transfer": 32, "hot": 0}]
+    assert [point.experiment["traffic"]["terminals"] for point in points[:3]] == [[0], [1], [2]]
+    latencies = {point.experiment["network"]["terminal_channel_latency"] for point in points}
+    assert latencies == {1 + 3, 32 + 3}
+    doubled = experiments.read(tmp_path, "F2", {"{interface}": 6}).points
+    assert {point.experiment["network"]["terminal_channel_latency"] for point in doubled} == {1 + 6, 32 + 6}
+    assert "{interface}" not in doubled[0].experiment
+
+
+def test_a_figure_adds_columns_from_the_vectors_of_its_runs(folder: Path, tmp_path: Path) -> None:
+    def columns(row: Mapping[str, Any], vector: Callable[[str], np.ndarray]) -> dict[str, Any]:
+        return {"sums": [row["k"], round(float(vector("accepted_throughput").sum()), 6)]}
+
+    figure = dataclasses.replace(F1, columns=columns)
+    table = reproduction._figure(PAPERS["mfs"], figure, folder, tmp_path / "out", runs.Runner(jobs=1)).table
+    assert [row["sums"] for row in table] == [[row["k"], round(row["terminals"] * row["accepted_throughput_mean"], 6)] for row in table]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,13 @@ def falls(curve: Curve, errors: Curve | None = None) -> bool:
     return last < first and (first - last > REAL_CHANGE * abs(first) or beyond_noise)
 
 
+def rises(curve: Curve, slack: float = 0.01) -> bool:
+    """Is no point lower than the one before by more than ``slack`` of it, and the last really higher than the first (by more than 2 %)?"""
+    values = list(curve.values())
+    steady = all(after >= before * (1 - slack) for before, after in zip(values, values[1:], strict=False))
+    return len(values) > 1 and steady and values[-1] > values[0] * (1 + REAL_CHANGE)
+
+
 def distances(one: Curve, other: Curve, relative_to: Curve | None = None) -> dict[Any, float]:
     """Give the distance of two curves at the places that both have, or that distance over a third curve."""
     common = [place for place in one if place in other and (relative_to is None or place in relative_to)]

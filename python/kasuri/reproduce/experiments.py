@@ -19,7 +19,9 @@ A figure's file names, for each of its series of runs, the parts that it uses an
     sweep = { k = [2, 4, 8], "measure.seed" = [1, 2, 3] }
     network = { topology = "fat-tree", up = "{k}", down = "{k}", levels = 2 }
 
-A key of ``sweep`` with a dot is a key of the experiment; one without is a variable, put in wherever ``"{k}"`` stands.
+A key of ``sweep`` with a dot is a key of the experiment; one without is a variable, put in wherever ``"{k}"`` stands, also in a sum:
+``"{k + l}"``. The values of a variable are a list or ``{ from = 0, to = 63 }``; a table in the list holds several variables that change
+together. A constant whose key is ``"{l}"`` is a variable with that one value.
 
 A series with ``count = "network"`` or ``count = "schedule"`` is not run: the built network is counted, or a schedule on it
 (`kasuri.reproduce.counts`).
@@ -120,8 +122,9 @@ def read(folder: Path, number: str, changed: Mapping[str, Any] | None = None) ->
         constants = [constant for part in parts for constant in machine[part]]
         file.constants += [constant for constant in constants if constant not in file.constants]
         own = _merge(content.get("all", {}), {key: value for key, value in series.items() if key not in _SERIES_KEYS})
-        base = _base(path, name, constants, own, changed or {})
-        file.points += _points(name, base, series)
+        values = [(constant.key, (changed or {}).get(constant.key, constant.value)) for constant in constants]
+        base = _base(path, name, values, own)
+        file.points += _points(name, base, series, {key[1:-1]: value for key, value in values if _is_variable(key)})
     return file
 
 
@@ -147,28 +150,40 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: {error}") from error
 
 
-def _base(path: Path, series: str, constants: list[Constant], own: dict[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+def _is_variable(key: str) -> bool:
+    return key.startswith("{") and key.endswith("}")
+
+
+def _base(path: Path, series: str, constants: list[tuple[str, Any]], own: dict[str, Any]) -> dict[str, Any]:
     """Put the machine and the series' own keys together; no key may be in both."""
     base: dict[str, Any] = {}
-    for constant in constants:
-        _set(base, constant.key, changed.get(constant.key, constant.value))
+    for key, value in constants:
+        if not _is_variable(key):
+            _set(base, key, value)
     both = _keys(base) & _keys(own)
     if both:
         raise ConfigError(f"{path}: series.{series}: `{min(both)}` is a constant of the machine; a figure does not set it again")
     return _merge(base, own)
 
 
-def _points(name: str, base: dict[str, Any], series: Mapping[str, Any]) -> list[Point]:
+def _points(name: str, base: dict[str, Any], series: Mapping[str, Any], constants: Mapping[str, Any]) -> list[Point]:
     sweep = series.get("sweep", {})
-    variables = {key: values for key, values in sweep.items() if "." not in key}
+    variables = {key: _values(values) for key, values in sweep.items() if "." not in key}
     keys = {key: values for key, values in sweep.items() if "." in key}
     points = []
     for values in itertools.product(*variables.values()):
-        place = dict(zip(variables, values, strict=True))
-        experiment = _substitute(base, place)
+        place: dict[str, Any] = {}
+        for variable, value in zip(variables, values, strict=True):
+            place |= value if isinstance(value, dict) else {variable: value}
+        experiment = _substitute(base, {**constants, **place})
         experiment |= {"sweep": keys} if keys else {}
         points.append(Point(name, place, experiment, bool(series.get("own_process")), series.get("count")))
     return points
+
+
+def _values(values: Any) -> list[Any]:
+    """Give the values of a variable: those of a list, or the whole numbers of a range with both of its ends."""
+    return list(range(values["from"], values["to"] + 1)) if isinstance(values, dict) else values
 
 
 def _substitute(value: Any, variables: Mapping[str, Any]) -> Any:
@@ -176,8 +191,12 @@ def _substitute(value: Any, variables: Mapping[str, Any]) -> Any:
         return {key: _substitute(part, variables) for key, part in value.items()}
     if isinstance(value, list):
         return [_substitute(part, variables) for part in value]
-    if isinstance(value, str) and value.startswith("{") and value.endswith("}") and value[1:-1] in variables:
-        return variables[value[1:-1]]
+    if isinstance(value, str) and _is_variable(value):
+        names = [name.strip() for name in value[1:-1].split("+")]
+        if len(names) == 1:
+            return variables.get(names[0], value)
+        if all(name in variables for name in names):
+            return sum(variables[name] for name in names)
     return value
 
 

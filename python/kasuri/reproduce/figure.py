@@ -6,12 +6,18 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: On what a pass rests: it follows from given facts; a constant was chosen from this very claim; it is true by construction.
 Basis = Literal["derived", "calibrated", "identity"]
 #: F figure with data, D diagram, T table, C claim in the text.
 Kind = Literal["F", "D", "T", "C"]
+
+#: More columns of a run, from its row and its vectors by name.
+Columns = Callable[[Mapping[str, Any], Callable[[str], "np.ndarray"]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,8 @@ class Figure:
         What a reader of the result should know.
     beside : callable, optional
         Rows of other programs, given the folder of the experiments and that of the results.
+    columns : callable, optional
+        More columns of a run, given its row and a function from the name of a vector to that vector of the run.
     """
 
     id: str
@@ -114,6 +122,7 @@ class Figure:
     plot: Plot | None = None
     notes: tuple[str, ...] = ()
     beside: Callable[[Path, Path], list[dict[str, Any]]] | None = None
+    columns: Columns | None = None
 
     @property
     def number(self) -> str:
@@ -140,6 +149,16 @@ class Findings:
     def must(self, holds: bool, fact: str) -> None:
         """Judge one part of the criterion."""
         (self.facts if holds else self.failures).append(fact)
+
+    def within(self, value: float, low: float, high: float, what: str) -> None:
+        """Judge that a value lies between two bounds, or on one."""
+        self.must(low <= value <= high, f"{what} {value:.4f} ([{low:g}, {high:g}])")
+
+    def near(self, measured: Mapping[Any, float], expected: Mapping[Any, float], slack: float, what: str) -> None:
+        """Judge that a curve has all places of the expected one and is nowhere further from it than ``slack``."""
+        away = {place: abs(measured.get(place, math.inf) - value) for place, value in expected.items()}
+        text = ", ".join(f"{place}: {distance:.4f}" for place, distance in away.items())
+        self.must(bool(away) and max(away.values()) <= slack, f"{what}: off by {text} (<= {slack:g})")
 
     def report(self, fact: str) -> None:
         """Say something that nobody judges."""

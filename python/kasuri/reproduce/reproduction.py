@@ -119,7 +119,7 @@ def _figure(paper: Paper, figure: Figure, folder: Path, out: Path, runner: Runne
 
 
 def _table(figure: Figure, file: experiments.FigureFile, folder: Path, out: Path, runner: Runner) -> Table:
-    table = runner.table(file.points, out)
+    table = runner.table(file.points, out, figure.columns)
     beside = figure.beside(folder, out) if figure.beside else []
     return Table([*table, *beside])
 

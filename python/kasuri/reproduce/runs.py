@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import kasuri
 from kasuri.errors import ConfigError, KasuriError
 from kasuri.reproduce import counts
 from kasuri.reproduce.experiments import Point
-from kasuri.reproduce.figure import Table
+from kasuri.reproduce.figure import Columns, Table
 
 #: Endings of a run that are no results.
 FAILED = ("max_cycles", "deadlock", "failed")
@@ -38,8 +39,8 @@ class Runner:
     jobs: int
     command: str | None = None
 
-    def table(self, points: list[Point], folder: Path) -> Table:
-        """Give the rows of all points, in their order; what the folder holds is not computed again.
+    def table(self, points: list[Point], folder: Path, columns: Columns | None = None) -> Table:
+        """Give the rows of all points, in their order, with the columns that a figure adds; what the folder holds is not computed again.
 
         Raises
         ------
@@ -49,20 +50,22 @@ class Runner:
         together = [point for point in points if not point.own_process]
         with ThreadPoolExecutor(max_workers=self.jobs) as pool:
             # The dearest are mostly the last: begin with them, so that the others fill the gaps.
-            tasks = {id(point): pool.submit(self._rows, point, folder) for point in reversed(together)}
+            tasks = {id(point): pool.submit(self._rows, point, folder, columns) for point in reversed(together)}
             rows = {name: task.result() for name, task in tasks.items()}
         for point in points:
             if point.own_process:
                 rows[id(point)] = self._rows_alone(point, folder)
         return Table(row for point in points for row in rows[id(point)])
 
-    def _rows(self, point: Point, folder: Path) -> list[dict[str, Any]]:
+    def _rows(self, point: Point, folder: Path, columns: Columns | None) -> list[dict[str, Any]]:
         try:
             if point.count == "network":
                 return _labelled(point, [counts.network(point.experiment)])
             if point.count == "schedule":
                 return _labelled(point, [self._schedule(point, folder)])
-            return _labelled(point, kasuri.run(point.experiment, out=folder / point.folder, jobs=1))
+            results = kasuri.run(point.experiment, out=folder / point.folder, jobs=1)
+            rows = _labelled(point, results)
+            return rows if columns is None else [_with_columns(row, columns, results) for row in rows]
         except KasuriError as error:
             raise ConfigError(f"{folder.name}, {point.folder}: {error}") from error
 
@@ -130,6 +133,10 @@ def _written(experiment: Mapping[str, Any], place: Path) -> Path:
     file = place / "experiment.toml"
     file.write_text(as_toml(experiment))
     return file
+
+
+def _with_columns(row: dict[str, Any], columns: Columns, results: kasuri.Results) -> dict[str, Any]:
+    return row if row["status"] in FAILED else {**row, **columns(row, partial(results.vector, row["key"]))}
 
 
 def _labelled(point: Point, rows: Any) -> list[dict[str, Any]]:

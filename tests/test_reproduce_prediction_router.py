@@ -1,0 +1,356 @@
+"""Each verdict on a right curve, and on wrong ones; the columns that runs get from their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+import kasuri
+from kasuri.reproduce import PAPERS, experiments
+from kasuri.reproduce import prediction_hit_rates as hit_rates
+from kasuri.reproduce import prediction_router as router
+from kasuri.reproduce import prediction_structure as structure
+from kasuri.reproduce.figure import Table
+
+Rows = list[dict[str, Any]]
+Judge = Callable[[Table], Any]
+LATENCY = router.LATENCY
+
+
+def rows(series: str, x: str, values: dict[Any, float], y: str = LATENCY, **more: Any) -> Rows:
+    return [{"series": series, x: place, y: value, **more} for place, value in values.items()]
+
+
+def without(table: Rows, series: str) -> Rows:
+    return [row for row in table if row["series"] != series]
+
+
+def changed(table: Rows, series: str, **columns: Any) -> Rows:
+    return [{**row, **columns} if row["series"] == series else row for row in table]
+
+
+# --- F1, F2 ------------------------------------------------------------------------------------------------------------------------
+
+
+def lone(series: str, stages: int, in_router: float, misses: int = 0, miss_cycles: float = 0.0) -> Rows:
+    """64 packets over 1, 3 and 5 routers, of which `misses` in all take another time."""
+    made = []
+    for levels, crossed in ((1, 1), (2, 3), (3, 5)):
+        missed = misses if levels > 1 else 0
+        total = 64 * (crossed * in_router + crossed + 6) + missed * (miss_cycles - in_router)
+        row = {"levels": levels, "stages": stages, "hops_mean": crossed, "measured_packets": 64, LATENCY: total / 64}
+        made.append({"series": series, **row, "prediction_hits": 64 * crossed - missed, "prediction_hit_rate": 1.0})
+    return made
+
+
+def all_stages(hit: float = 1, miss: float = 0, normal: float = 0) -> Rows:
+    made: Rows = []
+    for stages in (3, 5, 7):
+        made += lone("normal", stages, stages + normal) + lone("oracle", stages, hit) + lone("ss", stages, 1, 40, stages + miss)
+    return made
+
+
+# --- F3 to F6, T1, T2 --------------------------------------------------------------------------------------------------------------
+
+#: A (2, 2, 2) tree: routers 0 and 1 are leaves with ports 0, 1 down and 2, 3 up; 2 and 3 are tops.
+LEAVES = [[leaf, port, [(port + 2) % 4]] for leaf in (0, 1) for port in range(4)]
+MAP = [*LEAVES, *([top, port, [1 - port]] for top in (2, 3) for port in (0, 1))]
+TREE = {"up": 2, "down": 2, "levels": 2}
+
+
+def mapped(connections: list[list[Any]]) -> Rows:
+    return [{"series": "ss", **TREE, "hot": 0, "connections": connections}]
+
+
+def hinted(**columns: Any) -> Rows:
+    good = {"pairs": 3, "pairs_right": 3, "pairs_up": 2, "prediction_hint_bits": 1, "copies": 0, "prediction_wasted_flits": 0}
+    guesses = {"prediction_attempts": 3, "prediction_refused": 0, "prediction_hits": 2}
+    return [{"series": "up", **TREE, "hot": hot, **good, **guesses, **columns} for hot in range(4)]
+
+
+def tree(**columns: Any) -> Rows:
+    shape = {"ports_up": [4], "ports_down": [4], "tree_levels": 3, "links": 128, "bisection_links": 32}
+    return [{"series": "normal", LATENCY: 24.7, "terminals": 64, "routers": 48, **shape, **columns}]
+
+
+def system(**columns: Any) -> Rows:
+    return [{"series": name, LATENCY: 145.0, "terminals": 256, "routers": 32, **columns} for name in ("store-and-forward", "cut-through")]
+
+
+# --- F7, F9, F10 -------------------------------------------------------------------------------------------------------------------
+
+LOADS = (0.1, 0.2, 0.455, 0.46, 0.465, 0.47)
+
+
+def curve(series: str, zero: float, saturation: float, loads: tuple[float, ...] = LOADS) -> Rows:
+    made = []
+    for load in loads:
+        row = {"series": series, "traffic.load": load, LATENCY: zero * (100 if load >= saturation else 1.1)}
+        made.append({**row, "accepted_throughput_mean": min(load, saturation)})
+    return made
+
+
+def on_chip(reduction: float = 0.2, normal: float = 0.46, ss: float = 0.465, loaded: float | None = None) -> Rows:
+    predicted = 25 * (1 - (reduction if loaded is None else loaded))
+    made = rows("normal-zero-load", "levels", {3: 25.0}) + rows("ss-zero-load", "levels", {3: 25 * (1 - reduction)})
+    return made + curve("normal", 25, normal) + curve("ss", predicted, ss)
+
+
+SYSTEM_LOADS = (0.01, 0.015, 0.0365, 0.037, 0.0375, 0.038)
+
+
+def system_curves(at_zero: float = 0.232, loaded: float = 0.232, normal: float = 0.037, up: float = 0.038) -> Rows:
+    made: Rows = []
+    for link in ("", "occupied-"):
+        for name, lower, later, load in (("normal", 0.0, 0.0, normal), ("up", at_zero, loaded, up)):
+            made += rows(f"{link}{name}-zero-load", "levels", {2: 145 * (1 - lower)})
+            made += curve(f"{link}{name}", 145 * (1 - later), load, SYSTEM_LOADS)
+    return made
+
+
+STAGES = {3: 24.7, 5: 33.6, 7: 42.4}
+PREDICTED_STAGES = {3: 19.9, 5: 24.0, 7: 28.0}
+
+
+def stages(predicted: dict[int, float]) -> Rows:
+    return rows("normal-zero-load", "stages", STAGES) + rows("ss-zero-load", "stages", predicted)
+
+
+# --- F8, F11, C1 to C6 -------------------------------------------------------------------------------------------------------------
+
+SS = {levels: hit_rates.hit_rate("ss", levels) for levels in range(1, 8)}
+UP = {levels: hit_rates.hit_rate("up", levels) for levels in range(1, 8)}
+
+
+def rates(ss: dict[int, float], up: dict[int, float]) -> Rows:
+    return rows("ss", "levels", ss, hit_rates.RATE) + rows("up", "levels", up, hit_rates.RATE)
+
+
+def chances(of_ss: float = 1.0, rate: float = 1.0) -> Rows:
+    made: Rows = []
+    for levels in range(1, 7):
+        crossed = 2 * hit_rates.turn(levels)[0] - 1
+        for series, attempts, hits in (("ss", crossed * of_ss, SS[levels] * rate), ("up", crossed / 2.05, UP[levels])):
+            attempts = attempts if levels > 1 or series == "ss" else 0.0
+            row = {"levels": levels, "prediction_attempts": 1000 * attempts, "measured_packets": 1000, hit_rates.RATE: hits}
+            made.append({"series": series, **row})
+    return made
+
+
+EARLIER = {levels: hit_rates.hit_rate("ss", levels, up_chance=0.5) for levels in range(2, 9)}
+
+
+def earlier(two: dict[int, float]) -> Rows:
+    return rows("two-up", "levels", two, hit_rates.RATE) + rows("one-up", "levels", {2: 0.49}, hit_rates.RATE)
+
+
+def any_up(exact: float) -> Rows:
+    return rows("any-up", "levels", {3: 0.54}, hit_rates.RATE) + rows("distinct-up-ports", "levels", {3: exact}, hit_rates.RATE)
+
+
+NORMAL_BYTES = {8: 56.25, 16: 59.1, 32: 64.9, 64: 76.4, 128: 99.4, 256: 145.4}
+
+
+def sizes(parts: dict[int, float], normal: dict[int, float] | None = None) -> Rows:
+    made: Rows = []
+    for name, lower in (("normal", False), ("up", True)):
+        for size, latency in (normal or NORMAL_BYTES).items():
+            series = name if size < 256 else f"{name}-store-and-forward"
+            made += rows(series, "flit_bytes", {size: latency * (1 - parts[size] if lower else 1)})
+    return made
+
+
+def four(on_chip_part: float, system_part: float) -> Rows:
+    values = {"ocn-normal": 25.0, "ocn-ss": 25 * (1 - on_chip_part), "san-normal": 145.0, "san-up": 145 * (1 - system_part)}
+    return [{"series": name, LATENCY: value, "prediction_hits": 2, "measured_packets": 1} for name, value in values.items()]
+
+
+def leaving(forward: float, wasted: int) -> Rows:
+    made = [{"series": f"{name}-zero-load", LATENCY: value} for name, value in (("normal", 24.7), ("kill", 19.9))]
+    return [*made, {"series": "forward-zero-load", LATENCY: forward, "prediction_wasted_flits": wasted, "measured_packets": 10}]
+
+
+RIGHT: list[tuple[Judge, Rows]] = [
+    (structure.one_cycle_at_a_hit, lone("normal", 3, 3) + lone("oracle", 3, 1)),
+    (structure.one_cycle_at_a_hit_and_all_stages_at_a_miss, all_stages()),
+    (structure.connections_are_one_to_one, mapped(MAP)),
+    (structure.hints_tell_which_prediction_is_right, hinted()),
+    (structure.no_wrong_packet_leaves, hinted()),
+    (structure.the_fat_tree, tree()),
+    (structure.on_chip_configuration, tree()),
+    (structure.system_area_configuration, system()),
+    (router.static_straight_cuts_latency, on_chip()),
+    (hit_rates.hit_rates_rise_and_level_off, rates(SS, UP)),
+    (router.more_stages_gain_more, stages(PREDICTED_STAGES)),
+    (router.steady_reduction, system_curves()),
+    (router.reductions_by_flit_size, sizes(router.BY_FLIT_BYTES)),
+    (hit_rates.more_chances_than_hits, chances()),
+    (hit_rates.rates_of_the_earlier_paper, earlier(EARLIER)),
+    (hit_rates.any_up_port_raises_the_rate, any_up(0.25)),
+    (router.one_prediction_does_the_work_of_five, four(0.2, 0.232)),
+    (router.longer_ways_gain_more, stages(PREDICTED_STAGES) + sizes(router.BY_FLIT_BYTES)),
+    (router.wrong_copies_leave, leaving(20.0, 12)),
+]
+WRONG: list[tuple[Judge, Rows]] = [
+    (structure.one_cycle_at_a_hit, lone("normal", 3, 3) + lone("oracle", 3, 2)),
+    (structure.one_cycle_at_a_hit, lone("normal", 3, 4) + lone("oracle", 3, 1)),
+    (structure.one_cycle_at_a_hit, changed(lone("normal", 3, 3) + lone("oracle", 3, 1), "oracle", prediction_hit_rate=0.9)),
+    (structure.one_cycle_at_a_hit, []),
+    (structure.one_cycle_at_a_hit_and_all_stages_at_a_miss, all_stages(hit=2)),
+    (structure.one_cycle_at_a_hit_and_all_stages_at_a_miss, all_stages(miss=1)),
+    (structure.one_cycle_at_a_hit_and_all_stages_at_a_miss, all_stages(normal=1)),
+    (structure.one_cycle_at_a_hit_and_all_stages_at_a_miss, without(all_stages(), "ss")),
+    (structure.connections_are_one_to_one, mapped(MAP[:-1])),
+    (structure.connections_are_one_to_one, mapped([*MAP[1:], [0, 0, [3]]])),
+    (structure.connections_are_one_to_one, mapped([*MAP[1:], [0, 0, [2, 3]]])),
+    (structure.connections_are_one_to_one, mapped([*LEAVES, *([top, port, [port]] for top in (2, 3) for port in (0, 1))])),
+    (structure.connections_are_one_to_one, []),
+    (structure.hints_tell_which_prediction_is_right, hinted(pairs_right=2)),
+    (structure.hints_tell_which_prediction_is_right, hinted()[:-1]),
+    (structure.hints_tell_which_prediction_is_right, hinted(prediction_hint_bits=2)),
+    (structure.hints_tell_which_prediction_is_right, []),
+    (structure.no_wrong_packet_leaves, hinted(prediction_wasted_flits=1)),
+    (structure.no_wrong_packet_leaves, hinted(copies=1)),
+    (structure.no_wrong_packet_leaves, hinted(prediction_hits=3)),
+    (structure.no_wrong_packet_leaves, []),
+    (structure.the_fat_tree, tree(links=96)),
+    (structure.the_fat_tree, tree(bisection_links=16)),
+    (structure.on_chip_configuration, tree(routers=32)),
+    (structure.on_chip_configuration, []),
+    (structure.system_area_configuration, system(terminals=64)),
+    (structure.system_area_configuration, system()[:1]),
+    (router.static_straight_cuts_latency, on_chip(reduction=0.1)),
+    (router.static_straight_cuts_latency, on_chip(reduction=0.3)),
+    (router.static_straight_cuts_latency, on_chip(normal=0.47, ss=0.46)),
+    (router.static_straight_cuts_latency, on_chip(loaded=-0.01)),
+    (router.static_straight_cuts_latency, on_chip(ss=0.2)),
+    (router.static_straight_cuts_latency, on_chip(ss=1.0)),
+    (router.static_straight_cuts_latency, without(on_chip(), "normal")),
+    (hit_rates.hit_rates_rise_and_level_off, rates(SS, SS)),
+    (hit_rates.hit_rates_rise_and_level_off, rates(UP, UP)),
+    (hit_rates.hit_rates_rise_and_level_off, rates(dict.fromkeys(SS, SS[6]), UP)),
+    (hit_rates.hit_rates_rise_and_level_off, rates({**SS, 3: SS[3] - 0.02}, UP)),
+    (hit_rates.hit_rates_rise_and_level_off, rates({**SS, 6: SS[5] + 0.015}, UP)),
+    (hit_rates.hit_rates_rise_and_level_off, rates({levels: rate for levels, rate in SS.items() if levels < 6}, UP)),
+    (router.more_stages_gain_more, stages({3: 19.9, 5: 24.0, 7: 33.0})),
+    (router.more_stages_gain_more, stages({3: 17.0, 5: 22.0, 7: 26.0})),
+    (router.more_stages_gain_more, stages({stage: 0.79 * latency for stage, latency in STAGES.items()})),
+    (router.more_stages_gain_more, stages({3: 19.9, 5: 24.0})),
+    (router.steady_reduction, system_curves(at_zero=0.1, loaded=0.1)),
+    (router.steady_reduction, system_curves(loaded=0.1)),
+    (router.steady_reduction, system_curves(up=0.015)),
+    (router.steady_reduction, system_curves(normal=1.0, up=1.0)),
+    (router.steady_reduction, without(system_curves(), "up")),
+    (router.reductions_by_flit_size, sizes({**router.BY_FLIT_BYTES, 64: 0.16})),
+    (router.reductions_by_flit_size, sizes({**router.BY_FLIT_BYTES, 8: 0.0, 16: 0.0})),
+    (router.reductions_by_flit_size, sizes(router.BY_FLIT_BYTES, {**NORMAL_BYTES, 256: 90.0})),
+    (router.reductions_by_flit_size, without(sizes(router.BY_FLIT_BYTES), "up-store-and-forward")),
+    (hit_rates.more_chances_than_hits, chances(of_ss=0.9)),
+    (hit_rates.more_chances_than_hits, chances(rate=1.6)),
+    (hit_rates.more_chances_than_hits, without(chances(), "up")),
+    (hit_rates.rates_of_the_earlier_paper, earlier({**EARLIER, 8: 0.39})),
+    (hit_rates.rates_of_the_earlier_paper, earlier({**EARLIER, 2: 0.325, 8: 0.379})),
+    (hit_rates.rates_of_the_earlier_paper, earlier({levels: rate for levels, rate in EARLIER.items() if levels < 8})),
+    (hit_rates.any_up_port_raises_the_rate, any_up(0.4)),
+    (hit_rates.any_up_port_raises_the_rate, []),
+    (router.one_prediction_does_the_work_of_five, four(0.2, 0.27)),
+    (router.one_prediction_does_the_work_of_five, without(four(0.2, 0.2), "san-up")),
+    (router.longer_ways_gain_more, stages({3: 19.9, 5: 24.0, 7: 35.0}) + sizes(router.BY_FLIT_BYTES)),
+    (router.longer_ways_gain_more, stages(PREDICTED_STAGES) + sizes(dict.fromkeys(router.BY_FLIT_BYTES, 0.2))),
+    (router.longer_ways_gain_more, stages(PREDICTED_STAGES)),
+    (router.wrong_copies_leave, leaving(25.0, 12)),
+    (router.wrong_copies_leave, leaving(20.0, 0)),
+    (router.wrong_copies_leave, []),
+]
+
+
+@pytest.mark.parametrize(("judge", "table"), RIGHT, ids=lambda value: getattr(value, "__name__", ""))
+def test_the_right_curve_passes(judge: Judge, table: Rows) -> None:
+    assert judge(Table(table)).verdict == "pass", judge(Table(table)).measured
+
+
+@pytest.mark.parametrize(("judge", "table"), WRONG, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_wrong_curve_fails_and_says_what_does_not_hold(judge: Judge, table: Rows) -> None:
+    verdict = judge(Table(table))
+    assert verdict.verdict == "fail"
+    assert verdict.measured.startswith("NOT: ")
+
+
+def test_every_judge_sees_right_and_wrong_curves() -> None:
+    judges = {figure.judge for figure in PAPERS["prediction-router"].figures}
+    assert judges == {judge for judge, _ in RIGHT} == {judge for judge, _ in WRONG}
+
+
+def test_the_rows_of_the_paper_are_complete_and_have_their_experiments() -> None:
+    expected = [*(f"F{number}" for number in range(1, 12)), *(f"C{number}" for number in range(1, 7)), "T1", "T2"]
+    numbers = [figure.number for figure in PAPERS["prediction-router"].figures]
+    assert sorted(numbers) == sorted(expected)
+    folder = experiments.find(None) / "prediction-router"
+    assert all(experiments.read(folder, number).points for number in numbers)
+
+
+def test_a_reduction_that_is_only_reported_fails_nothing() -> None:
+    slower = [{**row, LATENCY: 2 * row[LATENCY]} if row["series"] == "occupied-up" else row for row in system_curves()]
+    verdict = router.steady_reduction(Table(slower))
+    assert verdict.verdict == "pass"
+    assert "[report] links that a flit occupies: fail" in verdict.measured
+
+
+def test_the_closed_forms_are_those_of_the_model() -> None:
+    """Values of the model's tables for (4, 4, r) and (2, 4, r) trees."""
+    assert [round(SS[levels], 4) for levels in (1, 2, 3, 6)] == [0.3333, 0.4872, 0.5412, 0.5887]
+    assert [round(UP[levels], 4) for levels in (1, 2, 3, 6)] == [0.0, 0.3077, 0.3871, 0.4516]
+    assert [round(EARLIER[levels], 3) for levels in (2, 3, 6)] == [0.333, 0.348, 0.363]
+    latencies = [round(router.on_chip_latency(stages, predicted), 1) for stages in (3, 7) for predicted in (False, True)]
+    assert latencies == [24.7, 19.9, 42.4, 28.0]
+
+
+def test_saturation_is_the_least_load_that_is_not_sustained() -> None:
+    table = Table(
+        {"series": "a", "traffic.load": load, LATENCY: latency, "accepted_throughput_mean": accepted}
+        for load, latency, accepted in ((0.1, 20, 0.1), (0.2, 25, 0.2), (0.3, 61, 0.3), (0.4, 30, 0.3))
+    )
+    assert [router.saturation_load(table, bar) for bar in (24, 60, 70, 1000)] == [0.2, 0.3, 0.4, 0.4]
+    assert router.saturation_load(Table([]), 60) == float("inf")
+
+
+# --- columns from vectors, on runs -------------------------------------------------------------------------------------------------
+
+
+def run(columns: Any, hot: int, **keys: Any) -> dict[str, Any]:
+    """Run light traffic to one terminal of a (2, 2, 3) tree, and add the columns."""
+    experiment = {
+        "network": {"topology": "fat-tree", "up": 2, "down": 2, "levels": 3},
+        "routing": {"algorithm": "nca", "up_port": "straight"},
+        "router": {"pipeline": ["RC", "VSA", "ST"], "virtual_channels": 2, **keys.pop("router")},
+        "traffic": {"pattern": "hotspot", "terminals": [hot], **keys},
+        "measure": {"warmup": 1000, "cycles": 40_000, "seed": hot},
+    }
+    results = kasuri.run(experiment)
+    row = {"up": 2, "down": 2, "levels": 3, "hot": hot, **results[0]}
+    return {"series": "ss", **row, **columns(row, partial(results.vector, row["key"]))}
+
+
+def test_connections_show_in_runs_with_static_straight_and_not_with_up_priority() -> None:
+    light = {"load": 0.01, "packet_flits": 5, "process": "bernoulli"}
+    straight = [run(structure.connections, hot, router={"predictor": "static-straight"}, **light) for hot in range(8)]
+    verdict = structure.connections_are_one_to_one(Table(straight))
+    assert verdict.verdict == "pass", verdict.measured
+    assert "at the top: 0 to 1, 1 to 0" in verdict.measured
+    up = [run(structure.connections, hot, router={"predictor": "up-priority"}, **light) for hot in range(8)]
+    assert structure.connections_are_one_to_one(Table(up)).verdict == "fail"
+
+
+def test_hints_are_right_for_every_source_of_a_run() -> None:
+    one = {"packet_flits": 1, "process": "batch", "batch_packets": 1}
+    row = run(structure.hints, 5, router={"predictor": "up-priority", "on_miss": "hint"}, **one)
+    assert (row["pairs"], row["pairs_right"], row["pairs_up"]) == (7, 7, 6)
+    assert (row["copies"], row["prediction_wasted_flits"], row["prediction_hint_bits"]) == (0, 0, 2)
+
+
+def test_the_shape_of_a_tree() -> None:
+    row = structure.shape({"up": 4, "down": 4, "levels": 3}, lambda name: pytest.fail(name))
+    assert row == {"ports_up": [4], "ports_down": [4], "tree_levels": 3, "links": 128, "bisection_links": 32}
