@@ -92,7 +92,7 @@ def experiment_page(schema: Schema) -> str:
         ("`reply`", "The keys of `traffic.reply`.", schema["$defs"]["traffic.ReplyParameters"]),
         (
             "`[workload]`",
-            "A closed workload in place of `[traffic]`: [collective operations and traces](../how-to/collectives-and-traces.md).",
+            "A closed workload in place of `[traffic]`: [collective operations and traces](../../how-to/collectives-and-traces.md).",
             sections["workload"],
         ),
         ("`[measure]`", "", measure),
