@@ -262,10 +262,12 @@ impl<'a> Fluid<'a> {
         self.outstanding -= u64::from(self.statistics.counting.phase == Phase::Draining && self.statistics.counting.covers(created));
         self.flit_hops += f64::from(message.flits) * f64::from(message.hops);
         let destination = message.destination;
+        // The last flit arrives within this cycle: who waits for it goes on in the next.
+        let end = if self.with_latency { arrival + 1.0 } else { arrival };
         if let Some(to_come) = &mut self.to_come {
             *to_come -= 1;
             let completion = &mut self.completion[destination.index()];
-            *completion = completion.max(arrival);
+            *completion = completion.max(end);
             if !self.first_finished && self.agenda.is_none() && !message.is_reply {
                 self.first_finished = !self.ahead.has(source.0) && self.sources.is_exhausted(source);
             }
@@ -273,9 +275,7 @@ impl<'a> Fluid<'a> {
         if let Some(agenda) = &mut self.agenda {
             let token = self.tokens[source.index()];
             agenda.sent(token);
-            // Who waits for it goes on in the cycle after that in which the last flit arrives.
-            let heard = if self.with_latency { arrival + 1.0 } else { arrival };
-            agenda.arrives(token, heard, self.now);
+            agenda.arrives(token, end, self.now);
         } else if !message.is_reply && self.scenario.classes[usize::from(message.class)].reply.is_some() {
             let at = arrival.ceil() as u64;
             self.sources.reply(self.scenario, destination, source, message.class, at);
