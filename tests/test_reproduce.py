@@ -109,13 +109,20 @@ def test_variables_change_together_run_over_ranges_and_are_added(tmp_path: Path)
     assert "{interface}" not in doubled[0].experiment
 
 
-def test_a_figure_adds_columns_from_the_vectors_of_its_runs(folder: Path, tmp_path: Path) -> None:
+def test_a_figure_adds_columns_from_the_vectors_of_its_runs_also_with_a_constant_changed(folder: Path, tmp_path: Path) -> None:
     def columns(row: Mapping[str, Any], vector: Callable[[str], np.ndarray]) -> dict[str, Any]:
-        return {"sums": [row["k"], round(float(vector("accepted_throughput").sum()), 6)]}
+        return {"accepted": round(float(vector("accepted_throughput").sum()), 6)}
 
-    figure = dataclasses.replace(F1, columns=columns)
-    table = reproduction._figure(PAPERS["mfs"], figure, folder, tmp_path / "out", runs.Runner(jobs=1)).table
-    assert [row["sums"] for row in table] == [[row["k"], round(row["terminals"] * row["accepted_throughput_mean"], 6)] for row in table]
+    def judge(table: Table) -> Verdict:
+        found = Findings()
+        expected = [round(row["terminals"] * row["accepted_throughput_mean"], 6) for row in table]
+        found.must([row["accepted"] for row in table] == expected, "the terminals' rates add up")
+        return found.verdict()
+
+    figure = dataclasses.replace(F1, columns=columns, judge=judge)
+    outcome = reproduction._figure(PAPERS["mfs"], figure, folder, tmp_path / "out", runs.Runner(jobs=1))
+    assert outcome.verdict.verdict == "pass", outcome.verdict.measured
+    assert [line.split(": ")[1] for line in outcome.spread] == ["pass", "pass"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""Prediction routers on fat trees: by how much a router that guesses the output port before a packet arrives cuts its latency.
+"""Tateshita et al., "Prediction router for low latency Fat Tree network": what guessing the output port before a packet arrives gains.
 
 Series named ``normal`` have the router without prediction, ``ss`` the predictor static-straight and ``up`` up-priority. All are
-measured by the flit engine; the closed forms here stand beside the measured values and feed no verdict. Hit rates are judged
-in `kasuri.reproduce.prediction_hit_rates`, the paper's diagrams and tables in `kasuri.reproduce.prediction_structure`.
+measured by the flit engine; closed forms stand beside the measured values and feed no verdict but those of F8 and F11, whose
+criteria name them. Hit rates are judged in `kasuri.reproduce.prediction_hit_rates`, the paper's diagrams and tables in
+`kasuri.reproduce.prediction_structure`.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ _INTERFACE = (
 
 PAPER = Paper(
     "prediction-router",
-    "Prediction routers on fat trees",
+    "Prediction router for low latency Fat Tree network",
     (
         Figure(
             "000-F1",

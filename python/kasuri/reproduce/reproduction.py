@@ -146,7 +146,7 @@ def _with(
     place = out / figure.number / f"{constant.key}={value}"
     same = [point for point in file.points if point in usual.points]
     other = [point for point in file.points if point not in usual.points]
-    table = Table([*runner.table(same, out / figure.number), *runner.table(other, place)])
+    table = Table([*runner.table(same, out / figure.number, figure.columns), *runner.table(other, place, figure.columns)])
     verdict = judge(figure, table, failures(table))
     return f"{constant.key} = {value}: {verdict.verdict}: {verdict.measured}"
 
