@@ -80,3 +80,26 @@ def test_a_deadlock_is_refused_before_and_raised_after_a_run():
         results.raise_for_status()
     assert len(caught.value.cycle) > 1
     assert caught.value.at_cycles == results[0]["cycles"]
+
+
+@pytest.mark.parametrize("schedule", ["mlfm", "shift"])
+def test_both_engines_run_an_application_alike(schedule):
+    experiment = {
+        "network": {
+            **{"topology": "mlfm", "layers": 2, "positions": 4, "terminals_per_leaf": 2},
+            **{"flit_bytes": 64, "channel_gbit_per_second": 32},
+        },
+        "routing": {"algorithm": "minimal", "tie": "destination"},
+        "router": {"virtual_channels": 2, "buffer_flits": 64},
+        "workload": {
+            **{"application": "npb-ft", "class": "S", "schedule": schedule, "synchronisation": "barrier", "packet_flits": 32},
+            **{"gflops_per_rank": 10.0, "terminals_per_host": 4, "host_gbyte_per_second": 40.0},
+        },
+    }
+    flow, flit = (kasuri.run(experiment, engine=engine)[0]["completion_time"] for engine in ("flow", "flit"))
+    # A cycle lasts 16 ns. In all 177.2 10^6 operations on 16 ranks, and 7 times 4 MiB through the memories of 4 hosts.
+    computing = 177.2e6 / 16 / 10 / 16
+    memory = 7 * (4 << 20) / 4 / 40 / 16
+    messages = 7 * {"mlfm": 15, "shift": 22}[schedule] * (4 << 20) / 16**2 / 64
+    assert flow == pytest.approx(computing + memory + messages, rel=0.02)
+    assert flit == pytest.approx(flow, rel=0.02)
