@@ -29,7 +29,7 @@ const LOOK_AHEAD: usize = 32;
 /// Intervals between two checks of all rates in a `paranoid` run.
 const CHECK_PERIOD: u64 = 64;
 
-/// The message that a terminal sends at present. 48 bytes.
+/// The message that a terminal sends at present. 40 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     created: u64,

@@ -49,3 +49,17 @@ pub fn fetch_ahead<T>(column: &[T], index: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (column, index);
 }
+
+/// Blocks of this size and more go back to the operating system as soon as they are free, bytes.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const RETURNED: libc::c_int = 1 << 20;
+
+/// Makes the allocator return large blocks when they are freed, for the rest of the process. GNU's would keep the first that is
+/// freed, and others of its size after it, although what comes next seldom fits: a network of 262,144 terminals leaves 20 MB.
+pub fn return_large_blocks() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: setting the allocator's threshold has no conditions.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, RETURNED);
+    }
+}
