@@ -95,6 +95,13 @@ source = "a link and an interface"
 """
 
 
+def test_a_plot_ends_at_its_top() -> None:
+    table = Table({"series": "flow", "k": k, "completion_time": 10**k} for k in (1, 2, 3, 4))
+    plot = dataclasses.replace(PLOT, top=500)
+    assert output.draw(F1, plot, table).get_ylim() == (0, 500)
+    assert output.draw(F1, PLOT, table).get_ylim()[1] >= 10_000
+
+
 def test_variables_change_together_run_over_ranges_and_are_added(tmp_path: Path) -> None:
     (tmp_path / "machine.toml").write_text(LINKED)
     sweep = "{ size = [{ bytes = 8, transfer = 1 }, { bytes = 256, transfer = 32 }], hot = { from = 0, to = 2 } }"

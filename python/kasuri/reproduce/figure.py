@@ -79,13 +79,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """How a figure is drawn: one column over another, a curve for each series and each value of ``split``."""
+    """How a figure is drawn: one column over another, a curve for each series and each value of ``split``, from 0 to ``top`` if given."""
 
     x: str
     y: str
     x_label: str
     y_label: str
     split: tuple[str, ...] = ()
+    top: float | None = None
 
 
 @dataclass(frozen=True)

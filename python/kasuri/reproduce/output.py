@@ -56,6 +56,8 @@ def draw(figure: Figure, plot: Plot, table: Table) -> Axes:
     axes = curves(rows, x="place.x", y="value", series="series")
     axes.set_xlabel(plot.x_label)
     axes.set_ylabel(plot.y_label)
+    if plot.top is not None:
+        axes.set_ylim(0, plot.top)
     axes.set_title(f"{figure.id}: {figure.claim}", color=style.INK, loc="left", fontsize="small", wrap=True)
     return axes
 

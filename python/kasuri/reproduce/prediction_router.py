@@ -206,8 +206,8 @@ def wrong_copies_leave(table: Table) -> Verdict:
     return found.verdict()
 
 
-def _latency(x: str, x_label: str, *split: str) -> Plot:
-    return Plot(x, LATENCY, x_label, "mean packet latency (cycles)", split)
+def _latency(x: str, x_label: str, *split: str, top: float | None = None) -> Plot:
+    return Plot(x, LATENCY, x_label, "mean packet latency (cycles)", split, top)
 
 
 _OVER_LOAD = "offered load (flits/terminal/cycle)"
@@ -308,7 +308,7 @@ PAPER = Paper(
             "derived",
             "flit",
             static_straight_cuts_latency,
-            _latency(LOAD, _OVER_LOAD),
+            _latency(LOAD, _OVER_LOAD, top=100),
             (_BAR,),
         ),
         Figure(
@@ -339,7 +339,7 @@ PAPER = Paper(
             "derived",
             "flit",
             steady_reduction,
-            _latency(LOAD, _OVER_LOAD),
+            _latency(LOAD, _OVER_LOAD, top=600),
             (
                 _BAR,
                 _INTERFACE,
