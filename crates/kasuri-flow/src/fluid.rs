@@ -23,8 +23,8 @@ use kasuri_model::workload::agenda::Agenda;
 /// Flows that end within this part of the present time of each other end together: what separates them is rounding.
 const SIMULTANEOUS: f64 = 1e-12;
 
-/// Messages that are looked at before they end.
-const LOOK_AHEAD: usize = 32;
+/// Messages that are looked at before they end; 32 take a tenth longer at 46,656 terminals.
+const LOOK_AHEAD: usize = 96;
 
 /// Intervals between two checks of all rates in a `paranoid` run.
 const CHECK_PERIOD: u64 = 64;
