@@ -10,7 +10,6 @@
 mod allocator;
 mod books;
 mod choice;
-mod column;
 mod deadlock;
 mod lanes;
 mod list;

@@ -9,7 +9,6 @@
 //! arrives before the end of the present window of cycles, so a tile runs through a window while its state is in the cache.
 
 use crate::allocator::{self, Allocator};
-use crate::column::Column;
 use crate::lanes::Lanes;
 use crate::list::List;
 use crate::messages::Messages;
@@ -21,6 +20,7 @@ use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::engine::EngineError;
 use kasuri_model::id::{ChannelId, RouterId, TerminalId};
+use kasuri_model::memory::Column;
 use kasuri_model::network::{Endpoint, Network};
 use kasuri_model::router::{AllocatorParameters, Bidding, Switching, VcRelease};
 use kasuri_model::routing::VirtualChannels;

@@ -1,9 +1,9 @@
 //! What is counted while a simulation runs.
 
-use crate::column::Column;
 use crate::state::Packet;
 use hdrhistogram::Histogram;
 use kasuri_model::engine::{Counting, Distribution, Interval, Phase};
+use kasuri_model::memory::Column;
 use kasuri_model::network::Network;
 
 /// Values below this have a counter of their own; beyond, buckets are 0.1 % wide.

@@ -3,7 +3,6 @@
 //! What happens once per flit is a flat loop over a list of slots and touches one record of 24 bytes; what happens once per
 //! packet (drawing it, choosing its virtual channel) is done for the terminals in a list.
 
-use crate::column::{Column, prefer_large_pages};
 use crate::lanes::Lanes;
 use crate::prefetch::prefetch;
 use crate::source::{Drawn, NO_VC};
@@ -11,6 +10,7 @@ use crate::state::{Links, NONE, Packet, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::id::TerminalId;
+use kasuri_model::memory::{Column, prefer_large_pages};
 use kasuri_model::router::{Switching, VcRelease};
 use kasuri_model::routing::{HashedChoice, VirtualChannels};
 

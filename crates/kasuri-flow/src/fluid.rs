@@ -93,23 +93,24 @@ pub(crate) struct Fluid<'a> {
     /// Batches: have all messages of some terminal arrived, and does the controller know?
     first_finished: bool,
     first_told: bool,
+    /// When the last message of a closed workload joined its queue, and the cycle in which that counts.
+    joined: (f64, u64),
     /// Messages on their way.
     live: u64,
     /// Draining: measured messages on their way, and queues whose next message is measured.
     outstanding: u64,
     flit_hops: f64,
     rounds: u64,
-    /// Are injection and ejection channels equally fast, so that the one limits no message that the other does not?
-    injection_is_no_limit: bool,
 }
 
 impl<'a> Fluid<'a> {
     pub(crate) fn new(scenario: &'a Scenario, sharing: Box<dyn Sharing>, by_equal_shares: bool, with_latency: bool) -> Self {
         let network = &scenario.network;
         let terminals = network.terminal_count() as usize;
-        let bandwidth = bandwidth(network);
-        let injection_is_no_limit = matches!(bandwidth, Bandwidth::Equal(_)) || has_equal_terminal_channels(network);
-        let mut graph = Graph::new(bandwidth, network.channel_count() as usize, terminals as u32, terminals);
+        // A terminal has one message under way, so its injection channel is all its own.
+        let first = if injection_is_no_limit(network) { terminals as u32 } else { 0 };
+        let channels = first..network.channel_count();
+        let mut graph = Graph::new(bandwidth(network, channels.clone()), channels, terminals as u32, terminals);
         if scenario.routing.observes_congestion() {
             graph.list_all();
         }
@@ -134,11 +135,11 @@ impl<'a> Fluid<'a> {
             completion: filled(if scenario.is_closed() { terminals } else { 0 }, 0.0),
             first_finished: false,
             first_told: false,
+            joined: (0.0, 0),
             live: 0,
             outstanding: 0,
             flit_hops: 0.0,
             rounds: 0,
-            injection_is_no_limit,
         }
     }
 
@@ -206,10 +207,12 @@ impl<'a> Fluid<'a> {
         let mut ending = std::mem::take(&mut self.ending);
         self.graph.take_ending(limit, &mut ending);
         for &flow in &ending {
-            self.settle(flow, 0.0);
-            self.graph.end(flow);
+            let flits = self.settle(flow, 0.0);
+            self.graph.end(flow, flits);
             self.arrive(TerminalId(flow));
-            self.begin_next(TerminalId(flow))?;
+            if self.agenda.as_ref().is_none_or(|agenda| agenda.has_queued(TerminalId(flow))) {
+                self.begin_next(TerminalId(flow))?;
+            }
         }
         ending.clear();
         self.ending = ending;
@@ -290,8 +293,7 @@ impl<'a> Fluid<'a> {
                 self.sleep(source);
                 return Ok(());
             };
-            self.begin(source, &drawn, &channels);
-            self.ahead.give_back(channels);
+            self.begin(source, &drawn, channels);
             return Ok(());
         }
         let Some(drawn) = self.draw(source) else {
@@ -300,32 +302,48 @@ impl<'a> Fluid<'a> {
             }
             return Ok(());
         };
+        if let Some(others) = self.paths.remembered(&self.scenario.network, source, drawn.destination) {
+            let injection = self.scenario.network.injection_channel(source).0;
+            let (hops, head_latency) = (others.len(), self.head_latency(source, others, drawn.flits));
+            self.graph.begin(source.0, injection, others, drawn.destination.0, f64::from(drawn.flits), self.now);
+            self.serials[source.index()] += 1;
+            self.note(source, &drawn, hops, head_latency);
+            return Ok(());
+        }
         let mut walk = self.walk(source, &drawn);
         let graph = &self.graph;
-        self.paths.find(self.scenario, std::slice::from_mut(&mut walk), &|channel| graph.flows_on(channel))?;
-        self.begin(source, &drawn, &walk.channels);
-        self.ahead.give_back(walk.channels);
+        self.paths.find(self.scenario, std::slice::from_mut(&mut walk), &|channel| graph.occupancy(channel))?;
+        self.begin(source, &drawn, walk.channels);
         Ok(())
     }
 
-    /// Begins a message that has its way.
-    fn begin(&mut self, source: TerminalId, drawn: &Drawn, channels: &[u32]) {
+    /// Begins a message that has its way: injection, between routers, ejection.
+    fn begin(&mut self, source: TerminalId, drawn: &Drawn, channels: Vec<u32>) {
+        let (injection, others) = (channels[0], &channels[1..]);
+        self.graph.begin(source.0, injection, others, drawn.destination.0, f64::from(drawn.flits), self.now);
+        self.note(source, drawn, others.len(), self.head_latency(source, others, drawn.flits));
+        self.ahead.give_back(channels);
+    }
+
+    /// Cycles from the end of a transfer to the arrival of the last flit.
+    fn head_latency(&self, source: TerminalId, others: &[u32], flits: u32) -> f32 {
+        if self.with_latency { self.paths.head_latency(&self.scenario.network, source, others, flits) as f32 } else { 0.0 }
+    }
+
+    /// Notes a message that has begun.
+    fn note(&mut self, source: TerminalId, drawn: &Drawn, hops: usize, head_latency: f32) {
         // The queue goes on waiting if its next message is measured too.
         if let Some(until) = self.statistics.counting.rates_until {
             self.outstanding += u64::from(!drawn.is_reply && self.sources.has_next_before(source, drawn.class, until));
         }
-        let head_latency = if self.with_latency { self.paths.head_latency(&self.scenario.network, channels, drawn.flits) } else { 0.0 };
-        // A terminal has one message under way, so its injection channel is all its own.
-        let skipped = usize::from(self.injection_is_no_limit);
-        self.graph.begin(source.0, &channels[skipped..], drawn.destination.0, f64::from(drawn.flits), self.now);
         self.messages[source.index()] = Message {
             created: drawn.created,
             begun: self.now,
             counted: 0.0,
             destination: drawn.destination,
             flits: drawn.flits,
-            head_latency: head_latency as f32,
-            hops: (channels.len() - 1) as u16,
+            head_latency,
+            hops: hops as u16,
             class: drawn.class,
             is_reply: drawn.is_reply,
         };
@@ -344,7 +362,7 @@ impl<'a> Fluid<'a> {
         drawns.push(drawn);
         self.add_followers(source, &mut walks, &mut drawns);
         let graph = &self.graph;
-        self.paths.find(self.scenario, &mut walks, &|channel| graph.flows_on(channel))?;
+        self.paths.find(self.scenario, &mut walks, &|channel| graph.occupancy(channel))?;
         self.fetch(&walks);
         for (walk, drawn) in walks.drain(..).zip(drawns.drain(..)) {
             self.ahead.put(walk.request.source.0, Prepared { drawn, channels: walk.channels });
@@ -357,8 +375,11 @@ impl<'a> Fluid<'a> {
         let Some(agenda) = &mut self.agenda else { return self.sources.draw(self.scenario, source, self.now) };
         let (message, since) = agenda.draw(source)?;
         self.tokens[source.index()] = message.token;
-        // Rounded up; `f64::ceil` is a call.
-        let created = since as u64 + u64::from(since > (since as u64) as f64);
+        // Messages mostly join their queues together; `f64::ceil` is a call.
+        if since != self.joined.0 {
+            self.joined = (since, since.ceil() as u64);
+        }
+        let created = self.joined.1;
         Some(Drawn { created, destination: message.destination, flits: message.flits, class: 0, is_reply: false })
     }
 
@@ -425,20 +446,21 @@ impl<'a> Fluid<'a> {
         }
     }
 
-    /// Adds the flits that have moved since the last time to the counters; `left` have not moved yet.
-    fn settle(&mut self, flow: u32, left: f64) {
+    /// Adds the flits that have moved since the last time to the counters; `left` have not moved yet. Returns what the counters
+    /// of its channels lack.
+    fn settle(&mut self, flow: u32, left: f64) -> f64 {
         let message = &mut self.messages[flow as usize];
         if !message.is_there() {
-            return;
+            return 0.0;
         }
         let moved = f64::from(message.flits) - left - message.counted;
         message.counted += moved;
         self.statistics.moved += moved;
-        if self.statistics.counting.rates {
-            self.statistics.injected[flow as usize] += moved;
-            self.statistics.accepted[message.destination.index()] += moved;
-            self.graph.carry(flow, moved);
+        if !self.statistics.counting.rates {
+            return 0.0;
         }
+        self.statistics.injected[flow as usize] += moved;
+        moved
     }
 
     /// Has a closed workload been done?
@@ -460,6 +482,7 @@ impl<'a> Fluid<'a> {
     }
 
     fn drain(&mut self, phase: Phase, now: u64) {
+        self.statistics.settle();
         self.statistics.counting.drain(phase, now);
         let measured = |message: &&Message| message.is_there() && self.statistics.counting.covers(message.created);
         let live = self.messages.iter().filter(measured).count() as u64;
@@ -482,19 +505,21 @@ impl<'a> Fluid<'a> {
         let moving = if self.agenda.is_some() { 0 } else { self.messages.len() as u32 };
         for flow in 0..moving {
             let left = self.graph.left(flow, self.now);
-            self.settle(flow, left);
+            let flits = self.settle(flow, left);
+            self.graph.carry(flow, flits);
             let message = &self.messages[flow as usize];
             if message.is_there() {
                 interval.in_flight_flits += left.ceil() as u64;
                 interval.in_flight_age += left.ceil() as u64 * now.saturating_sub(message.created);
             }
         }
+        self.statistics.settle();
         let statistics = &mut self.statistics;
         interval.arrived = std::mem::take(&mut statistics.arrived);
         interval.accepted_flits = std::mem::take(&mut statistics.moved).round() as u64;
         interval.injected_flits = interval.accepted_flits;
         interval.counted = statistics.counted;
-        interval.counted_accepted_flits = statistics.accepted.iter().sum::<f64>().round() as u64;
+        interval.counted_accepted_flits = self.graph.accepted().sum::<f64>().round() as u64;
         interval.counted_cycles = statistics.counting.rate_cycles(now);
         interval.outstanding_packets = match statistics.counting.phase {
             Phase::Draining => self.outstanding,
@@ -506,13 +531,14 @@ impl<'a> Fluid<'a> {
 
     fn outcome(mut self, status: Status) -> Outcome {
         let completed = self.is_complete();
+        self.statistics.settle();
         // The vectors of the answer need the room.
         drop((std::mem::take(&mut self.messages), self.sources, self.ahead));
         let channel_flits = channel_flits(self.scenario, &self.graph, &self.statistics);
+        let accepted_flits = self.graph.accepted().map(|flits| flits.round() as u64).collect();
         drop(self.graph);
         let statistics = &mut self.statistics;
         let now = self.now.ceil() as u64;
-        let whole = |flits: &[f64]| flits.iter().map(|flits| flits.round() as u64).collect();
         let computed = self.agenda.as_ref().map_or(0.0, |agenda| agenda.last_computed);
         let cycles = |times: &[f64]| -> Vec<u64> { times.iter().map(|time| time.round() as u64).collect() };
         Outcome {
@@ -524,8 +550,8 @@ impl<'a> Fluid<'a> {
             network_latency: statistics.network_latency.distribution(),
             flit_latency: kasuri_model::engine::Distribution::default(),
             hops: statistics.hops.distribution(),
-            injected_flits: whole(&statistics.injected),
-            accepted_flits: whole(&statistics.accepted),
+            injected_flits: statistics.injected.iter().map(|flits| flits.round() as u64).collect(),
+            accepted_flits,
             channel_flits,
             router_occupancy: Vec::new(),
             completion_cycles: if completed { cycles(&self.completion) } else { Vec::new() },
@@ -541,11 +567,8 @@ impl<'a> Fluid<'a> {
 
 /// Flits on each channel while rates were counted.
 fn channel_flits(scenario: &Scenario, graph: &Graph, statistics: &Statistics) -> Vec<u64> {
-    let terminals = scenario.network.terminal_count();
-    let carried = |channel: u32| {
-        // An injection channel that limits nothing has no part in the graph.
-        if channel < terminals { statistics.injected[channel as usize] } else { graph.carried(channel) }
-    };
+    // An injection channel that limits nothing has no part in the graph.
+    let carried = |channel: u32| graph.carried(channel).unwrap_or_else(|| statistics.injected[channel as usize]);
     (0..scenario.network.channel_count()).map(|channel| carried(channel).round() as u64).collect()
 }
 
@@ -579,19 +602,19 @@ fn may_look_ahead(scenario: &Scenario) -> bool {
     is_simple && scenario.is_closed() && !scenario.routing.observes_congestion()
 }
 
-/// The bandwidth of all channels.
-fn bandwidth(network: &Network) -> Bandwidth {
+/// The bandwidth of these channels.
+fn bandwidth(network: &Network, channels: std::ops::Range<u32>) -> Bandwidth {
     let of = |link: &Link| 1.0 / f64::from(link.period);
     let first = network.links().first().map_or(1.0, of);
     if network.links().iter().all(|link| of(link) == first) {
         return Bandwidth::Equal(first);
     }
-    Bandwidth::Each((0..network.channel_count()).map(|channel| of(&network.link(ChannelId(channel)))).collect())
+    Bandwidth::Each(channels.map(|channel| of(&network.link(ChannelId(channel)))).collect())
 }
 
-/// Is every injection channel at least as fast as every ejection channel?
-fn has_equal_terminal_channels(network: &Network) -> bool {
+/// Is every injection channel at least as fast as every ejection channel, so that the one limits no message that the other does
+/// not?
+fn injection_is_no_limit(network: &Network) -> bool {
     let periods = |first: u32| (first..first + network.terminal_count()).map(|channel| network.link(ChannelId(channel)).period);
-    let terminals = network.terminal_count();
-    periods(0).max() <= periods(terminals).min()
+    network.links().len() == 1 || periods(0).max() <= periods(network.terminal_count()).min()
 }

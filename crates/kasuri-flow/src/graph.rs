@@ -6,7 +6,7 @@
 
 use crate::heap::Heap;
 use crate::sharing::Sharing;
-use kasuri_model::memory::{fetch_ahead, filled, prefer_large_pages};
+use kasuri_model::memory::{Column, fetch_ahead, large_vec};
 
 /// No entry.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -86,17 +86,20 @@ impl Bandwidth {
     }
 }
 
-/// The channels, the flows on them, and when each flow ends at its present rate.
+/// The channels, the flows on them, and when each flow ends at its present rate. Channels have numbers of their own here: those
+/// that limit nothing are left out, and the others follow.
 #[derive(Debug)]
 pub(crate) struct Graph {
     stride: u32,
+    /// The network's channels below this number are left out.
+    left_out: u32,
     /// The ejection channel of terminal 0; the others' follow.
     first_ejection: u32,
-    entries: Vec<Entry>,
-    flows: Box<[Flow]>,
+    entries: Column<Entry>,
+    flows: Column<Flow>,
     ends: Heap,
     bandwidth: Bandwidth,
-    channels: Box<[Channel]>,
+    channels: Column<Channel>,
     /// Channels whose flows have changed.
     pub(crate) dirty: Vec<u32>,
     /// Channels whose level has changed in this round, with the level before; each once.
@@ -106,18 +109,20 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Channels of these bandwidths, and room for flows numbered below `flows`.
-    pub(crate) fn new(bandwidth: Bandwidth, channels: usize, first_ejection: u32, flows: usize) -> Self {
+    /// The network's channels in this range, with their bandwidths in a column of their own, and room for flows numbered below
+    /// `flows`. `first_ejection` is the network's number of the ejection channel of terminal 0.
+    pub(crate) fn new(bandwidth: Bandwidth, range: std::ops::Range<u32>, first_ejection: u32, flows: usize) -> Self {
         let channel = Channel { level: f64::INFINITY, carried: 0.0, first: NONE, state: 0 };
         let unused = Flow { left: 0.0, since: 0.0, rate: 0.0, length: 0 };
         Self {
             stride: 0,
-            first_ejection,
-            entries: Vec::new(),
-            flows: filled(flows, unused),
+            left_out: range.start,
+            first_ejection: first_ejection - range.start,
+            entries: Vec::new().into(),
+            flows: Column::filled(flows, unused),
             ends: Heap::new(flows),
             bandwidth,
-            channels: filled(channels, channel),
+            channels: Column::filled(range.len(), channel),
             dirty: Vec::new(),
             changed: Vec::new(),
             fresh: Vec::new(),
@@ -129,27 +134,39 @@ impl Graph {
         self.channels.iter_mut().for_each(|channel| channel.state |= LISTED);
     }
 
-    /// Begins a flow over these channels to a terminal, whose ejection channel is the last of them. It has no rate before
-    /// [`Self::share`].
-    pub(crate) fn begin(&mut self, flow: u32, path: &[u32], destination: u32, flits: f64, now: f64) {
-        if path.len() > self.stride as usize {
-            self.make_room(path.len() as u32);
+    /// Begins a flow over an injection channel and these others to a terminal, whose ejection channel is the last of them. It
+    /// has no rate before [`Self::share`].
+    pub(crate) fn begin(&mut self, flow: u32, injection: u32, others: &[u32], destination: u32, flits: f64, now: f64) {
+        let with_injection = u32::from(injection >= self.left_out);
+        let length = others.len() as u32 + with_injection;
+        if length > self.stride {
+            self.make_room(length);
         }
-        self.flows[flow as usize] = Flow { left: flits, since: now, rate: 0.0, length: path.len() as u32 };
-        for (hop, &channel) in path.iter().enumerate() {
-            let entry = flow * self.stride + hop as u32;
-            self.entries[entry as usize] = Entry { channel, next: UNLISTED, previous: NONE };
-            if self.is_shared(channel, destination) {
-                self.link(entry);
-            }
+        self.flows[flow] = Flow { left: flits, since: now, rate: 0.0, length };
+        let first = flow * self.stride;
+        if with_injection > 0 {
+            self.enter(first, injection, destination);
+        }
+        for (entry, &channel) in (first + with_injection..).zip(others) {
+            self.enter(entry, channel, destination);
         }
         self.fresh.push(flow);
+    }
+
+    /// Makes a channel of the network part of a flow's way.
+    #[inline(always)]
+    fn enter(&mut self, entry: u32, channel: u32, destination: u32) {
+        let channel = channel - self.left_out;
+        self.entries[entry] = Entry { channel, next: UNLISTED, previous: NONE };
+        if self.is_shared(channel, destination) {
+            self.link(entry, channel);
+        }
     }
 
     /// Does a channel that a new flow takes to its destination need a list?
     #[inline(always)]
     fn is_shared(&mut self, channel: u32, destination: u32) -> bool {
-        let Channel { state, first, .. } = self.channels[channel as usize];
+        let Channel { state, first, .. } = self.channels[channel];
         if state & LISTED != 0 {
             return true;
         }
@@ -163,13 +180,13 @@ impl Graph {
     #[cold]
     fn classify(&mut self, channel: u32, destination: u32) -> bool {
         let ejection = self.first_ejection + destination;
-        let Channel { state, first: before, .. } = self.channels[channel as usize];
+        let Channel { state, first: before, .. } = self.channels[channel];
         if state & SOLE == 0 && channel != ejection && self.bandwidth.of(channel) >= self.bandwidth.of(ejection) {
-            self.channels[channel as usize].state |= SOLE;
-            self.channels[channel as usize].first = destination;
+            self.channels[channel].state |= SOLE;
+            self.channels[channel].first = destination;
             return false;
         }
-        let record = &mut self.channels[channel as usize];
+        let record = &mut self.channels[channel];
         record.state = record.state & !SOLE | LISTED;
         record.first = NONE;
         if state & SOLE != 0 {
@@ -180,26 +197,25 @@ impl Graph {
 
     /// Makes the list of a channel that has led to one terminal only: its flows are among those that end there.
     fn list_flows_to(&mut self, destination: u32, channel: u32) {
-        let mut at = self.channels[(self.first_ejection + destination) as usize].first;
+        let mut at = self.channels[self.first_ejection + destination].first;
         while at != NONE {
             let flow = at / self.stride;
-            if let Some(entry) = self.path(flow).find(|&entry| self.entries[entry as usize].channel == channel) {
-                self.link(entry);
+            if let Some(entry) = self.path(flow).find(|&entry| self.entries[entry].channel == channel) {
+                self.link(entry, channel);
             }
-            at = self.entries[at as usize].next;
+            at = self.entries[at].next;
         }
     }
 
     #[inline(always)]
-    fn link(&mut self, entry: u32) {
-        let channel = self.entries[entry as usize].channel;
-        let record = &mut self.channels[channel as usize];
+    fn link(&mut self, entry: u32, channel: u32) {
+        let record = &mut self.channels[channel];
         let next = std::mem::replace(&mut record.first, entry);
         record.state += 1;
         if next != NONE {
-            self.entries[next as usize].previous = entry;
+            self.entries[next].previous = entry;
         }
-        self.entries[entry as usize].next = next;
+        self.entries[entry].next = next;
         self.touch(channel);
     }
 
@@ -210,33 +226,41 @@ impl Graph {
 
     /// Says that a flow will end soon: the first of three steps that fetch what that takes.
     pub(crate) fn fetch_flow(&self, flow: u32) {
-        fetch_ahead(&self.flows, flow as usize);
+        fetch_ahead(self.flows.as_slice(), flow as usize);
         let first = (flow * self.stride) as usize;
-        fetch_ahead(&self.entries, first);
-        fetch_ahead(&self.entries, first + self.stride as usize - 1);
+        fetch_ahead(self.entries.as_slice(), first);
+        fetch_ahead(self.entries.as_slice(), first + self.stride as usize - 1);
     }
 
     /// The second step, when the first has fetched: the channels of its way.
     pub(crate) fn fetch_channels(&self, flow: u32) {
-        self.path(flow).for_each(|position| self.fetch_channel(self.entries[position as usize].channel));
+        self.path(flow).for_each(|position| fetch_ahead(self.channels.as_slice(), self.entries[position].channel as usize));
     }
 
     /// The third step: the flows at the head of their lists.
     pub(crate) fn fetch_neighbours(&self, flow: u32) {
-        self.path(flow).for_each(|position| self.fetch_first(self.entries[position as usize].channel));
+        self.path(flow).for_each(|position| self.fetch_head(self.entries[position].channel));
     }
 
-    /// Says that a flow will begin or end on a channel soon.
+    /// Says that a flow will begin on a channel of the network soon.
     pub(crate) fn fetch_channel(&self, channel: u32) {
-        fetch_ahead(&self.channels, channel as usize);
+        if let Some(channel) = channel.checked_sub(self.left_out) {
+            fetch_ahead(self.channels.as_slice(), channel as usize);
+        }
     }
 
     /// Then, when that is there: the flow at the head of its list.
     pub(crate) fn fetch_first(&self, channel: u32) {
-        let Channel { first, state, .. } = self.channels[channel as usize];
+        if let Some(channel) = channel.checked_sub(self.left_out) {
+            self.fetch_head(channel);
+        }
+    }
+
+    fn fetch_head(&self, channel: u32) {
+        let Channel { first, state, .. } = self.channels[channel];
         if state & LISTED != 0 && first != NONE {
-            fetch_ahead(&self.entries, first as usize);
-            fetch_ahead(&self.flows, (first / self.stride) as usize);
+            fetch_ahead(self.entries.as_slice(), first as usize);
+            fetch_ahead(self.flows.as_slice(), (first / self.stride) as usize);
         }
     }
 
@@ -250,31 +274,33 @@ impl Graph {
         self.ends.pop_until(limit, into);
     }
 
-    /// Ends a flow.
-    pub(crate) fn end(&mut self, flow: u32) {
+    /// Ends a flow, whose channels have carried so many flits of it that are not counted yet.
+    pub(crate) fn end(&mut self, flow: u32, flits: f64) {
         for position in self.path(flow) {
-            let Entry { channel, next, previous } = self.entries[position as usize];
+            let Entry { channel, next, previous } = self.entries[position];
+            let record = &mut self.channels[channel];
+            record.carried += flits;
             if next == UNLISTED {
                 continue;
             }
+            record.state -= 1;
             match previous {
-                NONE => self.channels[channel as usize].first = next,
-                before => self.entries[before as usize].next = next,
+                NONE => record.first = next,
+                before => self.entries[before].next = next,
             }
             if next != NONE {
-                self.entries[next as usize].previous = previous;
+                self.entries[next].previous = previous;
             }
-            self.channels[channel as usize].state -= 1;
             self.touch(channel);
         }
-        self.flows[flow as usize].length = 0;
+        self.flows[flow].length = 0;
     }
 
     /// Ends the flow that ends next.
     #[cfg(test)]
     pub(crate) fn end_first(&mut self) -> Option<u32> {
         let (_, flow) = self.ends.pop()?;
-        self.end(flow);
+        self.end(flow, 0.0);
         Some(flow)
     }
 
@@ -284,7 +310,7 @@ impl Graph {
         let mut fresh = std::mem::take(&mut self.fresh);
         for flow in fresh.drain(..) {
             // A flow that has begun and ended in one round had nothing to send.
-            if self.flows[flow as usize].length > 0 {
+            if self.flows[flow].length > 0 {
                 let rate = self.least_level(flow);
                 self.set_rate(flow, rate, now);
             }
@@ -292,7 +318,7 @@ impl Graph {
         self.fresh = fresh;
         let mut changed = std::mem::take(&mut self.changed);
         for (channel, before) in changed.drain(..) {
-            self.channels[channel as usize].state &= !CHANGED;
+            self.channels[channel].state &= !CHANGED;
             self.pass_on(channel, before, now);
         }
         self.changed = changed;
@@ -301,31 +327,41 @@ impl Graph {
     /// Gives the flows of a channel whose level has changed their rates: a lower level matters to those above it, a higher one
     /// to those that the old one may have held.
     fn pass_on(&mut self, channel: u32, before: f64, now: f64) {
-        let level = self.channels[channel as usize].level;
-        let mut at = self.channels[channel as usize].first;
+        let level = self.channels[channel].level;
+        let mut at = self.channels[channel].first;
         while at != NONE {
             let flow = at / self.stride;
-            let rate = self.flows[flow as usize].rate;
+            let rate = self.flows[flow].rate;
             if level < rate {
                 self.set_rate(flow, level, now);
             } else if level > before && rate >= before {
                 let rate = self.least_level(flow);
                 self.set_rate(flow, rate, now);
             }
-            at = self.entries[at as usize].next;
+            at = self.entries[at].next;
         }
     }
 
     /// The least level on a flow's way. Channels without a list have none.
+    #[inline(always)]
     fn least_level(&self, flow: u32) -> f64 {
-        let listed = self.path(flow).filter(|&position| self.entries[position as usize].next != UNLISTED);
-        listed.map(|position| self.channels[self.entries[position as usize].channel as usize].level).fold(f64::INFINITY, f64::min)
+        let mut least = f64::INFINITY;
+        for position in self.path(flow) {
+            let Entry { channel, next, .. } = self.entries[position];
+            // `f64::min` would ask for more than that.
+            if next != UNLISTED && self.channels[channel].level < least {
+                least = self.channels[channel].level;
+            }
+        }
+        least
     }
 
+    #[inline(always)]
     fn set_rate(&mut self, flow: u32, rate: f64, now: f64) {
-        let record = &mut self.flows[flow as usize];
+        let record = &mut self.flows[flow];
         if rate != record.rate {
-            record.left = (record.left - (now - record.since) * record.rate).max(0.0);
+            let left = record.left - (now - record.since) * record.rate;
+            record.left = if left > 0.0 { left } else { 0.0 };
             (record.since, record.rate) = (now, rate);
             let end = now + record.left / rate;
             self.ends.set(flow, end);
@@ -334,20 +370,30 @@ impl Graph {
 
     /// Flits that a flow has still to send.
     pub(crate) fn left(&self, flow: u32, now: f64) -> f64 {
-        let flow = &self.flows[flow as usize];
+        let flow = &self.flows[flow];
         (flow.left - (now - flow.since) * flow.rate).max(0.0)
     }
 
     /// Adds flits to what the channels of a flow's way have carried.
     pub(crate) fn carry(&mut self, flow: u32, flits: f64) {
         for position in self.path(flow) {
-            self.channels[self.entries[position as usize].channel as usize].carried += flits;
+            self.channels[self.entries[position].channel].carried += flits;
         }
     }
 
-    /// Flits that a channel has carried.
-    pub(crate) fn carried(&self, channel: u32) -> f64 {
-        self.channels[channel as usize].carried
+    /// Flits that a channel of the network has carried, if it is not left out.
+    pub(crate) fn carried(&self, channel: u32) -> Option<f64> {
+        Some(self.channels[channel.checked_sub(self.left_out)?].carried)
+    }
+
+    /// Flits that have come to each terminal.
+    pub(crate) fn accepted(&self) -> impl Iterator<Item = f64> + '_ {
+        self.channels.iter().skip(self.first_ejection as usize).take(self.flows.len()).map(|channel| channel.carried)
+    }
+
+    /// Flows that cross a channel of the network that has a list.
+    pub(crate) fn occupancy(&self, channel: u32) -> u32 {
+        channel.checked_sub(self.left_out).map_or(0, |channel| self.flows_on(channel))
     }
 
     /// Nothing has been carried yet.
@@ -358,7 +404,7 @@ impl Graph {
     /// Flits per cycle of a flow.
     #[cfg(test)]
     pub(crate) fn rate(&self, flow: u32) -> f64 {
-        self.flows[flow as usize].rate
+        self.flows[flow].rate
     }
 
     /// Checks every rate against a recount of the levels of an equal share or against the definition of max-min fairness: every
@@ -367,10 +413,10 @@ impl Graph {
         let mut used = vec![0.0; self.channels.len()];
         let mut greatest = vec![0.0f64; self.channels.len()];
         let mut count = vec![0.0; self.channels.len()];
-        let active = || (0..self.flows.len() as u32).filter(|&flow| self.flows[flow as usize].length > 0);
-        let channel_of = |position: u32| self.entries[position as usize].channel as usize;
+        let active = || (0..self.flows.len() as u32).filter(|&flow| self.flows[flow].length > 0);
+        let channel_of = |position: u32| self.entries[position].channel as usize;
         for flow in active() {
-            let rate = self.flows[flow as usize].rate;
+            let rate = self.flows[flow].rate;
             for channel in self.path(flow).map(channel_of) {
                 used[channel] += rate;
                 greatest[channel] = greatest[channel].max(rate);
@@ -381,7 +427,7 @@ impl Graph {
         let bandwidth = |channel: usize| self.bandwidth.of(channel as u32);
         let fits = |channel: usize| used[channel] <= bandwidth(channel) * (1.0 + 1e-9);
         let is_served = |flow: u32| {
-            let rate = self.flows[flow as usize].rate;
+            let rate = self.flows[flow].rate;
             let mut channels = self.path(flow).map(channel_of);
             if by_equal_shares {
                 return close(rate, channels.map(|channel| bandwidth(channel) / count[channel]).fold(f64::INFINITY, f64::min));
@@ -400,17 +446,17 @@ impl Graph {
 
     /// How many flows cross a channel that has a list.
     pub(crate) fn flows_on(&self, channel: u32) -> u32 {
-        self.channels[channel as usize].count()
+        self.channels[channel].count()
     }
 
     /// The level of a channel.
     pub(crate) fn level(&self, channel: u32) -> f64 {
-        self.channels[channel as usize].level
+        self.channels[channel].level
     }
 
     /// Sets the level of a channel; its flows get their rates at the end of the round.
     pub(crate) fn set_level(&mut self, channel: u32, level: f64) {
-        let record = &mut self.channels[channel as usize];
+        let record = &mut self.channels[channel];
         if level == record.level {
             return;
         }
@@ -423,12 +469,12 @@ impl Graph {
 
     /// Marks a channel as worked off.
     pub(crate) fn clean(&mut self, channel: u32) {
-        self.channels[channel as usize].state &= !DIRTY;
+        self.channels[channel].state &= !DIRTY;
     }
 
     /// Marks a channel as to be worked off. Was it clean?
     pub(crate) fn soil(&mut self, channel: u32) -> bool {
-        let state = &mut self.channels[channel as usize].state;
+        let state = &mut self.channels[channel].state;
         let was_clean = *state & DIRTY == 0;
         *state |= DIRTY;
         was_clean
@@ -442,27 +488,27 @@ impl Graph {
 
     /// The first entry of a channel.
     pub(crate) fn first(&self, channel: u32) -> u32 {
-        self.channels[channel as usize].first
+        self.channels[channel].first
     }
 
     /// The next entry of the same channel.
     pub(crate) fn next(&self, entry: u32) -> u32 {
-        self.entries[entry as usize].next
+        self.entries[entry].next
     }
 
     /// The channel of an entry.
     pub(crate) fn channel_at(&self, entry: u32) -> u32 {
-        self.entries[entry as usize].channel
+        self.entries[entry].channel
     }
 
     /// The entries of the flow of an entry that are in lists.
     pub(crate) fn listed_path_of(&self, entry: u32) -> impl Iterator<Item = u32> + use<'_> {
-        self.path(entry / self.stride).filter(|&position| self.entries[position as usize].next != UNLISTED)
+        self.path(entry / self.stride).filter(|&position| self.entries[position].next != UNLISTED)
     }
 
     fn path(&self, flow: u32) -> std::ops::Range<u32> {
         let first = flow * self.stride;
-        first..first + self.flows[flow as usize].length
+        first..first + self.flows[flow].length
     }
 
     /// The least level on a flow's way but for the channel of this entry.
@@ -473,7 +519,7 @@ impl Graph {
     /// The least level on a flow's way but for the channels of these two entries.
     pub(crate) fn limit_beside(&self, entry: u32, other: u32) -> f64 {
         let others = self.listed_path_of(entry).filter(|&position| position != entry && position != other);
-        others.map(|position| self.channels[self.entries[position as usize].channel as usize].level).fold(f64::INFINITY, f64::min)
+        others.map(|position| self.channels[self.entries[position].channel].level).fold(f64::INFINITY, f64::min)
     }
 
     /// Lays the entries out anew, with room for longer ways.
@@ -483,8 +529,7 @@ impl Graph {
         let stride = if old == 0 { length } else { length.max(old + old / 2) };
         let moved = |entry: u32| if entry == NONE || entry == UNLISTED { entry } else { entry / old * stride + entry % old };
         let size = self.flows.len() * stride as usize;
-        let mut entries = Vec::with_capacity(size);
-        prefer_large_pages(&mut entries);
+        let mut entries = large_vec(size);
         entries.resize(size, Entry { channel: 0, next: NONE, previous: NONE });
         for (place, entry) in self.entries.iter().enumerate() {
             entries[moved(place as u32) as usize] =
@@ -493,7 +538,7 @@ impl Graph {
         for channel in self.channels.iter_mut().filter(|channel| channel.state & LISTED != 0) {
             channel.first = moved(channel.first);
         }
-        (self.entries, self.stride) = (entries, stride);
+        (self.entries, self.stride) = (entries.into(), stride);
     }
 }
 
@@ -550,7 +595,7 @@ mod tests {
             let mut stream = Streams::new(seed).get(Purpose::Structure, 0);
             let channels = 1 + stream.below(20);
             let bandwidth: Vec<f64> = (0..channels + TERMINALS).map(|_| 1.0 / f64::from(1 + stream.below(3))).collect();
-            let mut graph = Graph::new(Bandwidth::Each(bandwidth.clone().into()), bandwidth.len(), channels, 64);
+            let mut graph = Graph::new(Bandwidth::Each(bandwidth.clone().into()), 0..bandwidth.len() as u32, channels, 64);
             let mut policy = sharing::build(name).unwrap();
             let mut active: Vec<(u32, Vec<u32>)> = Vec::new();
             let mut now = 0.0;
@@ -563,7 +608,7 @@ mod tests {
                 }
                 let destination = stream.below(TERMINALS);
                 let path = random_path(&mut stream, channels, destination);
-                graph.begin(flow, &path, destination, f64::from(1 + stream.below(100)), now);
+                graph.begin(flow, path[0], &path[1..], destination, f64::from(1 + stream.below(100)), now);
                 active.push((flow, path));
                 graph.share(&mut *policy, now);
                 let paths: Vec<_> = active.iter().map(|(_, path)| path.clone()).collect();
@@ -588,10 +633,10 @@ mod tests {
     #[test]
     fn two_flows_on_one_channel_get_half_each_and_the_rest_when_one_ends() {
         for entry in sharing::SHARINGS {
-            let mut graph = Graph::new(Bandwidth::Equal(1.0), 3, 1, 2);
+            let mut graph = Graph::new(Bandwidth::Equal(1.0), 0..3, 1, 2);
             let mut policy = sharing::build(entry.name).unwrap();
-            graph.begin(0, &[0, 1], 0, 10.0, 0.0);
-            graph.begin(1, &[0, 2], 1, 5.0, 0.0);
+            graph.begin(0, 0, &[1], 0, 10.0, 0.0);
+            graph.begin(1, 0, &[2], 1, 5.0, 0.0);
             graph.share(&mut *policy, 0.0);
             assert_eq!((graph.rate(0), graph.rate(1), graph.next_end()), (0.5, 0.5, Some((10.0, 1))));
             graph.end_first();
@@ -604,9 +649,9 @@ mod tests {
     #[test]
     fn what_a_flow_leaves_is_lost_or_given_to_the_others() {
         for (name, expected) in [("equal-share", 0.5), ("max-min", 0.75)] {
-            let mut graph = Graph::new(Bandwidth::Each([1.0, 0.25, 1.0].into()), 3, 1, 2);
-            graph.begin(0, &[0, 1], 0, 10.0, 0.0);
-            graph.begin(1, &[0, 2], 1, 10.0, 0.0);
+            let mut graph = Graph::new(Bandwidth::Each([1.0, 0.25, 1.0].into()), 0..3, 1, 2);
+            graph.begin(0, 0, &[1], 0, 10.0, 0.0);
+            graph.begin(1, 0, &[2], 1, 10.0, 0.0);
             graph.share(&mut *sharing::build(name).unwrap(), 0.0);
             assert_eq!((graph.rate(0), graph.rate(1)), (0.25, expected), "{name}");
         }

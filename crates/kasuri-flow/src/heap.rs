@@ -1,13 +1,15 @@
 //! A heap of numbered entries whose keys change: which flow ends next, which terminal wakes next.
 
+use kasuri_model::memory::Column;
+
 /// No place in the heap.
 const ABSENT: u32 = u32::MAX;
 
 /// A binary heap's idea with four children a node, which touches fewer cache lines, and the place of each entry.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Heap {
     nodes: Vec<(f64, u32)>,
-    place: Vec<u32>,
+    place: Column<u32>,
     /// Places of nodes that are taken out together.
     due: Vec<usize>,
 }
@@ -15,7 +17,7 @@ pub(crate) struct Heap {
 impl Heap {
     /// A heap for entries numbered below `entries`.
     pub(crate) fn new(entries: usize) -> Self {
-        Self { nodes: Vec::new(), place: vec![ABSENT; entries], due: Vec::new() }
+        Self { nodes: Vec::new(), place: Column::filled(entries, ABSENT), due: Vec::new() }
     }
 
     /// The least key and its entry; of equal keys the entry with the least number, so that no order of insertion matters.
@@ -29,11 +31,18 @@ impl Heap {
     }
 
     /// Puts an entry in, or changes its key.
+    #[inline]
     pub(crate) fn set(&mut self, entry: u32, key: f64) {
-        let place = self.place[entry as usize];
+        let place = self.place[entry];
         if place == ABSENT {
+            let last = self.nodes.len();
             self.nodes.push((key, entry));
-            self.rise(self.nodes.len() - 1);
+            // Most flows end no sooner than those before them.
+            if last == 0 || self.nodes[(last - 1) / 4] <= (key, entry) {
+                self.place[entry] = last as u32;
+            } else {
+                self.rise(last);
+            }
             return;
         }
         let before = std::mem::replace(&mut self.nodes[place as usize].0, key);
@@ -71,13 +80,13 @@ impl Heap {
         let place = &mut self.place;
         self.nodes.retain(|&(key, entry)| {
             if key <= limit {
-                place[entry as usize] = ABSENT;
+                place[entry] = ABSENT;
                 into.push(entry);
             }
             key > limit
         });
         for (place, &(_, entry)) in self.nodes.iter().enumerate() {
-            self.place[entry as usize] = place as u32;
+            self.place[entry] = place as u32;
         }
         for place in (0..self.nodes.len().div_ceil(4)).rev() {
             self.sink(place);
@@ -87,7 +96,7 @@ impl Heap {
     /// Takes the first entry out.
     pub(crate) fn pop(&mut self) -> Option<(f64, u32)> {
         let first = self.first()?;
-        self.place[first.1 as usize] = ABSENT;
+        self.place[first.1] = ABSENT;
         let last = self.nodes.pop().expect("it has a first");
         if !self.nodes.is_empty() {
             self.nodes[0] = last;
@@ -127,7 +136,7 @@ impl Heap {
 
     fn put(&mut self, place: usize, node: (f64, u32)) {
         self.nodes[place] = node;
-        self.place[node.1 as usize] = place as u32;
+        self.place[node.1] = place as u32;
     }
 }
 

@@ -106,16 +106,15 @@ impl Paths {
         walk.channels.push(scenario.network.injection_channel(source).0);
     }
 
+    /// The way that a message takes, if it is known from one before: its channels after that of injection.
+    #[inline(always)]
+    pub(crate) fn remembered(&self, network: &Network, source: TerminalId, destination: TerminalId) -> Option<&[u32]> {
+        self.remembered.as_ref()?.find(network.injection_port(source).0, destination)
+    }
+
     /// Nothing to wait together with.
     fn find_one(&mut self, scenario: &Scenario, walk: &mut Walk, flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
         let network = &*scenario.network;
-        let Request { source, destination, .. } = walk.request;
-        let (first, _) = network.injection_port(source);
-        if let Some(way) = self.remembered.as_ref().and_then(|remembered| remembered.way(first, destination)) {
-            walk.channels.push(network.injection_channel(source).0);
-            walk.channels.extend_from_slice(way);
-            return Ok(());
-        }
         self.start(scenario, walk);
         loop {
             walk.port = self.decide(scenario, walk, flows)?;
@@ -127,6 +126,8 @@ impl Paths {
         if let Some(remembered) = &mut self.remembered
             && !walk.has_drawn
         {
+            let Request { source, destination, .. } = walk.request;
+            let (first, _) = network.injection_port(source);
             remembered.keep(first, destination, &walk.channels[1..]);
         }
         Ok(())
@@ -160,19 +161,19 @@ impl Paths {
         Ok(Some((router, candidate.port)))
     }
 
-    /// Cycles that a lone message of `flits` takes on this way beyond those of its flits: its latency less its length.
-    pub(crate) fn head_latency(&self, network: &Network, way: &[u32], flits: u32) -> f64 {
-        let last = way.len() - 1;
-        let place = |hop: usize| if hop == 0 { 0 } else { 1 + usize::from(hop == last) };
-        let kind = |channel: u32| network.link_number(ChannelId(channel)) as usize;
-        let cycles: u64 = way.iter().enumerate().map(|(hop, &channel)| u64::from(self.head_cycles[kind(channel)][place(hop)])).sum();
-        let stored = if self.stores {
-            way[..last].iter().map(|&channel| u64::from(network.link(ChannelId(channel)).period)).sum::<u64>() * u64::from(flits - 1)
-        } else {
-            0
-        };
+    /// Cycles that a lone message of `flits` takes over its terminal's injection channel and these others beyond those of its
+    /// flits: its latency less its length.
+    pub(crate) fn head_latency(&self, network: &Network, source: TerminalId, others: &[u32], flits: u32) -> f64 {
+        let Some((&ejection, between)) = others.split_last() else { return 0.0 };
+        let injection = network.injection_channel(source).0;
+        let cycles = |channel: u32, place: usize| u64::from(self.head_cycles[network.link_number(ChannelId(channel)) as usize][place]);
+        let mut sum = cycles(injection, 0) + between.iter().map(|&channel| cycles(channel, 1)).sum::<u64>() + cycles(ejection, 2);
+        if self.stores {
+            let waits = between.iter().chain([&injection]).map(|&channel| u64::from(network.link(ChannelId(channel)).period));
+            sum += waits.sum::<u64>() * u64::from(flits - 1);
+        }
         // The last flit arrives in the cycle in which its transfer ends, not one later.
-        (cycles + stored) as f64 - 1.0
+        sum as f64 - 1.0
     }
 }
 

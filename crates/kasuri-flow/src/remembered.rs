@@ -40,7 +40,7 @@ impl Remembered {
 
     /// The way from a router to a terminal, if it has been found before: its channels after that of injection.
     #[inline(always)]
-    pub(crate) fn way(&self, from: RouterId, to: TerminalId) -> Option<&[u32]> {
+    pub(crate) fn find(&self, from: RouterId, to: TerminalId) -> Option<&[u32]> {
         let row = self.row[from.index()];
         if row == NONE {
             return None;
@@ -49,8 +49,8 @@ impl Remembered {
         if place == NONE {
             return None;
         }
-        let length = self.ways[place as usize] as usize;
-        Some(&self.ways[place as usize + 1..][..length])
+        let first = place as usize + 1;
+        Some(&self.ways[first..first + self.ways[first - 1] as usize])
     }
 
     /// Keeps a way.

@@ -23,14 +23,15 @@ impl Tally {
         Self { histogram, sum: 0.0, least: u64::MAX, greatest: 0, last: 0, times: 0 }
     }
 
-    fn record(&mut self, value: f64) {
+    /// Records a value as often as it came.
+    fn record(&mut self, value: f64, times: u64) {
         let whole = nearest(value);
-        self.sum += value;
+        self.sum += value * times as f64;
         if whole != self.last {
             self.settle();
             self.last = whole;
         }
-        self.times += 1;
+        self.times += times;
     }
 
     fn settle(&mut self) {
@@ -55,7 +56,7 @@ impl Tally {
 }
 
 /// A message that has arrived.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Arrival {
     pub(crate) created: u64,
     /// Creation to last flit, and begin of the transfer to last flit, cycles.
@@ -72,9 +73,11 @@ pub(crate) struct Statistics {
     pub(crate) latency: Tally,
     pub(crate) network_latency: Tally,
     pub(crate) hops: Tally,
-    /// Flits, shapes `[terminals]`.
+    /// The last arrival, and how many like it came in a row: not counted yet. Messages of a schedule are much alike.
+    last: Arrival,
+    times: u64,
+    /// Flits that each terminal has sent, shape `[terminals]`.
     pub(crate) injected: Box<[f64]>,
-    pub(crate) accepted: Box<[f64]>,
     /// In the present interval: arrivals, and flits that have moved.
     pub(crate) arrived: Totals,
     pub(crate) moved: f64,
@@ -89,40 +92,55 @@ impl Statistics {
             latency: Tally::new(),
             network_latency: Tally::new(),
             hops: Tally::new(),
+            last: Arrival::default(),
+            times: 0,
             injected: filled(terminals, 0.0),
-            accepted: filled(terminals, 0.0),
             arrived: Totals::default(),
             moved: 0.0,
             counted: Totals::default(),
         }
     }
 
+    #[inline(always)]
     pub(crate) fn arrive(&mut self, arrival: &Arrival) {
-        add(&mut self.arrived, arrival);
+        if *arrival != self.last {
+            self.settle();
+            self.last = *arrival;
+        }
+        self.times += 1;
+    }
+
+    /// Counts what has arrived: needed before anything is read, and before the phase changes.
+    pub(crate) fn settle(&mut self) {
+        let (arrival, times) = (self.last, std::mem::take(&mut self.times));
+        if times == 0 {
+            return;
+        }
+        add(&mut self.arrived, &arrival, times);
         if self.counting.covers(arrival.created) {
-            add(&mut self.counted, arrival);
-            self.latency.record(arrival.latency);
-            self.network_latency.record(arrival.network_latency);
-            self.hops.record(f64::from(arrival.hops));
+            add(&mut self.counted, &arrival, times);
+            self.latency.record(arrival.latency, times);
+            self.network_latency.record(arrival.network_latency, times);
+            self.hops.record(f64::from(arrival.hops), times);
         }
     }
 
     /// Throws everything away and starts a phase.
     pub(crate) fn clear(&mut self, phase: Phase, now: u64) {
+        self.settle();
         let fresh = Self::new(0);
         self.injected.fill(0.0);
-        self.accepted.fill(0.0);
         (self.latency, self.network_latency, self.hops) = (fresh.latency, fresh.network_latency, fresh.hops);
         self.counting.clear(phase, now);
         self.counted = Totals::default();
     }
 }
 
-fn add(totals: &mut Totals, arrival: &Arrival) {
-    totals.packets += 1;
-    totals.packet_latency += nearest(arrival.latency);
-    totals.network_latency += nearest(arrival.network_latency);
-    totals.hops += u64::from(arrival.hops);
+fn add(totals: &mut Totals, arrival: &Arrival, times: u64) {
+    totals.packets += times;
+    totals.packet_latency += nearest(arrival.latency) * times;
+    totals.network_latency += nearest(arrival.network_latency) * times;
+    totals.hops += u64::from(arrival.hops) * times;
 }
 
 /// The nearest whole number to one that is not negative; `f64::round` is a call.

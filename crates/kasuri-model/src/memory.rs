@@ -1,7 +1,89 @@
 //! Memory for columns that are read in no order: engines and networks of a million channels wait mostly for it.
 
+use std::ops::{Index, IndexMut};
+
 /// From this size on a column asks for large pages, bytes.
 const LARGE: usize = 1 << 21;
+
+/// A column of an engine's state: a fixed array that hot loops index without a bounds check.
+///
+/// Every index in an engine comes from its own tables, which are built once and checked by tests; the optimised profile with
+/// assertions (the one that tests and `make build` use) checks each access, the release profile trusts them. Not for indices that
+/// come from outside.
+#[derive(Clone, Debug)]
+pub struct Column<T>(Box<[T]>);
+
+impl<T: Clone> Column<T> {
+    /// A column of `length` equal entries.
+    pub fn filled(length: usize, value: T) -> Self {
+        Self(filled(length, value))
+    }
+}
+
+impl<T> From<Vec<T>> for Column<T> {
+    fn from(entries: Vec<T>) -> Self {
+        Self(entries.into_boxed_slice())
+    }
+}
+
+impl<T> FromIterator<T> for Column<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(entries: I) -> Self {
+        Self(entries.into_iter().collect())
+    }
+}
+
+impl<T> Column<T> {
+    /// All entries in order.
+    pub fn as_slice(&self) -> &[T] {
+        &self.0
+    }
+
+    /// All entries in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.0.iter()
+    }
+
+    /// All entries in order, to change.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.0.iter_mut()
+    }
+
+    /// A bare pointer to the first entry, for code that works on several entries at once.
+    #[inline(always)]
+    pub fn as_mut_ptr(&mut self) -> *mut T {
+        self.0.as_mut_ptr()
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Has it no entries?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T> Index<u32> for Column<T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, index: u32) -> &T {
+        debug_assert!((index as usize) < self.0.len(), "index {index} of {}", self.0.len());
+        // SAFETY: an engine's tables hold only valid indices; checked above wherever assertions are on.
+        unsafe { self.0.get_unchecked(index as usize) }
+    }
+}
+
+impl<T> IndexMut<u32> for Column<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        debug_assert!((index as usize) < self.0.len(), "index {index} of {}", self.0.len());
+        // SAFETY: as in `index`.
+        unsafe { self.0.get_unchecked_mut(index as usize) }
+    }
+}
 
 /// An array of equal entries, in large pages if it is large.
 pub fn filled<T: Clone>(length: usize, value: T) -> Box<[T]> {

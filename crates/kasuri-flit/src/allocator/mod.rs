@@ -11,7 +11,7 @@
 mod islip;
 mod separable_input_first;
 
-use crate::column::Column;
+use kasuri_model::memory::Column;
 use kasuri_model::router::AllocatorParameters;
 
 /// Round-robin pointers by address of row and column.

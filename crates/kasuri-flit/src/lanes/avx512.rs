@@ -11,10 +11,10 @@
 //! that does not look at congestion (it would see the credits a few instructions later than in the portable layout).
 
 use super::Lanes;
-use crate::column::{Column, filled};
 use crate::state::{InputSlot, Links, NONE, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::{BitWheel, Wheel};
+use kasuri_model::memory::{Column, filled};
 use std::arch::x86_64::*;
 
 /// A byte for each of 64 virtual channels.

@@ -9,10 +9,10 @@
 pub(crate) mod avx512;
 pub(crate) mod portable;
 
-use crate::column::Column;
 use crate::state::{InputSlot, Links, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
+use kasuri_model::memory::Column;
 
 /// The state of the routers' virtual channels. Addresses as in `state.rs`, below the terminals'.
 pub(crate) trait Lanes: Sized {

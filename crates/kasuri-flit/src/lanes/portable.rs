@@ -7,11 +7,11 @@ mod predicted;
 
 use super::Lanes;
 use crate::allocator::{self, Allocator, from_pointer};
-use crate::column::Column;
 use crate::list::List;
 use crate::state::{Links, NONE, Parameters, Simulation, Tile};
 use crate::vc_mask::VcMask;
 use crate::wheel::{ListWheel, Posts};
+use kasuri_model::memory::Column;
 use kasuri_model::router::{Bidding, Switching, VcRelease};
 
 /// The buffer of one virtual channel of an input port.

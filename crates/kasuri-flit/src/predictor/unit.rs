@@ -3,9 +3,9 @@
 
 use super::hint::Hint;
 use super::{Predictor, build};
-use crate::column::Column;
 use kasuri_model::engine::{EngineError, Prediction};
 use kasuri_model::id::ChannelId;
+use kasuri_model::memory::Column;
 use kasuri_model::network::{Endpoint, Network};
 use kasuri_model::router::{OnMiss, PredictorMatch};
 use kasuri_model::scenario::Scenario;

@@ -65,7 +65,8 @@ impl Sums {
             self.messages += 1;
             self.hops += hops;
             self.flit_hops += hops * u64::from(message.flits);
-            self.latency += self.paths.head_latency(&scenario.network, &walk.channels, message.flits) + f64::from(message.flits);
+            self.latency +=
+                self.paths.head_latency(&scenario.network, message.source, &walk.channels[1..], message.flits) + f64::from(message.flits);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ pub mod metrics;
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
 use crate::memory::{fetch_ahead, filled, large_vec};
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use thiserror::Error;
 
 /// Marks "no channel" in a column of channel numbers.
@@ -106,7 +107,7 @@ pub struct Network {
     name: String,
     terminals: u32,
     port_base: Vec<u32>,
-    input_channel: Vec<u32>,
+    inputs: Inputs,
     output_channel: Vec<u32>,
     /// Where channels begin, those of injection left out, and where they end, those of ejection left out.
     source: Vec<Place>,
@@ -154,9 +155,19 @@ impl Network {
         some_channel(self.output_channel[self.port_index(router, port)])
     }
 
-    /// The channel that arrives at this port, if there is one.
+    /// The channel that arrives at this port, if there is one. The first call makes the column of all ports.
     pub fn input_channel(&self, router: RouterId, port: Port) -> Option<ChannelId> {
-        some_channel(self.input_channel[self.port_index(router, port)])
+        some_channel(self.inputs.0.get_or_init(|| self.channels_by_input())[self.port_index(router, port)])
+    }
+
+    /// The channel that arrives at each port.
+    fn channels_by_input(&self) -> Box<[u32]> {
+        let mut column = filled(self.output_channel.len(), NONE);
+        for channel in (0..self.channels).map(ChannelId).filter(|&channel| self.ejected_terminal(channel).is_none()) {
+            let (router, port) = self.input_port(channel);
+            column[self.port_index(router, port)] = channel.0;
+        }
+        column
     }
 
     /// The position of a port in a column over all ports.
@@ -264,6 +275,19 @@ impl Network {
         format!("{} -> {}", endpoint_name(self.source(channel)), endpoint_name(self.destination(channel)))
     }
 }
+
+/// The channel that arrives at each port, made when it is first asked for: who only follows messages on their way never does.
+#[derive(Clone, Debug, Default)]
+struct Inputs(OnceLock<Box<[u32]>>);
+
+impl PartialEq for Inputs {
+    /// It follows from the other columns.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Inputs {}
 
 fn some_channel(channel: u32) -> Option<ChannelId> {
     (channel != NONE).then_some(ChannelId(channel))
@@ -445,7 +469,7 @@ impl NetworkBuilder {
             name: self.name,
             terminals: self.terminals.len() as u32,
             port_base: self.port_base,
-            input_channel: vec![NONE; ports],
+            inputs: Inputs::default(),
             output_channel: filled(ports, NONE).into_vec(),
             source: Vec::with_capacity(count - self.terminals.len()),
             destination: large_vec(count - self.terminals.len()),
@@ -454,14 +478,15 @@ impl NetworkBuilder {
             links: self.links,
             labels: self.labels,
         };
+        let mut is_taken = vec![false; ports];
         for terminal in &self.terminals {
-            network.push_channel(None, Some(terminal.injection), terminal.link)?;
+            network.push_channel(None, Some(terminal.injection), terminal.link, &mut is_taken)?;
         }
         for terminal in &self.terminals {
-            network.push_channel(Some(terminal.ejection), None, terminal.link)?;
+            network.push_channel(Some(terminal.ejection), None, terminal.link, &mut is_taken)?;
         }
         for channel in &self.channels {
-            network.push_channel(Some(channel.from), Some(channel.to), channel.link)?;
+            network.push_channel(Some(channel.from), Some(channel.to), channel.link, &mut is_taken)?;
         }
         for (name, column) in &network.labels.routers {
             assert_eq!(column.len(), network.router_count() as usize, "label `{name}` has one number per router");
@@ -471,8 +496,14 @@ impl NetworkBuilder {
 }
 
 impl Network {
-    /// Adds a channel between two ports, or between a port and a terminal.
-    fn push_channel(&mut self, from: Option<(RouterId, Port)>, to: Option<(RouterId, Port)>, link: u32) -> Result<(), NetworkError> {
+    /// Adds a channel between two ports, or between a port and a terminal. `is_taken` tells the inputs that have one.
+    fn push_channel(
+        &mut self,
+        from: Option<(RouterId, Port)>,
+        to: Option<(RouterId, Port)>,
+        link: u32,
+        is_taken: &mut [bool],
+    ) -> Result<(), NetworkError> {
         let channel = self.channels;
         if let Some((router, port)) = from {
             let index = self.checked_port(router, port)?;
@@ -484,10 +515,9 @@ impl Network {
         }
         if let Some((router, port)) = to {
             let index = self.checked_port(router, port)?;
-            if self.input_channel[index] != NONE {
+            if std::mem::replace(&mut is_taken[index], true) {
                 return Err(NetworkError::PortTaken { router, port, direction: "input" });
             }
-            self.input_channel[index] = channel;
             self.destination.push(Place::new(router, port));
         }
         if self.links.len() > 1 {

@@ -136,6 +136,11 @@ impl<'a> Agenda<'a> {
         self.woken = list;
     }
 
+    /// Has a terminal something to send?
+    pub fn has_queued(&self, terminal: TerminalId) -> bool {
+        !self.queues[terminal.index()].is_empty()
+    }
+
     /// Takes the message at the head of a terminal's queue, and when it joined it.
     pub fn draw(&mut self, terminal: TerminalId) -> Option<(Message, f64)> {
         self.queues[terminal.index()].pop_front()

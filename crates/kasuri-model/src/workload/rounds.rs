@@ -322,6 +322,7 @@ impl Arrivals {
 
 impl OwnPace<'_> {
     /// Enters the present round: its message joins the queue.
+    #[inline]
     fn enter(&mut self, rank: u32, actions: &mut Vec<Action>) {
         let state = &mut self.ranks[rank as usize];
         match self.rounds.collective.send(rank, state.step) {
@@ -334,6 +335,7 @@ impl OwnPace<'_> {
     }
 
     /// Goes on as far as the rank may.
+    #[inline]
     fn go_on(&mut self, rank: u32, actions: &mut Vec<Action>) {
         loop {
             let state = &mut self.ranks[rank as usize];
