@@ -53,6 +53,8 @@ demo: build  ## runs the examples and writes their reports to out/demo
 	@$(PY) examples/demo.py --kasuri $(KASURI) --out $(OUT)/demo
 
 verify: build  ## compares the depths, BookSim 2 and published figures [REFERENCE=DIR: every row there, not only the extract]
+	$(call say,searching phases for a thousand terminals)
+	@cargo test --locked --quiet --package kasuri-model --test general_schedule -- --ignored
 	$(call say,comparing flows with flits)
 	@$(PY) validation/depths/compare.py --kasuri $(KASURI)
 	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))

@@ -4,7 +4,7 @@ mod common;
 
 use common::networks;
 use kasuri_model::config::Document;
-use kasuri_model::format::{dot, edge_list, graphml, traffic};
+use kasuri_model::format::{dot, edge_list, graphml, hosts, traffic};
 use kasuri_model::id::{ChannelId, RouterId};
 use kasuri_model::network::Link;
 use proptest::prelude::*;
@@ -55,6 +55,13 @@ proptest! {
     }
 
     #[test]
+    fn host_parser_never_panics(text in "([a-c]|[0-9]{1,12}|-|,|#|[ \t\n]){0,40}") {
+        if let Ok(hosts) = hosts::parse("random", text.as_bytes(), 8) {
+            prop_assert!(hosts.terminals().all(|terminal| terminal.0 < 8 && hosts.at(terminal).is_some()));
+        }
+    }
+
+    #[test]
     fn edge_list_parser_takes_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         if let Ok(list) = edge_list::parse("random", &bytes) {
             prop_assert!(list.routers.len() <= bytes.len());
@@ -93,6 +100,11 @@ fn the_corpora_are_read() {
     assert_eq!(traffic::parse_matrix("m", matrix.as_bytes(), 4).unwrap()[3], [(0, 1.0), (1, 1000.0), (2, 1.0)]);
     for text in beginnings(permutation).into_iter().chain(beginnings(pairs)).chain(beginnings(matrix)) {
         let _ = (traffic::parse_permutation("p", text.as_bytes(), 4), traffic::parse_matrix("m", text.as_bytes(), 4));
+    }
+    let rack = include_str!("../../../fuzz/corpus/hosts/rack.txt");
+    assert_eq!(hosts::parse("rack.txt", rack.as_bytes(), 7).unwrap().terminals().count(), 7);
+    for text in beginnings(rack) {
+        let _ = hosts::parse("cut.txt", text.as_bytes(), 7);
     }
     for text in [include_str!("../../../fuzz/corpus/experiment/mesh.toml"), include_str!("../../../fuzz/corpus/experiment/fat-tree.toml")] {
         assert!(!Document::parse("seed.toml", text).unwrap().points().unwrap().is_empty());

@@ -139,7 +139,8 @@ impl<'a> Preparation<'a> {
             routing = Arc::new(PerDestination::over(routing));
         }
         let optional_load = measure.search == Some(Search::Saturation);
-        let setting = traffic::Setting { context, network: &network, router: &router, files: self.files, optional_load };
+        let setting =
+            traffic::Setting { context, network: &network, routing: routing.as_ref(), router: &router, files: self.files, optional_load };
         let units = context.units()?;
         let (classes, workload) = context.traffic(&setting, units)?;
         context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()))?;

@@ -7,6 +7,7 @@ use super::study::{Context, owned, shape_keys};
 use crate::network::Network;
 use crate::registry::Entry;
 use crate::router::RouterParameters;
+use crate::routing::Routing;
 use crate::routing::VirtualChannels;
 use crate::scenario::{Reply, TrafficClass};
 use crate::topology::Files;
@@ -75,6 +76,7 @@ impl PacketFlits {
 pub(super) struct Setting<'a> {
     pub(super) context: Context<'a>,
     pub(super) network: &'a Network,
+    pub(super) routing: &'a dyn Routing,
     pub(super) router: &'a RouterParameters,
     pub(super) files: &'a dyn Files,
     /// A search chooses the load, so the file need not.

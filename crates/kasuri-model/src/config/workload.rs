@@ -213,9 +213,9 @@ impl Setting<'_> {
             (Placement::Rule(Rule::Linear), Some(ranks)) => Job::Count(ranks),
             (_, ranks) => Job::Terminals(self.placement(section, keys, ranks.map(|ranks| ("ranks", ranks)))?),
         };
-        let plan = entry.plan(self.network, &job).map_err(|error| {
+        let plan = entry.plan(self.network, self.routing, &job).map_err(|error| {
             let key = match error {
-                ScheduleError::Network { .. } => "schedule",
+                ScheduleError::Network { .. } | ScheduleError::Routes(_) => "schedule",
                 ScheduleError::Job { .. } => {
                     ["placement", "ranks"].into_iter().find(|key| section.table.contains_key(*key)).unwrap_or("schedule")
                 }

@@ -5,6 +5,8 @@ pub mod dot;
 pub mod edge_list;
 pub mod goal;
 pub mod graphml;
+pub mod hosts;
+pub mod mpi;
 pub mod traffic;
 
 use thiserror::Error;

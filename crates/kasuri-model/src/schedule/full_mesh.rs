@@ -5,6 +5,7 @@ use super::product::factors;
 use super::{Entry, Schedule, ScheduleError};
 use crate::id::TerminalId;
 use crate::network::Network;
+use crate::routing::Routing;
 
 const NAME: &str = "full-mesh";
 
@@ -39,7 +40,7 @@ fn choose(network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleErro
     }
 }
 
-fn build(network: &Network, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
+fn build(network: &Network, _: &dyn Routing, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
     let [routers, concentration] = shape(network).unwrap_or([1, 1]);
     let Some(factors) = factors(job, &[concentration, routers]) else {
         let problem = format!("these {} terminals: a job must hold the same places on each of its routers", job.len());

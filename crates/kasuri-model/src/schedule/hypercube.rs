@@ -3,6 +3,7 @@
 use super::{Entry, Schedule, ScheduleError};
 use crate::id::TerminalId;
 use crate::network::Network;
+use crate::routing::Routing;
 
 const NAME: &str = "hypercube";
 
@@ -33,7 +34,7 @@ fn choose(network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleErro
 
 /// Phase i corrects the bits of i in the order of the dimensions. In dimension b the message of terminal r has come to the
 /// terminal r xor (the lower bits of i): different ones for different r, so that no channel is used twice.
-fn build(_network: &Network, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
+fn build(_network: &Network, _: &dyn Routing, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
     let least = job[0].0;
     let free = job.iter().fold(0, |bits, terminal| bits | (terminal.0 ^ least));
     if least & free != 0 || job.len() != 1 << free.count_ones() {

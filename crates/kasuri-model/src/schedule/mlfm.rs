@@ -5,6 +5,7 @@ use super::product::{corner, factors};
 use super::{Entry, Schedule, ScheduleError};
 use crate::id::TerminalId;
 use crate::network::Network;
+use crate::routing::Routing;
 
 const NAME: &str = "mlfm";
 
@@ -52,7 +53,7 @@ fn choose(network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleErro
     Err(ScheduleError::Job { schedule: NAME, problem })
 }
 
-fn build(network: &Network, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
+fn build(network: &Network, _: &dyn Routing, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
     let [layers, positions, terminals] = shape(network).unwrap_or([1, 1, 1]);
     let error = |problem: String| Err(ScheduleError::Job { schedule: NAME, problem });
     let Some(factors) = factors(job, &[terminals, positions, layers]) else {

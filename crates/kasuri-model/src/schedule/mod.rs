@@ -7,6 +7,7 @@
 //! To add one: a file here with the construction and its `ENTRY`, a `mod` line, and its line in [`SCHEDULES`].
 
 mod full_mesh;
+mod general;
 mod hypercube;
 mod layered_mesh;
 mod mlfm;
@@ -21,6 +22,7 @@ pub use verification::{Shortfall, Verification, VerifyError, verify};
 use crate::collective::{Block, Collective, Transfer};
 use crate::id::TerminalId;
 use crate::network::Network;
+use crate::routing::Routing;
 use std::fmt::Debug;
 use thiserror::Error;
 
@@ -61,8 +63,8 @@ pub enum Job {
     Terminals(Vec<TerminalId>),
 }
 
-/// Makes the phases for a job of these terminals.
-type Build = fn(&Network, &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError>;
+/// Makes the phases for a job of these terminals. Constructions that are formulas do not ask the routing.
+type Build = fn(&Network, &dyn Routing, &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError>;
 
 /// A line of the table.
 #[derive(Debug)]
@@ -82,7 +84,7 @@ pub struct Entry {
 }
 
 /// All constructions; the first that fits a network is its default.
-pub static SCHEDULES: &[Entry] = &[mlfm::ENTRY, oft::ENTRY, full_mesh::ENTRY, hypercube::ENTRY, torus::ENTRY, shift::ENTRY];
+pub static SCHEDULES: &[Entry] = &[mlfm::ENTRY, oft::ENTRY, full_mesh::ENTRY, hypercube::ENTRY, torus::ENTRY, shift::ENTRY, general::ENTRY];
 
 /// The first construction that fits the network. `shift` fits all.
 pub fn default_for(network: &Network) -> &'static Entry {
@@ -90,12 +92,12 @@ pub fn default_for(network: &Network) -> &'static Entry {
 }
 
 impl Entry {
-    /// Makes the schedule for a job.
+    /// Makes the schedule for a job on a network with a routing.
     ///
     /// # Errors
-    /// A network of another kind; fewer than 2 terminals, one that the network does not have or that is named twice; or terminals
-    /// for which the construction does not work.
-    pub fn plan(&self, network: &Network, job: &Job) -> Result<Plan, ScheduleError> {
+    /// A network of another kind; fewer than 2 terminals, one that the network does not have or that is named twice; terminals
+    /// for which the construction does not work; or, for `general`, a routing with choices.
+    pub fn plan(&self, network: &Network, routing: &dyn Routing, job: &Job) -> Result<Plan, ScheduleError> {
         if !(self.fits)(network) {
             return Err(ScheduleError::Network { schedule: self.name, network: network.name().to_owned() });
         }
@@ -121,7 +123,7 @@ impl Entry {
         if terminals.len() < 2 {
             return job_error(format!("{} terminals; an all-to-all needs at least 2", terminals.len()));
         }
-        let schedule = (self.build)(network, &terminals)?;
+        let schedule = (self.build)(network, routing, &terminals)?;
         Ok(Plan { terminals, schedule })
     }
 }
@@ -129,8 +131,8 @@ impl Entry {
 /// Why a schedule cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ScheduleError {
-    /// The network is of another kind; `shift` fits every network.
-    #[error("schedule `{schedule}` does not fit {network}; `shift` fits every network")]
+    /// The network is of another kind; `shift` and `general` fit every network.
+    #[error("schedule `{schedule}` does not fit {network}; `shift` and `general` fit every network")]
     Network {
         /// The schedule's name.
         schedule: &'static str,
@@ -145,6 +147,9 @@ pub enum ScheduleError {
         /// Which terminals, why not, and what is possible.
         problem: String,
     },
+    /// A search over routes needs routes that are fixed.
+    #[error(transparent)]
+    Routes(#[from] VerifyError),
 }
 
 /// The first so many terminals, for constructions that take any.

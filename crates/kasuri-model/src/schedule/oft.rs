@@ -4,6 +4,7 @@ use super::product::{corner, factors};
 use super::{Entry, Schedule, ScheduleError};
 use crate::id::TerminalId;
 use crate::network::Network;
+use crate::routing::Routing;
 
 const NAME: &str = "oft";
 
@@ -43,7 +44,7 @@ fn choose(network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleErro
     Err(ScheduleError::Job { schedule: NAME, problem })
 }
 
-fn build(network: &Network, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
+fn build(network: &Network, _: &dyn Routing, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
     let [order, sides] = shape(network).unwrap_or([1, 1]);
     let (degree, leaves) = (order + 1, leaves(order));
     let factors = factors(job, &[degree, leaves, sides]).filter(|factors| factors[1].len() as u32 == leaves);

@@ -10,7 +10,7 @@ pub(super) const ENTRY: Entry = Entry {
              Distrib. Comput. 72 (2012)",
     fits: |_| true,
     choose: first,
-    build: |_, terminals| Ok(Box::new(Shift { ranks: terminals.len() as u32 })),
+    build: |_, _, terminals| Ok(Box::new(Shift { ranks: terminals.len() as u32 })),
 };
 
 #[derive(Debug)]

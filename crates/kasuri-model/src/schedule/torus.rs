@@ -3,6 +3,7 @@
 use super::{Entry, Schedule, ScheduleError, first};
 use crate::id::TerminalId;
 use crate::network::Network;
+use crate::routing::Routing;
 
 const NAME: &str = "torus";
 
@@ -25,7 +26,7 @@ fn not_all(count: usize, all: u32) -> ScheduleError {
     ScheduleError::Job { schedule: NAME, problem: format!("{count} terminals: it needs all {all} of the torus") }
 }
 
-fn build(network: &Network, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
+fn build(network: &Network, _: &dyn Routing, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
     let all = network.terminal_count();
     if job.len() as u32 != all {
         return Err(not_all(job.len(), all));

@@ -173,7 +173,7 @@ impl Pairs {
 }
 
 /// Follows packets of a routing without choices.
-struct Routes<'a> {
+pub(super) struct Routes<'a> {
     network: &'a Network,
     routing: &'a dyn Routing,
     available: VirtualChannels,
@@ -181,13 +181,13 @@ struct Routes<'a> {
 }
 
 impl<'a> Routes<'a> {
-    fn new(network: &'a Network, routing: &'a dyn Routing) -> Self {
+    pub(super) fn new(network: &'a Network, routing: &'a dyn Routing) -> Self {
         let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
         Self { network, routing, available, candidates: Vec::new() }
     }
 
     /// The channels from a terminal to a terminal, its injection and ejection channels included.
-    fn follow(&mut self, from: TerminalId, to: TerminalId, path: &mut Vec<ChannelId>) -> Result<(), VerifyError> {
+    pub(super) fn follow(&mut self, from: TerminalId, to: TerminalId, path: &mut Vec<ChannelId>) -> Result<(), VerifyError> {
         path.clear();
         let mut choice = Fixed { has_chosen: false };
         let mut state = self.routing.initial_state(from, to, &mut choice);

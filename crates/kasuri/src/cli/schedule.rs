@@ -1,13 +1,15 @@
 //! `kasuri schedule`: a collective in phases that suit a network, counted there.
 
 use super::{Exit, Failure, output};
-use crate::input::{FolderFiles, KNOWN, read_experiment};
+use crate::input::{FolderFiles, KNOWN, read_experiment, read_text};
 use clap::{Args, ValueEnum};
 use kasuri_model::config::Preparation;
-use kasuri_model::format::goal;
+use kasuri_model::format::hosts::{self, Hosts};
+use kasuri_model::format::{goal, mpi};
 use kasuri_model::id::TerminalId;
 use kasuri_model::network::Network;
-use kasuri_model::schedule::{Entry, Job, Plan, SCHEDULES, Scheduled, Verification, default_for, verify};
+use kasuri_model::routing::Routing;
+use kasuri_model::schedule::{Entry, Job, Plan, SCHEDULES, ScheduleError, Scheduled, Verification, default_for, verify};
 use kasuri_model::workload::program::MAX_OPERATIONS;
 use kasuri_model::workload::rounds::{Options, Rounds};
 use serde_json::{Value as Json, json};
@@ -26,7 +28,7 @@ pub(super) struct Schedule {
     /// Sets a key of the file, for example routing.tie=destination
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The schedule: mlfm, oft, full-mesh, hypercube, torus or shift; the one made for the network unless given
+    /// The schedule: mlfm, oft, full-mesh, hypercube, torus, shift or general; the one made for the network unless given
     #[arg(long, value_name = "NAME")]
     schedule: Option<String>,
     /// So many terminals, chosen by the schedule, instead of all
@@ -35,6 +37,10 @@ pub(super) struct Schedule {
     /// These terminals, for example 0-7,16-23
     #[arg(long, value_name = "LIST", conflicts_with = "ranks", value_parser = parse_terminals)]
     terminals: Option<Terminals>,
+    /// Which host stands at which terminal: lines such as `node017 12` or `node018 16-19`. Without --ranks and --terminals these
+    /// terminals are the job
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<PathBuf>,
     /// Bytes of a message, for --export goal
     #[arg(long, value_name = "NUMBER", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     message_bytes: u32,
@@ -58,7 +64,9 @@ enum Export {
     Json,
     /// A GOAL program of messages of --message-bytes, for the ranks of --export ranks
     Goal,
-    /// The terminal of each rank, one a line
+    /// The file for libkasuri_alltoall.so, which runs the schedule in MPI programs. Binary
+    Mpi,
+    /// The terminal of each rank, one a line; with --hosts its host
     Ranks,
 }
 
@@ -66,26 +74,8 @@ enum Export {
 #[derive(Clone, Debug)]
 struct Terminals(Vec<TerminalId>);
 
-/// More terminals than any network has are refused before they are listed.
-const MAX_TERMINALS: u64 = 1 << 25;
-
 fn parse_terminals(text: &str) -> Result<Terminals, String> {
-    let mut terminals = Vec::new();
-    for part in text.split(',') {
-        let number = |digits: &str| digits.trim().parse::<u32>().map_err(|_| format!("`{part}` is no terminal or range, such as 7 or 0-7"));
-        let (first, last) = match part.split_once('-') {
-            Some((first, last)) => (number(first)?, number(last)?),
-            None => (number(part)?, number(part)?),
-        };
-        if first > last {
-            return Err(format!("`{part}` ends before it begins"));
-        }
-        if u64::from(last - first) + terminals.len() as u64 >= MAX_TERMINALS {
-            return Err(format!("`{part}` is too long; the limit is {MAX_TERMINALS} terminals"));
-        }
-        terminals.extend((first..=last).map(TerminalId));
-    }
-    Ok(Terminals(terminals))
+    hosts::parse_terminals(text).map(Terminals)
 }
 
 impl Schedule {
@@ -94,35 +84,70 @@ impl Schedule {
         let (document, _) = read_experiment(&self.network, &self.set)?;
         let files = FolderFiles::beside(&self.network);
         let (network, routing) = Preparation::new(&document, &files, *KNOWN).routed(&document.points()?[0])?;
-        let entry = self.entry(&network)?;
-        let input = |error: &dyn std::fmt::Display| Failure::Input(format!("{}: {error}", self.network.display()));
-        let plan = entry.plan(&network, &self.job()).map_err(|error| input(&error))?;
-        let counted = verify(&network, routing.as_ref(), &plan).map_err(|error| input(&error))?;
+        let hosts = self.read_hosts(&network)?;
+        let (entry, plan) = self.plan(&network, routing.as_ref(), hosts.as_ref())?;
+        let names = hosts.map_or(Ok(Vec::new()), |hosts| names(&hosts, &plan.terminals))?;
+        let counted =
+            verify(&network, routing.as_ref(), &plan).map_err(|error| Failure::Input(format!("{}: {error}", self.network.display())))?;
         match self.export {
             None => writeln!(out, "{}", table(&network, entry, &counted))?,
             Some(Export::Csv) => write_csv(&plan, out)?,
             Some(Export::Json) => write_json(&network, entry, &plan, &counted, out)?,
             Some(Export::Goal) => write_goal(plan, self.message_bytes, out)?,
+            Some(Export::Mpi) => write_mpi(&plan, &names.iter().map(String::as_str).collect::<Vec<_>>(), out)?,
+            Some(Export::Ranks) if !names.is_empty() => names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
             Some(Export::Ranks) => plan.terminals.iter().try_for_each(|terminal| writeln!(out, "{terminal}"))?,
         }
         Ok(Exit::DONE)
     }
 
-    fn entry(&self, network: &Network) -> Result<&'static Entry, Failure> {
-        let Some(name) = &self.schedule else { return Ok(default_for(network)) };
-        SCHEDULES.iter().find(|entry| entry.name == name).ok_or_else(|| {
-            let names: Vec<&str> = SCHEDULES.iter().map(|entry| entry.name).collect();
-            Failure::Input(format!("--schedule: `{name}` is unknown; it must be one of {}", names.join(", ")))
-        })
+    /// By the schedule that is asked for; else by the one made for the network, or by `general` if that does not serve terminals that
+    /// are named.
+    fn plan(&self, network: &Network, routing: &dyn Routing, hosts: Option<&Hosts>) -> Result<(&'static Entry, Plan), Failure> {
+        let job = self.job(hosts);
+        let made = |entry: &'static Entry| entry.plan(network, routing, &job).map(|plan| (entry, plan));
+        let plan = match &self.schedule {
+            Some(name) => made(named(name)?),
+            None => match made(default_for(network)) {
+                Err(ScheduleError::Job { .. }) if matches!(job, Job::Terminals(_)) => made(named("general")?),
+                plan => plan,
+            },
+        };
+        plan.map_err(|error| Failure::Input(format!("{}: {error}", self.network.display())))
     }
 
-    fn job(&self) -> Job {
-        match (&self.terminals, self.ranks) {
-            (Some(Terminals(terminals)), _) => Job::Terminals(terminals.clone()),
-            (None, Some(ranks)) => Job::Count(ranks),
-            (None, None) => Job::All,
+    fn job(&self, hosts: Option<&Hosts>) -> Job {
+        match (&self.terminals, self.ranks, hosts) {
+            (Some(Terminals(terminals)), ..) => Job::Terminals(terminals.clone()),
+            (None, Some(ranks), _) => Job::Count(ranks),
+            (None, None, Some(hosts)) => Job::Terminals(hosts.terminals().collect()),
+            (None, None, None) => Job::All,
         }
     }
+
+    fn read_hosts(&self, network: &Network) -> Result<Option<Hosts>, Failure> {
+        let Some(path) = &self.hosts else { return Ok(None) };
+        let text = read_text(path, "a file of hosts has lines such as `node017 12`")?;
+        let hosts = hosts::parse(&path.display().to_string(), text.as_bytes(), network.terminal_count());
+        hosts.map(Some).map_err(|error| Failure::Input(error.to_string()))
+    }
+}
+
+/// The host of each rank.
+fn names(hosts: &Hosts, terminals: &[TerminalId]) -> Result<Vec<String>, Failure> {
+    let name = |&terminal: &TerminalId| {
+        let problem = || Failure::Input(format!("--hosts: no host stands at terminal {terminal}, which takes part"));
+        hosts.at(terminal).map(str::to_owned).ok_or_else(problem)
+    };
+    terminals.iter().map(name).collect()
+}
+
+/// The schedule that is called so.
+fn named(name: &str) -> Result<&'static Entry, Failure> {
+    SCHEDULES.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let names: Vec<&str> = SCHEDULES.iter().map(|entry| entry.name).collect();
+        Failure::Input(format!("--schedule: `{name}` is unknown; it must be one of {}", names.join(", ")))
+    })
 }
 
 fn table(network: &Network, entry: &Entry, counted: &Verification) -> String {
@@ -183,6 +208,12 @@ fn write_json(network: &Network, entry: &Entry, plan: &Plan, counted: &Verificat
     Ok(())
 }
 
+fn write_mpi(plan: &Plan, names: &[&str], out: &mut dyn Write) -> Result<(), Failure> {
+    let bytes = mpi::write(plan.schedule.as_ref(), plan.terminals.len() as u32, names);
+    out.write_all(&bytes.map_err(|error| Failure::Input(error.to_string()))?)?;
+    Ok(())
+}
+
 /// Each rank sends the message of a phase when that of the phase before has left.
 fn write_goal(plan: Plan, message_bytes: u32, out: &mut dyn Write) -> Result<(), Failure> {
     let operations = 2 * plan.terminals.len() as u64 * u64::from(plan.schedule.phases());
@@ -195,19 +226,4 @@ fn write_goal(plan: Plan, message_bytes: u32, out: &mut dyn Write) -> Result<(),
     let description = rounds.and_then(|rounds| rounds.description(message_bytes)).map_err(|error| Failure::Other(error.to_string()))?;
     write!(out, "{}", goal::write(&description))?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_terminals_are_numbers_and_ranges() {
-        let list = |text: &str| parse_terminals(text).map(|Terminals(list)| list.iter().map(|terminal| terminal.0).collect::<Vec<_>>());
-        assert_eq!(list("3"), Ok(vec![3]));
-        assert_eq!(list("0-2, 7,9-9"), Ok(vec![0, 1, 2, 7, 9]));
-        for wrong in ["", "a", "3-1", "1-", "-1", "0-4294967295"] {
-            assert!(list(wrong).is_err(), "{wrong}");
-        }
-    }
 }
