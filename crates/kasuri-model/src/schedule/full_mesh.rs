@@ -1,7 +1,7 @@
 //! The full mesh: one layer of a multi-layer full mesh, with links in place of spines.
 
 use super::layered_mesh::LayeredMesh;
-use super::product::factors;
+use super::product::{combinations, corner, digits, within};
 use super::{Entry, Schedule, ScheduleError};
 use crate::id::TerminalId;
 use crate::network::Network;
@@ -12,7 +12,7 @@ const NAME: &str = "full-mesh";
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "full mesh: no contention in N - 1 phases, with fewer terminals on a router than other routers",
+    summary: "full mesh: no contention, with fewer terminals on a router than other routers",
     source: "the first two parts of the schedule `mlfm`, with one layer",
     fits: |network| shape(network).is_some(),
     choose,
@@ -24,32 +24,46 @@ fn shape(network: &Network) -> Option<[u32; 2]> {
     network.labels().attribute("full_mesh")?.try_into().ok()
 }
 
-/// The same number on each of as few routers as possible.
+/// The same number on each of as few routers as possible where that gives the number, else the first so many of the places that
+/// the construction can serve.
 fn choose(network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleError> {
     let [routers, concentration] = shape(network).unwrap_or([1, 1]);
+    let radices = [concentration, routers];
     let works = |&p: &u32| count.is_multiple_of(p) && count / p <= routers && (count == p || p < count / p);
-    match (1..=concentration).rev().find(works) {
-        Some(p) => Ok(super::product::corner(&[concentration, routers], &[p, count / p])),
-        None => Err(ScheduleError::Job {
-            schedule: NAME,
-            problem: format!(
-                "{count} terminals of {}: a job is r routers with p terminals each, p <= {concentration}, p <= r - 1, r <= {routers}",
-                network.name()
-            ),
-        }),
+    if let Some(p) = (1..=concentration).rev().find(works) {
+        return Ok(corner(&radices, &[p, count / p]));
     }
+    let mut usable = corner(&radices, &[concentration.min(routers - 1), routers]);
+    if usable.len() < count as usize {
+        let problem = format!(
+            "{count} terminals of {}: without contention it serves at most {} terminals a router, one fewer than routers; the nearest \
+             possible: {}",
+            network.name(),
+            routers - 1,
+            usable.len()
+        );
+        return Err(ScheduleError::Job { schedule: NAME, problem });
+    }
+    usable.truncate(count as usize);
+    Ok(usable)
 }
 
+/// The smallest product that holds the job; with all routers, if the job's own are too few for its terminals on a router.
 fn build(network: &Network, _: &dyn Routing, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
-    let [routers, concentration] = shape(network).unwrap_or([1, 1]);
-    let Some(factors) = factors(job, &[concentration, routers]) else {
-        let problem = format!("these {} terminals: a job must hold the same places on each of its routers", job.len());
-        return Err(ScheduleError::Job { schedule: NAME, problem });
+    let radices @ [concentration, routers] = {
+        let [routers, concentration] = shape(network).unwrap_or([1, 1]);
+        [concentration, routers]
     };
-    let [p, m] = [0, 1].map(|digit| factors[digit].len() as u32);
-    if m > 1 && p >= m {
-        let problem = format!("{p} terminals a router on {m} routers without contention: at most {} a router, or more routers", m - 1);
+    let mut digits = digits(job, &radices);
+    let works = |digits: &[Vec<u32>]| digits[1].len() == 1 || digits[0].len() < digits[1].len();
+    if !works(&digits) {
+        digits[1] = (0..routers).collect();
+    }
+    if !works(&digits) {
+        let (p, most) = (digits[0].len(), (routers - 1).min(concentration));
+        let problem = format!("{p} terminals a router on {routers} routers without contention: at most {most} a router, or more routers");
         return Err(ScheduleError::Job { schedule: NAME, problem });
     }
-    Ok(Box::new(LayeredMesh { layers: 1, positions: m, terminals: p }))
+    let schedule = LayeredMesh { layers: 1, positions: digits[1].len() as u32, terminals: digits[0].len() as u32 };
+    Ok(within(Box::new(schedule), &combinations(&radices, &digits), job))
 }

@@ -1,15 +1,14 @@
 //! The hypercube: partners that differ in the same bits.
 
-use super::{Entry, Schedule, ScheduleError};
+use super::product::{combinations, digits, within};
+use super::{Entry, Schedule, ScheduleError, first};
 use crate::id::TerminalId;
 use crate::network::Network;
 use crate::routing::Routing;
 
-const NAME: &str = "hypercube";
-
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {
-    name: NAME,
+    name: "hypercube",
     summary: "mesh or torus of radix 2 in each dimension: phase i pairs rank and rank xor i; no contention",
     source: "Johnsson and Ho, Optimum Broadcasting and Personalized Communication in Hypercubes, IEEE Trans. Comput. 38 (1989); for \
              routing `dimension-order`",
@@ -18,30 +17,17 @@ pub(super) const ENTRY: Entry = Entry {
         let one_each = network.terminal_count() == network.router_count();
         !dimensions.is_empty() && dimensions.iter().all(|&radix| radix == 2) && one_each
     },
-    choose,
+    choose: first,
     build,
 };
 
-/// The subcube of the lowest dimensions.
-fn choose(network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleError> {
-    if count.is_power_of_two() {
-        return super::first(network, count);
-    }
-    let below = 1 << count.ilog2();
-    let problem = format!("{count} terminals: a subcube has a power of two; the nearest possible: {below} and {}", 2 * below);
-    Err(ScheduleError::Job { schedule: NAME, problem })
-}
-
 /// Phase i corrects the bits of i in the order of the dimensions. In dimension b the message of terminal r has come to the
 /// terminal r xor (the lower bits of i): different ones for different r, so that no channel is used twice.
-fn build(_network: &Network, _: &dyn Routing, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
-    let least = job[0].0;
-    let free = job.iter().fold(0, |bits, terminal| bits | (terminal.0 ^ least));
-    if least & free != 0 || job.len() != 1 << free.count_ones() {
-        let problem = format!("these {} terminals: they are no subcube", job.len());
-        return Err(ScheduleError::Job { schedule: NAME, problem });
-    }
-    Ok(Box::new(Exchange { ranks: job.len() as u32 }))
+fn build(network: &Network, _: &dyn Routing, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
+    let radices = network.labels().attribute("dimensions").unwrap_or_default();
+    let subcube = combinations(radices, &digits(job, radices));
+    let exchange = Exchange { ranks: subcube.len() as u32 };
+    Ok(within(Box::new(exchange), &subcube, job))
 }
 
 /// In ascending order the ranks of a subcube differ in rank bits where the terminals differ in dimensions.

@@ -1,7 +1,7 @@
 //! The multi-layer full mesh, with as many phases as a terminal has partners.
 
 use super::layered_mesh::LayeredMesh;
-use super::product::{corner, factors};
+use super::product::{combinations, corner, digits, within};
 use super::{Entry, Schedule, ScheduleError};
 use crate::id::TerminalId;
 use crate::network::Network;
@@ -12,7 +12,7 @@ const NAME: &str = "mlfm";
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "multi-layer full mesh: no contention in N - 1 phases; some layers, positions and places on the leaves, or all",
+    summary: "multi-layer full mesh: no contention; N - 1 phases for some layers, positions and places on the leaves, or all",
     source: "construction and proof: kasuri_model, schedule::layered_mesh; for routing `minimal` with tie = \"destination\"",
     fits: |network| shape(network).is_some(),
     choose,
@@ -33,46 +33,51 @@ fn works([layers, positions, terminals]: [u32; 3], all: u32) -> bool {
     }
 }
 
-/// Of all shapes with so many terminals the one of the most places on a leaf, then of the most positions.
+/// Of all shapes with so many terminals the one of the most places on a leaf, then of the most positions; else the first so many.
 fn choose(network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleError> {
     let [layers, positions, terminals] = shape(network).unwrap_or([1, 1, 1]);
+    let radices = [terminals, positions, layers];
     let shapes = || (1..=terminals).rev().flat_map(move |p| (1..=positions).rev().flat_map(move |m| (1..=layers).map(move |k| [k, m, p])));
-    let size = |shape: &[u32; 3]| shape.iter().product::<u32>();
-    let possible = || shapes().filter(move |&shape| works(shape, positions));
-    if let Some([k, m, p]) = possible().find(|shape| size(shape) == count) {
-        return Ok(corner(&[terminals, positions, layers], &[p, m, k]));
+    let is_right = |&shape: &[u32; 3]| works(shape, positions) && shape.iter().product::<u32>() == count;
+    if let Some([k, m, p]) = shapes().find(is_right) {
+        return Ok(corner(&radices, &[p, m, k]));
     }
-    let below = possible().map(|shape| size(&shape)).filter(|&size| (2..count).contains(&size)).max();
-    let above = possible().map(|shape| size(&shape)).filter(|&size| size > count).min();
-    let near: Vec<String> = [below, above].into_iter().flatten().map(|size| size.to_string()).collect();
-    let problem = format!(
-        "{count} terminals of {}: a job is k layers x m positions x p places on each leaf with p <= m - 1; the nearest possible: {}",
-        network.name(),
-        near.join(" and ")
-    );
-    Err(ScheduleError::Job { schedule: NAME, problem })
+    let mut usable = corner(&radices, &[terminals.min(positions - 1), positions, layers]);
+    if usable.len() < count as usize {
+        let problem = format!(
+            "{count} terminals of {}: without contention it serves at most {} terminals a leaf, one fewer than positions; the nearest \
+             possible: {}",
+            network.name(),
+            positions - 1,
+            usable.len()
+        );
+        return Err(ScheduleError::Job { schedule: NAME, problem });
+    }
+    usable.truncate(count as usize);
+    Ok(usable)
 }
 
+/// The smallest product that holds the job; with all positions, if the job's own are too few for its terminals on a leaf.
 fn build(network: &Network, _: &dyn Routing, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
     let [layers, positions, terminals] = shape(network).unwrap_or([1, 1, 1]);
-    let error = |problem: String| Err(ScheduleError::Job { schedule: NAME, problem });
-    let Some(factors) = factors(job, &[terminals, positions, layers]) else {
-        return error(format!(
-            "these {} terminals: a job must hold the same places of the leaves at the same positions in each of its layers",
-            job.len()
-        ));
-    };
-    let [p, m, k] = [0, 1, 2].map(|digit| factors[digit].len() as u32);
+    let radices = [terminals, positions, layers];
+    let mut digits = digits(job, &radices);
+    let counts = |digits: &[Vec<u32>]| [2, 1, 0].map(|digit: usize| digits[digit].len() as u32);
+    if !works(counts(&digits), positions) {
+        digits[1] = (0..positions).collect();
+    }
+    let [k, m, p] = counts(&digits);
     // Places that send by the same spine to their own position in other layers.
-    let mut spines: Vec<u32> = factors[0].iter().map(|place| place % (positions - 1)).collect();
+    let mut spines: Vec<u32> = digits[0].iter().map(|place| place % (positions - 1)).collect();
     spines.sort_unstable();
     spines.dedup();
     let collide = k > 1 && spines.len() < p as usize;
     if !works([k, m, p], positions) || collide {
-        let most = if m == 1 { positions - 1 } else { m - 1 };
-        return error(format!(
-            "{p} terminals a leaf at {m} positions without contention: at most {most} terminals a leaf, or more positions"
-        ));
+        let most = positions - 1;
+        let problem =
+            format!("{p} terminals a leaf at {m} positions without contention: at most {most} terminals a leaf, such as 0 to {}", most - 1);
+        return Err(ScheduleError::Job { schedule: NAME, problem });
     }
-    Ok(Box::new(LayeredMesh { layers: k, positions: m, terminals: p }))
+    let schedule = LayeredMesh { layers: k, positions: m, terminals: p };
+    Ok(within(Box::new(schedule), &combinations(&radices, &digits), job))
 }

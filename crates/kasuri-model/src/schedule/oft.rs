@@ -1,17 +1,15 @@
 //! The orthogonal fat tree, with as many phases as a terminal has partners.
 
-use super::product::{corner, factors};
+use super::product::{combinations, corner, digits, within};
 use super::{Entry, Schedule, ScheduleError};
 use crate::id::TerminalId;
 use crate::network::Network;
 use crate::routing::Routing;
 
-const NAME: &str = "oft";
-
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {
-    name: NAME,
-    summary: "orthogonal fat tree: no contention in N - 1 phases; one side or two, some places on all leaves or all",
+    name: "oft",
+    summary: "orthogonal fat tree: no contention; N - 1 phases for one side or both, with some places on all leaves or all",
     source: "construction and proof: kasuri_model, schedule::oft; for routing `minimal` with tie = \"destination\"",
     fits: |network| shape(network).is_some(),
     choose,
@@ -27,6 +25,7 @@ fn leaves(order: u32) -> u32 {
     order * order + order + 1
 }
 
+/// The same places on all leaves of a side or of both where that gives the number, else the first so many.
 fn choose(network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleError> {
     let [order, sides] = shape(network).unwrap_or([1, 1]);
     let (degree, leaves) = (order + 1, leaves(order));
@@ -34,27 +33,19 @@ fn choose(network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleErro
     if let Some((side, places)) = (1..=sides).find_map(|side| Some((side, places(side)?))) {
         return Ok(corner(&[degree, leaves, sides], &[places, leaves, side]));
     }
-    let below = count / leaves * leaves;
-    let near: Vec<String> = [below, below + leaves].into_iter().filter(|&size| size > 0).map(|size| size.to_string()).collect();
-    let problem = format!(
-        "{count} terminals of {}: a job is some places on all {leaves} leaves of a side or of both; the nearest possible: {}",
-        network.name(),
-        near.join(" and ")
-    );
-    Err(ScheduleError::Job { schedule: NAME, problem })
+    super::first(network, count)
 }
 
+/// All leaves of the job's sides, with the places that occur in the job.
 fn build(network: &Network, _: &dyn Routing, job: &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError> {
     let [order, sides] = shape(network).unwrap_or([1, 1]);
     let (degree, leaves) = (order + 1, leaves(order));
-    let factors = factors(job, &[degree, leaves, sides]).filter(|factors| factors[1].len() as u32 == leaves);
-    let Some(factors) = factors else {
-        let problem =
-            format!("these {} terminals: a job must hold the same places on all {leaves} leaves of a side, or of both", job.len());
-        return Err(ScheduleError::Job { schedule: NAME, problem });
-    };
+    let radices = [degree, leaves, sides];
+    let mut digits = digits(job, &radices);
+    digits[1] = (0..leaves).collect();
     let differences = network.labels().attribute("difference_set").unwrap_or_default().to_vec();
-    Ok(Box::new(Planes { leaves, degree, sides: factors[2].len() as u32, places: factors[0].len() as u32, differences }))
+    let planes = Planes { leaves, degree, sides: digits[2].len() as u32, places: digits[0].len() as u32, differences };
+    Ok(within(Box::new(planes), &combinations(&radices, &digits), job))
 }
 
 /// n leaves a side with p <= d terminals each, d = q + 1. Rank = (side n + leaf) p + place.

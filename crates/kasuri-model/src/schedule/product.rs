@@ -1,12 +1,13 @@
-//! Jobs that are a product: some of the outer blocks, in each the same of the inner ones, and so on.
+//! Jobs within a product: some of the outer blocks, in each the same of the inner ones, and so on.
 
+use super::Schedule;
+use super::part::Part;
 use crate::id::TerminalId;
 
-/// The digits of all terminals of a job, if the job holds every combination of them.
+/// For each digit of a terminal's number the values that occur in a job, ascending.
 ///
-/// `radices` are those of a terminal's number, the fastest first; the last digit is not bounded. The result lists for each
-/// digit the values that occur, ascending.
-pub(super) fn factors(terminals: &[TerminalId], radices: &[u32]) -> Option<Vec<Vec<u32>>> {
+/// `radices` are those of a terminal's number, the fastest first; the last digit is not bounded.
+pub(super) fn digits(terminals: &[TerminalId], radices: &[u32]) -> Vec<Vec<u32>> {
     let mut digits = vec![Vec::new(); radices.len()];
     for terminal in terminals {
         let mut rest = terminal.0;
@@ -20,17 +21,32 @@ pub(super) fn factors(terminals: &[TerminalId], radices: &[u32]) -> Option<Vec<V
         values.sort_unstable();
         values.dedup();
     }
-    // Different terminals have different digits: as many as there are combinations are all of them.
-    let combinations: usize = digits.iter().map(Vec::len).product();
-    (combinations == terminals.len()).then_some(digits)
+    digits
+}
+
+/// The terminals with every combination of these digits, ascending.
+pub(super) fn combinations(radices: &[u32], digits: &[Vec<u32>]) -> Vec<TerminalId> {
+    let mut terminals = vec![0];
+    let strides = radices.iter().scan(1, |stride, radix| Some(std::mem::replace(stride, *stride * radix)));
+    for (stride, values) in strides.zip(digits) {
+        terminals = values.iter().flat_map(|digit| terminals.iter().map(move |low| low + digit * stride)).collect();
+    }
+    terminals.into_iter().map(TerminalId).collect()
 }
 
 /// The terminals whose digits are among the first so many of each, ascending.
 pub(super) fn corner(radices: &[u32], counts: &[u32]) -> Vec<TerminalId> {
-    let mut terminals = vec![0];
-    let strides = radices.iter().scan(1, |stride, radix| Some(std::mem::replace(stride, *stride * radix)));
-    for (stride, &count) in strides.zip(counts) {
-        terminals = (0..count).flat_map(|digit| terminals.iter().map(move |low| low + digit * stride)).collect();
+    combinations(radices, &counts.iter().map(|&count| (0..count).collect()).collect::<Vec<_>>())
+}
+
+/// The schedule of a product for a job that lies in it: the schedule itself if the job is all of it, else its part.
+///
+/// `product` is ascending, and so is the job.
+pub(super) fn within(schedule: Box<dyn Schedule>, product: &[TerminalId], job: &[TerminalId]) -> Box<dyn Schedule> {
+    if product.len() == job.len() {
+        return schedule;
     }
-    terminals.into_iter().map(TerminalId).collect()
+    // All of the job are found: their digits are among those of the product.
+    let whole = job.iter().filter_map(|terminal| Some(product.binary_search(terminal).ok()? as u32)).collect();
+    Box::new(Part::new(schedule, product.len() as u32, whole))
 }

@@ -9,7 +9,7 @@ use kasuri_model::format::{goal, mpi};
 use kasuri_model::id::TerminalId;
 use kasuri_model::network::Network;
 use kasuri_model::routing::Routing;
-use kasuri_model::schedule::{Entry, Job, Plan, SCHEDULES, ScheduleError, Scheduled, Verification, default_for, verify};
+use kasuri_model::schedule::{Entry, Job, Plan, SCHEDULES, Scheduled, Verification, default_for, verify};
 use kasuri_model::workload::program::MAX_OPERATIONS;
 use kasuri_model::workload::rounds::{Options, Rounds};
 use serde_json::{Value as Json, json};
@@ -70,6 +70,16 @@ enum Export {
     Ranks,
 }
 
+/// Jobs larger than this are not searched unasked: the search takes some ten seconds for so many, and grows faster than they.
+const SEARCHED_TERMINALS: usize = 1024;
+
+/// A schedule and what was counted of it.
+struct Counted {
+    entry: &'static Entry,
+    plan: Plan,
+    verification: Verification,
+}
+
 /// A list of terminals.
 #[derive(Clone, Debug)]
 struct Terminals(Vec<TerminalId>);
@@ -85,10 +95,8 @@ impl Schedule {
         let files = FolderFiles::beside(&self.network);
         let (network, routing) = Preparation::new(&document, &files, *KNOWN).routed(&document.points()?[0])?;
         let hosts = self.read_hosts(&network)?;
-        let (entry, plan) = self.plan(&network, routing.as_ref(), hosts.as_ref())?;
+        let Counted { entry, plan, verification: counted } = self.plan(&network, routing.as_ref(), hosts.as_ref())?;
         let names = hosts.map_or(Ok(Vec::new()), |hosts| names(&hosts, &plan.terminals))?;
-        let counted =
-            verify(&network, routing.as_ref(), &plan).map_err(|error| Failure::Input(format!("{}: {error}", self.network.display())))?;
         match self.export {
             None => writeln!(out, "{}", table(&network, entry, &counted))?,
             Some(Export::Csv) => write_csv(&plan, out)?,
@@ -101,19 +109,30 @@ impl Schedule {
         Ok(Exit::DONE)
     }
 
-    /// By the schedule that is asked for; else by the one made for the network, or by `general` if that does not serve terminals that
-    /// are named.
-    fn plan(&self, network: &Network, routing: &dyn Routing, hosts: Option<&Hosts>) -> Result<(&'static Entry, Plan), Failure> {
+    /// By the schedule that is asked for, else by the one made for the network. For a part of the terminals `general` may be faster, or
+    /// the only one.
+    fn plan(&self, network: &Network, routing: &dyn Routing, hosts: Option<&Hosts>) -> Result<Counted, Failure> {
         let job = self.job(hosts);
-        let made = |entry: &'static Entry| entry.plan(network, routing, &job).map(|plan| (entry, plan));
-        let plan = match &self.schedule {
-            Some(name) => made(named(name)?),
-            None => match made(default_for(network)) {
-                Err(ScheduleError::Job { .. }) if matches!(job, Job::Terminals(_)) => made(named("general")?),
-                plan => plan,
-            },
+        let input = |error: &dyn std::fmt::Display| Failure::Input(format!("{}: {error}", self.network.display()));
+        let made = |entry: &'static Entry| -> Result<Counted, Failure> {
+            let plan = entry.plan(network, routing, &job).map_err(|error| input(&error))?;
+            let verification = verify(network, routing, &plan).map_err(|error| input(&error))?;
+            Ok(Counted { entry, plan, verification })
         };
-        plan.map_err(|error| Failure::Input(format!("{}: {error}", self.network.display())))
+        if let Some(name) = &self.schedule {
+            return made(named(name)?);
+        }
+        let own = made(default_for(network));
+        let is_fastest = own.as_ref().is_ok_and(|own| own.verification.time() < own.plan.terminals.len() as u64);
+        let is_long = own.as_ref().is_ok_and(|own| own.plan.terminals.len() > SEARCHED_TERMINALS);
+        if is_fastest || is_long || job == Job::All {
+            return own;
+        }
+        match (own, made(named("general")?)) {
+            (Ok(own), Ok(general)) if own.verification.time() <= general.verification.time() => Ok(own),
+            (_, Ok(general)) => Ok(general),
+            (own, Err(_)) => own,
+        }
     }
 
     fn job(&self, hosts: Option<&Hosts>) -> Job {
