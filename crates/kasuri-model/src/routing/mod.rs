@@ -20,6 +20,7 @@ mod table;
 pub mod ugal;
 pub mod up_down;
 pub mod valiant;
+pub mod vector;
 pub mod walk;
 
 pub use hashed::{HashedChoice, NoView};
@@ -50,6 +51,7 @@ registry! {
         up_down::UpDown,
         valiant::Valiant,
         ugal::Ugal,
+        vector::VectorRouting,
     ]
 }
 

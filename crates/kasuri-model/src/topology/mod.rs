@@ -15,6 +15,7 @@ mod galois;
 pub mod mesh;
 pub mod mlfm;
 pub mod oft;
+pub mod rdt;
 pub mod slim_fly;
 pub mod torus;
 
@@ -45,6 +46,7 @@ registry! {
         slim_fly::SlimFly,
         dragonfly::Dragonfly,
         flattened_butterfly::FlattenedButterfly,
+        rdt::Rdt,
         file::File,
     ]
 }

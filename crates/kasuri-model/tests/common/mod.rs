@@ -84,6 +84,8 @@ pub(crate) fn networks() -> Vec<Arc<Network>> {
         ("dragonfly", "terminals_per_router = 1\nrouters_per_group = 1\nglobal_channels = 3"),
         ("flattened-butterfly", "dimensions = [3]"),
         ("flattened-butterfly", "dimensions = [2, 3, 2]"),
+        ("rdt", "side = 8\nconcentration = 2"),
+        ("rdt", "side = 8\nperfect = true"),
         ("butterfly", "radix = 2\nstages = 4"),
         ("butterfly", "radix = 4\nstages = 1"),
     ] {
