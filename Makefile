@@ -15,7 +15,7 @@ unexport PYTHONPATH PYTHONHOME
 say = @echo "kasuri: $(1)"
 
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-rust test-python lint format verify bench docs fuzz clean rust
+.PHONY: help build mpi demo test test-rust test-python lint format verify bench docs fuzz clean rust
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,14 +47,22 @@ rust: $(VENV)/.made
 	@cmp -s $(TARGET)/debug/kasuri $(KASURI) || install -m 755 $(TARGET)/debug/kasuri $(KASURI)
 	@cmp -s $(TARGET)/debug/lib_kasuri.so $(EXTENSION) || install -m 755 $(TARGET)/debug/lib_kasuri.so $(EXTENSION)
 
+# The Makefile in mpi/ builds for one MPI library alone, without installing anything: make -C mpi MPI=mpich
+mpi:  ## the library that runs schedules in MPI programs, for Open MPI and MPICH: mpi/build
+	$(call say,building the MPI library and its benchmark (mpi/build); Open MPI and MPICH and FFTW)
+	@tools/mpi-packages.sh
+	@$(MAKE) --silent -C mpi
+
 # --- using it --------------------------------------------------------------------------------------------------------------------
 demo: build  ## runs the examples and writes their reports to out/demo
 	$(call say,running the examples; results are kept in $(OUT)/demo: a second run computes only what is missing)
 	@$(PY) examples/demo.py --kasuri $(KASURI) --out $(OUT)/demo
 
-verify: build  ## compares the depths, BookSim 2 and published figures [REFERENCE=DIR: every row there, not only the extract]
+verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI libraries and published figures [REFERENCE=DIR: every row there, not only the extract]
 	$(call say,searching phases for a thousand terminals)
 	@cargo test --locked --quiet --package kasuri-model --test general_schedule -- --ignored
+	$(call say,comparing a thousand random all-to-alls with those of Open MPI and MPICH; minutes)
+	@KASURI_MPI_CASES=1000 $(PY) -m pytest tests/test_mpi.py -k random
 	$(call say,comparing flows with flits)
 	@$(PY) validation/depths/compare.py --kasuri $(KASURI)
 	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))
@@ -85,7 +93,7 @@ test-rust: $(VENV)/.made
 	$(call say,Rust tests (cargo test))
 	@cargo test --locked --workspace --quiet
 
-test-python: test-rust build $(VENV)/.test
+test-python: test-rust build mpi $(VENV)/.test
 	$(call say,Python tests (pytest))
 	@$(PY) -m pytest
 
@@ -111,5 +119,5 @@ fuzz:  ## fuzzes every parser for FUZZ_SECONDS each (needs a nightly compiler an
 	fi
 
 clean:  ## removes everything that was made, results in out/ excepted
-	$(call say,removing target/ $(VENV)/ and the built documentation)
-	@rm -rf target $(VENV) $(EXTENSION) build python/kasuri.egg-info docs/_build docs/reference/generated
+	$(call say,removing target/ mpi/build $(VENV)/ and the built documentation)
+	@rm -rf target mpi/build $(VENV) $(EXTENSION) build python/kasuri.egg-info docs/_build docs/reference/generated

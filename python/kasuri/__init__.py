@@ -19,7 +19,7 @@ from kasuri.network import Network
 from kasuri.results import Results, read
 
 if TYPE_CHECKING:
-    from kasuri import plot, report
+    from kasuri import mpi, plot, report
 
 __all__ = [
     "ConfigError",
@@ -30,6 +30,7 @@ __all__ = [
     "ResultsError",
     "RunError",
     "__version__",
+    "mpi",
     "plot",
     "read",
     "report",
@@ -39,7 +40,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Import ``kasuri.plot`` and ``kasuri.report`` when they are first used, so that ``import kasuri`` stays light."""
-    if name in ("plot", "report"):
+    """Import ``kasuri.mpi``, ``kasuri.plot`` and ``kasuri.report`` when they are first used, so that ``import kasuri`` stays light."""
+    if name in ("mpi", "plot", "report"):
         return importlib.import_module(f"kasuri.{name}")
     raise AttributeError(f"module 'kasuri' has no attribute {name!r}")

@@ -1,0 +1,106 @@
+/* The other collective calls that a trace records. They are the MPI library's own; the messages written for them are those of the
+ * usual algorithms: binomial trees, and dissemination for the barrier. */
+#include <mpi.h>
+
+#include "plan.h"
+#include "trace.h"
+
+static MPI_Count bytes_of(int count, MPI_Datatype type)
+{
+    MPI_Count size = 0;
+    if (type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS)
+        return 0;
+    return count * size;
+}
+
+/* The messages of a binomial tree: from the root to all, or from all to the root. */
+static void tree(MPI_Comm comm, int root, MPI_Count bytes, int is_down)
+{
+    int rank, size, bit = 1;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &size);
+    const int relative = (rank - root + size) % size;
+    while (bit < size && !(relative & bit))
+        bit *= 2;
+    const int parent = (relative - bit + root + size) % size;
+    if (is_down && relative > 0)
+        kasuri_trace_receive(parent, bytes);
+    kasuri_trace_stage();
+    for (int half = bit / 2; half > 0; half /= 2) {
+        if (relative + half < size) {
+            const int child = (relative + half + root) % size;
+            if (is_down)
+                kasuri_trace_send(child, bytes);
+            else
+                kasuri_trace_receive(child, bytes);
+        }
+    }
+    kasuri_trace_stage();
+    if (!is_down && relative > 0)
+        kasuri_trace_send(parent, bytes);
+    kasuri_trace_stage();
+}
+
+static void dissemination(MPI_Comm comm)
+{
+    int rank, size;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &size);
+    for (int distance = 1; distance < size; distance *= 2) {
+        kasuri_trace_send((rank + distance) % size, 1);
+        kasuri_trace_receive((rank - distance + size) % size, 1);
+        kasuri_trace_stage();
+    }
+}
+
+/* A communicator, type or root that is wrong is for the library to complain of. */
+static int is_rank(int root, MPI_Comm comm)
+{
+    int size = 0;
+    return comm != MPI_COMM_NULL && PMPI_Comm_size(comm, &size) == MPI_SUCCESS && root >= 0 && root < size;
+}
+
+int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    if (is_rank(root, comm) && kasuri_trace_enter(comm))
+        tree(comm, root, bytes_of(count, type), 1);
+    const int error = PMPI_Bcast(buffer, count, type, root, comm);
+    kasuri_trace_leave();
+    return error;
+}
+
+int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+    if (is_rank(root, comm) && kasuri_trace_enter(comm))
+        tree(comm, root, bytes_of(count, type), 0);
+    const int error = PMPI_Reduce(sendbuf, recvbuf, count, type, op, root, comm);
+    kasuri_trace_leave();
+    return error;
+}
+
+int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    if (is_rank(0, comm) && kasuri_trace_enter(comm)) {
+        tree(comm, 0, bytes_of(count, type), 0);
+        tree(comm, 0, bytes_of(count, type), 1);
+    }
+    const int error = PMPI_Allreduce(sendbuf, recvbuf, count, type, op, comm);
+    kasuri_trace_leave();
+    return error;
+}
+
+int MPI_Barrier(MPI_Comm comm)
+{
+    if (is_rank(0, comm) && kasuri_trace_enter(comm))
+        dissemination(comm);
+    const int error = PMPI_Barrier(comm);
+    kasuri_trace_leave();
+    return error;
+}
+
+int MPI_Finalize(void)
+{
+    kasuri_trace_write();
+    kasuri_report();
+    return PMPI_Finalize();
+}

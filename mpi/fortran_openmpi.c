@@ -1,0 +1,118 @@
+/* The same calls from Fortran, under Open MPI.
+ *
+ * Arguments come by reference; handles are numbers; MPI_IN_PLACE and MPI_BOTTOM are addresses of variables of the library. The error
+ * may be left out by programs that use mpi_f08. */
+#include <mpi.h>
+
+#ifdef OPEN_MPI
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+/* The address by which Fortran says a special buffer. */
+static void *special(void *buffer, const char *symbol, void *meaning)
+{
+    const void *address = dlsym(RTLD_DEFAULT, symbol);
+    return address && buffer == address ? meaning : buffer;
+}
+
+static void *buffer_of(void *buffer)
+{
+    return special(special(buffer, "mpi_fortran_in_place_", MPI_IN_PLACE), "mpi_fortran_bottom_", MPI_BOTTOM);
+}
+
+static void answer(MPI_Fint *error, int value)
+{
+    if (error)
+        *error = value;
+}
+
+/* The names that Fortran compilers give a routine, and those of the module mpi_f08. */
+#define NAMES(lower, upper, mixed, parameters)                                                                                             \
+    void lower parameters __attribute__((alias("kasuri_" #lower)));                                                                        \
+    void lower##_ parameters __attribute__((alias("kasuri_" #lower)));                                                                     \
+    void lower##__ parameters __attribute__((alias("kasuri_" #lower)));                                                                    \
+    void lower##_f08_ parameters __attribute__((alias("kasuri_" #lower)));                                                                 \
+    void upper parameters __attribute__((alias("kasuri_" #lower)));                                                                        \
+    void mixed##_f parameters __attribute__((alias("kasuri_" #lower)));                                                                    \
+    void mixed##_f08 parameters __attribute__((alias("kasuri_" #lower)))
+
+#define ALLTOALL                                                                                                                           \
+    (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,       \
+     MPI_Fint *error)
+
+void kasuri_mpi_alltoall ALLTOALL
+{
+    void *from = buffer_of(sendbuf);
+    /* In place, a program may leave any number in the place of the type. */
+    const MPI_Datatype type = from == MPI_IN_PLACE ? MPI_DATATYPE_NULL : PMPI_Type_f2c(*sendtype);
+    answer(error, MPI_Alltoall(from, *sendcount, type, buffer_of(recvbuf), *recvcount, PMPI_Type_f2c(*recvtype), PMPI_Comm_f2c(*comm)));
+}
+
+NAMES(mpi_alltoall, MPI_ALLTOALL, MPI_Alltoall, ALLTOALL);
+
+#define ALLTOALLV                                                                                                                          \
+    (void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls,   \
+     MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *error)
+
+_Static_assert(sizeof(MPI_Fint) == sizeof(int), "counts of Fortran are passed on as they are");
+
+void kasuri_mpi_alltoallv ALLTOALLV
+{
+    void *from = buffer_of(sendbuf);
+    const MPI_Datatype type = from == MPI_IN_PLACE ? MPI_DATATYPE_NULL : PMPI_Type_f2c(*sendtype);
+    answer(error, MPI_Alltoallv(from, sendcounts, sdispls, type, buffer_of(recvbuf), recvcounts, rdispls, PMPI_Type_f2c(*recvtype),
+                                PMPI_Comm_f2c(*comm)));
+}
+
+NAMES(mpi_alltoallv, MPI_ALLTOALLV, MPI_Alltoallv, ALLTOALLV);
+
+#define BCAST (void *buffer, MPI_Fint *count, MPI_Fint *type, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *error)
+
+void kasuri_mpi_bcast BCAST
+{
+    answer(error, MPI_Bcast(buffer_of(buffer), *count, PMPI_Type_f2c(*type), *root, PMPI_Comm_f2c(*comm)));
+}
+
+NAMES(mpi_bcast, MPI_BCAST, MPI_Bcast, BCAST);
+
+#define REDUCE                                                                                                                             \
+    (void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *error)
+
+void kasuri_mpi_reduce REDUCE
+{
+    answer(error, MPI_Reduce(buffer_of(sendbuf), buffer_of(recvbuf), *count, PMPI_Type_f2c(*type), PMPI_Op_f2c(*op), *root,
+                             PMPI_Comm_f2c(*comm)));
+}
+
+NAMES(mpi_reduce, MPI_REDUCE, MPI_Reduce, REDUCE);
+
+#define ALLREDUCE (void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *error)
+
+void kasuri_mpi_allreduce ALLREDUCE
+{
+    answer(error, MPI_Allreduce(buffer_of(sendbuf), buffer_of(recvbuf), *count, PMPI_Type_f2c(*type), PMPI_Op_f2c(*op),
+                                PMPI_Comm_f2c(*comm)));
+}
+
+NAMES(mpi_allreduce, MPI_ALLREDUCE, MPI_Allreduce, ALLREDUCE);
+
+#define BARRIER (MPI_Fint *comm, MPI_Fint *error)
+
+void kasuri_mpi_barrier BARRIER
+{
+    answer(error, MPI_Barrier(PMPI_Comm_f2c(*comm)));
+}
+
+NAMES(mpi_barrier, MPI_BARRIER, MPI_Barrier, BARRIER);
+
+#define FINALIZE (MPI_Fint *error)
+
+void kasuri_mpi_finalize FINALIZE
+{
+    answer(error, MPI_Finalize());
+}
+
+NAMES(mpi_finalize, MPI_FINALIZE, MPI_Finalize, FINALIZE);
+
+#endif

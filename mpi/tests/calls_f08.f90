@@ -1,0 +1,21 @@
+! The same from the module mpi_f08, without the last argument: equal blocks, and in place.
+program calls_f08
+   use mpi_f08
+   implicit none
+   integer :: rank, ranks, peer, wrong, total
+   integer, allocatable :: out(:), in(:)
+
+   call MPI_Init()
+   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+   call MPI_Comm_size(MPI_COMM_WORLD, ranks)
+   out = [(100 * rank + peer, peer = 0, ranks - 1)]
+   allocate (in(ranks), source=-1)
+   call MPI_Alltoall(out, 1, MPI_INTEGER, in, 1, MPI_INTEGER, MPI_COMM_WORLD)
+   wrong = count(in /= [(100 * peer + rank, peer = 0, ranks - 1)])
+   call MPI_Alltoall(MPI_IN_PLACE, 1, MPI_INTEGER, out, 1, MPI_INTEGER, MPI_COMM_WORLD)
+   wrong = wrong + count(out /= in)
+   call MPI_Allreduce(wrong, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+   if (rank == 0) print '(a, i0, a)', 'fortran: ', total, ' values are wrong'
+   call MPI_Finalize()
+   if (total > 0) stop 1
+end program calls_f08

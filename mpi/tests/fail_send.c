@@ -1,0 +1,11 @@
+/* Preloaded before the library: the send number KASURI_TEST_FAIL of every rank fails. */
+#include <mpi.h>
+#include <stdlib.h>
+
+int PMPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    static int calls;
+    if (++calls == atoi(getenv("KASURI_TEST_FAIL")))
+        return MPI_ERR_OTHER;
+    return MPI_Isend(buffer, count, type, to, tag, comm, request);
+}

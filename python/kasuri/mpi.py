@@ -1,0 +1,245 @@
+"""All-to-alls by the phases of a schedule, for programs that use mpi4py.
+
+>>> import numpy as np
+>>> from mpi4py import MPI                                             # doctest: +SKIP
+>>> import kasuri.mpi                                                  # doctest: +SKIP
+>>> received = np.empty_like(sent)                                     # doctest: +SKIP
+>>> kasuri.mpi.alltoall(MPI.COMM_WORLD, sent, received, "job.kasuri")  # doctest: +SKIP
+
+``kasuri schedule --export mpi`` writes such a file. Programs that call ``MPI_Alltoall`` need none of this: for them there is the
+preloaded library, and it takes over mpi4py's ``Alltoall``, too.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kasuri.errors import ConfigError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Schedule", "alltoall", "read"]
+
+MAGIC = b"KASURI\r\n"
+VERSION = 1
+#: The number in a schedule's table where a rank sends nothing.
+NOBODY = 0xFFFF
+_HEAD = 24
+_CHECKSUM = 4
+_TAG = 1
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """An all-to-all in phases.
+
+    Parameters
+    ----------
+    ranks
+        How many ranks take part.
+    hosts
+        The host of each rank; empty if ranks are known by their numbers.
+    destinations
+        By phase and rank, the rank to which it sends, or ``NOBODY``.
+    checksum
+        The file's, by which ranks know that they have read the same.
+    """
+
+    ranks: int
+    hosts: tuple[str, ...]
+    destinations: NDArray[np.uint16]
+    checksum: int
+
+
+def read(path: str | os.PathLike[str]) -> Schedule:
+    """Read a schedule for MPI.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read, is cut off, has another layout or a wrong checksum, or is no all-to-all.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(data) < _HEAD + _CHECKSUM or not data.startswith(MAGIC):
+        raise ConfigError(f"{path}: is no schedule for MPI, or is cut off")
+    version, ranks, phases, placement = (int(number) for number in np.frombuffer(data, "<u4", 4, len(MAGIC)))
+    if version != VERSION:
+        raise ConfigError(f"{path}: has layout {version}; this version reads layout {VERSION}")
+    expected = _HEAD + placement + 2 * ranks * phases + _CHECKSUM
+    if len(data) != expected:
+        raise ConfigError(f"{path}: has {len(data)} bytes in place of {expected}: is it cut off?")
+    checksum = int.from_bytes(data[-_CHECKSUM:], "little")
+    if checksum != zlib.crc32(data[:-_CHECKSUM]):
+        raise ConfigError(f"{path}: has a wrong checksum")
+    hosts = tuple(data[_HEAD : _HEAD + placement].decode(errors="replace").splitlines())
+    if hosts and len(hosts) != ranks:
+        raise ConfigError(f"{path}: has a placement of {len(hosts)} ranks in place of {ranks}")
+    table = np.frombuffer(data, "<u2", ranks * phases, _HEAD + placement).reshape(phases, ranks)
+    if not _is_all_to_all(table, ranks):
+        raise ConfigError(f"{path}: is no all-to-all: not every pair is served once")
+    return Schedule(ranks, hosts, table, checksum)
+
+
+def _is_all_to_all(table: NDArray[np.uint16], ranks: int) -> bool:
+    """Is every ordered pair served once, and receives a rank at most once in a phase?"""
+    phases, sources = np.nonzero(table != NOBODY)
+    destinations = table[phases, sources].astype(np.int64)
+    if destinations.size != ranks * (ranks - 1) or (destinations >= ranks).any() or (destinations == sources).any():
+        return False
+    pairs, receptions = sources * ranks + destinations, phases * ranks + destinations
+    return bool(np.unique(pairs).size == pairs.size and np.unique(receptions).size == receptions.size)
+
+
+def alltoall(comm: Any, sendbuf: Any, recvbuf: Any, schedule: Schedule | str | os.PathLike[str] | None = None) -> bool:
+    """Send block i of ``sendbuf`` to rank i and receive block i of ``recvbuf`` from it, phase by phase.
+
+    All ranks of the communicator call it. Where the schedule does not apply (another placement, a file that cannot be read) it is
+    ``comm.Alltoall``; rank 0 then says why on standard error.
+
+    Parameters
+    ----------
+    comm
+        A communicator of mpi4py within one group.
+    sendbuf, recvbuf
+        NumPy arrays in C order that do not overlap, of as many equal blocks as the communicator has ranks.
+    schedule
+        The schedule or its file; the file that ``KASURI_MPI_SCHEDULE`` names unless given.
+
+    Returns
+    -------
+    bool
+        Did the schedule apply?
+
+    Raises
+    ------
+    ConfigError
+        A buffer that cannot be cut into the blocks.
+    """
+    sent, received = _blocks(comm, sendbuf, "sendbuf"), _blocks(comm, recvbuf, "recvbuf")
+    steps, messages = _plan(comm, schedule)
+    if messages is None:
+        comm.Alltoall(sendbuf, recvbuf)
+        return False
+    self = comm.Get_rank()
+    received[self] = sent[self]
+    for to, source in steps:
+        requests = []
+        if source >= 0:
+            requests.append(messages.Irecv(received[source], source, _TAG))
+        if to >= 0:
+            requests.append(messages.Isend(sent[to], to, _TAG))
+        for request in requests:
+            request.Wait()
+    return True
+
+
+def _blocks(comm: Any, buffer: Any, name: str) -> NDArray[Any]:
+    """Give a view of a buffer, a row for each rank."""
+    size = comm.Get_size()
+    if not isinstance(buffer, np.ndarray) or not buffer.flags.c_contiguous or buffer.size % size:
+        raise ConfigError(f"{name}: must be a NumPy array in C order whose size is a multiple of the {size} ranks")
+    return buffer.reshape(size, -1)
+
+
+#: What a communicator does with a schedule: its steps, and the communicator of the messages, or None where it does not apply.
+_Plan = tuple[list[tuple[int, int]], Any]
+_keyval: int | None = None
+
+
+def _plan(comm: Any, schedule: Schedule | str | os.PathLike[str] | None) -> _Plan:
+    """Give the plan of a communicator, made at its first all-to-all with a schedule and kept as its attribute."""
+    global _keyval
+    from mpi4py import MPI
+
+    if _keyval is None:
+        _keyval = MPI.Comm.Create_keyval(delete_fn=_forget)
+    known = comm.Get_attr(_keyval)
+    if known is None:
+        known = {}
+        comm.Set_attr(_keyval, known)
+    given = schedule if schedule is not None else os.environ.get("KASURI_MPI_SCHEDULE", "")
+    key = given.checksum if isinstance(given, Schedule) else os.fspath(given)
+    if key not in known:
+        known[key] = _agree(comm, given)
+    plan: _Plan = known[key]
+    return plan
+
+
+def _forget(comm: Any, _keyval: int, plans: dict[Any, _Plan]) -> None:
+    """Free the communicators of messages with the communicator that they belong to."""
+    from mpi4py import MPI
+
+    if comm not in (MPI.COMM_WORLD, MPI.COMM_SELF):
+        for _, messages in plans.values():
+            if messages is not None:
+                messages.Free()
+
+
+def _agree(comm: Any, given: Schedule | str | os.PathLike[str]) -> _Plan:
+    """Find out with all other ranks whether the schedule applies: all decide from the same facts."""
+    from mpi4py import MPI
+
+    reason, schedule = "", None
+    try:
+        schedule = given if isinstance(given, Schedule) else read(given)
+        if schedule.ranks != MPI.COMM_WORLD.Get_size():
+            reason = f"the schedule is for {schedule.ranks} ranks; the program has {MPI.COMM_WORLD.Get_size()}"
+    except ConfigError as error:
+        reason = str(error)
+    world = comm.group.Translate_ranks([comm.Get_rank()], MPI.COMM_WORLD.group)[0]
+    host = os.environ.get("KASURI_MPI_HOST") or socket.gethostname()
+    facts = comm.allgather((reason, schedule.checksum if schedule else 0, world, host))
+    reason = next((reason for reason, *_ in facts if reason), "")
+    placed: dict[int, int] = {}
+    if not reason and schedule:
+        placed, reason = _place(schedule, facts)
+    if reason or not schedule:
+        if comm.Get_rank() == 0:
+            print(f"kasuri: the MPI library's own all-to-all is used: {reason}", file=sys.stderr)
+        return [], None
+    return _steps(schedule, placed, comm.Get_rank()), comm.Create(comm.group)
+
+
+def _place(schedule: Schedule, facts: list[tuple[str, int, int, str]]) -> tuple[dict[int, int], str]:
+    """Give the rank of the communicator for each rank of the schedule that has one, or the reason why not."""
+    placed: dict[int, int] = {}
+    for rank, (_, checksum, world, host) in enumerate(facts):
+        if checksum != schedule.checksum:
+            return {}, f"rank {rank} has read another schedule"
+        places = (i for i, name in enumerate(schedule.hosts) if i not in placed and _is_same_host(name, host))
+        place = next(places, -1) if schedule.hosts else world
+        if place < 0:
+            return {}, f"rank {rank} runs on {host}, where the schedule has no place for it"
+        placed[place] = rank
+    return placed, ""
+
+
+def _is_same_host(one: str, other: str) -> bool:
+    """Are these names of one host? One of them may have its domain behind it."""
+    if "." in one and "." in other:
+        return one == other
+    return one.split(".")[0] == other.split(".")[0]
+
+
+def _steps(schedule: Schedule, placed: dict[int, int], rank: int) -> list[tuple[int, int]]:
+    """List whom this rank sends to and receives from, -1 for nobody, in the phases in which it does either."""
+    self = next(place for place, there in placed.items() if there == rank)
+    steps = []
+    for row in schedule.destinations:
+        source = np.flatnonzero(row == self)
+        step = (placed.get(int(row[self]), -1), placed.get(int(source[0]), -1) if source.size else -1)
+        if step != (-1, -1):
+            steps.append(step)
+    return steps
