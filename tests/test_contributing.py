@@ -21,14 +21,15 @@ COPY = TARGET / "contributing"
 FILE = re.compile(r"Write `(crates/[^`]+\.rs)`:\n\n```rust\n(.*?)```", re.DOTALL)
 LINES = re.compile(r"In `(crates/[^`]+\.rs)` add [^\n]*:\n((?:\n```diff\n.*?```\n)+)", re.DOTALL)
 DIFFERENCE = re.compile(r"```diff\n(.*?)```", re.DOTALL)
-EXPERIMENT = re.compile(r"this is an experiment:\n\n```toml\n(.*?)```", re.DOTALL)
+EXPERIMENT = re.compile(r"[Tt]his experiment uses [^\n]*:\n\n```toml\n(.*?)```", re.DOTALL)
 
 # What a user of the additions relies on: the tables list them, and an experiment that names them can be prepared.
-USES_BOTH = """
-//! Uses both additions of the guide.
+USES_ALL = """
+//! Uses all additions of the guide.
 
 use kasuri_model::config::Document;
 use kasuri_model::deadlock::check;
+use kasuri_model::predictor::{self, PREDICTORS};
 use kasuri_model::topology::{NoFiles, TOPOLOGIES};
 use kasuri_model::traffic::pattern::PATTERNS;
 
@@ -36,6 +37,7 @@ use kasuri_model::traffic::pattern::PATTERNS;
 fn the_additions_are_listed() {
     assert!(TOPOLOGIES.iter().any(|entry| entry.name == "chordal-ring"));
     assert!(PATTERNS.iter().any(|entry| entry.name == "stride"));
+    assert!(PREDICTORS.iter().any(|entry| entry.name == "most-frequent"));
 }
 
 #[test]
@@ -44,7 +46,9 @@ fn the_experiment_can_be_prepared() {
     let study = document.study(&document.points().unwrap()[0], &NoFiles).unwrap();
     let scenario = &study.scenario;
     assert_eq!((scenario.network.router_count(), scenario.network.terminal_count()), (14, 14));
-    assert!(check(&scenario.network, &*scenario.routing, &scenario.virtual_channel_ranges()).is_safe());
+    assert!(check(&scenario.network, &*scenario.possible_ways(), &scenario.virtual_channel_ranges()).is_safe());
+    assert_eq!(scenario.router.predictor, "most-frequent");
+    assert!(predictor::build(&scenario.router.predictor, &scenario.network).is_ok());
 }
 """
 
@@ -99,7 +103,7 @@ def workspace_of_the_model() -> str:
 
 
 def test_each_addition_is_one_file_one_line_of_the_table_and_its_mod_line():
-    assert [name.rsplit("/", 1)[1] for name, _ in FILE.findall(guide())] == ["chordal_ring.rs", "stride.rs"]
+    assert [name.rsplit("/", 1)[1] for name, _ in FILE.findall(guide())] == ["chordal_ring.rs", "stride.rs", "most_frequent.rs"]
     added = {
         name: [line[1:].strip() for line in differences.splitlines() if line.startswith("+")]
         for name, differences in LINES.findall(guide())
@@ -107,6 +111,7 @@ def test_each_addition_is_one_file_one_line_of_the_table_and_its_mod_line():
     assert added == {
         "crates/kasuri-model/src/topology/mod.rs": ["pub mod chordal_ring;", "chordal_ring::ChordalRing,"],
         "crates/kasuri-model/src/traffic/pattern/mod.rs": ["pub mod stride;", "stride::Stride,"],
+        "crates/kasuri-model/src/predictor/mod.rs": ["mod most_frequent;", "most_frequent::ENTRY,"],
     }
 
 
@@ -115,8 +120,8 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families():
     for name, differences in LINES.findall(guide()):
         changes[name] = functools.reduce(apply, DIFFERENCE.findall(differences), (ROOT / name).read_text())
     tests = "crates/kasuri-model/tests"
-    (experiment,) = EXPERIMENT.findall(guide())
-    changes |= {f"{tests}/contributed.toml": experiment, f"{tests}/contributed.rs": USES_BOTH.lstrip()}
+    experiment = EXPERIMENT.findall(guide())[-1]
+    changes |= {f"{tests}/contributed.toml": experiment, f"{tests}/contributed.rs": USES_ALL.lstrip()}
     copy_with(changes)
     command = ["cargo", "test", "--offline", "--package", "kasuri-model"]
     environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "CARGO_TERM_COLOR": "never"}
@@ -127,10 +132,12 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families():
     for test in (
         "topology::chordal_ring::tests::fourteen_routers_with_chords_of_five_are_the_heawood_graph",
         "traffic::pattern::stride::tests::destinations_go_round_after_the_last_terminal",
+        "predictor::most_frequent::tests::the_majority_of_all_packets_is_the_guess",
         "the_additions_are_listed",
         "the_experiment_can_be_prepared",
         "every_branch_of_every_routing_arrives",
         "draws_follow_the_weights",
+        "every_predictor_guesses_what_is_there_by_its_own_history",
     ):
         assert f"test {test} ... ok" in answer.stdout, answer.stdout
 

@@ -22,6 +22,9 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         self.check_credits(&flits, &credits)?;
         self.check_flits(&flits)?;
+        if let Some(wrong) = self.prediction.as_ref().and_then(|unit| unit.wrongs()) {
+            return Err(self.unbalanced(wrong));
+        }
         self.check_ready()
     }
 

@@ -15,7 +15,7 @@ mod lanes;
 mod list;
 mod messages;
 mod options;
-mod predictor;
+mod prediction;
 mod prefetch;
 mod run;
 mod select;
@@ -29,6 +29,5 @@ mod wheel;
 
 pub use allocator::{ALLOCATORS, AllocatorEntry};
 pub use options::{FlitOptions, Simd};
-pub use predictor::unit::check_prediction;
-pub use predictor::{PREDICTORS, PredictorEntry};
+pub use prediction::check_prediction;
 pub use run::FlitEngine;

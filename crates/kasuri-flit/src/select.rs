@@ -67,7 +67,7 @@ fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
         && scenario.pipeline.bidding == Bidding::InTurn
         && crate::allocator::build(&router.switch_allocator).is_none()
         && !scenario.routing.observes_congestion()
-        && router.predictor == "none"
+        && router.predictor == kasuri_model::predictor::NONE
         && (0..network.channel_count()).all(|channel| network.link(ChannelId(channel)).period == 1)
 }
 

@@ -12,7 +12,7 @@ use crate::allocator::{self, Allocator};
 use crate::lanes::Lanes;
 use crate::list::List;
 use crate::messages::Messages;
-use crate::predictor::unit::{PredictionUnit, advance, leaves_router};
+use crate::prediction::{PredictionUnit, advance, leaves_router};
 use crate::source::Sources;
 use crate::statistics::Statistics;
 use crate::terminal::Terminals;
@@ -520,7 +520,7 @@ impl Delays {
             greatest: 0,
         };
         let network = &scenario.network;
-        let passing_on_early = if scenario.router.predictor == "none" { 0 } else { advance(scenario) };
+        let passing_on_early = if scenario.router.predictor == kasuri_model::predictor::NONE { 0 } else { advance(scenario) };
         for channel in (0..network.channel_count()).map(ChannelId) {
             let (flit, credit) = (delays.flit(network, channel), delays.credit(network, channel));
             let passing_on = if leaves_router(network, channel) { flit - passing_on_early } else { flit };

@@ -13,6 +13,7 @@ pub mod format;
 pub mod id;
 pub mod memory;
 pub mod network;
+pub mod predictor;
 pub mod registry;
 pub mod rng;
 pub mod router;

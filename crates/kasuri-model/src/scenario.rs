@@ -1,8 +1,10 @@
 //! The one thing that an engine receives: everything that is simulated, immutable.
 
 use crate::network::Network;
+use crate::predictor;
 use crate::rng::Streams;
-use crate::router::{Pipeline, RouterParameters};
+use crate::router::{Pipeline, PredictorMatch, RouterParameters};
+use crate::routing::accepting::Accepting;
 use crate::routing::{Routing, VirtualChannels};
 use crate::traffic::PacketSizes;
 use crate::traffic::pattern::Pattern;
@@ -41,6 +43,20 @@ impl Scenario {
     /// Does the traffic end by itself: a workload, or only batches?
     pub fn is_closed(&self) -> bool {
         self.classes.iter().all(|class| class.packets_per_terminal.is_some())
+    }
+
+    /// May a right prediction take a packet by a port that the routing accepts but would not have chosen?
+    pub fn takes_accepted_ports(&self) -> bool {
+        self.router.predictor != predictor::NONE && self.router.predictor_match == PredictorMatch::AnyUp
+    }
+
+    /// The routing with all the ways that packets can take: where routers predict, those that it accepts are among them.
+    pub fn possible_ways(&self) -> Arc<dyn Routing> {
+        if self.takes_accepted_ports() {
+            Arc::new(Accepting::over(Arc::clone(&self.network), Arc::clone(&self.routing)))
+        } else {
+            Arc::clone(&self.routing)
+        }
     }
 
     /// The ranges of virtual channels that the classes and their replies use, each once, in order.

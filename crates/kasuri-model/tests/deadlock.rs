@@ -6,10 +6,12 @@ use common::{network, networks, routing, routing_variants};
 use kasuri_model::deadlock::{Coverage, Verdict, check, check_within, find_cycle};
 use kasuri_model::id::{ChannelId, TerminalId};
 use kasuri_model::network::{Endpoint, Network};
+use kasuri_model::routing::accepting::Accepting;
 use kasuri_model::routing::{Candidate, Choice, Hop, Routing, VirtualChannels};
 use petgraph::algo::{is_cyclic_directed, tarjan_scc};
 use petgraph::graph::DiGraph;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 fn channels(count: u16) -> VirtualChannels {
     VirtualChannels { begin: 0, end: count }
@@ -26,6 +28,66 @@ fn routings_keep_their_promise() {
                 assert_eq!(report.coverage, Coverage::Exact);
                 assert!(!routing.is_deadlock_free() || report.verdict == Verdict::Acyclic, "{name} on {}", network.name());
             }
+        }
+    }
+}
+
+/// What a routing promises covers the ports that it accepts, which packets take on right predictions.
+#[test]
+fn routings_keep_their_promise_on_the_ways_that_they_accept() {
+    let mut widened = 0;
+    for network in networks() {
+        for (name, parameters) in routing_variants() {
+            let Some(routing) = routing(name, parameters, &network) else { continue };
+            let routing: Arc<dyn Routing> = Arc::from(routing);
+            let available = [channels(routing.virtual_channels_required() as u16)];
+            let plain = check(&network, &*routing, &available);
+            let report = check(&network, &Accepting::over(Arc::clone(&network), Arc::clone(&routing)), &available);
+            assert_eq!(report.unroutable, None, "{name} on {}", network.name());
+            assert!(!routing.is_deadlock_free() || report.verdict == Verdict::Acyclic, "{name} on {}", network.name());
+            assert!(report.dependencies >= plain.dependencies);
+            widened += u32::from(report.dependencies > plain.dependencies);
+        }
+    }
+    assert!(widened > 0, "straight up ports, where any would be accepted");
+}
+
+/// Along a line to and fro, and round the ring that closes it only where a prediction says so.
+#[derive(Debug)]
+struct Line {
+    network: Arc<Network>,
+    accepts_the_closing_channel: bool,
+}
+
+impl Routing for Line {
+    fn accepts(&self, hop: &Hop, _state: u32, port: u16) -> Option<VirtualChannels> {
+        let here = self.network.ejection_port(hop.destination).0;
+        let closes = port == 0 && hop.router != here;
+        (self.accepts_the_closing_channel && closes).then_some(hop.available)
+    }
+
+    fn route(&self, hop: &Hop, _state: &mut u32, _choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
+        let (end, eject) = self.network.ejection_port(hop.destination);
+        let port = match end.cmp(&hop.router) {
+            std::cmp::Ordering::Equal => eject,
+            std::cmp::Ordering::Greater => 0,
+            std::cmp::Ordering::Less => 1,
+        };
+        candidates.push(Candidate::new(port, hop.available));
+    }
+}
+
+/// The routing alone is safe; what it accepts round the ring closes a cycle, which only the widened check finds.
+#[test]
+fn a_cycle_that_only_predictions_can_close_is_found() {
+    let ring = network("torus", "dimensions = [5]");
+    for accepts_the_closing_channel in [false, true] {
+        let ways: Arc<dyn Routing> = Arc::new(Line { network: Arc::clone(&ring), accepts_the_closing_channel });
+        assert_eq!(check(&ring, &*ways, &[channels(1)]).verdict, Verdict::Acyclic);
+        let report = check(&ring, &Accepting::over(Arc::clone(&ring), ways), &[channels(1)]);
+        assert_eq!(report.is_safe(), !accepts_the_closing_channel);
+        if accepts_the_closing_channel {
+            assert_cycle(&ring, &report.verdict);
         }
     }
 }

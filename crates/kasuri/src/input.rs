@@ -12,8 +12,6 @@ use thiserror::Error;
 /// What only the engines know of an experiment file.
 pub static KNOWN: LazyLock<Known<'static>> = LazyLock::new(|| {
     static ALLOCATORS: LazyLock<Vec<&str>> = LazyLock::new(|| kasuri_flit::ALLOCATORS.iter().map(|entry| entry.name).collect());
-    static PREDICTORS: LazyLock<Vec<&str>> =
-        LazyLock::new(|| std::iter::once("none").chain(kasuri_flit::PREDICTORS.iter().map(|entry| entry.name)).collect());
     Known {
         engines: &EngineName::ALL,
         engine_sections: &[
@@ -22,7 +20,6 @@ pub static KNOWN: LazyLock<Known<'static>> = LazyLock::new(|| {
             EngineSection { engine: EngineName::Flit, schema: || schema_for!(kasuri_flit::FlitOptions) },
         ],
         allocators: &ALLOCATORS,
-        predictors: &PREDICTORS,
     }
 });
 

@@ -298,8 +298,16 @@ type EngineOf<'a> = dyn Fn(&Study) -> SomeEngine<'a> + 'a;
 
 type SomeEngine<'a> = &'a dyn Engine;
 
-/// A network, its routing and the virtual channels of its traffic, on which a deadlock depends; and whether it is allowed.
-type Checked = (Arc<Network>, Arc<dyn Routing>, Vec<VirtualChannels>, bool);
+/// What a deadlock depends on, and whether it is allowed.
+struct Checked {
+    network: Arc<Network>,
+    routing: Arc<dyn Routing>,
+    /// Those of its traffic.
+    channels: Vec<VirtualChannels>,
+    allowed: bool,
+    /// Are the ways that predictions may take included?
+    widened: bool,
+}
 
 /// The places and steps of routes to look at before a run whose routing is trusted not to deadlock: some milliseconds.
 const SAMPLE_BUDGET: u64 = 20_000;
@@ -308,9 +316,10 @@ const SAMPLE_BUDGET: u64 = 20_000;
 fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>) -> Result<(), RunError> {
     let scenario = &study.scenario;
     let channels = scenario.virtual_channel_ranges();
-    let is_known = |(network, routing, known, allowed): &Checked| {
-        let same = Arc::ptr_eq(network, &scenario.network) && Arc::ptr_eq(routing, &scenario.routing) && *known == channels;
-        same && *allowed == study.allow_deadlock
+    let widened = scenario.takes_accepted_ports();
+    let is_known = |known: &Checked| {
+        let same = Arc::ptr_eq(&known.network, &scenario.network) && Arc::ptr_eq(&known.routing, &scenario.routing);
+        same && known.channels == channels && known.allowed == study.allow_deadlock && known.widened == widened
     };
     if checked.iter().any(is_known) {
         return Ok(());
@@ -319,15 +328,19 @@ fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>
     // the destinations is tried; `kasuri check` builds it in any case.
     let trusted = study.allow_deadlock || study.promises_no_deadlock();
     let budget = if trusted { SAMPLE_BUDGET } else { deadlock::STEP_BUDGET };
-    let report = deadlock::check_within(&scenario.network, &*scenario.routing, &channels, budget);
-    let (name, finding) = (document.name().to_owned(), report.describe(&scenario.network));
+    let report = deadlock::check_within(&scenario.network, &*scenario.possible_ways(), &channels, budget);
+    let (name, mut finding) = (document.name().to_owned(), report.describe(&scenario.network));
+    if widened {
+        finding += "\nthe ways that predictions may take are included; router.predictor_match = \"exact\" leaves them out";
+    }
     if report.verdict != Verdict::Acyclic && !trusted {
         return Err(RunError::Deadlock { document: name, finding });
     }
     if report.unroutable.is_some() {
         return Err(RunError::Unroutable { document: name, finding });
     }
-    checked.push((Arc::clone(&scenario.network), Arc::clone(&scenario.routing), channels, study.allow_deadlock));
+    let (network, routing) = (Arc::clone(&scenario.network), Arc::clone(&scenario.routing));
+    checked.push(Checked { network, routing, channels, allowed: study.allow_deadlock, widened });
     Ok(())
 }
 

@@ -37,18 +37,11 @@ pub struct Known<'a> {
     pub engine_sections: &'a [EngineSection],
     /// The names of allocators.
     pub allocators: &'a [&'a str],
-    /// The names of predictors, `none` among them.
-    pub predictors: &'a [&'a str],
 }
 
 impl Default for Known<'_> {
     fn default() -> Self {
-        Self {
-            engines: &EngineName::ALL,
-            engine_sections: &[],
-            allocators: &["islip", "separable-input-first", "separable-output-first"],
-            predictors: &["none"],
-        }
+        Self { engines: &EngineName::ALL, engine_sections: &[], allocators: &["islip", "separable-input-first", "separable-output-first"] }
     }
 }
 

@@ -8,6 +8,7 @@ use super::traffic::ClassParameters;
 use super::units::UnitParameters;
 use super::workload::WorkloadSection;
 use crate::collective::{COLLECTIVES, operations};
+use crate::predictor;
 use crate::registry::Entry;
 use crate::router::RouterParameters;
 use crate::routing::ROUTINGS;
@@ -26,7 +27,7 @@ use serde_json::{Map, Value as Json, json};
 pub fn json_schema(known: Known<'_>) -> Json {
     let mut parts = Parts::default();
     let mut router = parts.take("router", schema_for!(RouterParameters));
-    router["properties"]["predictor"]["enum"] = json!(known.predictors);
+    router["properties"]["predictor"]["enum"] = json!(predictor::names().collect::<Vec<_>>());
     let mut properties = json!({
         "title": { "type": "string", "description": "What the experiment is about." },
         "engine": {

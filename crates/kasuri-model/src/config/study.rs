@@ -9,6 +9,7 @@ use super::sweep::Point;
 use super::units::UnitParameters;
 use super::{Known, shape, traffic};
 use crate::network::{Network, NetworkError};
+use crate::predictor;
 use crate::registry::{Entry, find};
 use crate::rng::Streams;
 use crate::router::{MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
@@ -325,8 +326,8 @@ impl<'a> Context<'a> {
                 return Err(section.error(&path, unknown("allocator", allocator.name(), known.allocators.iter().copied())));
             }
         }
-        if !known.predictors.contains(&router.predictor.as_str()) {
-            return Err(section.error("predictor", unknown("predictor", &router.predictor, known.predictors.iter().copied())));
+        if !predictor::names().any(|name| name == router.predictor) {
+            return Err(section.error("predictor", unknown("predictor", &router.predictor, predictor::names())));
         }
         Ok((router, pipeline))
     }

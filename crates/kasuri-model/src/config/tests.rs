@@ -104,8 +104,8 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
         ),
         (
             "buffer_flits = 8",
-            "predictor = \"static-straight\"",
-            "a.toml:15:13 router.predictor: unknown predictor `static-straight`; known predictors: none",
+            "predictor = \"static-strait\"",
+            "a.toml:15:13 router.predictor: unknown predictor `static-strait`; did you mean `static-straight`? known predictors: none,",
         ),
         ("\"ST\"", "\"TS\"", "a.toml:16:12 router.pipeline: unknown stage `TS`"),
         (

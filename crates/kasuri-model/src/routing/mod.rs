@@ -7,6 +7,7 @@
 //! To add one: a file here that implements [`RoutingAlgorithm`] and [`Member`](crate::registry::Member), a `mod` line, and its
 //! line in [`ROUTINGS`].
 
+pub mod accepting;
 pub mod destination_tag;
 mod detour;
 pub mod dimension_order;
@@ -69,7 +70,7 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     }
 
     /// Does the routing promise that no set of packets can wait for each other in a cycle, given the virtual channels that it
-    /// requires? The family's tests hold it to its promise.
+    /// requires? The family's tests hold it to its promise, which covers the ports that it accepts.
     fn is_deadlock_free(&self) -> bool {
         true
     }

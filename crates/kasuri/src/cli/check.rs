@@ -7,6 +7,7 @@ use clap::Args;
 use kasuri_model::config::{Preparation, Study};
 use kasuri_model::deadlock;
 use kasuri_model::network::Network;
+use kasuri_model::predictor;
 use kasuri_model::routing::Routing;
 use kasuri_model::scenario::ClosedWorkload;
 use std::io::Write;
@@ -100,7 +101,15 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<bool, Failure> {
         }
         Err(reason) => writeln!(out, "  zero load: not known: {reason}")?,
     }
-    let report = deadlock::check(network, &*scenario.routing, &scenario.virtual_channel_ranges());
+    let report = deadlock::check(network, &*scenario.possible_ways(), &scenario.virtual_channel_ranges());
     writeln!(out, "  {}", report.describe(network).replace('\n', "\n  "))?;
+    if scenario.router.predictor != predictor::NONE {
+        let ways = if scenario.takes_accepted_ports() {
+            "the ways that they may take are included; "
+        } else {
+            "they take the routing's ways only; "
+        };
+        writeln!(out, "  predictions: {ways}wrong copies hold nothing and wait for nothing")?;
+    }
     Ok(report.is_safe())
 }

@@ -2,8 +2,8 @@
 
 use super::{Exit, Failure, output};
 use clap::{Args, ValueEnum};
-use kasuri_flit::{PREDICTORS, PredictorEntry};
 use kasuri_model::collective::{COLLECTIVES, OPERATIONS, schedules};
+use kasuri_model::predictor::{self, PREDICTORS, PredictorEntry};
 use kasuri_model::registry::Entry;
 use kasuri_model::routing::ROUTINGS;
 use kasuri_model::schedule::SCHEDULES;
@@ -127,7 +127,7 @@ fn schedule(entry: &kasuri_model::collective::Entry) -> Json {
 }
 
 fn predictors() -> Vec<Json> {
-    let none = json!({ "name": "none", "summary": "no prediction: every packet goes through all stages" });
+    let none = json!({ "name": predictor::NONE, "summary": "no prediction: every packet goes through all stages" });
     let described = |entry: &PredictorEntry| json!({ "name": entry.name, "summary": entry.summary, "source": entry.source });
     std::iter::once(none).chain(PREDICTORS.iter().map(described)).collect()
 }

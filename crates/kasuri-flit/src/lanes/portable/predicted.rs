@@ -8,7 +8,7 @@
 use super::Portable;
 use crate::lanes::Lanes;
 use crate::list::List;
-use crate::predictor::unit::PredictionUnit;
+use crate::prediction::PredictionUnit;
 use crate::state::{NONE, Simulation, Tile};
 use crate::step::Route;
 use crate::vc_mask::VcMask;
@@ -237,7 +237,8 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     fn try_wrong_way(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, guess: u16, now: u64) {
         let port = head.base + u32::from(guess);
         let (hop, _) = self.hop(head.slot, head.packet);
-        let hinted = |hint: &crate::predictor::hint::Hint<'_>| hint.shows_wrong(RouterId(head.router), guess, hop.source, hop.destination);
+        let hinted =
+            |hint: &kasuri_model::predictor::hint::Hint<'_>| hint.shows_wrong(RouterId(head.router), guess, hop.source, hop.destination);
         if unit.hint.as_ref().is_some_and(hinted) {
             return;
         }

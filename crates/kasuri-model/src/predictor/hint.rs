@@ -6,11 +6,15 @@
 
 use super::grid::Grid;
 use super::tree::Tree;
-use kasuri_model::id::{Port, RouterId, TerminalId};
-use kasuri_model::network::Network;
+use crate::id::{Port, RouterId, TerminalId};
+use crate::network::Network;
 
 /// The hint bits of a network.
-pub(crate) enum Hint<'n> {
+#[derive(Debug)]
+pub struct Hint<'n>(Kind<'n>);
+
+#[derive(Debug)]
+enum Kind<'n> {
     /// Moves up.
     Tree(Tree<'n>),
     /// Hops left, and the router of each terminal.
@@ -22,12 +26,12 @@ impl<'n> Hint<'n> {
     ///
     /// # Errors
     /// None are worked out for networks of this kind.
-    pub(crate) fn of(network: &'n Network) -> Result<Self, String> {
+    pub fn of(network: &'n Network) -> Result<Self, String> {
         if let Some(tree) = Tree::of(network) {
-            return Ok(Self::Tree(tree));
+            return Ok(Self(Kind::Tree(tree)));
         }
         match Grid::of(network) {
-            Some(grid) => Ok(Self::Grid(grid, network)),
+            Some(grid) => Ok(Self(Kind::Grid(grid, network))),
             None => Err(format!(
                 "is \"hint\", but hint bits are worked out for fat trees, meshes and tori only, not for {}; choose \"kill\" or \"forward\"",
                 network.name()
@@ -36,22 +40,22 @@ impl<'n> Hint<'n> {
     }
 
     /// Bits in front of each packet.
-    pub(crate) fn bits(&self) -> u32 {
+    pub fn bits(&self) -> u32 {
         let digits = |values: u32| values.next_power_of_two().trailing_zeros();
-        match self {
-            Self::Tree(tree) => digits(tree.levels),
-            Self::Grid(grid, _) => grid.radix.iter().map(|&radix| digits(radix) + 1).sum(),
+        match &self.0 {
+            Kind::Tree(tree) => digits(tree.levels),
+            Kind::Grid(grid, _) => grid.radix.iter().map(|&radix| digits(radix) + 1).sum(),
         }
     }
 
     /// Do the bits of a packet show that an output is wrong?
-    pub(crate) fn shows_wrong(&self, router: RouterId, output: Port, source: TerminalId, destination: TerminalId) -> bool {
-        match self {
-            Self::Tree(tree) => {
+    pub fn shows_wrong(&self, router: RouterId, output: Port, source: TerminalId, destination: TerminalId) -> bool {
+        match &self.0 {
+            Kind::Tree(tree) => {
                 let is_up = !tree.is_top(router) && u32::from(output) >= tree.down;
                 is_up && tree.moves_up(source.0, destination.0) < tree.level(router)
             }
-            Self::Grid(grid, network) => {
+            Kind::Grid(grid, network) => {
                 let end = network.ejection_port(destination).0;
                 grid.dimension(output).is_some_and(|dimension| grid.coordinate(router, dimension) == grid.coordinate(end, dimension))
             }

@@ -1,12 +1,12 @@
 //! What routers that predict keep beside their ordinary state: the predictor, which places of the switch are taken, which
 //! connections are held, and the counters.
 
-use super::hint::Hint;
-use super::{Predictor, build};
 use kasuri_model::engine::{EngineError, Prediction};
 use kasuri_model::id::ChannelId;
 use kasuri_model::memory::Column;
 use kasuri_model::network::{Endpoint, Network};
+use kasuri_model::predictor::hint::Hint;
+use kasuri_model::predictor::{self, Predictor};
 use kasuri_model::router::{OnMiss, PredictorMatch};
 use kasuri_model::scenario::Scenario;
 
@@ -32,6 +32,9 @@ pub(crate) struct PredictionUnit<'n> {
     inputs: Column<Slots>,
     /// By output slot: the place of the last flit, and 0 before any.
     last_sent: Column<u64>,
+    /// Flits in a place that was taken, and flits before an earlier one of their virtual channel: none, or the engine is wrong.
+    collisions: u64,
+    overtakings: u64,
     /// By input slot: is the packet that enters connected with its output by a prediction?
     pub(crate) connected: Column<bool>,
     /// By input slot: the wrongly connected output port, and until when.
@@ -54,16 +57,20 @@ impl Slots {
         place > self.last || self.last - place < REACH && self.taken >> (self.last - place) & 1 == 0
     }
 
+    /// Takes a place. Was it free?
     #[inline(always)]
-    fn take(&mut self, place: u64) {
+    fn take(&mut self, place: u64) -> bool {
         if place <= self.last {
             debug_assert!(self.last - place < REACH);
-            self.taken |= 1 << (self.last - place);
-            return;
+            let bit = 1 << (self.last - place);
+            let was_free = self.taken & bit == 0;
+            self.taken |= bit;
+            return was_free;
         }
         let ahead = place - self.last;
         self.taken = if ahead < REACH { self.taken << ahead | 1 } else { 1 };
         self.last = place;
+        true
     }
 }
 
@@ -103,7 +110,7 @@ fn parts(scenario: &Scenario) -> Result<(Box<dyn Predictor>, Option<Hint<'_>>), 
     check_pipeline(scenario)?;
     let wrong = |key: &'static str| move |problem: String| EngineError::Option { key: format!("router.{key}"), problem };
     let (network, router) = (&scenario.network, &scenario.router);
-    let predictor = build(&router.predictor, network).map_err(wrong("predictor"))?;
+    let predictor = predictor::build(&router.predictor, network).map_err(wrong("predictor"))?;
     let hint = if router.on_miss == OnMiss::Hint { Some(Hint::of(network).map_err(wrong("on_miss"))?) } else { None };
     Ok((predictor, hint))
 }
@@ -113,7 +120,7 @@ fn parts(scenario: &Scenario) -> Result<(Box<dyn Predictor>, Option<Hint<'_>>), 
 /// # Errors
 /// Predictor, hint bits or pipeline do not fit each other or the network.
 pub fn check_prediction(scenario: &Scenario) -> Result<(), EngineError> {
-    if scenario.router.predictor == "none" { Ok(()) } else { parts(scenario).map(|_| ()) }
+    if scenario.router.predictor == predictor::NONE { Ok(()) } else { parts(scenario).map(|_| ()) }
 }
 
 impl<'n> PredictionUnit<'n> {
@@ -123,7 +130,7 @@ impl<'n> PredictionUnit<'n> {
     /// Predictor, hint bits or pipeline do not fit.
     pub(crate) fn new(scenario: &'n Scenario, ports: u32, stride: u32) -> Result<Option<Box<Self>>, EngineError> {
         let router = &scenario.router;
-        if router.predictor == "none" {
+        if router.predictor == predictor::NONE {
             return Ok(None);
         }
         let network: &'n Network = &scenario.network;
@@ -138,6 +145,8 @@ impl<'n> PredictionUnit<'n> {
             outputs: Column::filled(ports, Slots::default()),
             inputs: Column::filled(ports, Slots::default()),
             last_sent: Column::filled(slots, 0),
+            collisions: 0,
+            overtakings: 0,
             connected: Column::filled(slots, false),
             wrong: Column::filled(slots, (0, 0)),
             arrivals: Vec::new(),
@@ -180,23 +189,41 @@ impl<'n> PredictionUnit<'n> {
     /// A flit passes on, or a wrong copy of one crosses.
     #[inline(always)]
     pub(crate) fn take_place(&mut self, input_port: u32, port: u32, now: u64) {
-        let place = self.place(now);
-        self.inputs[input_port].take(place);
-        self.outputs[port].take(place);
+        self.take_both(input_port, port, self.place(now));
+    }
+
+    #[inline(always)]
+    fn take_both(&mut self, input_port: u32, port: u32, place: u64) {
+        let were_free = self.inputs[input_port].take(place) & self.outputs[port].take(place);
+        self.collisions += u64::from(!were_free);
+    }
+
+    /// A flit on a virtual channel has a later place than the one before it.
+    #[inline(always)]
+    fn note_sent(&mut self, output: u32, place: u64) {
+        self.overtakings += u64::from(self.last_sent[output] >= place);
+        self.last_sent[output] = place;
+    }
+
+    /// What should never happen, of everything since the beginning: two flits in one place of the switch, and a flit that left
+    /// before another that was ahead of it.
+    pub(crate) fn wrongs(&self) -> Option<String> {
+        let (collisions, overtakings) = (self.collisions, self.overtakings);
+        let found = || format!("predictions: {collisions} flits crossed where another did, {overtakings} overtook another");
+        (collisions + overtakings > 0).then(found)
     }
 
     /// A flit that passes on is the last one of its virtual channel.
     #[inline(always)]
     pub(crate) fn note_passed(&mut self, output: u32, now: u64) {
-        self.last_sent[output] = self.place(now);
+        self.note_sent(output, self.place(now));
     }
 
     /// A flit wins the switch in the ordinary way.
     #[inline(always)]
     pub(crate) fn note_grant(&mut self, input_port: u32, port: u32, output: u32, now: u64) {
-        self.inputs[input_port].take(now + BIAS);
-        self.outputs[port].take(now + BIAS);
-        self.last_sent[output] = now + BIAS;
+        self.take_both(input_port, port, now + BIAS);
+        self.note_sent(output, now + BIAS);
     }
 
     /// A head's route has become known. Measured packets are counted by the channel they came by.

@@ -5,11 +5,19 @@
 //! port if several are equal.
 
 use super::grid::Grid;
-use super::{Built, fixed};
-use kasuri_model::id::{Port, RouterId};
-use kasuri_model::network::Network;
+use super::{Built, PredictorEntry, fixed};
+use crate::id::{Port, RouterId};
+use crate::network::Network;
 
-pub(super) fn build(network: &Network) -> Built {
+/// Its line of the table.
+pub(super) const ENTRY: PredictorEntry = PredictorEntry {
+    name: "static-xy",
+    summary: "meshes and tori: the output that most destinations need under dimension-order routing",
+    source: super::MATSUTANI,
+    build,
+};
+
+fn build(network: &Network) -> Built {
     let Some(grid) = Grid::of(network) else { return Err("it knows meshes and tori only".to_owned()) };
     Ok(Box::new(fixed(network, |router, input| {
         let terminals = network.port_count(router) as usize - 2 * grid.radix.len();

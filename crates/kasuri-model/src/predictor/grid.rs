@@ -1,20 +1,21 @@
 //! What predictors know of a mesh or torus, from the network's labels.
 
-use kasuri_model::id::{Port, RouterId};
-use kasuri_model::network::Network;
+use crate::id::{Port, RouterId};
+use crate::network::Network;
 
 /// A mesh or torus: port 2d leads to the next higher coordinate of dimension d, 2d + 1 to the lower, terminals follow.
-pub(crate) struct Grid<'n> {
+#[derive(Debug)]
+pub(super) struct Grid<'n> {
     /// Routers in each dimension.
-    pub(crate) radix: &'n [u32],
+    pub(super) radix: &'n [u32],
     /// Does each dimension close into a ring?
-    pub(crate) wraps: bool,
+    pub(super) wraps: bool,
     coordinates: Vec<&'n [u32]>,
 }
 
 impl<'n> Grid<'n> {
     /// The grid that a network is, if it is one.
-    pub(crate) fn of(network: &'n Network) -> Option<Self> {
+    pub(super) fn of(network: &'n Network) -> Option<Self> {
         let labels = network.labels();
         let radix = labels.attribute("dimensions")?;
         let wraps = labels.attribute("wrap")?.first() == Some(&1);
@@ -23,18 +24,18 @@ impl<'n> Grid<'n> {
     }
 
     /// The dimension of a port, `None` for a terminal's.
-    pub(crate) fn dimension(&self, port: Port) -> Option<usize> {
+    pub(super) fn dimension(&self, port: Port) -> Option<usize> {
         let dimension = usize::from(port / 2);
         (dimension < self.radix.len()).then_some(dimension)
     }
 
     /// Where a router stands in a dimension.
-    pub(crate) fn coordinate(&self, router: RouterId, dimension: usize) -> u32 {
+    pub(super) fn coordinate(&self, router: RouterId, dimension: usize) -> u32 {
         self.coordinates[dimension][router.index()]
     }
 
     /// The output opposite to an input port between routers.
-    pub(crate) fn straight(&self, input: Port) -> Option<Port> {
+    pub(super) fn straight(&self, input: Port) -> Option<Port> {
         self.dimension(input).map(|_| input ^ 1)
     }
 }

@@ -3,9 +3,9 @@
 //! As in hardware the table is small: the context is hashed to one of 64 lines. A line holds a port and a counter of two bits;
 //! a wrong guess lowers the counter, and at 0 the line takes the new port.
 
-use super::{Built, Predictor, inputs};
-use kasuri_model::id::Port;
-use kasuri_model::network::Network;
+use super::{Built, Predictor, PredictorEntry, inputs};
+use crate::id::Port;
+use crate::network::Network;
 
 /// Lines of an input port's table, a power of two.
 const LINES: usize = 64;
@@ -26,7 +26,15 @@ struct FiniteContext {
     last: Vec<[Port; 2]>,
 }
 
-pub(super) fn build(network: &Network) -> Built {
+/// Its line of the table.
+pub(super) const ENTRY: PredictorEntry = PredictorEntry {
+    name: "finite-context",
+    summary: "what followed the last two outputs of the input port before",
+    source: "Sazeides and Smith, The predictability of data values (MICRO 1997), finite context method of order 2",
+    build,
+};
+
+fn build(network: &Network) -> Built {
     let inputs = inputs(network);
     Ok(Box::new(FiniteContext { lines: vec![Line::default(); inputs * LINES], last: vec![[0; 2]; inputs] }))
 }

@@ -6,11 +6,19 @@
 
 use super::grid::Grid;
 use super::tree::Tree;
-use super::{Built, fixed};
-use kasuri_model::id::Port;
-use kasuri_model::network::Network;
+use super::{Built, PredictorEntry, fixed};
+use crate::id::Port;
+use crate::network::Network;
 
-pub(super) fn build(network: &Network) -> Built {
+/// Its line of the table.
+pub(super) const ENTRY: PredictorEntry = PredictorEntry {
+    name: "static-straight",
+    summary: "straight on: in trees up and down by the number of the input port, folding back at the top; in grids along the dimension",
+    source: super::MATSUTANI,
+    build,
+};
+
+fn build(network: &Network) -> Built {
     if let Some(tree) = Tree::of(network) {
         return Ok(Box::new(fixed(network, |router, input| {
             let input = u32::from(input);

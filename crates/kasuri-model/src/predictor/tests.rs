@@ -1,10 +1,10 @@
 use super::hint::Hint;
 use super::tree::Tree;
 use super::*;
-use kasuri_model::id::{RouterId, TerminalId};
-use kasuri_model::registry::find;
-use kasuri_model::routing::{Hop, ROUTINGS, Routing, VirtualChannels, every_hop};
-use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
+use crate::id::{RouterId, TerminalId};
+use crate::registry::find;
+use crate::routing::{Hop, ROUTINGS, Routing, VirtualChannels, every_hop};
+use crate::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
 use std::sync::Arc;
 
 fn network(topology: &str, keys: &str) -> Arc<Network> {
@@ -19,6 +19,48 @@ fn tree(up: u32, down: u32, levels: u32) -> Arc<Network> {
 
 fn routers(network: &Network) -> impl Iterator<Item = RouterId> + use<> {
     (0..network.router_count()).map(RouterId)
+}
+
+#[test]
+fn every_predictor_is_described_once() {
+    for (position, entry) in PREDICTORS.iter().enumerate() {
+        assert!(entry.name.bytes().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-'), "{entry:?}");
+        assert!(!entry.summary.is_empty() && !entry.source.is_empty() && entry.name != NONE, "{entry:?}");
+        assert!(PREDICTORS[..position].iter().all(|other| other.name != entry.name), "{entry:?}");
+    }
+    let problem = build("static-strait", &tree(2, 2, 2)).err().unwrap();
+    assert!(problem.contains("none, static-straight"), "{problem}");
+}
+
+/// What an input port is taught: at time `step` the output with the number of a small generator, of those that have a channel.
+fn lesson(network: &Network, router: RouterId, step: usize) -> Port {
+    let outputs: Vec<Port> =
+        (0..network.port_count(router) as Port).filter(|&port| network.output_channel(router, port).is_some()).collect();
+    outputs[(step * step + step / 3) % outputs.len()]
+}
+
+/// Whatever it has learnt, a predictor guesses ports that have a channel, the same for the same history; what one input port learns
+/// changes no other one's guess, and one that says that it never changes does not.
+#[test]
+fn every_predictor_guesses_what_is_there_by_its_own_history() {
+    let networks = [tree(2, 3, 3), network("mesh", "dimensions = [3, 3]"), network("butterfly", "radix = 2\nstages = 3")];
+    for (network, entry) in networks.iter().flat_map(|network| PREDICTORS.iter().map(move |entry| (network, entry))) {
+        let (Ok(mut one), Ok(mut same)) = (build(entry.name, network), build(entry.name, network)) else { continue };
+        let (router, taught) = (RouterId(1), network.port_index(RouterId(1), 0));
+        let guesses = |predictor: &dyn Predictor| (0..inputs(network)).map(|input| predictor.predict(input)).collect::<Vec<_>>();
+        let before = guesses(&*one);
+        for step in 0..200 {
+            let output = lesson(network, router, step);
+            one.learn(taught, output);
+            same.learn(taught, output);
+            let guess = one.predict(taught);
+            assert_eq!(guess, same.predict(taught), "{}", entry.name);
+            assert!(guess.is_none_or(|port| network.output_channel(router, port).is_some()), "{}: {guess:?}", entry.name);
+        }
+        let after = guesses(&*one);
+        assert!(before.iter().zip(&after).enumerate().all(|(input, (before, after))| input == taught || before == after), "{}", entry.name);
+        assert!(!one.is_fixed() || before == after, "{}", entry.name);
+    }
 }
 
 /// With p = q the predicted connections of a router join each input with another output; where p < q, inputs share the ways up.
@@ -137,7 +179,7 @@ fn hint_bits_tell_of_every_pair_whether_up_is_right() {
                     break;
                 }
                 let channel = network.output_channel(router, output).unwrap();
-                let kasuri_model::network::Endpoint::Router(next, port) = network.destination(channel) else { unreachable!() };
+                let crate::network::Endpoint::Router(next, port) = network.destination(channel) else { unreachable!() };
                 (router, input) = (next, port);
             }
         }

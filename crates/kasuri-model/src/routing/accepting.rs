@@ -1,0 +1,60 @@
+//! The ways of packets in routers that predict: those of the routing, and those that it would accept in their place.
+
+use super::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
+use crate::id::{Port, TerminalId};
+use crate::network::Network;
+use std::sync::Arc;
+
+/// Chooses at each hop between the answer of another routing and each output port that it [accepts](Routing::accepts).
+///
+/// A right prediction takes a packet by a port that the routing accepts, whether `route` could have chosen it or not. Who asks
+/// what packets can wait for (the deadlock check) has to look at these ways too.
+#[derive(Clone, Debug)]
+pub struct Accepting {
+    network: Arc<Network>,
+    ways: Arc<dyn Routing>,
+}
+
+impl Accepting {
+    /// Widens a routing on its network.
+    pub fn over(network: Arc<Network>, ways: Arc<dyn Routing>) -> Self {
+        Self { network, ways }
+    }
+}
+
+impl Routing for Accepting {
+    fn virtual_channels_required(&self) -> u32 {
+        self.ways.virtual_channels_required()
+    }
+
+    fn reads(&self) -> Reads {
+        self.ways.reads()
+    }
+
+    fn is_deadlock_free(&self) -> bool {
+        self.ways.is_deadlock_free()
+    }
+
+    fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn Choice) -> u32 {
+        self.ways.initial_state(source, destination, choice)
+    }
+
+    fn observes_congestion(&self) -> bool {
+        self.ways.observes_congestion()
+    }
+
+    fn accepts(&self, hop: &Hop, state: u32, port: Port) -> Option<VirtualChannels> {
+        self.ways.accepts(hop, state, port)
+    }
+
+    fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
+        let ports = 0..self.network.port_count(hop.router) as Port;
+        let accepted = ports.filter_map(|port| Some(Candidate::new(port, self.ways.accepts(hop, *state, port)?)));
+        let accepted: Vec<Candidate> = accepted.collect();
+        // The alternative after the accepted ports is the routing's own answer.
+        match accepted.get(choice.uniform(accepted.len() as u32 + 1) as usize) {
+            Some(&candidate) => candidates.push(candidate),
+            None => self.ways.route(hop, state, choice, candidates),
+        }
+    }
+}
