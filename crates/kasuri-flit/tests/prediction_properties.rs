@@ -271,7 +271,8 @@ fn run(scenario: &Scenario, case: u32) -> (Outcome, Vec<Message>) {
     let arrived = watched.arrived.lock().unwrap().clone();
     let (mut sent, mut received): (Vec<u64>, Vec<u64>) = (watched.all().map(|message| message.token).collect(), Vec::new());
     received.extend(arrived.iter().map(|message| message.token));
-    (sent.sort_unstable(), received.sort_unstable());
+    sent.sort_unstable();
+    received.sort_unstable();
     assert_eq!(sent, received, "{}", described());
     assert_eq!(outcome.accepted_flits.iter().sum::<u64>(), watched.flits(), "{}", described());
     (outcome, arrived)

@@ -1,6 +1,6 @@
 //! Zero-load latencies and channel loads against formulas and against what BookSim 2 printed.
 
-use kasuri_flow::analysis::{LonePacket, channel_loads, formulas, lone_packet_latency, zero_load};
+use kasuri_flow::analysis::{LonePacket, channel_loads, formulas, hit_rates, lone_packet_latency, zero_load};
 use kasuri_model::engine::Formulas;
 use kasuri_model::id::ChannelId;
 use kasuri_model::network::{Endpoint, Link, Network};
@@ -372,4 +372,108 @@ fn latency_grows_from_zero_load_to_saturation() {
         assert!(latency > last && latency <= 3.0 * found.zero_load_latency * (1.0 + 1e-6), "{latency}");
         last = latency;
     }
+}
+
+/// Routers of P cycles that predict.
+fn predicting(setup: Setup, predictor: &str, stages: u32) -> Setup {
+    let router = RouterParameters {
+        pipeline: vec![timed("RC", stages - 2), timed("VSA", 1), timed("ST", 1)],
+        predictor: predictor.to_owned(),
+        ..setup.router.clone()
+    };
+    Setup { router, flits: 5, ..setup }
+}
+
+/// Levels at which packets turn, on average, and the probability of the top: uniform traffic to others in a (q, q, r) tree.
+fn turn(q: f64, r: f64) -> (f64, f64) {
+    let terminals = q.powf(r);
+    (r * terminals / (terminals - 1.0) - 1.0 / (q - 1.0), (q - 1.0) * q.powf(r - 1.0) / (terminals - 1.0))
+}
+
+/// Of all moves up each is a hit, of those down one in q, of the turns at the top one in q - 1 (`prediction.md` of the documentation);
+/// a hit saves P - 1 cycles.
+#[test]
+fn hit_rates_and_zero_load_latency_on_trees_follow_the_closed_form() {
+    for (keys, q, r) in
+        [("up = 4\ndown = 4\nlevels = 2", 4.0, 2.0), ("up = 4\ndown = 4\nlevels = 3", 4.0, 3.0), ("up = 3\ndown = 3\nlevels = 4", 3.0, 4.0)]
+    {
+        let (height, top) = turn(q, r);
+        let routers = 2.0 * height - 1.0;
+        let straight = (height - 1.0) * (1.0 + 1.0 / q) + top / (q - 1.0);
+        for (predictor, hits) in [("static-straight", straight), ("up-priority", height - 1.0), ("oracle", routers)] {
+            for stages in [3, 7] {
+                let scenario = predicting(Setup::new(("fat-tree", keys), "nca"), predictor, stages).scenario();
+                let rates = hit_rates(&scenario).unwrap().unwrap();
+                assert_close(rates.hits, hits);
+                assert_close(rates.routers, routers);
+                let alone = zero_load(&scenario).unwrap();
+                let p = f64::from(stages);
+                assert_close(alone.packet_latency, p * routers - (p - 1.0) * hits + 2.0 * height + 4.0 + 1.0);
+                assert!(alone.exact);
+            }
+        }
+    }
+}
+
+/// By level and direction: every packet that comes from below and has to go further up is a hit, whatever its port.
+#[test]
+fn up_priority_hits_by_level_are_the_packets_that_go_up() {
+    let scenario = predicting(Setup::new(("fat-tree", "up = 4\ndown = 4\nlevels = 3"), "nca"), "up-priority", 3).scenario();
+    let rates = hit_rates(&scenario).unwrap().unwrap();
+    let network = &scenario.network;
+    let level = network.labels().router("level").unwrap();
+    let mut by_level = [[0.0; 3]; 4];
+    for (channel, counts) in rates.by_channel.iter().enumerate() {
+        let Endpoint::Router(router, port) = network.destination(ChannelId(channel as u32)) else { continue };
+        // From below: by a down port.
+        if port < 4 {
+            by_level[level[router.index()] as usize].iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+    }
+    // 48 of 63 others lie beyond the second level, 60 beyond the first.
+    for (level, expected) in [(1, [1.0, 1.0, 60.0 / 63.0]), (2, [60.0 / 63.0, 60.0 / 63.0, 48.0 / 63.0]), (3, [48.0 / 63.0, 0.0, 0.0])] {
+        by_level[level].iter().zip(expected).for_each(|(&found, expected)| assert_close(found, expected));
+    }
+}
+
+/// Straight on in a ring of k routers with dimension-order routing, k odd: m hops with 1 <= m <= (k - 1) / 2, each equally likely in
+/// each direction, pass m - 1 routers straight on.
+#[test]
+fn straight_hits_in_a_ring_are_the_routers_passed() {
+    let scenario = predicting(Setup::new(("torus", "dimensions = [9]"), "dimension-order"), "static-straight", 3).scenario();
+    let rates = hit_rates(&scenario).unwrap().unwrap();
+    // Hops 1 to 4: 2.5 on average, with the routers at both ends 3.5 routers, of them 1.5 passed.
+    assert_close(rates.routers, 3.5);
+    assert_close(rates.hits, 1.5);
+    assert_close(rates.attempts, 2.5);
+}
+
+/// A line of k routers, static-xy: the way with most destinations behind it. Of 4 routers, from the terminal at 0 and 1 up, at 2 and 3 down;
+/// on the way on in a router with another behind it (equal shares go to the lower port: on), else out.
+#[test]
+fn static_xy_hits_on_a_line_are_counted_by_hand() {
+    let scenario = predicting(Setup::new(("mesh", "dimensions = [4]"), "dimension-order"), "static-xy", 3).scenario();
+    let rates = hit_rates(&scenario).unwrap().unwrap();
+    // Hits of the 12 ordered pairs by router. At the source: all 3 from 0, 2 of 3 from 1, and the same from 3 and 2: 10. Passing router 1
+    // upwards (2 of 3 pairs of sources and ends go on: 0 to 2, 0 to 3) and router 2 upwards (0 and 1 to 3 of 0, 1 to 2, 3): the guess at 1 is on: 2
+    // hits; at 2 on and out are equal, the lower port is on (up): 2 hits, downwards likewise on. At the ends 3 and 0 the guess is out: 3 each.
+    assert_close(rates.hits, (10.0 + 2.0 * (2.0 + 2.0 + 3.0)) / 12.0);
+    assert_close(rates.attempts, rates.routers);
+}
+
+#[test]
+fn predictors_without_a_closed_form_are_refused_by_name() {
+    for (predictor, switching) in [
+        ("latest-port", Switching::Wormhole),
+        ("finite-context", Switching::Wormhole),
+        ("sampled-pattern", Switching::Wormhole),
+        ("static-straight", Switching::StoreAndForward),
+    ] {
+        let mut setup = predicting(Setup::new(("mesh", "dimensions = [4]"), "dimension-order"), predictor, 3);
+        setup.router.switching = switching;
+        let problem = zero_load(&setup.scenario()).unwrap_err().to_string();
+        assert!(problem.starts_with(&format!("predictor `{predictor}`")), "{problem}");
+        assert_eq!(hit_rates(&setup.scenario()).unwrap_err().to_string(), problem);
+    }
+    assert_eq!(hit_rates(&Setup::new(("mesh", "dimensions = [4]"), "dimension-order").scenario()), Ok(None));
 }

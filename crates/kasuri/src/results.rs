@@ -168,7 +168,7 @@ impl RunRow {
         row.set("cycles", outcome.cycles);
         row.set("flit_hops", outcome.flit_hops);
         if let Some(prediction) = &outcome.prediction {
-            row.set_prediction(prediction);
+            row.set_prediction(prediction, outcome.formulas.is_none());
         }
         if let Some(formulas) = &outcome.formulas {
             row.set_formulas(formulas);
@@ -322,14 +322,17 @@ impl RunRow {
         self.set("atr", average_throughput_rate(network, outcome).map(|rate| rate + unhindered));
     }
 
-    fn set_prediction(&mut self, prediction: &Prediction) {
+    /// Formulas know hits and attempts only, as expectations for a thousand million packets.
+    fn set_prediction(&mut self, prediction: &Prediction, is_simulated: bool) {
         self.set("prediction_attempts", prediction.attempts);
         self.set("prediction_hits", prediction.hits);
-        self.set("prediction_refused", prediction.refused);
         self.set("prediction_hit_rate", (prediction.switches > 0).then(|| prediction.hits as f64 / prediction.switches as f64));
-        self.set("prediction_speculative_traversals", prediction.speculative_traversals);
-        self.set("prediction_wasted_flits", prediction.wasted_flits);
-        self.set("prediction_hint_bits", prediction.hint_bits);
+        if is_simulated {
+            self.set("prediction_refused", prediction.refused);
+            self.set("prediction_speculative_traversals", prediction.speculative_traversals);
+            self.set("prediction_wasted_flits", prediction.wasted_flits);
+            self.set("prediction_hint_bits", prediction.hint_bits);
+        }
     }
 
     fn set_loads(&mut self, network: &Network, outcome: &Outcome) {

@@ -2,11 +2,12 @@
 
 use super::waiting::Waiting;
 use super::workload::closed_workload;
-use super::{AnalysisError, ChannelLoads, channel_loads, zero_load};
+use super::{AnalysisError, ChannelLoads, channel_loads, hit_rates, zero_load};
 use kasuri_model::engine::{Controller, Distribution, Engine, EngineError, Formulas, Outcome, Status};
 use kasuri_model::id::{ChannelId, RouterId, TerminalId};
 use kasuri_model::network::metrics::Bisection;
 use kasuri_model::network::{Endpoint, Network};
+use kasuri_model::predictor;
 use kasuri_model::scenario::Scenario;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,13 +41,33 @@ impl Engine for AnalysisEngine {
 
     fn run(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         if let Some(closed) = &scenario.workload {
+            if scenario.router.predictor != predictor::NONE {
+                return Err(not_modelled("predictors under a closed workload".to_owned()));
+            }
             return closed_workload(scenario, closed);
         }
-        let refuse = |error: AnalysisError| EngineError::TooLarge(error.to_string());
+        let refuse = |error: AnalysisError| match error {
+            AnalysisError::Prediction { problem } => not_modelled(format!("predictor {problem}")),
+            other => EngineError::TooLarge(other.to_string()),
+        };
         let loads = channel_loads(scenario).map_err(refuse)?;
         let formulas = formulas(scenario, &loads).map_err(refuse)?;
-        Ok(outcome(scenario, &loads, formulas))
+        let rates = hit_rates(scenario).map_err(refuse)?;
+        let mut outcome = outcome(scenario, &loads, formulas);
+        if let Some(rates) = rates {
+            outcome.prediction = Some(rates.as_counts());
+            outcome.not_modelled.push("router.on_miss".to_owned());
+        }
+        if scenario.takes_accepted_ports() {
+            outcome.not_modelled.push("router.predictor_match (in the channel loads)".to_owned());
+        }
+        Ok(outcome)
     }
+}
+
+/// A predictor that no formula knows.
+fn not_modelled(what: String) -> EngineError {
+    EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "analysis", what }
 }
 
 /// Works out everything that formulas say of a scenario.
@@ -57,15 +78,17 @@ pub fn formulas(scenario: &Scenario, loads: &ChannelLoads) -> Result<Formulas, A
     let alone = zero_load(scenario)?;
     let waiting = Waiting::of(scenario, loads)?;
     let latency = |load: f64| waiting.cycles(load).map(|cycles| alone.packet_latency + cycles);
-    let load = offered(scenario);
     let bound = loads.ideal_throughput(&scenario.network);
+    // How often predictions are refused under load is not known, and with it the latency there.
+    let queueing = bound.filter(|_| scenario.router.predictor == predictor::NONE);
+    let load = offered(scenario);
     Ok(Formulas {
         zero_load_latency: alone.packet_latency,
-        packet_latency: if bound.is_some() { load.and_then(latency) } else { None },
+        packet_latency: if queueing.is_some() { load.and_then(latency) } else { None },
         hops: alone.hops,
         static_throughput: bound,
         ideal_throughput: ideal_throughput(scenario),
-        saturation_load: bound.map(|bound| saturation(bound, alone.packet_latency, latency)),
+        saturation_load: queueing.map(|bound| saturation(bound, alone.packet_latency, latency)),
         bisection_bandwidth: Bisection::of(&scenario.network).map(|cut| cut.bandwidth),
     })
 }

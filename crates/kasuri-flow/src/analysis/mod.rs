@@ -7,6 +7,7 @@ mod channel_load;
 mod flow;
 mod formulas;
 mod lone_packet;
+mod prediction;
 mod waiting;
 mod workload;
 mod zero_load;
@@ -14,6 +15,7 @@ mod zero_load;
 pub use channel_load::{ChannelLoads, channel_loads};
 pub use formulas::{AnalysisEngine, AnalysisOptions, formulas};
 pub use lone_packet::{LonePacket, lone_packet_latency};
+pub use prediction::{HitRates, hit_rates};
 pub use zero_load::{ZeroLoad, zero_load};
 
 use kasuri_model::id::{RouterId, TerminalId};
@@ -39,6 +41,12 @@ pub enum AnalysisError {
         destination: TerminalId,
         /// A router on the circle.
         router: RouterId,
+    },
+    /// The routers predict, and no formula tells how often they are right.
+    #[error("predictor {problem}")]
+    Prediction {
+        /// Which predictor, and why.
+        problem: String,
     },
     /// The traffic between all pairs does not fit into memory.
     #[error("the traffic between {sources} groups of sources and {destinations} of destinations takes too much memory")]

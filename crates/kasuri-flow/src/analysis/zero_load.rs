@@ -1,6 +1,7 @@
 //! The latency that a scenario's packets have when each is alone in the network.
 
 use super::flow::{Flow, Packets, for_each_flow, packets};
+use super::prediction::{Guided, rates_of, saved_cycles};
 use super::{AnalysisError, LonePacket, lone_packet_latency};
 use kasuri_model::id::ChannelId;
 use kasuri_model::network::{Link, Network};
@@ -27,9 +28,30 @@ pub struct ZeroLoad {
 /// Of each path the cycles of its routers and the latencies of its channels are summed; what the packet's length adds depends
 /// on the number of routers only, and is found by following its flits ([`lone_packet_latency`]).
 ///
+/// Routers that predict save cycles at each hit ([`hit_rates`](super::hit_rates)).
+///
 /// # Errors
-/// A packet that does not arrive, routes that lead back, or no traffic at all.
+/// A packet that does not arrive, routes that lead back, no traffic at all, or a predictor without a closed form.
 pub fn zero_load(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
+    let Some(guided) = Guided::of(scenario)? else { return without_prediction(scenario) };
+    let scenario = guided.scenario(scenario);
+    let alone = without_prediction(&scenario)?;
+    let rates = rates_of(&scenario, &guided)?;
+    let saved = rates.hits * f64::from(saved_cycles(&scenario.pipeline));
+    // A hit shortens the credit loop as well, so a packet that stalls for credits stalls less than without.
+    let exact = alone.exact && packets(&scenario).iter().all(|kind| !can_stall(&scenario, kind));
+    Ok(ZeroLoad { packet_latency: alone.packet_latency - saved, exact, ..alone })
+}
+
+/// May a lone packet have to wait for a credit between two routers?
+fn can_stall(scenario: &Scenario, kind: &Packets<'_>) -> bool {
+    let (network, pipeline, router) = (&scenario.network, &scenario.pipeline, &scenario.router);
+    let (link, _) = slowest(network, (0..network.channel_count()).map(ChannelId));
+    let around = pipeline.traversal_cycles + pipeline.switch_extra_cycles + 2 * (link.latency + 1) + router.credit_delay;
+    kind.sizes.max() > router.buffer_flits && router.buffer_flits < around
+}
+
+fn without_prediction(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
     let mut sum = Sum::default();
     let (mut share, mut exact) = (1.0f64, true);
     for kind in packets(scenario) {

@@ -1,0 +1,200 @@
+//! How often predictions are right, each packet alone: hits counted over all routes of the pattern.
+//!
+//! A predictor that never changes its guesses makes of each place of a route (router, input port) a hit or a miss, and of the routing
+//! another one: where a packet may take any of several ports, it takes the guessed one. So the flows of the traffic over these routes tell
+//! the hit rates exactly. What a predictor that learns will guess depends on the packets before, and no formula here knows them.
+
+use super::AnalysisError;
+use super::flow::{Flow, Packets, for_each_flow, packets};
+use kasuri_model::engine::Prediction;
+use kasuri_model::id::{Port, TerminalId};
+use kasuri_model::network::{Endpoint, Network};
+use kasuri_model::predictor;
+use kasuri_model::router::{Bidding, Pipeline, Switching};
+use kasuri_model::routing::{Candidate, Choice, Hop, Reads, Routing};
+use kasuri_model::scenario::Scenario;
+use std::sync::Arc;
+
+/// Packets for which [`HitRates::as_counts`] counts.
+const PACKETS: f64 = 1e9;
+
+/// What is predicted of a mean packet that is alone in the network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HitRates {
+    /// Routers that its head crosses.
+    pub routers: f64,
+    /// Of these, routers that predict an output for it.
+    pub attempts: f64,
+    /// Of these, routers that it crosses on the prediction.
+    pub hits: f64,
+    /// The three by the channel that leads to the router, shape `[channels]`.
+    pub by_channel: Vec<[f64; 3]>,
+    /// The part of the traffic that was looked at; 1 is all.
+    pub share: f64,
+}
+
+impl HitRates {
+    /// Hits over routers crossed.
+    pub fn hit_rate(&self) -> f64 {
+        self.hits / self.routers
+    }
+
+    /// The expectation for a thousand million packets as whole numbers.
+    pub(super) fn as_counts(&self) -> Prediction {
+        let count = |mean: f64| (mean * PACKETS).round() as u64;
+        Prediction {
+            switches: count(self.routers),
+            attempts: count(self.attempts),
+            hits: count(self.hits),
+            by_channel: self.by_channel.iter().map(|counts| counts.map(count)).collect(),
+            ..Prediction::default()
+        }
+    }
+}
+
+/// The hit rates of a scenario whose routers predict; `None` where they do not.
+///
+/// # Errors
+/// The predictor has no closed form; and as [`zero_load`](super::zero_load).
+pub fn hit_rates(scenario: &Scenario) -> Result<Option<HitRates>, AnalysisError> {
+    match Guided::of(scenario)? {
+        Some(guided) => rates_of(&guided.scenario(scenario), &guided).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A routing whose packets follow right guesses.
+#[derive(Clone, Debug)]
+pub(super) struct Guided {
+    network: Arc<Network>,
+    ways: Arc<dyn Routing>,
+    /// By input port, as numbered by the network; `None`: the guess is always the routing's answer.
+    guesses: Option<Vec<Option<Port>>>,
+    /// Does any port that the routing accepts do?
+    any_up: bool,
+}
+
+impl Guided {
+    /// The routing of packets that are alone among routers that predict; `None` if they do not.
+    pub(super) fn of(scenario: &Scenario) -> Result<Option<Arc<Self>>, AnalysisError> {
+        let (name, network) = (&scenario.router.predictor, &scenario.network);
+        if name == predictor::NONE {
+            return Ok(None);
+        }
+        let no_formula = |problem: String| AnalysisError::Prediction { problem };
+        let predictor = predictor::build(name, network).map_err(no_formula)?;
+        if !predictor.knows() && !predictor.is_fixed() {
+            return Err(no_formula(format!("`{name}` learns: how often it is right depends on the packets before")));
+        }
+        if scenario.router.switching == Switching::StoreAndForward && packets(scenario).iter().any(|kind| kind.sizes.max() > 1) {
+            return Err(no_formula(format!("`{name}` with store-and-forward of packets of several flits, which a hit cuts through")));
+        }
+        let inputs = network.port_bases().last().map_or(0, |&ports| ports as usize);
+        let guesses = (!predictor.knows()).then(|| (0..inputs).map(|input| predictor.predict(input)).collect());
+        let (network, ways) = (Arc::clone(network), Arc::clone(&scenario.routing));
+        Ok(Some(Arc::new(Self { network, ways, guesses, any_up: scenario.takes_accepted_ports() })))
+    }
+
+    /// A scenario whose packets take these ways.
+    pub(super) fn scenario(self: &Arc<Self>, scenario: &Scenario) -> Scenario {
+        Scenario { routing: Arc::clone(self) as Arc<dyn Routing>, ..scenario.clone() }
+    }
+
+    fn guess(&self, hop: &Hop) -> Option<Port> {
+        self.guesses.as_ref().and_then(|guesses| guesses[self.network.port_index(hop.router, hop.input)])
+    }
+
+    /// Is something predicted for a head, and is it this output?
+    fn outcome(&self, hop: &Hop, output: Port) -> (bool, bool) {
+        match (&self.guesses, self.guess(hop)) {
+            (None, _) => (true, true),
+            (Some(_), guess) => (guess.is_some(), guess == Some(output)),
+        }
+    }
+}
+
+impl Routing for Guided {
+    fn virtual_channels_required(&self) -> u32 {
+        self.ways.virtual_channels_required()
+    }
+
+    fn reads(&self) -> Reads {
+        // Of the input port and of the terminal behind the last router it depends whether a guess is right.
+        Reads { input: true, terminal: true, ..self.ways.reads() }
+    }
+
+    fn is_deadlock_free(&self) -> bool {
+        self.ways.is_deadlock_free()
+    }
+
+    fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn Choice) -> u32 {
+        self.ways.initial_state(source, destination, choice)
+    }
+
+    fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
+        let guess = self.guess(hop).filter(|_| self.any_up);
+        match guess.and_then(|port| Some(Candidate::new(port, self.ways.accepts(hop, *state, port)?))) {
+            Some(candidate) => candidates.push(candidate),
+            None => self.ways.route(hop, state, choice, candidates),
+        }
+    }
+}
+
+/// Cycles by which a head is earlier at the next router for a hit: it skips route computation, allocation and serialisation, its
+/// traversal takes the cycle of its arrival, and it does not wait for its own end.
+pub(super) fn saved_cycles(pipeline: &Pipeline) -> u32 {
+    let allocation = u32::from(pipeline.bidding == Bidding::InTurn);
+    pipeline.route_cycles + allocation + 1 + pipeline.serialisation_cycles + pipeline.link_cycles
+}
+
+/// Lets the traffic flow over the guided ways, which `scenario` has for its routing.
+pub(super) fn rates_of(scenario: &Scenario, guided: &Guided) -> Result<HitRates, AnalysisError> {
+    let mut by_channel = vec![[0.0; 3]; scenario.network.channel_count() as usize];
+    let (mut total, mut share) = (0.0, 1.0f64);
+    for kind in packets(scenario) {
+        let (counts, sent, seen) = count_kind(scenario, guided, &kind)?;
+        for (sum, counts) in by_channel.iter_mut().zip(&counts) {
+            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+        total += sent;
+        share = share.min(seen);
+    }
+    if total == 0.0 {
+        return Err(AnalysisError::NoTraffic);
+    }
+    by_channel.iter_mut().flatten().for_each(|count| *count /= total);
+    let sum = |column: usize| by_channel.iter().map(|counts| counts[column]).sum();
+    Ok(HitRates { routers: sum(0), attempts: sum(1), hits: sum(2), by_channel, share })
+}
+
+/// What one kind of packets adds by channel, how much of it there is, and the part of it that was looked at.
+fn count_kind(scenario: &Scenario, guided: &Guided, kind: &Packets<'_>) -> Result<(Vec<[f64; 3]>, f64, f64), AnalysisError> {
+    let network = &scenario.network;
+    let mut counts = vec![[0.0; 3]; network.channel_count() as usize];
+    let mut sent = 0.0;
+    let (demand, visited) = for_each_flow(scenario, kind, |flow| {
+        sent += flow.beginning.iter().sum::<f64>();
+        count_flow(network, guided, flow, &mut counts);
+    })?;
+    // What was visited stands for all of this kind.
+    let weight = if sent > 0.0 { kind.rate * demand.total() / sent } else { 0.0 };
+    counts.iter_mut().flatten().for_each(|count| *count *= weight);
+    Ok((counts, sent * weight, visited * demand.share))
+}
+
+fn count_flow(network: &Network, guided: &Guided, flow: &Flow<'_>, counts: &mut [[f64; 3]]) {
+    let through = flow.through();
+    for step in &flow.routes.steps {
+        let hop = &flow.routes.places[step.from as usize].hop;
+        let (Some(channel), Endpoint::Router(_, output)) = (network.input_channel(hop.router, hop.input), network.source(step.channel))
+        else {
+            continue;
+        };
+        let packets = through[step.from as usize] * step.probability;
+        let (attempt, hit) = guided.outcome(hop, output);
+        let here = &mut counts[channel.index()];
+        here[0] += packets;
+        here[1] += packets * f64::from(u8::from(attempt));
+        here[2] += packets * f64::from(u8::from(hit));
+    }
+}
