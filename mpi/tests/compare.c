@@ -1,5 +1,5 @@
-/* Random all-to-alls by MPI_Alltoall(v), which the preloaded library takes over, and by PMPI_Alltoall(v), the MPI library's own: every
- * byte of the receive buffers must agree, gaps of the types included.
+/* Random all-to-alls by MPI_Alltoall(v), called from C or from Fortran, which the preloaded library takes over, and by PMPI_Alltoall(v),
+ * the MPI library's own: every byte of the receive buffers must agree, gaps of the types included.
  *
  *     compare CASES SEED
  */
@@ -11,6 +11,11 @@
 
 /* Of the preloaded library, if there is one. */
 unsigned long long kasuri_alltoall_scheduled(void) __attribute__((weak));
+
+/* compare_calls.f90 */
+void alltoall_in_fortran(int in_place, const void *sendbuf, int count, MPI_Fint type, void *recvbuf, MPI_Fint comm, int *error);
+void alltoallv_in_fortran(int in_place, const void *sendbuf, const int *sendcounts, const int *sdispls, MPI_Fint type, void *recvbuf,
+                          const int *recvcounts, const int *rdispls, MPI_Fint comm, int *error);
 
 enum { KINDS = 6, MAX_COUNT = 40, COMMUNICATORS = 6 };
 
@@ -98,44 +103,74 @@ static void lay_out(struct layout *layout, uint64_t key, int rank, int size, int
     }
 }
 
+/* A call from C or from Fortran. */
+struct request {
+    MPI_Comm comm;
+    MPI_Datatype type;
+    int is_vector, is_in_place, is_fortran, count;
+    struct layout out, in;
+};
+
+static int exchange(const struct request *request, const void *from, void *to)
+{
+    const void *source = request->is_in_place ? MPI_IN_PLACE : from;
+    const struct layout *out = &request->out, *in = &request->in;
+    const MPI_Fint comm = MPI_Comm_c2f(request->comm), type = MPI_Type_c2f(request->type);
+    int error = MPI_SUCCESS;
+    if (request->is_fortran && request->is_vector)
+        alltoallv_in_fortran(request->is_in_place, from, out->counts, out->displacements, type, to, in->counts, in->displacements, comm,
+                             &error);
+    else if (request->is_fortran)
+        alltoall_in_fortran(request->is_in_place, from, request->count, type, to, comm, &error);
+    else if (request->is_vector)
+        error = MPI_Alltoallv(source, out->counts, out->displacements, request->type, to, in->counts, in->displacements, request->type,
+                              request->comm);
+    else
+        error = MPI_Alltoall(source, request->count, request->type, to, request->count, request->type, request->comm);
+    return error;
+}
+
+static int exchange_by_library(const struct request *request, const void *from, void *to)
+{
+    const void *source = request->is_in_place ? MPI_IN_PLACE : from;
+    const struct layout *out = &request->out, *in = &request->in;
+    if (request->is_vector)
+        return PMPI_Alltoallv(source, out->counts, out->displacements, request->type, to, in->counts, in->displacements, request->type,
+                              request->comm);
+    return PMPI_Alltoall(source, request->count, request->type, to, request->count, request->type, request->comm);
+}
+
 /* One case; returns whether all ranks have the same twice. */
 static int compare(MPI_Comm comm, int number)
 {
     int rank, size, extent;
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &size);
-    const unsigned kind = draw(KINDS), is_vector = draw(2), is_in_place = draw(3) == 0, turn = draw(7);
-    const int count = draw(6) == 0 ? 0 : (int)draw(MAX_COUNT);
+    const unsigned kind = draw(KINDS), turn = draw(7);
+    struct request request = {.comm = comm, .is_vector = (int)draw(2), .is_in_place = draw(3) == 0, .is_fortran = (int)draw(2)};
+    request.count = draw(6) == 0 ? 0 : (int)draw(MAX_COUNT);
     const uint64_t key = (uint64_t)number << 20 ^ draw(1u << 20);
-    MPI_Datatype type = make_type(kind, &extent);
-    struct layout out, in;
-    lay_out(&out, key, rank, size, 1, (int)is_in_place, turn);
-    lay_out(&in, key, rank, size, 0, (int)is_in_place, turn + 1);
-    const size_t padding = 64;
-    const size_t sent = (size_t)(is_vector ? out.elements : count * size) * (size_t)extent + padding;
-    const size_t received = (size_t)(is_vector ? in.elements : count * size) * (size_t)extent + padding;
+    request.type = make_type(kind, &extent);
+    lay_out(&request.out, key, rank, size, 1, request.is_in_place, turn);
+    lay_out(&request.in, key, rank, size, 0, request.is_in_place, turn + 1);
+    const size_t padding = 64, equal = (size_t)(request.count * size);
+    const size_t sent = (request.is_vector ? (size_t)request.out.elements : equal) * (size_t)extent + padding;
+    const size_t received = (request.is_vector ? (size_t)request.in.elements : equal) * (size_t)extent + padding;
     unsigned char *from = malloc(sent), *ours = malloc(received), *theirs = malloc(received);
     fill(from, sent, (unsigned)rank * 17 + (unsigned)number);
-    fill(ours, received, is_in_place ? (unsigned)rank * 13 : 200);
+    fill(ours, received, request.is_in_place ? (unsigned)rank * 13 : 200);
     memcpy(theirs, ours, received);
-    const void *source = is_in_place ? MPI_IN_PLACE : from;
-    int errors[2];
-    if (is_vector) {
-        errors[0] = MPI_Alltoallv(source, out.counts, out.displacements, type, ours, in.counts, in.displacements, type, comm);
-        errors[1] = PMPI_Alltoallv(source, out.counts, out.displacements, type, theirs, in.counts, in.displacements, type, comm);
-    } else {
-        errors[0] = MPI_Alltoall(source, count, type, ours, count, type, comm);
-        errors[1] = PMPI_Alltoall(source, count, type, theirs, count, type, comm);
-    }
-    int is_same = errors[0] == MPI_SUCCESS && errors[1] == MPI_SUCCESS && memcmp(ours, theirs, received) == 0;
+    int is_same = exchange(&request, from, ours) == MPI_SUCCESS;
+    is_same &= exchange_by_library(&request, from, theirs) == MPI_SUCCESS && memcmp(ours, theirs, received) == 0;
     if (!is_same)
-        fprintf(stderr, "case %d, rank %d of %d: kind %u, %s%s, count %d: differ\n", number, rank, size, kind,
-                is_vector ? "alltoallv" : "alltoall", is_in_place ? " in place" : "", count);
+        fprintf(stderr, "case %d, rank %d of %d: kind %u, %s%s in %s, count %d: differ\n", number, rank, size, kind,
+                request.is_vector ? "alltoallv" : "alltoall", request.is_in_place ? " in place" : "", request.is_fortran ? "Fortran" : "C",
+                request.count);
     free(from);
     free(ours);
     free(theirs);
     if (kind > 2)
-        PMPI_Type_free(&type);
+        PMPI_Type_free(&request.type);
     return is_same;
 }
 
