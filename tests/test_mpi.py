@@ -147,6 +147,18 @@ def test_where_no_schedule_applies_one_line_says_why_and_the_program_runs(mpi, h
     assert reason in lines[0]
 
 
+@pytest.mark.parametrize("host", [None, "node01"])
+def test_no_damage_to_a_file_misleads_its_reader(host, schedule, tmp_path):
+    words = [BUILD / "damage", schedule(8, host), tmp_path / "damaged.kasuri"]
+    found = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    accepted = re.fullmatch(r"0 damaged files accepted; with a right checksum (\d+)\n", found.stdout)
+    assert accepted is not None, found.stdout
+    # Only another name of a host makes another schedule of a file: four changes of each letter, and none of a line's end.
+    letters = 8 * len(host) if host else 0
+    assert int(accepted[1]) <= 4 * letters
+
+
 @pytest.mark.parametrize("grid", ["S", "W"])
 @pytest.mark.parametrize("ranks", [2, 4, 8, 16])
 def test_the_transform_has_the_same_checksums_with_and_without_the_schedule(mpi, grid, ranks, schedule):
