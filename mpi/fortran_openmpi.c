@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 /* The address by which Fortran says a special buffer. */
 static void *special(void *buffer, const char *symbol, void *meaning)
@@ -114,5 +115,110 @@ void kasuri_mpi_finalize FINALIZE
 }
 
 NAMES(mpi_finalize, MPI_FINALIZE, MPI_Finalize, FINALIZE);
+
+/* Single messages. */
+static MPI_Status *status_of(MPI_Fint *status, MPI_Status *room)
+{
+    return special(status, "mpi_fortran_status_ignore_", NULL) ? room : MPI_STATUS_IGNORE;
+}
+
+static void tell(const MPI_Status *from, MPI_Fint *to)
+{
+    if (from != MPI_STATUS_IGNORE)
+        PMPI_Status_c2f(from, to);
+}
+
+#define SEND (void *buffer, MPI_Fint *count, MPI_Fint *type, MPI_Fint *to, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *error)
+#define SENDS(lower, upper, mixed)                                                                                                         \
+    void kasuri_##lower SEND                                                                                                               \
+    {                                                                                                                                      \
+        answer(error, mixed(buffer_of(buffer), *count, PMPI_Type_f2c(*type), *to, *tag, PMPI_Comm_f2c(*comm)));                            \
+    }                                                                                                                                      \
+    NAMES(lower, upper, mixed, SEND)
+
+SENDS(mpi_send, MPI_SEND, MPI_Send);
+SENDS(mpi_ssend, MPI_SSEND, MPI_Ssend);
+SENDS(mpi_rsend, MPI_RSEND, MPI_Rsend);
+SENDS(mpi_bsend, MPI_BSEND, MPI_Bsend);
+
+#define START                                                                                                                              \
+    (void *buffer, MPI_Fint *count, MPI_Fint *type, MPI_Fint *peer, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+#define STARTS(lower, upper, mixed)                                                                                                        \
+    void kasuri_##lower START                                                                                                              \
+    {                                                                                                                                      \
+        MPI_Request made = MPI_REQUEST_NULL;                                                                                               \
+        answer(error, mixed(buffer_of(buffer), *count, PMPI_Type_f2c(*type), *peer, *tag, PMPI_Comm_f2c(*comm), &made));                   \
+        *request = PMPI_Request_c2f(made);                                                                                                 \
+    }                                                                                                                                      \
+    NAMES(lower, upper, mixed, START)
+
+STARTS(mpi_isend, MPI_ISEND, MPI_Isend);
+STARTS(mpi_issend, MPI_ISSEND, MPI_Issend);
+STARTS(mpi_irecv, MPI_IRECV, MPI_Irecv);
+
+#define RECV                                                                                                                               \
+    (void *buffer, MPI_Fint *count, MPI_Fint *type, MPI_Fint *from, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *error)
+
+void kasuri_mpi_recv RECV
+{
+    MPI_Status room, *told = status_of(status, &room);
+    answer(error, MPI_Recv(buffer_of(buffer), *count, PMPI_Type_f2c(*type), *from, *tag, PMPI_Comm_f2c(*comm), told));
+    tell(told, status);
+}
+
+NAMES(mpi_recv, MPI_RECV, MPI_Recv, RECV);
+
+#define SENDRECV                                                                                                                           \
+    (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *to, MPI_Fint *sendtag, void *recvbuf, MPI_Fint *recvcount,          \
+     MPI_Fint *recvtype, MPI_Fint *from, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *error)
+
+void kasuri_mpi_sendrecv SENDRECV
+{
+    MPI_Status room, *told = status_of(status, &room);
+    answer(error, MPI_Sendrecv(buffer_of(sendbuf), *sendcount, PMPI_Type_f2c(*sendtype), *to, *sendtag, buffer_of(recvbuf), *recvcount,
+                               PMPI_Type_f2c(*recvtype), *from, *recvtag, PMPI_Comm_f2c(*comm), told));
+    tell(told, status);
+}
+
+NAMES(mpi_sendrecv, MPI_SENDRECV, MPI_Sendrecv, SENDRECV);
+
+#define WAIT (MPI_Fint *request, MPI_Fint *status, MPI_Fint *error)
+
+void kasuri_mpi_wait WAIT
+{
+    MPI_Status room, *told = status_of(status, &room);
+    MPI_Request waited = PMPI_Request_f2c(*request);
+    answer(error, MPI_Wait(&waited, told));
+    *request = PMPI_Request_c2f(waited);
+    tell(told, status);
+}
+
+NAMES(mpi_wait, MPI_WAIT, MPI_Wait, WAIT);
+
+#define WAITALL (MPI_Fint *count, MPI_Fint *requests, MPI_Fint *statuses, MPI_Fint *error)
+
+void kasuri_mpi_waitall WAITALL
+{
+    const int is_told = special(statuses, "mpi_fortran_statuses_ignore_", NULL) != NULL, words = sizeof(MPI_Status) / sizeof(MPI_Fint);
+    const size_t many = *count > 0 ? (size_t)*count : 1;
+    MPI_Request *waited = malloc(many * sizeof *waited);
+    MPI_Status *told = malloc(many * sizeof *told);
+    int result = MPI_ERR_NO_MEM;
+    if (waited && told) {
+        for (int i = 0; i < *count; i++)
+            waited[i] = PMPI_Request_f2c(requests[i]);
+        result = MPI_Waitall(*count, waited, told);
+        for (int i = 0; i < *count; i++) {
+            requests[i] = PMPI_Request_c2f(waited[i]);
+            if (is_told)
+                tell(&told[i], statuses + i * words);
+        }
+    }
+    free(waited);
+    free(told);
+    answer(error, result);
+}
+
+NAMES(mpi_waitall, MPI_WAITALL, MPI_Waitall, WAITALL);
 
 #endif

@@ -219,6 +219,46 @@ def test_the_trace_has_the_messages_of_the_published_benchmark_and_is_replayed(g
         assert replay(trace, ranks, engine) == "completed"
 
 
+def messages_of(program: str, verb: str) -> Counter[tuple[int, int, int, int]]:
+    """Give how many messages go from and to a rank, of how many bytes and with which tag, as the senders or the receivers say."""
+    found: Counter[tuple[int, int, int, int]] = Counter()
+    rank = -1
+    for line in program.splitlines():
+        if line.startswith("rank "):
+            rank = int(line.split()[1])
+        elif match := re.search(rf" {verb} (\d+)b (?:to|from) (\d+) tag (\d+)", line):
+            size, peer, tag = (int(number) for number in match.groups())
+            found[(rank, peer, size, tag) if verb == "send" else (peer, rank, size, tag)] += 1
+    return found
+
+
+def expected_messages(program: str, ranks: int) -> Counter[tuple[int, int, int, int]]:
+    """Give what the test programs say that they send. The trace has the program's tags and 1."""
+    all_ranks = range(ranks)
+    if program == "messages_f":
+        ring = [((rank, (rank + 1) % ranks, 12, 2), (rank, (rank - 1) % ranks, 8, 3)) for rank in all_ranks]
+        return Counter([message for pair in ring for message in pair] + [(rank, 0, 4, 4) for rank in all_ranks[1:]])
+    return Counter(
+        [(rank, (rank + 1) % ranks, 400, 2) for rank in all_ranks]
+        + [(rank, (rank - 1) % ranks, 80, 3) for rank in all_ranks]
+        + [(rank, 0, 4 * rank, 4) for rank in all_ranks[1:]]
+        + [(rank, rank ^ 1, 0, 5) for rank in all_ranks]
+        + [(rank, (rank + 2) % ranks, 7, 6) for rank in all_ranks]
+        + [(rank, rank ^ 1, 4, 7) for rank in all_ranks]
+    )
+
+
+@pytest.mark.parametrize("program", ["messages", "messages_f"])
+def test_single_messages_are_recorded_and_replayed(mpi, program, tmp_path):
+    trace = tmp_path / "messages.goal"
+    found = launch(mpi, 4, BUILD / mpi / program, environment={"KASURI_MPI_TRACE": str(trace)})
+    assert found.returncode == 0, found.stderr
+    text = trace.read_text()
+    assert messages_of(text, "send") == messages_of(text, "recv") == expected_messages(program, 4)
+    for engine in ("flow", "flit"):
+        assert replay(trace, 4, engine) == "completed"
+
+
 def replay(trace: Path, ranks: int, engine: str) -> str:
     """Simulate a recorded program and give how the run ended."""
     network = NETWORK.format(rows=max(2, ranks // 4)).replace("[routing]", "flit_bytes = 1024\ncycle_ns = 100\n[routing]")
