@@ -67,9 +67,12 @@ impl<'a> Messages<'a> {
     /// send.
     pub(crate) fn proceed(&mut self, now: u64, mut wake: impl FnMut(u32)) {
         self.agenda.proceed(now as f64);
-        let woken = self.agenda.take_woken();
-        woken.iter().for_each(|&terminal| wake(terminal));
-        self.agenda.put_woken(woken);
+        let ready = self.agenda.take_ready();
+        for &(message, since) in &ready {
+            self.agenda.queue(message, since);
+            wake(message.source.0);
+        }
+        self.agenda.put_ready(ready);
     }
 
     /// The next packet of the message at the head of a terminal's queue.

@@ -17,8 +17,8 @@ use kasuri_model::memory::filled;
 use kasuri_model::network::{Link, Network};
 use kasuri_model::routing::VirtualChannels;
 use kasuri_model::scenario::Scenario;
-use kasuri_model::workload::Token;
 use kasuri_model::workload::agenda::Agenda;
+use kasuri_model::workload::{self, Token};
 
 /// Flows that end within this part of the present time of each other end together: what separates them is rounding.
 const SIMULTANEOUS: f64 = 1e-12;
@@ -234,10 +234,18 @@ impl<'a> Fluid<'a> {
     fn proceed(&mut self) -> Result<(), EngineError> {
         let Some(agenda) = &mut self.agenda else { return Ok(()) };
         agenda.proceed(self.now);
-        let woken = agenda.take_woken();
-        woken.iter().try_for_each(|&terminal| self.begin_if_idle(terminal))?;
+        let ready = agenda.take_ready();
+        for &(message, since) in &ready {
+            // Nothing is queued where nothing is under way.
+            if !self.messages[message.source.index()].is_there() {
+                let drawn = self.take(&message, since);
+                self.send(message.source, &drawn)?;
+            } else if let Some(agenda) = &mut self.agenda {
+                agenda.queue(message, since);
+            }
+        }
         if let Some(agenda) = &mut self.agenda {
-            agenda.put_woken(woken);
+            agenda.put_ready(ready);
         }
         Ok(())
     }
@@ -302,18 +310,23 @@ impl<'a> Fluid<'a> {
             }
             return Ok(());
         };
+        self.send(source, &drawn)
+    }
+
+    /// Begins a message that has no way yet.
+    fn send(&mut self, source: TerminalId, drawn: &Drawn) -> Result<(), EngineError> {
         if let Some(others) = self.paths.remembered(&self.scenario.network, source, drawn.destination) {
             let injection = self.scenario.network.injection_channel(source).0;
             let (hops, head_latency) = (others.len(), self.head_latency(source, others, drawn.flits));
             self.graph.begin(source.0, injection, others, drawn.destination.0, f64::from(drawn.flits), self.now);
             self.serials[source.index()] += 1;
-            self.note(source, &drawn, hops, head_latency);
+            self.note(source, drawn, hops, head_latency);
             return Ok(());
         }
-        let mut walk = self.walk(source, &drawn);
+        let mut walk = self.walk(source, drawn);
         let graph = &self.graph;
         self.paths.find(self.scenario, std::slice::from_mut(&mut walk), &|channel| graph.occupancy(channel))?;
-        self.begin(source, &drawn, walk.channels);
+        self.begin(source, drawn, walk.channels);
         Ok(())
     }
 
@@ -374,13 +387,17 @@ impl<'a> Fluid<'a> {
     fn draw(&mut self, source: TerminalId) -> Option<Drawn> {
         let Some(agenda) = &mut self.agenda else { return self.sources.draw(self.scenario, source, self.now) };
         let (message, since) = agenda.draw(source)?;
-        self.tokens[source.index()] = message.token;
+        Some(self.take(&message, since))
+    }
+
+    /// Takes a message of a closed workload that joined its queue at a time.
+    fn take(&mut self, message: &workload::Message, since: f64) -> Drawn {
+        self.tokens[message.source.index()] = message.token;
         // Messages mostly join their queues together; `f64::ceil` is a call.
         if since != self.joined.0 {
             self.joined = (since, since.ceil() as u64);
         }
-        let created = self.joined.1;
-        Some(Drawn { created, destination: message.destination, flits: message.flits, class: 0, is_reply: false })
+        Drawn { created: self.joined.1, destination: message.destination, flits: message.flits, class: 0, is_reply: false }
     }
 
     /// The beginning of the way of a terminal's next message.

@@ -157,9 +157,10 @@ impl Graph {
     #[inline(always)]
     fn enter(&mut self, entry: u32, channel: u32, destination: u32) {
         let channel = channel - self.left_out;
-        self.entries[entry] = Entry { channel, next: UNLISTED, previous: NONE };
         if self.is_shared(channel, destination) {
             self.link(entry, channel);
+        } else {
+            self.entries[entry] = Entry { channel, next: UNLISTED, previous: NONE };
         }
     }
 
@@ -215,7 +216,7 @@ impl Graph {
         if next != NONE {
             self.entries[next].previous = entry;
         }
-        self.entries[entry].next = next;
+        self.entries[entry] = Entry { channel, next, previous: NONE };
         self.touch(channel);
     }
 

@@ -10,14 +10,16 @@ const ABSENT: u32 = u32::MAX;
 pub(crate) struct Heap {
     nodes: Vec<(f64, u32)>,
     place: Column<u32>,
-    /// Places of nodes that are taken out together.
+    /// Places of nodes that are due; memory to use.
     due: Vec<usize>,
+    /// Were many entries taken out together the last time?
+    many: bool,
 }
 
 impl Heap {
     /// A heap for entries numbered below `entries`.
     pub(crate) fn new(entries: usize) -> Self {
-        Self { nodes: Vec::new(), place: Column::filled(entries, ABSENT), due: Vec::new() }
+        Self { nodes: Vec::new(), place: Column::filled(entries, ABSENT), due: Vec::new(), many: false }
     }
 
     /// The least key and its entry; of equal keys the entry with the least number, so that no order of insertion matters.
@@ -55,24 +57,33 @@ impl Heap {
 
     /// Takes out all entries whose key is at most `limit`, by number. Where many go at once they are not taken one by one.
     pub(crate) fn pop_until(&mut self, limit: f64, into: &mut Vec<u32>) {
-        let mut due = std::mem::take(&mut self.due);
-        // Nodes at most `limit` lie together at the top.
-        let is_due = |place: usize| place < self.nodes.len() && self.nodes[place].0 <= limit;
-        due.extend(is_due(0).then_some(0));
-        let mut looked_at = 0;
-        while looked_at < due.len() {
-            due.extend((4 * due[looked_at] + 1..4 * due[looked_at] + 5).filter(|&child| is_due(child)));
-            looked_at += 1;
-        }
-        if due.len() * 8 < self.nodes.len() {
-            into.extend((0..due.len()).filter_map(|_| self.pop().map(|(_, entry)| entry)));
-        } else {
+        let before = self.nodes.len();
+        // Where many went together the last time they likely do again.
+        if self.many || self.are_many_due(limit) {
             self.remove_due(limit, into);
+        } else {
+            while let Some((_, entry)) = self.first().filter(|&(key, _)| key <= limit) {
+                self.pop();
+                into.push(entry);
+            }
         }
+        self.many = (before - self.nodes.len()) * 8 > before;
         // They mostly are in order already.
         into.sort_unstable();
-        due.clear();
-        self.due = due;
+    }
+
+    /// Is the key of more than an eighth of the entries at most `limit`? Those lie together at the top.
+    fn are_many_due(&mut self, limit: f64) -> bool {
+        let is_due = |place: usize| place < self.nodes.len() && self.nodes[place].0 <= limit;
+        self.due.clear();
+        self.due.extend(is_due(0).then_some(0));
+        let mut looked_at = 0;
+        while looked_at < self.due.len() && self.due.len() * 8 <= self.nodes.len() {
+            let first_child = 4 * self.due[looked_at] + 1;
+            self.due.extend((first_child..first_child + 4).filter(|&child| is_due(child)));
+            looked_at += 1;
+        }
+        self.due.len() * 8 > self.nodes.len()
     }
 
     /// Takes the entries out whose key is at most `limit` and makes a heap of the others anew.

@@ -107,11 +107,14 @@ pub struct Network {
     name: String,
     terminals: u32,
     port_base: Vec<u32>,
-    inputs: Inputs,
     output_channel: Vec<u32>,
-    /// Where channels begin, those of injection left out, and where they end, those of ejection left out.
-    source: Vec<Place>,
+    /// Where channels end, those of ejection left out.
     destination: Vec<Place>,
+    /// Where ejection channels begin.
+    ejection: Vec<Place>,
+    /// The channel that arrives at each port, and where the channels between routers begin.
+    inputs: OnRequest<u32>,
+    sources: OnRequest<Place>,
     channels: u32,
     /// By channel: which of `links` it is; empty if there is only one.
     link: Vec<u32>,
@@ -155,9 +158,23 @@ impl Network {
         some_channel(self.output_channel[self.port_index(router, port)])
     }
 
-    /// The channel that arrives at this port, if there is one. The first call makes the column of all ports.
+    /// The channel that arrives at this port, if there is one.
     pub fn input_channel(&self, router: RouterId, port: Port) -> Option<ChannelId> {
         some_channel(self.inputs.0.get_or_init(|| self.channels_by_input())[self.port_index(router, port)])
+    }
+
+    /// Where each channel between routers begins.
+    fn places_by_channel(&self) -> Box<[Place]> {
+        let mut column = filled((self.channels - 2 * self.terminals) as usize, Place(NONE));
+        for router in (0..self.router_count()).map(RouterId) {
+            for port in 0..self.port_count(router) as Port {
+                let channel = self.output_channel[self.port_index(router, port)];
+                if channel != NONE && channel >= 2 * self.terminals {
+                    column[(channel - 2 * self.terminals) as usize] = Place::new(router, port);
+                }
+            }
+        }
+        column
     }
 
     /// The channel that arrives at each port.
@@ -178,10 +195,14 @@ impl Network {
 
     /// Where a channel begins.
     pub fn source(&self, channel: ChannelId) -> Endpoint {
-        match channel.0.checked_sub(self.terminals) {
-            None => Endpoint::Terminal(TerminalId(channel.0)),
-            Some(place) => self.source[place as usize].endpoint(),
+        if channel.0 < self.terminals {
+            return Endpoint::Terminal(TerminalId(channel.0));
         }
+        let place = match self.ejected_terminal(channel) {
+            Some(terminal) => self.ejection[terminal.index()],
+            None => self.sources.0.get_or_init(|| self.places_by_channel())[(channel.0 - 2 * self.terminals) as usize],
+        };
+        place.endpoint()
     }
 
     /// Where a channel ends.
@@ -255,8 +276,7 @@ impl Network {
 
     /// The router and output port that serve a terminal.
     pub fn ejection_port(&self, terminal: TerminalId) -> (RouterId, Port) {
-        // Ejection channels are the first that begin at routers.
-        let place = self.source[terminal.index()];
+        let place = self.ejection[terminal.index()];
         (place.router(), place.port())
     }
 
@@ -276,18 +296,25 @@ impl Network {
     }
 }
 
-/// The channel that arrives at each port, made when it is first asked for: who only follows messages on their way never does.
-#[derive(Clone, Debug, Default)]
-struct Inputs(OnceLock<Box<[u32]>>);
+/// A column that follows from the others and is made when it is first asked for: who only follows messages on their way never
+/// does.
+#[derive(Clone, Debug)]
+struct OnRequest<T>(OnceLock<Box<[T]>>);
 
-impl PartialEq for Inputs {
-    /// It follows from the other columns.
+impl<T> Default for OnRequest<T> {
+    fn default() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl<T> PartialEq for OnRequest<T> {
+    /// Networks do not differ by what has been asked for.
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Inputs {}
+impl<T> Eq for OnRequest<T> {}
 
 fn some_channel(channel: u32) -> Option<ChannelId> {
     (channel != NONE).then_some(ChannelId(channel))
@@ -469,10 +496,11 @@ impl NetworkBuilder {
             name: self.name,
             terminals: self.terminals.len() as u32,
             port_base: self.port_base,
-            inputs: Inputs::default(),
             output_channel: filled(ports, NONE).into_vec(),
-            source: Vec::with_capacity(count - self.terminals.len()),
             destination: large_vec(count - self.terminals.len()),
+            ejection: Vec::with_capacity(self.terminals.len()),
+            inputs: OnRequest::default(),
+            sources: OnRequest::default(),
             channels: 0,
             link: Vec::with_capacity(if self.links.len() == 1 { 0 } else { count }),
             links: self.links,
@@ -511,7 +539,9 @@ impl Network {
                 return Err(NetworkError::PortTaken { router, port, direction: "output" });
             }
             self.output_channel[index] = channel;
-            self.source.push(Place::new(router, port));
+            if to.is_none() {
+                self.ejection.push(Place::new(router, port));
+            }
         }
         if let Some((router, port)) = to {
             let index = self.checked_port(router, port)?;

@@ -35,11 +35,12 @@ pub struct Agenda<'a> {
     hears_arrivals: bool,
     queues: Vec<VecDeque<(Message, f64)>>,
     due: BinaryHeap<Reverse<Due>>,
-    /// Events of the present moment.
+    /// Events of the present moment; are they not in their order?
     happened: Vec<Event>,
+    is_unordered: bool,
     actions: Vec<Action>,
-    /// Terminals that have got something to send.
-    woken: Vec<u32>,
+    /// Messages that are to be sent from now on, in no queue yet.
+    ready: Vec<(Message, f64)>,
     /// The end of the last computation.
     pub last_computed: f64,
 }
@@ -54,8 +55,9 @@ impl<'a> Agenda<'a> {
             queues: vec![VecDeque::new(); terminals],
             due: BinaryHeap::new(),
             happened: Vec::new(),
+            is_unordered: false,
             actions: Vec::new(),
-            woken: Vec::new(),
+            ready: Vec::new(),
             last_computed: 0.0,
         };
         agenda.execution.start(&mut agenda.actions);
@@ -70,7 +72,14 @@ impl<'a> Agenda<'a> {
 
     /// The last flit of a message has left its source.
     pub fn sent(&mut self, token: Token) {
-        self.happened.push(Event::Sent(token));
+        self.happen(Event::Sent(token));
+    }
+
+    /// Notes an event; they mostly come in order.
+    #[inline]
+    fn happen(&mut self, event: Event) {
+        self.is_unordered |= self.happened.last().is_some_and(|&last| last > event);
+        self.happened.push(event);
     }
 
     /// The last flit of a message arrives at this time, now or later.
@@ -81,19 +90,19 @@ impl<'a> Agenda<'a> {
         if time > now {
             self.due.push(Reverse(Due { time, event: Event::Arrived(token) }));
         } else {
-            self.happened.push(Event::Arrived(token));
+            self.happen(Event::Arrived(token));
         }
     }
 
-    /// Lets everything happen that is due by now, and what follows at once from it. The terminals that have got something to
-    /// send are in [`Self::take_woken`] then.
+    /// Lets everything happen that is due by now, and what follows at once from it. What is to be sent is in
+    /// [`Self::take_ready`] then.
     pub fn proceed(&mut self, now: f64) {
         loop {
             while let Some(&Reverse(due)) = self.due.peek()
                 && due.time <= now
             {
                 self.due.pop();
-                self.happened.push(due.event);
+                self.happen(due.event);
                 if matches!(due.event, Event::Computed(_)) {
                     self.last_computed = due.time;
                 }
@@ -101,8 +110,9 @@ impl<'a> Agenda<'a> {
             if self.happened.is_empty() {
                 return;
             }
-            // Tokens mostly come in order already.
-            self.happened.sort_unstable();
+            if std::mem::take(&mut self.is_unordered) {
+                self.happened.sort_unstable();
+            }
             for position in 0..self.happened.len() {
                 self.execution.happened(self.happened[position], &mut self.actions);
             }
@@ -114,10 +124,7 @@ impl<'a> Agenda<'a> {
     fn act(&mut self, now: f64) {
         for action in self.actions.drain(..) {
             match action {
-                Action::Send(message) => {
-                    self.queues[message.source.index()].push_back((message, now));
-                    self.woken.push(message.source.0);
-                }
+                Action::Send(message) => self.ready.push((message, now)),
                 Action::Compute { token, cycles } => {
                     self.due.push(Reverse(Due { time: now + cycles.max(0.0), event: Event::Computed(token) }));
                 }
@@ -125,15 +132,21 @@ impl<'a> Agenda<'a> {
         }
     }
 
-    /// Takes the list of terminals that may have something to send; [`Self::put_woken`] gives its memory back.
-    pub fn take_woken(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.woken)
+    /// Takes the messages that are new, each with the time of its joining. Each goes to [`Self::queue`], or on its way if its
+    /// source sends nothing and has nothing queued. [`Self::put_ready`] gives the list's memory back.
+    pub fn take_ready(&mut self) -> Vec<(Message, f64)> {
+        std::mem::take(&mut self.ready)
     }
 
     /// Gives the memory of the list back.
-    pub fn put_woken(&mut self, mut list: Vec<u32>) {
+    pub fn put_ready(&mut self, mut list: Vec<(Message, f64)>) {
         list.clear();
-        self.woken = list;
+        self.ready = list;
+    }
+
+    /// A message joins the queue of its source.
+    pub fn queue(&mut self, message: Message, since: f64) {
+        self.queues[message.source.index()].push_back((message, since));
     }
 
     /// Has a terminal something to send?
@@ -148,7 +161,7 @@ impl<'a> Agenda<'a> {
 
     /// Is nothing due and nothing queued?
     pub fn is_idle(&self) -> bool {
-        self.due.is_empty() && self.happened.is_empty() && self.woken.is_empty()
+        self.due.is_empty() && self.happened.is_empty() && self.ready.is_empty()
     }
 
     /// Why a workload can never end of which nothing is due and nothing under way, although messages are missing.
