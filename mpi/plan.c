@@ -140,12 +140,12 @@ static int list_steps(struct kasuri_plan *plan, const int32_t *placed)
     if (!plan->step)
         return -1;
     for (uint32_t phase = 0; phase < schedule.phases; phase++) {
-        const uint16_t *to = schedule.destinations + (size_t)phase * schedule.ranks;
+        const uint32_t to = kasuri_destination(&schedule, phase, self);
         struct kasuri_step step = {MPI_PROC_NULL, MPI_PROC_NULL};
-        if (to[self] != KASURI_NOBODY && placed[to[self]] >= 0)
-            step.to = placed[to[self]];
+        if (to != KASURI_NOBODY && placed[to] >= 0)
+            step.to = placed[to];
         for (uint32_t rank = 0; rank < schedule.ranks; rank++)
-            if (to[rank] == self && placed[rank] >= 0)
+            if (placed[rank] >= 0 && kasuri_destination(&schedule, phase, rank) == self)
                 step.from = placed[rank];
         if (step.to != MPI_PROC_NULL || step.from != MPI_PROC_NULL)
             plan->step[plan->steps++] = step;

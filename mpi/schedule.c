@@ -102,12 +102,12 @@ static int check_table(const struct kasuri_schedule *schedule, char *reason, siz
         goto done;
     }
     for (uint32_t phase = 0; phase < schedule->phases; phase++) {
-        for (size_t rank = 0; rank < ranks; rank++) {
-            const uint16_t peer = schedule->destinations[phase * ranks + rank];
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            const uint32_t peer = kasuri_destination(schedule, phase, rank);
             if (peer == KASURI_NOBODY)
                 continue;
             if (peer >= ranks || peer == rank || served[rank * ranks + peer] || received[peer] == phase + 1) {
-                snprintf(reason, size, "is no all-to-all: phase %u, rank %zu", (unsigned)phase, rank);
+                snprintf(reason, size, "is no all-to-all: phase %u, rank %u", (unsigned)phase, (unsigned)rank);
                 goto done;
             }
             served[rank * ranks + peer] = 1;
@@ -163,15 +163,8 @@ int kasuri_schedule_read(const char *path, struct kasuri_schedule *schedule, cha
     schedule->ranks = number(bytes + 12);
     schedule->phases = number(bytes + 16);
     schedule->checksum = number(bytes + length - CHECKSUM);
-    const size_t placement = number(bytes + 20), cells = (size_t)schedule->ranks * schedule->phases;
-    schedule->destinations = malloc(cells * sizeof *schedule->destinations + 1);
-    if (!schedule->destinations) {
-        snprintf(reason, size, "does not fit into memory");
-        goto failed;
-    }
-    const unsigned char *table = bytes + HEAD + placement;
-    for (size_t i = 0; i < cells; i++)
-        schedule->destinations[i] = (uint16_t)(table[2 * i] | table[2 * i + 1] << 8);
+    const size_t placement = number(bytes + 20);
+    schedule->table = bytes + HEAD + placement;
     if (check_table(schedule, reason, size) != 0)
         goto failed;
     if (placement > 0 && read_hosts(schedule, (char *)bytes + HEAD, placement, reason, size) != 0)
@@ -185,7 +178,6 @@ failed:
 void kasuri_schedule_free(struct kasuri_schedule *schedule)
 {
     free(schedule->hosts);
-    free(schedule->destinations);
     free(schedule->bytes);
     memset(schedule, 0, sizeof *schedule);
 }

@@ -14,11 +14,17 @@ struct kasuri_schedule {
     uint32_t checksum;
     /* The host of each rank; NULL if ranks are known by their numbers. */
     char **hosts;
-    /* By phase and rank, the rank to which it sends. */
-    uint16_t *destinations;
-    /* The file's bytes, into which `hosts` points. */
+    /* The file's bytes, into which `hosts` and `table` point. */
     unsigned char *bytes;
+    const unsigned char *table;
 };
+
+/* The rank to which a rank sends in a phase, or KASURI_NOBODY. */
+static inline uint32_t kasuri_destination(const struct kasuri_schedule *schedule, uint32_t phase, uint32_t rank)
+{
+    const unsigned char *cell = schedule->table + 2 * ((size_t)phase * schedule->ranks + rank);
+    return cell[0] | (uint32_t)cell[1] << 8;
+}
 
 /* Reads and checks a file. Returns 0; or -1 and, in `reason`, what is wrong with it. */
 int kasuri_schedule_read(const char *path, struct kasuri_schedule *schedule, char *reason, size_t size);

@@ -294,16 +294,25 @@ if MPI.COMM_WORLD.Get_rank() == 0:
 """
 
 
-def run_python(schedule: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+def run_python(
+    schedule: Path, tmp_path: Path, environment: dict[str, str] | None = None, preload: bool = False
+) -> subprocess.CompletedProcess[str]:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    return launch("openmpi", 8, sys.executable, program, schedule, preload=False)
+    return launch("openmpi", 8, sys.executable, program, schedule, environment=environment, preload=preload)
 
 
 def test_mpi4py_programs_can_use_a_schedule(schedule, tmp_path):
     found = run_python(schedule(8, socket.gethostname()), tmp_path)
     assert found.returncode == 0, found.stderr
     assert found.stdout == "applied 32 of 32\n"
+
+
+def test_all_to_alls_of_mpi4py_itself_are_taken_over(schedule, tmp_path):
+    file = schedule(8)
+    found = run_python(file, tmp_path, environment={"KASURI_MPI_SCHEDULE": str(file), "KASURI_MPI_REPORT": "1"}, preload=True)
+    assert found.returncode == 0, found.stderr
+    assert "all-to-alls of rank 0: 4 by the schedule, 0 by the MPI library" in found.stderr
 
 
 def test_mpi4py_programs_fall_back(schedule, tmp_path):
