@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -9,6 +12,7 @@ from matplotlib.figure import Figure
 import kasuri
 import synthetic
 from kasuri import plot
+from kasuri.plot import design as plot_design
 
 MAGIC = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
 
@@ -118,3 +122,33 @@ def test_every_topology_of_the_examples_is_drawn(mesh, tmp_path):
 
 def test_synthetic_rows_agree_with_the_mesh(mesh):
     assert (mesh.routers, mesh.terminals, mesh.channels) == (synthetic.ROUTERS, synthetic.TERMINALS, synthetic.CHANNELS)
+
+
+LARGEST = [
+    {"ports_at_most": ports, "family": family, "terminals": terminals}
+    for ports in (4, 8, 16)
+    for family, terminals in (("fat tree, 2 levels", ports**2 // 2), ("multi-layer full mesh", (ports // 2) ** 2 * (ports // 2 + 1)))
+]
+
+
+def test_sizes_of_topologies_are_curves_over_ports():
+    ax = plot_design.design({"largest": LARGEST})
+    curves = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in ax.get_lines()}
+    assert curves == {"fat tree, 2 levels": ([4, 8, 16], [8, 32, 128]), "multi-layer full mesh": ([4, 8, 16], [12, 80, 576])}
+
+
+def test_prices_of_topologies_are_bars_and_those_above_the_budget_are_hatched():
+    rows = [
+        {"network": "cheap", "price": 10.0, "terminals": 5, "routers": 3, "all_to_all": 1.0},
+        {"network": "dear", "price": 40.0, "terminals": 10, "routers": 4, "all_to_all": 0.5},
+    ]
+    ax = plot_design.design({"currency": "francs", "budget": 20.0, "designs": rows})
+    assert [bar.get_width() for bar in ax.patches] == [4.0, 2.0]
+    assert [bar.get_hatch() for bar in ax.patches] == ["///", None]
+    assert "francs" in ax.get_xlabel()
+
+
+def test_a_design_is_drawn_from_standard_input(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps({"largest": LARGEST})))
+    assert plot_design.main([str(tmp_path / "sizes.svg")]) == 0
+    assert (tmp_path / "sizes.svg").read_bytes().startswith(MAGIC["svg"])

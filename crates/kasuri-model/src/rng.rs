@@ -21,6 +21,8 @@ pub enum Purpose {
     Allocation = 5,
     /// When a rank of a workload starts.
     Start = 6,
+    /// How long a message of a workload is held up before it sets out.
+    Jitter = 7,
 }
 
 /// The family of all streams of one run.

@@ -9,7 +9,7 @@ use kasuri_model::rng::Streams;
 use kasuri_model::scenario::Units;
 use kasuri_model::workload::program::Program;
 use kasuri_model::workload::rounds::{Options, Rounds, Synchronisation};
-use kasuri_model::workload::{Action, Message, Workload, placement};
+use kasuri_model::workload::{Action, Event, Message, Workload, placement};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Not divisible by most numbers of ranks.
@@ -195,8 +195,8 @@ fn synchronisations(collective: &dyn Collective) -> Vec<Synchronisation> {
 fn all_messages_are_delivered_whatever_the_order_of_events() {
     each(|entry, parameters, collective| {
         for synchronisation in synchronisations(collective) {
-            for (start_skew_cycles, repeat) in [(0.0, 1), (10.0, 3)] {
-                let options = Options { synchronisation: Some(synchronisation), start_skew_cycles, repeat };
+            for (start_skew_cycles, jitter_cycles, repeat) in [(0.0, 0.0, 1), (10.0, 0.0, 3), (10.0, 5.0, 2)] {
+                let options = Options { synchronisation: Some(synchronisation), start_skew_cycles, jitter_cycles, repeat };
                 let placement = placement::random(parameters.ranks, 20, 7);
                 let rounds = Rounds::new(entry.build(&parameters).unwrap(), placement, &options).unwrap();
                 let mut expected = Vec::new();
@@ -218,7 +218,7 @@ fn all_messages_are_delivered_whatever_the_order_of_events() {
 fn a_rank_enters_a_round_only_when_the_one_before_is_over_for_it() {
     each(|entry, parameters, collective| {
         for synchronisation in synchronisations(collective) {
-            let options = Options { synchronisation: Some(synchronisation), start_skew_cycles: 5.0, repeat: 2 };
+            let options = Options { synchronisation: Some(synchronisation), start_skew_cycles: 5.0, jitter_cycles: 5.0, repeat: 2 };
             let rounds = Rounds::new(entry.build(&parameters).unwrap(), placement::linear(parameters.ranks), &options).unwrap();
             let mut over = BTreeSet::new();
             for (message, seen) in run(&rounds, 11) {
@@ -280,6 +280,39 @@ fn each_rank_starts_at_its_own_random_time() {
     assert_ne!(once, times(2));
 }
 
+/// A message is held up by its own random time in every order of events, and then sets out.
+#[test]
+fn each_message_is_held_up_by_its_own_random_time() {
+    let collective = || COLLECTIVES[0].build(&Parameters { ranks: 64, root: 0, size: MessageSize::of_flits(1) }).unwrap();
+    for synchronisation in [None, Some(Synchronisation::Barrier)] {
+        let options = Options { synchronisation, jitter_cycles: 100.0, ..Options::default() };
+        let rounds = Rounds::new(collective(), placement::linear(64), &options).unwrap();
+        let times = |seed| -> Vec<f64> {
+            let mut actions = Vec::new();
+            let streams = Streams::new(seed);
+            let mut execution = rounds.begin(&streams);
+            execution.start(&mut actions);
+            let held: Vec<_> = actions
+                .drain(..)
+                .map(|action| if let Action::Compute { token, cycles } = action { (token, cycles) } else { panic!("a message") })
+                .collect();
+            for &(token, _) in &held {
+                execution.happened(Event::Computed(token), &mut actions);
+                assert!(matches!(actions[..], [Action::Send(message)] if message.token == token));
+                actions.clear();
+            }
+            held.into_iter().map(|(_, cycles)| cycles).collect()
+        };
+        let once = times(1);
+        assert!(once.len() == 64 && once.iter().all(|time| (0.0..100.0).contains(time)));
+        let mean = once.iter().sum::<f64>() / 64.0;
+        // Four standard errors of a uniform distribution.
+        assert!((mean - 50.0).abs() < 4.0 * 100.0 / 12.0_f64.sqrt() / 8.0, "{mean}");
+        assert_eq!(once, times(1));
+        assert_ne!(once, times(2));
+    }
+}
+
 /// The dependencies of the program are those of the rounds: in any order of events a rank sends the same messages in the same order.
 #[test]
 fn a_collective_written_as_goal_sends_the_same_messages() {
@@ -314,5 +347,6 @@ fn what_a_program_cannot_say_is_refused() {
     assert!(rounds(&Options::default()).is_ok());
     let barrier = Options { synchronisation: Some(Synchronisation::Barrier), ..Options::default() };
     assert_eq!(rounds(&barrier).unwrap_err().key, "synchronisation");
+    assert_eq!(rounds(&Options { jitter_cycles: 1.0, ..Options::default() }).unwrap_err().key, "jitter_cycles");
     assert_eq!(rounds(&Options { start_skew_cycles: 1.0, ..Options::default() }).unwrap_err().key, "start_skew_cycles");
 }

@@ -568,6 +568,8 @@ fn an_all_to_all_may_go_by_the_network() {
     assert!(problem.starts_with("a.toml:20:12 workload.schedule: schedule `mlfm` does not fit mesh [2, 2, 2, 2]"), "{problem}");
     // Terminals in no cube of their own: one phase for each of 3, 4, 9, 7, 10 and 13, by which pairs of them differ.
     assert_eq!(partners("placement = [0, 3, 4, 9]"), (6, 4 * 3));
+    let problem = studies(&text("hypercube", "placement = [3]")).unwrap_err().to_string();
+    assert!(problem.starts_with("a.toml:22:13 workload.placement: schedule `hypercube` cannot serve"), "{problem}");
 }
 
 #[test]
@@ -615,6 +617,7 @@ fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() 
         ),
         (&format!("{right}\nplacement = [1, 2]\nranks = 3"), "a.toml:21:13 workload.placement: lists 2 terminals; there are 3 ranks"),
         (&format!("{right}\nstart_skew_cycles = -1.0"), "a.toml:21:21 workload.start_skew_cycles: is -1; it must be 0 or more cycles"),
+        (&format!("{right}\njitter_cycles = -1.0"), "a.toml:21:17 workload.jitter_cycles: is -1; it must be 0 or more cycles"),
         (&format!("{right}\nrepeat = 0"), "a.toml:21:10 workload.repeat: is 0; it must be 1 to"),
         (&format!("{right}\npacket_flits = 0"), "a.toml:21:16 workload.packet_flits: is 0"),
         (&format!("{right}\nload = 0.1"), "a.toml:21:1 workload.load: unknown key `load`"),

@@ -64,6 +64,9 @@ pub(super) struct WorkloadSection {
     /// Each rank starts after a random time, uniform between 0 and this many cycles.
     #[serde(default)]
     start_skew_cycles: f64,
+    /// Before each of its messages a rank waits for a random time, uniform between 0 and this many cycles.
+    #[serde(default)]
+    jitter_cycles: f64,
     /// How often the collective is run, one run after the other, at least 1.
     #[serde(default = "one")]
     repeat: u32,
@@ -180,7 +183,8 @@ impl Setting<'_> {
             Algorithm::OfRanks(entry) => self.by_ranks(section, keys, entry, units)?,
             Algorithm::OfNetwork(entry) => self.by_network(section, keys, entry, units)?,
         };
-        let options = Options { synchronisation: keys.synchronisation, start_skew_cycles: keys.start_skew_cycles, repeat: keys.repeat };
+        let WorkloadSection { synchronisation, start_skew_cycles, jitter_cycles, repeat, .. } = *keys;
+        let options = Options { synchronisation, start_skew_cycles, jitter_cycles, repeat };
         Rounds::new(collective, placement, &options).map_err(|error| section.error(error.key, error.problem))
     }
 
@@ -249,7 +253,7 @@ impl Setting<'_> {
 }
 
 /// The keys that only a collective has.
-const OF_COLLECTIVES: [&str; 10] = [
+const OF_COLLECTIVES: [&str; 11] = [
     "application",
     "collective",
     "schedule",
@@ -259,6 +263,7 @@ const OF_COLLECTIVES: [&str; 10] = [
     "root",
     "synchronisation",
     "start_skew_cycles",
+    "jitter_cycles",
     "repeat",
 ];
 
@@ -266,7 +271,8 @@ const OF_COLLECTIVES: [&str; 10] = [
 const OF_APPLICATIONS: [&str; 4] = ["class", "gflops_per_rank", "terminals_per_host", "host_gbyte_per_second"];
 
 /// The keys of collectives that an application sets itself, or that it has no use for.
-const NOT_OF_APPLICATIONS: [&str; 6] = ["collective", "message_flits", "message_bytes", "root", "start_skew_cycles", "repeat"];
+const NOT_OF_APPLICATIONS: [&str; 7] =
+    ["collective", "message_flits", "message_bytes", "root", "start_skew_cycles", "jitter_cycles", "repeat"];
 
 /// The nanoseconds for each one at so many a nanosecond; 0 without a rate.
 fn ns_each(section: &Section<'_>, key: &str, rate: Option<f64>) -> Result<f64, ConfigError> {

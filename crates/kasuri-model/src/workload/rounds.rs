@@ -7,7 +7,7 @@ use super::program::{Dependency, Description, Kind, Operation};
 use super::{Action, Event, Execution, Message, Token, Workload};
 use crate::collective::{Collective, Transfer};
 use crate::id::TerminalId;
-use crate::rng::{Purpose, Streams};
+use crate::rng::{Purpose, Streams, split_mix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -33,13 +33,15 @@ pub struct Options {
     pub synchronisation: Option<Synchronisation>,
     /// Each rank starts after a random time from 0 to this many cycles, 0 or more.
     pub start_skew_cycles: f64,
+    /// Before each of its messages a rank waits for a random time from 0 to this many cycles, 0 or more.
+    pub jitter_cycles: f64,
     /// How often the collective is run, one run after the other, at least 1.
     pub repeat: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { synchronisation: None, start_skew_cycles: 0.0, repeat: 1 }
+        Self { synchronisation: None, start_skew_cycles: 0.0, jitter_cycles: 0.0, repeat: 1 }
     }
 }
 
@@ -61,6 +63,7 @@ pub struct Rounds {
     placement: Vec<TerminalId>,
     synchronisation: Synchronisation,
     start_skew_cycles: f64,
+    jitter_cycles: f64,
     /// Rounds of one run of the collective, and of all.
     once: u32,
     total: u32,
@@ -76,9 +79,11 @@ impl Rounds {
     /// repetitions are 2^32 or more.
     pub fn new(collective: Box<dyn Collective>, placement: Vec<TerminalId>, options: &Options) -> Result<Self, RoundsError> {
         let synchronisation = synchronisation(&*collective, options.synchronisation)?;
-        if !(options.start_skew_cycles >= 0.0 && options.start_skew_cycles.is_finite()) {
-            let problem = format!("is {}; it must be 0 or more cycles", options.start_skew_cycles);
-            return Err(RoundsError { key: "start_skew_cycles", problem });
+        let Options { start_skew_cycles, jitter_cycles, .. } = *options;
+        for (key, cycles) in [("start_skew_cycles", start_skew_cycles), ("jitter_cycles", jitter_cycles)] {
+            if !(cycles >= 0.0 && cycles.is_finite()) {
+                return Err(RoundsError { key, problem: format!("is {cycles}; it must be 0 or more cycles") });
+            }
         }
         let once = collective.rounds();
         let total = once.checked_mul(options.repeat).filter(|&total| total > 0 && total < u32::MAX).ok_or_else(|| {
@@ -87,8 +92,7 @@ impl Rounds {
         })?;
         let (messages, longest) = volume(&*collective, placement.len() as u32);
         let messages = messages * u64::from(options.repeat);
-        let start_skew_cycles = options.start_skew_cycles;
-        Ok(Self { collective, placement, synchronisation, start_skew_cycles, once, total, messages, longest })
+        Ok(Self { collective, placement, synchronisation, start_skew_cycles, jitter_cycles, once, total, messages, longest })
     }
 
     /// How many ranks take part.
@@ -126,9 +130,11 @@ impl Rounds {
     /// # Errors
     /// Ranks start at random times, or go on in step: a program has no word for either.
     pub fn description(&self, flit_bytes: u32) -> Result<Description, RoundsError> {
-        if self.start_skew_cycles > 0.0 {
-            let problem = "is above 0, and a program cannot say that ranks start at random times; leave it out";
-            return Err(RoundsError { key: "start_skew_cycles", problem: problem.to_owned() });
+        for (key, cycles) in [("start_skew_cycles", self.start_skew_cycles), ("jitter_cycles", self.jitter_cycles)] {
+            if cycles > 0.0 {
+                let problem = "is above 0, and a program cannot say that ranks wait for random times; leave it out";
+                return Err(RoundsError { key, problem: problem.to_owned() });
+            }
         }
         if self.synchronisation == Synchronisation::Barrier {
             let problem = "is \"barrier\", and a program has no barrier that takes no time; it must be \"none\" or \"receive\"";
@@ -180,13 +186,33 @@ impl Rounds {
         for rank in 0..self.ranks() {
             if self.start_skew_cycles > 0.0 {
                 let cycles = streams.get(Purpose::Start, rank).unit() * self.start_skew_cycles;
-                actions.push(Action::Compute { token: Token::from(rank), cycles });
+                actions.push(Action::Compute { token: token(rank, START), cycles });
             } else {
                 begin(rank, actions);
             }
         }
     }
+
+    /// The message of a rank in a round sets out: at once, or after its time.
+    #[inline]
+    fn depart(&self, message: Message, streams: &Streams) -> Action {
+        if self.jitter_cycles == 0.0 {
+            return Action::Send(message);
+        }
+        // Drawn by the message's name, so that the order of events does not matter.
+        let unit = (split_mix(streams.key(Purpose::Jitter) ^ message.token) >> 11) as f64 / (1u64 << 53) as f64;
+        Action::Compute { token: message.token, cycles: unit * self.jitter_cycles }
+    }
+
+    /// The message whose time before it sets out has ended; `None` if the time is that before a rank's start.
+    fn departed(&self, token: Token) -> Option<Message> {
+        let (rank, round) = (rank_of(token), round_of(token));
+        (round != START).then(|| self.send(rank, round).map(|transfer| self.message(rank, round, transfer)))?
+    }
 }
+
+/// Stands for a round in the name of the time before a rank starts. No collective has so many rounds.
+const START: u32 = u32::MAX;
 
 /// A message is named after its round and its sender.
 #[inline]
@@ -328,7 +354,7 @@ impl OwnPace<'_> {
         match self.rounds.collective.send(rank, state.step) {
             Some(transfer) => {
                 state.has_left = false;
-                actions.push(Action::Send(self.rounds.message(rank, state.round, transfer)));
+                actions.push(self.rounds.depart(self.rounds.message(rank, state.round, transfer), &self.streams));
             }
             None => state.has_left = true,
         }
@@ -385,7 +411,10 @@ impl Execution for OwnPace<'_> {
             }
             Event::Arrived(token) if self.waits => self.arrived(token, actions),
             Event::Arrived(_) => {}
-            Event::Computed(token) => self.begin(rank_of(token), actions),
+            Event::Computed(token) => match self.rounds.departed(token) {
+                Some(message) => actions.push(Action::Send(message)),
+                None => self.begin(rank_of(token), actions),
+            },
         }
     }
 
@@ -409,7 +438,7 @@ impl InStep<'_> {
         if let Some(transfer) = self.rounds.send(rank, self.round) {
             // It has to leave and to arrive.
             self.outstanding += 2;
-            actions.push(Action::Send(self.rounds.message(rank, self.round, transfer)));
+            actions.push(self.rounds.depart(self.rounds.message(rank, self.round, transfer), &self.streams));
         }
     }
 
@@ -439,7 +468,10 @@ impl Execution for InStep<'_> {
     fn happened(&mut self, event: Event, actions: &mut Vec<Action>) {
         match event {
             Event::Sent(_) | Event::Arrived(_) => self.one_less(actions),
-            Event::Computed(token) => self.begin(rank_of(token), actions),
+            Event::Computed(token) => match self.rounds.departed(token) {
+                Some(message) => actions.push(Action::Send(message)),
+                None => self.begin(rank_of(token), actions),
+            },
         }
     }
 }

@@ -1,28 +1,35 @@
 //! `kasuri design`: which topology for so many terminals and ports.
 
+use super::python::Python;
 use super::{Exit, Failure, output};
-use crate::design::{self, EXAMPLE, Prices, design};
+use crate::design::{self, Candidate, EXAMPLE, Prices, design, largest};
 use crate::input::read_text;
 use clap::{Args, ValueEnum};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use std::io::Write;
 use std::path::PathBuf;
 
 /// Compares topologies for so many terminals: routers, cables, price, diameter, all-to-all
 #[derive(Debug, Args)]
 pub(super) struct Design {
-    /// Terminals, at least
-    #[arg(long, value_name = "NUMBER", required_unless_present = "example_prices", value_parser = clap::value_parser!(u64).range(2..=MAX_TERMINALS))]
+    /// Terminals, at least; without it, the largest instance of each topology for routers of so many ports
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(2..=MAX_TERMINALS))]
     terminals: Option<u64>,
     /// Ports of a router, at most
     #[arg(long, value_name = "NUMBER", required_unless_present = "example_prices", value_parser = clap::value_parser!(u64).range(2..=512))]
     ports: Option<u64>,
+    /// Say what is dearer than this, in the currency of the prices
+    #[arg(long, value_name = "PRICE", requires = "terminals", value_parser = parse_budget)]
+    budget: Option<f64>,
     /// Prices and the floor plan, TOML, instead of the example's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "terminals")]
     prices: Option<PathBuf>,
     /// How to print it
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+    /// Also draw it, as SVG, PDF or PNG: what a terminal costs; without --terminals how sizes grow with the ports
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
     /// Print the example of a price file and its sources, to be changed
     #[arg(long)]
     example_prices: bool,
@@ -39,43 +46,91 @@ enum Format {
     Json,
 }
 
+fn parse_budget(text: &str) -> Result<f64, String> {
+    let budget = text.parse().ok().filter(|budget: &f64| *budget > 0.0 && budget.is_finite());
+    budget.ok_or_else(|| "must be a price above 0, such as 15000000 or 1.5e7".to_owned())
+}
+
 impl Design {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
-        // Both are required unless the example is asked for.
-        let (Some(terminals), Some(ports), false) = (self.terminals, self.ports, self.example_prices) else {
+        // Ports are required unless the example is asked for.
+        let (Some(ports), false) = (self.ports, self.example_prices) else {
             write!(out, "{EXAMPLE}")?;
             return Ok(Exit::DONE);
         };
+        let answer = match self.terminals {
+            Some(terminals) => self.compare(terminals, ports, out)?,
+            None => self.sizes(ports, out)?,
+        };
+        match &self.plot {
+            Some(path) => Python::find().feed("kasuri.plot.design", &answer.to_string(), |command| {
+                command.arg(path);
+            }),
+            None => Ok(Exit::DONE),
+        }
+    }
+
+    /// The smallest instance of each topology; gives the answer as JSON.
+    fn compare(&self, terminals: u64, ports: u64, out: &mut dyn Write) -> Result<Json, Failure> {
         let prices = self.prices()?;
         let designs = design(terminals, ports, &prices).map_err(Failure::Other)?;
+        let found: Vec<&design::Design> = designs.iter().filter_map(|(_, design)| design.as_ref()).collect();
+        let absent: Vec<&str> = designs.iter().filter(|(_, design)| design.is_none()).map(|(family, _)| *family).collect();
+        let answer = json!({ "currency": prices.currency, "budget": self.budget, "designs": found, "too_small": absent });
         if self.format == Format::Json {
-            let found: Vec<&design::Design> = designs.iter().filter_map(|(_, design)| design.as_ref()).collect();
-            let absent: Vec<&str> = designs.iter().filter(|(_, design)| design.is_none()).map(|(family, _)| *family).collect();
-            writeln!(out, "{:#}", json!({ "currency": prices.currency, "designs": found, "too_small": absent }))?;
-            return Ok(Exit::DONE);
+            writeln!(out, "{answer:#}")?;
+            return Ok(answer);
         }
-        let heading = [
-            "TOPOLOGY",
-            "TERMINALS",
-            "ROUTERS",
-            "PORTS",
-            "LINKS",
-            "COPPER",
-            "OPTICAL",
-            "DIAMETER",
-            "BISECTION",
-            "ALL-TO-ALL",
-            "PRICE",
-            "KW",
-        ];
+        let mut heading = HEADING.to_vec();
+        heading.extend(self.budget.map(|_| "BUDGET"));
         let right: Vec<bool> = (0..heading.len()).map(|column| column > 0).collect();
-        writeln!(out, "{}", output::table(&heading, designs.iter().map(row).collect(), &right))?;
+        writeln!(out, "{}", output::table(&heading, designs.iter().map(|design| self.row(design)).collect(), &right))?;
         writeln!(
             out,
-            "\nLinks: cables between routers. Bisection: channels, both directions. All-to-all: part of the terminals' bandwidth."
+            "\nLinks: cables between routers. Used: ports of all routers in use. Bisection: channels, both directions.\nAll-to-all: part of \
+             the terminals' bandwidth. Price: routers and all cables, {}.",
+            prices.currency
         )?;
-        writeln!(out, "Price: routers and all cables, {}.", prices.currency)?;
-        Ok(Exit::DONE)
+        if let Some(budget) = self.budget {
+            let cheapest = found.iter().min_by(|one, other| one.price.total_cmp(&other.price)).filter(|cheapest| cheapest.price > budget);
+            if let Some(cheapest) = cheapest {
+                writeln!(out, "Nothing is within the budget; the cheapest is {} for {:.0}.", cheapest.network, cheapest.price)?;
+            }
+        }
+        Ok(answer)
+    }
+
+    /// The largest instance of each topology, for the table with all ports, for a plot with fewer too.
+    fn sizes(&self, ports: u64, out: &mut dyn Write) -> Result<Json, Failure> {
+        let points = (if self.plot.is_some() { 4.min(ports) } else { ports })..=ports;
+        let instance = |at: u64, family: &str, found: &Candidate| {
+            json!({
+                "ports_at_most": at, "family": family, "topology": found.topology, "parameters": found.parameters,
+                "terminals": found.terminals, "routers": found.routers, "ports": found.ports,
+            })
+        };
+        let all: Vec<(u64, Vec<_>)> = points.map(|at| (at, largest(at))).collect();
+        let found = all
+            .iter()
+            .flat_map(|(at, families)| families.iter().filter_map(|(family, candidate)| Some(instance(*at, family, candidate.as_ref()?))));
+        let answer = json!({ "largest": found.collect::<Vec<_>>() });
+        if self.format == Format::Json {
+            writeln!(out, "{answer:#}")?;
+            return Ok(answer);
+        }
+        let rows = all.last().map_or(&[][..], |(_, families)| families).iter().map(|(family, candidate)| match candidate {
+            None => vec![(*family).to_owned(), "none".to_owned()],
+            Some(found) => vec![
+                (*family).to_owned(),
+                found.terminals.to_string(),
+                found.routers.to_string(),
+                found.ports.to_string(),
+                format!("{:.2}", found.terminals as f64 / found.routers as f64),
+            ],
+        });
+        let heading = ["LARGEST", "TERMINALS", "ROUTERS", "PORTS", "TERMINALS/ROUTER"];
+        writeln!(out, "{}", output::table(&heading, rows.collect(), &[false, true, true, true, true]))?;
+        Ok(answer)
     }
 
     fn prices(&self) -> Result<Prices, Failure> {
@@ -85,24 +140,45 @@ impl Design {
         };
         Prices::parse(&text).map_err(|problem| Failure::Input(format!("{name}: {problem}")))
     }
+
+    fn row(&self, (family, design): &(&'static str, Option<design::Design>)) -> Vec<String> {
+        let Some(design) = design else {
+            return vec![(*family).to_owned(), "too small".to_owned()];
+        };
+        let mut row = vec![
+            design.network.clone(),
+            design.terminals.to_string(),
+            design.routers.to_string(),
+            design.ports.to_string(),
+            design.ports_used.to_string(),
+            format!("{:.1}", design.terminals_per_router),
+            design.links.to_string(),
+            design.copper.to_string(),
+            design.optical.to_string(),
+            design.diameter.to_string(),
+            design.bisection.map_or("none".to_owned(), |channels| channels.to_string()),
+            format!("{:.3}", design.all_to_all),
+            format!("{:.0}", design.price),
+            format!("{:.1}", design.watts / 1000.0),
+        ];
+        row.extend(self.budget.map(|budget| if design.price <= budget { "within" } else { "above" }.to_owned()));
+        row
+    }
 }
 
-fn row((family, design): &(&'static str, Option<design::Design>)) -> Vec<String> {
-    let Some(design) = design else {
-        return vec![(*family).to_owned(), "too small".to_owned()];
-    };
-    vec![
-        design.network.clone(),
-        design.terminals.to_string(),
-        design.routers.to_string(),
-        design.ports.to_string(),
-        design.links.to_string(),
-        design.copper.to_string(),
-        design.optical.to_string(),
-        design.diameter.to_string(),
-        design.bisection.map_or("none".to_owned(), |channels| channels.to_string()),
-        format!("{:.3}", design.all_to_all),
-        format!("{:.0}", design.price),
-        format!("{:.1}", design.watts / 1000.0),
-    ]
-}
+const HEADING: [&str; 14] = [
+    "TOPOLOGY",
+    "TERMINALS",
+    "ROUTERS",
+    "PORTS",
+    "USED",
+    "T/ROUTER",
+    "LINKS",
+    "COPPER",
+    "OPTICAL",
+    "DIAMETER",
+    "BISECTION",
+    "ALL-TO-ALL",
+    "PRICE",
+    "KW",
+];

@@ -3,6 +3,7 @@
 use super::{Exit, Failure};
 use std::env;
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -29,6 +30,20 @@ impl Python {
         add(&mut command);
         let status = command.status().map_err(|reason| self.cannot_start(&reason))?;
         Ok(Exit(exit_code(status)))
+    }
+
+    /// Runs `python -m module` as `run` does, with a text on its standard input.
+    pub(super) fn feed(&self, module: &str, text: &str, add: impl FnOnce(&mut Command)) -> Result<Exit, Failure> {
+        self.check_package()?;
+        let mut command = Command::new(&self.program);
+        command.args(["-m", module]).stdin(Stdio::piped());
+        add(&mut command);
+        let mut child = command.spawn().map_err(|reason| self.cannot_start(&reason))?;
+        if let Some(mut input) = child.stdin.take() {
+            // Python that ends before it has read all says why itself.
+            let _ = input.write_all(text.as_bytes());
+        }
+        Ok(Exit(exit_code(child.wait()?)))
     }
 
     /// Asks for the package without importing it, which would take a second.

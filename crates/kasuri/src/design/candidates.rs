@@ -1,5 +1,6 @@
 //! The smallest instance of each topology for so many terminals and ports, by closed forms.
 
+use std::cmp::Reverse;
 use toml::Table;
 
 /// One instance, by what the closed forms of its topology say.
@@ -31,31 +32,66 @@ impl Candidate {
     }
 }
 
+/// What is wanted of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// So many terminals at least.
+    AtLeast(u64),
+    /// As many terminals as its routers can serve.
+    Most,
+}
+
+impl Wanted {
+    /// Terminals on each of so many routers that may have `most`; `None` if that is too few.
+    fn share(self, routers: u64, most: u64) -> Option<u64> {
+        let share = match self {
+            Self::AtLeast(terminals) => terminals.div_ceil(routers),
+            Self::Most => most,
+        };
+        (1..=most).contains(&share).then_some(share)
+    }
+}
+
 /// The smallest instance of each family that has at least so many terminals on routers of at most so many ports; `None` for a
-/// family in which there is none. Fat trees of 4 levels are there where 3 are too few. Only instances that carry uniform traffic as well as their family is meant to are looked at:
-/// no more terminals on a router than links for them.
+/// family in which there is none. Fat trees of 4 levels are there where 3 are too few. Except for meshes and tori only instances that
+/// carry uniform traffic as well as their family is meant to are looked at: no more terminals on a router than links for them.
 pub fn smallest(terminals: u64, ports: u64) -> Vec<(&'static str, Option<Candidate>)> {
-    let families: [(&'static str, Vec<Candidate>); 11] = [
-        (FULL_MESH, full_meshes(terminals, ports)),
-        (FLAT_2, flattened_butterflies(FLAT_2, 2, terminals, ports)),
-        (FLAT_3, flattened_butterflies(FLAT_3, 3, terminals, ports)),
-        (SLIM_FLY, slim_flies(terminals, ports)),
-        (DRAGONFLY, dragonflies(terminals, ports)),
-        (MLFM, multi_layer_full_meshes(terminals, ports)),
-        (OFT_1, orthogonal_fat_trees(OFT_1, 1, ports)),
-        (OFT_2, orthogonal_fat_trees(OFT_2, 2, ports)),
-        (TREE_2, fat_trees(TREE_2, 2, ports)),
-        (TREE_3, fat_trees(TREE_3, 3, ports)),
-        (TREE_4, fat_trees(TREE_4, 4, ports)),
-    ];
+    let wanted = Wanted::AtLeast(terminals);
+    let grids = [(MESH_2, "mesh", 2), (MESH_3, "mesh", 3), (TORUS_2, "torus", 2), (TORUS_3, "torus", 3)];
+    let grids = grids.map(|(family, topology, dimensions)| (family, meshes(family, topology, dimensions, terminals)));
     let fits = |candidate: &Candidate| candidate.terminals >= terminals && candidate.ports <= ports;
-    let mut found: Vec<_> =
-        families.into_iter().map(|(family, all)| (family, all.into_iter().filter(fits).min_by_key(Candidate::size))).collect();
+    let all = families(wanted, ports).into_iter().chain([(TREE_4, fat_trees(TREE_4, 4, ports))]).chain(grids);
+    let mut found: Vec<_> = all.map(|(family, all)| (family, all.into_iter().filter(fits).min_by_key(Candidate::size))).collect();
     // More levels than are needed only cost.
     if found.iter().any(|(family, tree)| *family == TREE_3 && tree.is_some()) {
         found.retain(|(family, _)| *family != TREE_4);
     }
     found
+}
+
+/// The instance of the most terminals of each family on routers of at most so many ports. Meshes and tori have none: they grow
+/// without more ports.
+pub fn largest(ports: u64) -> Vec<(&'static str, Option<Candidate>)> {
+    let most = |all: Vec<Candidate>| {
+        let fitting = all.into_iter().filter(|candidate| candidate.ports <= ports);
+        fitting.max_by_key(|candidate| (candidate.terminals, Reverse(candidate.routers)))
+    };
+    families(Wanted::Most, ports).into_iter().map(|(family, all)| (family, most(all))).collect()
+}
+
+fn families(wanted: Wanted, ports: u64) -> [(&'static str, Vec<Candidate>); 10] {
+    [
+        (FULL_MESH, full_meshes(wanted, ports)),
+        (FLAT_2, flattened_butterflies(FLAT_2, 2, wanted, ports)),
+        (FLAT_3, flattened_butterflies(FLAT_3, 3, wanted, ports)),
+        (SLIM_FLY, slim_flies(wanted, ports)),
+        (DRAGONFLY, dragonflies(wanted, ports)),
+        (MLFM, multi_layer_full_meshes(wanted, ports)),
+        (OFT_1, orthogonal_fat_trees(OFT_1, 1, ports)),
+        (OFT_2, orthogonal_fat_trees(OFT_2, 2, ports)),
+        (TREE_2, fat_trees(TREE_2, 2, ports)),
+        (TREE_3, fat_trees(TREE_3, 3, ports)),
+    ]
 }
 
 const FULL_MESH: &str = "full mesh";
@@ -69,66 +105,70 @@ const OFT_2: &str = "orthogonal fat tree, two-sided";
 const TREE_2: &str = "fat tree, 2 levels";
 const TREE_3: &str = "fat tree, 3 levels";
 const TREE_4: &str = "fat tree, 4 levels";
+const MESH_2: &str = "mesh, 2 dimensions";
+const MESH_3: &str = "mesh, 3 dimensions";
+const TORUS_2: &str = "torus, 2 dimensions";
+const TORUS_3: &str = "torus, 3 dimensions";
 
 /// R routers of R - 1 + c ports, c at most R - 1.
-fn full_meshes(terminals: u64, ports: u64) -> Vec<Candidate> {
+fn full_meshes(wanted: Wanted, ports: u64) -> Vec<Candidate> {
     let mesh = |routers: u64| {
-        let concentration = terminals.div_ceil(routers);
+        let concentration = wanted.share(routers, (routers - 1).min((ports + 1).saturating_sub(routers)))?;
         let keys = [("routers", routers), ("concentration", concentration)];
-        (concentration < routers)
-            .then(|| Candidate::new(FULL_MESH, "full-mesh", &keys, [routers * concentration, routers, routers - 1 + concentration]))
+        Some(Candidate::new(FULL_MESH, "full-mesh", &keys, [routers * concentration, routers, routers - 1 + concentration]))
     };
     (2..=ports).filter_map(mesh).collect()
 }
 
 /// k^n routers of n (k - 1) + c ports, c at most k.
-fn flattened_butterflies(family: &'static str, dimensions: u32, terminals: u64, ports: u64) -> Vec<Candidate> {
+fn flattened_butterflies(family: &'static str, dimensions: u32, wanted: Wanted, ports: u64) -> Vec<Candidate> {
     let flat = |radix: u64| {
-        let routers = radix.pow(dimensions);
-        let concentration = terminals.div_ceil(routers);
-        let size = [routers * concentration, routers, u64::from(dimensions) * (radix - 1) + concentration];
+        let (routers, links) = (radix.pow(dimensions), u64::from(dimensions) * (radix - 1));
+        let concentration = wanted.share(routers, radix.min(ports.saturating_sub(links)))?;
+        let size = [routers * concentration, routers, links + concentration];
         let mut candidate = Candidate::new(family, "flattened-butterfly", &[("concentration", concentration)], size);
         candidate.parameters.insert("dimensions".to_owned(), vec![radix as i64; dimensions as usize].into());
-        (concentration <= radix).then_some(candidate)
+        Some(candidate)
     };
     (2..=ports).filter_map(flat).collect()
 }
 
 /// 2 q^2 routers of k + c ports, k = (3 q - e) / 2, c at most k / 2 rounded up.
-fn slim_flies(terminals: u64, ports: u64) -> Vec<Candidate> {
+fn slim_flies(wanted: Wanted, ports: u64) -> Vec<Candidate> {
     let fly = |order: u64| {
         let links = match order % 4 {
             1 => (3 * order - 1) / 2,
             3 => (3 * order).div_ceil(2),
             _ => 3 * order / 2,
         };
-        let concentration = terminals.div_ceil(2 * order * order);
-        let size = [2 * order * order * concentration, 2 * order * order, links + concentration];
-        let fits = order % 4 != 2 && is_prime_power(order) && concentration <= links.div_ceil(2);
-        fits.then(|| Candidate::new(SLIM_FLY, "slim-fly", &[("order", order), ("concentration", concentration)], size))
+        let routers = 2 * order * order;
+        let concentration = wanted.share(routers, links.div_ceil(2).min(ports.saturating_sub(links)))?;
+        let size = [routers * concentration, routers, links + concentration];
+        (order % 4 != 2 && is_prime_power(order))
+            .then(|| Candidate::new(SLIM_FLY, "slim-fly", &[("order", order), ("concentration", concentration)], size))
     };
     (3..=ports).filter_map(fly).collect()
 }
 
 /// a (a h + 1) routers of p + a + h - 1 ports, with channels for all terminals: p <= h, 2 h <= a.
-fn dragonflies(terminals: u64, ports: u64) -> Vec<Candidate> {
+fn dragonflies(wanted: Wanted, ports: u64) -> Vec<Candidate> {
     let fly = |a: u64, h: u64| {
         let routers = a * (a * h + 1);
-        let p = terminals.div_ceil(routers);
+        let p = wanted.share(routers, h.min((ports + 1).saturating_sub(a + h)))?;
         let keys = [("terminals_per_router", p), ("routers_per_group", a), ("global_channels", h)];
-        (p <= h).then(|| Candidate::new(DRAGONFLY, "dragonfly", &keys, [p * routers, routers, p + a + h - 1]))
+        Some(Candidate::new(DRAGONFLY, "dragonfly", &keys, [p * routers, routers, p + a + h - 1]))
     };
     (1..=ports).flat_map(|a| (1..=a / 2).filter_map(move |h| fly(a, h))).collect()
 }
 
 /// L m leaves of p + m - 1 ports and m (m - 1) / 2 spines of 2 L, p at most m - 1.
-fn multi_layer_full_meshes(terminals: u64, ports: u64) -> Vec<Candidate> {
+fn multi_layer_full_meshes(wanted: Wanted, ports: u64) -> Vec<Candidate> {
     let mesh = |layers: u64, positions: u64| {
-        let p = terminals.div_ceil(layers * positions);
+        let p = wanted.share(layers * positions, (positions - 1).min((ports + 1).saturating_sub(positions)))?;
         let keys = [("layers", layers), ("positions", positions), ("terminals_per_leaf", p)];
         let routers = layers * positions + positions * (positions - 1) / 2;
         let size = [layers * positions * p, routers, (p + positions - 1).max(2 * layers)];
-        (p < positions).then(|| Candidate::new(MLFM, "mlfm", &keys, size))
+        Some(Candidate::new(MLFM, "mlfm", &keys, size))
     };
     (1..=ports / 2).flat_map(|layers| (2..=ports).filter_map(move |positions| mesh(layers, positions))).collect()
 }
@@ -150,6 +190,31 @@ fn fat_trees(family: &'static str, levels: u32, ports: u64) -> Vec<Candidate> {
         Candidate::new(family, "fat-tree", &[("up", d), ("down", d), ("levels", levels.into()), ("sides", 2)], size)
     };
     (2..=ports / 2).map(tree).collect()
+}
+
+/// A terminal on each router of 2 n + 1 ports; sides of 3 or more that differ by 2 at most, of which the longest is even and so can
+/// be halved.
+fn meshes(family: &'static str, topology: &'static str, dimensions: usize, terminals: u64) -> Vec<Candidate> {
+    let side = (terminals as f64).powf(1.0 / dimensions as f64) as u64;
+    let mesh = |longest: u64, shorter: &[u64]| {
+        let sides: Vec<u64> = shorter.iter().copied().chain([longest]).collect();
+        let routers = sides.iter().product();
+        let mut candidate = Candidate::new(family, topology, &[], [routers, routers, 2 * dimensions as u64 + 1]);
+        candidate.parameters.insert("dimensions".to_owned(), sides.iter().map(|&side| side as i64).collect::<Vec<_>>().into());
+        candidate
+    };
+    let choices = |longest: u64| {
+        let near = (longest - 2).max(3)..=longest;
+        match dimensions {
+            2 => near.map(|one| mesh(longest, &[one])).collect::<Vec<_>>(),
+            _ => near
+                .clone()
+                .flat_map(|one| near.clone().map(move |other| [one.min(other), one.max(other)]))
+                .map(|two| mesh(longest, &two))
+                .collect(),
+        }
+    };
+    (side.max(4)..=side + 4).filter(|longest| longest.is_multiple_of(2)).flat_map(choices).collect()
 }
 
 fn is_prime_power(number: u64) -> bool {

@@ -5,11 +5,11 @@
 mod candidates;
 mod prices;
 
-pub use candidates::{Candidate, smallest};
+pub use candidates::{Candidate, largest, smallest};
 pub use prices::{CablePrice, CablePrices, EXAMPLE, Floor, Prices, RouterPrice};
 
-use kasuri_model::id::RouterId;
-use kasuri_model::network::metrics::Metrics;
+use kasuri_model::id::{RouterId, TerminalId};
+use kasuri_model::network::metrics::Bisection;
 use kasuri_model::network::{Endpoint, Network};
 use kasuri_model::registry::find;
 use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
@@ -50,7 +50,7 @@ pub struct Design {
     pub bisection: Option<u64>,
     /// The part of the terminals' bandwidth that an all-to-all on shortest paths can reach, equal ways shared equally: at most 1.
     pub all_to_all: f64,
-    /// Routers and cables, those of the terminals included.
+    /// Routers, all as wide as the widest has to be, and cables, those of the terminals included.
     pub price: f64,
     /// Watts of all ports in use.
     pub watts: f64,
@@ -63,7 +63,7 @@ pub struct Design {
 pub fn design(terminals: u64, ports: u64, prices: &Prices) -> Result<Vec<(&'static str, Option<Design>)>, String> {
     smallest(terminals, ports)
         .into_par_iter()
-        .map(|(family, candidate)| Ok((family, candidate.map(|candidate| measure(candidate, ports, prices)).transpose()?)))
+        .map(|(family, candidate)| Ok((family, candidate.map(|candidate| measure(candidate, prices)).transpose()?)))
         .collect()
 }
 
@@ -78,14 +78,14 @@ pub fn build(candidate: &Candidate) -> Result<Network, String> {
     topology.build(&context).map_err(|error| format!("{}: {error}", candidate.topology))
 }
 
-fn measure(candidate: Candidate, ports: u64, prices: &Prices) -> Result<Design, String> {
+fn measure(candidate: Candidate, prices: &Prices) -> Result<Design, String> {
     let network = build(&candidate)?;
     let (links, copper, cable_price) = cables(&network, prices);
     let (terminals, routers) = (network.terminal_count(), network.router_count());
     let terminal_cables = f64::from(terminals) * prices.cable(prices.cable.terminal_m).0;
-    let router_price = prices.router.base + ports as f64 * prices.router.per_port;
-    let metrics = Metrics::of(&network);
     let ports_used = 2 * links + u64::from(terminals);
+    let graph = Graph::of(&network);
+    let router_price = prices.router.base + f64::from(graph.radix()) * prices.router.per_port;
     Ok(Design {
         family: candidate.family,
         network: network.name().to_owned(),
@@ -93,15 +93,15 @@ fn measure(candidate: Candidate, ports: u64, prices: &Prices) -> Result<Design, 
         parameters: candidate.parameters,
         terminals,
         routers,
-        ports: metrics.radix,
+        ports: graph.radix(),
         ports_used,
         links,
         copper,
         optical: links - copper,
         terminals_per_router: f64::from(terminals) / f64::from(routers),
-        diameter: metrics.distances.diameter,
-        bisection: metrics.bisection.map(|cut| cut.channels),
-        all_to_all: all_to_all(&network),
+        diameter: graph.diameter(&sources(&network)),
+        bisection: Bisection::of(&network).map(|cut| cut.channels),
+        all_to_all: all_to_all(&network, &graph),
         price: f64::from(routers) * router_price + cable_price + terminal_cables,
         watts: ports_used as f64 * prices.router.watts_per_port,
     })
@@ -126,14 +126,14 @@ fn cables(network: &Network, prices: &Prices) -> (u64, u64, f64) {
 }
 
 /// (N - 1) / the messages of all pairs on the busiest channel between routers, at most 1.
-fn all_to_all(network: &Network) -> f64 {
+fn all_to_all(network: &Network, graph: &Graph) -> f64 {
     if let Some(&[up, down, ..]) = network.labels().attribute("fat_tree")
         && up >= down
     {
         // As many links up as down on every level: equal ways share equally, and none carries more than a terminal sends.
         return 1.0;
     }
-    let busiest = dragonfly_load(network).unwrap_or_else(|| Graph::of(network).busiest_channel());
+    let busiest = dragonfly_load(network).or_else(|| mesh_load(network)).unwrap_or_else(|| graph.busiest_channel());
     (f64::from(network.terminal_count().saturating_sub(1)) / busiest.max(1.0)).min(1.0)
 }
 
@@ -145,6 +145,40 @@ fn dragonfly_load(network: &Network) -> Option<f64> {
     let local = if a > 1.0 { p * p * (1.0 + 2.0 * a * h) } else { 0.0 };
     Some(local.max(a * p * a * p))
 }
+
+/// Messages of all pairs on the busiest channel of a mesh or torus in dimension order, equal ways round a ring shared equally: R / k
+/// of the pairs of a line for each pair of positions. A line of k has floor(k / 2) ceil(k / 2) pairs over its middle, a ring k^2 / 8
+/// in a direction, rounded down for odd k (Dally and Towles, section 3.3).
+fn mesh_load(network: &Network) -> Option<f64> {
+    let labels = network.labels();
+    let (dimensions, &[wrap]) = (labels.attribute("dimensions")?, labels.attribute("wrap")?) else { return None };
+    let routers = f64::from(network.router_count());
+    let concentration = f64::from(network.terminal_count()) / routers;
+    let load = |&radix: &u32| {
+        let half = f64::from(radix / 2) * f64::from(radix.div_ceil(2));
+        let pairs = match (wrap, radix % 2) {
+            (0, _) => half,
+            (_, 0) => half / 2.0,
+            _ => (f64::from(radix).powi(2) - 1.0) / 8.0,
+        };
+        pairs * routers / f64::from(radix) * concentration.powi(2)
+    };
+    dimensions.iter().map(load).reduce(f64::max)
+}
+
+/// Routers from which the farthest router is as far as any are apart: those with terminals. In a mesh nothing is farther from
+/// anything than from the corner, and in a torus all routers are alike.
+fn sources(network: &Network) -> Vec<u32> {
+    if network.labels().attribute("wrap").is_some() {
+        return vec![0];
+    }
+    let mut routers: Vec<u32> = (0..network.terminal_count()).map(|terminal| network.injection_port(TerminalId(terminal)).0.0).collect();
+    routers.dedup();
+    routers
+}
+
+/// Words of bits that follow sources together: a cache line.
+const WORDS: usize = 8;
 
 /// Routers and the channels between them, each channel at the router that it leaves.
 struct Graph {
@@ -176,6 +210,45 @@ impl Graph {
 
     fn channels(&self, router: u32) -> std::ops::Range<usize> {
         self.first[router as usize]..self.first[router as usize + 1]
+    }
+
+    /// Ports in use of the widest router: links lead both ways, terminals have a port each.
+    fn radix(&self) -> u32 {
+        let ports = |router: u32| self.channels(router).len() as u32 + self.terminals[router as usize] as u32;
+        (0..self.terminals.len() as u32).map(ports).max().unwrap_or(0)
+    }
+
+    /// Channels on the longest of the shortest ways from these routers to all with terminals. Many sources are followed at once, a
+    /// bit each.
+    fn diameter(&self, sources: &[u32]) -> u32 {
+        let blocks = sources.chunks(64 * WORDS).map(|block| self.eccentricity(block));
+        blocks.max().unwrap_or(0)
+    }
+
+    fn eccentricity(&self, sources: &[u32]) -> u32 {
+        let mut all = [0; WORDS];
+        let mut reached = vec![[0; WORDS]; self.terminals.len()];
+        for (number, &source) in sources.iter().enumerate() {
+            all[number / 64] |= 1 << (number % 64);
+            reached[source as usize][number / 64] |= 1 << (number % 64);
+        }
+        let is_done =
+            |reached: &[[u64; WORDS]]| reached.iter().zip(&self.terminals).all(|(bits, &terminals)| terminals == 0.0 || *bits == all);
+        let mut next = reached.clone();
+        // On a connected graph no way is longer than there are routers.
+        (0..self.terminals.len() as u32)
+            .find(|_| {
+                let done = is_done(&reached);
+                for (router, bits) in next.iter_mut().enumerate().filter(|_| !done) {
+                    *bits = reached[router];
+                    for &end in &self.ends[self.channels(router as u32)] {
+                        bits.iter_mut().zip(&reached[end as usize]).for_each(|(word, from)| *word |= from);
+                    }
+                }
+                std::mem::swap(&mut reached, &mut next);
+                done
+            })
+            .unwrap_or(u32::MAX)
     }
 
     /// Messages on the busiest channel when every terminal sends one to every other on shortest paths, equal ways at each router
@@ -224,14 +297,17 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kasuri_model::network::metrics::Metrics;
     use kasuri_model::routing::walk::{DELIVERED, Routes, Walker};
     use kasuri_model::routing::{ROUTINGS, VirtualChannels};
     use std::sync::Arc;
 
-    /// The same by walking all routes of the routing `minimal`.
+    /// The same by walking all routes of the routing `minimal`, on meshes and tori of `dimension-order`.
     fn walked(network: &Arc<Network>) -> f64 {
-        let minimal = find(ROUTINGS, "minimal").unwrap();
-        let routing = (minimal.parse)(Table::new()).unwrap().compile(network).unwrap();
+        let is_mesh = network.labels().attribute("wrap").is_some();
+        let (name, tie) = if is_mesh { ("dimension-order", "tie = 'random'") } else { ("minimal", "") };
+        let entry = find(ROUTINGS, name).unwrap();
+        let routing = (entry.parse)(tie.parse().unwrap()).unwrap().compile(network).unwrap();
         let routing = routing.as_ref();
         let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
         let (mut walker, mut routes) = (Walker::new(network, routing, available), Routes::default());
@@ -260,11 +336,12 @@ mod tests {
     }
 
     #[test]
-    fn channel_loads_are_those_of_the_routing_minimal() {
+    fn channel_loads_are_those_of_the_routings() {
         for (terminals, ports) in [(30, 10), (100, 16), (300, 24)] {
             for candidate in smallest(terminals, ports).into_iter().filter_map(|(_, candidate)| candidate) {
                 let network = Arc::new(build(&candidate).unwrap());
-                let one = dragonfly_load(&network).unwrap_or_else(|| Graph::of(&network).busiest_channel());
+                let closed = dragonfly_load(&network).or_else(|| mesh_load(&network));
+                let one = closed.unwrap_or_else(|| Graph::of(&network).busiest_channel());
                 let other = walked(&network);
                 assert!((one - other).abs() < 1e-6 * other, "{}: {one} {other}", network.name());
                 if candidate.topology == "fat-tree" {
@@ -291,6 +368,37 @@ mod tests {
                 assert_eq!(counted, (candidate.terminals, candidate.routers, candidate.ports), "{candidate:?}");
                 assert!(candidate.terminals >= terminals && candidate.ports <= ports, "{candidate:?}");
             }
+        }
+        for candidate in (4..14).flat_map(largest).filter_map(|(_, candidate)| candidate) {
+            let network = build(&candidate).unwrap();
+            let counted = [u64::from(network.terminal_count()), u64::from(network.router_count()), u64::from(Graph::of(&network).radix())];
+            assert_eq!(counted, [candidate.terminals, candidate.routers, candidate.ports], "{candidate:?}");
+        }
+    }
+
+    /// What is told of a design is what the metrics of its network are, which share no code with it.
+    #[test]
+    fn designs_are_measured_as_the_metrics_measure() {
+        for (terminals, ports) in [(30, 10), (64, 12), (300, 24), (1000, 36)] {
+            for (_, candidate) in smallest(terminals, ports) {
+                let Some(candidate) = candidate else { continue };
+                let metrics = Metrics::of(&build(&candidate).unwrap());
+                let design = measure(candidate, &Prices::parse(EXAMPLE).unwrap()).unwrap();
+                assert_eq!(metrics.distances.walked, metrics.distances.sources);
+                let counted = (metrics.radix, metrics.links, metrics.distances.diameter, metrics.bisection.map(|cut| cut.channels));
+                assert_eq!((design.ports, design.links, design.diameter, design.bisection), counted, "{design:?}");
+            }
+        }
+    }
+
+    /// On routers of 2 d ports: 2 d^2 terminals with two levels, 2 d^3 with three, d^2 (d + 1) on a multi-layer full mesh.
+    #[test]
+    fn largest_instances_grow_with_the_degree_as_published() {
+        for d in 2..20 {
+            let terminals = |family: &str| largest(2 * d).into_iter().find(|(name, _)| *name == family)?.1.map(|found| found.terminals);
+            assert_eq!(terminals("fat tree, 2 levels"), Some(2 * d.pow(2)));
+            assert_eq!(terminals("fat tree, 3 levels"), Some(2 * d.pow(3)));
+            assert_eq!(terminals("multi-layer full mesh"), Some(d.pow(2) * (d + 1)));
         }
     }
 
@@ -338,7 +446,7 @@ mod tests {
         assert_eq!((all_copper.optical, all_copper.copper), (0, all_copper.links));
         assert_eq!(all_copper.ports_used, 2 * all_copper.links + u64::from(all_copper.terminals));
         assert!((all_copper.watts - 2.8 * all_copper.ports_used as f64).abs() < 1e-6);
-        let routers = f64::from(all_copper.routers) * (350.4 * 16.0 - 892.3);
+        let routers = f64::from(all_copper.routers) * (350.4 * f64::from(all_copper.ports) - 892.3);
         let cables = all_copper.price - routers - f64::from(all_copper.terminals) * (23.084 + 16.316);
         let least = all_copper.links as f64 * (23.084 + 16.316 * prices.floor.within_rack_m);
         assert!(cables >= least - 1e-6, "{cables} {least}");

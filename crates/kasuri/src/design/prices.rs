@@ -19,7 +19,8 @@ pub struct Prices {
     pub floor: Floor,
 }
 
-/// A router of k ports costs `base + k per_port`, whether the ports are used or not.
+/// A router of k ports costs `base + k per_port`, whether the ports are used or not. All routers of a network have the ports that its
+/// widest needs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouterPrice {

@@ -239,9 +239,11 @@ impl Graph {
             side[router as usize] = !side[router as usize];
             moved[router as usize] = true;
             moves.push(router);
-            for &(next, _) in &self.edges[router as usize] {
+            for &(next, weight) in &self.edges[router as usize] {
                 if !moved[next as usize] {
-                    gain[next as usize] = self.gain(next as usize, &side);
+                    // An edge that no longer crosses would do so again; one that now crosses would not.
+                    let is_same_side = side[next as usize] == side[router as usize];
+                    gain[next as usize] += if is_same_side { -2 * weight } else { 2 * weight };
                     queues[usize::from(side[next as usize])].push((gain[next as usize], Reverse(next)));
                 }
             }
