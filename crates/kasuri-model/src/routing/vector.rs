@@ -4,10 +4,12 @@ use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingErr
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;
-use crate::topology::rdt::{Vector, first_port, unit_vectors};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
+
+/// A vector on the torus.
+type Vector = [i32; 2];
 
 /// Goes over the ranks from the highest to the lowest, each with as many of its unit vectors as bring the packet near its
 /// destination, and the rest on the torus; the cheapest such plan is made at the source.
@@ -33,11 +35,10 @@ impl Member for VectorRouting {
 
 impl RoutingAlgorithm for VectorRouting {
     fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
-        let Some(&[side, ranks, perfect]) = network.labels().attribute("rdt") else {
+        let Some(torus) = Torus::of(network) else {
             let problem = "it needs a recursive diagonal torus (`rdt`)".to_owned();
             return Err(RoutingError::Mismatch { routing: Self::NAME, network: network.name().to_owned(), problem });
         };
-        let torus = Torus::new(side, ranks, perfect == 1);
         let plans = Plans::new(&torus);
         Ok(Box::new(Compiled { network: Arc::clone(network), torus, plans }))
     }
@@ -48,14 +49,29 @@ impl RoutingAlgorithm for VectorRouting {
 struct Torus {
     side: i32,
     ranks: u32,
-    perfect: bool,
+    /// The one upper rank of the routers with even or odd coordinates, x fastest; 0 if they have all.
+    rank_of: [u32; 4],
     /// By rank: a and b.
     units: Vec<(Vector, Vector)>,
 }
 
 impl Torus {
-    fn new(side: u32, ranks: u32, perfect: bool) -> Self {
-        Self { side: side as i32, ranks, perfect, units: (0..=ranks).map(unit_vectors).collect() }
+    /// The geometry that a network's labels tell, if they do.
+    fn of(network: &Network) -> Option<Self> {
+        let labels = network.labels();
+        let (&[side, ranks, _], vectors, rank) = (labels.attribute("rdt")?, labels.attribute("unit_vectors")?, labels.router("rank")?)
+        else {
+            return None;
+        };
+        let rank_of = [0, 1, side, side + 1].map(|router| rank[router as usize]);
+        let mut torus = Self { side: side as i32, ranks, rank_of, units: Vec::new() };
+        // No unit vector reaches half-way round.
+        let coordinate = |value: u32| torus.wrap(value as i32);
+        torus.units = vectors
+            .chunks_exact(4)
+            .map(|unit| ([coordinate(unit[0]), coordinate(unit[1])], [coordinate(unit[2]), coordinate(unit[3])]))
+            .collect();
+        Some(torus)
     }
 
     fn place(&self, router: RouterId) -> Vector {
@@ -70,7 +86,11 @@ impl Torus {
 
     /// The port of +a of a rank at a router, if it has the rank.
     fn port(&self, rank: u32, at: Vector) -> Option<Port> {
-        if rank == 0 { Some(0) } else { first_port(self.ranks, self.perfect, rank, at.map(|coordinate| (coordinate & 1) as u32)) }
+        match self.rank_of[((at[0] & 1) + 2 * (at[1] & 1)) as usize] {
+            0 => Some(4 * rank as Port),
+            here if rank > 0 => (here == rank).then_some(4),
+            _ => Some(0),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use serde::Deserialize;
 ///
 /// Router y * side + x is at (x, y). Ports: +x, -x, +y, -y, then +a, -a, +b, -b of each of its upper ranks, then the terminals.
 /// Labels: routers `coordinate.0`, `coordinate.1` and `rank` (0 if `perfect`); attributes `rdt` = [side, ranks, perfect],
-/// `hops_per_class`.
+/// `unit_vectors` = [ax, ay, bx, by] of each rank from 0, modulo side, and `hops_per_class`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rdt {
@@ -48,15 +48,15 @@ impl Member for Rdt {
 }
 
 /// A vector on the torus.
-pub type Vector = [i32; 2];
+type Vector = [i32; 2];
 
 /// The unit vectors a and b of a rank.
-pub fn unit_vectors(rank: u32) -> (Vector, Vector) {
+fn unit_vectors(rank: u32) -> (Vector, Vector) {
     (0..rank).fold(([1, 0], [0, 1]), |(a, b), _| ([2 * (a[0] + b[0]), 2 * (a[1] + b[1])], [2 * (b[0] - a[0]), 2 * (b[1] - a[1])]))
 }
 
 /// The one upper rank of the router at (x, y).
-pub fn rank_at(ranks: u32, x: u32, y: u32) -> u32 {
+fn rank_at(ranks: u32, x: u32, y: u32) -> u32 {
     let pattern: [[u32; 2]; 2] = match ranks {
         1 => [[1, 1], [1, 1]],
         2 => [[1, 2], [2, 1]],
@@ -67,7 +67,7 @@ pub fn rank_at(ranks: u32, x: u32, y: u32) -> u32 {
 }
 
 /// Does a router have this upper rank, and by which port does its +a channel leave then? The ports of -a, +b and -b follow.
-pub fn first_port(ranks: u32, perfect: bool, rank: u32, at: [u32; 2]) -> Option<Port> {
+fn first_port(ranks: u32, perfect: bool, rank: u32, at: [u32; 2]) -> Option<Port> {
     if perfect {
         return Some(4 * rank as Port);
     }
@@ -153,6 +153,8 @@ impl Rdt {
         builder.label_routers("coordinate.1", column(&|_, y| y));
         builder.label_routers("rank", column(&|x, y| if self.perfect { 0 } else { rank_at(ranks, x, y) }));
         builder.set_attribute("rdt", vec![self.side, ranks, u32::from(self.perfect)]);
+        let vectors = (0..=ranks).map(unit_vectors).flat_map(|(a, b)| [a[0], a[1], b[0], b[1]]);
+        builder.set_attribute("unit_vectors", vectors.map(|coordinate| coordinate.rem_euclid(self.side as i32) as u32).collect());
         builder.set_attribute("hops_per_class", vec![1]);
     }
 }
