@@ -1,6 +1,7 @@
 //! What routers that predict keep beside their ordinary state: the predictor, which places of the switch are taken, which
 //! connections are held, and the counters.
 
+use crate::step::Route;
 use kasuri_model::engine::{EngineError, Prediction};
 use kasuri_model::id::ChannelId;
 use kasuri_model::memory::Column;
@@ -39,8 +40,13 @@ pub(crate) struct PredictionUnit<'n> {
     pub(crate) connected: Column<bool>,
     /// By input slot: the wrongly connected output port, and until when.
     pub(crate) wrong: Column<(u32, u64)>,
-    /// The arrivals of a cycle.
+    /// The arrivals of a cycle, and what sorts them.
     pub(crate) arrivals: Vec<u32>,
+    pub(crate) sorter: Sorter,
+    /// By input slot: the routing's answer for the head there, if a guess was held against it. It is asked once where it cannot change
+    /// its mind.
+    pub(crate) found: Column<Option<Route>>,
+    pub(crate) routes_stay: bool,
     pub(crate) counters: Prediction,
 }
 
@@ -72,6 +78,45 @@ impl Slots {
         self.last = place;
         true
     }
+}
+
+/// Sorts addresses of a tile, each of which occurs once: a bit for each, and a bit for each word of those that has one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sorter {
+    words: Vec<u64>,
+    used: Vec<u64>,
+}
+
+impl Sorter {
+    /// Adds addresses from `first` to `first` + `span` - 1 to a list in ascending order.
+    pub(crate) fn sort_into(&mut self, addresses: &[u32], first: u32, span: usize, sorted: &mut Vec<u32>) {
+        let words = span.div_ceil(64);
+        if self.words.len() < words {
+            self.words.resize(words, 0);
+            self.used.resize(words.div_ceil(64), 0);
+        }
+        for &address in addresses {
+            let word = (address - first) >> 6;
+            self.words[word as usize] |= 1 << ((address - first) & 63);
+            self.used[word as usize >> 6] |= 1 << (word & 63);
+        }
+        for (group, used) in self.used.iter_mut().enumerate() {
+            for place in bits(std::mem::take(used)) {
+                let word = group as u32 * 64 + place;
+                let addresses = bits(std::mem::take(&mut self.words[word as usize]));
+                sorted.extend(addresses.map(|bit| first + word * 64 + bit));
+            }
+        }
+    }
+}
+
+/// The bits of a word that are set, from the lowest.
+fn bits(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lowest = (word != 0).then(|| word.trailing_zeros());
+        word &= word.wrapping_sub(1);
+        lowest
+    })
 }
 
 /// By how many cycles a flit that passes on is ahead of one that wins the switch in the cycle of its arrival: it skips the grant
@@ -150,6 +195,9 @@ impl<'n> PredictionUnit<'n> {
             connected: Column::filled(slots, false),
             wrong: Column::filled(slots, (0, 0)),
             arrivals: Vec::new(),
+            sorter: Sorter::default(),
+            found: Column::filled(slots, None),
+            routes_stay: !scenario.routing.observes_congestion(),
             counters: Self::no_counts(network, hint.as_ref()),
             hint,
         })))
@@ -252,7 +300,20 @@ pub(crate) fn leaves_router(network: &Network, channel: ChannelId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Slots;
+    use super::{Slots, Sorter};
+
+    #[test]
+    fn addresses_are_sorted_whatever_their_order() {
+        let mut sorter = Sorter::default();
+        for (count, factor) in [(0, 1), (1, 5), (700, 4093), (5000, 77)] {
+            let addresses: Vec<u32> = (0..count).map(|number| 32_768 + number * factor % 16_384).collect();
+            let mut expected = addresses.clone();
+            expected.sort_unstable();
+            let mut sorted = Vec::new();
+            sorter.sort_into(&addresses, 32_768, 16_384, &mut sorted);
+            assert_eq!(sorted, expected);
+        }
+    }
 
     #[test]
     fn slots_remember_the_last_places() {

@@ -143,7 +143,8 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Asks the routing for the output port of a head, and notes the virtual channels that it may take there.
     fn route_head(&mut self, slot: u32) -> u32 {
         let packet = self.front_packet(slot);
-        let Route { candidate, state } = self.find_route(slot, packet);
+        let known = self.prediction.as_mut().and_then(|unit| unit.found[slot].take());
+        let Route { candidate, state } = known.unwrap_or_else(|| self.find_route(slot, packet));
         let record = &mut self.packets[packet as usize];
         record.hops += 1;
         record.route_state = state;

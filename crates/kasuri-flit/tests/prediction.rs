@@ -5,8 +5,11 @@ mod common;
 use common::{Fixed, Setup, Single, ToTheEnd};
 use kasuri_model::engine::{Engine, Outcome, Prediction, Status};
 use kasuri_model::id::TerminalId;
+use kasuri_model::rng::Streams;
 use kasuri_model::router::{OnMiss, PipelineEntry, PredictorMatch, RouterParameters, Switching};
+use kasuri_model::scenario::ClosedWorkload;
 use kasuri_model::topology::{ChannelParameters, PerDimension};
+use kasuri_model::workload::{Action, Event, Execution, Message, Workload};
 use std::sync::Arc;
 
 fn stage(stage: &str, cycles: u32) -> PipelineEntry {
@@ -252,6 +255,81 @@ fn an_oracle_never_misses() {
     let outcome = loaded(Setup { load: 0.3, ..tree(3, router("oracle", 3)) });
     let prediction = outcome.prediction.unwrap();
     assert_eq!(prediction.hits + prediction.refused, prediction.attempts);
+}
+
+/// Two messages of five flits, the second one some cycles later.
+#[derive(Debug)]
+struct Two {
+    messages: [Message; 2],
+    pause: f64,
+}
+
+impl Workload for Two {
+    fn messages(&self) -> u64 {
+        2
+    }
+
+    fn each_message(&self, each: &mut dyn FnMut(&Message)) {
+        self.messages.iter().for_each(each);
+    }
+
+    fn longest_message(&self) -> u32 {
+        5
+    }
+
+    fn begin(&self, _streams: &Streams) -> Box<dyn Execution + '_> {
+        Box::new(TwoPass(self))
+    }
+}
+
+#[derive(Debug)]
+struct TwoPass<'w>(&'w Two);
+
+impl Execution for TwoPass<'_> {
+    fn start(&mut self, actions: &mut Vec<Action>) {
+        actions.extend([Action::Send(self.0.messages[0]), Action::Compute { token: 2, cycles: self.0.pause }]);
+    }
+
+    fn happened(&mut self, event: Event, actions: &mut Vec<Action>) {
+        if event == Event::Computed(2) {
+            actions.push(Action::Send(self.0.messages[1]));
+        }
+    }
+}
+
+/// In a 3 x 2 mesh a packet from (0, 0) to (1, 1) turns at (1, 0), where straight on is the wrong guess; another goes straight on from there
+/// to (2, 0), `pause` cycles later. When does the other one arrive?
+fn arrival_beside_a_wrong_copy(on_miss: OnMiss, period: u32, pause: u32) -> u64 {
+    let channels = ChannelParameters { channel_latency: PerDimension::All(4), channel_period: period, ..ChannelParameters::default() };
+    let mut scenario =
+        Setup { channels, router: RouterParameters { on_miss, ..router("static-straight", 3) }, paranoid: true, ..Setup::mesh(&[3, 2]) }
+            .build();
+    let message = |token: u64, source: u32, destination: u32| Message {
+        token,
+        source: TerminalId(source),
+        destination: TerminalId(destination),
+        flits: 5,
+    };
+    let workload = Two { messages: [message(0, 0, 4), message(1, 1, 2)], pause: f64::from(pause) };
+    let virtual_channels = scenario.classes[0].virtual_channels;
+    scenario.classes.clear();
+    scenario.workload = Some(ClosedWorkload { workload: Arc::new(workload), packet_flits: 5, virtual_channels });
+    let outcome = kasuri_flit::FlitEngine.run(&scenario, &mut ToTheEnd).unwrap();
+    outcome.completion_cycles[2]
+}
+
+/// What a wrong copy that leaves costs others: nothing where a flit takes a channel for one cycle, for a copy only gets a cycle that nobody
+/// has asked for. Where it takes the channel for P, until cycle P - 1 after its own, it delays a head that comes in the same cycle and would
+/// cross in the next by P - 2 cycles, one that comes after it by P - 3; an earlier one has asked for the channel already.
+#[test]
+fn a_forwarded_copy_delays_only_those_that_come_while_it_crosses() {
+    let delays = |period: u32| -> Vec<u64> {
+        let delay =
+            |pause| arrival_beside_a_wrong_copy(OnMiss::Forward, period, pause) - arrival_beside_a_wrong_copy(OnMiss::Kill, period, pause);
+        (0..24).map(delay).filter(|&delay| delay > 0).collect()
+    };
+    assert!(delays(1).is_empty());
+    assert_eq!(delays(4), [2, 1]);
 }
 
 #[test]

@@ -8,24 +8,46 @@
 
 use super::{Built, Predictor, PredictorEntry, inputs};
 use crate::id::Port;
-use crate::network::Network;
+use crate::network::{MAX_PORTS, Network};
 
 /// Outputs that an input port remembers.
 const HISTORY: usize = 32;
 
-/// What an input port remembers. Place `i` is the one before the output `latest[i]`.
-#[derive(Clone, Copy, Debug, Default)]
+/// Outputs that are remembered before each place.
+const BEHIND: [i16; HISTORY] = {
+    let mut behind = [0; HISTORY];
+    let mut place = 0;
+    while place < HISTORY {
+        behind[place] = (HISTORY - 1 - place) as i16;
+        place += 1;
+    }
+    behind
+};
+
+/// Stands where no output is remembered yet; it is no port.
+const NOTHING: Port = Port::MAX;
+
+/// What an input port remembers. Place `i` is the one before the output `latest[i]`. The widths are those that vector instructions
+/// of every processor compare.
+#[derive(Clone, Copy, Debug)]
 struct Memory {
-    /// How many outputs are known.
-    length: usize,
     /// The last outputs, the latest first.
     latest: [Port; HISTORY],
     /// How many outputs before each place are those at the end.
-    agreeing: [u16; HISTORY],
+    agreeing: [i16; HISTORY],
     guess: Option<Port>,
 }
 
-struct SampledPattern(Vec<Memory>);
+impl Default for Memory {
+    fn default() -> Self {
+        Self { latest: [NOTHING; HISTORY], agreeing: [0; HISTORY], guess: None }
+    }
+}
+
+struct SampledPattern {
+    memory: Vec<Memory>,
+    votes: Votes,
+}
 
 /// Its line of the table.
 pub(super) const ENTRY: PredictorEntry = PredictorEntry {
@@ -36,66 +58,72 @@ pub(super) const ENTRY: PredictorEntry = PredictorEntry {
 };
 
 fn build(network: &Network) -> Built {
-    Ok(Box::new(SampledPattern(vec![Memory::default(); inputs(network)])))
+    Ok(Box::new(SampledPattern { memory: vec![Memory::default(); inputs(network)], votes: Votes::default() }))
 }
 
 impl Predictor for SampledPattern {
     fn predict(&self, input: usize) -> Option<Port> {
-        self.0[input].guess
+        self.memory[input].guess
     }
 
     fn learn(&mut self, input: usize, output: Port) {
-        let memory = &mut self.0[input];
-        memory.remember(output);
-        memory.guess = memory.guess_next();
+        let memory = &mut self.memory[input];
+        let longest = memory.remember(output);
+        memory.guess = memory.guess_next(longest, &mut self.votes);
     }
 }
 
 impl Memory {
-    fn remember(&mut self, output: Port) {
-        for (place, (agreeing, &before)) in self.agreeing.iter_mut().zip(&self.latest).enumerate() {
-            // No more are remembered before a place than lie behind it.
-            let longer = (*agreeing + 1).min((HISTORY - 1 - place) as u16);
+    /// Takes one more output; the most outputs at the end that occurred before.
+    fn remember(&mut self, output: Port) -> i16 {
+        let mut longest = 0;
+        for ((agreeing, &before), &behind) in self.agreeing.iter_mut().zip(&self.latest).zip(&BEHIND) {
+            let longer = (*agreeing + 1).min(behind);
             *agreeing = if before == output { longer } else { 0 };
+            longest = longest.max(*agreeing);
         }
-        // What is no output yet agrees with nothing.
-        self.agreeing[self.length..].fill(0);
-        self.latest.copy_within(..HISTORY - 1, 1);
+        let before = self.latest;
+        self.latest[1..].copy_from_slice(&before[..HISTORY - 1]);
         self.latest[0] = output;
-        self.length = (self.length + 1).min(HISTORY);
+        longest
     }
 
     /// What follows the end of the history by the rule above; the last output while nothing occurred twice.
-    fn guess_next(&self) -> Option<Port> {
-        let longest = self.agreeing.iter().copied().max().unwrap_or(0);
+    fn guess_next(&self, longest: i16, votes: &mut Votes) -> Option<Port> {
         if longest == 0 {
-            return (self.length > 0).then_some(self.latest[0]);
+            return Some(self.latest[0]);
         }
-        let pattern = longest.div_ceil(2);
+        let pattern = (longest + 1) / 2;
         let (mut followers, mut count) = ([0; HISTORY], 0);
-        for (&follower, &agreeing) in self.latest.iter().zip(&self.agreeing) {
+        // Nothing lies before the last place, so it never agrees.
+        for (&follower, &agreeing) in self.latest.iter().zip(&self.agreeing).take(HISTORY - 1) {
             followers[count] = follower;
             count += usize::from(agreeing >= pattern);
         }
-        most_frequent(&followers[..count])
+        votes.winner(&followers[..count])
     }
 }
 
-/// The port that stands most often in a list, the lowest of several.
-fn most_frequent(ports: &[Port]) -> Option<Port> {
-    let times = |port: Port| ports.iter().filter(|&&other| other == port).count();
-    let mut best: Option<(usize, Port)> = None;
-    for (position, &port) in ports.iter().enumerate() {
-        // No later port can occur more often than there are ports left.
-        if best.is_some_and(|(most, _)| most > ports.len() - position) {
-            break;
-        }
-        let times = times(port);
-        if best.is_none_or(|(most, lowest)| times > most || times == most && port < lowest) {
-            best = Some((times, port));
-        }
+/// Counts what stands in a list; all zero between two lists.
+#[derive(Clone, Debug)]
+struct Votes([u8; MAX_PORTS]);
+
+impl Default for Votes {
+    fn default() -> Self {
+        Self([0; MAX_PORTS])
     }
-    best.map(|(_, port)| port)
+}
+
+impl Votes {
+    /// The port that stands most often in a list, the lowest of several.
+    fn winner(&mut self, ports: &[Port]) -> Option<Port> {
+        ports.iter().for_each(|&port| self.0[usize::from(port)] += 1);
+        // More votes first, then lower ports.
+        let key = |port: Port| u32::from(self.0[usize::from(port)]) << 16 | u32::from(Port::MAX - port);
+        let best = ports.iter().map(|&port| key(port)).max();
+        ports.iter().for_each(|&port| self.0[usize::from(port)] = 0);
+        best.map(|best| Port::MAX - best as Port)
+    }
 }
 
 #[cfg(test)]
@@ -123,9 +151,9 @@ mod tests {
     }
 
     fn guess(history: &[Port]) -> Option<Port> {
-        let mut memory = Memory::default();
-        history.iter().for_each(|&output| memory.remember(output));
-        memory.guess_next()
+        let (mut memory, mut votes) = (Memory::default(), Votes::default());
+        let longest = history.iter().map(|&output| memory.remember(output)).last()?;
+        memory.guess_next(longest, &mut votes)
     }
 
     #[test]

@@ -41,10 +41,10 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     pub(super) fn take_predicted_arrivals(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
         let Some(mut unit) = self.prediction.take() else { return };
         let mut arrivals = std::mem::take(&mut unit.arrivals);
-        arrivals.extend_from_slice(self.arrivals.events(now, tile));
-        self.arrivals.clear(now, tile);
         // Where two predictions meet at an output, the lower input port goes first, whatever the order of the events.
-        arrivals.sort_unstable();
+        let shift = self.parameters.tile_shift;
+        unit.sorter.sort_into(self.arrivals.events(now, tile), tile << shift, 1 << shift, &mut arrivals);
+        self.arrivals.clear(now, tile);
         for &slot in &arrivals {
             if !self.passes_on(&mut unit, slot, now, lists) {
                 self.enter_buffer(slot, active, lists);
@@ -135,7 +135,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     }
 
     /// The route of a head if the guess is right.
-    fn right_route(&mut self, unit: &PredictionUnit<'_>, head: &Head, guess: Option<u16>) -> Option<Route> {
+    fn right_route(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, guess: Option<u16>) -> Option<Route> {
         if let (Some(port), true) = (guess, unit.any_up) {
             let (hop, state) = self.hop(head.slot, head.packet);
             if let Some(virtual_channels) = self.scenario.routing.accepts(&hop, state, port) {
@@ -143,6 +143,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
             }
         }
         let route = self.find_route(head.slot, head.packet);
+        unit.found[head.slot] = unit.routes_stay.then_some(route);
         (unit.predictor.knows() || Some(route.candidate.port) == guess).then_some(route)
     }
 
@@ -196,6 +197,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         self.lanes.take(head.slot, output);
         self.announce_packet(output, head.packet);
         unit.connected[head.slot] = true;
+        unit.found[head.slot] = None;
         self.cross(unit, head.slot, output, now, lists);
         true
     }
