@@ -28,6 +28,7 @@ FAMILIES = {
     "predictors": ("Predictors", "router.predictor"),
     "collectives": ("Collective operations", "workload.collective"),
     "schedules": ("Schedules of collective operations", "workload.schedule"),
+    "endpoints": ("Endpoints", "endpoint.model"),
 }
 Schema = dict[str, Any]
 
@@ -93,7 +94,17 @@ def experiment_page(schema: Schema) -> str:
         (
             "`[workload]`",
             "A closed workload in place of `[traffic]`: [collective operations and traces](../../how-to/collectives-and-traces.md).",
-            sections["workload"],
+            sections["workload"]["anyOf"][0],
+        ),
+        (
+            "`[endpoint]`",
+            "A machine of network interfaces: `model`, and the constants of the [model](families.md#endpoints).",
+            {"properties": {"model": {"type": "string", "description": "The model (`kasuri list endpoints`)."}}, "required": ["model"]},
+        ),
+        (
+            "`[workload]` of `cenju4`",
+            'The programs of the machine with `endpoint.model = "cenju4"`: [the Cenju-4](../../explanation/cenju4.md).',
+            sections["workload"]["anyOf"][1],
         ),
         ("`[measure]`", "", measure),
         ("`[measure.booksim]`", 'Used where `measure.rules = "booksim"`.', schema["$defs"]["measure.BookSimRules"]),

@@ -10,7 +10,9 @@
 mod allocator;
 mod books;
 mod choice;
+mod crosspoint;
 mod deadlock;
+mod endpoint;
 mod lanes;
 mod list;
 mod messages;

@@ -1,5 +1,6 @@
 //! The run: windows of cycles, skips over idle time, intervals and phases.
 
+use crate::endpoint;
 use crate::lanes::Lanes;
 use crate::messages::Messages;
 use crate::options::FlitOptions;
@@ -9,6 +10,7 @@ use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status};
 use kasuri_model::id::ChannelId;
+use kasuri_model::router::Architecture;
 use kasuri_model::scenario::Scenario;
 use kasuri_model::workload::agenda::Agenda;
 
@@ -36,6 +38,13 @@ impl Engine for FlitEngine {
             .clone()
             .try_into()
             .map_err(|error: toml::de::Error| EngineError::Option { key: "flit".to_owned(), problem: error.message().to_owned() })?;
+        if let Some(outcome) = endpoint::run(scenario, controller) {
+            return outcome;
+        }
+        if scenario.router.architecture == Architecture::Crosspoint {
+            let what = "crosspoint routers without an endpoint model; write [endpoint] model = \"cenju4\"".to_owned();
+            return Err(EngineError::NotModelled { key: "router.architecture".to_owned(), engine: "flit", what });
+        }
         select::run(scenario, options, controller)
     }
 }
@@ -333,6 +342,7 @@ impl<L: Lanes> Simulation<'_, L> {
             prediction: self.prediction.as_ref().map(|unit| unit.counters.clone()),
             not_modelled: Vec::new(),
             formulas: None,
+            timeline: Vec::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::fluid::Fluid;
 use crate::sharing::{self, SHARINGS};
-use kasuri_model::engine::{Controller, Engine, EngineError, Outcome};
+use kasuri_model::engine::{Controller, Engine, EngineError, Outcome, refuse_endpoint};
 use kasuri_model::scenario::Scenario;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,6 +34,7 @@ impl Engine for FlowEngine {
     }
 
     fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        refuse_endpoint(scenario, "flow")?;
         let refuse = |key: &str, problem: String| EngineError::Option { key: key.to_owned(), problem };
         let options: FlowOptions =
             scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| refuse("flow", error.message().to_owned()))?;

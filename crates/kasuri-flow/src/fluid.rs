@@ -578,6 +578,7 @@ impl<'a> Fluid<'a> {
             prediction: None,
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
             formulas: None,
+            timeline: Vec::new(),
         }
     }
 }

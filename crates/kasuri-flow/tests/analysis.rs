@@ -74,6 +74,8 @@ impl Setup {
             max_cycles: 1000,
             engine_options: toml::Table::new(),
             paranoid: false,
+            timeline: false,
+            endpoint: None,
         }
     }
 }

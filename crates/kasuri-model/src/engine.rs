@@ -261,6 +261,39 @@ pub struct Outcome {
     pub not_modelled: Vec<String>,
     /// What an engine that answers with formulas has worked out; the distributions are empty then.
     pub formulas: Option<Formulas>,
+    /// What an endpoint's machine did when, if that was asked for.
+    pub timeline: Vec<Span>,
+}
+
+/// Something that a part of a machine did from one time to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// What.
+    pub name: &'static str,
+    /// The node.
+    pub node: u32,
+    /// The part of the node.
+    pub part: &'static str,
+    /// The parcel that it was done for, numbered in the order in which parcels were begun.
+    pub parcel: u64,
+    /// When it began, ns.
+    pub begin_ns: f64,
+    /// When it ended, ns.
+    pub end_ns: f64,
+}
+
+/// Refuses a machine of endpoints, for an engine that cannot run one: programs that change memories are another question than traffic.
+///
+/// # Errors
+/// The scenario has one.
+pub fn refuse_endpoint(scenario: &Scenario, engine: &'static str) -> Result<(), EngineError> {
+    match &scenario.endpoint {
+        None => Ok(()),
+        Some(endpoint) => {
+            let what = format!("the endpoint {} and its programs; use engine = \"flit\"", endpoint.model());
+            Err(EngineError::NotModelled { key: "endpoint.model".to_owned(), engine, what })
+        }
+    }
 }
 
 /// What the routers' predictor did for measured packets.
@@ -327,6 +360,14 @@ pub enum EngineError {
     /// The network does not fit this engine's limits or the machine's memory.
     #[error("{0}")]
     TooLarge(String),
+    /// A program of an endpoint's machine cannot go on: a defect of the program, or of Kasuri.
+    #[error("the program of node {node} cannot go on: {what}")]
+    Program {
+        /// The node.
+        node: u32,
+        /// Why.
+        what: String,
+    },
     /// A conservation law is broken: a defect of Kasuri.
     #[error("the simulator's books do not balance in cycle {cycle}: {what}; this is a defect of Kasuri")]
     Unbalanced {

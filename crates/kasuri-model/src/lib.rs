@@ -8,6 +8,7 @@
 pub mod collective;
 pub mod config;
 pub mod deadlock;
+pub mod endpoint;
 pub mod engine;
 pub mod format;
 pub mod id;

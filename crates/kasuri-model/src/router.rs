@@ -45,11 +45,18 @@ pub struct RouterParameters {
     /// What becomes of a flit that went a wrongly predicted way: `kill`: it dies inside the router; `hint`: bits in front of the
     /// packet tell before it leaves its buffer; `forward`: it leaves and is dropped by the next router.
     pub on_miss: OnMiss,
+    /// Where packets wait: `input-queued`: in the virtual channels of the input ports; `crosspoint`: in a queue for each pair of an input
+    /// and an output port, which takes whole packets only. A crosspoint router has no virtual channels and no pipeline but `crosspoint`.
+    pub architecture: Architecture,
+    /// The latencies of a crosspoint router.
+    pub crosspoint: CrosspointParameters,
 }
 
 impl Default for RouterParameters {
     fn default() -> Self {
         Self {
+            architecture: Architecture::default(),
+            crosspoint: CrosspointParameters::default(),
             switching: Switching::Wormhole,
             virtual_channels: 2,
             vc_per_destination: false,
@@ -65,6 +72,37 @@ impl Default for RouterParameters {
             predictor_match: PredictorMatch::default(),
             on_miss: OnMiss::default(),
         }
+    }
+}
+
+/// Where packets wait in a router.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Architecture {
+    /// In virtual channels at the input ports.
+    #[default]
+    InputQueued,
+    /// In a queue for each pair of an input and an output port.
+    Crosspoint,
+}
+
+/// From the arrival of a head at a crosspoint router to its departure, in cycles, if nothing is in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CrosspointParameters {
+    /// Packets to one terminal.
+    pub latency: u32,
+    /// Packets to several, which are written into several queues at once.
+    pub multicast_latency: u32,
+    /// Synchronisation packets: from the arrival of the last one that is waited for.
+    pub synchronisation_latency: u32,
+    /// An access to the table of synchronisations, which packets that come at the same time have one after the other.
+    pub table_access: u32,
+}
+
+impl Default for CrosspointParameters {
+    fn default() -> Self {
+        Self { latency: 10, multicast_latency: 15, synchronisation_latency: 16, table_access: 1 }
     }
 }
 

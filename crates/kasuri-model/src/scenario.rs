@@ -1,5 +1,6 @@
 //! The one thing that an engine receives: everything that is simulated, immutable.
 
+use crate::endpoint::Endpoint;
 use crate::network::Network;
 use crate::predictor;
 use crate::rng::Streams;
@@ -27,6 +28,8 @@ pub struct Scenario {
     pub classes: Vec<TrafficClass>,
     /// A closed workload in place of open traffic.
     pub workload: Option<ClosedWorkload>,
+    /// A machine with its programs, in place of traffic and workload.
+    pub endpoint: Option<Arc<dyn Endpoint>>,
     /// The physical units behind flits and cycles, if known.
     pub units: Units,
     /// The random streams of this run.
@@ -37,6 +40,8 @@ pub struct Scenario {
     pub engine_options: toml::Table,
     /// Check conservation of flits and credits while running (`--paranoid`).
     pub paranoid: bool,
+    /// Note what happened when (`--timeline`).
+    pub timeline: bool,
 }
 
 impl Scenario {

@@ -11,3 +11,4 @@ pub mod plan;
 pub mod results;
 pub mod stop;
 pub mod store;
+pub mod timeline;

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kasuri_model::collective;
 use kasuri_model::config::{ConfigError, Document, EngineName, Point, Preparation, Search, Study, Until};
 use kasuri_model::deadlock::{self, Verdict};
-use kasuri_model::engine::{Engine, EngineError, Outcome, Status};
+use kasuri_model::engine::{Engine, EngineError, Outcome, Span, Status};
 use kasuri_model::id::TerminalId;
 use kasuri_model::network::Network;
 use kasuri_model::routing::{Routing, VirtualChannels};
@@ -90,6 +90,14 @@ pub enum RunError {
     /// A search needs one load that all classes follow.
     #[error("{document}: measure.search: {problem}")]
     Search {
+        /// The experiment file.
+        document: String,
+        /// What stands in the way and what would be right.
+        problem: String,
+    },
+    /// There is no single run of an endpoint's machine to be followed.
+    #[error("{document}: --timeline: {problem}")]
+    Timeline {
         /// The experiment file.
         document: String,
         /// What stands in the way and what would be right.
@@ -233,6 +241,27 @@ impl<'a> Plan<'a> {
         self.run_on(&|study| engines::engine(study.engine), options)
     }
 
+    /// Runs the only point, or the one with this key, and tells what its machine did when. Nothing of it is kept in a store.
+    ///
+    /// # Errors
+    /// There are several points, the point has no machine of an endpoint, or the engine cannot run it.
+    pub fn timeline(&self, key: Option<&str>) -> Result<Vec<Span>, RunError> {
+        let problem = |problem: String| RunError::Timeline { document: self.document.name().to_owned(), problem };
+        let point = match (key, &self.points[..]) {
+            (Some(key), _) => self.find(key)?,
+            (None, [point]) => point,
+            (None, points) => return Err(problem(format!("there are {} runs; choose one with --point KEY", points.len()))),
+        };
+        if point.study.scenario.endpoint.is_none() {
+            return Err(problem("shows what endpoints do; without [endpoint] there is nothing to show".to_owned()));
+        }
+        let mut study = point.study.clone();
+        study.scenario.timeline = true;
+        let mut controller = controller(&study);
+        let outcome = engines::engine(study.engine).run(&study.scenario, &mut *controller);
+        outcome.map(|outcome| outcome.timeline).map_err(|error| problem(error.to_string()))
+    }
+
     /// [`Plan::run`] on any engines.
     fn run_on(&self, engine: &EngineOf<'_>, options: &RunOptions) -> Result<Summary, RunError> {
         let chosen = match &options.point {
@@ -315,6 +344,10 @@ const SAMPLE_BUDGET: u64 = 20_000;
 /// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver. Equal ones are checked once.
 fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>) -> Result<(), RunError> {
     let scenario = &study.scenario;
+    if scenario.endpoint.is_some() {
+        // Its network needs no virtual channels; whether its paths lead back is found when it is built.
+        return Ok(());
+    }
     let channels = scenario.virtual_channel_ranges();
     let widened = scenario.takes_accepted_ports();
     let is_known = |known: &Checked| {
@@ -403,7 +436,7 @@ fn to_json(value: &toml::Value) -> Value {
 }
 
 fn head(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<String, String>) -> RowHead {
-    let always: &[&str] = if study.scenario.workload.is_some() { &ALWAYS_CLOSED } else { &ALWAYS };
+    let always: &[&str] = if study.scenario.workload.is_some() || study.scenario.endpoint.is_some() { &ALWAYS_CLOSED } else { &ALWAYS };
     let mut inputs: Vec<(String, Value)> = always.iter().map(|key| ((*key).to_owned(), shown(key, point, study))).collect();
     for (key, value) in &point.assignments {
         // `engine` and `title` have columns of their own.
@@ -550,7 +583,7 @@ enum Missing {
 impl From<EngineError> for Missing {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Unbalanced { .. } => Self::Defect(error.to_string()),
+            EngineError::Unbalanced { .. } | EngineError::Program { .. } => Self::Defect(error.to_string()),
             _ => Self::Refused(error.to_string()),
         }
     }
@@ -695,6 +728,7 @@ impl Trial {
         }
         match self.outcome.status {
             Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
+            Status::Deadlock if scenario.endpoint.is_some() => row.add_message("the programs wait for what nobody will send"),
             Status::Deadlock => row.add_message(&format!("packets wait for each other for ever in cycle {}", self.outcome.cycles)),
             Status::Converged | Status::Saturated | Status::Completed => {}
         }

@@ -555,6 +555,7 @@ pub(crate) mod tests {
             prediction: None,
             not_modelled: vec!["router.predictor".to_owned(), "router.buffer_flits".to_owned()],
             formulas: None,
+            timeline: Vec::new(),
         }
     }
 

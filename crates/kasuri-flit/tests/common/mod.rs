@@ -105,6 +105,8 @@ impl Setup {
             max_cycles: self.max_cycles,
             engine_options: format!("simd = \"{}\"", self.simd).parse().unwrap(),
             paranoid: self.paranoid,
+            timeline: false,
+            endpoint: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::waiting::Waiting;
 use super::workload::closed_workload;
 use super::{AnalysisError, ChannelLoads, channel_loads, hit_rates, zero_load};
-use kasuri_model::engine::{Controller, Distribution, Engine, EngineError, Formulas, Outcome, Status};
+use kasuri_model::engine::{Controller, Distribution, Engine, EngineError, Formulas, Outcome, Status, refuse_endpoint};
 use kasuri_model::id::{ChannelId, RouterId, TerminalId};
 use kasuri_model::network::metrics::Bisection;
 use kasuri_model::network::{Endpoint, Network};
@@ -40,6 +40,7 @@ impl Engine for AnalysisEngine {
     }
 
     fn run(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        refuse_endpoint(scenario, "analysis")?;
         if let Some(closed) = &scenario.workload {
             if scenario.router.predictor != predictor::NONE {
                 return Err(not_modelled("predictors under a closed workload".to_owned()));
@@ -226,6 +227,7 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         prediction: None,
         not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
         formulas: Some(formulas),
+        timeline: Vec::new(),
     }
 }
 

@@ -97,6 +97,7 @@ fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
         flit_hops: sums.flit_hops,
         prediction: None,
         not_modelled: NOT_MODELLED.iter().chain(&["workload.synchronisation"]).map(|&key| key.to_owned()).collect(),
+        timeline: Vec::new(),
         formulas: Some(Formulas {
             zero_load_latency: sums.latency / messages,
             packet_latency: None,

@@ -8,6 +8,7 @@
 //! file; [`Files`](crate::topology::Files) does.
 
 mod document;
+mod endpoint;
 mod error;
 mod measure;
 mod names;

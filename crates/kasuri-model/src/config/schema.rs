@@ -8,6 +8,7 @@ use super::traffic::ClassParameters;
 use super::units::UnitParameters;
 use super::workload::WorkloadSection;
 use crate::collective::{COLLECTIVES, operations};
+use crate::endpoint::ENDPOINTS;
 use crate::predictor;
 use crate::registry::Entry;
 use crate::router::RouterParameters;
@@ -39,6 +40,7 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "router": router,
         "traffic": parts.traffic(),
         "workload": parts.workload(),
+        "endpoint": parts.endpoint(),
         "measure": parts.take("measure", schema_for!(MeasureSection)),
         "sweep": sweep(),
         "plot": { "type": "array", "items": parts.take("plot", schema_for!(Plot)) },
@@ -110,7 +112,17 @@ impl Parts {
             section["properties"][key]["enum"] = json!(names);
             section["properties"][key]["type"] = json!("string");
         }
-        section
+        let mut forms = vec![section];
+        for entry in ENDPOINTS {
+            // The examples are valid: a test over the table says so.
+            let model = toml::from_str(entry.example).ok().and_then(|table| (entry.parse)(table).ok());
+            forms.extend(model.map(|model| self.take(&format!("workload.{}", entry.name), model.workload_schema())));
+        }
+        json!({ "anyOf": forms })
+    }
+
+    fn endpoint(&mut self) -> Json {
+        json!({ "type": "object", "allOf": [self.family("model", ENDPOINTS, None)], "unevaluatedProperties": false })
     }
 
     fn routing(&mut self) -> Json {

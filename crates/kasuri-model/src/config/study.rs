@@ -143,7 +143,9 @@ impl<'a> Preparation<'a> {
         let setting =
             traffic::Setting { context, network: &network, routing: routing.as_ref(), router: &router, files: self.files, optional_load };
         let units = context.units()?;
-        let (classes, workload) = context.traffic(&setting, units)?;
+        let streams = Streams::new(measure.seed);
+        let endpoint = context.endpoint(&network, &router, units, &streams)?;
+        let (classes, workload) = if endpoint.is_some() { (Vec::new(), None) } else { context.traffic(&setting, units)? };
         context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()))?;
         context.check_end(&measure, &classes)?;
         let scenario = Scenario {
@@ -153,11 +155,13 @@ impl<'a> Preparation<'a> {
             pipeline,
             classes,
             workload,
+            endpoint,
             units,
-            streams: Streams::new(measure.seed),
+            streams,
             max_cycles: measure.max_cycles,
             engine_options: context.table(engine.name())?.cloned().unwrap_or_default(),
             paranoid: false,
+            timeline: false,
         };
         Ok(Study { engine, title, scenario, measure, allow_deadlock })
     }

@@ -243,7 +243,7 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
             "[workload]",
             "a.toml:13:2 workload: stands beside [traffic]; a closed workload takes the place of open traffic, so keep one of the two",
         ),
-        ("[router]", "[endpoint]", "a.toml:13:2 endpoint: this version has no endpoint models yet"),
+        ("[router]", "[endpoint]", "a.toml:13:2 endpoint.model: is missing; it must be one of cenju4"),
         ("engine = \"flit\"", "router = 4", "is not TOML"),
         ("[network]", "[network", "a.toml:4:9: this is not TOML: "),
         ("seed = 7", "seed = 7\nseed = 8", "a.toml:25:1: this is not TOML: duplicate key"),

@@ -18,7 +18,7 @@ pub struct DestinationTag {}
 
 impl Member for DestinationTag {
     const NAME: &'static str = "destination-tag";
-    const SUMMARY: &'static str = "butterfly: each stage takes the output named by its digit of the destination";
+    const SUMMARY: &'static str = "multistage networks: each stage takes the output named by its digit of the destination";
     const SOURCE: &'static str = "Dally and Towles (2004), section 8.4.1; Lawrie, IEEE Trans. Comput. C-24 (1975)";
     const EXAMPLE: &'static str = "";
 }

@@ -6,6 +6,7 @@
 //! after every h hops: 1 where nothing else is known, the whole diameter where shortest paths cannot close a cycle.
 
 pub mod butterfly;
+pub mod cenju4;
 pub mod dragonfly;
 pub mod fat_tree;
 pub mod file;
@@ -15,6 +16,7 @@ mod galois;
 pub mod mesh;
 pub mod mlfm;
 pub mod oft;
+pub mod omega;
 pub mod rdt;
 pub mod slim_fly;
 pub mod torus;
@@ -41,6 +43,8 @@ registry! {
         fat_tree::FatTree,
         full_mesh::FullMesh,
         butterfly::Butterfly,
+        omega::Omega,
+        cenju4::Cenju4Network,
         mlfm::Mlfm,
         oft::Oft,
         slim_fly::SlimFly,

@@ -3,6 +3,7 @@
 use super::{Exit, Failure, output};
 use clap::{Args, ValueEnum};
 use kasuri_model::collective::{COLLECTIVES, OPERATIONS, schedules};
+use kasuri_model::endpoint::{ENDPOINTS, cenju4};
 use kasuri_model::predictor::{self, PREDICTORS, PredictorEntry};
 use kasuri_model::registry::Entry;
 use kasuri_model::routing::ROUTINGS;
@@ -42,7 +43,7 @@ enum Family {
     Collectives,
     /// workload.schedule
     Schedules,
-    /// None in this version
+    /// endpoint.model
     Endpoints,
     /// workload.application
     Applications,
@@ -92,7 +93,7 @@ impl Family {
                 OPERATIONS.iter().map(|operation| json!({ "name": operation.name, "summary": operation.summary })).collect()
             }
             Self::Schedules => schedules_of_all_kinds(),
-            Self::Endpoints => Vec::new(),
+            Self::Endpoints => entries(ENDPOINTS),
             Self::Applications => {
                 APPLICATIONS.iter().map(|entry| json!({ "name": entry.name, "summary": entry.summary, "source": entry.source })).collect()
             }
@@ -100,7 +101,7 @@ impl Family {
     }
 }
 
-/// Those by ranks, then those made for a network, which all are all-to-alls.
+/// Those by ranks, then those made for a network, which all are all-to-alls, then those that endpoints' machines run.
 fn schedules_of_all_kinds() -> Vec<Json> {
     let by_ranks = COLLECTIVES.iter().map(schedule);
     let of_network = SCHEDULES.iter().filter(|entry| schedules("alltoall").all(|known| known.schedule != entry.name));
@@ -113,7 +114,17 @@ fn schedules_of_all_kinds() -> Vec<Json> {
             "source": entry.source,
         })
     };
-    by_ranks.chain(of_network.map(described)).collect()
+    let of_endpoints = cenju4::programs::schedules().map(|schedule| {
+        json!({
+            "name": schedule.schedule,
+            "collective": schedule.collective,
+            "default": false,
+            "endpoint": schedule.model,
+            "summary": format!("{}: {}", schedule.model, schedule.summary),
+            "source": schedule.source,
+        })
+    });
+    by_ranks.chain(of_network.map(described)).chain(of_endpoints).collect()
 }
 
 fn schedule(entry: &kasuri_model::collective::Entry) -> Json {

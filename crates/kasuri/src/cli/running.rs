@@ -2,12 +2,14 @@
 
 use super::{Exit, Failure, output};
 use crate::depths::{Comparison, side_by_side};
-use crate::plan::{self, RunError, RunOptions};
+use crate::plan::{Plan, RunError, RunOptions};
 use crate::results::{self, RunRow};
 use crate::stop::Stop;
+use crate::timeline::chrome_trace;
 use clap::{Args, ValueEnum};
 use kasuri_model::config::Document;
 use kasuri_model::topology::Files;
+use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -26,6 +28,9 @@ pub(super) struct Running {
     /// Check the conservation of flits and credits while running
     #[arg(long)]
     paranoid: bool,
+    /// Write what the endpoints of the only run do, and when, as a file for trace viewers
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
 }
 
 /// The form of the results on standard output.
@@ -59,7 +64,12 @@ impl Running {
             stop: Stop::on_signals().map_err(|error| Failure::Other(format!("signals cannot be awaited: {error}")))?,
             input: Some(input),
         };
-        let summary = plan::run(document, files, &options)?;
+        let plan = Plan::prepare(document, files)?;
+        if let Some(file) = &self.timeline {
+            let trace = chrome_trace(&plan.timeline(point)?);
+            fs::write(file, trace).map_err(|error| Failure::Other(format!("{}: cannot be written: {error}", file.display())))?;
+        }
+        let summary = plan.run(&options)?;
         for message in &summary.messages {
             let _ = writeln!(io::stderr(), "kasuri: {message}");
         }

@@ -141,6 +141,7 @@ mod tests {
             prediction: None,
             not_modelled: Vec::new(),
             formulas: None,
+            timeline: Vec::new(),
         };
         let sustained = |status, accepted, latency| is_sustained(&outcome(status, accepted, latency), &offer, Some(20.0));
         assert!(sustained(Status::Converged, 1.0, 59.0));

@@ -1,0 +1,479 @@
+//! A network of crosspoint-buffered routers, from event to event.
+//!
+//! A router has a queue for each pair of an input and an output; it is written by its input alone and read by its output alone. A packet
+//! moves as a whole: it goes only into queues that have room for all of it (virtual cut-through), and once its head has left, its flits
+//! follow one a cycle. So the times of head and tail are those of all flits, and only they are computed.
+//!
+//! A multicast is written into all of the next router's queues that lead to its terminals, when all of them have room. Its copies then go
+//! on for themselves. No packet holds anything while it waits for something that another waiting packet holds: a head waits only for
+//! queues further on, and no path leads back. So multicasts cannot block each other for ever.
+//!
+//! Synchronisation packets end in a table of the router that counts on which inputs they have come; when all have come, one leaves by
+//! each output. A participant may enter the next round when the present one has ended for it, so that its packet overtakes the end of
+//! the round elsewhere, but by one round only: the table has two rows.
+
+mod cones;
+
+use cones::{Cones, GROUP};
+use kasuri_model::engine::EngineError;
+use kasuri_model::id::ChannelId;
+use kasuri_model::network::{Endpoint, Network};
+use kasuri_model::router::CrosspointParameters;
+use std::collections::VecDeque;
+
+/// Picoseconds.
+pub(crate) type Time = u64;
+
+/// Identifiers of synchronisations.
+const SYNCHRONISATIONS: usize = 128;
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// To a terminal.
+    Unicast(u32),
+    /// To the terminals of a group, a bit each.
+    Multicast { group: u8, terminals: u64 },
+    /// To all participants, when all have sent theirs.
+    Synchronisation { sid: u8, terminals: u64 },
+}
+
+/// What happens in the network at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Event {
+    /// A head may now leave by this channel.
+    Ready(u32),
+    /// A tail has left by this channel, and (0: none) the queue numbered one less has so many flits less.
+    Left { channel: u32, queue: u32, flits: u32 },
+    /// A tail has arrived at a terminal.
+    Arrived { terminal: u32, flight: u32, hops: u32 },
+}
+
+/// A packet in the network, with all of its copies.
+#[derive(Clone, Debug)]
+struct Flight<T> {
+    target: Target,
+    flits: u32,
+    copies: u32,
+    injected: Time,
+    load: T,
+}
+
+/// A copy that waits.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    flight: u32,
+    /// When its head may leave.
+    ready: Time,
+    hops: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// Flits that it holds or has promised to hold.
+    flits: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Router(u32, u32),
+    Terminal(u32),
+}
+
+#[derive(Debug)]
+struct Channel {
+    from: Place,
+    to: Place,
+    free_at: Time,
+    /// The source that may go first.
+    first: u32,
+    /// Synchronisation packets that the router itself sends.
+    own: VecDeque<Waiting>,
+    flits: u64,
+}
+
+/// Sizes and times of the routers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// A cycle, in which a channel carries a flit.
+    pub(crate) cycle: Time,
+    /// Flits of a router's queue.
+    pub(crate) queue: u32,
+    /// Flits of a terminal's queues to and from the network.
+    pub(crate) send: u32,
+    pub(crate) receive: u32,
+    pub(crate) latencies: CrosspointParameters,
+}
+
+/// The network. `T` is what its user wants to know of a packet again when it arrives.
+pub(crate) struct Crosspoint<T> {
+    sizes: Sizes,
+    ports: u32,
+    cones: Cones,
+    channels: Vec<Channel>,
+    /// By router and input; `u32::MAX` where nothing is connected. Then by router and output.
+    inputs: Vec<u32>,
+    outputs: Vec<u32>,
+    /// By router, input and output.
+    queues: Vec<Queue>,
+    /// By terminal: to the network, and flits promised from it.
+    send: Vec<Queue>,
+    receive: Vec<u32>,
+    /// By router: when its table can be accessed again; by router and identifier: inputs on which packets of this round and of the next
+    /// have come.
+    table_free: Vec<Time>,
+    table: Vec<[u32; 2]>,
+    flights: Vec<Option<Flight<T>>>,
+    unused: Vec<u32>,
+    /// What will happen: the user takes it away and gives it back at its time.
+    pub(crate) schedule: Vec<(Time, Event)>,
+    /// A defect that was found.
+    pub(crate) broken: Option<String>,
+    /// Flits that crossed a router.
+    pub(crate) flit_hops: u64,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl<T: Clone> Crosspoint<T> {
+    /// An empty network.
+    ///
+    /// # Errors
+    /// Paths are not unique, or a router has more than 32 ports.
+    pub(crate) fn new(network: &Network, sizes: Sizes) -> Result<Self, EngineError> {
+        let routers = network.router_count();
+        let ports = (0..routers).map(|router| network.port_count(kasuri_model::id::RouterId(router))).max().unwrap_or(0);
+        if ports > 32 {
+            return Err(EngineError::TooLarge(format!("a crosspoint router has at most 32 ports; one here has {ports}")));
+        }
+        let cones = Cones::new(network, ports as usize)?;
+        let place = |endpoint| match endpoint {
+            Endpoint::Router(router, port) => Place::Router(router.0, u32::from(port)),
+            Endpoint::Terminal(terminal) => Place::Terminal(terminal.0),
+        };
+        let (mut inputs, mut outputs) = (vec![NONE; (routers * ports) as usize], vec![NONE; (routers * ports) as usize]);
+        let mut channels = Vec::new();
+        for number in 0..network.channel_count() {
+            let (from, to) = (place(network.source(ChannelId(number))), place(network.destination(ChannelId(number))));
+            if let Place::Router(router, port) = from {
+                outputs[(router * ports + port) as usize] = number;
+            }
+            if let Place::Router(router, port) = to {
+                inputs[(router * ports + port) as usize] = number;
+            }
+            channels.push(Channel { from, to, free_at: 0, first: 0, own: VecDeque::new(), flits: 0 });
+        }
+        let terminals = network.terminal_count() as usize;
+        let identifiers = if terminals <= GROUP { SYNCHRONISATIONS } else { 0 };
+        Ok(Self {
+            sizes,
+            ports,
+            cones,
+            channels,
+            inputs,
+            outputs,
+            queues: vec![Queue::default(); (routers * ports * ports) as usize],
+            send: vec![Queue::default(); terminals],
+            receive: vec![0; terminals],
+            table_free: vec![0; routers as usize],
+            table: vec![[0; 2]; routers as usize * identifiers],
+            flights: Vec::new(),
+            unused: Vec::new(),
+            schedule: Vec::new(),
+            broken: None,
+            flit_hops: 0,
+        })
+    }
+
+    /// Has a terminal's queue to the network room for so many flits?
+    pub(crate) fn can_queue(&self, terminal: u32, flits: u32) -> bool {
+        self.send[terminal as usize].flits + flits <= self.sizes.send
+    }
+
+    /// Keeps room in a terminal's queue for a packet that will be given to [`Crosspoint::inject`].
+    pub(crate) fn reserve(&mut self, terminal: u32, flits: u32) {
+        self.send[terminal as usize].flits += flits;
+    }
+
+    /// Gives back room that was kept for more flits than the packet has.
+    pub(crate) fn release(&mut self, terminal: u32, flits: u32) {
+        self.send[terminal as usize].flits -= flits;
+    }
+
+    /// Puts a packet, for which room was kept, into a terminal's queue.
+    pub(crate) fn inject(&mut self, terminal: u32, target: Target, flits: u32, load: T, now: Time) {
+        let flight = self.begin(Flight { target, flits, copies: 1, injected: now, load });
+        self.send[terminal as usize].waiting.push_back(Waiting { flight, ready: now, hops: 0 });
+        self.try_send(terminal, now);
+    }
+
+    /// The queues of the first router into which a packet of a terminal would be written, a bit each.
+    pub(crate) fn first_queues(&self, terminal: u32, target: Target) -> u32 {
+        match self.channels[terminal as usize].to {
+            Place::Router(router, _) => self.next_outputs(router, target),
+            Place::Terminal(_) => 0,
+        }
+    }
+
+    /// Has each of these queues room for so many flits?
+    pub(crate) fn has_first_room(&self, terminal: u32, outputs: u32, flits: u32) -> bool {
+        match self.channels[terminal as usize].to {
+            Place::Router(router, input) => self.has_room(router, input, outputs, flits),
+            Place::Terminal(_) => true,
+        }
+    }
+
+    /// A packet that has arrived, and when its head entered the network.
+    pub(crate) fn load(&self, flight: u32) -> (&T, u32, Time) {
+        let flight = self.flights[flight as usize].as_ref().expect("a flight lives until its last copy is taken");
+        (&flight.load, flight.flits, flight.injected)
+    }
+
+    /// A terminal has taken a copy of a packet: its place in the queue is free. What is known of it stays until [`Crosspoint::end_copy`].
+    pub(crate) fn take(&mut self, terminal: u32, flight: u32, now: Time) {
+        let flits = self.load(flight).1;
+        self.receive[terminal as usize] -= flits;
+        let terminals = self.send.len() as u32;
+        self.try_send(terminals + terminal, now);
+    }
+
+    /// Flits that each channel has carried.
+    pub(crate) fn channel_flits(&self) -> Vec<u64> {
+        self.channels.iter().map(|channel| channel.flits).collect()
+    }
+
+    /// Is nothing in it?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.unused.len() == self.flights.len()
+    }
+
+    /// Something that was scheduled happens. Tells the terminal whose queue to the network has got room.
+    pub(crate) fn happen(&mut self, event: Event, now: Time) -> Option<u32> {
+        match event {
+            Event::Ready(channel) => {
+                self.try_send(channel, now);
+                None
+            }
+            Event::Left { channel, queue, flits } => {
+                let terminal = match self.channels[channel as usize].from {
+                    Place::Terminal(terminal) => {
+                        self.send[terminal as usize].flits -= flits;
+                        Some(terminal)
+                    }
+                    Place::Router(..) => None,
+                };
+                if queue > 0 {
+                    self.queues[queue as usize - 1].flits -= flits;
+                    let input = self.inputs[((queue - 1) / self.ports) as usize];
+                    self.try_send(input, now);
+                }
+                self.try_send(channel, now);
+                terminal
+            }
+            Event::Arrived { .. } => None,
+        }
+    }
+
+    fn begin(&mut self, flight: Flight<T>) -> u32 {
+        match self.unused.pop() {
+            Some(place) => {
+                self.flights[place as usize] = Some(flight);
+                place
+            }
+            None => {
+                self.flights.push(Some(flight));
+                self.flights.len() as u32 - 1
+            }
+        }
+    }
+
+    /// The terminal whose channel leads to the queue that has got room, if it is a terminal's.
+    pub(crate) fn terminal_before(&self, event: Event) -> Option<u32> {
+        match event {
+            Event::Left { queue, .. } if queue > 0 => {
+                let input = self.inputs[((queue - 1) / self.ports) as usize];
+                (input < self.send.len() as u32).then_some(input)
+            }
+            _ => None,
+        }
+    }
+
+    /// A copy of a packet is gone.
+    pub(crate) fn end_copy(&mut self, number: u32) {
+        let flight = self.flights[number as usize].as_mut().expect("a flight lives until its last copy is taken");
+        flight.copies -= 1;
+        if flight.copies == 0 {
+            self.flights[number as usize] = None;
+            self.unused.push(number);
+        }
+    }
+
+    fn next_outputs(&self, router: u32, target: Target) -> u32 {
+        match target {
+            Target::Unicast(terminal) => self.cones.outputs(router, terminal as usize / GROUP, 1 << (terminal as usize % GROUP)),
+            Target::Multicast { group, terminals } => self.cones.outputs(router, usize::from(group), terminals),
+            Target::Synchronisation { .. } => 0,
+        }
+    }
+
+    fn queue_number(&self, router: u32, input: u32, output: u32) -> u32 {
+        (router * self.ports + input) * self.ports + output
+    }
+
+    fn has_room(&self, router: u32, input: u32, outputs: u32, flits: u32) -> bool {
+        bits(outputs).all(|output| self.queues[self.queue_number(router, input, output) as usize].flits + flits <= self.sizes.queue)
+    }
+
+    /// The copy at the head of one of a channel's sources: the queues of its router, then the router itself.
+    fn head(&self, channel: u32, source: u32) -> Option<Waiting> {
+        let channel = &self.channels[channel as usize];
+        match channel.from {
+            Place::Terminal(terminal) => self.send[terminal as usize].waiting.front().copied(),
+            Place::Router(..) if source == self.ports => channel.own.front().copied(),
+            Place::Router(router, output) => self.queues[self.queue_number(router, source, output) as usize].waiting.front().copied(),
+        }
+    }
+
+    /// Sends a packet by a channel, if it is free and one of its sources has a packet for which there is room; the sources take turns.
+    fn try_send(&mut self, channel: u32, now: Time) {
+        if channel == NONE || self.channels[channel as usize].free_at > now {
+            return;
+        }
+        let sources = match self.channels[channel as usize].from {
+            Place::Terminal(_) => 1,
+            Place::Router(..) => self.ports + 1,
+        };
+        for step in 0..sources {
+            let source = (self.channels[channel as usize].first + step) % sources;
+            let Some(waiting) = self.head(channel, source).filter(|waiting| waiting.ready <= now) else { continue };
+            let flight = self.flights[waiting.flight as usize].as_ref().expect("what waits is alive");
+            let (target, flits) = (flight.target, flight.flits);
+            let free = match self.channels[channel as usize].to {
+                Place::Router(router, input) => self.has_room(router, input, self.next_outputs(router, target), flits),
+                Place::Terminal(terminal) => self.receive[terminal as usize] + flits <= self.sizes.receive,
+            };
+            if free {
+                self.channels[channel as usize].first = (source + 1) % sources;
+                self.send(channel, source, waiting, now);
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, number: u32, source: u32, waiting: Waiting, now: Time) {
+        let Waiting { flight, hops, .. } = waiting;
+        let (target, flits) =
+            self.flights[flight as usize].as_ref().map(|flight| (flight.target, flight.flits)).expect("what waits is alive");
+        let end = now + Time::from(flits) * self.sizes.cycle;
+        let channel = &mut self.channels[number as usize];
+        channel.free_at = end;
+        channel.flits += u64::from(flits);
+        let (from, to) = (channel.from, channel.to);
+        let queue = match from {
+            Place::Terminal(terminal) => {
+                self.send[terminal as usize].waiting.pop_front();
+                if let Some(flight) = &mut self.flights[flight as usize] {
+                    flight.injected = now;
+                }
+                0
+            }
+            Place::Router(..) if source == self.ports => {
+                channel.own.pop_front();
+                0
+            }
+            Place::Router(router, output) => {
+                let queue = self.queue_number(router, source, output);
+                self.queues[queue as usize].waiting.pop_front();
+                queue + 1
+            }
+        };
+        self.flit_hops += if matches!(from, Place::Router(..)) { u64::from(flits) } else { 0 };
+        self.schedule.push((end, Event::Left { channel: number, queue, flits }));
+        match (to, target) {
+            (Place::Terminal(terminal), _) => {
+                self.receive[terminal as usize] += flits;
+                self.schedule.push((end, Event::Arrived { terminal, flight, hops }));
+            }
+            (Place::Router(router, input), Target::Synchronisation { sid, terminals }) => {
+                self.synchronise(router, input, sid, terminals, waiting, now);
+            }
+            (Place::Router(router, input), _) => self.enter(router, input, target, waiting, now),
+        }
+    }
+
+    /// Writes a packet into the queues of a router.
+    fn enter(&mut self, router: u32, input: u32, target: Target, waiting: Waiting, now: Time) {
+        let latencies = &self.sizes.latencies;
+        let cycles = if matches!(target, Target::Multicast { .. }) { latencies.multicast_latency } else { latencies.latency };
+        let ready = now + Time::from(cycles) * self.sizes.cycle;
+        let outputs = self.next_outputs(router, target);
+        if outputs == 0 {
+            self.broken = Some(format!("a packet at router {router} leads to none of its terminals"));
+            return;
+        }
+        let flight = self.flights[waiting.flight as usize].as_mut().expect("what waits is alive");
+        flight.copies += outputs.count_ones() - 1;
+        let flits = flight.flits;
+        for output in bits(outputs) {
+            let number = self.queue_number(router, input, output) as usize;
+            let queue = &mut self.queues[number];
+            queue.flits += flits;
+            queue.waiting.push_back(Waiting { flight: waiting.flight, ready, hops: waiting.hops + 1 });
+            self.schedule.push((ready, Event::Ready(self.outputs[(router * self.ports + output) as usize])));
+        }
+    }
+
+    /// Enters a synchronisation packet into a router's table.
+    fn synchronise(&mut self, router: u32, input: u32, sid: u8, terminals: u64, waiting: Waiting, now: Time) {
+        let cycle = self.sizes.cycle;
+        let begin = now.max(self.table_free[router as usize]);
+        self.table_free[router as usize] = begin + Time::from(self.sizes.latencies.table_access) * cycle;
+        let expected = self.cones.inputs(router, terminals);
+        let rows = &mut self.table[router as usize * SYNCHRONISATIONS + usize::from(sid)];
+        let row = usize::from(rows[0] & 1 << input != 0);
+        if rows[row] & 1 << input != 0 {
+            self.broken = Some(format!("three rounds of synchronisation {sid} meet at router {router}"));
+        }
+        rows[row] |= 1 << input;
+        if rows[0] == expected {
+            *rows = [rows[1], 0];
+            let mut flight = self.flights[waiting.flight as usize].clone().expect("what waits is alive");
+            flight.copies = 1;
+            let ready = begin + Time::from(self.sizes.latencies.synchronisation_latency) * cycle;
+            for output in bits(self.cones.outputs(router, 0, terminals)) {
+                let copy = self.begin(flight.clone());
+                let channel = self.outputs[(router * self.ports + output) as usize];
+                self.channels[channel as usize].own.push_back(Waiting { flight: copy, ready, hops: waiting.hops + 1 });
+                self.schedule.push((ready, Event::Ready(channel)));
+            }
+        }
+        self.end_copy(waiting.flight);
+    }
+
+    /// Checks that no queue holds more than it can, nor less than what waits in it.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let length = |waiting: &Waiting| self.flights[waiting.flight as usize].as_ref().map_or(0, |flight| flight.flits);
+        for (number, queue) in self.queues.iter().enumerate() {
+            let waiting: u32 = queue.waiting.iter().map(length).sum();
+            if waiting > queue.flits || queue.flits > self.sizes.queue {
+                return Err(format!("queue {number} has promised room for {} flits, and {waiting} wait in it", queue.flits));
+            }
+        }
+        if let Some(terminal) = self.receive.iter().position(|&flits| flits > self.sizes.receive) {
+            return Err(format!("terminal {terminal} has promised room for {} flits", self.receive[terminal]));
+        }
+        match &self.broken {
+            Some(problem) => Err(problem.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The numbers of the bits that are set.
+fn bits(mask: u32) -> impl Iterator<Item = u32> {
+    (0..32).filter(move |bit| mask & 1 << bit != 0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,367 @@
+//! The Sender: the module that reads headers into the header registers, and the module that makes packets of them.
+
+use super::{Event, Load, Simulation};
+use crate::crosspoint::{Target as Way, Time};
+use kasuri_model::endpoint::cenju4::Cenju4;
+use kasuri_model::endpoint::cenju4::fault::{Fault, Interrupt};
+use kasuri_model::endpoint::cenju4::node::{Made, Parcel, Reply, Target};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Double words of a header.
+const HEADER_WORDS: u64 = 4;
+
+/// A header that waits in a queue: what it is, and the number of its parcel.
+#[derive(Clone, Copy, Debug)]
+struct Queued<H> {
+    header: H,
+    parcel: u64,
+}
+
+/// Where a header comes from.
+#[derive(Clone, Copy, Debug)]
+enum Header {
+    /// A task of the node.
+    User { task: usize, cid: u8, words: [u64; 4] },
+    /// An answer, written by the node's Receiver.
+    Answer(Reply),
+}
+
+/// A header register in use.
+struct Register {
+    parcel: Parcel,
+    number: u64,
+    /// The task that sent it, if any.
+    task: Option<usize>,
+    /// The router's queues into which its packets go first.
+    queues: u32,
+    way: Way,
+    created: Time,
+}
+
+/// What the two modules are doing.
+#[derive(Default)]
+pub(super) struct Sender {
+    /// The header queue of each task.
+    queues: Vec<VecDeque<Queued<[u64; 4]>>>,
+    answers: VecDeque<Queued<Reply>>,
+    /// The task that each set of control registers serves.
+    sets: Vec<Option<usize>>,
+    /// The set that is looked at first.
+    turn: usize,
+    reading: Option<Queued<Header>>,
+    /// In the order in which they were filled.
+    registers: VecDeque<Register>,
+    capacity: usize,
+    header_queue: usize,
+    making: bool,
+    /// What was made last, until it is in the queue to the network.
+    made: Option<(Load, Way, u32)>,
+    outstanding: u32,
+    most_outstanding: u32,
+    /// Synchronisations that this node waits for, a bit each.
+    synchronising: u128,
+    /// Tasks whose processors wait for room in their header queue.
+    pub(super) blocked: Vec<bool>,
+    /// Cannot go on until a queue of the first router has room.
+    waits_for_room: bool,
+}
+
+impl Sender {
+    pub(super) fn new(constants: &Cenju4, tasks: usize) -> Self {
+        let sets = constants.user_registers as usize;
+        Self {
+            queues: (0..tasks).map(|_| VecDeque::new()).collect(),
+            sets: (0..sets).map(|set| (set < tasks).then_some(set)).collect(),
+            capacity: constants.header_registers as usize,
+            header_queue: constants.header_queue as usize,
+            most_outstanding: constants.outstanding_requests,
+            blocked: vec![false; tasks],
+            ..Self::default()
+        }
+    }
+
+    /// Has the header queue of a task room?
+    pub(super) fn has_room(&self, task: usize) -> bool {
+        self.queues[task].len() < self.header_queue
+    }
+
+    /// Takes the next header: the answers and the users' sets take turns.
+    fn next_header(&mut self, cid_of: impl Fn(usize) -> u8) -> Option<Queued<Header>> {
+        let sources = self.sets.len() + 1;
+        for step in 0..sources {
+            let source = (self.turn + step) % sources;
+            let taken = match source.checked_sub(1).map(|set| self.sets[set]) {
+                None => self.answers.pop_front().map(|queued| Queued { header: Header::Answer(queued.header), parcel: queued.parcel }),
+                Some(None) => None,
+                Some(Some(task)) => self.queues[task]
+                    .pop_front()
+                    .map(|queued| Queued { header: Header::User { task, cid: cid_of(task), words: queued.header }, parcel: queued.parcel }),
+            };
+            if taken.is_some() {
+                self.turn = (source + 1) % sources;
+                return taken;
+            }
+        }
+        None
+    }
+
+    /// A task that has something to send and no set of control registers.
+    fn task_without_registers(&self) -> Option<usize> {
+        (0..self.queues.len()).find(|&task| !self.queues[task].is_empty() && !self.sets.contains(&Some(task)))
+    }
+
+    /// Has a task nothing in its queue, and no parcel in a register?
+    fn is_drained(&self, task: usize) -> bool {
+        let reading =
+            self.reading.as_ref().is_some_and(|queued| matches!(queued.header, Header::User { task: other, .. } if other == task));
+        !reading && self.queues[task].is_empty() && self.registers.iter().all(|register| register.task != Some(task))
+    }
+}
+
+impl Simulation<'_> {
+    /// (1) A task has written a header and moved its queue's pointer.
+    pub(super) fn post(&mut self, node: u32, task: usize, words: [u64; 4], parcel: u64) {
+        self.stations[node as usize].sender.queues[task].push_back(Queued { header: words, parcel });
+        self.lend_registers(node);
+        self.read_header(node);
+    }
+
+    /// The Receiver puts an answer into the header queue for answers.
+    pub(super) fn answer(&mut self, node: u32, reply: Reply, parcel: u64) {
+        self.stations[node as usize].sender.answers.push_back(Queued { header: reply, parcel });
+        self.read_header(node);
+    }
+
+    /// (2) The next header is read, if a register is free for it.
+    fn read_header(&mut self, node: u32) {
+        let station = &mut self.stations[node as usize];
+        let sender = &mut station.sender;
+        if sender.reading.is_some() || sender.registers.len() >= sender.capacity {
+            return;
+        }
+        let processors = &station.processors;
+        let Some(queued) = sender.next_header(|task| processors[task].cid()) else { return };
+        let beats = HEADER_WORDS * self.times.beat;
+        let lasts = match queued.header {
+            // The processor has just written it: it is in the cache.
+            Header::User { .. } => self.times.cache + beats + self.times.node_table,
+            Header::Answer(_) => self.times.memory + beats,
+        };
+        let unblocked = match queued.header {
+            Header::User { task, .. } if std::mem::take(&mut sender.blocked[task]) => Some(task),
+            _ => None,
+        };
+        let parcel = queued.parcel;
+        sender.reading = Some(queued);
+        self.note("(2) RHM reads the header", node, "Sender RHM", parcel, self.now, self.now + lasts);
+        self.schedule(self.now + lasts, Event::HeaderRead { node });
+        if let Some(task) = unblocked {
+            self.schedule(self.now, Event::Processor { node, task: task as u32 });
+        }
+    }
+
+    /// A header has been read and checked: it fills a register, or the operating system is told why not.
+    pub(super) fn header_read(&mut self, node: u32) {
+        let station = &mut self.stations[node as usize];
+        let Some(Queued { header, parcel: number }) = station.sender.reading.take() else { return };
+        let (parcel, task, cid) = match header {
+            Header::Answer(reply) => (Ok(station.node.answer(reply)), None, 0),
+            Header::User { task, cid, words } => (station.node.admit(cid, words), Some(task), cid),
+        };
+        match parcel {
+            Ok(parcel) => {
+                let way = way(&parcel.target);
+                let queues = self.network.first_queues(node, way);
+                let register = Register { parcel, number, task, queues, way, created: self.now };
+                self.stations[node as usize].sender.registers.push_back(register);
+                self.make_packet(node);
+            }
+            Err(fault) => {
+                station.node.interrupt(Interrupt::SendFault(cid, fault));
+                self.end_parcel(node, task);
+            }
+        }
+        self.read_header(node);
+    }
+
+    /// (3), (4) Of the parcels in the registers the first whose next queue has room has a packet made.
+    pub(super) fn make_packet(&mut self, node: u32) {
+        while !self.stations[node as usize].sender.making && self.network.can_queue(node, self.longest) {
+            let Some(place) = self.choose(node) else { return };
+            match self.begin_packet(node, place) {
+                Ok(()) => return,
+                Err(fault) => {
+                    let station = &mut self.stations[node as usize];
+                    station.node.interrupt(Interrupt::SendFault(station.sender.registers[place].parcel.cid(), fault));
+                    if !station.sender.registers[place].parcel.refuse() {
+                        let register = station.sender.registers.remove(place);
+                        self.end_parcel(node, register.and_then(|register| register.task));
+                        self.read_header(node);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first register that may go. One that cannot keeps those behind it back that go into the same queue, so that parcels to one
+    /// node stay in order.
+    fn choose(&mut self, node: u32) -> Option<usize> {
+        let sender = &self.stations[node as usize].sender;
+        let (mut kept_back, mut full) = (0, false);
+        let mut chosen = None;
+        for (place, register) in sender.registers.iter().enumerate() {
+            if register.queues & kept_back != 0 {
+                continue;
+            }
+            let waits = register.parcel.is_answered() && register.parcel.is_new() && sender.outstanding >= sender.most_outstanding;
+            let room = self.network.has_first_room(node, register.queues, self.longest);
+            if room && !waits {
+                chosen = Some(place);
+                break;
+            }
+            full |= !room;
+            kept_back |= register.queues;
+        }
+        self.stations[node as usize].sender.waits_for_room = chosen.is_none() && full;
+        chosen
+    }
+
+    fn begin_packet(&mut self, node: u32, place: usize) -> Result<(), Fault> {
+        let now = self.now;
+        let station = &mut self.stations[node as usize];
+        let register = &mut station.sender.registers[place];
+        let sid = match register.way {
+            Way::Synchronisation { sid, .. } => Some(sid),
+            _ => None,
+        };
+        if let Some(sid) = sid {
+            if station.sender.synchronising & 1 << sid != 0 {
+                return Err(Fault::Synchronising(sid));
+            }
+            station.sender.synchronising |= 1 << sid;
+        }
+        if register.parcel.is_answered() && register.parcel.is_new() {
+            station.sender.outstanding += 1;
+        }
+        let made = station.node.next_packet(&mut register.parcel)?;
+        let load = Load { packet: Rc::new(made.packet.clone()), parcel: register.number, created: register.created, sid };
+        let flits = self.machine.constants.packet_flits(made.packet.data.len() as u32);
+        register.created = now;
+        station.sender.made = Some((load, register.way, flits));
+        let (number, last) = (register.number, register.parcel.is_sent());
+        station.sender.making = true;
+        self.network.reserve(node, self.longest);
+        let (complete, idle) = self.read_data(node, &made, number);
+        if last {
+            self.finish(node, place);
+        }
+        self.schedule(complete, Event::Made { node });
+        self.schedule(idle, Event::Idle { node });
+        Ok(())
+    }
+
+    /// (4a), (4b) The lines are read one after the other, beside the making of the packet's header. Gives when the packet is whole, and
+    /// when the module is idle.
+    fn read_data(&mut self, node: u32, made: &Made, parcel: u64) -> (Time, Time) {
+        let translated = self.now + self.times.table_walks(made.tlb_misses);
+        let header = translated + self.times.packet;
+        self.note("(3) SPM makes the packet header", node, "Sender SPM", parcel, self.now, header);
+        let (mut time, mut complete) = (translated, header);
+        for read in &made.reads {
+            let access = match (read.coherent, read.cached) {
+                (true, true) => self.times.cache,
+                (true, false) => self.times.snoop + self.times.memory,
+                (false, _) => self.times.memory,
+            };
+            let name = if read.cached { "(4b) data from the cache" } else { "(4a) data from main memory" };
+            let end = time + access + kasuri_model::endpoint::cenju4::memory::LINE / 8 * self.times.beat;
+            complete = complete.max(time + access + u64::from(read.needed) * self.times.beat);
+            self.note(name, node, "memory", parcel, time, end);
+            time = end;
+        }
+        (complete, time.max(complete))
+    }
+
+    /// The last packet of a parcel is being made: its register is free.
+    fn finish(&mut self, node: u32, place: usize) {
+        let station = &mut self.stations[node as usize];
+        let Some(register) = station.sender.registers.remove(place) else { return };
+        if let Err(fault) = register.parcel.notify(&mut station.node) {
+            station.node.interrupt(Interrupt::SendFault(register.parcel.cid(), fault));
+        }
+        self.end_parcel(node, register.task);
+        self.read_header(node);
+        self.wake(node);
+    }
+
+    /// A packet goes into the queue to the network.
+    pub(super) fn made(&mut self, node: u32) {
+        let Some((load, way, flits)) = self.stations[node as usize].sender.made.take() else { return };
+        self.network.release(node, self.longest - flits);
+        self.network.inject(node, way, flits, load, self.now);
+    }
+
+    /// The module that makes packets is idle.
+    pub(super) fn idle(&mut self, node: u32) {
+        self.stations[node as usize].sender.making = false;
+        self.make_packet(node);
+    }
+
+    /// A request of a node has been answered, or a synchronisation has ended.
+    pub(super) fn answered(&mut self, node: u32, synchronisation: Option<u8>) {
+        let sender = &mut self.stations[node as usize].sender;
+        match synchronisation {
+            Some(sid) => sender.synchronising &= !(1 << sid),
+            None => sender.outstanding = sender.outstanding.saturating_sub(1),
+        }
+        self.make_packet(node);
+    }
+
+    /// Queues of a first router may have got room: the Senders that wait for that look again.
+    pub(super) fn retry_senders(&mut self, event: crate::crosspoint::Event) {
+        if let Some(terminal) = self.network.terminal_before(event)
+            && self.stations[terminal as usize].sender.waits_for_room
+        {
+            self.make_packet(terminal);
+        }
+    }
+
+    /// A parcel has ended. If its task has nothing left, another one that waits may have its set of control registers.
+    fn end_parcel(&mut self, node: u32, task: Option<usize>) {
+        let Some(task) = task else { return };
+        let station = &mut self.stations[node as usize];
+        if station.sender.is_drained(task) {
+            let cid = station.processors[task].cid();
+            station.node.interrupt(Interrupt::QueueDrained(cid));
+            self.lend_registers(node);
+        }
+    }
+
+    /// The operating system begins to give sets of control registers whose tasks have nothing to send to tasks that have.
+    fn lend_registers(&mut self, node: u32) {
+        let sender = &mut self.stations[node as usize].sender;
+        let drained = (0..sender.sets.len()).find(|&set| sender.sets[set].is_some_and(|task| sender.is_drained(task)));
+        if let (Some(_), Some(set)) = (sender.task_without_registers(), drained) {
+            sender.sets[set] = None;
+            self.schedule(self.now + self.times.system_call, Event::Switch { node, set: set as u32 });
+        }
+    }
+
+    /// The operating system has given a set to the task that has waited.
+    pub(super) fn switch_task(&mut self, node: u32, set: u32) {
+        let sender = &mut self.stations[node as usize].sender;
+        let other = (0..sender.queues.len()).find(|&task| !sender.sets.contains(&Some(task)));
+        sender.sets[set as usize] = sender.task_without_registers().or(other);
+        self.read_header(node);
+        self.lend_registers(node);
+    }
+}
+
+fn way(target: &Target) -> Way {
+    match target {
+        Target::Unicast(to) => Way::Unicast(u32::from(to.node)),
+        Target::Multicast(to) => Way::Multicast { group: to.group, terminals: to.nodes },
+        Target::Synchronisation(to) => Way::Synchronisation { sid: to.sid, terminals: to.nodes },
+    }
+}

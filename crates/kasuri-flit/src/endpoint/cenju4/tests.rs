@@ -1,0 +1,391 @@
+use super::*;
+use kasuri_model::config::Document;
+use kasuri_model::endpoint::cenju4::fault::{Fault, Interrupt};
+use kasuri_model::endpoint::cenju4::memory::PAGE;
+use kasuri_model::endpoint::cenju4::parcel::{Header, Kind, Protocol, SENT};
+use kasuri_model::endpoint::cenju4::script::{ANSWERS, COUNTER, Op, Program, Put, RINGS, SOURCE, Script, TARGET, WORDS, sequence};
+use kasuri_model::endpoint::cenju4::set_up;
+use kasuri_model::endpoint::cenju4::task::{Destination, LOG_ENTRY, Synchronisation};
+use kasuri_model::rng::{Purpose, Streams};
+use kasuri_model::topology::NoFiles;
+
+/// A controller that waits for completion.
+struct Patient;
+
+impl Controller for Patient {
+    fn interval_cycles(&mut self) -> u64 {
+        1000
+    }
+
+    fn interval_ended(&mut self, interval: &Interval) -> Command {
+        if interval.completed { Command::End(Status::Completed) } else { Command::Continue }
+    }
+}
+
+/// The scenario of an experiment with these keys of `[workload]`.
+fn scenario(terminals: u32, workload: &str) -> Scenario {
+    let text = format!(
+        "[network]\ntopology = \"cenju4\"\nterminals = {terminals}\ncycle_ns = 12.5\n[routing]\nalgorithm = \"destination-tag\"\n\
+         [router]\narchitecture = \"crosspoint\"\nbuffer_flits = 216\n[endpoint]\nmodel = \"cenju4\"\n[workload]\n{workload}\n"
+    );
+    let document = Document::parse("test.toml", &text).unwrap();
+    let mut scenario = document.study(&document.points().unwrap()[0], &NoFiles).unwrap().scenario;
+    scenario.paranoid = true;
+    scenario
+}
+
+fn outcome(terminals: u32, workload: &str) -> Outcome {
+    super::super::run(&scenario(terminals, workload), &mut Patient).unwrap().unwrap()
+}
+
+fn nanoseconds(terminals: u32, workload: &str) -> f64 {
+    let outcome = outcome(terminals, workload);
+    assert_eq!(outcome.status, Status::Completed);
+    outcome.completion_time.unwrap() * 12.5
+}
+
+/// Runs programs to their end and gives the machine.
+fn machine<'a>(scenario: &'a Scenario, machine: &'a Machine) -> Simulation<'a> {
+    let mut simulation = Simulation::new(scenario, machine).unwrap();
+    while let Some(Reverse((time, _, event))) = simulation.agenda.pop() {
+        simulation.now = time;
+        simulation.happen(event).unwrap();
+    }
+    simulation.check_end().unwrap();
+    simulation
+}
+
+/// Two nodes with a task each (cid 1), and programs for them.
+fn pair(write: impl Fn(u32, &mut Script<'_>)) -> Machine {
+    let constants = Cenju4::default();
+    let mut nodes: Vec<Node> = (0..8).map(|node| Node::new(node, 4)).collect();
+    let mut programs = vec![Vec::new(); 8];
+    for rank in 0..2 {
+        set_up(&mut nodes[rank as usize], 1, 64 * 1024, 64 * 1024, &constants);
+        nodes[rank as usize].create_task(1).nodes = (0..2).map(|node| Destination { node, cid: 1 }).collect();
+        let mut script = Script::new(&constants);
+        write(rank, &mut script);
+        programs[rank as usize].push(script.finish(1));
+    }
+    Machine { constants, nodes, programs, warmup: 0 }
+}
+
+fn idle() -> Scenario {
+    scenario(8, "collective = \"barrier\"")
+}
+
+fn bytes(simulation: &Simulation<'_>, node: usize, address: u64, count: usize) -> Vec<u8> {
+    let mut found = vec![0; count];
+    simulation.stations[node].node.load(1, address, &mut found).unwrap();
+    found
+}
+
+/// 4400 ns and four switches of 125 ns; 16 bytes are read from the cache, 410 + 2 x 12.5 ns, beside 135 ns of making the header, and
+/// have 3 flits more.
+#[test]
+fn the_latency_of_short_messages_is_the_sum_of_its_parts() {
+    let half = |keys: &str| nanoseconds(32, &format!("program = \"ping-pong\"\nwarmup = 1\n{keys}")) / 2.0;
+    assert_eq!(half("message_bytes = 8"), 4900.0);
+    assert_eq!(half("message_bytes = 16"), 4900.0 + 435.0 - 135.0 + 37.5);
+    assert_eq!(half("message_bytes = 8\nlibrary = \"mpi\""), 9100.0);
+    assert_eq!(half("message_bytes = 8\nsystem_call = true"), 17_900.0);
+}
+
+#[test]
+fn a_barrier_in_the_routers_takes_four_switches() {
+    // 4400 ns but 3 flits less than a packet with 8 bytes, and nothing to be added up.
+    let alone = nanoseconds(32, "collective = \"barrier\"\nranks = 1");
+    assert_eq!(alone, 4400.0 - 37.5 + 4.0 * 200.0);
+    let all = nanoseconds(32, "collective = \"barrier\"");
+    assert!(all >= alone && all < alone + 4.0 * 4.0 * 12.5, "{all}");
+}
+
+#[test]
+fn the_programs_of_the_library_run_on_32_nodes() {
+    for workload in [
+        "collective = \"barrier\"\nschedule = \"tree\"\nrepeat = 3",
+        "collective = \"barrier\"\nschedule = \"messages\"\nrepeat = 3",
+        "collective = \"barrier\"\nschedule = \"atomic-add\"\nrepeat = 3",
+        "collective = \"barrier\"\nschedule = \"multicast-atomic-add\"\nrepeat = 3",
+        "collective = \"barrier\"\nschedule = \"network-barrier\"\nrepeat = 3",
+        "collective = \"allgather\"\nmessage_bytes = 1000\nrepeat = 2",
+        "collective = \"allgather\"\nschedule = \"shift\"\nmessage_bytes = 1000\nstart_skew_ns = 5000",
+        "collective = \"allgather\"\nschedule = \"in-order\"\nmessage_bytes = 1000",
+        "program = \"ping-pong\"\nlibrary = \"mpi\"\nmessage_bytes = 5000\nrepeat = 2",
+    ] {
+        assert_eq!(outcome(32, workload).status, Status::Completed, "{workload}");
+    }
+}
+
+#[test]
+fn the_programs_of_the_library_run_on_1024_nodes() {
+    for workload in [
+        "collective = \"barrier\"\nschedule = \"multicast-atomic-add\"",
+        "program = \"ping-pong\"\nmessage_bytes = 5000",
+        "collective = \"allgather\"\nmessage_bytes = 64",
+    ] {
+        assert_eq!(outcome(1024, workload).status, Status::Completed, "{workload}");
+    }
+}
+
+/// Cases A to D: source and destination at double words or odd words, over several pages, some of which do not follow each other.
+#[test]
+fn data_at_odd_words_arrives_as_it_was() {
+    for (source, target) in [(0, 0), (8, 4), (4, 0), (4, 4), (4092, 8), (124, 2044), (12, 4092)] {
+        let keys = format!("program = \"ping-pong\"\nmessage_bytes = 20000\nsource_offset = {source}\ntarget_offset = {target}");
+        assert_eq!(outcome(8, &keys).status, Status::Completed, "{keys}");
+    }
+}
+
+#[test]
+fn remote_dma_and_its_notifications_change_memory() {
+    let target = TARGET + 64;
+    let pair = pair(|rank, script| {
+        if rank == 0 {
+            script.op(Op::Fill { address: SOURCE, bytes: 3000, seed: 5 });
+            let header =
+                Header { notify: true, log: true, interrupt: true, ..Header::new(Protocol::RemoteDma, 1, 3000, [SOURCE, target, WORDS]) };
+            script.parcel(&header);
+            script.op(Op::AwaitWord { address: WORDS, least: SENT });
+        } else {
+            script.receive(1);
+        }
+    });
+    let scenario = idle();
+    let simulation = machine(&scenario, &pair);
+    assert_eq!(bytes(&simulation, 1, target, 3000), sequence(5, 3000));
+    assert_eq!(simulation.stations[0].node.word(1, WORDS), Ok(SENT));
+    let node = &simulation.stations[1].node;
+    assert_eq!(node.task(1).unwrap().buffers.log.written, LOG_ENTRY);
+    assert!(node.interrupts.contains(&Interrupt::Received(1)));
+    assert!(simulation.stations[0].node.interrupts.contains(&Interrupt::QueueDrained(1)));
+}
+
+#[test]
+fn address_registers_and_message_buffers_say_where_data_goes() {
+    let pair = pair(|rank, script| {
+        if rank == 0 {
+            script.op(Op::Fill { address: SOURCE, bytes: 600, seed: 6 });
+            for register in 0..3 {
+                let log = register == 2;
+                script.parcel(&Header { log, ..Header::new(Protocol::AddressRegister(register), 1, 600, [SOURCE, 0, 0]) });
+            }
+            for buffer in 0..2 {
+                script.parcel(&Header {
+                    inline: true,
+                    log: true,
+                    ..Header::new(Protocol::Message(buffer), 1, 8, [77 + u64::from(buffer), 0, 0])
+                });
+            }
+        } else {
+            for register in 0..3 {
+                script.op(Op::SetRegister { register, address: TARGET + u64::from(register) * PAGE });
+            }
+            script.receive(3);
+        }
+    });
+    let scenario = idle();
+    let simulation = machine(&scenario, &pair);
+    for register in 0..3 {
+        assert_eq!(bytes(&simulation, 1, TARGET + register * PAGE, 600), sequence(6, 600));
+    }
+    let node = &simulation.stations[1].node;
+    for (buffer, ring) in node.task(1).unwrap().buffers.messages.iter().enumerate() {
+        assert_eq!((node.word(1, ring.base), ring.written), (Ok(77 + buffer as u64), 128));
+    }
+}
+
+#[test]
+fn atomic_operations_and_remote_reads_bring_values_back() {
+    let pair = pair(|rank, script| {
+        if rank == 0 {
+            script.add(1, false, 5);
+            script.add(1, false, 7);
+            script.parcel(&Header::new(Protocol::Swap, 1, 8, [COUNTER, 100, WORDS]));
+            script.op(Op::AwaitWord { address: WORDS, least: 1 });
+            let compare =
+                |expected, id| Header { remote_read_id: id, ..Header::new(Protocol::CompareSwap, 1, 8, [COUNTER, expected, 200]) };
+            script.parcel(&compare(1, 3));
+            script.op(Op::AwaitWord { address: ANSWERS + 16 * 3 + 8, least: 1 });
+            script.parcel(&compare(100, 4));
+            script.op(Op::AwaitWord { address: ANSWERS + 16 * 4 + 8, least: 1 });
+            script.get(1, SOURCE + 4, TARGET, 1001, 9);
+        } else {
+            script.op(Op::Fill { address: SOURCE, bytes: 2000, seed: 8 });
+        }
+    });
+    let scenario = idle();
+    let simulation = machine(&scenario, &pair);
+    let word = |node: usize, address| simulation.stations[node].node.word(1, address).unwrap();
+    assert_eq!(word(0, WORDS), 12, "the old value of the swap");
+    assert_eq!((word(0, ANSWERS + 48), word(0, ANSWERS + 56)), (100, 1), "not equal");
+    assert_eq!((word(0, ANSWERS + 64), word(0, ANSWERS + 72)), (100, 3), "equal");
+    assert_eq!(word(1, COUNTER), 200);
+    assert_eq!(bytes(&simulation, 0, TARGET, 1001), sequence(8, 2000)[4..1005]);
+}
+
+/// What the tables do not allow is told to the operating system, nothing leaves the node, and the interface goes on.
+#[test]
+fn what_the_tables_do_not_allow_is_refused() {
+    let foreign = 2;
+    let wrong = |rank: u32, script: &mut Script<'_>| {
+        if rank == 0 {
+            let dma = |to, words| Header::new(Protocol::RemoteDma, to, 64, words);
+            script.parcel(&dma(foreign, [SOURCE, TARGET, 0]));
+            script.parcel(&Header { kind: Kind::Multicast, ..dma(0, [SOURCE, TARGET, 0]) });
+            script.parcel(&Header { kind: Kind::Synchronisation, ..dma(0, [0; 3]) });
+            script.parcel(&dma(1, [0x7000_0000, TARGET, 0]));
+            script.parcel(&dma(1, [SOURCE, 0x7000_0000, 0]));
+            script.parcel(&Header { length: 600_000, ..dma(1, [SOURCE, TARGET, 0]) });
+            script.parcel(&Header::new(Protocol::RemoteRead, 1, 64, [0x7000_0000, TARGET, 0]));
+            script.add(1, false, 1);
+        }
+    };
+    let pair = pair(wrong);
+    let scenario = idle();
+    let simulation = machine(&scenario, &pair);
+    let faults = |node: usize| -> Vec<Fault> {
+        let of = |interrupt: &Interrupt| match interrupt {
+            Interrupt::SendFault(_, fault) | Interrupt::ReceiveFault(_, fault) => Some(*fault),
+            _ => None,
+        };
+        simulation.stations[node].node.interrupts.iter().filter_map(of).collect()
+    };
+    let unmapped = Fault::Unmapped(0x7000_0000);
+    for expected in [
+        Fault::OutsideNodeTable(2),
+        Fault::OutsideMulticastTable(0),
+        Fault::OutsideSynchronisationTable(0),
+        unmapped,
+        Fault::TooLong(600_000),
+    ] {
+        assert!(faults(0).contains(&expected), "{expected:?} in {:?}", faults(0));
+    }
+    assert_eq!(faults(1), [unmapped, unmapped], "a write that arrived, and a read that was asked for");
+    assert_eq!(simulation.stations[1].node.word(1, COUNTER), Ok(1), "the interface goes on");
+    assert_eq!(bytes(&simulation, 1, TARGET, 64), [0; 64]);
+}
+
+/// One task sends 10^5 headers of random bits. No memory of other tasks changes, and what another task sends afterwards arrives.
+#[test]
+fn random_headers_change_no_other_tasks_memory_and_stop_nothing() {
+    let constants = Cenju4::default();
+    let mut nodes: Vec<Node> = (0..8).map(|node| Node::new(node, 4)).collect();
+    for node in &mut nodes[..2] {
+        // Task 1 attacks and may reach itself and task 1 over there; task 2 is the one to be spared.
+        for cid in [1, 2] {
+            set_up(node, cid, 4 * PAGE, 4 * PAGE, &constants);
+            node.create_task(cid).nodes = (0..2).map(|other| Destination { node: other, cid }).collect();
+            node.create_task(cid).synchronisations = vec![Synchronisation { sid: cid, nodes: 0b11, cid }];
+            node.store(cid, SOURCE, &sequence(u64::from(cid), 4 * PAGE)).unwrap();
+            node.store(cid, TARGET, &sequence(u64::from(cid) + 8, 4 * PAGE)).unwrap();
+        }
+    }
+    let before: Vec<Vec<u8>> = (0..2).map(|node| of_task_2(&nodes[node])).collect();
+    let mut stream = Streams::new(9).get(Purpose::Destination, 0);
+    let mut attack = Vec::new();
+    for _ in 0..100_000 {
+        let mut word = || u64::from(stream.below(u32::MAX)) << 32 | u64::from(stream.below(u32::MAX));
+        let mut words = [word(), word(), word(), word()];
+        // Half of them are nearer to what would be allowed: short, to near offsets, at addresses of the task.
+        if word() % 2 == 0 {
+            words[0] &= !(0xff << 18 | 0xffc << 26);
+            for place in 1..4 {
+                words[place] = [SOURCE, TARGET, COUNTER, 0][word() as usize % 4] + word() % (5 * PAGE) / 4 * 4;
+            }
+        }
+        attack.push(Op::Post { words, inline_from: None });
+    }
+    let mut spared = Script::new(&constants);
+    // The attack goes on for some 0.1 s.
+    spared.busy(2e8);
+    spared.put(Put { to: 1, multicast: false, source: SOURCE, destination: TARGET, bytes: 4 * PAGE, reuse_line: true });
+    let mut programs = vec![Vec::new(); 8];
+    programs[0] = vec![Program { cid: 1, ops: attack }, spared.finish(2)];
+    let machine_of = Machine { constants, nodes, programs, warmup: 0 };
+    let scenario = idle();
+    let simulation = machine(&scenario, &machine_of);
+    assert_eq!(simulation.unfinished, 0);
+    assert!(of_task_2(&simulation.stations[0].node) == before[0], "nothing has changed on the node of the attack");
+    let mut after = of_task_2(&simulation.stations[1].node);
+    let at = 4 * PAGE as usize;
+    assert!(after[at..2 * at] == sequence(2, 4 * PAGE), "the other task's message has come");
+    // That message, and its entry in the log, are all that has changed on the other node.
+    let log = 2 * at + (RINGS - COUNTER) as usize;
+    for part in [at..2 * at, log..log + LOG_ENTRY as usize] {
+        after[part.clone()].copy_from_slice(&before[1][part]);
+    }
+    assert!(after == before[1]);
+    let faults = simulation.stations[0].node.interrupts.iter().filter(|interrupt| matches!(interrupt, Interrupt::SendFault(1, _))).count();
+    assert!(faults > 50_000, "{faults}");
+}
+
+/// All that task 2 has, its source and target first.
+fn of_task_2(node: &Node) -> Vec<u8> {
+    let mut found = Vec::new();
+    for (address, pages) in [(SOURCE, 4), (TARGET, 4), (COUNTER, 100)] {
+        let mut part = vec![0; (pages * PAGE) as usize];
+        node.load(2, address, &mut part).unwrap();
+        found.extend(part);
+    }
+    found
+}
+
+/// Three tasks on one set of control registers: the operating system gives it on whenever a queue is empty; all parcels arrive.
+#[test]
+fn tasks_that_share_the_sender_lose_nothing() {
+    let constants = Cenju4 { user_registers: 1, ..Cenju4::default() };
+    let mut nodes: Vec<Node> = (0..8).map(|node| Node::new(node, 4)).collect();
+    let mut programs = vec![Vec::new(); 8];
+    for cid in 1..4 {
+        for node in &mut nodes[..2] {
+            set_up(node, cid, PAGE, 64 * PAGE, &constants);
+            node.create_task(cid).nodes = vec![Destination { node: 1, cid }];
+        }
+        let mut script = Script::new(&constants);
+        for turn in 0..20 {
+            script.op(Op::Fill { address: SOURCE, bytes: 100, seed: turn });
+            script.put(Put { to: 0, multicast: false, source: SOURCE, destination: TARGET + turn * PAGE, bytes: 8, reuse_line: true });
+            script.busy(3000.0 * f64::from(cid));
+        }
+        programs[0].push(script.finish(cid));
+        let mut receiver = Script::new(&constants);
+        receiver.receive(20);
+        (0..20).for_each(|turn| receiver.op(Op::Check { address: TARGET + turn * PAGE, bytes: 8, seed: turn }));
+        programs[1].push(receiver.finish(cid));
+    }
+    let machine_of = Machine { constants, nodes, programs, warmup: 0 };
+    let scenario = idle();
+    let simulation = machine(&scenario, &machine_of);
+    assert_eq!(simulation.unfinished, 0);
+    let drained = |cid| simulation.stations[0].node.interrupts.contains(&Interrupt::QueueDrained(cid));
+    assert!((1..4).all(drained));
+}
+
+#[test]
+fn a_timeline_has_the_steps_of_a_parcel_in_their_order() {
+    let mut scenario = scenario(32, "program = \"ping-pong\"\nmessage_bytes = 512\nsource_offset = 64");
+    scenario.timeline = true;
+    let outcome = super::super::run(&scenario, &mut Patient).unwrap().unwrap();
+    let begin = |name: &str| {
+        outcome.timeline.iter().filter(|span| span.parcel == 0 && span.name.starts_with(name)).map(|span| span.begin_ns).next()
+    };
+    let steps = ["(1)", "(2)", "(3)", "(4b)", "network", "Receiver looks", "Receiver writes", "Receiver announces"]
+        .map(|name| begin(name).unwrap_or_else(|| panic!("{name}")));
+    assert!(steps.is_sorted(), "{steps:?}");
+    // The line in which the first packet ended comes from main memory.
+    assert!(begin("(4a)").is_some());
+    assert!(outcome.timeline.iter().all(|span| span.begin_ns <= span.end_ns));
+}
+
+#[test]
+fn more_than_64_nodes_cannot_synchronise_in_the_routers() {
+    let text = "[network]\ntopology = \"cenju4\"\nterminals = 128\ncycle_ns = 12.5\n[routing]\nalgorithm = \"destination-tag\"\n\
+         [router]\narchitecture = \"crosspoint\"\nbuffer_flits = 216\n[endpoint]\nmodel = \"cenju4\"\n[workload]\ncollective = \"barrier\"\n";
+    let document = Document::parse("test.toml", text).unwrap();
+    let error = document.study(&document.points().unwrap()[0], &NoFiles).unwrap_err().to_string();
+    assert!(error.contains("at most 64 nodes; use multicast-atomic-add"), "{error}");
+    for terminals in [128, 256] {
+        assert_eq!(outcome(terminals, "collective = \"barrier\"\nschedule = \"multicast-atomic-add\"").status, Status::Completed);
+    }
+}

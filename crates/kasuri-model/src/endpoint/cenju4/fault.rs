@@ -1,0 +1,58 @@
+//! What the interface refuses: delivered to the operating system of the node that found it.
+
+use thiserror::Error;
+
+/// Why a parcel or a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// Not a header: a kind or a protocol that does not exist, or a protocol that the kind cannot carry.
+    #[error("the parcel header has an impossible kind or protocol")]
+    BadHeader,
+    /// More data than a parcel, or a header in in-line mode, or an atomic operation can hold.
+    #[error("the parcel has {0} bytes, more than it can carry")]
+    TooLong(u32),
+    /// The destination of data is not at a double word (in-line: at a word), or the source not at a word.
+    #[error("address {0:#x} is not aligned")]
+    Misaligned(u64),
+    /// The offset is outside the task's node table.
+    #[error("offset {0} is outside the node table")]
+    OutsideNodeTable(u16),
+    /// The offset is outside the task's multicast table.
+    #[error("offset {0} is outside the multicast table")]
+    OutsideMulticastTable(u16),
+    /// The offset is outside the task's synchronisation table.
+    #[error("offset {0} is outside the synchronisation table")]
+    OutsideSynchronisationTable(u16),
+    /// No task has this communication identifier on the node.
+    #[error("no task has communication identifier {0}")]
+    NoTask(u8),
+    /// The page is in no segment of the task, or its segment has no frame for it.
+    #[error("address {0:#x} is not mapped")]
+    Unmapped(u64),
+    /// The page may not be written.
+    #[error("address {0:#x} is on a read-only page")]
+    ReadOnly(u64),
+    /// The node has not got the answer to its last synchronisation with this identifier.
+    #[error("synchronisation {0} of this node has not ended")]
+    Synchronising(u8),
+    /// The task has not set this buffer or register up.
+    #[error("the task has no such buffer or address register")]
+    NoBuffer,
+}
+
+/// What the operating system of a node is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupt {
+    /// The Sender refused a parcel of this task.
+    SendFault(u8, Fault),
+    /// The Receiver refused a packet for this communication identifier.
+    ReceiveFault(u8, Fault),
+    /// A packet that asked for it has arrived for this task.
+    Received(u8),
+    /// The log buffer of this task has been filled up to the given quarter (1 to 4).
+    LogQuarter(u8, u8),
+    /// A message buffer of this task (0 or 1) has been filled up to the given quarter (1 to 4).
+    MessageQuarter(u8, u8, u8),
+    /// The header queue of this task is empty and its last packet has been sent: another task may have the Sender.
+    QueueDrained(u8),
+}

@@ -1,0 +1,295 @@
+//! The programs that `[workload]` can name, and the machine that they run on. To add one: a file here and its line in [`PROGRAMS`].
+
+mod allgather;
+mod barrier;
+mod ping_pong;
+mod protocols;
+mod storm;
+
+use super::node::Node;
+use super::parcel::MAX_PARCEL;
+use super::script::{Op, Script};
+use super::task::{Destination, GROUP, Multicast, Synchronisation};
+use super::{Cenju4, Machine, set_up};
+use crate::endpoint::{EndpointContext, EndpointError, EndpointSchedule};
+use crate::rng::Purpose;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The keys of `[workload]` on this machine.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Workload {
+    /// A program in place of a collective: `ping-pong`: the first rank sends to the last one, which sends back; `protocols`: the first
+    /// rank uses every protocol on the last one; `multicast-storm`: every rank multicasts to random sets of nodes.
+    pub program: Option<String>,
+    /// The collective operation.
+    pub collective: Option<String>,
+    /// How it is done; the first that `kasuri list schedules` shows for this endpoint unless given.
+    pub schedule: Option<String>,
+    /// Bytes of a message, or of each rank's block, at least 1.
+    pub message_bytes: u64,
+    /// Ranks, on the first nodes. All nodes unless given.
+    pub ranks: Option<u32>,
+    /// How often the program is run, one run after the other, at least 1.
+    pub repeat: u32,
+    /// How often it is run before that, while time does not count: translations are loaded then.
+    pub warmup: u32,
+    /// Each rank starts after a random time from 0 to so many nanoseconds.
+    pub start_skew_ns: f64,
+    /// The library that sends a ping-pong's messages.
+    pub library: Library,
+    /// A ping-pong's messages are sent by a system call, which also writes their lines back to memory.
+    pub system_call: bool,
+    /// Where in its page the data that is sent begins, in bytes; a multiple of 4.
+    pub source_offset: u64,
+    /// The same for the data that a ping-pong sends back; as `source_offset` unless given.
+    pub return_offset: Option<u64>,
+    /// Where in its page the data that is received begins, in bytes; a multiple of 4.
+    pub target_offset: u64,
+    /// The interface does not ask the cache again for a line in which the packet before ended.
+    pub reuse_line: bool,
+    /// Copy data at an odd word to a double word before it is sent, in place of having the interface rearrange it.
+    pub copy_odd_words: bool,
+}
+
+impl Default for Workload {
+    fn default() -> Self {
+        Self {
+            program: None,
+            collective: None,
+            schedule: None,
+            message_bytes: 8,
+            ranks: None,
+            repeat: 1,
+            warmup: 0,
+            start_skew_ns: 0.0,
+            library: Library::default(),
+            system_call: false,
+            source_offset: 0,
+            return_offset: None,
+            target_offset: 0,
+            reuse_line: true,
+            copy_odd_words: false,
+        }
+    }
+}
+
+/// The library of a ping-pong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Library {
+    /// The machine's own: a put to a known address.
+    #[default]
+    Paralib,
+    /// MPI on top of it.
+    Mpi,
+}
+
+/// A program.
+#[derive(Debug)]
+pub struct Entry {
+    /// `workload.program`, or the collective.
+    pub name: &'static str,
+    /// How the collective is done; empty for what is no collective.
+    pub schedule: &'static str,
+    /// One line for `kasuri list`.
+    pub summary: &'static str,
+    /// Writes what one rank does in one run.
+    run: fn(&mut Script<'_>, &Job<'_>, Turn),
+    /// Bytes that a rank receives.
+    target_bytes: fn(&Workload, u32) -> u64,
+    /// Does it wait in the routers' tables?
+    synchronises: bool,
+}
+
+/// All programs, a collective's default first.
+pub static PROGRAMS: &[Entry] = &[
+    ping_pong::ENTRY,
+    protocols::ENTRY,
+    storm::ENTRY,
+    allgather::MULTICAST,
+    allgather::SHIFT,
+    allgather::IN_ORDER,
+    barrier::NETWORK,
+    barrier::MULTICAST_ADD,
+    barrier::ADD,
+    barrier::TREE,
+    barrier::MESSAGES,
+];
+
+const SOURCE: &str = "Kano et al., IPSJ Journal 41 (2000), section 6";
+
+/// The schedules of collectives, for `kasuri list schedules`.
+pub fn schedules() -> impl Iterator<Item = EndpointSchedule> {
+    PROGRAMS.iter().filter(|entry| !entry.schedule.is_empty()).map(|entry| EndpointSchedule {
+        model: "cenju4",
+        collective: entry.name,
+        schedule: entry.schedule,
+        summary: entry.summary,
+        source: SOURCE,
+    })
+}
+
+/// What all ranks have in common.
+#[derive(Debug)]
+struct Job<'a> {
+    workload: &'a Workload,
+    constants: &'a Cenju4,
+    ranks: u32,
+    /// Runs, those of the warm-up among them.
+    runs: u32,
+    /// What random choices follow from.
+    key: u64,
+}
+
+/// One rank in one run.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    rank: u32,
+    /// From 0.
+    run: u32,
+}
+
+impl Job<'_> {
+    /// Multicasts that reach all ranks: their offsets in the multicast table.
+    fn groups(&self) -> std::ops::Range<u16> {
+        0..self.ranks.div_ceil(GROUP) as u16
+    }
+}
+
+/// The communication identifier of the programs.
+const CID: u8 = 1;
+
+/// Puts the machine together.
+pub(super) fn machine(constants: &Cenju4, workload: &Workload, context: &EndpointContext<'_>) -> Result<Machine, EndpointError> {
+    let entry = find(workload)?;
+    let terminals = context.network.terminal_count();
+    let ranks = workload.ranks.unwrap_or(terminals);
+    check(workload, entry, ranks, terminals)?;
+    let runs = workload.warmup + workload.repeat;
+    let job = Job { workload, constants, ranks, runs, key: context.streams.key(Purpose::Destination) };
+    let mut nodes: Vec<Node> = (0..terminals).map(|node| Node::new(node as u16, constants.tlb_entries as usize)).collect();
+    for node in nodes.iter_mut().take(ranks as usize) {
+        let offsets = workload.source_offset.max(workload.return_offset.unwrap_or(0));
+        let target = workload.target_offset + (entry.target_bytes)(workload, ranks);
+        set_up(node, CID, offsets + workload.message_bytes, target, constants);
+        let task = node.create_task(CID);
+        task.nodes = (0..ranks).map(|rank| Destination { node: rank as u16, cid: CID }).collect();
+        let in_group = |group: u32| u64::MAX >> (GROUP - (ranks - group * GROUP).min(GROUP));
+        task.multicasts =
+            (0..ranks.div_ceil(GROUP)).map(|group| Multicast { group: group as u8, nodes: in_group(group), cid: CID }).collect();
+        if entry.name == storm::ENTRY.name {
+            let rank = u32::from(node.number);
+            let task = node.create_task(CID);
+            task.multicasts = (0..runs).map(|run| storm::target(&job, rank, run)).collect();
+        }
+        let task = node.create_task(CID);
+        if terminals <= GROUP {
+            task.synchronisations = vec![Synchronisation { sid: 0, nodes: in_group(0), cid: CID }];
+        }
+    }
+    let mut programs = vec![Vec::new(); terminals as usize];
+    for rank in 0..ranks {
+        let mut script = Script::new(constants);
+        let skew = context.streams.get(Purpose::Start, rank).unit() * workload.start_skew_ns;
+        if skew > 0.0 {
+            script.busy(skew);
+        }
+        for run in 0..runs {
+            script.op(Op::Stamp);
+            (entry.run)(&mut script, &job, Turn { rank, run });
+        }
+        script.op(Op::Stamp);
+        programs[rank as usize].push(script.finish(CID));
+    }
+    Ok(Machine { constants: constants.clone(), nodes, programs, warmup: workload.warmup as usize })
+}
+
+fn find(workload: &Workload) -> Result<&'static Entry, EndpointError> {
+    let wrong = |key: &str, problem: String| Err(EndpointError::new("workload", key, problem));
+    let names = |schedule: bool| {
+        let mut names: Vec<&str> = PROGRAMS.iter().filter(|entry| entry.schedule.is_empty() != schedule).map(|entry| entry.name).collect();
+        names.dedup();
+        names.join(", ")
+    };
+    match (&workload.program, &workload.collective) {
+        (Some(_), Some(_)) => wrong("program", "stands beside collective; keep one of the two".to_owned()),
+        (None, None) => {
+            wrong("collective", format!("is missing; on this endpoint it is one of {}, or program is one of {}", names(true), names(false)))
+        }
+        (Some(name), None) => match PROGRAMS.iter().find(|entry| entry.schedule.is_empty() && entry.name == name) {
+            Some(entry) => Ok(entry),
+            None => wrong("program", format!("is \"{name}\"; on this endpoint it must be one of {}", names(false))),
+        },
+        (None, Some(name)) => {
+            let of: Vec<&Entry> = PROGRAMS.iter().filter(|entry| !entry.schedule.is_empty() && entry.name == name).collect();
+            let Some(first) = of.first() else {
+                return wrong("collective", format!("is \"{name}\"; on this endpoint it must be one of {}", names(true)));
+            };
+            let wanted = workload.schedule.as_deref().unwrap_or(first.schedule);
+            match of.iter().find(|entry| entry.schedule == wanted) {
+                Some(entry) => Ok(entry),
+                None => {
+                    let known: Vec<&str> = of.iter().map(|entry| entry.schedule).collect();
+                    wrong(
+                        "schedule",
+                        format!("is \"{wanted}\"; with collective {name} on this endpoint it must be one of {}", known.join(", ")),
+                    )
+                }
+            }
+        }
+    }
+}
+
+fn check(workload: &Workload, entry: &Entry, ranks: u32, terminals: u32) -> Result<(), EndpointError> {
+    let wrong = |key: &str, problem: String| Err(EndpointError::new("workload", key, problem));
+    let least = if entry.schedule.is_empty() { 2 } else { 1 };
+    if !(least..=terminals).contains(&ranks) {
+        return wrong("ranks", format!("is {ranks}; with {terminals} terminals it must be {least} to {terminals}"));
+    }
+    if entry.synchronises && terminals > GROUP {
+        let problem = format!(
+            "is \"{}\", which a machine of {terminals} nodes cannot do: the participants are {GROUP} bits of a packet and of the routers' \
+             tables, so the network has at most {GROUP} nodes; use multicast-atomic-add",
+            entry.schedule
+        );
+        return wrong("schedule", problem);
+    }
+    if workload.repeat == 0 {
+        return wrong("repeat", "is 0; it must be at least 1".to_owned());
+    }
+    for (key, runs) in [("repeat", workload.repeat), ("warmup", workload.warmup)] {
+        if runs > 1_000_000 {
+            return wrong(key, format!("is {runs}; it must be at most 1000000"));
+        }
+    }
+    if entry.name == storm::ENTRY.name && (workload.repeat + workload.warmup > 4096 || workload.message_bytes > u64::from(MAX_PARCEL)) {
+        return wrong("repeat", format!("is {}; a storm has at most 4096 parcels of each rank, of 512 Kbyte each", workload.repeat));
+    }
+    if entry.name == protocols::ENTRY.name && (workload.repeat, workload.warmup) != (1, 0) {
+        return wrong("repeat", "has no meaning for the program protocols, which runs once; leave it and warmup out".to_owned());
+    }
+    if !(0.0..=1e12).contains(&workload.start_skew_ns) {
+        return wrong("start_skew_ns", format!("is {}; it must be 0 to 10^12", workload.start_skew_ns));
+    }
+    // Addresses of the segments are 2^28 bytes and more apart.
+    let most = 1 << 26;
+    if workload.message_bytes == 0 || (entry.target_bytes)(workload, ranks) > most {
+        return wrong(
+            "message_bytes",
+            format!("is {}; it must be 1 or more, and a node may receive at most {most}", workload.message_bytes),
+        );
+    }
+    let offsets = [
+        ("source_offset", Some(workload.source_offset)),
+        ("return_offset", workload.return_offset),
+        ("target_offset", Some(workload.target_offset)),
+    ];
+    for (key, offset) in offsets {
+        if let Some(offset) = offset.filter(|offset| offset % 4 != 0 || *offset >= super::PAGE) {
+            return wrong(key, format!("is {offset}; it must be a multiple of 4 below {}", super::PAGE));
+        }
+    }
+    Ok(())
+}
