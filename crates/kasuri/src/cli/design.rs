@@ -6,6 +6,7 @@ use crate::design::{self, Candidate, EXAMPLE, Prices, design, largest};
 use crate::input::read_text;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -76,7 +77,11 @@ impl Design {
         let designs = design(terminals, ports, &prices).map_err(Failure::Other)?;
         let found: Vec<&design::Design> = designs.iter().filter_map(|(_, design)| design.as_ref()).collect();
         let absent: Vec<&str> = designs.iter().filter(|(_, design)| design.is_none()).map(|(family, _)| *family).collect();
-        let answer = json!({ "currency": prices.currency, "budget": self.budget, "designs": found, "too_small": absent });
+        let most: BTreeMap<&str, u64> = largest(ports).into_iter().filter_map(|(family, found)| Some((family, found?.terminals))).collect();
+        let at_most: BTreeMap<&str, Option<u64>> = absent.iter().map(|family| (*family, most.get(family).copied())).collect();
+        let answer = json!({
+            "currency": prices.currency, "budget": self.budget, "designs": found, "too_small": absent, "terminals_at_most": at_most,
+        });
         if self.format == Format::Json {
             writeln!(out, "{answer:#}")?;
             return Ok(answer);
@@ -84,7 +89,7 @@ impl Design {
         let mut heading = HEADING.to_vec();
         heading.extend(self.budget.map(|_| "BUDGET"));
         let right: Vec<bool> = (0..heading.len()).map(|column| column > 0).collect();
-        writeln!(out, "{}", output::table(&heading, designs.iter().map(|design| self.row(design)).collect(), &right))?;
+        writeln!(out, "{}", output::table(&heading, designs.iter().map(|design| self.row(design, &most)).collect(), &right))?;
         writeln!(
             out,
             "\nLinks: cables between routers. Used: ports of all routers in use. Bisection: channels, both directions.\nAll-to-all: part of \
@@ -141,9 +146,11 @@ impl Design {
         Prices::parse(&text).map_err(|problem| Failure::Input(format!("{name}: {problem}")))
     }
 
-    fn row(&self, (family, design): &(&'static str, Option<design::Design>)) -> Vec<String> {
+    /// The line of a design; of a family without one how many terminals it can have.
+    fn row(&self, (family, design): &(&'static str, Option<design::Design>), most: &BTreeMap<&str, u64>) -> Vec<String> {
         let Some(design) = design else {
-            return vec![(*family).to_owned(), "too small".to_owned()];
+            let limit = most.get(family).map_or("needs more ports".to_owned(), |terminals| format!("at most {terminals}"));
+            return vec![(*family).to_owned(), limit];
         };
         let mut row = vec![
             design.network.clone(),

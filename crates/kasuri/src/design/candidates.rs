@@ -60,7 +60,7 @@ pub fn smallest(terminals: u64, ports: u64) -> Vec<(&'static str, Option<Candida
     let grids = [(MESH_2, "mesh", 2), (MESH_3, "mesh", 3), (TORUS_2, "torus", 2), (TORUS_3, "torus", 3)];
     let grids = grids.map(|(family, topology, dimensions)| (family, meshes(family, topology, dimensions, terminals)));
     let fits = |candidate: &Candidate| candidate.terminals >= terminals && candidate.ports <= ports;
-    let all = families(wanted, ports).into_iter().chain([(TREE_4, fat_trees(TREE_4, 4, ports))]).chain(grids);
+    let all = families(wanted, ports).into_iter().chain(grids);
     let mut found: Vec<_> = all.map(|(family, all)| (family, all.into_iter().filter(fits).min_by_key(Candidate::size))).collect();
     // More levels than are needed only cost.
     if found.iter().any(|(family, tree)| *family == TREE_3 && tree.is_some()) {
@@ -79,7 +79,7 @@ pub fn largest(ports: u64) -> Vec<(&'static str, Option<Candidate>)> {
     families(Wanted::Most, ports).into_iter().map(|(family, all)| (family, most(all))).collect()
 }
 
-fn families(wanted: Wanted, ports: u64) -> [(&'static str, Vec<Candidate>); 10] {
+fn families(wanted: Wanted, ports: u64) -> [(&'static str, Vec<Candidate>); 11] {
     [
         (FULL_MESH, full_meshes(wanted, ports)),
         (FLAT_2, flattened_butterflies(FLAT_2, 2, wanted, ports)),
@@ -91,6 +91,7 @@ fn families(wanted: Wanted, ports: u64) -> [(&'static str, Vec<Candidate>); 10] 
         (OFT_2, orthogonal_fat_trees(OFT_2, 2, ports)),
         (TREE_2, fat_trees(TREE_2, 2, ports)),
         (TREE_3, fat_trees(TREE_3, 3, ports)),
+        (TREE_4, fat_trees(TREE_4, 4, ports)),
     ]
 }
 
