@@ -24,7 +24,7 @@ A key of ``sweep`` with a dot is a key of the experiment; one without is a varia
 together. A constant whose key is ``"{l}"`` is a variable with that one value.
 
 A series with ``count = "network"`` or ``count = "schedule"`` is not run: the built network is counted, or a schedule on it
-(`kasuri.reproduce.counts`).
+(`kasuri.reproduce.counts`). Of ``count = "timeline"`` what happened when is looked at, and ``count = "refusal"`` must not run at all.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from kasuri.errors import ConfigError
 CLASSES = {"G": "given", "D": "derived", "C": "calibrated"}
 _SERIES_KEYS = ("machine", "sweep", "own_process", "count")
 #: What can be counted in place of a run.
-COUNTS = ("network", "schedule")
+COUNTS = ("network", "schedule", "timeline", "refusal")
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,10 @@ class Runner:
                 return _labelled(point, [counts.network(point.experiment)])
             if point.count == "schedule":
                 return _labelled(point, [self._schedule(point, folder)])
+            if point.count == "timeline":
+                return _labelled(point, [self._timeline(point, folder)])
+            if point.count == "refusal":
+                return _labelled(point, [{"refused": _refusal(point)}])
             results = kasuri.run(point.experiment, out=folder / point.folder, jobs=1)
             rows = _labelled(point, results)
             return rows if columns is None else [_with_columns(row, columns, results) for row in rows]
@@ -90,6 +94,22 @@ class Runner:
         if process.status != 0:
             raise ConfigError(process.errors.strip() or f"kasuri schedule ended with status {process.status}")
         return counts.schedule(json.loads(process.output), network)
+
+    def _timeline(self, point: Point, folder: Path) -> dict[str, Any]:
+        """Have the native command write the timeline of a run.
+
+        Of the first parcel give when each step began (``begins``), and how long each line took that came out of the cache (``cache_us``).
+        """
+        place = folder / point.folder
+        file, trace = _written(point.experiment, place), place / "timeline.json"
+        process = measured([self._program(), "run", str(file), "--out", str(place), "--jobs", "1", "--timeline", str(trace)])
+        if process.status != 0:
+            raise ConfigError(process.errors.strip() or f"kasuri run ended with status {process.status}")
+        events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X" and event["args"]["parcel"] == 0]
+        begins: dict[str, float] = {}
+        for event in sorted(events, key=lambda event: event["ts"]):
+            begins.setdefault(event["name"], event["ts"])
+        return {"begins": begins, "cache_us": [event["dur"] for event in events if event["name"].startswith("(4b)")]}
 
     def _program(self) -> str:
         beside = Path(sys.executable).with_name("kasuri")
@@ -137,6 +157,15 @@ def _written(experiment: Mapping[str, Any], place: Path) -> Path:
 
 def _with_columns(row: dict[str, Any], columns: Columns, results: kasuri.Results) -> dict[str, Any]:
     return row if row["status"] in FAILED else {**row, **columns(row, partial(results.vector, row["key"]))}
+
+
+def _refusal(point: Point) -> str:
+    """Give the message with which an experiment is refused; nothing if it is not."""
+    try:
+        kasuri.run(point.experiment, jobs=1)
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 def _labelled(point: Point, rows: Any) -> list[dict[str, Any]]:
