@@ -7,7 +7,7 @@ from kasuri.reproduce import cenju4, mfs, mlfm, prediction_router
 from kasuri.reproduce.figure import Figure, Paper
 
 #: All papers, by the name that the command and the folder in ``experiments/`` have.
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (cenju4.PAPER, mfs.PAPER, mlfm.PAPER, prediction_router.PAPER)}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (mfs.PAPER, mlfm.PAPER, prediction_router.PAPER, cenju4.PAPER)}
 
 
 def choose(names: list[str]) -> list[tuple[Paper, list[Figure]]]:
