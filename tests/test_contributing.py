@@ -137,7 +137,7 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families():
         "the_experiment_can_be_prepared",
         "every_branch_of_every_routing_arrives",
         "draws_follow_the_weights",
-        "every_predictor_guesses_what_is_there_by_its_own_history",
+        "predictor::tests::every_predictor_guesses_what_is_there_by_its_own_history",
     ):
         assert f"test {test} ... ok" in answer.stdout, answer.stdout
 
