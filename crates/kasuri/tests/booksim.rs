@@ -62,3 +62,41 @@ fn a_torus_with_three_virtual_channels_is_delivered() {
     assert_eq!(row["status"], "completed");
     assert_eq!(row["measured_packets"].as_u64(), Some(25 * 40));
 }
+
+/// Scripts look for these labels, in this order, with the values of the row.
+#[test]
+fn the_summary_has_booksims_labels_and_the_rows_values() {
+    let settings = ["topology=mesh", "k=4", "n=2", "routing_function=dor", "injection_rate=0.05", "packet_size=4", "sample_period=2000"];
+    let row = run("summary-row", &settings);
+    let out: PathBuf = [env!("CARGO_TARGET_TMPDIR"), "booksim", "summary"].iter().collect();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kasuri"));
+    let command = command.arg("booksim").args(settings).args(["--booksim-rules", "--as-booksim", "--out"]).arg(&out);
+    let output = command.output().expect("the binary that cargo has just built starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut values = Vec::new();
+    for line in text.lines().filter(|line| line.contains(" average = ")) {
+        let (label, rest) = line.split_once(" average = ").unwrap();
+        let value: f64 = rest.strip_suffix(" (1 samples)").unwrap().parse().unwrap();
+        values.push((label.to_owned(), value));
+    }
+    let rate = |name: &str, flits: f64| row[name].as_f64().unwrap() / flits;
+    let expected = [
+        ("Packet latency", rate("packet_latency_mean", 1.0)),
+        ("Network latency", rate("network_latency_mean", 1.0)),
+        ("Flit latency", rate("flit_latency_mean", 1.0)),
+        ("Injected packet rate", rate("injected_load", 4.0)),
+        ("Accepted packet rate", rate("accepted_throughput_mean", 4.0)),
+        ("Injected flit rate", rate("injected_load", 1.0)),
+        ("Accepted flit rate", rate("accepted_throughput_mean", 1.0)),
+        ("Injected packet size", 4.0),
+        ("Accepted packet size", 4.0),
+        ("Hops", rate("hops_mean", 1.0)),
+    ];
+    assert_eq!(values.len(), expected.len(), "{text}");
+    for ((label, value), (wanted, number)) in values.iter().zip(expected) {
+        assert!(label == wanted && (value - number).abs() <= 1e-5 * number.abs(), "{label} {value}, not {wanted} {number}");
+    }
+    assert!(text.starts_with("Time taken is "), "{text}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Fragmentation"));
+}

@@ -2,7 +2,7 @@
 
 use super::{Exit, Failure, output};
 use crate::depths::{Comparison, side_by_side};
-use crate::plan::{Plan, RunError, RunOptions};
+use crate::plan::{Plan, RunError, RunOptions, Summary};
 use crate::results::{self, RunRow};
 use crate::stop::Stop;
 use crate::timeline::chrome_trace;
@@ -45,16 +45,16 @@ enum Format {
 }
 
 impl Running {
-    /// Runs an experiment. `name` names the folder for results where none is given, `input` is the text that is kept there.
-    pub(super) fn run(
+    /// Computes what is missing of an experiment. `name` names the folder for results where none is given, `input` is the text
+    /// that is kept there.
+    pub(super) fn compute(
         &self,
         document: &Document,
         files: &(dyn Files + Sync),
         name: &str,
         input: String,
         point: Option<&str>,
-        out: &mut dyn Write,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Summary, Failure> {
         let options = RunOptions {
             jobs: self.jobs.map(usize::from),
             out: Some(self.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name))),
@@ -73,6 +73,20 @@ impl Running {
         for message in &summary.messages {
             let _ = writeln!(io::stderr(), "kasuri: {message}");
         }
+        Ok(summary)
+    }
+
+    /// Runs an experiment and prints its results in the form asked for.
+    pub(super) fn run(
+        &self,
+        document: &Document,
+        files: &(dyn Files + Sync),
+        name: &str,
+        input: String,
+        point: Option<&str>,
+        out: &mut dyn Write,
+    ) -> Result<Exit, Failure> {
+        let summary = self.compute(document, files, name, input, point)?;
         match self.format {
             Format::Table => {
                 writeln!(out, "{}", table(&summary.rows))?;

@@ -1,5 +1,7 @@
 //! `kasuri booksim`: runs configuration files of BookSim 2 as they are.
 
+mod summary;
+
 use super::running::Running;
 use super::{Exit, Failure};
 use crate::input::{FolderFiles, read_text};
@@ -21,6 +23,9 @@ pub(super) struct BookSim {
     /// Only show the experiment file that says the same
     #[arg(long)]
     to_toml: bool,
+    /// Print the summary block that BookSim ends with, with its labels, for scripts that read it
+    #[arg(long, conflicts_with_all = ["to_toml", "format"])]
+    as_booksim: bool,
     #[command(flatten)]
     running: Running,
 }
@@ -40,7 +45,15 @@ impl BookSim {
             write!(out, "{text}")?;
             return Ok(Exit::DONE);
         }
+        let table = translation.table.clone();
         let document = Document::from_table(&name, translation.table)?;
+        if self.as_booksim {
+            summary::check(&table)?;
+            let summary = self.running.compute(&document, &FolderFiles::new(""), &name, text, None)?;
+            summary.rows.iter().try_for_each(|row| write!(out, "{}", summary::block(row, &table)))?;
+            let _ = writeln!(io::stderr(), "note: {}", summary::NOT_MEASURED);
+            return Ok(Exit(summary.exit_status()));
+        }
         self.running.run(&document, &FolderFiles::new(""), &name, text, None, out)
     }
 
