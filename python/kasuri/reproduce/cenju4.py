@@ -234,8 +234,8 @@ def odd_throughput(table: Table) -> Verdict:
         above = bool(inner) and all(rate[high][d] > rate[low].get(d, math.inf) for d in inner)
         found.must(above, f"{high} > {low}: {curves.text(rate[high], 1)}; {curves.text(rate[low], 1)} Mbyte/s")
     one, others = rate["A"].get(1, math.nan), [rate["A"][d] for d in inner]
-    low, high = max((rate["B"].get(d, math.inf) for d in inner), default=math.inf), min(others, default=-math.inf)
-    found.must(low < one < high, f"one word: {one:.1f}, between {low:.1f} (B) and {high:.1f} Mbyte/s (A)")
+    most, least = max((rate["B"].get(d, math.inf) for d in inner), default=math.inf), min(others, default=-math.inf)
+    found.must(most < one < least, f"one word: {one:.1f}, between {most:.1f} (B) and {least:.1f} Mbyte/s (A)")
     return found.verdict()
 
 
