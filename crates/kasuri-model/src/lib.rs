@@ -23,4 +23,5 @@ pub mod scenario;
 pub mod schedule;
 pub mod topology;
 pub mod traffic;
+pub mod translation;
 pub mod workload;

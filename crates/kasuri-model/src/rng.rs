@@ -23,6 +23,10 @@ pub enum Purpose {
     Start = 6,
     /// How long a message of a workload is held up before it sets out.
     Jitter = 7,
+    /// Which terminals users get, and where the search for an embedding goes.
+    Placement = 8,
+    /// Local addresses of accesses, and which entries of tables change.
+    Translation = 9,
 }
 
 /// The family of all streams of one run.

@@ -39,6 +39,15 @@ impl<K: PartialEq> Tlb<K> {
         }
         found.is_some()
     }
+
+    /// Forgets an entry. Was it there?
+    pub fn invalidate(&mut self, key: &K) -> bool {
+        let found = self.entries.iter().position(|entry| entry == key);
+        if let Some(place) = found {
+            self.entries.remove(place);
+        }
+        found.is_some()
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,254 @@
+//! The tables of all users, the other way round for receivers, and their changes while accesses are under way.
+
+use super::table::{Fault, Refusal, Table};
+use crate::id::TerminalId;
+use thiserror::Error;
+
+/// The number under which the operating system has its own table: every terminal under its own number.
+pub const SYSTEM: u16 = u16::MAX;
+
+/// A logical node of a user: what packets carry, and by which a receiver finds the processor meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VirtualNode {
+    /// The user, or [`SYSTEM`].
+    pub user: u16,
+    /// His logical node.
+    pub node: u32,
+}
+
+/// All tables of a machine.
+///
+/// A change of a table goes in three steps, so that no access meets an old entry: [`Tables::begin_update`] closes the entries
+/// (new accesses to and from their nodes are held) and names what the TLBs forget; the accesses under way end; when none is
+/// left, [`Tables::finish_updates`] writes the entries. So an access is always served by the node that the table names.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    users: Vec<Table>,
+    system: Table,
+    /// By terminal: the logical nodes that it is, in order.
+    hosted: Vec<Vec<VirtualNode>>,
+    /// By user and logical node: accesses to it or from it that have been translated and not ended.
+    under_way: Vec<Vec<u32>>,
+    updates: Vec<Update>,
+    /// Changes that have been written.
+    pub written: u64,
+}
+
+/// A change that waits for accesses under way.
+#[derive(Clone, Debug)]
+struct Update {
+    user: u16,
+    entries: Vec<(u32, Vec<TerminalId>)>,
+}
+
+/// A change that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum UpdateError {
+    /// There is no such user, or he has no such line. Change lines that are there.
+    #[error("user {user} has no logical node {node}", user = .0.user, node = .0.node)]
+    Absent(VirtualNode),
+    /// The entry is being changed already. Wait until that change is written.
+    #[error("logical node {node} of user {user} is being changed already", user = .0.user, node = .0.node)]
+    Busy(VirtualNode),
+    /// The machine has no such terminal. Name one that it has.
+    #[error("the machine has no physical node {0}")]
+    OutOfRange(TerminalId),
+}
+
+impl Tables {
+    /// The users' tables on a machine of so many terminals.
+    pub fn new(users: Vec<Table>, terminals: u32) -> Self {
+        let under_way = users.iter().map(|table| vec![0; table.len() as usize]).collect();
+        let mut tables = Self { users, system: Table::identity(terminals), hosted: Vec::new(), under_way, updates: Vec::new(), written: 0 };
+        tables.rebuild_hosted();
+        tables
+    }
+
+    fn rebuild_hosted(&mut self) {
+        let mut hosted = vec![Vec::new(); self.system.len() as usize];
+        for (user, table) in self.users.iter().enumerate() {
+            for (node, physical) in table.valid() {
+                for terminal in physical {
+                    let nodes: &mut Vec<VirtualNode> = &mut hosted[terminal.index()];
+                    let here = VirtualNode { user: user as u16, node };
+                    if !nodes.contains(&here) {
+                        nodes.push(here);
+                    }
+                }
+            }
+        }
+        self.hosted = hosted;
+    }
+
+    /// The table of a user or of the operating system.
+    pub fn table(&self, user: u16) -> &Table {
+        if user == SYSTEM { &self.system } else { &self.users[usize::from(user)] }
+    }
+
+    /// Users, the operating system not counted.
+    pub fn users(&self) -> u16 {
+        self.users.len() as u16
+    }
+
+    /// The logical nodes that a terminal is, of all users: the receiver's list.
+    pub fn hosted(&self, terminal: TerminalId) -> &[VirtualNode] {
+        &self.hosted[terminal.index()]
+    }
+
+    /// The logical nodes of one user that a terminal is.
+    pub fn hosted_of(&self, terminal: TerminalId, user: u16) -> impl Iterator<Item = u32> + '_ {
+        self.hosted(terminal).iter().filter(move |here| here.user == user).map(|here| here.node)
+    }
+
+    /// Which of a receiver's virtual processors a packet is for; `None` if it has come to a node that is not in the table.
+    pub fn demultiplex(&self, terminal: TerminalId, meant: VirtualNode) -> Option<usize> {
+        if meant.user == SYSTEM {
+            return (meant.node == terminal.0).then_some(0);
+        }
+        self.hosted(terminal).iter().position(|&here| here == meant)
+    }
+
+    /// Where an access of logical node `from` to an address of logical node `to` goes. It counts as under way until
+    /// [`Tables::ended`] says otherwise.
+    ///
+    /// # Errors
+    /// A protection fault, or one of the two entries is being changed.
+    pub fn begin(&mut self, user: u16, from: u32, to: u32, address: u64) -> Result<TerminalId, Refusal> {
+        let physical = self.table(user).translate(to, address)?;
+        if user == SYSTEM {
+            return Ok(physical);
+        }
+        match self.table(user).entry(from) {
+            None => return Err(Refusal::Fault(Fault::Beyond(from))),
+            Some(entry) if entry.closing => return Err(Refusal::Held),
+            Some(_) => {}
+        }
+        let under_way = &mut self.under_way[usize::from(user)];
+        under_way[from as usize] += 1;
+        under_way[to as usize] += 1;
+        Ok(physical)
+    }
+
+    /// An access that [`Tables::begin`] has let through has ended: its answer has arrived, or its only packet.
+    pub fn ended(&mut self, user: u16, from: u32, to: u32) {
+        if user != SYSTEM {
+            let under_way = &mut self.under_way[usize::from(user)];
+            under_way[from as usize] -= 1;
+            under_way[to as usize] -= 1;
+        }
+    }
+
+    /// Closes entries of a user and says what they shall become. The keys that TLBs must forget are those of the entries.
+    ///
+    /// # Errors
+    /// A user, line or terminal that is not there, an entry that is being changed already. Then nothing is changed.
+    pub fn begin_update(&mut self, user: u16, entries: Vec<(u32, Vec<TerminalId>)>) -> Result<(), UpdateError> {
+        for (node, physical) in &entries {
+            let here = VirtualNode { user, node: *node };
+            let entry = self.users.get(usize::from(user)).and_then(|table| table.entry(*node)).ok_or(UpdateError::Absent(here))?;
+            if entry.closing {
+                return Err(UpdateError::Busy(here));
+            }
+            if let Some(&absent) = physical.iter().find(|terminal| terminal.0 >= self.system.len()) {
+                return Err(UpdateError::OutOfRange(absent));
+            }
+        }
+        for (node, _) in &entries {
+            if let Some(entry) = self.users[usize::from(user)].entry_mut(*node) {
+                entry.closing = true;
+            }
+        }
+        self.updates.push(Update { user, entries });
+        Ok(())
+    }
+
+    /// Is a change waiting?
+    pub fn is_updating(&self) -> bool {
+        !self.updates.is_empty()
+    }
+
+    /// Writes the changes whose nodes no access is under way to or from. Was there any?
+    pub fn finish_updates(&mut self) -> bool {
+        let mut updates = std::mem::take(&mut self.updates);
+        let before = self.written;
+        updates.retain(|update| {
+            let under_way = &self.under_way[usize::from(update.user)];
+            let waits = update.entries.iter().any(|(node, _)| under_way[*node as usize] > 0);
+            if !waits {
+                self.write(update);
+            }
+            waits
+        });
+        self.updates = updates;
+        if self.written > before {
+            self.rebuild_hosted();
+        }
+        self.written > before
+    }
+
+    fn write(&mut self, update: &Update) {
+        for (node, physical) in &update.entries {
+            if let Some(entry) = self.users[usize::from(update.user)].entry_mut(*node) {
+                entry.physical.clone_from(physical);
+                entry.closing = false;
+            }
+        }
+        self.written += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_each(numbers: &[u32]) -> Table {
+        Table::new(numbers.iter().map(|&number| vec![TerminalId(number)]).collect(), 0)
+    }
+
+    #[test]
+    fn the_operating_system_has_every_node_under_its_own_number() {
+        let mut tables = Tables::new(vec![one_each(&[3, 1])], 4);
+        for terminal in 0..4 {
+            assert_eq!(tables.begin(SYSTEM, 0, terminal, 0), Ok(TerminalId(terminal)));
+        }
+        assert_eq!(tables.begin(SYSTEM, 0, 4, 0), Err(Refusal::Fault(Fault::Beyond(4))));
+        assert_eq!(tables.begin(0, 0, 1, 0), Ok(TerminalId(1)));
+    }
+
+    /// Logical nodes 0, 1 and 2 of user 0 and node 0 of user 1 are one terminal: four virtual processors, each found by its pair.
+    #[test]
+    fn a_receiver_tells_its_virtual_processors_apart() {
+        let tables = Tables::new(vec![one_each(&[5, 5, 5, 2]), one_each(&[5])], 8);
+        let meant = [(0, 0), (0, 1), (0, 2), (1, 0)].map(|(user, node)| VirtualNode { user, node });
+        let found: Vec<_> = meant.iter().map(|&meant| tables.demultiplex(TerminalId(5), meant)).collect();
+        assert_eq!(found, [Some(0), Some(1), Some(2), Some(3)]);
+        assert_eq!(tables.demultiplex(TerminalId(5), VirtualNode { user: 0, node: 3 }), None);
+        assert_eq!(tables.hosted_of(TerminalId(5), 1).collect::<Vec<_>>(), [0]);
+    }
+
+    #[test]
+    fn a_change_waits_for_the_accesses_under_way_and_holds_new_ones() {
+        let mut tables = Tables::new(vec![one_each(&[0, 1, 2])], 4);
+        assert_eq!(tables.begin(0, 0, 1, 0), Ok(TerminalId(1)));
+        tables.begin_update(0, vec![(1, vec![TerminalId(3)])]).unwrap();
+        assert_eq!(tables.begin(0, 2, 1, 0), Err(Refusal::Held));
+        assert_eq!(tables.begin(0, 1, 2, 0), Err(Refusal::Held));
+        assert_eq!(tables.begin(0, 2, 0, 0), Ok(TerminalId(0)));
+        assert!(!tables.finish_updates(), "an access to the node is under way");
+        tables.ended(0, 0, 1);
+        assert!(tables.finish_updates());
+        assert_eq!(tables.begin(0, 0, 1, 0), Ok(TerminalId(3)));
+        assert!(tables.hosted(TerminalId(1)).is_empty());
+    }
+
+    #[test]
+    fn changes_of_what_is_not_there_are_refused() {
+        let mut tables = Tables::new(vec![one_each(&[0, 1])], 4);
+        let absent = VirtualNode { user: 0, node: 2 };
+        assert_eq!(tables.begin_update(0, vec![(2, Vec::new())]), Err(UpdateError::Absent(absent)));
+        assert_eq!(tables.begin_update(1, vec![(0, Vec::new())]), Err(UpdateError::Absent(VirtualNode { user: 1, node: 0 })));
+        assert_eq!(tables.begin_update(0, vec![(0, vec![TerminalId(4)])]), Err(UpdateError::OutOfRange(TerminalId(4))));
+        tables.begin_update(0, vec![(0, Vec::new())]).unwrap();
+        assert_eq!(tables.begin_update(0, vec![(0, Vec::new())]), Err(UpdateError::Busy(VirtualNode { user: 0, node: 0 })));
+    }
+}
