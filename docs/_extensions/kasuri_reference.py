@@ -106,6 +106,11 @@ def experiment_page(schema: Schema) -> str:
             'The programs of the machine with `endpoint.model = "cenju4"`: [the Cenju-4](../../explanation/cenju4.md).',
             sections["workload"]["anyOf"][1],
         ),
+        (
+            "`[workload]` of `dsm`",
+            'The programs of the machine with `endpoint.model = "dsm"`: [virtual networks](../../explanation/virtual-network.md).',
+            sections["workload"]["anyOf"][2],
+        ),
         ("`[measure]`", "", measure),
         ("`[measure.booksim]`", 'Used where `measure.rules = "booksim"`.', schema["$defs"]["measure.BookSimRules"]),
         ("`[[plot]]`", "", sections["plot"]["items"]),

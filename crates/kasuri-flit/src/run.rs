@@ -343,6 +343,7 @@ impl<L: Lanes> Simulation<'_, L> {
             not_modelled: Vec::new(),
             formulas: None,
             timeline: Vec::new(),
+            interfaces: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The engine of the depth `flow`, and its section of the experiment file.
 
 use crate::fluid::Fluid;
+use crate::packets;
 use crate::sharing::{self, SHARINGS};
 use kasuri_model::engine::{Controller, Engine, EngineError, Outcome, refuse_endpoint};
 use kasuri_model::scenario::Scenario;
@@ -34,7 +35,6 @@ impl Engine for FlowEngine {
     }
 
     fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-        refuse_endpoint(scenario, "flow")?;
         let refuse = |key: &str, problem: String| EngineError::Option { key: key.to_owned(), problem };
         let options: FlowOptions =
             scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| refuse("flow", error.message().to_owned()))?;
@@ -44,6 +44,10 @@ impl Engine for FlowEngine {
         if scenario.router.predictor != "none" {
             return Err(EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "flow", what: "predictors".to_owned() });
         }
+        if let Some(outcome) = packets::run(scenario, options.latency, controller) {
+            return outcome;
+        }
+        refuse_endpoint(scenario, "flow")?;
         let by_equal_shares = options.sharing == SHARINGS[0].name;
         Fluid::new(scenario, sharing, by_equal_shares, options.latency).run(controller)
     }

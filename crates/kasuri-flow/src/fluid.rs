@@ -579,6 +579,7 @@ impl<'a> Fluid<'a> {
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
             formulas: None,
             timeline: Vec::new(),
+            interfaces: None,
         }
     }
 }

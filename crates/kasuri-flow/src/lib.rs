@@ -10,6 +10,7 @@ mod engine;
 mod fluid;
 mod graph;
 mod heap;
+mod packets;
 mod paths;
 mod remembered;
 mod sharing;

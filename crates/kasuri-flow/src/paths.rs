@@ -161,6 +161,12 @@ impl Paths {
         Ok(Some((router, candidate.port)))
     }
 
+    /// Cycles from when a flit begins to cross the channel at a place of a way, from the injection to the ejection, until it can go on.
+    pub(crate) fn head_cycles(&self, network: &Network, way: &[u32], place: usize) -> u64 {
+        let kind = usize::from(place > 0) + usize::from(place + 1 == way.len());
+        u64::from(self.head_cycles[network.link_number(ChannelId(way[place])) as usize][kind])
+    }
+
     /// Cycles that a lone message of `flits` takes over its terminal's injection channel and these others beyond those of its
     /// flits: its latency less its length.
     pub(crate) fn head_latency(&self, network: &Network, source: TerminalId, others: &[u32], flits: u32) -> f64 {

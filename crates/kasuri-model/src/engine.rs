@@ -263,6 +263,20 @@ pub struct Outcome {
     pub formulas: Option<Formulas>,
     /// What an endpoint's machine did when, if that was asked for.
     pub timeline: Vec<Span>,
+    /// What network interfaces did, where the endpoint model has such.
+    pub interfaces: Option<Interfaces>,
+}
+
+/// What the network interfaces of a distributed shared memory did until the last request was answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interfaces {
+    /// Requests that were answered.
+    pub answered: u64,
+    /// Fraction of the time in which the interface worked, shape `[terminals]`.
+    pub busy: Vec<f64>,
+    /// Fraction of the time in which the router held a packet for its own node, waiting for the interface or on the way to it; packets
+    /// that only pass through do not count. Shape `[terminals]`.
+    pub awaited: Vec<f64>,
 }
 
 /// Something that a part of a machine did from one time to another.

@@ -67,6 +67,7 @@ impl Scenario {
     /// The ranges of virtual channels that the classes and their replies use, each once, in order.
     pub fn virtual_channel_ranges(&self) -> Vec<VirtualChannels> {
         let mut ranges: Vec<VirtualChannels> = self.workload.iter().map(|workload| workload.virtual_channels).collect();
+        ranges.extend(self.endpoint.iter().flat_map(|endpoint| endpoint.virtual_channels()));
         for class in &self.classes {
             for range in [Some(class.virtual_channels), class.reply.as_ref().map(|reply| reply.virtual_channels)].into_iter().flatten() {
                 if !ranges.contains(&range) {

@@ -344,11 +344,11 @@ const SAMPLE_BUDGET: u64 = 20_000;
 /// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver. Equal ones are checked once.
 fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>) -> Result<(), RunError> {
     let scenario = &study.scenario;
-    if scenario.endpoint.is_some() {
-        // Its network needs no virtual channels; whether its paths lead back is found when it is built.
+    let channels = scenario.virtual_channel_ranges();
+    if channels.is_empty() {
+        // An endpoint's network without virtual channels; whether its paths lead back is found when it is built.
         return Ok(());
     }
-    let channels = scenario.virtual_channel_ranges();
     let widened = scenario.takes_accepted_ports();
     let is_known = |known: &Checked| {
         let same = Arc::ptr_eq(&known.network, &scenario.network) && Arc::ptr_eq(&known.routing, &scenario.routing);
@@ -728,7 +728,9 @@ impl Trial {
         }
         match self.outcome.status {
             Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
-            Status::Deadlock if scenario.endpoint.is_some() => row.add_message("the programs wait for what nobody will send"),
+            Status::Deadlock if scenario.endpoint.is_some() && self.outcome.deadlock.is_empty() => {
+                row.add_message("the programs wait for what nobody will send")
+            }
             Status::Deadlock => row.add_message(&format!("packets wait for each other for ever in cycle {}", self.outcome.cycles)),
             Status::Converged | Status::Saturated | Status::Completed => {}
         }

@@ -5,7 +5,7 @@
 
 use crate::measure::{Offer, Report};
 use kasuri_model::config::EngineName;
-use kasuri_model::engine::{Distribution, Formulas, Outcome, Prediction};
+use kasuri_model::engine::{Distribution, Formulas, Interfaces, Outcome, Prediction};
 use kasuri_model::id::{ChannelId, TerminalId};
 use kasuri_model::network::Network;
 use serde_json::{Map, Value, json};
@@ -109,6 +109,15 @@ pub const COLUMNS: &[Column] = &[
     column("prediction_speculative_traversals", "", "flits of measured packets that crossed a switch on a prediction, right or wrong"),
     column("prediction_wasted_flits", "", "of these, flits sent on a wrong channel and dropped at its end"),
     column("prediction_hint_bits", "", "hint bits in front of each packet"),
+    column("requests_answered", "", "distributed shared memory: requests that were answered"),
+    column("interface_busy_mean", "", "fraction of the completion time in which a network interface works, mean over nodes"),
+    column("interface_busy_max", "", "the same, busiest interface"),
+    column(
+        "interface_awaited_mean",
+        "",
+        "fraction of the completion time in which a router holds a packet for its own node until the interface takes it, mean over nodes",
+    ),
+    column("interface_awaited_max", "", "the same, router that holds one for longest"),
     column("booksim_status", "", "how BookSim 2 would have ended (ok, ok_maxsamples, unstable), under its rules"),
     column("not_modelled", "", "keys of the input that the engine left out"),
     column("deadlock", "", "the channels and virtual channels that wait for each other, each for the next"),
@@ -172,6 +181,9 @@ impl RunRow {
         }
         if let Some(formulas) = &outcome.formulas {
             row.set_formulas(formulas);
+        }
+        if let Some(interfaces) = &outcome.interfaces {
+            row.set_interfaces(interfaces);
         }
         row.set("booksim_status", report.booksim_status.map(|status| status.name()));
         row.set("not_modelled", outcome.not_modelled.clone());
@@ -305,6 +317,14 @@ impl RunRow {
         }
     }
 
+    fn set_interfaces(&mut self, interfaces: &Interfaces) {
+        self.set("requests_answered", interfaces.answered);
+        for (name, parts) in [("interface_busy", &interfaces.busy), ("interface_awaited", &interfaces.awaited)] {
+            self.set(&format!("{name}_mean"), mean(parts));
+            self.set(&format!("{name}_max"), parts.iter().copied().reduce(f64::max));
+        }
+    }
+
     /// Fills the columns in nanoseconds from those in cycles.
     pub(crate) fn set_nanoseconds(&mut self, cycle_ns: f64) {
         for column in COLUMNS {
@@ -409,6 +429,8 @@ pub const VECTORS: &[&str] = &[
     "completion_cycles",
     "packet_latency_histogram",
     "predictions",
+    "interface_busy",
+    "interface_awaited",
 ];
 
 /// The vectors of a run; those that would be empty are left out.
@@ -417,6 +439,7 @@ pub fn vectors(network: &Network, outcome: &Outcome) -> Vec<Vector> {
     let cycles = outcome.measured_cycles;
     let completion = outcome.completion_cycles.clone();
     let buckets = &outcome.packet_latency.buckets;
+    let interfaces = outcome.interfaces.as_ref();
     let predictions = outcome.prediction.as_ref().map_or(&[][..], |prediction| &prediction.by_channel);
     let all = [
         flat("channel_utilisation", utilisation(network, outcome)),
@@ -430,6 +453,8 @@ pub fn vectors(network: &Network, outcome: &Outcome) -> Vec<Vector> {
             values: Numbers::Whole(buckets.iter().flat_map(|&(value, count)| [value, count]).collect()),
         },
         Vector { name: "predictions", shape: vec![predictions.len(), 3], values: Numbers::Whole(predictions.concat()) },
+        flat("interface_busy", interfaces.map_or(Vec::new(), |interfaces| interfaces.busy.clone())),
+        flat("interface_awaited", interfaces.map_or(Vec::new(), |interfaces| interfaces.awaited.clone())),
     ];
     all.into_iter().filter(|vector| vector.shape[0] > 0).collect()
 }
@@ -556,6 +581,7 @@ pub(crate) mod tests {
             not_modelled: vec!["router.predictor".to_owned(), "router.buffer_flits".to_owned()],
             formulas: None,
             timeline: Vec::new(),
+            interfaces: None,
         }
     }
 

@@ -47,6 +47,44 @@ def network(experiment: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def distances(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """Count the hops between routers of a built network, by breadth-first search.
+
+    Parameters
+    ----------
+    experiment : mapping
+        An experiment; its ``network`` matters. ``distances = { from = [...] }`` names the routers to begin at: all unless given, fewer
+        where the network looks the same from others.
+
+    Returns
+    -------
+    dict
+        ``routers``, ``diameter``, and ``average``: the mean distance to the other routers.
+    """
+    built = Network(experiment["network"])
+    edges = built.router_edges
+    edges = edges[np.argsort(edges[:, 0], kind="stable")]
+    first = np.searchsorted(edges[:, 0], np.arange(built.routers + 1))
+    starts = experiment.get("distances", {}).get("from", range(built.routers))
+    hops = np.stack([_hops(start, edges[:, 1], first) for start in starts])
+    if (hops < 0).any():
+        raise ConfigError("some routers do not reach each other")
+    return {"routers": built.routers, "diameter": int(hops.max()), "average": float(hops.sum() / (len(hops) * (built.routers - 1)))}
+
+
+def _hops(start: int, neighbours: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Give the hops from one router to each; -1 where there is no way."""
+    hops = np.full(len(first) - 1, -1)
+    hops[start] = 0
+    frontier, distance = np.array([start]), 0
+    while len(frontier):
+        distance += 1
+        reached = np.unique(np.concatenate([neighbours[first[router] : first[router + 1]] for router in frontier]))
+        frontier = reached[hops[reached] < 0]
+        hops[frontier] = distance
+    return hops
+
+
 def arguments(asked: Mapping[str, Any], built: Network) -> list[str]:
     """Give the arguments of ``kasuri schedule alltoall`` that ask for a schedule.
 

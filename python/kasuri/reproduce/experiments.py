@@ -23,8 +23,9 @@ A key of ``sweep`` with a dot is a key of the experiment; one without is a varia
 ``"{k + l}"``. The values of a variable are a list or ``{ from = 0, to = 63 }``; a table in the list holds several variables that change
 together. A constant whose key is ``"{l}"`` is a variable with that one value.
 
-A series with ``count = "network"`` or ``count = "schedule"`` is not run: the built network is counted, or a schedule on it
-(`kasuri.reproduce.counts`). Of ``count = "timeline"`` what happened when is looked at, and ``count = "refusal"`` must not run at all.
+A series with ``count = "network"``, ``count = "distances"`` or ``count = "schedule"`` is not run: the built network is counted, the hops
+in it, or a schedule on it (`kasuri.reproduce.counts`). Of ``count = "timeline"`` what happened when is looked at, and
+``count = "refusal"`` must not run at all.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from kasuri.errors import ConfigError
 CLASSES = {"G": "given", "D": "derived", "C": "calibrated"}
 _SERIES_KEYS = ("machine", "sweep", "own_process", "count")
 #: What can be counted in place of a run.
-COUNTS = ("network", "schedule", "timeline", "refusal")
+COUNTS = ("network", "distances", "schedule", "timeline", "refusal")
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from kasuri.errors import ConfigError
-from kasuri.reproduce import cenju4, mfs, mlfm, prediction_router
+from kasuri.reproduce import cenju4, mfs, mlfm, prediction_router, virtual_network
 from kasuri.reproduce.figure import Figure, Paper
 
 #: All papers, by the name that the command and the folder in ``experiments/`` have.
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (mfs.PAPER, mlfm.PAPER, prediction_router.PAPER, cenju4.PAPER)}
+PAPERS: dict[str, Paper] = {
+    paper.name: paper for paper in (mfs.PAPER, mlfm.PAPER, prediction_router.PAPER, cenju4.PAPER, virtual_network.PAPER)
+}
 
 
 def choose(names: list[str]) -> list[tuple[Paper, list[Figure]]]:

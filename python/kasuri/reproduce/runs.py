@@ -61,6 +61,8 @@ class Runner:
         try:
             if point.count == "network":
                 return _labelled(point, [counts.network(point.experiment)])
+            if point.count == "distances":
+                return _labelled(point, [counts.distances(point.experiment)])
             if point.count == "schedule":
                 return _labelled(point, [self._schedule(point, folder)])
             if point.count == "timeline":

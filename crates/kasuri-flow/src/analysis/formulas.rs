@@ -228,6 +228,7 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
         formulas: Some(formulas),
         timeline: Vec::new(),
+        interfaces: None,
     }
 }
 

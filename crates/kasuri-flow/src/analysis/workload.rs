@@ -98,6 +98,7 @@ fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
         prediction: None,
         not_modelled: NOT_MODELLED.iter().chain(&["workload.synchronisation"]).map(|&key| key.to_owned()).collect(),
         timeline: Vec::new(),
+        interfaces: None,
         formulas: Some(Formulas {
             zero_load_latency: sums.latency / messages,
             packet_latency: None,

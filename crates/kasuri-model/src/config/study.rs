@@ -146,7 +146,8 @@ impl<'a> Preparation<'a> {
         let streams = Streams::new(measure.seed);
         let endpoint = context.endpoint(&network, &router, units, &streams)?;
         let (classes, workload) = if endpoint.is_some() { (Vec::new(), None) } else { context.traffic(&setting, units)? };
-        context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()))?;
+        let of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map_or(0, |[_, longest]| longest);
+        context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()).max(of_endpoint))?;
         context.check_end(&measure, &classes)?;
         let scenario = Scenario {
             network,

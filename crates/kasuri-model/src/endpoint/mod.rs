@@ -7,12 +7,14 @@
 //! [`ENDPOINTS`], and its timed side in the engine (`kasuri-flit/src/endpoint/`).
 
 pub mod cenju4;
+pub mod dsm;
 pub mod tlb;
 
 use crate::network::Network;
 use crate::registry;
 use crate::rng::Streams;
 use crate::router::RouterParameters;
+use crate::routing::VirtualChannels;
 use crate::scenario::Units;
 use schemars::Schema;
 use std::any::Any;
@@ -35,12 +37,23 @@ pub trait EndpointModel: Send + Sync + std::fmt::Debug {
 pub trait Endpoint: Any + Send + Sync + std::fmt::Debug {
     /// The name in the experiment file.
     fn model(&self) -> &'static str;
+
+    /// The least and the greatest length of its packets in flits, if they go through routers with virtual channels.
+    fn packet_flits(&self) -> Option<[u32; 2]> {
+        None
+    }
+
+    /// The ranges of virtual channels that its packets use: of each kind of packet one.
+    fn virtual_channels(&self) -> Vec<VirtualChannels> {
+        Vec::new()
+    }
 }
 
 registry! {
     /// All endpoint models.
     pub ENDPOINTS: dyn EndpointModel = [
         cenju4::Cenju4,
+        dsm::Dsm,
     ]
 }
 

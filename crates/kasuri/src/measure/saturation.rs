@@ -142,6 +142,7 @@ mod tests {
             not_modelled: Vec::new(),
             formulas: None,
             timeline: Vec::new(),
+            interfaces: None,
         };
         let sustained = |status, accepted, latency| is_sustained(&outcome(status, accepted, latency), &offer, Some(20.0));
         assert!(sustained(Status::Converged, 1.0, 59.0));

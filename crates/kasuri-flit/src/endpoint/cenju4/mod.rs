@@ -339,6 +339,7 @@ impl<'a> Simulation<'a> {
             not_modelled: Vec::new(),
             formulas: None,
             timeline: self.timeline,
+            interfaces: None,
         }
     }
 }

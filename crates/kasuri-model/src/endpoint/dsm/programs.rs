@@ -1,0 +1,265 @@
+//! What the processors of a distributed shared memory do. To add a program: a variant of [`Program`], its keys in [`Workload`], and a
+//! function that writes the steps of a node.
+
+use crate::endpoint::{EndpointContext, EndpointError};
+use crate::rng::Purpose;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// One step of a processor. Accesses do not wait for their replies; as many are on their way as the window allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Reads a word of a node's memory.
+    Read {
+        /// The node.
+        home: u32,
+    },
+    /// Writes a word of a node's memory.
+    Write {
+        /// The node.
+        home: u32,
+        /// What the write belongs to.
+        phase: u32,
+    },
+    /// Waits until all its accesses have been answered.
+    Settle,
+    /// Waits until so many words of this phase have been written to its own memory.
+    Await {
+        /// What the writes belong to.
+        phase: u32,
+        /// How many.
+        writes: u32,
+    },
+    /// Computes.
+    Compute {
+        /// For so long.
+        cycles: u32,
+    },
+}
+
+/// What all processors do together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Program {
+    /// A matrix of `size` x `size` times a vector: rows in blocks on the nodes, the vector too; each node reads all of the vector that
+    /// others have.
+    MatrixVector,
+    /// Points on a torus, a square block of them on each node: in each iteration the points at the edges are written to the four
+    /// neighbours, and the next begins when theirs have come.
+    Stencil,
+    /// Each node accesses other nodes at random.
+    RandomAccess,
+    /// Each node of the first half writes items to one of the second half, which tells it when it has used an item.
+    ProducerConsumer,
+    /// Chosen nodes access chosen nodes.
+    RemoteAccess,
+}
+
+/// In which order a node reads the vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// From its own block on, round to it.
+    Staggered,
+    /// From the beginning, as all others do: the node that is read moves on.
+    Same,
+}
+
+/// The keys of `[workload]` on this machine. Which of them a program reads is said at each.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// The program.
+    pub program: Program,
+    /// Matrix-vector: rows and columns, a multiple of the number of nodes; as many as nodes unless given.
+    pub size: Option<u32>,
+    /// Matrix-vector: `staggered` unless given.
+    pub order: Option<Order>,
+    /// Stencil: points on an edge of a node's block, 8 unless given.
+    pub points: Option<u32>,
+    /// Stencil: iterations, 4 unless given.
+    pub iterations: Option<u32>,
+    /// Stencil, producer-consumer: cycles for which a processor computes in each iteration, or to make and to use an item; 0 unless given.
+    pub compute_cycles: Option<u32>,
+    /// Random-access, remote-access: accesses of each node or pair, 100 unless given.
+    pub accesses: Option<u32>,
+    /// Random-access, remote-access: the part of accesses that are writes, 0 unless given.
+    pub write_fraction: Option<f64>,
+    /// Producer-consumer: items of each producer, 16 unless given.
+    pub items: Option<u32>,
+    /// Producer-consumer: words of an item, 8 unless given; one more word announces it.
+    pub words: Option<u32>,
+    /// Producer-consumer: items for which the consumer has room, 2 unless given.
+    pub room: Option<u32>,
+    /// Remote-access: pairs of a node and the node that it accesses.
+    pub pairs: Option<Vec<[u32; 2]>>,
+}
+
+/// The keys of each program.
+fn keys(program: Program) -> &'static [&'static str] {
+    match program {
+        Program::MatrixVector => &["size", "order"],
+        Program::Stencil => &["points", "iterations", "compute_cycles"],
+        Program::RandomAccess => &["accesses", "write_fraction"],
+        Program::ProducerConsumer => &["items", "words", "room", "compute_cycles"],
+        Program::RemoteAccess => &["pairs", "accesses", "write_fraction"],
+    }
+}
+
+/// The steps of every node.
+pub(super) fn of_nodes(workload: &Workload, context: &EndpointContext<'_>) -> Result<Vec<Vec<Step>>, EndpointError> {
+    let own = keys(workload.program);
+    if let Some(key) = context.workload.keys().find(|key| *key != "program" && !own.contains(&key.as_str())) {
+        return wrong(key, format!("has no meaning in this program, which reads {}", own.join(", ")));
+    }
+    let nodes = context.network.terminal_count();
+    let lists = match workload.program {
+        Program::MatrixVector => matrix_vector(workload, nodes)?,
+        Program::Stencil => stencil(workload, nodes)?,
+        Program::RandomAccess => random_access(workload, context)?,
+        Program::ProducerConsumer => producer_consumer(workload, nodes)?,
+        Program::RemoteAccess => remote_access(workload, context)?,
+    };
+    Ok(lists)
+}
+
+fn wrong<T>(key: &str, problem: String) -> Result<T, EndpointError> {
+    Err(EndpointError::new("workload", key, problem))
+}
+
+/// The greatest value of a count.
+const MAX_COUNT: u32 = 1_000_000;
+
+/// A count from 1 on.
+fn count(key: &str, given: Option<u32>, default: u32) -> Result<u32, EndpointError> {
+    match given.unwrap_or(default) {
+        value @ 1..=MAX_COUNT => Ok(value),
+        value => wrong(key, format!("is {value}; it must be 1 to {MAX_COUNT}")),
+    }
+}
+
+fn cycles(given: Option<u32>) -> Result<u32, EndpointError> {
+    match given.unwrap_or(0) {
+        value @ 0..=super::MAX_CYCLES => Ok(value),
+        value => wrong("compute_cycles", format!("is {value}; it must be 0 to {}", super::MAX_CYCLES)),
+    }
+}
+
+fn matrix_vector(workload: &Workload, nodes: u32) -> Result<Vec<Vec<Step>>, EndpointError> {
+    let size = count("size", workload.size, nodes)?;
+    if !size.is_multiple_of(nodes) {
+        return wrong("size", format!("is {size}; it must be a multiple of the {nodes} nodes, so that all have blocks of the same size"));
+    }
+    let block = size / nodes;
+    let of_node = |node: u32| {
+        let first = if workload.order == Some(Order::Same) { 0 } else { node * block };
+        let homes = (0..size).map(move |turn| (first + turn) % size / block);
+        homes.filter(|&home| home != node).map(|home| Step::Read { home }).collect()
+    };
+    Ok((0..nodes).map(of_node).collect())
+}
+
+/// The columns and rows of nodes: as near to a square as a rectangle of all nodes can be.
+fn rectangle(nodes: u32) -> [u32; 2] {
+    let rows = (1..=nodes.isqrt()).rev().find(|rows| nodes.is_multiple_of(*rows)).unwrap_or(1);
+    [nodes / rows, rows]
+}
+
+fn stencil(workload: &Workload, nodes: u32) -> Result<Vec<Vec<Step>>, EndpointError> {
+    let (points, iterations) = (count("points", workload.points, 8)?, count("iterations", workload.iterations, 4)?);
+    let cycles = cycles(workload.compute_cycles)?;
+    let [columns, rows] = rectangle(nodes);
+    let of_node = |node: u32| {
+        let (x, y) = (node % columns, node / columns);
+        let left_right = [(x + 1) % columns, (x + columns - 1) % columns].map(|x| y * columns + x);
+        let up_down = [(y + 1) % rows, (y + rows - 1) % rows].map(|y| y * columns + x);
+        let neighbours: Vec<u32> = left_right.into_iter().chain(up_down).filter(|&neighbour| neighbour != node).collect();
+        let mut steps = Vec::new();
+        for phase in 0..iterations {
+            steps.extend((0..points).flat_map(|_| &neighbours).map(|&home| Step::Write { home, phase }));
+            // The torus is the same from all nodes: as many words come as go.
+            steps.extend([Step::Settle, Step::Await { phase, writes: points * neighbours.len() as u32 }]);
+            steps.extend((cycles > 0).then_some(Step::Compute { cycles }));
+        }
+        steps
+    };
+    Ok((0..nodes).map(of_node).collect())
+}
+
+fn random_access(workload: &Workload, context: &EndpointContext<'_>) -> Result<Vec<Vec<Step>>, EndpointError> {
+    let accesses = count("accesses", workload.accesses, 100)?;
+    let nodes = context.network.terminal_count();
+    if nodes < 2 {
+        return wrong("program", "is \"random-access\", which needs another node to access; the network has one".to_owned());
+    }
+    let writes = write_fraction(workload)?;
+    let of_node = |node: u32| {
+        let mut stream = context.streams.get(Purpose::Destination, node);
+        let access = |_| {
+            let other = stream.below(nodes - 1);
+            let home = if other < node { other } else { other + 1 };
+            if stream.unit() < writes { Step::Write { home, phase: 0 } } else { Step::Read { home } }
+        };
+        (0..accesses).map(access).collect()
+    };
+    Ok((0..nodes).map(of_node).collect())
+}
+
+fn write_fraction(workload: &Workload) -> Result<f64, EndpointError> {
+    let fraction = workload.write_fraction.unwrap_or(0.0);
+    if (0.0..=1.0).contains(&fraction) { Ok(fraction) } else { wrong("write_fraction", format!("is {fraction}; it must be 0 to 1")) }
+}
+
+fn producer_consumer(workload: &Workload, nodes: u32) -> Result<Vec<Vec<Step>>, EndpointError> {
+    let (items, words) = (count("items", workload.items, 16)?, count("words", workload.words, 8)?);
+    let room = count("room", workload.room, 2)?;
+    let cycles = cycles(workload.compute_cycles)?;
+    let half = nodes / 2;
+    if half == 0 {
+        return wrong("program", "is \"producer-consumer\", which needs two nodes; the network has one".to_owned());
+    }
+    let compute = (cycles > 0).then_some(Step::Compute { cycles });
+    let produce = |home: u32| {
+        let mut steps = Vec::new();
+        for phase in 0..items {
+            steps.extend((phase >= room).then(|| Step::Await { phase: phase - room, writes: 1 }));
+            steps.extend(compute);
+            steps.extend((0..words).map(|_| Step::Write { home, phase }));
+            // The announcement must not overtake the item.
+            steps.extend([Step::Settle, Step::Write { home, phase }]);
+        }
+        steps
+    };
+    let consume = |home: u32| {
+        let item = |phase| [Some(Step::Await { phase, writes: words + 1 }), compute, Some(Step::Write { home, phase })];
+        (0..items).flat_map(item).flatten().collect()
+    };
+    let of_node = |node: u32| match node {
+        producer if producer < half => produce(producer + half),
+        consumer if consumer < 2 * half => consume(consumer - half),
+        _ => Vec::new(),
+    };
+    Ok((0..nodes).map(of_node).collect())
+}
+
+fn remote_access(workload: &Workload, context: &EndpointContext<'_>) -> Result<Vec<Vec<Step>>, EndpointError> {
+    let accesses = count("accesses", workload.accesses, 100)?;
+    let writes = write_fraction(workload)?;
+    let nodes = context.network.terminal_count();
+    let Some(pairs) = workload.pairs.as_ref().filter(|pairs| !pairs.is_empty()) else {
+        return wrong("pairs", "is missing; say who accesses whom, for example [[1, 0], [2, 0]]".to_owned());
+    };
+    let mut steps = vec![Vec::new(); nodes as usize];
+    for &[node, home] in pairs {
+        if let Some(unknown) = [node, home].into_iter().find(|place| *place >= nodes) {
+            return wrong("pairs", format!("names node {unknown}; the network has nodes 0 to {}", nodes - 1));
+        }
+        if node == home {
+            return wrong("pairs", format!("lets node {node} access itself; its own memory is not behind the network"));
+        }
+        let mut stream = context.streams.get(Purpose::Destination, node);
+        let access = |_| if stream.unit() < writes { Step::Write { home, phase: 0 } } else { Step::Read { home } };
+        steps[node as usize].extend((0..accesses).map(access));
+    }
+    Ok(steps)
+}

@@ -1,0 +1,86 @@
+"""Each verdict on a right curve, and on wrong ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kasuri.reproduce import counts
+from kasuri.reproduce import virtual_network_memory as memory
+from kasuri.reproduce.figure import Table, Verdict
+
+Rows = list[dict[str, Any]]
+Judge = Callable[[Table], Verdict]
+
+T = (138, 75, 56, 54, 52, 53, 52, 52)
+NR = (0.982, 0.973, 0.944, 0.784, 0.694, 0.659, 0.649, 0.634)
+NIU = (0.274, 0.502, 0.678, 0.701, 0.727, 0.720, 0.729, 0.729)
+
+
+def curve(column: str, values: tuple[float, ...], unit: float = 1.0) -> Rows:
+    return [
+        {"series": form, "endpoint.window": window, memory.X: x, column: value * unit}
+        for form in memory.FORMS
+        for window in (memory.WINDOW, memory.MILDER)
+        for x, value in enumerate(values, start=1)
+    ]
+
+
+def times(*values: float) -> Rows:
+    return curve(memory.TIME, values or T, memory.UNIT)
+
+
+def rates(routers: tuple[float, ...] = NR, interfaces: tuple[float, ...] = NIU) -> Rows:
+    return curve(memory.ROUTERS, routers) + curve(memory.INTERFACES, interfaces)
+
+
+def simulator(diameter: int = 5, average: float = 3.655, largest: int = 11, answered: int = 4032) -> Rows:
+    return [
+        {"series": "distances-16", "routers": 256, "diameter": diameter, "average": average},
+        {"series": "distances-256", "routers": 65536, "diameter": largest, "average": 7.68},
+        {"series": "simulator", "requests_answered": answered, memory.INTERFACES: 0.3, memory.ROUTERS: 0.9},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("judge", "rows"), [(memory.simulator, simulator()), (memory.execution_time, times()), (memory.work_rates, rates())]
+)
+def test_a_right_curve_passes(judge: Judge, rows: Rows) -> None:
+    verdict = judge(Table(rows))
+    assert verdict.verdict == "pass", verdict.measured
+
+
+@pytest.mark.parametrize(
+    ("judge", "rows"),
+    [
+        (memory.simulator, simulator(diameter=6)),
+        (memory.simulator, simulator(average=3.66)),
+        (memory.simulator, simulator(largest=12)),
+        (memory.simulator, simulator(answered=4031)),
+        (memory.simulator, simulator()[:2]),
+        (memory.execution_time, []),
+        # Up again at 6; too little from 1 to 5; not flat; most from 2 to 3.
+        (memory.execution_time, times(138, 75, 56, 54, 52, 54, 52, 52)),
+        (memory.execution_time, times(80, 70, 60, 55, 52, 52, 52, 52)),
+        (memory.execution_time, times(138, 75, 56, 54, 52, 50, 49, 48)),
+        (memory.execution_time, times(138, 110, 56, 54, 52, 52, 52, 52)),
+        (memory.work_rates, []),
+        (memory.work_rates, rates(interfaces=(0.4, *NIU[1:]))),
+        (memory.work_rates, rates(routers=(*NR[:4], 0.99, *NR[5:]))),
+        (memory.work_rates, rates(interfaces=(*NIU[:7], 0.76))),
+        (memory.work_rates, rates(interfaces=(*NIU[:3], 0.6, *NIU[4:]))),
+        (memory.work_rates, rates(routers=(0.7, *NR[1:]), interfaces=(0.2, *NIU[1:]))),
+    ],
+)
+def test_a_wrong_curve_fails(judge: Judge, rows: Rows) -> None:
+    assert judge(Table(rows)).verdict == "fail"
+
+
+def test_distances_are_those_of_a_ring() -> None:
+    ring = {"network": {"topology": "torus", "dimensions": [8]}}
+    # To the others: 1, 1, 2, 2, 3, 3, 4.
+    expected = {"routers": 8, "diameter": 4, "average": pytest.approx(16 / 7)}
+    assert counts.distances(ring) == expected
+    assert counts.distances({**ring, "distances": {"from": [3]}}) == expected
