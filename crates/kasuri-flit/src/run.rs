@@ -41,11 +41,12 @@ impl Engine for FlitEngine {
         if let Some(outcome) = endpoint::run(scenario, controller) {
             return outcome;
         }
-        if scenario.router.architecture == Architecture::Crosspoint {
-            let what = "crosspoint routers without an endpoint model; write [endpoint] model = \"cenju4\"".to_owned();
-            return Err(EngineError::NotModelled { key: "router.architecture".to_owned(), engine: "flit", what });
+        match scenario.router.architecture {
+            Architecture::InputQueued => select::run(scenario, options, controller),
+            Architecture::VirtualOutputQueued | Architecture::Crosspoint => {
+                select::run(&select::with_queues_for_outputs(scenario), options, controller)
+            }
         }
-        select::run(scenario, options, controller)
     }
 }
 
@@ -340,6 +341,7 @@ impl<L: Lanes> Simulation<'_, L> {
             deadlock,
             flit_hops: statistics.flit_hops,
             prediction: self.prediction.as_ref().map(|unit| unit.counters.clone()),
+            link_errors: None,
             not_modelled: Vec::new(),
             formulas: None,
             timeline: Vec::new(),

@@ -5,11 +5,24 @@ use crate::options::{FlitOptions, Simd};
 use crate::state::Simulation;
 use crate::vc_mask::{VcMask, Wide, Word};
 use kasuri_model::engine::{Controller, EngineError, Outcome};
+use kasuri_model::routing::per_output::PerOutput;
 use kasuri_model::scenario::Scenario;
+use std::sync::Arc;
 
 /// Below this load, in flits per terminal and cycle, most units see no flit in most cycles, and lists cost less than masks.
 #[cfg(target_arch = "x86_64")]
 const LEAST_VECTOR_LOAD: f64 = 0.02;
+
+/// The scenario with a virtual channel for each queue, where routers have one for each output. A packet's own virtual channels (those of
+/// its class) remain what the routing underneath knows.
+pub(crate) fn with_queues_for_outputs(scenario: &Scenario) -> Scenario {
+    let mut queued = scenario.clone();
+    let each = scenario.router.virtual_channels;
+    queued.router.virtual_channels = PerOutput::virtual_channels(&scenario.network, each);
+    // At most 256, by the configuration.
+    queued.routing = Arc::new(PerOutput::over(Arc::clone(&scenario.network), Arc::clone(&scenario.routing), each as u16));
+    queued
+}
 
 /// Runs a scenario on the layout that suits it.
 ///
@@ -55,13 +68,14 @@ fn widest_router<M: VcMask>(scenario: &Scenario) -> u32 {
 #[cfg(target_arch = "x86_64")]
 fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
     use kasuri_model::id::ChannelId;
-    use kasuri_model::router::{Bidding, Switching, VcRelease};
+    use kasuri_model::router::{Architecture, Bidding, Switching, VcRelease};
     let router = &scenario.router;
     let network = &scenario.network;
     crate::lanes::avx512::is_available()
         && widest_router::<M>(scenario) <= 256
         && router.buffer_flits <= 255
         && crate::source::longest_packet(scenario) <= 255
+        && router.architecture != Architecture::Crosspoint
         && router.switching == Switching::Wormhole
         && router.vc_release == VcRelease::Tail
         && scenario.pipeline.bidding == Bidding::InTurn

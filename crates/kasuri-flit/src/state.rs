@@ -22,7 +22,7 @@ use kasuri_model::engine::EngineError;
 use kasuri_model::id::{ChannelId, RouterId, TerminalId};
 use kasuri_model::memory::Column;
 use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::router::{AllocatorParameters, Bidding, Switching, VcRelease};
+use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, VcRelease};
 use kasuri_model::routing::VirtualChannels;
 use kasuri_model::scenario::{Scenario, TrafficClass};
 
@@ -174,6 +174,10 @@ pub(crate) struct Parameters {
     pub(crate) bidding: Bidding,
     pub(crate) switching: Switching,
     pub(crate) release: VcRelease,
+    /// Have the routers a queue for each output, so that packets enter by that of their first one?
+    pub(crate) queues_for_outputs: bool,
+    /// Takes each output from its queues, whatever other outputs take from the same input?
+    pub(crate) crosspoint: bool,
     /// Is it kept how long each channel is busy: does any need more than one cycle for a flit, or do predictions look for gaps?
     pub(crate) periodic: bool,
     /// Does the processor have the features of `advance_window_modern`?
@@ -326,6 +330,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             bidding: scenario.pipeline.bidding,
             switching: router.switching,
             release: router.vc_release,
+            queues_for_outputs: router.architecture != Architecture::InputQueued,
+            crosspoint: router.architecture == Architecture::Crosspoint,
             periodic,
             modern: is_modern(),
             switch_allocator: router.switch_allocator.clone(),
@@ -334,8 +340,9 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             router_tiles,
             tiles,
         };
-        // In a cycle a port may send a credit for a flit that passes on, and one for a flit that wins the switch.
-        let credits_of_port = 1 + u32::from(prediction.is_some() && vc_shift > 0);
+        // In a cycle a port may send a credit for a flit that passes on, and one for a flit that wins the switch; one for each queue of a
+        // crosspoint router.
+        let credits_of_port = if parameters.crosspoint { 1 << vc_shift } else { 1 + u32::from(prediction.is_some() && vc_shift > 0) };
         let wheel = |events_of_port: u32| {
             L::Wheel::new(delays.greatest + window + 1, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port).ok_or_else(
                 || {

@@ -12,7 +12,7 @@ use crate::wheel::Wheel;
 use kasuri_model::id::TerminalId;
 use kasuri_model::memory::{Column, prefer_large_pages};
 use kasuri_model::router::{Switching, VcRelease};
-use kasuri_model::routing::{HashedChoice, VirtualChannels};
+use kasuri_model::routing::{HashedChoice, Hop, NoView, VirtualChannels};
 
 /// A gap of this or more cycles stands in `long_gaps`.
 const LONG_GAP: u32 = 255;
@@ -494,13 +494,27 @@ impl<L: Lanes> Simulation<'_, L> {
         self.packets.len() as u32 - 1
     }
 
+    /// The queues of a packet's first router towards the output that it will take there.
+    fn first_queues(&self, terminal: u32, packet: u32, available: VirtualChannels) -> VirtualChannels {
+        let record = &self.packets[packet as usize];
+        let (router, input) = self.scenario.network.injection_port(TerminalId(terminal));
+        let (source, destination) = (TerminalId(terminal), TerminalId(record.destination));
+        let hop = Hop { router, input, virtual_channel: available.begin, source, destination, available };
+        // The same draws each time that the packet asks, and others than at its first router, where it draws for its second.
+        let mut choice = HashedChoice::at_hop(self.routing_seed, terminal, record.serial, u32::MAX, NoView);
+        self.scenario.routing.entering(&hop, record.route_state, &mut choice)
+    }
+
     /// Chooses the virtual channel of a packet: the first one after that of the packet before which is free and not full.
     fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
         let source = self.sources.source[terminal as usize];
-        let record = &mut self.packets[source.packet as usize];
+        let record = &self.packets[source.packet as usize];
         let of_class = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
-        let VirtualChannels { begin, end } = self.scenario.router.entering(TerminalId(record.destination), of_class);
         let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
+        let channels = self.scenario.router.entering(TerminalId(record.destination), of_class);
+        let VirtualChannels { begin, end } =
+            if self.parameters.queues_for_outputs { self.first_queues(terminal, source.packet, channels) } else { channels };
+        let record = &mut self.packets[source.packet as usize];
         let after = if (begin..end).contains(&source.last_vc) { source.last_vc + 1 } else { begin };
         let free = self.terminals.free[terminal];
         let usable = |vc: &u16| {

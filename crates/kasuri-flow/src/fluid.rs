@@ -576,6 +576,7 @@ impl<'a> Fluid<'a> {
             deadlock: Vec::new(),
             flit_hops: self.flit_hops as u64,
             prediction: None,
+            link_errors: None,
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
             formulas: None,
             timeline: Vec::new(),
@@ -595,6 +596,7 @@ fn channel_flits(scenario: &Scenario, graph: &Graph, statistics: &Statistics) ->
 const NOT_MODELLED: &[&str] = &[
     "router.virtual_channels",
     "router.vc_per_destination",
+    "router.architecture",
     "router.buffer_flits",
     "router.credit_delay",
     "router.vc_allocator",

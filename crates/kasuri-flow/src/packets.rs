@@ -322,6 +322,7 @@ impl<'a> Packets<'a> {
             completion_time: completed.then_some(self.nodes.last as f64),
             deadlock: Vec::new(),
             prediction: None,
+            link_errors: None,
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
             formulas: None,
             timeline: Vec::new(),

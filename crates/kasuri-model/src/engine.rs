@@ -257,6 +257,8 @@ pub struct Outcome {
     pub flit_hops: u64,
     /// What a predictor did; `None` where no router has one.
     pub prediction: Option<Prediction>,
+    /// What was injected as errors of channels and what was found; `None` where there can be none.
+    pub link_errors: Option<LinkErrors>,
     /// What the engine left out, by key.
     pub not_modelled: Vec<String>,
     /// What an engine that answers with formulas has worked out; the distributions are empty then.
@@ -308,6 +310,21 @@ pub fn refuse_endpoint(scenario: &Scenario, engine: &'static str) -> Result<(), 
             Err(EngineError::NotModelled { key: "endpoint.model".to_owned(), engine, what })
         }
     }
+}
+
+/// Errors of channels: what happened, and what the receiving ends found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkErrors {
+    /// Bits changed on a channel.
+    pub wrong_bits: u64,
+    /// Flits lost on a channel.
+    pub lost_flits: u64,
+    /// Errors found and corrected.
+    pub corrected: u64,
+    /// Packets found to be damaged beyond correction, and refused.
+    pub refused_packets: u64,
+    /// Packets taken although they are not what was sent.
+    pub undetected_packets: u64,
 }
 
 /// What the routers' predictor did for measured packets.

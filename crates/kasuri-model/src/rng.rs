@@ -27,6 +27,8 @@ pub enum Purpose {
     Placement = 8,
     /// Local addresses of accesses, and which entries of tables change.
     Translation = 9,
+    /// Bits that change and flits that get lost on channels.
+    LinkErrors = 10,
 }
 
 /// The family of all streams of one run.

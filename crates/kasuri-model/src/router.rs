@@ -45,10 +45,13 @@ pub struct RouterParameters {
     /// What becomes of a flit that went a wrongly predicted way: `kill`: it dies inside the router; `hint`: bits in front of the
     /// packet tell before it leaves its buffer; `forward`: it leaves and is dropped by the next router.
     pub on_miss: OnMiss,
-    /// Where packets wait: `input-queued`: in the virtual channels of the input ports; `crosspoint`: in a queue for each pair of an input
-    /// and an output port, which takes whole packets only. A crosspoint router has no virtual channels and no pipeline but `crosspoint`.
+    /// Where packets wait: `input-queued`: in the virtual channels of the input ports; `virtual-output-queued`: each input port has a
+    /// queue for each output, and sends from one of them at a time; `crosspoint`: a queue stands at each crossing of an input and an
+    /// output, and each output takes from its own, whatever the others do. The router before chooses the queue. `virtual_channels` and
+    /// `buffer_flits` are then those of each queue. With the endpoint cenju4, crosspoint routers have the times of `router.crosspoint` in
+    /// place of a pipeline, and queues take whole packets only.
     pub architecture: Architecture,
-    /// The latencies of a crosspoint router.
+    /// The latencies of a crosspoint router that multicasts and synchronises (endpoint cenju4).
     pub crosspoint: CrosspointParameters,
 }
 
@@ -82,6 +85,8 @@ pub enum Architecture {
     /// In virtual channels at the input ports.
     #[default]
     InputQueued,
+    /// At the input ports, in a queue for each output port.
+    VirtualOutputQueued,
     /// In a queue for each pair of an input and an output port.
     Crosspoint,
 }
@@ -278,7 +283,37 @@ impl RouterParameters {
                 return wrong(key, "has 0 iterations; an allocator needs at least 1".to_owned());
             }
         }
+        self.check_architecture()?;
         self.timing().map_err(|problem| ("pipeline".to_owned(), problem))
+    }
+
+    fn check_architecture(&self) -> Result<(), (String, String)> {
+        let wrong = |key: &str, problem: &str| Err((key.to_owned(), problem.to_owned()));
+        if self.architecture == Architecture::InputQueued {
+            return Ok(());
+        }
+        if self.predictor != crate::predictor::NONE {
+            return wrong("predictor", "needs architecture = \"input-queued\": queues for each output know the output already");
+        }
+        if self.vc_per_destination {
+            return wrong("vc_per_destination", "needs architecture = \"input-queued\"; queues are for outputs or for destinations");
+        }
+        if self.architecture == Architecture::Crosspoint {
+            let speculates = self.timing().is_ok_and(|pipeline| pipeline.bidding == Bidding::Speculative);
+            if speculates {
+                return wrong(
+                    "pipeline",
+                    "bids speculatively for the switch; outputs of crosspoint routers take from their own queues, so write RC, VA, SA, ST",
+                );
+            }
+            if self.switch_allocator != AllocatorParameters::default() {
+                return wrong(
+                    "switch_allocator",
+                    "has no meaning for crosspoint routers, whose outputs choose for themselves; leave it out",
+                );
+            }
+        }
+        Ok(())
     }
 
     fn timing(&self) -> Result<Pipeline, String> {

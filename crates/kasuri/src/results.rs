@@ -118,6 +118,11 @@ pub const COLUMNS: &[Column] = &[
         "fraction of the completion time in which a router holds a packet for its own node until the interface takes it, mean over nodes",
     ),
     column("interface_awaited_max", "", "the same, router that holds one for longest"),
+    column("link_wrong_bits", "", "bits changed on channels, where errors are injected"),
+    column("link_lost_flits", "", "flits lost on channels, where errors are injected"),
+    column("link_errors_corrected", "", "errors that receivers found and corrected"),
+    column("link_packets_refused", "", "packets that receivers found to be damaged beyond correction"),
+    column("link_packets_undetected", "", "packets that receivers took although they are not what was sent"),
     column("booksim_status", "", "how BookSim 2 would have ended (ok, ok_maxsamples, unstable), under its rules"),
     column("not_modelled", "", "keys of the input that the engine left out"),
     column("deadlock", "", "the channels and virtual channels that wait for each other, each for the next"),
@@ -178,6 +183,13 @@ impl RunRow {
         row.set("flit_hops", outcome.flit_hops);
         if let Some(prediction) = &outcome.prediction {
             row.set_prediction(prediction, outcome.formulas.is_none());
+        }
+        if let Some(errors) = &outcome.link_errors {
+            row.set("link_wrong_bits", errors.wrong_bits);
+            row.set("link_lost_flits", errors.lost_flits);
+            row.set("link_errors_corrected", errors.corrected);
+            row.set("link_packets_refused", errors.refused_packets);
+            row.set("link_packets_undetected", errors.undetected_packets);
         }
         if let Some(formulas) = &outcome.formulas {
             row.set_formulas(formulas);
@@ -578,6 +590,7 @@ pub(crate) mod tests {
             deadlock: Vec::new(),
             flit_hops: 80,
             prediction: None,
+            link_errors: None,
             not_modelled: vec!["router.predictor".to_owned(), "router.buffer_flits".to_owned()],
             formulas: None,
             timeline: Vec::new(),

@@ -3,6 +3,7 @@
 //! [`Pointers`] holds bare pointers to the columns. As local values they stay in registers, where fields of the simulation would
 //! be loaded again after every store: the loops need half the instructions.
 
+mod crosspoint;
 mod predicted;
 
 use super::Lanes;
@@ -263,11 +264,15 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         if self.parameters.bidding == Bidding::SameCycle {
             self.activate_granted(&mut active);
         }
-        self.allocate_switch(&active, &mut winners, now);
-        if self.parameters.bidding == Bidding::Speculative {
-            self.allocate_switch_speculatively(&mut winners, now);
+        if self.parameters.crosspoint {
+            self.serve_outputs(&active, &mut winners, &mut lists, now);
+        } else {
+            self.allocate_switch(&active, &mut winners, now);
+            if self.parameters.bidding == Bidding::Speculative {
+                self.allocate_switch_speculatively(&mut winners, now);
+            }
+            self.traverse(&mut winners, &mut lists, now);
         }
-        self.traverse(&mut winners, &mut lists, now);
         self.pointers().keep_active(&mut active);
         self.activate_granted(&mut active);
         lists.turn();
@@ -665,9 +670,20 @@ impl<M: VcMask> Pointers<M> {
         let input = self.input_port(input_port);
         let output = input.candidate;
         input.candidate = NONE;
+        let slot = self.output(output).holder;
+        input.accept_pointer = (output >> M::SHIFT).wrapping_sub(input_port).wrapping_add(1) as i16;
+        input.vc_pointer = (slot & (M::BITS - 1)) as u16 + 1;
+        let is_tail = self.send_to(output, now);
+        (output, slot, is_tail)
+    }
+
+    /// Sends one flit to an output slot that somebody holds. Returns whether it was a tail.
+    #[inline(always)]
+    fn send_to(self, output: u32, now: u32) -> bool {
         let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
         let account = self.output(output);
         let slot = account.holder;
+        let input_port = slot >> M::SHIFT;
         let credits = account.credits - 1;
         account.credits = credits;
         let buffer = self.input(slot);
@@ -676,8 +692,6 @@ impl<M: VcMask> Pointers<M> {
 
         let input_vc = slot & (M::BITS - 1);
         let towards = port.wrapping_sub(input_port);
-        input.accept_pointer = towards.wrapping_add(1) as i16;
-        input.vc_pointer = input_vc as u16 + 1;
         let upstream = self.links(input_port);
         self.credits.post(now.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + input_vc);
 
@@ -688,7 +702,7 @@ impl<M: VcMask> Pointers<M> {
         self.arrivals.post(now.wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link + vc);
         let stops = flits == 0 || credits == 0 || left == 0;
         out.ready = out.ready.without(if stops { M::bit(vc) } else { M::default() });
-        (output, slot, left == 0)
+        left == 0
     }
 
     /// Ports that still have something ready stay active.

@@ -225,6 +225,7 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         deadlock: Vec::new(),
         flit_hops: 0,
         prediction: None,
+        link_errors: None,
         not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
         formulas: Some(formulas),
         timeline: Vec::new(),

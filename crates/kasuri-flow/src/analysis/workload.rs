@@ -96,6 +96,7 @@ fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
         deadlock: Vec::new(),
         flit_hops: sums.flit_hops,
         prediction: None,
+        link_errors: None,
         not_modelled: NOT_MODELLED.iter().chain(&["workload.synchronisation"]).map(|&key| key.to_owned()).collect(),
         timeline: Vec::new(),
         interfaces: None,

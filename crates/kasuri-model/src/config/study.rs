@@ -12,8 +12,9 @@ use crate::network::{Network, NetworkError};
 use crate::predictor;
 use crate::registry::{Entry, find};
 use crate::rng::Streams;
-use crate::router::{MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
+use crate::router::{Architecture, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
 use crate::routing::per_destination::PerDestination;
+use crate::routing::per_output::PerOutput;
 use crate::routing::{ROUTINGS, Routing, RoutingError, VirtualChannels};
 use crate::scenario::{ClosedWorkload, Scenario, TrafficClass, Units};
 use crate::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
@@ -138,6 +139,9 @@ impl<'a> Preparation<'a> {
         if router.vc_per_destination {
             router.virtual_channels = context.virtual_channels_of_terminals(&network)?;
             routing = Arc::new(PerDestination::over(routing));
+        }
+        if context.table("endpoint")?.is_none() && router.architecture != Architecture::InputQueued {
+            context.check_queues(&network, routing.as_ref(), &router)?;
         }
         let optional_load = measure.search == Some(Search::Saturation);
         let setting =
@@ -377,6 +381,25 @@ impl<'a> Context<'a> {
             return Err(self.error("router.virtual_channels", Part::Value, problem));
         }
         Ok(terminals)
+    }
+
+    /// Routers with a queue for each output: as many virtual channels as there are queues, and a routing that can look ahead.
+    fn check_queues(self, network: &Network, routing: &dyn Routing, router: &RouterParameters) -> Result<(), ConfigError> {
+        let queues = PerOutput::virtual_channels(network, router.virtual_channels);
+        if queues > MAX_VIRTUAL_CHANNELS {
+            let ports = queues / router.virtual_channels;
+            let problem = format!(
+                "is {}, and a router here has {ports} outputs; an input has a queue for each of both, at most {MAX_VIRTUAL_CHANNELS}",
+                router.virtual_channels
+            );
+            return Err(self.error("router.virtual_channels", Part::Value, problem));
+        }
+        if routing.observes_congestion() {
+            let problem = "looks at congestion, which cannot be seen from the router before; such routers choose their queues there, so \
+                 take another routing or router.architecture = \"input-queued\"";
+            return Err(self.error("routing.algorithm", Part::Value, problem));
+        }
+        Ok(())
     }
 
     /// A terminal that finishes is one with a batch of its own.

@@ -16,6 +16,7 @@ mod hashed;
 pub mod minimal;
 pub mod nca;
 pub mod per_destination;
+pub mod per_output;
 mod shortest;
 mod table;
 pub mod ugal;
@@ -90,6 +91,11 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     /// them; predictors ask. By default nothing but the answer of `route` will do.
     fn accepts(&self, _hop: &Hop, _state: u32, _port: Port) -> Option<VirtualChannels> {
         None
+    }
+
+    /// The virtual channels by which a packet may enter the network: `hop` is at its first router.
+    fn entering(&self, hop: &Hop, _state: u32, _choice: &mut dyn Choice) -> VirtualChannels {
+        hop.available
     }
 
     /// Adds to `candidates` (empty on entry) what the packet may take next. At the destination's router this is the

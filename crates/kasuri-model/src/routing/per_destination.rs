@@ -39,6 +39,10 @@ impl Routing for PerDestination {
         self.ways.observes_congestion()
     }
 
+    fn entering(&self, hop: &Hop, _state: u32, _choice: &mut dyn Choice) -> VirtualChannels {
+        VirtualChannels::only(hop.destination)
+    }
+
     fn accepts(&self, hop: &Hop, state: u32, port: Port) -> Option<VirtualChannels> {
         self.ways.accepts(hop, state, port).map(|_| VirtualChannels::only(hop.destination))
     }

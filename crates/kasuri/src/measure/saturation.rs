@@ -139,6 +139,7 @@ mod tests {
             deadlock: Vec::new(),
             flit_hops: 0,
             prediction: None,
+            link_errors: None,
             not_modelled: Vec::new(),
             formulas: None,
             timeline: Vec::new(),

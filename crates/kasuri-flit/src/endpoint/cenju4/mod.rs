@@ -4,6 +4,7 @@
 //! its program (`processor`), the Sender reads headers and makes packets (`sender`), the Receiver writes memory (`receiver`). What they do
 //! to memories and tables is the model's (`kasuri_model::endpoint::cenju4`).
 
+mod link;
 mod processor;
 mod receiver;
 mod sender;
@@ -18,6 +19,7 @@ use kasuri_model::endpoint::cenju4::{Cenju4, Machine};
 use kasuri_model::engine::{Command, Controller, EngineError, Interval, Outcome, Span, Status, Totals};
 use kasuri_model::registry::Member;
 use kasuri_model::scenario::Scenario;
+use link::Links;
 use processor::Processor;
 use receiver::Receiver;
 use sender::Sender;
@@ -134,6 +136,8 @@ struct Simulation<'a> {
     unfinished: usize,
     statistics: Statistics,
     timeline: Vec<Span>,
+    /// Where channels have errors.
+    links: Option<Links>,
 }
 
 struct Statistics {
@@ -194,6 +198,7 @@ impl<'a> Simulation<'a> {
                 packets: 0,
             },
             timeline: Vec::new(),
+            links: Links::new(constants, &scenario.streams),
         };
         for (node, programs) in machine.programs.iter().enumerate() {
             for task in 0..programs.len() {
@@ -336,6 +341,7 @@ impl<'a> Simulation<'a> {
             deadlock: Vec::new(),
             flit_hops: self.network.flit_hops,
             prediction: None,
+            link_errors: self.links.map(|links| links.found),
             not_modelled: Vec::new(),
             formulas: None,
             timeline: self.timeline,

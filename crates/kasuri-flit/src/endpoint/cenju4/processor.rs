@@ -1,8 +1,8 @@
 //! The processor of a task: it runs the task's program.
 
-use super::{Event, Simulation, picoseconds};
+use super::{Event, Simulation, Station, picoseconds};
 use crate::crosspoint::Time;
-use kasuri_model::endpoint::cenju4::fault::Fault;
+use kasuri_model::endpoint::cenju4::fault::{Fault, Interrupt};
 use kasuri_model::endpoint::cenju4::memory::LINE;
 use kasuri_model::endpoint::cenju4::script::{Op, Program, sequence};
 use kasuri_model::engine::EngineError;
@@ -46,6 +46,13 @@ enum Then {
     Wait,
 }
 
+impl Station {
+    /// Has the operating system been told of packets that could not be used? It stops a program that finds their data missing.
+    fn lacks_packets(&self) -> bool {
+        self.node.interrupts.iter().any(|interrupt| matches!(interrupt, Interrupt::Damaged(_)))
+    }
+}
+
 impl Simulation<'_> {
     /// Runs a program until it has to wait.
     pub(super) fn proceed(&mut self, node: u32, task: u32) -> Result<(), EngineError> {
@@ -86,12 +93,18 @@ impl Simulation<'_> {
                 let mut found = vec![0; bytes as usize];
                 station.node.load(cid, address, &mut found).map_err(fault)?;
                 if let Some(at) = found.iter().zip(sequence(seed, bytes)).position(|(found, expected)| *found != expected) {
+                    if station.lacks_packets() {
+                        return Ok(Then::Wait);
+                    }
                     return Err(format!("byte {at} of {bytes} at address {address:#x} is not what was sent"));
                 }
             }
             Op::CheckWord { address, value } => {
                 let found = station.node.word(cid, address).map_err(fault)?;
                 if found != value {
+                    if station.lacks_packets() {
+                        return Ok(Then::Wait);
+                    }
                     return Err(format!("the double word at address {address:#x} is {found}; it should be {value}"));
                 }
             }

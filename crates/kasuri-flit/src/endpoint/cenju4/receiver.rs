@@ -1,10 +1,11 @@
 //! The Receiver: it looks the task of a packet up, writes memory, and announces what it has done.
 
-use super::{Event, Simulation};
+use super::{Event, Load, Simulation};
 use crate::crosspoint::Time;
 use kasuri_model::endpoint::cenju4::fault::Interrupt;
 use kasuri_model::endpoint::cenju4::node::{Node, Operation};
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// What the Receiver is doing.
 #[derive(Default)]
@@ -35,7 +36,9 @@ impl Simulation<'_> {
         station.accepted_flits += u64::from(flits);
         station.last_arrival = self.now;
         self.note("network", node, "network", parcel, injected, self.now);
-        self.schedule(self.now + self.times.receiver, Event::Looked { node, flight });
+        if self.is_usable(node, flight, hops, self.now) {
+            self.schedule(self.now + self.times.receiver, Event::Looked { node, flight });
+        }
     }
 
     pub(super) fn look_up(&mut self, node: u32, flight: u32) {
@@ -75,17 +78,22 @@ impl Simulation<'_> {
     pub(super) fn effect(&mut self, node: u32, flight: u32) {
         let load = self.network.load(flight).0.clone();
         self.network.end_copy(flight);
-        let packet = &*load.packet;
+        let spoilt = self.links.as_mut().and_then(|links| links.take_spoilt(node, flight));
+        let Load { mut packet, parcel, sid, .. } = load;
+        if let Some(data) = spoilt {
+            Rc::make_mut(&mut packet).data = data;
+        }
+        let packet = &*packet;
         let station = &mut self.stations[node as usize];
         let reply = station.node.receive(packet).unwrap_or_else(|fault| {
             station.node.interrupt(Interrupt::ReceiveFault(packet.cid, fault));
             Node::refusal(packet)
         });
         if let Some(reply) = reply {
-            self.answer(node, reply, load.parcel);
+            self.answer(node, reply, parcel);
         }
         if packet.operation == Operation::Synchronised {
-            self.answered(node, load.sid);
+            self.answered(node, sid);
         } else if Node::ends_request(packet) {
             self.answered(node, None);
         }

@@ -24,9 +24,14 @@ impl Controller for Patient {
 
 /// The scenario of an experiment with these keys of `[workload]`.
 fn scenario(terminals: u32, workload: &str) -> Scenario {
+    with_endpoint(terminals, "", workload)
+}
+
+/// The same with keys of `[endpoint]`.
+fn with_endpoint(terminals: u32, endpoint: &str, workload: &str) -> Scenario {
     let text = format!(
         "[network]\ntopology = \"cenju4\"\nterminals = {terminals}\ncycle_ns = 12.5\n[routing]\nalgorithm = \"destination-tag\"\n\
-         [router]\narchitecture = \"crosspoint\"\nbuffer_flits = 216\n[endpoint]\nmodel = \"cenju4\"\n[workload]\n{workload}\n"
+         [router]\narchitecture = \"crosspoint\"\nbuffer_flits = 216\n[endpoint]\nmodel = \"cenju4\"\n{endpoint}\n[workload]\n{workload}\n"
     );
     let document = Document::parse("test.toml", &text).unwrap();
     let mut scenario = document.study(&document.points().unwrap()[0], &NoFiles).unwrap().scenario;
@@ -388,4 +393,46 @@ fn more_than_64_nodes_cannot_synchronise_in_the_routers() {
     for terminals in [128, 256] {
         assert_eq!(outcome(terminals, "collective = \"barrier\"\nschedule = \"multicast-atomic-add\"").status, Status::Completed);
     }
+}
+
+/// Bits change and flits get lost at random: all that has become of a packet is found, what can be corrected is, and no program ever sees
+/// data that was not sent. A program whose packet was refused waits for ever, and the interface's operating system knows why.
+#[test]
+fn errors_of_channels_are_found_and_counted() {
+    let program = "collective = \"allgather\"\nschedule = \"shift\"\nmessage_bytes = 1000";
+    let mut ends = [0, 0];
+    for seed in 1..=20 {
+        for (bits, flits) in [(1e-6, 0.0), (1e-5, 0.0), (0.0, 1e-5), (1e-5, 1e-5)] {
+            let keys = format!("bit_error_rate = {bits}\nflit_loss_rate = {flits}");
+            let scenario = with_endpoint(32, &keys, &format!("{program}\n[measure]\nseed = {seed}"));
+            let outcome = super::super::run(&scenario, &mut Patient).unwrap().unwrap();
+            let found = outcome.link_errors.unwrap();
+            assert_eq!(found.undetected_packets, 0, "{found:?}");
+            assert!(found.refused_packets <= found.wrong_bits + found.lost_flits, "{found:?}");
+            assert!(found.corrected <= found.wrong_bits, "{found:?}");
+            assert!(flits == 0.0 || found.lost_flits == 0 || found.refused_packets > 0, "{found:?}");
+            assert!(found.wrong_bits + found.lost_flits == 0 || found.corrected + found.refused_packets > 0, "{found:?}");
+            let expected = if found.refused_packets == 0 { Status::Completed } else { Status::Deadlock };
+            assert_eq!(outcome.status, expected, "{found:?}");
+            ends[usize::from(found.refused_packets > 0)] += u64::from(found.wrong_bits + found.lost_flits > 0);
+        }
+    }
+    assert!(ends.iter().all(|&count| count > 10), "both kinds of ends come up: {ends:?}");
+}
+
+/// As many errors as the rates say: 32 nodes send 1000 bytes to 31 others over 5 channels, 4 packets of 132 to 108 flits each.
+#[test]
+fn errors_come_as_often_as_their_rates_say() {
+    let keys = "bit_error_rate = 1e-4\nflit_loss_rate = 0.0";
+    let scenario = with_endpoint(32, keys, "collective = \"allgather\"\nschedule = \"shift\"\nmessage_bytes = 1000");
+    let outcome = super::super::run(&scenario, &mut Patient).unwrap().unwrap();
+    let bits: u64 = outcome.channel_flits.iter().sum::<u64>() * 28;
+    let (found, expected) = (outcome.link_errors.unwrap().wrong_bits as f64, bits as f64 * 1e-4);
+    // Five standard deviations of a Poisson number.
+    assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{found} of {expected}");
+}
+
+#[test]
+fn machines_without_errors_count_none() {
+    assert_eq!(outcome(8, "collective = \"barrier\"").link_errors, None);
 }

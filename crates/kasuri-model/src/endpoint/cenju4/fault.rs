@@ -1,5 +1,6 @@
 //! What the interface refuses: delivered to the operating system of the node that found it.
 
+use super::framing::Damage;
 use thiserror::Error;
 
 /// Why a parcel or a packet was dropped.
@@ -55,4 +56,6 @@ pub enum Interrupt {
     MessageQuarter(u8, u8, u8),
     /// The header queue of this task is empty and its last packet has been sent: another task may have the Sender.
     QueueDrained(u8),
+    /// A packet has arrived that cannot be used.
+    Damaged(Damage),
 }

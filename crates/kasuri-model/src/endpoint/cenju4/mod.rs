@@ -1,10 +1,11 @@
 //! The network interface of the Cenju-4: a user-level interface with protection by tables, multicast and synchronisation.
 //!
 //! Here is its meaning: parcels and packets ([`parcel`]), tables and protection ([`task`]), what Sender and Receiver do to the memories
-//! ([`node`]), and programs with their library ([`script`], [`programs`]). How long all of it takes, by the constants of [`Cenju4`], is
+//! ([`node`]), flits and their check bits ([`framing`]), and programs with their library ([`script`], [`programs`]). How long all of it takes, by the constants of [`Cenju4`], is
 //! known to the engine. Source: Kano et al., "User-level Network Interface for a Parallel Computer Cenju-4", IPSJ Journal 41 (2000).
 
 pub mod fault;
+pub mod framing;
 pub mod memory;
 pub mod node;
 pub mod parcel;
@@ -86,6 +87,12 @@ pub struct Cenju4 {
     pub user_registers: u32,
     /// Requests of a node that are not answered yet: as many of 1024 nodes must fit into one header queue.
     pub outstanding_requests: u32,
+    /// Of the bits that cross a channel, the part that arrives changed. The receiving end finds them by parity and check bits, corrects
+    /// one in each double word, and refuses packets with more; nothing is sent again.
+    pub bit_error_rate: f64,
+    /// Of the flits that cross a channel, the part that gets lost. The receiving end finds that by their positions and number, and refuses
+    /// the packet.
+    pub flit_loss_rate: f64,
 }
 
 impl Default for Cenju4 {
@@ -119,6 +126,8 @@ impl Default for Cenju4 {
             header_queue: 2048,
             user_registers: 2,
             outstanding_requests: 2,
+            bit_error_rate: 0.0,
+            flit_loss_rate: 0.0,
         }
     }
 }
@@ -173,7 +182,7 @@ impl Cenju4 {
 
     /// Flits of a packet with so many bytes of data: 3 flits hold 8 bytes and their check bits.
     pub fn packet_flits(&self, bytes: u32) -> u32 {
-        (self.header_flits + 3 * bytes.div_ceil(8)).max(1)
+        (self.header_flits + framing::WORD_FLITS as u32 * bytes.div_ceil(8)).max(1)
     }
 
     fn check(&self, context: &EndpointContext<'_>) -> Result<(), EndpointError> {
@@ -181,6 +190,11 @@ impl Cenju4 {
         for (key, ns) in self.times() {
             if !(0.0..=1e9).contains(&ns) {
                 return wrong(key, format!("is {ns}; it must be 0 to 10^9 ns"));
+            }
+        }
+        for (key, rate) in [("bit_error_rate", self.bit_error_rate), ("flit_loss_rate", self.flit_loss_rate)] {
+            if !(0.0..1.0).contains(&rate) {
+                return wrong(key, format!("is {rate}; it must be a part of all, 0 or more and less than 1"));
             }
         }
         let counts = [
