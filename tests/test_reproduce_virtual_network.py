@@ -44,8 +44,22 @@ def simulator(diameter: int = 5, average: float = 3.655, largest: int = 11, answ
     ]
 
 
+def reads(*beyond: float, adjacent: int = 1) -> Rows:
+    table: Rows = []
+    for series, more in (("cut-through", beyond), ("store-and-forward", (19.0, 38.0))):
+        latencies = [(2.0, 25.0)] * adjacent + [(3.0 + place, 25.0 + cycles) for place, cycles in enumerate(more)]
+        table += [{"series": series, "hops_mean": hops, "packet_latency_mean": latency} for hops, latency in latencies]
+    return table
+
+
 @pytest.mark.parametrize(
-    ("judge", "rows"), [(memory.simulator, simulator()), (memory.execution_time, times()), (memory.work_rates, rates())]
+    ("judge", "rows"),
+    [
+        (memory.simulator, simulator()),
+        (memory.execution_time, times()),
+        (memory.work_rates, rates()),
+        (memory.cost_of_hops, reads(4.0, 8.0)),
+    ],
 )
 def test_a_right_curve_passes(judge: Judge, rows: Rows) -> None:
     verdict = judge(Table(rows))
@@ -72,6 +86,13 @@ def test_a_right_curve_passes(judge: Judge, rows: Rows) -> None:
         (memory.work_rates, rates(interfaces=(*NIU[:7], 0.76))),
         (memory.work_rates, rates(interfaces=(*NIU[:3], 0.6, *NIU[4:]))),
         (memory.work_rates, rates(routers=(0.7, *NR[1:]), interfaces=(0.2, *NIU[1:]))),
+        # One form of the machine is missing.
+        (memory.execution_time, [row for row in times() if row["series"] == "queues"]),
+        (memory.work_rates, [row for row in rates() if row["series"] == "queues"]),
+        (memory.cost_of_hops, []),
+        (memory.cost_of_hops, reads(4.0, 8.5)),
+        (memory.cost_of_hops, reads(4.0, 8.0, adjacent=0)),
+        (memory.cost_of_hops, reads()),
     ],
 )
 def test_a_wrong_curve_fails(judge: Judge, rows: Rows) -> None:

@@ -20,6 +20,9 @@ impl<L: Lanes> Simulation<'_, L> {
         for slot in self.credits.waiting() {
             credits[slot as usize] += 1;
         }
+        if let Some(broken) = self.interfaces.as_ref().and_then(|interfaces| interfaces.nodes.broken.clone()) {
+            return Err(self.unbalanced(broken));
+        }
         self.check_credits(&flits, &credits)?;
         self.check_flits(&flits)?;
         if let Some(wrong) = self.prediction.as_ref().and_then(|unit| unit.wrongs()) {
@@ -36,6 +39,12 @@ impl<L: Lanes> Simulation<'_, L> {
     /// the depth of the buffer.
     fn check_credits(&self, flits: &[u32], credits: &[u32]) -> Result<(), EngineError> {
         let terminals = self.first_terminal_slot();
+        let before_interfaces = self.interfaces.as_ref().map(|interfaces| interfaces.held_flits(self.terminals.ejection.len()));
+        let sunk = |slot: u32| match &before_interfaces {
+            // Of a packet that is arriving, too.
+            Some(held) => held[slot as usize] + u32::from(self.terminals.ejection[slot].index),
+            None => 0,
+        };
         for port in 0..self.links.len() as u32 {
             let link = self.links[port].flit_link;
             if link == NONE {
@@ -43,7 +52,7 @@ impl<L: Lanes> Simulation<'_, L> {
             }
             for vc in 0..self.parameters.virtual_channels {
                 let (slot, downstream) = (port << L::Mask::SHIFT | vc, link + vc);
-                let buffered = if downstream >= terminals { 0 } else { self.lanes.flits(downstream) };
+                let buffered = if downstream >= terminals { sunk(downstream - terminals) } else { self.lanes.flits(downstream) };
                 let held = if slot >= terminals {
                     u32::from(self.terminals.injection[slot - terminals].credits)
                 } else {

@@ -86,6 +86,10 @@ impl<L: Lanes> Simulation<'_, L> {
             messages.proceed(0, |terminal| self.sources.wake(terminal));
             return;
         }
+        if let Some(interfaces) = &mut self.interfaces {
+            interfaces.start(|terminal| self.sources.wake(terminal));
+            return;
+        }
         let counts: Option<Vec<u64>> = self.scenario.classes.iter().map(|class| class.packets_per_terminal).collect();
         let Some(counts) = counts else { return };
         let (mut packets, mut of_terminal) = (0, vec![0; terminals as usize]);
@@ -103,7 +107,8 @@ impl<L: Lanes> Simulation<'_, L> {
     fn advance(&mut self, end: u64) -> Result<bool, EngineError> {
         while self.cycle < end && !self.is_over() {
             if self.is_idle() {
-                if self.flits_inside > 0 || self.sources.has_stuck_packet() {
+                let is_awaited = self.interfaces.as_ref().is_some_and(|interfaces| interfaces.nodes.next_due().is_some());
+                if !is_awaited && (self.flits_inside > 0 || self.sources.has_stuck_packet()) {
                     return Ok(true);
                 }
                 let next = self.next_event(end)?;
@@ -126,6 +131,9 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// The next cycle in which an idle network has something to do, at most `end`.
     fn next_event(&self, end: u64) -> Result<u64, EngineError> {
+        if let Some(interfaces) = &self.interfaces {
+            return interfaces.next_due(self.cycle, end);
+        }
         match &self.messages {
             Some(messages) if messages.wait_for_nothing() => Err(Agenda::stuck(messages.to_come)),
             Some(messages) => Ok(messages.next_due(self.cycle, end)),
@@ -139,11 +147,18 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(messages) = &mut self.messages {
             messages.proceed(self.cycle, |terminal| self.sources.wake(terminal));
         }
+        if let Some(interfaces) = &mut self.interfaces {
+            let (sinks, credits, now) = (&self.terminals.ejection, &mut self.credits, self.cycle);
+            interfaces.proceed(now, |terminal| self.sources.wake(terminal), |slot| Self::free_place(&sinks[slot], credits, now));
+        }
     }
 
     /// Has a closed workload been delivered?
     fn is_complete(&self) -> bool {
-        self.messages.as_ref().map_or(self.statistics.packets_to_come == Some(0), Messages::are_done)
+        match &self.interfaces {
+            Some(interfaces) => interfaces.are_done(),
+            None => self.messages.as_ref().map_or(self.statistics.packets_to_come == Some(0), Messages::are_done),
+        }
     }
 
     /// Nothing is on its way and nobody can act before a new packet is created.
@@ -155,6 +170,7 @@ impl<L: Lanes> Simulation<'_, L> {
             && (0..self.parameters.router_tiles).all(|tile| self.lanes.is_idle(tile))
             && self.arrivals.is_empty()
             && self.credits.is_empty()
+            && self.interfaces.as_ref().is_none_or(|interfaces| interfaces.are_idle())
     }
 
     /// Has the closed workload been delivered or its first terminal finished, or everything that draining waits for?
@@ -321,6 +337,8 @@ impl<L: Lanes> Simulation<'_, L> {
         let measured_cycles = statistics.counting.rate_cycles(self.cycle);
         let samples = statistics.occupancy_samples.max(1) as f64;
         let computed = self.messages.as_ref().map_or(0, Messages::last_computed);
+        let answered = self.interfaces.as_ref().map(|interfaces| interfaces.nodes.last);
+        let interfaces = self.interfaces.as_ref().map(|interfaces| interfaces.outcome(if completed { None } else { Some(self.cycle) }));
 
         Outcome {
             status,
@@ -336,7 +354,8 @@ impl<L: Lanes> Simulation<'_, L> {
             accepted_flits: statistics.accepted.iter().copied().collect(),
             channel_flits: statistics.channel_flits.clone(),
             router_occupancy: statistics.occupancy.iter().map(|&flits| flits as f64 / samples).collect(),
-            completion_time: completed.then(|| statistics.completion_cycles.iter().copied().fold(computed, u64::max) as f64),
+            completion_time: completed
+                .then(|| answered.unwrap_or_else(|| statistics.completion_cycles.iter().copied().fold(computed, u64::max)) as f64),
             completion_cycles: if completed { statistics.completion_cycles.clone() } else { Vec::new() },
             deadlock,
             flit_hops: statistics.flit_hops,
@@ -345,7 +364,7 @@ impl<L: Lanes> Simulation<'_, L> {
             not_modelled: Vec::new(),
             formulas: None,
             timeline: Vec::new(),
-            interfaces: None,
+            interfaces,
         }
     }
 }

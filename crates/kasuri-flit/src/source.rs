@@ -90,14 +90,16 @@ pub(crate) struct Sources {
 /// The shortest packet of a scenario, flits. The last packet of a workload's message may have any length.
 pub(crate) fn shortest_packet(scenario: &Scenario) -> u32 {
     let of_class = |class: &TrafficClass| class.reply.iter().map(|reply| reply.sizes.min()).fold(class.sizes.min(), u32::min);
-    scenario.classes.iter().map(of_class).min().unwrap_or(1)
+    let of_endpoint = scenario.endpoint.iter().filter_map(|endpoint| endpoint.packet_flits()).map(|[shortest, _]| shortest);
+    scenario.classes.iter().map(of_class).chain(of_endpoint).min().unwrap_or(1)
 }
 
 /// The longest packet of a scenario, flits.
 pub(crate) fn longest_packet(scenario: &Scenario) -> u32 {
     let of_class = |class: &TrafficClass| class.reply.iter().map(|reply| reply.sizes.max()).fold(class.sizes.max(), u32::max);
     let of_workload = |closed: &ClosedWorkload| closed.packet_flits.min(closed.workload.longest_message());
-    scenario.classes.iter().map(of_class).chain(scenario.workload.as_ref().map(of_workload)).max().unwrap_or(1)
+    let of_endpoint = scenario.endpoint.iter().filter_map(|endpoint| endpoint.packet_flits()).map(|[_, longest]| longest);
+    scenario.classes.iter().map(of_class).chain(scenario.workload.as_ref().map(of_workload)).chain(of_endpoint).max().unwrap_or(1)
 }
 
 impl Sources {

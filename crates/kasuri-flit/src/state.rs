@@ -9,6 +9,7 @@
 //! arrives before the end of the present window of cycles, so a tile runs through a window while its state is in the cache.
 
 use crate::allocator::{self, Allocator};
+use crate::endpoint::dsm::{self, Interfaces};
 use crate::lanes::Lanes;
 use crate::list::List;
 use crate::messages::Messages;
@@ -180,6 +181,8 @@ pub(crate) struct Parameters {
     pub(crate) crosspoint: bool,
     /// Is it kept how long each channel is busy: does any need more than one cycle for a flit, or do predictions look for gaps?
     pub(crate) periodic: bool,
+    /// Do packets stay in the buffers of sinks until an interface takes them?
+    pub(crate) holds_arrivals: bool,
     /// Does the processor have the features of `advance_window_modern`?
     pub(crate) modern: bool,
     pub(crate) switch_allocator: AllocatorParameters,
@@ -217,6 +220,8 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) sources: Sources,
     /// The messages of a closed workload in place of the sources' packets.
     pub(crate) messages: Option<Messages<'a>>,
+    /// The network interfaces of a machine in place of the sources' packets.
+    pub(crate) interfaces: Option<Box<Interfaces<'a>>>,
     /// By class: the virtual channels of its packets and of their replies.
     pub(crate) packet_channels: Vec<[VirtualChannels; 2]>,
     pub(crate) packets: Vec<Packet>,
@@ -287,7 +292,8 @@ fn packet_channels(scenario: &Scenario) -> Vec<[VirtualChannels; 2]> {
         [own, class.reply.as_ref().map_or(own, |reply| reply.virtual_channels)]
     };
     let workload = scenario.workload.iter().map(|closed| [closed.virtual_channels; 2]);
-    scenario.classes.iter().map(of_class).chain(workload).collect()
+    let endpoint = dsm::machine(scenario).map(|machine| machine.networks);
+    scenario.classes.iter().map(of_class).chain(workload).chain(endpoint).collect()
 }
 
 /// Packets that all buffers together may hold; the list of their numbers takes up to 16 GiB.
@@ -319,7 +325,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let router_tiles = addresses.first_terminal_port >> (addresses.tile_shift - vc_shift);
         let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
         // Whatever a message brings about may concern any terminal in the next cycle.
-        let window = if scenario.workload.is_some() { 1 } else { delays.least.clamp(1, MAX_WINDOW) };
+        let window = if scenario.workload.is_some() || scenario.endpoint.is_some() { 1 } else { delays.least.clamp(1, MAX_WINDOW) };
         let periodic = prediction.is_some() || (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1);
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
@@ -333,6 +339,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             queues_for_outputs: router.architecture != Architecture::InputQueued,
             crosspoint: router.architecture == Architecture::Crosspoint,
             periodic,
+            holds_arrivals: dsm::machine(scenario).is_some(),
             modern: is_modern(),
             switch_allocator: router.switch_allocator.clone(),
             window,
@@ -375,6 +382,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             terminals: Terminals::new(network.terminal_count(), &parameters),
             sources: Sources::new(scenario, addresses.tile_shift - vc_shift),
             messages: Messages::new(scenario),
+            interfaces: Interfaces::new(scenario).map(Box::new),
             packet_channels: packet_channels(scenario),
             packets: Vec::new(),
             free_packets: Vec::new(),

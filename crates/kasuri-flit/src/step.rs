@@ -162,7 +162,21 @@ impl<L: Lanes> Simulation<'_, L> {
             let counted = self.statistics.counting.covers(created);
             unit.note_head(&self.scenario.network, router, (input_port - base) as u16, candidate.port, counted);
         }
+        if self.parameters.holds_arrivals {
+            self.note_come(router, packet);
+        }
         base + u32::from(candidate.port)
+    }
+
+    /// Tells the interfaces of a head that is routed at its destination.
+    #[cold]
+    fn note_come(&mut self, router: u32, packet: u32) {
+        let destination = TerminalId(self.packets[packet as usize].destination);
+        if let Some(interfaces) = &mut self.interfaces
+            && self.scenario.network.ejection_port(destination).0 == RouterId(router)
+        {
+            interfaces.come(destination, self.cycle);
+        }
     }
 
     /// Where a head stands, and its routing state.

@@ -178,7 +178,7 @@ impl<L: Lanes> Simulation<'_, L> {
         self.events = events;
     }
 
-    /// A flit reaches its terminal. Sinks never block: its credit goes back in the same cycle.
+    /// A flit reaches its terminal. Sinks never block: its credit goes back in the same cycle, or an interface takes it in time.
     #[inline(always)]
     fn sink(&mut self, slot: u32, now: u64) {
         if self.terminals.ejection[slot].left == 0 {
@@ -196,10 +196,18 @@ impl<L: Lanes> Simulation<'_, L> {
             self.statistics.flit_latency.record(u64::from((now as u32).wrapping_sub(sink.clock)));
         }
         let (to, delay, left) = (sink.to, sink.delay, sink.left);
-        self.credits.post((now as u32).wrapping_add(u32::from(delay)), to);
+        if !self.parameters.holds_arrivals {
+            self.credits.post((now as u32).wrapping_add(u32::from(delay)), to);
+        }
         if left == 0 {
             self.finish_packet(slot, now);
         }
+    }
+
+    /// A place in the buffer of a sink has become free in cycle `now`.
+    #[inline(always)]
+    pub(crate) fn free_place(sink: &Ejection, credits: &mut L::Wheel, now: u64) {
+        credits.post((now as u32).wrapping_add(u32::from(sink.delay)), sink.to);
     }
 
     /// A head has arrived: looks its packet up.
@@ -278,6 +286,10 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         if let Some(messages) = &mut self.messages {
             messages.packet_arrived(packet, now);
+            return;
+        }
+        if let Some(interfaces) = &mut self.interfaces {
+            interfaces.packet_arrived(packet, slot, record.flits, now);
             return;
         }
         let class = &self.scenario.classes[usize::from(record.class)];
@@ -442,9 +454,10 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// Draws the packet at the head of a queue.
     fn draw_packet(&mut self, terminal: u32, now: u64) -> bool {
-        let drawn = match &mut self.messages {
-            Some(messages) => messages.draw(terminal),
-            None => self.sources.draw(self.scenario, terminal, now),
+        let drawn = match (&mut self.messages, &mut self.interfaces) {
+            (Some(messages), _) => messages.draw(terminal),
+            (None, Some(interfaces)) => interfaces.draw(terminal),
+            (None, None) => self.sources.draw(self.scenario, terminal, now),
         };
         let Some(drawn) = drawn else { return false };
         let source = &mut self.sources.source[terminal as usize];
@@ -472,6 +485,9 @@ impl<L: Lanes> Simulation<'_, L> {
         let packet = self.store_packet(record);
         if let Some(messages) = &mut self.messages {
             messages.name_packet(packet);
+        }
+        if let Some(interfaces) = &mut self.interfaces {
+            interfaces.name_packet(packet);
         }
         let source = &mut self.sources.source[terminal as usize];
         (source.packet, source.vc) = (packet, NO_VC);

@@ -1,0 +1,128 @@
+//! Distributed shared memories on routers with virtual channels: closed forms, conservation, back-pressure, and the curves of queues.
+
+use kasuri_flit::FlitEngine;
+use kasuri_model::config::{Document, Known, Preparation};
+use kasuri_model::engine::{Command, Controller, Engine, Interfaces, Interval, Outcome, Status};
+use kasuri_model::scenario::Scenario;
+use kasuri_model::topology::NoFiles;
+
+/// Ends a run with its workload.
+struct UntilDone;
+
+impl Controller for UntilDone {
+    fn interval_cycles(&mut self) -> u64 {
+        1000
+    }
+
+    fn interval_ended(&mut self, interval: &Interval) -> Command {
+        if interval.completed { Command::End(Status::Completed) } else { Command::Continue }
+    }
+}
+
+/// 16 nodes on a torus, packets of 4 flits, routers of three stages.
+const MACHINE: &str = r#"
+network = { topology = "torus", dimensions = [4, 4] }
+routing = { algorithm = "dimension-order" }
+router = { virtual_channels = 4, buffer_flits = 4, switching = "virtual-cut-through", pipeline = ["RC", "VSA", "ST"] }
+endpoint = { model = "dsm", interface_cycles = 7, window = 8, command_flits = 4, data_flits = 4 }
+workload = { program = "matrix-vector" }
+measure = { max_cycles = 10_000_000 }
+"#;
+
+fn run(changes: &[&str]) -> Outcome {
+    let mut document = Document::parse("dsm.toml", MACHINE).expect("TOML");
+    changes.iter().for_each(|change| document.set_text(change).expect("a key and a value"));
+    let points = document.points().expect("one point");
+    let study = Preparation::new(&document, &NoFiles, Known::default()).study(&points[0]).expect("a machine");
+    FlitEngine.run(&Scenario { paranoid: true, ..study.scenario }, &mut UntilDone).expect("a run")
+}
+
+fn time(outcome: &Outcome) -> f64 {
+    outcome.completion_time.expect("it completes")
+}
+
+fn interfaces(outcome: &Outcome) -> &Interfaces {
+    outcome.interfaces.as_ref().expect("interfaces")
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// A lone packet takes 3 cycles in each router, 1 on each channel, and 1 for each of its flits; the interfaces take 3 t in all.
+#[test]
+fn one_remote_read_takes_three_times_the_interface_and_two_packets() {
+    for (home, routers) in [(1, 2), (2, 3), (5, 3), (10, 5)] {
+        let pairs = format!("workload.pairs=[[0,{home}]]");
+        let outcome = run(&["workload.program=remote-access", &pairs, "workload.accesses=1", "endpoint.memory_cycles=5"]);
+        let packet = f64::from(3 * routers + (routers + 1) + 4);
+        assert_eq!(time(&outcome), 3.0 * 7.0 + 5.0 + 2.0 * packet, "{routers} routers");
+        assert_eq!(outcome.packet_latency.mean(), Some(packet));
+        assert_eq!(interfaces(&outcome).busy[home as usize] * time(&outcome), 7.0 + 5.0, "the home serves");
+        assert!((interfaces(&outcome).busy[0] * time(&outcome) - 14.0).abs() < 1e-9, "the requester issues and accepts");
+    }
+}
+
+/// The books are balanced while it runs, those of the buffers before interfaces too.
+#[test]
+fn every_request_is_answered_once() {
+    for (program, more, requests) in [
+        ("matrix-vector", "workload.size=64", 16 * 60),
+        ("stencil", "workload.points=3", 16 * 4 * 3 * 4),
+        ("random-access", "workload.write_fraction=0.3", 16 * 100),
+        ("producer-consumer", "workload.room=1", 8 * 16 * (8 + 1 + 1)),
+        ("remote-access", "workload.pairs=[[1,0],[2,0],[2,5]]", 300),
+    ] {
+        for buffer in ["router.buffer_flits=4", "router.buffer_flits=9"] {
+            let outcome = run(&[&format!("workload.program={program}"), more, buffer, "endpoint.command_flits=1"]);
+            assert_eq!((outcome.status, interfaces(&outcome).answered), (Status::Completed, requests), "{program}");
+            assert_eq!(outcome.packet_latency.count, 2 * requests, "{program}: a request and a reply each");
+        }
+    }
+}
+
+/// All others read one node, whose interface is slow: it works all the time, its router always holds packets for it, and what waits
+/// for it fills the buffers of the network.
+#[test]
+fn a_slow_interface_holds_up_the_network() {
+    let pairs: Vec<String> = (1..16).map(|node| format!("[{node},0]")).collect();
+    let pairs = format!("workload.pairs=[{}]", pairs.join(","));
+    let outcome = run(&["workload.program=remote-access", &pairs, "workload.accesses=20", "endpoint.memory_cycles=193"]);
+    let (time, home) = (time(&outcome), interfaces(&outcome));
+    assert!(time > 15.0 * 20.0 * 200.0 && time < 1.02 * 15.0 * 20.0 * 200.0, "{time}");
+    assert!(home.busy[0] > 0.98 && home.awaited[0] > 0.97, "{} {}", home.busy[0], home.awaited[0]);
+    // Half of the packets are replies, which nothing holds up; requests wait for those of the other nodes.
+    assert!(outcome.packet_latency.quantile(0.4) < Some(100), "{:?}", outcome.packet_latency.quantile(0.4));
+    assert!(outcome.packet_latency.quantile(0.75) > Some(5_000), "{:?}", outcome.packet_latency.quantile(0.75));
+    assert!(mean(&outcome.router_occupancy) > 4.0, "{:?}", outcome.router_occupancy);
+}
+
+#[test]
+fn layouts_and_repetitions_give_equal_results() {
+    // The vector layout knows wormhole switching alone.
+    let random = |simd: &str| run(&["workload.program=random-access", "router.switching=wormhole", &format!("flit.simd={simd}")]);
+    assert_eq!(random("portable"), random("portable"));
+    assert_eq!(random("portable"), random("always"));
+}
+
+/// Figures 5 and 6 of Sato and Tanaka in small: the time falls with the throughput x between router and interface, much at first and no more
+/// after 5, and routers that hold packets for their nodes most of the time at 1 do so about as long as interfaces work at 5.
+#[test]
+fn the_throughput_to_the_interface_matters_up_to_five() {
+    let at = |x: u32| {
+        run(&[
+            "network={ topology = \"rdt\", side = 8, channel_period = 60 }",
+            &format!("network.terminal_channel_period={}", 60 / x),
+            "routing.algorithm=vector",
+            "router={ virtual_channels = 24, buffer_flits = 16, switching = \"store-and-forward\" }",
+            "endpoint={ model = \"dsm\", interface_cycles = 48, window = 64, command_flits = 4, data_flits = 4 }",
+        ])
+    };
+    let outcomes: Vec<Outcome> = [1, 2, 5, 6].map(at).into();
+    let times: Vec<f64> = outcomes.iter().map(time).collect();
+    assert!(times[0] / times[2] > 1.7 && times[2] / times[3] < 1.06, "{times:?}");
+    assert!(times[0] - times[1] > times[1] - times[2], "{times:?}");
+    let gap = |outcome: &Outcome| mean(&interfaces(outcome).awaited) - mean(&interfaces(outcome).busy);
+    assert!(mean(&interfaces(&outcomes[0]).awaited) > 2.5 * mean(&interfaces(&outcomes[0]).busy));
+    assert!(gap(&outcomes[2]).abs() < 0.35 * gap(&outcomes[0]), "{} {}", gap(&outcomes[2]), gap(&outcomes[0]));
+}
