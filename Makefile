@@ -68,7 +68,7 @@ verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI librarie
 	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))
 	@$(PY) validation/booksim/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
 	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)
-	@$(KASURI) reproduce --strict --out $(OUT)/reproduce mfs mlfm prediction-router
+	@$(KASURI) reproduce --strict --out $(OUT)/reproduce mfs mlfm prediction-router virtual-network
 
 bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim, SIMGRID=1: with the ratios to them]
 	$(call say,compiling the command for speed (profile release with link-time optimisation: takes minutes))
