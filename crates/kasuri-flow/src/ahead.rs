@@ -46,7 +46,7 @@ impl Ahead {
 
     /// Is a terminal's next message prepared?
     pub(crate) fn has(&self, terminal: u32) -> bool {
-        self.place[terminal as usize] != NONE
+        self.place.get(terminal as usize).is_some_and(|&place| place != NONE)
     }
 
     /// Takes a terminal's prepared message.
