@@ -65,6 +65,8 @@ verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI librarie
 	@KASURI_MPI_CASES=1000 $(PY) -m pytest tests/test_mpi.py -k random
 	$(call say,comparing flows with flits)
 	@$(PY) validation/depths/compare.py --kasuri $(KASURI)
+	$(call say,what users of one machine take from each other)
+	@$(PY) validation/interference/study.py --kasuri $(KASURI)
 	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))
 	@$(PY) validation/booksim/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
 	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)

@@ -21,11 +21,13 @@ mod prediction;
 mod prefetch;
 mod run;
 mod select;
+mod shares;
 mod source;
 mod state;
 mod statistics;
 mod step;
 mod terminal;
+mod users;
 mod vc_mask;
 mod wheel;
 

@@ -1,6 +1,7 @@
 //! Closed workloads, cut into packets: which message a packet belongs to, and when a message has left and arrived.
 
 use crate::source::Drawn;
+use crate::users::AccessId;
 use kasuri_model::id::TerminalId;
 use kasuri_model::scenario::Scenario;
 use kasuri_model::workload::agenda::Agenda;
@@ -85,7 +86,7 @@ impl<'a> Messages<'a> {
         head.left -= flits;
         self.drawn = head.record;
         self.heads[terminal as usize] = (head.left > 0).then_some(head);
-        Some(Drawn { created: head.created, destination: head.destination, flits, class: 0, is_reply: false })
+        Some(Drawn { created: head.created, destination: head.destination, flits, class: 0, is_reply: false, access: AccessId::default() })
     }
 
     fn begin(&mut self, terminal: u32) -> Option<Head> {

@@ -137,11 +137,14 @@ impl<L: Lanes> Simulation<'_, L> {
         match &self.messages {
             Some(messages) if messages.wait_for_nothing() => Err(Agenda::stuck(messages.to_come)),
             Some(messages) => Ok(messages.next_due(self.cycle, end)),
-            None => Ok(self.sources.next_creation(self.cycle, end)),
+            None => {
+                let changes = self.users.as_ref().map_or(end, |users| users.next_change().clamp(self.cycle, end));
+                Ok(self.sources.next_creation(self.cycle, end).min(changes))
+            }
         }
     }
 
-    /// Lets a closed workload answer to what has happened.
+    /// Lets a closed workload, and tables that change, answer to what has happened.
     #[inline(always)]
     fn proceed(&mut self) {
         if let Some(messages) = &mut self.messages {
@@ -150,6 +153,9 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(interfaces) = &mut self.interfaces {
             let (sinks, credits, now) = (&self.terminals.ejection, &mut self.credits, self.cycle);
             interfaces.proceed(now, |terminal| self.sources.wake(terminal), |slot| Self::free_place(&sinks[slot], credits, now));
+        }
+        if let Some(users) = &mut self.users {
+            users.proceed(self.cycle);
         }
     }
 
@@ -179,7 +185,7 @@ impl<L: Lanes> Simulation<'_, L> {
         match self.statistics.counting.phase {
             Phase::WarmUp | Phase::Measuring => self.is_complete() || self.statistics.is_first_news(),
             Phase::Draining => self.statistics.draining_live + self.sources.undrained == 0,
-            Phase::Emptying => self.live_packets() == 0,
+            Phase::Emptying => self.live_packets() == 0 && self.users.as_ref().is_none_or(|users| users.waiting_since(0) == 0),
         }
     }
 
@@ -296,6 +302,9 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(unit) = &mut self.prediction {
             unit.clear(&self.scenario.network);
         }
+        if let Some(users) = &mut self.users {
+            users.clear();
+        }
         self.recount_arriving_packets();
     }
 
@@ -314,7 +323,9 @@ impl<L: Lanes> Simulation<'_, L> {
             self.sources.closed = true;
         }
         let from = self.statistics.counting.measured_from;
-        self.statistics.draining_live = self.packets.iter().filter(|packet| packet.alive && packet.created >= from).count() as u64;
+        let waiting = self.users.as_ref().map_or(0, |users| users.waiting_since(from));
+        self.statistics.draining_live =
+            waiting + self.packets.iter().filter(|packet| packet.alive && packet.created >= from).count() as u64;
     }
 
     fn deadlock_status(&mut self) -> Option<Status> {
@@ -362,6 +373,7 @@ impl<L: Lanes> Simulation<'_, L> {
             prediction: self.prediction.as_ref().map(|unit| unit.counters.clone()),
             link_errors: None,
             not_modelled: Vec::new(),
+            users: self.users.as_ref().map(|users| users.outcomes()).unwrap_or_default(),
             formulas: None,
             timeline: Vec::new(),
             interfaces,

@@ -80,6 +80,7 @@ fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
         && router.vc_release == VcRelease::Tail
         && scenario.pipeline.bidding == Bidding::InTurn
         && crate::allocator::build(&router.switch_allocator).is_none()
+        && crate::shares::Granted::of(scenario).is_none()
         && !scenario.routing.observes_congestion()
         && router.predictor == kasuri_model::predictor::NONE
         && (0..network.channel_count()).all(|channel| network.link(ChannelId(channel)).period == 1)

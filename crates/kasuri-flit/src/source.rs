@@ -4,6 +4,7 @@
 //! it reaches the head of the queue. So a saturated source costs no memory, and its backlog is exact.
 
 use crate::state::NONE;
+use crate::users::AccessId;
 use kasuri_model::id::TerminalId;
 use kasuri_model::rng::{Purpose, Stream};
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
@@ -65,6 +66,8 @@ pub(crate) struct Drawn {
     pub(crate) flits: u32,
     pub(crate) class: u8,
     pub(crate) is_reply: bool,
+    /// The access that it belongs to, where there are users.
+    pub(crate) access: AccessId,
 }
 
 /// All sources.
@@ -222,18 +225,44 @@ impl Sources {
 
     /// Draws the packet at the head of the queue in cycle `now`, if there is one.
     pub(crate) fn draw(&mut self, scenario: &Scenario, terminal: u32, now: u64) -> Option<Drawn> {
-        if let Some(reply) = self.replies.get_mut(terminal as usize).and_then(VecDeque::pop_front) {
-            return Some(reply);
-        }
+        self.take_reply(terminal).or_else(|| {
+            let destination = |class: usize, stream: &mut Stream| scenario.classes[class].pattern.destination(TerminalId(terminal), stream);
+            self.draw_new(scenario, terminal, now, destination)
+        })
+    }
+
+    /// Takes the answer that a terminal sends next, if there is one.
+    #[inline(always)]
+    pub(crate) fn take_reply(&mut self, terminal: u32) -> Option<Drawn> {
+        self.replies.get_mut(terminal as usize).and_then(VecDeque::pop_front)
+    }
+
+    /// Draws a new packet, of which `destination` tells where those of a class go.
+    #[inline(always)]
+    pub(crate) fn draw_new(
+        &mut self,
+        scenario: &Scenario,
+        terminal: u32,
+        now: u64,
+        mut destination: impl FnMut(usize, &mut Stream) -> Option<TerminalId>,
+    ) -> Option<Drawn> {
         if self.closed {
             return None;
         }
         let classes = scenario.classes.len() as u32;
         let first = u32::from(self.source[terminal as usize].next_class);
-        (0..classes).find_map(|turn| self.draw_of_class(scenario, terminal, (first + turn) % classes, now))
+        (0..classes).find_map(|turn| self.draw_of_class(scenario, terminal, (first + turn) % classes, now, &mut destination))
     }
 
-    fn draw_of_class(&mut self, scenario: &Scenario, terminal: u32, class: u32, now: u64) -> Option<Drawn> {
+    #[inline(always)]
+    fn draw_of_class(
+        &mut self,
+        scenario: &Scenario,
+        terminal: u32,
+        class: u32,
+        now: u64,
+        destination: &mut impl FnMut(usize, &mut Stream) -> Option<TerminalId>,
+    ) -> Option<Drawn> {
         let entry = class * self.terminals + terminal;
         let traffic = &scenario.classes[class as usize];
         let creations = &mut self.creations[entry as usize];
@@ -241,7 +270,7 @@ impl Sources {
         if created > now {
             return None;
         }
-        let destination = traffic.pattern.destination(TerminalId(terminal), &mut creations.destinations);
+        let destination = destination(class as usize, &mut creations.destinations);
         let flits = traffic.sizes.draw(&mut creations.destinations);
         creations.index += 1;
         let more = destination.is_some();
@@ -255,7 +284,8 @@ impl Sources {
             self.schedule(entry);
         }
         self.source[terminal as usize].next_class = ((class + 1) % scenario.classes.len() as u32) as u8;
-        destination.map(|destination| Drawn { created, destination, flits, class: class as u8, is_reply: false })
+        let access = AccessId::default();
+        destination.map(|destination| Drawn { created, destination, flits, class: class as u8, is_reply: false, access })
     }
 
     /// Does a terminal hold a packet that it cannot send?

@@ -14,9 +14,11 @@ use crate::lanes::Lanes;
 use crate::list::List;
 use crate::messages::Messages;
 use crate::prediction::{PredictionUnit, advance, leaves_router};
+use crate::shares::Granted;
 use crate::source::Sources;
 use crate::statistics::Statistics;
 use crate::terminal::Terminals;
+use crate::users::Users;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::engine::EngineError;
@@ -186,6 +188,8 @@ pub(crate) struct Parameters {
     /// Does the processor have the features of `advance_window_modern`?
     pub(crate) modern: bool,
     pub(crate) switch_allocator: AllocatorParameters,
+    /// What users are granted of the switches' outputs, if these are divided.
+    pub(crate) granted: Option<Granted>,
     /// Cycles that a tile runs without looking at the others.
     pub(crate) window: u32,
     pub(crate) first_terminal_port: u32,
@@ -222,6 +226,8 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) messages: Option<Messages<'a>>,
     /// The network interfaces of a machine in place of the sources' packets.
     pub(crate) interfaces: Option<Box<Interfaces<'a>>>,
+    /// The users whose packets these are, if there are users.
+    pub(crate) users: Option<Box<Users<'a>>>,
     /// By class: the virtual channels of its packets and of their replies.
     pub(crate) packet_channels: Vec<[VirtualChannels; 2]>,
     pub(crate) packets: Vec<Packet>,
@@ -342,6 +348,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             holds_arrivals: dsm::machine(scenario).is_some(),
             modern: is_modern(),
             switch_allocator: router.switch_allocator.clone(),
+            granted: Granted::of(scenario),
             window,
             first_terminal_port: addresses.first_terminal_port,
             router_tiles,
@@ -383,6 +390,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             sources: Sources::new(scenario, addresses.tile_shift - vc_shift),
             messages: Messages::new(scenario),
             interfaces: Interfaces::new(scenario).map(Box::new),
+            users: Users::new(scenario).map(Box::new),
             packet_channels: packet_channels(scenario),
             packets: Vec::new(),
             free_packets: Vec::new(),

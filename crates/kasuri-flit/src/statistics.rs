@@ -142,6 +142,16 @@ impl Statistics {
         }
     }
 
+    /// A packet of a batch will not be sent, nor answered.
+    pub(crate) fn drop_packet(&mut self, source: u32, answered: bool) {
+        if let Some(left) = &mut self.packets_to_come {
+            *left -= 1 + u64::from(answered);
+            let unfinished = &mut self.unfinished[source as usize];
+            *unfinished -= 1;
+            self.first_finished |= *unfinished == 0;
+        }
+    }
+
     /// Has the first terminal finished, and the controller not been told?
     #[inline(always)]
     pub(crate) fn is_first_news(&self) -> bool {

@@ -148,7 +148,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let record = &mut self.packets[packet as usize];
         record.hops += 1;
         record.route_state = state;
-        let (flits, created) = (record.flits, record.created);
+        let (flits, created, class) = (record.flits, record.created, record.class);
         self.lanes.set_left(slot, flits);
         debug_assert!(candidate.virtual_channels.count() > 0);
         let input = &mut self.inputs[slot];
@@ -158,6 +158,9 @@ impl<L: Lanes> Simulation<'_, L> {
         let input_port = slot >> L::Mask::SHIFT;
         let router = self.router_of_port[input_port];
         let base = self.router_port[router];
+        if let Some(users) = &mut self.users {
+            users.passes(router, class);
+        }
         if let Some(unit) = &mut self.prediction {
             let counted = self.statistics.counting.covers(created);
             unit.note_head(&self.scenario.network, router, (input_port - base) as u16, candidate.port, counted);

@@ -7,6 +7,7 @@ use crate::lanes::Lanes;
 use crate::prefetch::prefetch;
 use crate::source::{Drawn, NO_VC};
 use crate::state::{Links, NONE, Packet, Parameters, Simulation};
+use crate::users::{AccessId, Decision, NOWHERE};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::id::TerminalId;
@@ -19,6 +20,16 @@ const LONG_GAP: u32 = 255;
 
 /// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
 const PREFETCH_DISTANCE: usize = 8;
+
+/// The head of a terminal's queue.
+enum Head {
+    /// A packet stands there.
+    Ready,
+    /// An access waits there, for its translation or for a change of its table.
+    Waits,
+    /// Nobody.
+    Missing,
+}
 
 /// The source's side of a virtual channel between a terminal and its router.
 #[derive(Clone, Copy, Debug)]
@@ -292,10 +303,17 @@ impl<L: Lanes> Simulation<'_, L> {
             interfaces.packet_arrived(packet, slot, record.flits, now);
             return;
         }
+        let access = match &mut self.users {
+            Some(users) => {
+                users.arrived(packet, &record, now, &self.statistics.counting);
+                users.access_of(packet)
+            }
+            None => AccessId::default(),
+        };
         let class = &self.scenario.classes[usize::from(record.class)];
         if let (Some(reply), false) = (&class.reply, record.is_reply) {
             let flits = self.sources.reply_flits(terminal, record.class, &reply.sizes);
-            let answer = Drawn { created: now, destination: TerminalId(record.source), flits, class: record.class, is_reply: true };
+            let answer = Drawn { created: now, destination: TerminalId(record.source), flits, class: record.class, is_reply: true, access };
             self.sources.queue_reply(terminal, answer);
         }
     }
@@ -337,8 +355,16 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Brings the head of a queue to its virtual channel. Must the terminal be looked at in the next cycle?
     #[inline(always)]
     fn serve_queue(&mut self, terminal: u32, now: u64) -> bool {
-        if self.sources.source[terminal as usize].packet == NONE && !self.draw_packet(terminal, now) {
-            return false;
+        if self.sources.source[terminal as usize].packet == NONE {
+            if self.users.is_some() {
+                match self.draw_access(terminal, now) {
+                    Head::Ready => {}
+                    Head::Waits => return true,
+                    Head::Missing => return false,
+                }
+            } else if !self.draw_packet(terminal, now) {
+                return false;
+            }
         }
         if self.sources.source[terminal as usize].vc != NO_VC {
             return false;
@@ -460,6 +486,55 @@ impl<L: Lanes> Simulation<'_, L> {
             (None, None) => self.sources.draw(self.scenario, terminal, now),
         };
         let Some(drawn) = drawn else { return false };
+        self.enter_packet(drawn, terminal, now);
+        true
+    }
+
+    /// Brings an access to the head of a terminal's queue, once it is translated.
+    fn draw_access(&mut self, terminal: u32, now: u64) -> Head {
+        loop {
+            let Some(users) = &mut self.users else { return Head::Missing };
+            if let Some(reply) = self.sources.take_reply(terminal) {
+                self.enter_packet(reply, terminal, now);
+                return Head::Ready;
+            }
+            let decision = users.decide(terminal, now);
+            match decision {
+                Some(Decision::Waits) => return Head::Waits,
+                Some(Decision::Goes(drawn)) => {
+                    self.statistics.draining_live -= u64::from(self.is_drained(&drawn));
+                    self.enter_packet(drawn, terminal, now);
+                    return Head::Ready;
+                }
+                Some(Decision::Dropped(drawn)) => {
+                    self.statistics.draining_live -= u64::from(self.is_drained(&drawn));
+                    self.statistics.drop_packet(terminal, self.scenario.classes[usize::from(drawn.class)].reply.is_some());
+                    continue;
+                }
+                None => {}
+            }
+            let Some(drawn) = self.sources.draw_new(self.scenario, terminal, now, |class, stream| users.draw(class, terminal, stream))
+            else {
+                return Head::Missing;
+            };
+            if drawn.destination == NOWHERE {
+                self.statistics.drop_packet(terminal, self.scenario.classes[usize::from(drawn.class)].reply.is_some());
+                continue;
+            }
+            users.begin_translation(terminal, drawn);
+            self.statistics.draining_live += u64::from(self.is_drained(&drawn));
+        }
+    }
+
+    /// Is a drawn packet one that draining waits for?
+    #[inline(always)]
+    fn is_drained(&self, drawn: &Drawn) -> bool {
+        drawn.created < self.sources.drain_before && drawn.created >= self.statistics.counting.measured_from
+    }
+
+    /// Puts a drawn packet at the head of its queue.
+    #[inline(always)]
+    fn enter_packet(&mut self, drawn: Drawn, terminal: u32, now: u64) {
         let source = &mut self.sources.source[terminal as usize];
         let serial = source.serial;
         source.serial += 1;
@@ -479,9 +554,7 @@ impl<L: Lanes> Simulation<'_, L> {
             has_long_gap: false,
             alive: true,
         };
-        if drawn.created < self.sources.drain_before && drawn.created >= self.statistics.counting.measured_from {
-            self.statistics.draining_live += 1;
-        }
+        self.statistics.draining_live += u64::from(self.is_drained(&drawn));
         let packet = self.store_packet(record);
         if let Some(messages) = &mut self.messages {
             messages.name_packet(packet);
@@ -489,9 +562,11 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(interfaces) = &mut self.interfaces {
             interfaces.name_packet(packet);
         }
+        if let Some(users) = &mut self.users {
+            users.name_packet(packet, drawn.access);
+        }
         let source = &mut self.sources.source[terminal as usize];
         (source.packet, source.vc) = (packet, NO_VC);
-        true
     }
 
     fn store_packet(&mut self, record: Packet) -> u32 {

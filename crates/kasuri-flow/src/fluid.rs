@@ -11,7 +11,7 @@ use crate::paths::{Paths, Request, Walk};
 use crate::sharing::Sharing;
 use crate::sources::{Drawn, Sources};
 use crate::statistics::{Arrival, Statistics};
-use kasuri_model::engine::{Command, Controller, EngineError, Interval, Outcome, Phase, Status};
+use kasuri_model::engine::{Command, Controller, EngineError, Interval, Outcome, Phase, Status, UserOutcome};
 use kasuri_model::id::{ChannelId, TerminalId};
 use kasuri_model::memory::filled;
 use kasuri_model::network::{Link, Network};
@@ -87,6 +87,9 @@ pub(crate) struct Fluid<'a> {
     /// When idle terminals have something to send.
     wakes: Heap,
     statistics: Statistics,
+    /// By class whose it is, and what each user had; empty without users.
+    user_of_class: Vec<usize>,
+    users: Vec<UserOutcome>,
     /// Messages of a closed workload that have not arrived.
     to_come: Option<u64>,
     completion: Box<[f64]>,
@@ -105,7 +108,7 @@ pub(crate) struct Fluid<'a> {
 
 impl<'a> Fluid<'a> {
     pub(crate) fn new(scenario: &'a Scenario, sharing: Box<dyn Sharing>, by_equal_shares: bool, with_latency: bool) -> Self {
-        let network = &scenario.network;
+        let (network, users) = (&scenario.network, scenario.users.as_deref());
         let terminals = network.terminal_count() as usize;
         // A terminal has one message under way, so its injection channel is all its own.
         let first = if injection_is_no_limit(network) { terminals as u32 } else { 0 };
@@ -131,6 +134,10 @@ impl<'a> Fluid<'a> {
             serials: filled(terminals, 0),
             wakes: Heap::new(terminals),
             statistics: Statistics::new(terminals),
+            user_of_class: users
+                .map(|users| (0..scenario.classes.len()).filter_map(|class| users.of_class(class)).collect())
+                .unwrap_or_default(),
+            users: vec![UserOutcome::default(); users.map_or(0, |users| users.users.len())],
             to_come: closed_messages(scenario),
             completion: filled(if scenario.is_closed() { terminals } else { 0 }, 0.0),
             first_finished: false,
@@ -269,6 +276,7 @@ impl<'a> Fluid<'a> {
         let created = message.created;
         let latency = arrival - created as f64;
         self.statistics.arrive(&Arrival { created, latency, network_latency: arrival - message.begun, hops: u32::from(message.hops) });
+        self.count_for_user(message.class, message.flits, created, latency);
         self.live -= 1;
         self.outstanding -= u64::from(self.statistics.counting.phase == Phase::Draining && self.statistics.counting.covers(created));
         self.flit_hops += f64::from(message.flits) * f64::from(message.hops);
@@ -291,6 +299,19 @@ impl<'a> Fluid<'a> {
             let at = arrival.ceil() as u64;
             self.sources.reply(self.scenario, destination, source, message.class, at);
             self.sleep(destination);
+        }
+    }
+
+    /// Counts a message for the user whose it is, if there are users.
+    fn count_for_user(&mut self, class: u8, flits: u32, created: u64, latency: f64) {
+        let Some(&user) = self.user_of_class.get(usize::from(class)) else { return };
+        let (counting, outcome) = (&self.statistics.counting, &mut self.users[user]);
+        outcome.accepted_flits += u64::from(flits) * u64::from(counting.rates);
+        if counting.covers(created) {
+            let latency = latency.round() as u64;
+            outcome.packets += 1;
+            outcome.packet_latency += latency;
+            outcome.packet_latency_max = outcome.packet_latency_max.max(latency);
         }
     }
 
@@ -495,6 +516,7 @@ impl<'a> Fluid<'a> {
 
     fn clear(&mut self, phase: Phase, now: u64) {
         self.statistics.clear(phase, now);
+        self.users.fill(UserOutcome::default());
         self.graph.forget_carried();
     }
 
@@ -577,7 +599,8 @@ impl<'a> Fluid<'a> {
             flit_hops: self.flit_hops as u64,
             prediction: None,
             link_errors: None,
-            not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
+            not_modelled: NOT_MODELLED.iter().copied().chain(not_modelled_of_users(self.scenario)).map(str::to_owned).collect(),
+            users: self.users,
             formulas: None,
             timeline: Vec::new(),
             interfaces: None,
@@ -603,6 +626,12 @@ const NOT_MODELLED: &[&str] = &[
     "router.switch_allocator",
     "router.vc_release",
 ];
+
+/// What only the flit engine knows of users; nothing without users.
+pub(crate) fn not_modelled_of_users(scenario: &Scenario) -> impl Iterator<Item = &'static str> {
+    let keys: &[&str] = if scenario.users.is_some() { &["translation", "users.isolation", "user.share", "user.change_every"] } else { &[] };
+    keys.iter().copied()
+}
 
 /// Messages of a closed workload, replies included; `None` for open traffic.
 fn closed_messages(scenario: &Scenario) -> Option<u64> {

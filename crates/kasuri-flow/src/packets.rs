@@ -324,6 +324,7 @@ impl<'a> Packets<'a> {
             prediction: None,
             link_errors: None,
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
+            users: Vec::new(),
             formulas: None,
             timeline: Vec::new(),
             interfaces: Some(Interfaces { answered: self.nodes.answered, busy, awaited }),

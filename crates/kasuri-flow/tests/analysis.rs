@@ -76,6 +76,7 @@ impl Setup {
             paranoid: false,
             timeline: false,
             endpoint: None,
+            users: None,
         }
     }
 }

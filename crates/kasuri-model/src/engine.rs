@@ -261,6 +261,8 @@ pub struct Outcome {
     pub link_errors: Option<LinkErrors>,
     /// What the engine left out, by key.
     pub not_modelled: Vec<String>,
+    /// What each user had, if there are users.
+    pub users: Vec<UserOutcome>,
     /// What an engine that answers with formulas has worked out; the distributions are empty then.
     pub formulas: Option<Formulas>,
     /// What an endpoint's machine did when, if that was asked for.
@@ -346,6 +348,46 @@ pub struct Prediction {
     pub hint_bits: u32,
     /// Of `switches`, `attempts` and `hits`, those at the router that each channel leads to, shape `[channels]`.
     pub by_channel: Vec<[u64; 3]>,
+}
+
+/// What one user had of the machine. Counts cover the whole run, rates and latencies what is measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UserOutcome {
+    /// Flits delivered to his nodes while rates were counted.
+    pub accepted_flits: u64,
+    /// His measured packets.
+    pub packets: u64,
+    /// The sum of their latencies: creation to tail ejected, cycles.
+    pub packet_latency: u64,
+    /// The greatest.
+    pub packet_latency_max: u64,
+    /// What tables and translators did for him; `None` of an engine that knows none.
+    pub translation: Option<TranslationCounts>,
+}
+
+/// What the translation of one user's accesses did, in the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TranslationCounts {
+    /// Accesses that were let into the network.
+    pub accesses: u64,
+    /// Accesses that came to their end: the packet, or the answer to it, has arrived.
+    pub ended: u64,
+    /// Accesses that ended more than once, or that nobody had begun.
+    pub ended_wrongly: u64,
+    /// Accesses to nodes outside of the table, of which the requester was told.
+    pub faults: u64,
+    /// Translations that found their entry in the buffer.
+    pub hits: u64,
+    /// Translations that did not.
+    pub misses: u64,
+    /// Packets that came to a node that was not the one meant: counted at the receivers.
+    pub misdelivered: u64,
+    /// Changes of the table that were written.
+    pub changes: u64,
+    /// Cycles that accesses were held by changes of the table.
+    pub held_cycles: u64,
+    /// Others' packets at routers that are his alone, each counted at each such router.
+    pub foreign_packets: u64,
 }
 
 /// What formulas say of a scenario. Loads are in flits per terminal and cycle, all classes together.

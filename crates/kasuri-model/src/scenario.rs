@@ -10,6 +10,7 @@ use crate::routing::{Routing, VirtualChannels};
 use crate::traffic::PacketSizes;
 use crate::traffic::pattern::Pattern;
 use crate::traffic::process::Process;
+use crate::translation::users::Users;
 use crate::workload::Workload;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub struct Scenario {
     pub classes: Vec<TrafficClass>,
     /// A closed workload in place of open traffic.
     pub workload: Option<ClosedWorkload>,
+    /// The users whose traffic the classes are, if there are users.
+    pub users: Option<Arc<Users>>,
     /// A machine with its programs, in place of traffic and workload.
     pub endpoint: Option<Arc<dyn Endpoint>>,
     /// The physical units behind flits and cycles, if known.

@@ -12,3 +12,4 @@ pub mod results;
 pub mod stop;
 pub mod store;
 pub mod timeline;
+mod users;

@@ -720,6 +720,9 @@ impl Trial {
         let is_open = scenario.classes.iter().any(|class| class.packets_per_terminal.is_none());
         let offer = is_open.then(|| Offer::of(scenario));
         let mut row = RunRow::new(head, &scenario.network, offer.as_ref(), &self.outcome, &self.report);
+        if let Some(users) = &scenario.users {
+            row.set("users", crate::users::column(users, scenario, &self.outcome));
+        }
         if let Some(cycle_ns) = scenario.units.cycle_ns {
             row.set_nanoseconds(cycle_ns);
         }

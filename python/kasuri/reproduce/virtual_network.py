@@ -1,11 +1,12 @@
 """Sato and Tanaka, "Virtual Network System and its Preliminary Evaluation": node numbers translated in hardware, shared memory on top.
 
-The figures stand in a file for each group of them: the simulator and its measurements in `virtual_network_memory`.
+The figures stand in a file for each group of them: the simulator and its measurements in `virtual_network_memory`, tables and logical
+networks in `virtual_network_users`.
 """
 
 from __future__ import annotations
 
-from kasuri.reproduce import virtual_network_memory
+from kasuri.reproduce import virtual_network_memory, virtual_network_users
 from kasuri.reproduce.figure import Paper
 
-PAPER = Paper("virtual-network", "Virtual networks: node numbers translated in hardware", (*virtual_network_memory.FIGURES,))
+PAPER = Paper("virtual-network", "Virtual networks: node numbers translated in hardware", (*virtual_network_users.FIGURES, *virtual_network_memory.FIGURES))

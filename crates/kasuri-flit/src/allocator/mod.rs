@@ -67,6 +67,11 @@ pub static ALLOCATORS: &[AllocatorEntry] = &[
     },
 ];
 
+/// The built-in allocator as one of its own, for routers that look at requests before it does.
+pub(crate) fn single() -> Box<dyn Allocator> {
+    Box::new(islip::Islip::new(1))
+}
+
 /// The allocator of these parameters, `None` for the built-in one. Names are checked before a scenario exists.
 pub(crate) fn build(parameters: &AllocatorParameters) -> Option<Box<dyn Allocator>> {
     let entry = ALLOCATORS.iter().find(|entry| entry.name == parameters.name()).expect("the configuration checks the allocator's name");

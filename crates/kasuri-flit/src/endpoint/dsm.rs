@@ -5,6 +5,7 @@
 //! up the packets behind.
 
 use crate::source::Drawn;
+use crate::users::AccessId;
 use kasuri_model::endpoint::dsm::nodes::{Effect, Nodes};
 use kasuri_model::endpoint::dsm::{Machine, Parcel};
 use kasuri_model::engine::EngineError;
@@ -114,7 +115,7 @@ impl<'a> Interfaces<'a> {
         let (parcel, created) = self.queues[terminal as usize].pop_front()?;
         self.drawn = Some(parcel);
         let (destination, flits) = (parcel.destination(), self.machine.constants.flits(&parcel));
-        Some(Drawn { created, destination, flits, class: 0, is_reply: parcel.is_reply })
+        Some(Drawn { created, destination, flits, class: 0, is_reply: parcel.is_reply, access: AccessId::default() })
     }
 
     /// The packet drawn last has got this number.

@@ -9,6 +9,7 @@ mod predicted;
 use super::Lanes;
 use crate::allocator::{self, Allocator, from_pointer};
 use crate::list::List;
+use crate::shares::Shares;
 use crate::state::{Links, NONE, Parameters, Simulation, Tile};
 use crate::vc_mask::VcMask;
 use crate::wheel::{ListWheel, Posts};
@@ -76,6 +77,8 @@ pub(crate) struct Portable<M> {
     speculative: Vec<(u32, u32)>,
     /// A switch allocator that is not built in, with its pointers, requests and matches.
     allocator: Option<Box<dyn Allocator>>,
+    /// Who gets the switches' outputs, where they are divided among users.
+    shares: Option<Shares<M>>,
     row_pointer: Column<u32>,
     column_pointer: Column<u32>,
     requests: Vec<(u32, u32)>,
@@ -105,7 +108,8 @@ impl<M: VcMask> Lanes for Portable<M> {
         let tile_ports = 1 << (parameters.tile_shift - M::SHIFT);
         let ports_of_tile = |tile| tile_ports.min(ports - tile * tile_ports) as usize;
         let most_ports = tile_ports.min(ports) as usize;
-        let allocator = allocator::build(&parameters.switch_allocator);
+        let shares = parameters.granted.as_ref().map(|granted| Shares::new(granted, ports));
+        let allocator = allocator::build(&parameters.switch_allocator).or_else(|| shares.is_some().then(allocator::single));
         let pointers = if allocator.is_some() { ports as usize } else { 0 };
         let output_port = OutputPort { grant_pointer: 0, ready: M::default(), free: M::default(), listed: false };
         Self {
@@ -119,6 +123,7 @@ impl<M: VcMask> Lanes for Portable<M> {
             granted: List::with_capacity(most_ports << M::SHIFT),
             speculative: Vec::new(),
             allocator,
+            shares,
             row_pointer: Column::filled(pointers, 0),
             column_pointer: Column::filled(pointers, 0),
             requests: Vec::new(),
@@ -382,7 +387,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         let mut requests = std::mem::take(&mut self.lanes.requests);
         requests.clear();
         for &port in active.as_slice() {
-            let mut ready = if self.is_busy(port, now) { M::default() } else { self.lanes.output_port[port].ready };
+            let mut ready = if self.is_busy(port, now) { M::default() } else { self.ready_by_shares(port) };
             while !ready.is_empty() {
                 requests.push((self.lanes.output[port << M::SHIFT | ready.first()].holder >> M::SHIFT, port));
                 ready = ready.rest();
@@ -398,14 +403,23 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         for &(input_port, port) in &matches {
             let output = self.pick_of_input(port, input_port);
             self.pointers().offer(input_port, output, winners);
+            if let Some(shares) = &mut self.lanes.shares {
+                shares.charge(port, output & (M::BITS - 1));
+            }
         }
         (self.lanes.requests, self.lanes.matches) = (requests, matches);
+    }
+
+    /// The ready virtual channels of a port; where users have shares, those of the user whose turn it is.
+    fn ready_by_shares(&self, port: u32) -> M {
+        let ready = self.lanes.output_port[port].ready;
+        self.lanes.shares.as_ref().map_or(ready, |shares| shares.choose(port, ready))
     }
 
     /// Of the ready virtual channels of `port` that `input_port` holds, the first by the input port's pointer.
     fn pick_of_input(&self, port: u32, input_port: u32) -> u32 {
         let pointer = u32::from(self.lanes.input_port[input_port].vc_pointer);
-        let mut ready = self.lanes.output_port[port].ready;
+        let mut ready = self.ready_by_shares(port);
         let (mut best, mut best_distance) = (NONE, u32::MAX);
         while !ready.is_empty() {
             let output = port << M::SHIFT | ready.first();

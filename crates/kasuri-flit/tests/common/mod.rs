@@ -107,6 +107,7 @@ impl Setup {
             paranoid: self.paranoid,
             timeline: false,
             endpoint: None,
+            users: None,
         }
     }
 

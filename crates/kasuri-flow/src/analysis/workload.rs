@@ -98,6 +98,7 @@ fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
         prediction: None,
         link_errors: None,
         not_modelled: NOT_MODELLED.iter().chain(&["workload.synchronisation"]).map(|&key| key.to_owned()).collect(),
+        users: Vec::new(),
         timeline: Vec::new(),
         interfaces: None,
         formulas: Some(Formulas {

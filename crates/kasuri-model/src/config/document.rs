@@ -7,8 +7,23 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 /// The sections and keys at the top of the file.
-const ROOT_KEYS: [&str; 14] = [
-    "title", "engine", "network", "routing", "router", "traffic", "workload", "endpoint", "measure", "sweep", "plot", "analysis", "flow",
+const ROOT_KEYS: [&str; 17] = [
+    "title",
+    "engine",
+    "network",
+    "routing",
+    "router",
+    "traffic",
+    "workload",
+    "endpoint",
+    "user",
+    "users",
+    "translation",
+    "measure",
+    "sweep",
+    "plot",
+    "analysis",
+    "flow",
     "flit",
 ];
 

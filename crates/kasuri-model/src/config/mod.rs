@@ -20,6 +20,7 @@ mod study;
 mod sweep;
 mod traffic;
 mod units;
+mod users;
 mod workload;
 
 pub use document::Document;

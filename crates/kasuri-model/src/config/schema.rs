@@ -6,6 +6,7 @@ use super::plot::Plot;
 use super::study::EngineName;
 use super::traffic::ClassParameters;
 use super::units::UnitParameters;
+use super::users::{TranslationSection, UserParameters, UsersSection};
 use super::workload::WorkloadSection;
 use crate::collective::{COLLECTIVES, operations};
 use crate::endpoint::ENDPOINTS;
@@ -41,6 +42,9 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "traffic": parts.traffic(),
         "workload": parts.workload(),
         "endpoint": parts.endpoint(),
+        "user": parts.users(),
+        "users": parts.take("users", schema_for!(UsersSection)),
+        "translation": parts.take("translation", schema_for!(TranslationSection)),
         "measure": parts.take("measure", schema_for!(MeasureSection)),
         "sweep": sweep(),
         "plot": { "type": "array", "items": parts.take("plot", schema_for!(Plot)) },
@@ -54,7 +58,7 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "type": "object",
         "properties": properties,
         "required": ["network", "routing"],
-        "oneOf": [{ "required": ["traffic"] }, { "required": ["workload"] }],
+        "oneOf": [{ "required": ["traffic"] }, { "required": ["workload"] }, { "required": ["user"] }],
         "additionalProperties": false,
         "$defs": parts.definitions,
     })
@@ -119,6 +123,12 @@ impl Parts {
             forms.extend(model.map(|model| self.take(&format!("workload.{}", entry.name), model.workload_schema())));
         }
         json!({ "anyOf": forms })
+    }
+
+    fn users(&mut self) -> Json {
+        let mut user = self.take("user", schema_for!(UserParameters));
+        user["properties"]["traffic"] = self.traffic();
+        json!({ "type": "array", "minItems": 1, "description": "Users of one machine, each with nodes and traffic of his own.", "items": user })
     }
 
     fn endpoint(&mut self) -> Json {

@@ -18,6 +18,7 @@ use crate::routing::per_output::PerOutput;
 use crate::routing::{ROUTINGS, Routing, RoutingError, VirtualChannels};
 use crate::scenario::{ClosedWorkload, Scenario, TrafficClass, Units};
 use crate::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
+use crate::translation::users::Users;
 use schemars::schema_for;
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -144,12 +145,28 @@ impl<'a> Preparation<'a> {
             context.check_queues(&network, routing.as_ref(), &router)?;
         }
         let optional_load = measure.search == Some(Search::Saturation);
-        let setting =
-            traffic::Setting { context, network: &network, routing: routing.as_ref(), router: &router, files: self.files, optional_load };
+        let setting = traffic::Setting {
+            context,
+            network: &network,
+            routing: routing.as_ref(),
+            router: &router,
+            files: self.files,
+            optional_load,
+            default_channels: None,
+        };
         let units = context.units()?;
         let streams = Streams::new(measure.seed);
         let endpoint = context.endpoint(&network, &router, units, &streams)?;
-        let (classes, workload) = if endpoint.is_some() { (Vec::new(), None) } else { context.traffic(&setting, units)? };
+        let users = context.users(&setting, units, &streams)?;
+        let (classes, workload, users) = match users {
+            Some(users) if optional_load => return Err(context.no_search_with_users(&users.users)),
+            Some(users) => (users.classes, None, Some(users.users)),
+            None if endpoint.is_some() => (Vec::new(), None, None),
+            None => {
+                let (classes, workload) = context.traffic(&setting, units)?;
+                (classes, workload, None)
+            }
+        };
         let of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map_or(0, |[_, longest]| longest);
         context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()).max(of_endpoint))?;
         context.check_end(&measure, &classes)?;
@@ -160,6 +177,7 @@ impl<'a> Preparation<'a> {
             pipeline,
             classes,
             workload,
+            users,
             endpoint,
             units,
             streams,
@@ -400,6 +418,12 @@ impl<'a> Context<'a> {
             return Err(self.error("routing.algorithm", Part::Value, problem));
         }
         Ok(())
+    }
+
+    /// A search has one load to vary; each user has his own.
+    fn no_search_with_users(self, users: &Users) -> ConfigError {
+        let problem = format!("searches one load, but {} users have their own; sweep user.0.traffic.load instead", users.users.len());
+        self.error("measure.search", Part::Value, problem)
     }
 
     /// A terminal that finishes is one with a batch of its own.

@@ -73,6 +73,7 @@ impl PacketFlits {
 }
 
 /// What traffic is prepared for.
+#[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) context: Context<'a>,
     pub(super) network: &'a Network,
@@ -81,6 +82,8 @@ pub(super) struct Setting<'a> {
     pub(super) files: &'a dyn Files,
     /// A search chooses the load, so the file need not.
     pub(super) optional_load: bool,
+    /// The virtual channels of classes that name none; all unless given.
+    pub(super) default_channels: Option<VirtualChannels>,
 }
 
 /// When a class creates its packets.
@@ -96,19 +99,24 @@ const ROUNDING: f64 = 1e-9;
 impl Setting<'_> {
     /// The classes that `[traffic]` describes.
     pub(super) fn classes(&self, table: &Table) -> Result<Vec<TrafficClass>, ConfigError> {
-        let whole = Section::new(self.context, "traffic", table);
+        self.classes_of("traffic", table)
+    }
+
+    /// The classes that a section of this name describes.
+    pub(super) fn classes_of(&self, name: &str, table: &Table) -> Result<Vec<TrafficClass>, ConfigError> {
+        let whole = Section::new(self.context, name, table);
         let Some(list) = table.get("class") else {
             return Ok(vec![self.class(&whole)?]);
         };
         let written = list.as_array().filter(|list| !list.is_empty());
-        let wrong = || whole.error("class", format!("is {}; classes are written as [[traffic.class]], at least one", shown(list)));
+        let wrong = || whole.error("class", format!("is {}; classes are written as [[{name}.class]], at least one", shown(list)));
         let mut base = table.clone();
         base.remove("class");
         let mut classes = Vec::new();
         for (number, class) in written.ok_or_else(wrong)?.iter().enumerate() {
             let class = class.as_table().ok_or_else(wrong)?;
-            let (merged, name) = (inherit(&base, class), format!("traffic.class.{number}"));
-            classes.push(self.class(&Section::inheriting(self.context, &name, "traffic", &merged))?);
+            let (merged, own_name) = (inherit(&base, class), format!("{name}.class.{number}"));
+            classes.push(self.class(&Section::inheriting(self.context, &own_name, name, &merged))?);
         }
         let total: f64 = classes.iter().map(|class| class.load).sum();
         if total > 1.0 + ROUNDING {
@@ -125,7 +133,12 @@ impl Setting<'_> {
         section.refuse_unknown(&known, &format!("pattern `{}`, process `{}`", pattern.name, process.name))?;
         let parameters: ClassParameters = section.structure(&own)?;
         let sizes = parameters.packet_flits.sizes().map_err(|problem| section.error("packet_flits", format!("is {problem}")))?;
-        let virtual_channels = self.virtual_channels(section, "virtual_channels", parameters.virtual_channels, self.all_channels())?;
+        let virtual_channels = self.virtual_channels(
+            section,
+            "virtual_channels",
+            parameters.virtual_channels,
+            self.default_channels.unwrap_or(self.all_channels()),
+        )?;
         let Creation { process, packets_per_terminal, load } = self.process(section, process, &parameters, &sizes)?;
         let reply = parameters.reply.as_ref().map(|reply| self.reply(section, reply, virtual_channels)).transpose()?;
         let pattern = self.pattern(section, pattern, parameters.include_self)?;

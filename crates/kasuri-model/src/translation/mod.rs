@@ -16,6 +16,7 @@ mod routes;
 mod table;
 mod tables;
 mod translator;
+pub mod users;
 
 pub use routes::RoutedPaths;
 pub use table::{Entry, Fault, Line, Refusal, Table, TableError};

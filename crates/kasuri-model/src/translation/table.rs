@@ -77,9 +77,9 @@ impl Table {
             if physical.0 >= terminals {
                 return wrong(format!("physical node {physical}; the network has the terminals 0 to {}", terminals - 1));
             }
-            if let Some((first, other)) = seen.insert((logical, key), (line, physical)) {
+            if let Some((_, other)) = seen.insert((logical, key), (line, physical)) {
                 return wrong(format!(
-                    "logical node {logical} with key {key} is physical node {physical} here and {other} in line {first} of the table; \
+                    "logical node {logical} with key {key} is physical node {physical} here and {other} further up; \
                      a key chooses one node, so give another key or leave one of the two out"
                 ));
             }
@@ -99,6 +99,11 @@ impl Table {
     /// Logical nodes, valid or not.
     pub fn len(&self) -> u32 {
         self.entries.len() as u32
+    }
+
+    /// The address bits from this one on choose among aliases.
+    pub fn shift(&self) -> u32 {
+        self.shift
     }
 
     /// Has it no line at all?
@@ -181,7 +186,10 @@ mod tests {
         assert_eq!(refused(&[line(0, 0, 1), line(1, 0, 16)]).line, 1);
         let conflict = refused(&[line(0, 0, 1), line(1, 0, 2), line(0, 0, 3)]);
         assert_eq!(conflict.line, 2);
-        assert!(conflict.problem.contains("logical node 0 with key 0") && conflict.problem.contains("in line 0"), "{conflict}");
+        assert!(
+            conflict.problem.contains("logical node 0 with key 0") && conflict.problem.contains("3 here and 1 further up"),
+            "{conflict}"
+        );
         assert_eq!(refused(&[line(0, 0, 1), line(0, 2, 3)]).line, 1);
         let table = Table::from_lines(&[line(2, 1, 5), line(2, 0, 4), line(0, 0, 6)], 0, 16).unwrap();
         assert_eq!((table.physical(0), table.physical(1), table.physical(2)), (&terminals(&[6])[..], &[][..], &terminals(&[4, 5])[..]));

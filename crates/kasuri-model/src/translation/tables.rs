@@ -167,8 +167,8 @@ impl Tables {
         !self.updates.is_empty()
     }
 
-    /// Writes the changes whose nodes no access is under way to or from. Was there any?
-    pub fn finish_updates(&mut self) -> bool {
+    /// Writes the changes whose nodes no access is under way to or from, and tells whose each is. Was there any?
+    pub fn finish_updates(&mut self, mut written: impl FnMut(u16)) -> bool {
         let mut updates = std::mem::take(&mut self.updates);
         let before = self.written;
         updates.retain(|update| {
@@ -176,6 +176,7 @@ impl Tables {
             let waits = update.entries.iter().any(|(node, _)| under_way[*node as usize] > 0);
             if !waits {
                 self.write(update);
+                written(update.user);
             }
             waits
         });
@@ -234,9 +235,9 @@ mod tests {
         assert_eq!(tables.begin(0, 2, 1, 0), Err(Refusal::Held));
         assert_eq!(tables.begin(0, 1, 2, 0), Err(Refusal::Held));
         assert_eq!(tables.begin(0, 2, 0, 0), Ok(TerminalId(0)));
-        assert!(!tables.finish_updates(), "an access to the node is under way");
+        assert!(!tables.finish_updates(|_| ()), "an access to the node is under way");
         tables.ended(0, 0, 1);
-        assert!(tables.finish_updates());
+        assert!(tables.finish_updates(|_| ()));
         assert_eq!(tables.begin(0, 0, 1, 0), Ok(TerminalId(3)));
         assert!(tables.hosted(TerminalId(1)).is_empty());
     }

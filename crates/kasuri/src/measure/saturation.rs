@@ -141,6 +141,7 @@ mod tests {
             prediction: None,
             link_errors: None,
             not_modelled: Vec::new(),
+            users: Vec::new(),
             formulas: None,
             timeline: Vec::new(),
             interfaces: None,

@@ -343,6 +343,7 @@ impl<'a> Simulation<'a> {
             prediction: None,
             link_errors: self.links.map(|links| links.found),
             not_modelled: Vec::new(),
+            users: Vec::new(),
             formulas: None,
             timeline: self.timeline,
             interfaces: None,

@@ -1,0 +1,113 @@
+//! Shares of the switches' outputs: of the users who want an output, the one who has had least of it for his share.
+//!
+//! Self-clocked fair queueing (Golestani 1994), a flit at a time: a user's flit is due 1 / share after his flit before, or after
+//! the output's clock where he has not wanted it; the least due goes, and the clock with it.
+
+use crate::vc_mask::VcMask;
+use kasuri_model::scenario::Scenario;
+
+/// Who has which virtual channels, and what for.
+#[derive(Clone, Debug)]
+pub(crate) struct Granted {
+    /// The first virtual channel, one past the last, and the part of an output.
+    pub(crate) users: Vec<(u32, u32, f64)>,
+}
+
+impl Granted {
+    /// What a scenario grants, if it divides outputs.
+    pub(crate) fn of(scenario: &Scenario) -> Option<Self> {
+        let users = scenario.users.as_ref().filter(|users| users.shares)?;
+        let granted = users.users.iter().filter(|user| !user.classes.is_empty()).map(|user| {
+            let of_class = |class: usize| {
+                let own = scenario.classes[class].virtual_channels;
+                let replies = scenario.classes[class].reply.as_ref().map_or(own, |reply| reply.virtual_channels);
+                [own, replies]
+            };
+            let ranges: Vec<_> = user.classes.clone().flat_map(of_class).collect();
+            let begin = ranges.iter().map(|range| range.begin).min().unwrap_or(0);
+            let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
+            (u32::from(begin), u32::from(end), user.share)
+        });
+        Some(Self { users: granted.collect() })
+    }
+}
+
+/// The clocks of all outputs.
+pub(crate) struct Shares<M> {
+    users: Vec<(M, f64)>,
+    clock: Vec<f64>,
+    /// Shape `[ports, users]`: when the flit before was due.
+    due: Vec<f64>,
+}
+
+impl<M: VcMask> Shares<M> {
+    pub(crate) fn new(granted: &Granted, ports: u32) -> Self {
+        let users: Vec<(M, f64)> = granted.users.iter().map(|&(begin, end, share)| (M::range(begin, end), 1.0 / share)).collect();
+        let due = vec![0.0; ports as usize * users.len()];
+        Self { users, clock: vec![0.0; ports as usize], due }
+    }
+
+    /// Of the virtual channels of an output that are ready, those of the user whose flit is due first.
+    pub(crate) fn choose(&self, port: u32, ready: M) -> M {
+        let mut best = (f64::INFINITY, M::default());
+        for (user, &(own, cost)) in self.users.iter().enumerate() {
+            let wanted = ready.and(own);
+            let due = self.next_due(port, user, cost);
+            if !wanted.is_empty() && due < best.0 {
+                best = (due, wanted);
+            }
+        }
+        best.1
+    }
+
+    fn next_due(&self, port: u32, user: usize, cost: f64) -> f64 {
+        self.due[port as usize * self.users.len() + user].max(self.clock[port as usize]) + cost
+    }
+
+    /// A flit of this virtual channel has the output.
+    pub(crate) fn charge(&mut self, port: u32, vc: u32) {
+        let Some(user) = self.users.iter().position(|(own, _)| !own.and(M::bit(vc)).is_empty()) else { return };
+        let due = self.next_due(port, user, self.users[user].1);
+        self.due[port as usize * self.users.len() + user] = due;
+        self.clock[port as usize] = due;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vc_mask::Word;
+
+    type Mask = Word<u8, 2>;
+
+    /// Grants of each user when both always want the output.
+    fn grants(shares: [f64; 2], cycles: usize, wants: impl Fn(usize) -> Mask) -> [usize; 2] {
+        let granted = Granted { users: vec![(0, 2, shares[0]), (2, 4, shares[1])] };
+        let mut shares = Shares::<Mask>::new(&granted, 1);
+        let mut had = [0; 2];
+        for cycle in 0..cycles {
+            let chosen = shares.choose(0, wants(cycle));
+            if !chosen.is_empty() {
+                had[usize::from(chosen.first() >= 2)] += 1;
+                shares.charge(0, chosen.first());
+            }
+        }
+        had
+    }
+
+    #[test]
+    fn who_contends_gets_his_share() {
+        let both = |_| Mask::range(0, 4);
+        assert_eq!(grants([1.0, 1.0], 1000, both), [500, 500]);
+        let [three, one] = grants([3.0, 1.0], 1000, both);
+        assert!((749..=751).contains(&three) && three + one == 1000, "{three} {one}");
+    }
+
+    /// What nobody else wants is not lost, and he who has been away gets no more than his share when he comes back.
+    #[test]
+    fn shares_are_neither_wasted_nor_saved_up() {
+        assert_eq!(grants([1.0, 1.0], 1000, |_| Mask::range(0, 2)), [1000, 0]);
+        let [first, second] = grants([1.0, 1.0], 1000, |cycle| if cycle < 500 { Mask::range(0, 2) } else { Mask::range(0, 4) });
+        assert!((249..=251).contains(&second), "{first} {second}");
+    }
+}

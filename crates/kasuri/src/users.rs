@@ -1,0 +1,67 @@
+//! What each user of a run had, as the column `users` of its row.
+
+use kasuri_model::engine::{Outcome, TranslationCounts, UserOutcome};
+use kasuri_model::scenario::Scenario;
+use kasuri_model::translation::embedding::Embedding;
+use kasuri_model::translation::users::{User, Users};
+use serde_json::{Map, Value, json};
+
+/// One object for each user, in the order of the file. What an engine does not know is `null`.
+pub(crate) fn column(users: &Users, scenario: &Scenario, outcome: &Outcome) -> Value {
+    let of_user = |(number, user): (usize, &User)| {
+        let mut row = Map::new();
+        row.insert("name".to_owned(), json!(user.name));
+        row.insert("nodes".to_owned(), json!(user.nodes.len()));
+        row.insert("runs".to_owned(), json!(!user.classes.is_empty()));
+        row.insert("offered_load".to_owned(), json!(offered(user, scenario)));
+        set_rates(&mut row, user, outcome.users.get(number), outcome.measured_cycles);
+        set_embedding(&mut row, user.embedding.as_ref());
+        set_translation(&mut row, outcome.users.get(number).and_then(|outcome| outcome.translation));
+        Value::Object(row)
+    };
+    users.users.iter().enumerate().map(of_user).collect()
+}
+
+/// What a user's terminals that send offer together, over all his terminals; `None` for a batch.
+fn offered(user: &User, scenario: &Scenario) -> Option<f64> {
+    let of_class = |class: usize| {
+        let class = &scenario.classes[class];
+        let senders = user.nodes.iter().filter(|&&node| !class.pattern.is_silent(node)).count();
+        let replies = class.reply.as_ref().map_or(0.0, |reply| reply.sizes.mean() / class.sizes.mean());
+        class.packets_per_terminal.is_none().then(|| class.load * (1.0 + replies) * senders as f64 / user.nodes.len() as f64)
+    };
+    user.classes.clone().map(of_class).sum()
+}
+
+fn set_rates(row: &mut Map<String, Value>, user: &User, outcome: Option<&UserOutcome>, cycles: u64) {
+    let rate = outcome.filter(|_| cycles > 0).map(|outcome| outcome.accepted_flits as f64 / cycles as f64 / user.nodes.len() as f64);
+    row.insert("accepted_throughput".to_owned(), json!(rate));
+    let measured = outcome.filter(|outcome| outcome.packets > 0);
+    row.insert("packets".to_owned(), json!(outcome.map(|outcome| outcome.packets)));
+    row.insert("packet_latency_mean".to_owned(), json!(measured.map(|outcome| outcome.packet_latency as f64 / outcome.packets as f64)));
+    row.insert("packet_latency_max".to_owned(), json!(measured.map(|outcome| outcome.packet_latency_max)));
+}
+
+fn set_embedding(row: &mut Map<String, Value>, embedding: Option<&Embedding>) {
+    row.insert("dilation_max".to_owned(), json!(embedding.map(Embedding::dilation_max)));
+    row.insert("dilation_mean".to_owned(), json!(embedding.map(Embedding::dilation_mean)));
+    row.insert("congestion".to_owned(), json!(embedding.map(Embedding::congestion)));
+}
+
+fn set_translation(row: &mut Map<String, Value>, counts: Option<TranslationCounts>) {
+    let columns: [(&str, fn(&TranslationCounts) -> u64); 10] = [
+        ("accesses", |counts| counts.accesses),
+        ("accesses_ended", |counts| counts.ended),
+        ("accesses_ended_wrongly", |counts| counts.ended_wrongly),
+        ("protection_faults", |counts| counts.faults),
+        ("tlb_hits", |counts| counts.hits),
+        ("tlb_misses", |counts| counts.misses),
+        ("misdelivered_packets", |counts| counts.misdelivered),
+        ("table_changes", |counts| counts.changes),
+        ("held_cycles", |counts| counts.held_cycles),
+        ("foreign_packets", |counts| counts.foreign_packets),
+    ];
+    for (name, count) in columns {
+        row.insert(name.to_owned(), json!(counts.as_ref().map(count)));
+    }
+}
