@@ -111,6 +111,14 @@ def experiment_page(schema: Schema) -> str:
             'The programs of the machine with `endpoint.model = "dsm"`: [virtual networks](../../explanation/virtual-network.md).',
             sections["workload"]["anyOf"][2],
         ),
+        (
+            "`[[user]]`",
+            "A user of the machine, in place of `[traffic]`: [several users](../../explanation/virtual-network-users.md). "
+            "`[user.traffic]` has the keys of `[traffic]`.",
+            sections["user"]["items"],
+        ),
+        ("`[users]`", "What users have in common.", sections["users"]),
+        ("`[translation]`", "What finding a logical node in a table costs.", sections["translation"]),
         ("`[measure]`", "", measure),
         ("`[measure.booksim]`", 'Used where `measure.rules = "booksim"`.', schema["$defs"]["measure.BookSimRules"]),
         ("`[[plot]]`", "", sections["plot"]["items"]),
