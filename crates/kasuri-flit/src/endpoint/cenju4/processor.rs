@@ -86,6 +86,16 @@ impl Simulation<'_> {
         let cid = station.processors[task as usize].cid;
         let fault = |fault: Fault| fault.to_string();
         match *op {
+            Op::CheckFaults { ref faults } => {
+                let mut missing = faults.clone();
+                for found in station.node.faults() {
+                    let place = missing.iter().position(|fault| *fault == found);
+                    missing.swap_remove(place.ok_or_else(|| format!("the operating system was told that {found}"))?);
+                }
+                if let Some(fault) = missing.first() {
+                    return Err(format!("nobody was told that {fault}"));
+                }
+            }
             Op::Busy { ns } => return Ok(Then::After(picoseconds(ns))),
             Op::Post { words, inline_from } => return self.write_header(node, task, words, inline_from),
             Op::Fill { address, bytes, seed } => station.node.store(cid, address, &sequence(seed, bytes)).map_err(fault)?,
@@ -127,7 +137,7 @@ impl Simulation<'_> {
                 }
             }
             Op::Stamp => station.processors[task as usize].stamps.push(self.now),
-            Op::AwaitLog { .. } | Op::AwaitMessages { .. } | Op::AwaitWord { .. } => {
+            Op::AwaitLog { .. } | Op::AwaitMessages { .. } | Op::AwaitWord { .. } | Op::AwaitFaults { .. } => {
                 if self.holds(node, cid, op).map_err(fault)? {
                     return Ok(Then::After(self.times.poll));
                 }
@@ -146,6 +156,7 @@ impl Simulation<'_> {
             Op::AwaitLog { entries } => buffers.log.written >= entries * kasuri_model::endpoint::cenju4::task::LOG_ENTRY,
             Op::AwaitMessages { buffer, bytes } => buffers.messages.get(usize::from(buffer)).is_some_and(|ring| ring.written >= bytes),
             Op::AwaitWord { address, least } => node.word(cid, address)? >= least,
+            Op::AwaitFaults { count } => node.faults().count() >= count,
             _ => true,
         })
     }

@@ -180,6 +180,7 @@ impl Simulation<'_> {
             Err(fault) => {
                 station.node.interrupt(Interrupt::SendFault(cid, fault));
                 self.end_parcel(node, task);
+                self.wake(node);
             }
         }
         self.read_header(node);
@@ -197,6 +198,7 @@ impl Simulation<'_> {
                     if !station.sender.registers[place].parcel.refuse() {
                         let register = station.sender.registers.remove(place);
                         self.end_parcel(node, register.and_then(|register| register.task));
+                        self.wake(node);
                         self.read_header(node);
                     }
                 }

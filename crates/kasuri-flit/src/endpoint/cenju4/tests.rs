@@ -117,6 +117,7 @@ fn the_programs_of_the_library_run_on_32_nodes() {
         "collective = \"allgather\"\nschedule = \"shift\"\nmessage_bytes = 1000\nstart_skew_ns = 5000",
         "collective = \"allgather\"\nschedule = \"in-order\"\nmessage_bytes = 1000",
         "program = \"ping-pong\"\nlibrary = \"mpi\"\nmessage_bytes = 5000\nrepeat = 2",
+        "program = \"protection\"",
     ] {
         assert_eq!(outcome(32, workload).status, Status::Completed, "{workload}");
     }
@@ -127,7 +128,8 @@ fn the_programs_of_the_library_run_on_1024_nodes() {
     for workload in [
         "collective = \"barrier\"\nschedule = \"multicast-atomic-add\"",
         "program = \"ping-pong\"\nmessage_bytes = 5000",
-        "collective = \"allgather\"\nmessage_bytes = 64",
+        "collective = \"allgather\"\nmessage_bytes = 256",
+        "program = \"multicast-storm\"\nmessage_bytes = 512\nrepeat = 2\n[measure]\nmax_cycles = 100000000",
     ] {
         assert_eq!(outcome(1024, workload).status, Status::Completed, "{workload}");
     }

@@ -294,6 +294,14 @@ impl Node {
         Ok(self.memory.word(self.task(cid)?.translate(address, false)?))
     }
 
+    /// What was refused here, in the order in which the operating system was told.
+    pub fn faults(&self) -> impl Iterator<Item = Fault> + '_ {
+        self.interrupts.iter().filter_map(|interrupt| match interrupt {
+            Interrupt::SendFault(_, fault) | Interrupt::ReceiveFault(_, fault) => Some(*fault),
+            _ => None,
+        })
+    }
+
     /// Tells the operating system.
     pub fn interrupt(&mut self, interrupt: Interrupt) {
         self.interrupts.push(interrupt);

@@ -1,6 +1,7 @@
 //! Programs: what the processor of a node does for a task, and the message-passing library that they are written with.
 
 use super::Cenju4;
+use super::fault::Fault;
 use super::memory::{LINE, PAGE};
 use super::parcel::{Header, Kind, MAX_PARCEL, Protocol};
 
@@ -95,6 +96,16 @@ pub enum Op {
         address: u64,
         /// How large.
         least: u64,
+    },
+    /// Waits until the operating system of the node has been told of so many refusals.
+    AwaitFaults {
+        /// How many.
+        count: usize,
+    },
+    /// Has the operating system of the node been told of just these refusals? Takes no time; a run in which it has not fails.
+    CheckFaults {
+        /// Which, in any order.
+        faults: Vec<Fault>,
     },
     /// Sets an address register of the Receiver.
     SetRegister {

@@ -3,6 +3,7 @@
 mod allgather;
 mod barrier;
 mod ping_pong;
+mod protection;
 mod protocols;
 mod storm;
 
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Workload {
     /// A program in place of a collective: `ping-pong`: the first rank sends to the last one, which sends back; `protocols`: the first
-    /// rank uses every protocol on the last one; `multicast-storm`: every rank multicasts to random sets of nodes.
+    /// rank uses every protocol on the last one; `protection`: it tries what its tables do not allow; `multicast-storm`: every rank multicasts to random sets of nodes.
     pub program: Option<String>,
     /// The collective operation.
     pub collective: Option<String>,
@@ -107,6 +108,7 @@ pub struct Entry {
 pub static PROGRAMS: &[Entry] = &[
     ping_pong::ENTRY,
     protocols::ENTRY,
+    protection::ENTRY,
     storm::ENTRY,
     allgather::MULTICAST,
     allgather::SHIFT,
@@ -267,8 +269,10 @@ fn check(workload: &Workload, entry: &Entry, ranks: u32, terminals: u32) -> Resu
     if entry.name == storm::ENTRY.name && (workload.repeat + workload.warmup > 4096 || workload.message_bytes > u64::from(MAX_PARCEL)) {
         return wrong("repeat", format!("is {}; a storm has at most 4096 parcels of each rank, of 512 Kbyte each", workload.repeat));
     }
-    if entry.name == protocols::ENTRY.name && (workload.repeat, workload.warmup) != (1, 0) {
-        return wrong("repeat", "has no meaning for the program protocols, which runs once; leave it and warmup out".to_owned());
+    let once = [protocols::ENTRY.name, protection::ENTRY.name].contains(&entry.name);
+    if once && (workload.repeat, workload.warmup) != (1, 0) {
+        let problem = format!("has no meaning for the program {}, which runs once; leave it and warmup out", entry.name);
+        return wrong("repeat", problem);
     }
     if !(0.0..=1e12).contains(&workload.start_skew_ns) {
         return wrong("start_skew_ns", format!("is {}; it must be 0 to 10^12", workload.start_skew_ns));
