@@ -69,8 +69,8 @@ impl<'a> Messages<'a> {
     pub(crate) fn proceed(&mut self, now: u64, mut wake: impl FnMut(u32)) {
         self.agenda.proceed(now as f64);
         let ready = self.agenda.take_ready();
-        for &(message, since) in &ready {
-            self.agenda.queue(message, since);
+        for &message in &ready {
+            self.agenda.queue(message, now as f64);
             wake(message.source.0);
         }
         self.agenda.put_ready(ready);

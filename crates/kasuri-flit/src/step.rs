@@ -14,7 +14,7 @@ use crate::state::{InputSlot, NONE, Simulation, Tile};
 use crate::vc_mask::VcMask;
 use kasuri_model::id::{RouterId, TerminalId};
 use kasuri_model::router::{Switching, VcRelease};
-use kasuri_model::routing::{Candidate, HashedChoice, Hop};
+use kasuri_model::routing::{Candidate, HashedChoice, Hop, packet_key};
 
 /// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.
 const PREFETCH_DISTANCE: usize = 4;
@@ -209,7 +209,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
         let view = RouterView { simulation: self, base: self.router_port[hop.router.0] };
-        let mut choice = HashedChoice::at_hop(self.routing_seed, source, serial, u32::from(hops), view);
+        let mut choice = HashedChoice::at_hop(packet_key(self.routing_seed, source, serial), u32::from(hops), view);
         self.scenario.routing.route(&hop, &mut state, &mut choice, &mut candidates);
         debug_assert_eq!(candidates.len(), 1, "one candidate port per hop; adaptive sets come with their own router");
         let candidate = candidates[0];

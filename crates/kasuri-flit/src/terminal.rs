@@ -13,7 +13,7 @@ use crate::wheel::Wheel;
 use kasuri_model::id::TerminalId;
 use kasuri_model::memory::{Column, prefer_large_pages};
 use kasuri_model::router::{Switching, VcRelease};
-use kasuri_model::routing::{HashedChoice, Hop, NoView, VirtualChannels};
+use kasuri_model::routing::{HashedChoice, Hop, NoView, VirtualChannels, packet_key};
 
 /// A gap of this or more cycles stands in `long_gaps`.
 const LONG_GAP: u32 = 255;
@@ -538,7 +538,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let source = &mut self.sources.source[terminal as usize];
         let serial = source.serial;
         source.serial += 1;
-        let mut choice = HashedChoice::at_source(self.routing_seed, terminal, serial);
+        let mut choice = HashedChoice::at_source(packet_key(self.routing_seed, terminal, serial));
         let route_state = self.scenario.routing.initial_state(TerminalId(terminal), drawn.destination, &mut choice);
         let record = Packet {
             created: drawn.created,
@@ -592,7 +592,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let (source, destination) = (TerminalId(terminal), TerminalId(record.destination));
         let hop = Hop { router, input, virtual_channel: available.begin, source, destination, available };
         // The same draws each time that the packet asks, and others than at its first router, where it draws for its second.
-        let mut choice = HashedChoice::at_hop(self.routing_seed, terminal, record.serial, u32::MAX, NoView);
+        let mut choice = HashedChoice::at_hop(packet_key(self.routing_seed, terminal, record.serial), u32::MAX, NoView);
         self.scenario.routing.entering(&hop, record.route_state, &mut choice)
     }
 

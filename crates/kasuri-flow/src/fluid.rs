@@ -4,7 +4,7 @@
 //! sharing until its last flit has gone; rates change only when a flow begins or ends. So time goes from event to event, and an
 //! event costs as much as the flows whose rates it changes.
 
-use crate::ahead::{Ahead, Prepared};
+use crate::ahead::{self, Ahead, Prepared};
 use crate::graph::{Bandwidth, Graph};
 use crate::heap::Heap;
 use crate::paths::{Paths, Request, Walk};
@@ -22,9 +22,6 @@ use kasuri_model::workload::{self, Token};
 
 /// Flows that end within this part of the present time of each other end together: what separates them is rounding.
 const SIMULTANEOUS: f64 = 1e-12;
-
-/// Messages that are looked at before they end; 32 take a tenth longer at 46,656 terminals.
-const LOOK_AHEAD: usize = 96;
 
 /// Intervals between two checks of all rates in a `paranoid` run.
 const CHECK_PERIOD: u64 = 64;
@@ -82,10 +79,10 @@ pub(crate) struct Fluid<'a> {
     /// Flows that end at the present moment.
     ending: Vec<u32>,
     messages: Box<[Message]>,
-    /// Messages that each terminal has begun.
-    serials: Box<[u32]>,
     /// When idle terminals have something to send.
     wakes: Heap,
+    /// Terminals that have something to send at the present moment.
+    waking: Vec<u32>,
     statistics: Statistics,
     /// By class whose it is, and what each user had; empty without users.
     user_of_class: Vec<usize>,
@@ -131,8 +128,8 @@ impl<'a> Fluid<'a> {
             ahead: Ahead::new(terminals, may_look_ahead(scenario)),
             ending: Vec::new(),
             messages: filled(terminals, Message::NONE),
-            serials: filled(terminals, 0),
             wakes: Heap::new(terminals),
+            waking: Vec::new(),
             statistics: Statistics::new(terminals),
             user_of_class: users
                 .map(|users| (0..scenario.classes.len()).filter_map(|class| users.of_class(class)).collect())
@@ -181,8 +178,8 @@ impl<'a> Fluid<'a> {
             self.share()?;
         }
         while !self.is_over() {
-            let ending = self.graph.next_end().map_or(f64::INFINITY, |(time, _)| time);
-            let waking = self.wakes.first().map_or(f64::INFINITY, |(time, _)| time);
+            let ending = self.graph.next_end().unwrap_or(f64::INFINITY);
+            let waking = self.wakes.least().unwrap_or(f64::INFINITY);
             let due = self.agenda.as_ref().map_or(f64::INFINITY, Agenda::next_due);
             let next = ending.min(waking).min(due);
             if next >= end as f64 {
@@ -227,13 +224,13 @@ impl<'a> Fluid<'a> {
     }
 
     fn wake_terminals(&mut self) -> Result<(), EngineError> {
-        while let Some((time, terminal)) = self.wakes.first() {
-            if time > self.now {
-                break;
-            }
-            self.wakes.pop();
-            self.begin_if_idle(terminal)?;
+        if self.wakes.least().is_none_or(|time| time > self.now) {
+            return Ok(());
         }
+        let mut waking = std::mem::take(&mut self.waking);
+        self.wakes.pop_until(self.now, &mut waking);
+        waking.drain(..).try_for_each(|terminal| self.begin_if_idle(terminal))?;
+        self.waking = waking;
         Ok(())
     }
 
@@ -242,13 +239,13 @@ impl<'a> Fluid<'a> {
         let Some(agenda) = &mut self.agenda else { return Ok(()) };
         agenda.proceed(self.now);
         let ready = agenda.take_ready();
-        for &(message, since) in &ready {
+        for &message in &ready {
             // Nothing is queued where nothing is under way.
             if !self.messages[message.source.index()].is_there() {
-                let drawn = self.take(&message, since);
+                let drawn = self.take(&message, self.now);
                 self.send(message.source, &drawn)?;
             } else if let Some(agenda) = &mut self.agenda {
-                agenda.queue(message, since);
+                agenda.queue(message, self.now);
             }
         }
         if let Some(agenda) = &mut self.agenda {
@@ -271,12 +268,12 @@ impl<'a> Fluid<'a> {
 
     /// The transfer of a terminal's message has ended.
     fn arrive(&mut self, source: TerminalId) {
-        let message = std::mem::replace(&mut self.messages[source.index()], Message::NONE);
+        let message = self.messages[source.index()];
+        self.messages[source.index()].flits = 0;
         let arrival = self.now + f64::from(message.head_latency);
         let created = message.created;
-        let latency = arrival - created as f64;
-        self.statistics.arrive(&Arrival { created, latency, network_latency: arrival - message.begun, hops: u32::from(message.hops) });
-        self.count_for_user(message.class, message.flits, created, latency);
+        self.statistics.arrive(&Arrival { created, begun: message.begun, time: arrival, hops: message.hops });
+        self.count_for_user(message.class, message.flits, created, arrival);
         self.live -= 1;
         self.outstanding -= u64::from(self.statistics.counting.phase == Phase::Draining && self.statistics.counting.covers(created));
         self.flit_hops += f64::from(message.flits) * f64::from(message.hops);
@@ -303,12 +300,12 @@ impl<'a> Fluid<'a> {
     }
 
     /// Counts a message for the user whose it is, if there are users.
-    fn count_for_user(&mut self, class: u8, flits: u32, created: u64, latency: f64) {
+    fn count_for_user(&mut self, class: u8, flits: u32, created: u64, arrival: f64) {
         let Some(&user) = self.user_of_class.get(usize::from(class)) else { return };
         let (counting, outcome) = (&self.statistics.counting, &mut self.users[user]);
         outcome.accepted_flits += u64::from(flits) * u64::from(counting.rates);
         if counting.covers(created) {
-            let latency = latency.round() as u64;
+            let latency = (arrival - created as f64).round() as u64;
             outcome.packets += 1;
             outcome.packet_latency += latency;
             outcome.packet_latency_max = outcome.packet_latency_max.max(latency);
@@ -340,7 +337,7 @@ impl<'a> Fluid<'a> {
             let injection = self.scenario.network.injection_channel(source).0;
             let (hops, head_latency) = (others.len(), self.head_latency(source, others, drawn.flits));
             self.graph.begin(source.0, injection, others, drawn.destination.0, f64::from(drawn.flits), self.now);
-            self.serials[source.index()] += 1;
+            self.sources.number(source);
             self.note(source, drawn, hops, head_latency);
             return Ok(());
         }
@@ -423,8 +420,7 @@ impl<'a> Fluid<'a> {
 
     /// The beginning of the way of a terminal's next message.
     fn walk(&mut self, source: TerminalId, drawn: &Drawn) -> Walk {
-        let serial = self.serials[source.index()];
-        self.serials[source.index()] += 1;
+        let serial = self.sources.number(source);
         let request = Request { source, destination: drawn.destination, serial, available: self.available(drawn) };
         Walk::new(request, self.ahead.memory())
     }
@@ -433,11 +429,10 @@ impl<'a> Fluid<'a> {
     fn add_followers(&mut self, source: TerminalId, walks: &mut Vec<Walk>, drawns: &mut Vec<Drawn>) {
         let mut soon = std::mem::take(&mut self.ahead.soon);
         if self.rounds == 0 {
-            soon.extend(source.0 + 1..(source.0 + LOOK_AHEAD as u32).min(self.messages.len() as u32));
+            soon.extend(source.0 + 1..(source.0 + ahead::MOST as u32).min(self.messages.len() as u32));
         } else {
-            soon.extend(self.graph.next_to_end(LOOK_AHEAD));
+            self.ahead.list_next(&self.graph, self.now, &mut soon);
         }
-        soon.retain(|&flow| !self.ahead.has(flow));
         for &flow in &soon {
             self.sources.fetch(flow);
             self.graph.fetch_flow(flow);
@@ -486,6 +481,7 @@ impl<'a> Fluid<'a> {
 
     /// Adds the flits that have moved since the last time to the counters; `left` have not moved yet. Returns what the counters
     /// of its channels lack.
+    #[inline(always)]
     fn settle(&mut self, flow: u32, left: f64) -> f64 {
         let message = &mut self.messages[flow as usize];
         if !message.is_there() {

@@ -11,6 +11,9 @@ use kasuri_model::memory::{Column, fetch_ahead, large_vec};
 /// No entry.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// Channels of the longest way of a flow.
+pub(crate) const LONGEST: usize = u16::MAX as usize;
+
 /// In place of the next entry: this one is in no list.
 const UNLISTED: u32 = u32::MAX - 1;
 
@@ -22,7 +25,7 @@ struct Entry {
     previous: u32,
 }
 
-/// What a flow has to send and how fast it does. 32 bytes.
+/// What a flow has to send and how fast it does. 24 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     /// Flits that had not arrived at time `since`.
@@ -30,8 +33,6 @@ struct Flow {
     since: f64,
     /// Flits per cycle since then.
     rate: f64,
-    /// Channels of its way; 0 while it is not in use.
-    length: u32,
 }
 
 /// A channel. 24 bytes, so that whatever happens to it touches one or two cache lines.
@@ -97,6 +98,8 @@ pub(crate) struct Graph {
     first_ejection: u32,
     entries: Column<Entry>,
     flows: Column<Flow>,
+    /// Channels of each flow's way; 0 while it is not in use.
+    lengths: Column<u16>,
     ends: Heap,
     bandwidth: Bandwidth,
     channels: Column<Channel>,
@@ -113,13 +116,14 @@ impl Graph {
     /// `flows`. `first_ejection` is the network's number of the ejection channel of terminal 0.
     pub(crate) fn new(bandwidth: Bandwidth, range: std::ops::Range<u32>, first_ejection: u32, flows: usize) -> Self {
         let channel = Channel { level: f64::INFINITY, carried: 0.0, first: NONE, state: 0 };
-        let unused = Flow { left: 0.0, since: 0.0, rate: 0.0, length: 0 };
+        let unused = Flow { left: 0.0, since: 0.0, rate: 0.0 };
         Self {
             stride: 0,
             left_out: range.start,
             first_ejection: first_ejection - range.start,
             entries: Vec::new().into(),
             flows: Column::filled(flows, unused),
+            lengths: Column::filled(flows, 0),
             ends: Heap::new(flows),
             bandwidth,
             channels: Column::filled(range.len(), channel),
@@ -142,8 +146,9 @@ impl Graph {
         if length > self.stride {
             self.make_room(length);
         }
-        self.flows[flow] = Flow { left: flits, since: now, rate: 0.0, length };
+        self.flows[flow] = Flow { left: flits, since: now, rate: 0.0 };
         let first = flow * self.stride;
+        self.lengths[flow] = length as u16;
         if with_injection > 0 {
             self.enter(first, injection, destination);
         }
@@ -220,9 +225,9 @@ impl Graph {
         self.touch(channel);
     }
 
-    /// Some of the flows that end next.
-    pub(crate) fn next_to_end(&self, count: usize) -> impl Iterator<Item = u32> + '_ {
-        self.ends.foremost(count)
+    /// Lists flows that end until some time at their present rates, no more than about `most`.
+    pub(crate) fn list_ending(&self, until: f64, most: usize, into: &mut Vec<u32>) {
+        self.ends.list_until(until, most, into);
     }
 
     /// Says that a flow will end soon: the first of three steps that fetch what that takes.
@@ -265,9 +270,9 @@ impl Graph {
         }
     }
 
-    /// The flow that ends next, and when.
-    pub(crate) fn next_end(&self) -> Option<(f64, u32)> {
-        self.ends.first()
+    /// When the next flow ends.
+    pub(crate) fn next_end(&self) -> Option<f64> {
+        self.ends.least()
     }
 
     /// The flows that end up to this time, by number. Each has to be ended.
@@ -294,15 +299,15 @@ impl Graph {
             }
             self.touch(channel);
         }
-        self.flows[flow].length = 0;
+        self.lengths[flow] = 0;
     }
 
     /// Ends the flow that ends next.
     #[cfg(test)]
-    pub(crate) fn end_first(&mut self) -> Option<u32> {
-        let (_, flow) = self.ends.pop()?;
+    pub(crate) fn end_first(&mut self) -> u32 {
+        let flow = self.ends.pop();
         self.end(flow, 0.0);
-        Some(flow)
+        flow
     }
 
     /// Gives all flows their rates after some have begun or ended at time `now`.
@@ -311,7 +316,7 @@ impl Graph {
         let mut fresh = std::mem::take(&mut self.fresh);
         for flow in fresh.drain(..) {
             // A flow that has begun and ended in one round had nothing to send.
-            if self.flows[flow].length > 0 {
+            if self.lengths[flow] > 0 {
                 let rate = self.least_level(flow);
                 self.set_rate(flow, rate, now);
             }
@@ -414,7 +419,7 @@ impl Graph {
         let mut used = vec![0.0; self.channels.len()];
         let mut greatest = vec![0.0f64; self.channels.len()];
         let mut count = vec![0.0; self.channels.len()];
-        let active = || (0..self.flows.len() as u32).filter(|&flow| self.flows[flow].length > 0);
+        let active = || (0..self.flows.len() as u32).filter(|&flow| self.lengths[flow] > 0);
         let channel_of = |position: u32| self.entries[position].channel as usize;
         for flow in active() {
             let rate = self.flows[flow].rate;
@@ -509,7 +514,7 @@ impl Graph {
 
     fn path(&self, flow: u32) -> std::ops::Range<u32> {
         let first = flow * self.stride;
-        first..first + self.flows[flow].length
+        first..first + u32::from(self.lengths[flow])
     }
 
     /// The least level on a flow's way but for the channel of this entry.
@@ -602,9 +607,8 @@ mod tests {
             let mut now = 0.0;
             for flow in 0..20 {
                 if stream.below(3) == 0 && !active.is_empty() {
-                    let (time, first) = graph.next_end().unwrap();
-                    now = time;
-                    assert_eq!(graph.end_first(), Some(first));
+                    now = graph.next_end().unwrap();
+                    let first = graph.end_first();
                     active.retain(|(flow, _)| *flow != first);
                 }
                 let destination = stream.below(TERMINALS);
@@ -639,10 +643,10 @@ mod tests {
             graph.begin(0, 0, &[1], 0, 10.0, 0.0);
             graph.begin(1, 0, &[2], 1, 5.0, 0.0);
             graph.share(&mut *policy, 0.0);
-            assert_eq!((graph.rate(0), graph.rate(1), graph.next_end()), (0.5, 0.5, Some((10.0, 1))));
+            assert_eq!((graph.rate(0), graph.rate(1), graph.next_end()), (0.5, 0.5, Some(10.0)));
             graph.end_first();
             graph.share(&mut *policy, 10.0);
-            assert_eq!((graph.rate(0), graph.left(0, 10.0), graph.next_end()), (1.0, 5.0, Some((15.0, 0))));
+            assert_eq!((graph.rate(0), graph.left(0, 10.0), graph.next_end()), (1.0, 5.0, Some(15.0)));
         }
     }
 

@@ -2,152 +2,217 @@
 
 use kasuri_model::memory::Column;
 
-/// No place in the heap.
-const ABSENT: u32 = u32::MAX;
+/// The slot of an entry that is not in the heap; [`ROOT`] is the first that is used.
+const ABSENT: u32 = 0;
 
-/// A binary heap's idea with four children a node, which touches fewer cache lines, and the place of each entry.
+/// The slot of the least entry. The children of slot s then are the slots of group s - 2, and the parent of slot s is s / 4 + 2.
+const ROOT: usize = 3;
+
+/// The key of a slot without an entry, above all others.
+const NO_KEY: u64 = u64::MAX;
+
+/// Four nodes that have one parent, in one cache line. A key is the bits of a number that is not negative, which are ordered as
+/// the numbers are and compared faster.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Group {
+    keys: [u64; 4],
+    entries: [u32; 4],
+}
+
+const EMPTY: Group = Group { keys: [NO_KEY; 4], entries: [0; 4] };
+
+/// A binary heap's idea with four children a node, which touches fewer cache lines, and the slot of each entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Heap {
-    nodes: Vec<(f64, u32)>,
-    place: Column<u32>,
-    /// Places of nodes that are due; memory to use.
-    due: Vec<usize>,
+    /// One more than the greatest number of an entry.
+    capacity: usize,
+    /// Both columns are empty until the first entry comes.
+    groups: Column<Group>,
+    slots: Column<u32>,
+    length: usize,
+    /// Slots of nodes that are due; memory to use.
+    due: Vec<u32>,
     /// Were many entries taken out together the last time?
     many: bool,
 }
 
 impl Heap {
-    /// A heap for entries numbered below `entries`.
-    pub(crate) fn new(entries: usize) -> Self {
-        Self { nodes: Vec::new(), place: Column::filled(entries, ABSENT), due: Vec::new(), many: false }
+    /// A heap for entries numbered below `capacity`.
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { capacity, groups: Vec::new().into(), slots: Vec::new().into(), length: 0, due: Vec::new(), many: false }
     }
 
-    /// The least key and its entry; of equal keys the entry with the least number, so that no order of insertion matters.
-    pub(crate) fn first(&self) -> Option<(f64, u32)> {
-        self.nodes.first().copied()
+    /// The least key.
+    pub(crate) fn least(&self) -> Option<f64> {
+        (self.length > 0).then(|| f64::from_bits(self.key(ROOT)))
     }
 
-    /// Some of the entries with the least keys, the very least first.
-    pub(crate) fn foremost(&self, count: usize) -> impl Iterator<Item = u32> + '_ {
-        self.nodes.iter().take(count).map(|&(_, entry)| entry)
+    /// Adds entries whose key is at most `limit`, no more than about `most` of them.
+    pub(crate) fn list_until(&self, limit: f64, most: usize, into: &mut Vec<u32>) {
+        self.list_slots_until(limit.to_bits(), most, into);
+        into.iter_mut().for_each(|slot| *slot = self.entry(*slot as usize));
     }
 
-    /// Puts an entry in, or changes its key.
+    /// Puts an entry in, or changes its key, which is not negative.
     #[inline]
     pub(crate) fn set(&mut self, entry: u32, key: f64) {
-        let place = self.place[entry];
-        if place == ABSENT {
-            let last = self.nodes.len();
-            self.nodes.push((key, entry));
-            // Most flows end no sooner than those before them.
-            if last == 0 || self.nodes[(last - 1) / 4] <= (key, entry) {
-                self.place[entry] = last as u32;
-            } else {
-                self.rise(last);
-            }
-            return;
+        debug_assert!(key >= 0.0, "a key of {key}");
+        if self.slots.is_empty() {
+            self.make_room();
         }
-        let before = std::mem::replace(&mut self.nodes[place as usize].0, key);
-        if key < before {
-            self.rise(place as usize);
+        let key = key.to_bits();
+        let slot = self.slots[entry];
+        if slot == ABSENT {
+            let last = ROOT + self.length;
+            self.length += 1;
+            self.rise(last, key, entry);
+        } else if key < self.key(slot as usize) {
+            self.rise(slot as usize, key, entry);
         } else {
-            self.sink(place as usize);
+            self.sink(slot as usize, key, entry);
         }
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        self.groups = Column::filled((ROOT + self.capacity).div_ceil(4), EMPTY);
+        self.slots = Column::filled(self.capacity, ABSENT);
     }
 
     /// Takes out all entries whose key is at most `limit`, by number. Where many go at once they are not taken one by one.
     pub(crate) fn pop_until(&mut self, limit: f64, into: &mut Vec<u32>) {
-        let before = self.nodes.len();
+        let before = self.length;
+        let limit = limit.to_bits();
         // Where many went together the last time they likely do again.
         if self.many || self.are_many_due(limit) {
             self.remove_due(limit, into);
         } else {
-            while let Some((_, entry)) = self.first().filter(|&(key, _)| key <= limit) {
-                self.pop();
-                into.push(entry);
+            while self.length > 0 && self.key(ROOT) <= limit {
+                into.push(self.pop());
             }
         }
-        self.many = (before - self.nodes.len()) * 8 > before;
+        self.many = (before - self.length) * 8 > before;
         // They mostly are in order already.
         into.sort_unstable();
     }
 
-    /// Is the key of more than an eighth of the entries at most `limit`? Those lie together at the top.
-    fn are_many_due(&mut self, limit: f64) -> bool {
-        let is_due = |place: usize| place < self.nodes.len() && self.nodes[place].0 <= limit;
-        self.due.clear();
-        self.due.extend(is_due(0).then_some(0));
+    /// Is the key of more than an eighth of the entries at most `limit`?
+    fn are_many_due(&mut self, limit: u64) -> bool {
+        let mut due = std::mem::take(&mut self.due);
+        due.clear();
+        self.list_slots_until(limit, self.length / 8 + 1, &mut due);
+        let many = due.len() * 8 > self.length;
+        self.due = due;
+        many
+    }
+
+    /// Lists, in a list that is empty, the slots whose key is at most `limit` until there are `most`. They lie together at the top.
+    fn list_slots_until(&self, limit: u64, most: usize, slots: &mut Vec<u32>) {
+        if self.length > 0 && self.key(ROOT) <= limit {
+            slots.push(ROOT as u32);
+        }
         let mut looked_at = 0;
-        while looked_at < self.due.len() && self.due.len() * 8 <= self.nodes.len() {
-            let first_child = 4 * self.due[looked_at] + 1;
-            self.due.extend((first_child..first_child + 4).filter(|&child| is_due(child)));
+        while looked_at < slots.len() && slots.len() < most {
+            let children = slots[looked_at] - 2;
+            if children as usize >= self.groups.len() {
+                break;
+            }
+            let group = &self.groups[children];
+            slots.extend((0..4).filter(|&child| group.keys[child as usize] <= limit).map(|child| 4 * children + child));
             looked_at += 1;
         }
-        self.due.len() * 8 > self.nodes.len()
     }
 
     /// Takes the entries out whose key is at most `limit` and makes a heap of the others anew.
-    fn remove_due(&mut self, limit: f64, into: &mut Vec<u32>) {
-        let place = &mut self.place;
-        self.nodes.retain(|&(key, entry)| {
+    fn remove_due(&mut self, limit: u64, into: &mut Vec<u32>) {
+        let end = ROOT + self.length;
+        let mut kept = ROOT;
+        for slot in ROOT..end {
+            let (key, entry) = (self.key(slot), self.entry(slot));
             if key <= limit {
-                place[entry] = ABSENT;
+                self.slots[entry] = ABSENT;
                 into.push(entry);
+            } else {
+                self.put(kept, key, entry);
+                kept += 1;
             }
-            key > limit
-        });
-        for (place, &(_, entry)) in self.nodes.iter().enumerate() {
-            self.place[entry] = place as u32;
         }
-        for place in (0..self.nodes.len().div_ceil(4)).rev() {
-            self.sink(place);
+        (kept..end).for_each(|slot| self.clear(slot));
+        self.length = kept - ROOT;
+        for slot in (ROOT..ROOT + self.length.div_ceil(4)).rev() {
+            self.sink(slot, self.key(slot), self.entry(slot));
         }
     }
 
-    /// Takes the first entry out.
-    pub(crate) fn pop(&mut self) -> Option<(f64, u32)> {
-        let first = self.first()?;
-        self.place[first.1] = ABSENT;
-        let last = self.nodes.pop().expect("it has a first");
-        if !self.nodes.is_empty() {
-            self.nodes[0] = last;
-            self.sink(0);
+    /// Takes the first entry out, which there has to be.
+    pub(crate) fn pop(&mut self) -> u32 {
+        let first = self.entry(ROOT);
+        self.slots[first] = ABSENT;
+        self.length -= 1;
+        let last = ROOT + self.length;
+        let (key, entry) = (self.key(last), self.entry(last));
+        self.clear(last);
+        if self.length > 0 {
+            self.sink(ROOT, key, entry);
         }
-        Some(first)
+        first
     }
 
-    fn rise(&mut self, mut place: usize) {
-        let node = self.nodes[place];
-        while place > 0 {
-            let parent = (place - 1) / 4;
-            if self.nodes[parent] <= node {
+    #[inline(always)]
+    fn rise(&mut self, mut slot: usize, key: u64, entry: u32) {
+        while slot > ROOT {
+            let parent = slot / 4 + 2;
+            if self.key(parent) <= key {
                 break;
             }
-            self.put(place, self.nodes[parent]);
-            place = parent;
+            self.put(slot, self.key(parent), self.entry(parent));
+            slot = parent;
         }
-        self.put(place, node);
+        self.put(slot, key, entry);
     }
 
-    fn sink(&mut self, mut place: usize) {
-        let node = self.nodes[place];
+    fn sink(&mut self, mut slot: usize, key: u64, entry: u32) {
         loop {
-            let children = 4 * place + 1..(4 * place + 5).min(self.nodes.len());
-            let Some(least) = children.reduce(|best, child| if self.nodes[child] < self.nodes[best] { child } else { best }) else {
-                break;
-            };
-            if node <= self.nodes[least] {
+            let children = slot - 2;
+            if children >= self.groups.len() {
                 break;
             }
-            self.put(place, self.nodes[least]);
-            place = least;
+            let Group { keys, entries } = &self.groups[children as u32];
+            // Which of four is the least cannot be foretold: no branches.
+            let low = usize::from(keys[1] < keys[0]);
+            let high = 2 + usize::from(keys[3] < keys[2]);
+            let least = if keys[high] < keys[low] { high } else { low };
+            if key <= keys[least] {
+                break;
+            }
+            let (least_key, least_entry) = (keys[least], entries[least]);
+            self.put(slot, least_key, least_entry);
+            slot = 4 * children + least;
         }
-        self.put(place, node);
+        self.put(slot, key, entry);
     }
 
-    fn put(&mut self, place: usize, node: (f64, u32)) {
-        self.nodes[place] = node;
-        self.place[node.1] = place as u32;
+    #[inline(always)]
+    fn key(&self, slot: usize) -> u64 {
+        self.groups[(slot / 4) as u32].keys[slot % 4]
+    }
+
+    #[inline(always)]
+    fn entry(&self, slot: usize) -> u32 {
+        self.groups[(slot / 4) as u32].entries[slot % 4]
+    }
+
+    #[inline(always)]
+    fn put(&mut self, slot: usize, key: u64, entry: u32) {
+        let group = &mut self.groups[(slot / 4) as u32];
+        group.keys[slot % 4] = key;
+        group.entries[slot % 4] = entry;
+        self.slots[entry] = slot as u32;
+    }
+
+    fn clear(&mut self, slot: usize) {
+        self.groups[(slot / 4) as u32].keys[slot % 4] = NO_KEY;
     }
 }
 
@@ -169,8 +234,8 @@ mod tests {
         let mut expected: Vec<(f64, u32)> = keys.iter().zip(0..).map(|(&key, entry)| (key, entry)).collect();
         expected.sort_by(|one, other| one.partial_cmp(other).unwrap());
         let mut copy = heap.clone();
-        let found: Vec<_> = std::iter::from_fn(|| copy.pop()).collect();
-        assert_eq!(found, expected);
+        let found: Vec<f64> = std::iter::from_fn(|| copy.least().map(|_| keys[copy.pop() as usize])).collect();
+        assert_eq!(found, expected.iter().map(|&(key, _)| key).collect::<Vec<_>>());
         // In larger and smaller handfuls.
         for (limit, next) in [(0.0, 1.0), (20.0, 21.0), (21.0, 22.0), (49.0, f64::INFINITY)] {
             let mut due = Vec::new();
@@ -179,8 +244,8 @@ mod tests {
             wanted.sort_unstable();
             assert_eq!(due, wanted);
             expected.retain(|(key, _)| *key > limit);
-            assert!(heap.first().is_none_or(|(key, _)| key >= next));
-            assert_eq!(heap.first(), expected.first().copied());
+            assert!(heap.least().is_none_or(|key| key >= next));
+            assert_eq!(heap.least(), expected.first().map(|&(key, _)| key));
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The way of a message: the channels that the scenario's routing takes, and what they add to its latency.
 
+use crate::graph::LONGEST;
 use crate::remembered::Remembered;
 use kasuri_model::engine::EngineError;
 use kasuri_model::id::{ChannelId, Port, RouterId, TerminalId};
 use kasuri_model::network::Network;
 use kasuri_model::rng::Purpose;
 use kasuri_model::router::{Bidding, Switching};
-use kasuri_model::routing::{Candidate, CongestionView, HashedChoice, Hop, VirtualChannels};
+use kasuri_model::routing::{Candidate, CongestionView, HashedChoice, Hop, VirtualChannels, packet_key};
 use kasuri_model::scenario::Scenario;
 
 /// Finds ways without allocating.
@@ -38,6 +39,8 @@ pub(crate) struct Walk {
     pub(crate) request: Request,
     /// The way so far: injection, between routers, ejection.
     pub(crate) channels: Vec<u32>,
+    /// Of what is left to chance.
+    key: u64,
     state: u32,
     virtual_channel: u16,
     /// The port by which it leaves next; `None` at the destination.
@@ -50,7 +53,7 @@ impl Walk {
     /// The beginning of a way; `channels` is memory to use.
     pub(crate) fn new(request: Request, mut channels: Vec<u32>) -> Self {
         channels.clear();
-        Self { request, channels, state: 0, virtual_channel: request.available.begin, port: None, has_drawn: false }
+        Self { request, channels, key: 0, state: 0, virtual_channel: request.available.begin, port: None, has_drawn: false }
     }
 
     fn last(&self) -> ChannelId {
@@ -100,7 +103,8 @@ impl Paths {
 
     fn start(&self, scenario: &Scenario, walk: &mut Walk) {
         let Request { source, destination, serial, .. } = walk.request;
-        let mut choice = HashedChoice::at_source(self.seed, source.0, serial);
+        walk.key = packet_key(self.seed, source.0, serial);
+        let mut choice = HashedChoice::at_source(walk.key);
         walk.state = scenario.routing.initial_state(source, destination, &mut choice);
         walk.has_drawn = choice.has_drawn();
         walk.channels.push(scenario.network.injection_channel(source).0);
@@ -143,7 +147,7 @@ impl Paths {
     ) -> Result<Option<(RouterId, Port)>, EngineError> {
         let network = &*scenario.network;
         let channel = walk.last();
-        let Request { source, destination, serial, available } = walk.request;
+        let Request { source, destination, available, .. } = walk.request;
         if let Some(terminal) = network.ejected_terminal(channel) {
             let arrives = terminal == destination;
             return if arrives { Ok(None) } else { Err(lost(&walk.request, &format!("it comes to terminal {}", terminal.0))) };
@@ -151,7 +155,7 @@ impl Paths {
         let (router, input) = network.input_port(channel);
         let hop = Hop { router, input, virtual_channel: walk.virtual_channel, source, destination, available };
         let view = Flows { network, router, flows };
-        let mut choice = HashedChoice::at_hop(self.seed, source.0, serial, walk.channels.len() as u32, view);
+        let mut choice = HashedChoice::at_hop(walk.key, walk.channels.len() as u32, view);
         self.candidates.clear();
         scenario.routing.route(&hop, &mut walk.state, &mut choice, &mut self.candidates);
         walk.has_drawn |= choice.has_drawn();
@@ -189,8 +193,9 @@ fn follow(network: &Network, walk: &mut Walk) -> Result<(), EngineError> {
     let Some((router, port)) = walk.port else { return Ok(()) };
     let Some(next) = network.output_channel(router, port) else { return Err(knows_no_way(walk, router)) };
     walk.channels.push(next.0);
-    if walk.channels.len() > network.channel_count() as usize {
-        return Err(lost(&walk.request, "it goes round in circles"));
+    if walk.channels.len() > LONGEST.min(network.channel_count() as usize) {
+        let problem = if walk.channels.len() > LONGEST { "its way has more than 65535 channels" } else { "it goes round in circles" };
+        return Err(lost(&walk.request, problem));
     }
     if network.ejected_terminal(next).is_none() {
         network.fetch_input_port(next);

@@ -24,7 +24,9 @@ pub(crate) struct Drawn {
 #[derive(Clone, Debug)]
 struct Creations {
     next: u64,
-    index: u64,
+    index: u32,
+    /// Of the first class: messages that the terminal has begun.
+    begun: u32,
     destinations: Stream,
 }
 
@@ -37,7 +39,10 @@ pub(crate) struct Sources {
     /// When they create messages, shape `[classes, terminals]`; of one stream that nobody draws from if all are batches.
     gaps: Vec<Stream>,
     replies: Vec<VecDeque<Drawn>>,
+    /// The class whose turn it is; empty if there is one only.
     next_class: Vec<u8>,
+    /// Messages that each terminal has begun, where no class creates any.
+    begun: Vec<u32>,
     /// Nothing new is created any more.
     pub(crate) closed: bool,
 }
@@ -52,7 +57,7 @@ impl Sources {
                 let entry = class as u32 * terminals + terminal;
                 let mut gaps = scenario.streams.get(Purpose::Creation, entry);
                 let next = traffic.process.next(0, None, &mut gaps).unwrap_or(NEVER);
-                creations.push(Creations { next, index: 0, destinations: scenario.streams.get(Purpose::Destination, entry) });
+                creations.push(Creations { next, index: 0, begun: 0, destinations: scenario.streams.get(Purpose::Destination, entry) });
                 if !scenario.is_closed() || entry == 0 {
                     all_gaps.push(gaps);
                 }
@@ -64,7 +69,8 @@ impl Sources {
             creations,
             gaps: all_gaps,
             replies: vec![VecDeque::new(); if replies { terminals as usize } else { 0 }],
-            next_class: vec![0; terminals as usize],
+            next_class: vec![0; if scenario.classes.len() > 1 { terminals as usize } else { 0 }],
+            begun: vec![0; if scenario.classes.is_empty() { terminals as usize } else { 0 }],
             closed: false,
         }
     }
@@ -77,8 +83,18 @@ impl Sources {
             return queue.pop_front();
         }
         let classes = if self.closed { 0 } else { scenario.classes.len() };
-        let first = usize::from(self.next_class[terminal.index()]);
+        let first = self.next_class.get(terminal.index()).map_or(0, |&class| usize::from(class));
         (0..classes).find_map(|turn| self.draw_of_class(scenario, terminal, (first + turn) % classes, now))
+    }
+
+    /// Counts a message that a terminal begins. Returns its running number.
+    pub(crate) fn number(&mut self, terminal: TerminalId) -> u32 {
+        let begun = match self.creations.get_mut(terminal.index()) {
+            Some(creations) => &mut creations.begun,
+            None => &mut self.begun[terminal.index()],
+        };
+        *begun += 1;
+        *begun - 1
     }
 
     /// Says that a terminal will be asked for its next message soon.
@@ -98,9 +114,11 @@ impl Sources {
         let destination = traffic.pattern.destination(terminal, &mut creations.destinations);
         let flits = traffic.sizes.draw(&mut creations.destinations);
         creations.index += 1;
-        let following = destination.and_then(|_| traffic.process.next(creations.index, Some(created), gaps));
+        let following = destination.and_then(|_| traffic.process.next(u64::from(creations.index), Some(created), gaps));
         creations.next = following.unwrap_or(NEVER);
-        self.next_class[terminal.index()] = ((class + 1) % scenario.classes.len()) as u8;
+        if let Some(turn) = self.next_class.get_mut(terminal.index()) {
+            *turn = ((class + 1) % scenario.classes.len()) as u8;
+        }
         destination.map(|destination| Drawn { created, destination, flits, class: class as u8, is_reply: false })
     }
 

@@ -55,15 +55,26 @@ impl Tally {
     }
 }
 
-/// A message that has arrived.
+/// A message that has arrived: when it was created and its transfer begun, and when its last flit came, cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Arrival {
     pub(crate) created: u64,
-    /// Creation to last flit, and begin of the transfer to last flit, cycles.
-    pub(crate) latency: f64,
-    pub(crate) network_latency: f64,
+    pub(crate) begun: f64,
+    pub(crate) time: f64,
     /// Routers crossed.
-    pub(crate) hops: u32,
+    pub(crate) hops: u16,
+}
+
+impl Arrival {
+    /// Creation to last flit.
+    fn latency(&self) -> f64 {
+        self.time - self.created as f64
+    }
+
+    /// Begin of the transfer to last flit.
+    fn network_latency(&self) -> f64 {
+        self.time - self.begun
+    }
 }
 
 /// Counters of a run, by the phases of [`Phase`].
@@ -119,8 +130,8 @@ impl Statistics {
         add(&mut self.arrived, &arrival, times);
         if self.counting.covers(arrival.created) {
             add(&mut self.counted, &arrival, times);
-            self.latency.record(arrival.latency, times);
-            self.network_latency.record(arrival.network_latency, times);
+            self.latency.record(arrival.latency(), times);
+            self.network_latency.record(arrival.network_latency(), times);
             self.hops.record(f64::from(arrival.hops), times);
         }
     }
@@ -138,8 +149,8 @@ impl Statistics {
 
 fn add(totals: &mut Totals, arrival: &Arrival, times: u64) {
     totals.packets += times;
-    totals.packet_latency += nearest(arrival.latency) * times;
-    totals.network_latency += nearest(arrival.network_latency) * times;
+    totals.packet_latency += nearest(arrival.latency()) * times;
+    totals.network_latency += nearest(arrival.network_latency()) * times;
     totals.hops += u64::from(arrival.hops) * times;
 }
 

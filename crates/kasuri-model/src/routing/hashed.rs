@@ -13,24 +13,24 @@ pub struct HashedChoice<V> {
 }
 
 impl HashedChoice<NoView> {
-    /// The choices at the source of packet `serial` of a terminal; `seed` is the run's key of [`Purpose::Routing`](crate::rng::Purpose).
+    /// The choices at the source of the packet of this [`packet_key`].
     #[inline]
-    pub fn at_source(seed: u64, source: u32, serial: u32) -> Self {
-        Self { key: packet_key(seed, source, serial), draws: 0, view: NoView }
+    pub fn at_source(key: u64) -> Self {
+        Self { key, draws: 0, view: NoView }
     }
 }
 
 impl<V: CongestionView> HashedChoice<V> {
-    /// The choices of a packet at its router number `hop`, counted from 1.
+    /// The choices of the packet of this [`packet_key`] at its router number `hop`, counted from 1.
     #[inline]
-    pub fn at_hop(seed: u64, source: u32, serial: u32, hop: u32, view: V) -> Self {
-        Self { key: packet_key(seed, source, serial).wrapping_add(u64::from(hop) << 32), draws: 0, view }
+    pub fn at_hop(key: u64, hop: u32, view: V) -> Self {
+        Self { key: key.wrapping_add(u64::from(hop) << 32), draws: 0, view }
     }
 }
 
-/// The key of a packet's draws.
+/// The key of the draws of packet `serial` of a terminal; `seed` is the run's key of [`Purpose::Routing`](crate::rng::Purpose).
 #[inline]
-fn packet_key(seed: u64, source: u32, serial: u32) -> u64 {
+pub fn packet_key(seed: u64, source: u32, serial: u32) -> u64 {
     seed ^ (u64::from(source) << 32 | u64::from(serial)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 

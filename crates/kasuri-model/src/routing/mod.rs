@@ -25,7 +25,7 @@ pub mod valiant;
 pub mod vector;
 pub mod walk;
 
-pub use hashed::{HashedChoice, NoView};
+pub use hashed::{HashedChoice, NoView, packet_key};
 
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;

@@ -40,7 +40,7 @@ pub struct Agenda<'a> {
     is_unordered: bool,
     actions: Vec<Action>,
     /// Messages that are to be sent from now on, in no queue yet.
-    ready: Vec<(Message, f64)>,
+    ready: Vec<Message>,
     /// The end of the last computation.
     pub last_computed: f64,
 }
@@ -124,7 +124,7 @@ impl<'a> Agenda<'a> {
     fn act(&mut self, now: f64) {
         for action in self.actions.drain(..) {
             match action {
-                Action::Send(message) => self.ready.push((message, now)),
+                Action::Send(message) => self.ready.push(message),
                 Action::Compute { token, cycles } => {
                     self.due.push(Reverse(Due { time: now + cycles.max(0.0), event: Event::Computed(token) }));
                 }
@@ -132,14 +132,14 @@ impl<'a> Agenda<'a> {
         }
     }
 
-    /// Takes the messages that are new, each with the time of its joining. Each goes to [`Self::queue`], or on its way if its
-    /// source sends nothing and has nothing queued. [`Self::put_ready`] gives the list's memory back.
-    pub fn take_ready(&mut self) -> Vec<(Message, f64)> {
+    /// Takes the messages that the last [`Self::proceed`] has brought. Each goes to [`Self::queue`], or on its way if its source
+    /// sends nothing and has nothing queued. [`Self::put_ready`] gives the list's memory back.
+    pub fn take_ready(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.ready)
     }
 
     /// Gives the memory of the list back.
-    pub fn put_ready(&mut self, mut list: Vec<(Message, f64)>) {
+    pub fn put_ready(&mut self, mut list: Vec<Message>) {
         list.clear();
         self.ready = list;
     }
