@@ -1,21 +1,33 @@
 //! What routers that predict keep beside their ordinary state: the predictor, which places of the switch are taken, which
 //! connections are held, and the counters.
 
+use crate::lanes::Lanes;
+use crate::state::{NONE, Simulation};
 use crate::step::Route;
+use crate::vc_mask::VcMask;
 use kasuri_model::engine::{EngineError, Prediction};
-use kasuri_model::id::ChannelId;
+use kasuri_model::id::{ChannelId, Port, RouterId};
 use kasuri_model::memory::Column;
 use kasuri_model::network::{Endpoint, Network};
 use kasuri_model::predictor::hint::Hint;
 use kasuri_model::predictor::{self, Predictor};
 use kasuri_model::router::{OnMiss, PredictorMatch};
+use kasuri_model::routing::{Candidate, VirtualChannels};
 use kasuri_model::scenario::Scenario;
 
 /// Added to cycles, so that the place of a flit that passes on before its end has arrived is no negative number.
 const BIAS: u64 = 256;
 
-/// Cycles that [`Slots`] looks back.
+/// Cycles that [`Places`] look back, in one word and in two.
+const WORD: u64 = 64;
 const REACH: u64 = 128;
+
+/// Flags of an input slot: the packet that enters is connected with its output by a prediction; it is measured; it has been guessed
+/// wrongly; the routing's answer for it is known.
+pub(crate) const CONNECTED: u8 = 1;
+pub(crate) const COUNTED: u8 = 2;
+pub(crate) const WRONG: u8 = 4;
+pub(crate) const FOUND: u8 = 8;
 
 /// The unit of all routers of a simulation.
 pub(crate) struct PredictionUnit<'n> {
@@ -29,55 +41,115 @@ pub(crate) struct PredictionUnit<'n> {
     /// Cycles from an arrival until a wrong prediction is found out.
     pub(crate) blind_cycles: u64,
     /// Places of each output port and of each input port, by the cycle of the switch grant that they correspond to.
-    outputs: Column<Slots>,
-    inputs: Column<Slots>,
+    outputs: Places,
+    inputs: Places,
+    pub(crate) input_ports: Column<InputPort>,
     /// By output slot: the place of the last flit, and 0 before any.
     last_sent: Column<u64>,
     /// Flits in a place that was taken, and flits before an earlier one of their virtual channel: none, or the engine is wrong.
     collisions: u64,
     overtakings: u64,
-    /// By input slot: is the packet that enters connected with its output by a prediction?
-    pub(crate) connected: Column<bool>,
-    /// By input slot: the wrongly connected output port, and until when.
+    /// By input slot: [`CONNECTED`] and the others.
+    pub(crate) flags: Column<u8>,
+    /// By input slot, where flagged: the wrongly connected output port, and until when.
     pub(crate) wrong: Column<(u32, u64)>,
     /// The arrivals of a cycle, and what sorts them.
     pub(crate) arrivals: Vec<u32>,
     pub(crate) sorter: Sorter,
-    /// By input slot: the routing's answer for the head there, if a guess was held against it. It is asked once where it cannot change
-    /// its mind.
-    pub(crate) found: Column<Option<Route>>,
+    /// By input slot, where flagged: the routing's answer for the head there, which a guess was held against. It is asked once where
+    /// it cannot change its mind.
+    found: Column<Route>,
     pub(crate) routes_stay: bool,
     pub(crate) counters: Prediction,
 }
 
-/// The latest places of a port that are taken, one bit a cycle.
-#[derive(Clone, Copy, Debug, Default)]
-struct Slots {
-    last: u64,
-    taken: u128,
+/// The places of ports that are taken. As little as the pipeline needs is kept of each, so that a small network's lie in the
+/// fastest cache.
+#[derive(Clone, Debug)]
+struct Places {
+    /// The latest. A flit that passes on is at most `advance` places behind it: by one, whoever is not later is too late.
+    last: Column<u64>,
+    /// The places before it, one bit a cycle from the lowest: empty if they are not asked for.
+    taken: Column<u64>,
+    /// The bits beyond the first word: empty if they are not asked for.
+    older: Column<u64>,
 }
 
-impl Slots {
+impl Places {
+    fn new(ports: usize, advance: u32) -> Self {
+        let if_asked = |asked: bool| Column::filled(if asked { ports } else { 0 }, 0);
+        Self { last: if_asked(true), taken: if_asked(advance > 1), older: if_asked(u64::from(advance) >= WORD) }
+    }
+
     #[inline(always)]
-    fn is_free(self, place: u64) -> bool {
-        place > self.last || self.last - place < REACH && self.taken >> (self.last - place) & 1 == 0
+    fn is_free(&self, port: u32, place: u64) -> bool {
+        place > self.last[port] || !self.taken.is_empty() && self.is_free_before(port, place)
+    }
+
+    /// Beyond what is remembered nothing is known to be free.
+    fn is_free_before(&self, port: u32, place: u64) -> bool {
+        let back = self.last[port] - place;
+        let word = if back < WORD { &self.taken } else { &self.older };
+        back < REACH && !word.is_empty() && word[port] >> (back % WORD) & 1 == 0
     }
 
     /// Takes a place. Was it free?
     #[inline(always)]
-    fn take(&mut self, place: u64) -> bool {
-        if place <= self.last {
-            debug_assert!(self.last - place < REACH);
-            let bit = 1 << (self.last - place);
-            let was_free = self.taken & bit == 0;
-            self.taken |= bit;
-            return was_free;
+    fn take(&mut self, port: u32, place: u64) -> bool {
+        if !self.taken.is_empty() {
+            return self.take_among(port, place);
         }
-        let ahead = place - self.last;
-        self.taken = if ahead < REACH { self.taken << ahead | 1 } else { 1 };
-        self.last = place;
-        true
+        let was_free = place > self.last[port];
+        self.last[port] = place;
+        was_free
     }
+
+    /// The same where places before the latest one may be free.
+    fn take_among(&mut self, port: u32, place: u64) -> bool {
+        let older = if self.older.is_empty() { 0 } else { self.older[port] };
+        let mut taken = u128::from(older) << WORD | u128::from(self.taken[port]);
+        let last = self.last[port];
+        let mut was_free = true;
+        if place <= last {
+            debug_assert!(last - place < REACH);
+            let bit = 1 << (last - place);
+            was_free = taken & bit == 0;
+            taken |= bit;
+        } else {
+            taken = if place - last < REACH { taken << (place - last) | 1 } else { 1 };
+            self.last[port] = place;
+        }
+        self.taken[port] = taken as u64;
+        if !self.older.is_empty() {
+            self.older[port] = (taken >> WORD) as u64;
+        }
+        was_free
+    }
+}
+
+/// Where a port address of an input stands in the network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputPort {
+    pub(crate) router: u32,
+    /// The first port address of the router.
+    pub(crate) base: u32,
+    /// The predictor's number of it.
+    pub(crate) index: u32,
+    /// The channel that arrives there; [`NONE`] where none does.
+    pub(crate) channel: u32,
+}
+
+/// The input ports of all routers, by address; `router_port` has each router's first.
+fn input_ports(network: &Network, router_port: &[u32], ports: usize) -> Column<InputPort> {
+    let mut column = vec![InputPort { router: NONE, base: NONE, index: NONE, channel: NONE }; ports];
+    for (router, &base) in (0..).zip(router_port) {
+        for port in 0..network.port_count(RouterId(router)) {
+            let channel = network.input_channel(RouterId(router), port as Port).map_or(NONE, |channel| channel.0);
+            let index = network.port_index(RouterId(router), port as Port) as u32;
+            column[(base + port) as usize] = InputPort { router, base, index, channel };
+        }
+    }
+    column.into()
 }
 
 /// Sorts addresses of a tile, each of which occurs once: a bit for each, and a bit for each word of those that has one.
@@ -169,11 +241,12 @@ pub fn check_prediction(scenario: &Scenario) -> Result<(), EngineError> {
 }
 
 impl<'n> PredictionUnit<'n> {
-    /// The unit that a scenario asks for, if any; `ports` are the routers' port addresses, of `stride` slots each.
+    /// The unit that a scenario asks for, if any; `ports` are the routers' port addresses, of `stride` slots each, and `router_port`
+    /// the first of each router.
     ///
     /// # Errors
     /// Predictor, hint bits or pipeline do not fit.
-    pub(crate) fn new(scenario: &'n Scenario, ports: u32, stride: u32) -> Result<Option<Box<Self>>, EngineError> {
+    pub(crate) fn new(scenario: &'n Scenario, router_port: &[u32], ports: u32, stride: u32) -> Result<Option<Box<Self>>, EngineError> {
         let router = &scenario.router;
         if router.predictor == predictor::NONE {
             return Ok(None);
@@ -187,16 +260,17 @@ impl<'n> PredictionUnit<'n> {
             on_miss: router.on_miss,
             advance: advance(scenario) as u16,
             blind_cycles: u64::from(scenario.pipeline.computation_cycles.max(1)),
-            outputs: Column::filled(ports, Slots::default()),
-            inputs: Column::filled(ports, Slots::default()),
+            outputs: Places::new(ports, advance(scenario)),
+            inputs: Places::new(ports, advance(scenario)),
+            input_ports: input_ports(network, router_port, ports),
             last_sent: Column::filled(slots, 0),
             collisions: 0,
             overtakings: 0,
-            connected: Column::filled(slots, false),
+            flags: Column::filled(slots, 0),
             wrong: Column::filled(slots, (0, 0)),
             arrivals: Vec::new(),
             sorter: Sorter::default(),
-            found: Column::filled(slots, None),
+            found: Column::filled(slots, Route { candidate: Candidate::new(0, VirtualChannels { begin: 0, end: 0 }), state: 0 }),
             routes_stay: !scenario.routing.observes_congestion(),
             counters: Self::no_counts(network, hint.as_ref()),
             hint,
@@ -225,7 +299,7 @@ impl<'n> PredictionUnit<'n> {
     /// May a flit that arrives now pass from an input port to an output port: does no other one cross there?
     #[inline(always)]
     pub(crate) fn is_open(&self, input_port: u32, port: u32, now: u64) -> bool {
-        self.inputs[input_port].is_free(self.place(now)) && self.outputs[port].is_free(self.place(now))
+        self.inputs.is_free(input_port, self.place(now)) && self.outputs.is_free(port, self.place(now))
     }
 
     /// Would a flit that passes on now stay behind those sent on this virtual channel before?
@@ -242,7 +316,7 @@ impl<'n> PredictionUnit<'n> {
 
     #[inline(always)]
     fn take_both(&mut self, input_port: u32, port: u32, place: u64) {
-        let were_free = self.inputs[input_port].take(place) & self.outputs[port].take(place);
+        let were_free = self.inputs.take(input_port, place) & self.outputs.take(port, place);
         self.collisions += u64::from(!were_free);
     }
 
@@ -276,20 +350,44 @@ impl<'n> PredictionUnit<'n> {
 
     /// A head's route has become known. Measured packets are counted by the channel they came by.
     #[inline(always)]
-    pub(crate) fn note_head(&mut self, network: &Network, router: u32, input: u16, output: u16, counted: bool) {
-        let router = kasuri_model::id::RouterId(router);
-        self.predictor.learn(network.port_index(router, input), output);
+    pub(crate) fn note_head(&mut self, input_port: u32, output: u16, counted: bool) {
+        let InputPort { index, channel, .. } = self.input_ports[input_port];
+        self.predictor.learn(index as usize, output);
         if counted {
             self.counters.switches += 1;
-            self.count_by_channel(network, router, input, 0);
+            self.counters.by_channel[channel as usize][0] += 1;
         }
     }
 
-    /// Counts in one of the columns of [`Prediction::by_channel`].
+    /// Keeps the routing's answer for the head in an input slot, if it would be the same again.
     #[inline(always)]
-    pub(crate) fn count_by_channel(&mut self, network: &Network, router: kasuri_model::id::RouterId, input: u16, column: usize) {
-        let channel = network.input_channel(router, input).expect("a flit came in by it");
-        self.counters.by_channel[channel.index()][column] += 1;
+    pub(crate) fn keep_route(&mut self, slot: u32, route: Route) {
+        if self.routes_stay {
+            self.found[slot] = route;
+            self.flags[slot] |= FOUND;
+        }
+    }
+
+    /// The routing's answer for the head in an input slot, if it is known. All that was noted of the head has served.
+    #[inline(always)]
+    pub(crate) fn take_route(&mut self, slot: u32) -> Option<Route> {
+        let flags = self.flags[slot];
+        self.flags[slot] = flags & !FOUND;
+        (flags & FOUND != 0).then(|| self.found[slot])
+    }
+}
+
+impl<L: Lanes> Simulation<'_, L> {
+    /// A new phase decides anew whether it counts the packets that pass on.
+    pub(crate) fn recount_predicted_packets(&mut self) {
+        let Some(mut unit) = self.prediction.take() else { return };
+        for slot in (0..unit.flags.len() as u32).filter(|&slot| self.router_of_port[slot >> L::Mask::SHIFT] != NONE) {
+            if unit.flags[slot] & CONNECTED != 0 {
+                let counted = self.statistics.counting.covers(self.packets[self.front_packet(slot) as usize].created);
+                unit.flags[slot] = unit.flags[slot] & !COUNTED | if counted { COUNTED } else { 0 };
+            }
+        }
+        self.prediction = Some(unit);
     }
 }
 
@@ -300,7 +398,7 @@ pub(crate) fn leaves_router(network: &Network, channel: ChannelId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Slots, Sorter};
+    use super::{Places, Sorter};
 
     #[test]
     fn addresses_are_sorted_whatever_their_order() {
@@ -316,16 +414,29 @@ mod tests {
     }
 
     #[test]
-    fn slots_remember_the_last_places() {
-        let mut slots = Slots::default();
-        assert!(slots.is_free(300));
-        slots.take(300);
-        slots.take(302);
-        slots.take(301);
-        assert!((300..=302).all(|place| !slots.is_free(place)));
-        assert!(slots.is_free(299) && slots.is_free(303));
-        slots.take(430);
-        assert!(!slots.is_free(302), "too long ago to know, so taken");
-        assert!(!slots.is_free(430) && slots.is_free(303) && slots.is_free(429));
+    fn places_are_remembered_as_far_back_as_the_pipeline_reaches() {
+        for (advance, jump) in [(2, 64), (63, 64), (64, 128), (126, 128)] {
+            let mut places = Places::new(2, advance);
+            assert!(places.is_free(1, 300));
+            for place in [300, 302, 301] {
+                assert!(places.take(1, place));
+            }
+            assert!((300..=302).all(|place| !places.is_free(1, place) && places.is_free(0, place)));
+            assert!(places.is_free(1, 299) && places.is_free(1, 303));
+            assert!(!places.clone().take(1, 301), "taken twice");
+            places.take(1, 302 + jump);
+            assert!(!places.is_free(1, 302), "too long ago to know, so taken");
+            assert!(!places.is_free(1, 302 + jump) && places.is_free(1, 303) && places.is_free(1, 301 + jump));
+        }
+    }
+
+    #[test]
+    fn of_the_shortest_pipeline_the_last_place_says_all() {
+        let mut places = Places::new(2, 1);
+        for place in [300, 301, 303] {
+            assert!(places.is_free(1, place) && places.take(1, place));
+            assert!(!places.is_free(1, place) && places.is_free(1, place + 1) && places.is_free(0, place));
+        }
+        assert!(!places.take(1, 303), "taken twice");
     }
 }

@@ -308,8 +308,9 @@ impl<L: Lanes> Simulation<'_, L> {
         self.recount_arriving_packets();
     }
 
-    /// A new phase decides anew whether it counts the packets that are arriving.
+    /// A new phase decides anew whether it counts the packets that are arriving, and those that pass routers on predictions.
     fn recount_arriving_packets(&mut self) {
+        self.recount_predicted_packets();
         for sink in self.terminals.ejection.iter_mut().filter(|sink| sink.left > 0) {
             sink.counted = self.statistics.counting.covers(self.packets[sink.packet as usize].created);
         }

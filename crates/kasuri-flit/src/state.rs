@@ -181,7 +181,7 @@ pub(crate) struct Parameters {
     pub(crate) queues_for_outputs: bool,
     /// Takes each output from its queues, whatever other outputs take from the same input?
     pub(crate) crosspoint: bool,
-    /// Is it kept how long each channel is busy: does any need more than one cycle for a flit, or do predictions look for gaps?
+    /// Does any channel need more than one cycle for a flit, so that it is kept how long each is busy?
     pub(crate) periodic: bool,
     /// Do packets stay in the buffers of sinks until an interface takes them?
     pub(crate) holds_arrivals: bool,
@@ -316,7 +316,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let vc_shift = L::Mask::SHIFT;
         let addresses = assign_addresses::<L>(network)?;
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
-        let prediction = PredictionUnit::new(scenario, addresses.first_terminal_port, L::Mask::BITS)?;
+        let prediction = PredictionUnit::new(scenario, &addresses.router_port, addresses.first_terminal_port, L::Mask::BITS)?;
         let delays = Delays::new(scenario)?;
         let (shortest, longest_packet) = (crate::source::shortest_packet(scenario), crate::source::longest_packet(scenario));
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
@@ -332,7 +332,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
         // Whatever a message brings about may concern any terminal in the next cycle.
         let window = if scenario.workload.is_some() || scenario.endpoint.is_some() { 1 } else { delays.least.clamp(1, MAX_WINDOW) };
-        let periodic = prediction.is_some() || (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1);
+        let periodic = (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1);
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
             tile_shift: addresses.tile_shift,

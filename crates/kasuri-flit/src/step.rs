@@ -143,7 +143,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Asks the routing for the output port of a head, and notes the virtual channels that it may take there.
     fn route_head(&mut self, slot: u32) -> u32 {
         let packet = self.front_packet(slot);
-        let known = self.prediction.as_mut().and_then(|unit| unit.found[slot].take());
+        let known = self.prediction.as_mut().and_then(|unit| unit.take_route(slot));
         let Route { candidate, state } = known.unwrap_or_else(|| self.find_route(slot, packet));
         let record = &mut self.packets[packet as usize];
         record.hops += 1;
@@ -163,7 +163,7 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         if let Some(unit) = &mut self.prediction {
             let counted = self.statistics.counting.covers(created);
-            unit.note_head(&self.scenario.network, router, (input_port - base) as u16, candidate.port, counted);
+            unit.note_head(input_port, candidate.port, counted);
         }
         if self.parameters.holds_arrivals {
             self.note_come(router, packet);

@@ -258,10 +258,8 @@ impl<'a> Packets<'a> {
             return;
         }
         let terminal = flight.parcel.destination();
-        let latency = (self.now - flight.created) as f64;
-        let network_latency = (self.now - flight.begun) as f64;
-        let hops = flight.way.len() as u32 - 1;
-        self.statistics.arrive(&Arrival { created: flight.created, latency, network_latency, hops });
+        let hops = flight.way.len() as u16 - 1;
+        self.statistics.arrive(&Arrival { created: flight.created, begun: flight.begun as f64, time: self.now as f64, hops });
         self.accepted[terminal.index()] += u64::from(flight.flits);
         self.accepted_in_interval += u64::from(flight.flits);
         self.last_arrival[terminal.index()] = self.now;

@@ -496,10 +496,12 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         self.lanes.speculative.clear();
     }
 
-    /// Keeps a flit's channel busy, where flits take several cycles or predictions look for gaps.
+    /// Keeps a flit's channel busy, where flits take several cycles, and tells predictions, which look for gaps.
     fn occupy_channel_of(&mut self, input_port: u32, output: u32, now: u64) {
         let port = output >> M::SHIFT;
-        self.lanes.busy_until[port] = now + u64::from(self.period[port]);
+        if self.parameters.periodic {
+            self.lanes.busy_until[port] = now + u64::from(self.period[port]);
+        }
         if let Some(unit) = &mut self.prediction {
             unit.note_grant(input_port, port, output, now);
         }
@@ -510,9 +512,10 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     fn traverse(&mut self, winners: &mut List, lists: &mut Tile, now: u64) {
         self.statistics.flit_hops += winners.len() as u64;
         let pointers = self.pointers();
+        let notes_grants = self.parameters.periodic || self.prediction.is_some();
         for &input_port in winners.as_slice() {
             let (output, slot, is_tail) = pointers.send(input_port, now as u32);
-            if self.parameters.periodic {
+            if notes_grants {
                 self.occupy_channel_of(input_port, output, now);
             }
             if is_tail {

@@ -5,19 +5,35 @@
 
 use super::{Built, Predictor, PredictorEntry, inputs};
 use crate::id::Port;
-use crate::network::Network;
+use crate::network::{MAX_PORTS, Network};
 
 /// Lines of an input port's table, a power of two.
 const LINES: usize = 64;
 
 /// The counter's greatest value.
-const SURE: u8 = 3;
+const SURE: u16 = 3;
 
+/// A port and a counter in two bytes, since all lines together are the largest part of what a simulated network touches.
 #[derive(Clone, Copy, Default)]
-struct Line {
-    port: Port,
+struct Line(u16);
+
+impl Line {
+    /// The bits of the port.
+    const PORT: u16 = (1 << 14) - 1;
+
+    fn new(port: Port, confidence: u16) -> Self {
+        const { assert!(MAX_PORTS <= Line::PORT as usize + 1) };
+        Self(confidence << 14 | port)
+    }
+
+    fn port(self) -> Port {
+        self.0 & Self::PORT
+    }
+
     /// 0: nothing known yet, or about to be replaced.
-    confidence: u8,
+    fn confidence(self) -> u16 {
+        self.0 >> 14
+    }
 }
 
 struct FiniteContext {
@@ -50,19 +66,20 @@ impl FiniteContext {
 impl Predictor for FiniteContext {
     fn predict(&self, input: usize) -> Option<Port> {
         let line = self.lines[self.line(input)];
-        (line.confidence > 0).then_some(line.port)
+        (line.confidence() > 0).then_some(line.port())
     }
 
     fn learn(&mut self, input: usize, output: Port) {
         let place = self.line(input);
         let line = &mut self.lines[place];
-        if line.confidence > 0 && line.port == output {
-            line.confidence = (line.confidence + 1).min(SURE);
-        } else if line.confidence > 1 {
-            line.confidence -= 1;
+        let confidence = line.confidence();
+        *line = if confidence > 0 && line.port() == output {
+            Line::new(output, (confidence + 1).min(SURE))
+        } else if confidence > 1 {
+            Line::new(line.port(), confidence - 1)
         } else {
-            *line = Line { port: output, confidence: 1 };
-        }
+            Line::new(output, 1)
+        };
         self.last[input] = [output + 1, self.last[input][0]];
     }
 }

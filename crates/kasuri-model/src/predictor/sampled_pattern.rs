@@ -3,50 +3,44 @@
 //! Of the longest end that occurred before, of D outputs, the last half (rounded up) is the pattern. What followed the pattern
 //! most often at its earlier places is the guess, the lower port if two did equally often.
 //!
-//! Of each earlier place is kept how many outputs before it agree with the present end: with one more output it is one more, or
-//! none. Counted from the end, that is the same operation on each element of an array, so a packet costs a few vector instructions.
+//! Sets of places are words with a bit for each output that is remembered, so that a packet costs a few operations for each output
+//! of the longest end.
 
 use super::{Built, Predictor, PredictorEntry, inputs};
-use crate::id::Port;
-use crate::network::{MAX_PORTS, Network};
+use crate::id::{Port, RouterId};
+use crate::network::Network;
 
-/// Outputs that an input port remembers.
+/// Outputs that an input port remembers: as many as a [`Set`] has bits.
 const HISTORY: usize = 32;
 
-/// Outputs that are remembered before each place.
-const BEHIND: [i16; HISTORY] = {
-    let mut behind = [0; HISTORY];
-    let mut place = 0;
-    while place < HISTORY {
-        behind[place] = (HISTORY - 1 - place) as i16;
-        place += 1;
-    }
-    behind
-};
+/// Remembered outputs, by the number of the output modulo [`HISTORY`]; also the places before them.
+type Set = u32;
 
-/// Stands where no output is remembered yet; it is no port.
-const NOTHING: Port = Port::MAX;
-
-/// What an input port remembers. Place `i` is the one before the output `latest[i]`. The widths are those that vector instructions
-/// of every processor compare.
+/// What an input port remembers.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
-    /// The last outputs, the latest first.
-    latest: [Port; HISTORY],
-    /// How many outputs before each place are those at the end.
-    agreeing: [i16; HISTORY],
+    /// The outputs, each where its bit is.
+    outputs: [Port; HISTORY],
+    /// Places before which at least n outputs are those at the end, for n from 1; up to `longest`.
+    agreeing: [Set; HISTORY],
+    /// The most outputs at the end that occurred before.
+    longest: u8,
+    /// Outputs so far.
+    count: u64,
     guess: Option<Port>,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { latest: [NOTHING; HISTORY], agreeing: [0; HISTORY], guess: None }
+        Self { outputs: [0; HISTORY], agreeing: [0; HISTORY], longest: 0, count: 0, guess: None }
     }
 }
 
 struct SampledPattern {
     memory: Vec<Memory>,
-    votes: Votes,
+    /// Where each output stands in the history of each input port, shape `[inputs, ports]`.
+    occurrences: Vec<Set>,
+    ports: usize,
 }
 
 /// Its line of the table.
@@ -58,7 +52,14 @@ pub(super) const ENTRY: PredictorEntry = PredictorEntry {
 };
 
 fn build(network: &Network) -> Built {
-    Ok(Box::new(SampledPattern { memory: vec![Memory::default(); inputs(network)], votes: Votes::default() }))
+    let ports = (0..network.router_count()).map(|router| network.port_count(RouterId(router))).max().unwrap_or(0);
+    Ok(Box::new(SampledPattern::new(inputs(network), ports as usize)))
+}
+
+impl SampledPattern {
+    fn new(inputs: usize, ports: usize) -> Self {
+        Self { memory: vec![Memory::default(); inputs], occurrences: vec![0; inputs * ports], ports }
+    }
 }
 
 impl Predictor for SampledPattern {
@@ -67,62 +68,56 @@ impl Predictor for SampledPattern {
     }
 
     fn learn(&mut self, input: usize, output: Port) {
-        let memory = &mut self.memory[input];
-        let longest = memory.remember(output);
-        memory.guess = memory.guess_next(longest, &mut self.votes);
+        let occurrences = &mut self.occurrences[input * self.ports..][..self.ports];
+        self.memory[input].learn(output, occurrences);
     }
 }
 
 impl Memory {
-    /// Takes one more output; the most outputs at the end that occurred before.
-    fn remember(&mut self, output: Port) -> i16 {
-        let mut longest = 0;
-        for ((agreeing, &before), &behind) in self.agreeing.iter_mut().zip(&self.latest).zip(&BEHIND) {
-            let longer = (*agreeing + 1).min(behind);
-            *agreeing = if before == output { longer } else { 0 };
-            longest = longest.max(*agreeing);
-        }
-        let before = self.latest;
-        self.latest[1..].copy_from_slice(&before[..HISTORY - 1]);
-        self.latest[0] = output;
-        longest
+    fn learn(&mut self, output: Port, occurrences: &mut [Set]) {
+        let bit = (self.count % HISTORY as u64) as u32;
+        self.count += 1;
+        // The oldest output is forgotten.
+        occurrences[usize::from(self.outputs[bit as usize])] &= !(1 << bit);
+        self.compare(bit, occurrences[usize::from(output)]);
+        self.outputs[bit as usize] = output;
+        occurrences[usize::from(output)] |= 1 << bit;
+        self.guess = Some(if self.longest == 0 { output } else { self.most_frequent(occurrences) });
     }
 
-    /// What follows the end of the history by the rule above; the last output while nothing occurred twice.
-    fn guess_next(&self, longest: i16, votes: &mut Votes) -> Option<Port> {
-        if longest == 0 {
-            return Some(self.latest[0]);
+    /// Takes one more output, which stands at these earlier places: one more output agrees before a place that follows it.
+    fn compare(&mut self, bit: u32, places: Set) {
+        let (mut before, mut length) = (Set::MAX, 0);
+        while length < HISTORY - 1 {
+            // Before this place fewer outputs are remembered.
+            let too_early = 1 << ((bit + length as u32 + 1) % HISTORY as u32);
+            let agreeing = (before & places).rotate_left(1) & !too_early;
+            if agreeing == 0 {
+                break;
+            }
+            let known = length < usize::from(self.longest);
+            before = if known { self.agreeing[length] } else { 0 };
+            self.agreeing[length] = agreeing;
+            length += 1;
         }
-        let pattern = (longest + 1) / 2;
-        let (mut followers, mut count) = ([0; HISTORY], 0);
-        // Nothing lies before the last place, so it never agrees.
-        for (&follower, &agreeing) in self.latest.iter().zip(&self.agreeing).take(HISTORY - 1) {
-            followers[count] = follower;
-            count += usize::from(agreeing >= pattern);
+        self.longest = length as u8;
+    }
+
+    /// What followed the pattern most often, the lowest port of several.
+    fn most_frequent(&self, occurrences: &[Set]) -> Port {
+        let pattern = self.longest.div_ceil(2);
+        let mut places = self.agreeing[usize::from(pattern) - 1];
+        let (mut best, mut best_count) = (Port::MAX, 0);
+        while places != 0 {
+            let port = self.outputs[places.trailing_zeros() as usize];
+            let same = places & occurrences[usize::from(port)];
+            let count = same.count_ones();
+            if count > best_count || count == best_count && port < best {
+                (best, best_count) = (port, count);
+            }
+            places &= !same;
         }
-        votes.winner(&followers[..count])
-    }
-}
-
-/// Counts what stands in a list; all zero between two lists.
-#[derive(Clone, Debug)]
-struct Votes([u8; MAX_PORTS]);
-
-impl Default for Votes {
-    fn default() -> Self {
-        Self([0; MAX_PORTS])
-    }
-}
-
-impl Votes {
-    /// The port that stands most often in a list, the lowest of several.
-    fn winner(&mut self, ports: &[Port]) -> Option<Port> {
-        ports.iter().for_each(|&port| self.0[usize::from(port)] += 1);
-        // More votes first, then lower ports.
-        let key = |port: Port| u32::from(self.0[usize::from(port)]) << 16 | u32::from(Port::MAX - port);
-        let best = ports.iter().map(|&port| key(port)).max();
-        ports.iter().for_each(|&port| self.0[usize::from(port)] = 0);
-        best.map(|best| Port::MAX - best as Port)
+        best
     }
 }
 
@@ -151,9 +146,9 @@ mod tests {
     }
 
     fn guess(history: &[Port]) -> Option<Port> {
-        let (mut memory, mut votes) = (Memory::default(), Votes::default());
-        let longest = history.iter().map(|&output| memory.remember(output)).last()?;
-        memory.guess_next(longest, &mut votes)
+        let mut predictor = SampledPattern::new(1, 8);
+        history.iter().for_each(|&output| predictor.learn(0, output));
+        predictor.predict(0)
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use super::Portable;
 use crate::lanes::Lanes;
 use crate::list::List;
-use crate::prediction::PredictionUnit;
+use crate::prediction::{CONNECTED, COUNTED, InputPort, PredictionUnit, WRONG};
 use crate::state::{NONE, Simulation, Tile};
 use crate::step::Route;
 use crate::vc_mask::VcMask;
@@ -21,18 +21,10 @@ use kasuri_model::routing::{Candidate, VirtualChannels};
 struct Head {
     slot: u32,
     input_port: u32,
-    router: u32,
-    /// First port address of the router.
-    base: u32,
+    place: InputPort,
     packet: u32,
     /// Is the packet measured?
     counted: bool,
-}
-
-impl Head {
-    fn input(&self) -> u16 {
-        (self.input_port - self.base) as u16
-    }
 }
 
 impl<M: VcMask> Simulation<'_, Portable<M>> {
@@ -79,23 +71,24 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         if input.output == NONE {
             return self.head_passes_on(unit, slot, now, lists);
         }
-        if !unit.connected[slot] {
+        if unit.flags[slot] & CONNECTED == 0 {
             return false;
         }
         let (input_port, port) = (slot >> M::SHIFT, input.output >> M::SHIFT);
         let may = self.is_open(unit, input_port, port, now) && self.has_turn(unit, input.output, now);
         if may {
             self.cross(unit, slot, input.output, now, lists);
+        } else {
+            unit.flags[slot] &= !CONNECTED;
         }
-        unit.connected[slot] = may && unit.connected[slot];
         may
     }
 
     /// Is there a place on the way from an input port to an output port for a flit that arrives now?
     fn is_open(&self, unit: &PredictionUnit<'_>, input_port: u32, port: u32, now: u64) -> bool {
         // Channels on which a flit takes several cycles are busy that long after each of them.
-        let busy = self.period[port] > 1 && self.lanes.busy_until[port] > now.saturating_sub(unit.advance.into());
-        !busy && unit.is_open(input_port, port, now)
+        let is_busy = || self.period[port] > 1 && self.lanes.busy_until[port] > now.saturating_sub(unit.advance.into());
+        !(self.parameters.periodic && is_busy()) && unit.is_open(input_port, port, now)
     }
 
     /// Has a virtual channel a credit, and would a flit that passes on now keep the order there?
@@ -106,22 +99,20 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     /// A head in front of an empty buffer: does a prediction take it on?
     fn head_passes_on(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64, lists: &mut Tile) -> bool {
         let input_port = slot >> M::SHIFT;
-        let router = self.router_of_port[input_port];
-        let base = self.router_port[router];
-        let packet = self.front_packet(slot);
-        let counted = self.statistics.counting.covers(self.packets[packet as usize].created);
-        let head = Head { slot, input_port, router, base, packet, counted };
-        let network = &*self.scenario.network;
-        let guess = unit.predictor.predict(network.port_index(RouterId(router), head.input()));
+        let place = unit.input_ports[input_port];
+        let guess = unit.predictor.predict(place.index as usize);
         if guess.is_none() && !unit.predictor.knows() {
             return false;
         }
+        let packet = self.front_packet(slot);
+        let counted = self.statistics.counting.covers(self.packets[packet as usize].created);
+        let head = Head { slot, input_port, place, packet, counted };
         if counted {
             unit.counters.attempts += 1;
-            unit.count_by_channel(network, RouterId(router), head.input(), 1);
+            unit.counters.by_channel[place.channel as usize][1] += 1;
         }
         // Where real requests have the output already, the route need not be known to say so.
-        if guess.is_some_and(|guess| !self.is_idle_for(unit, &head, base + u32::from(guess), now)) {
+        if guess.is_some_and(|guess| !self.is_idle_for(unit, &head, place.base + u32::from(guess), now)) {
             unit.counters.refused += u64::from(counted);
             return false;
         }
@@ -143,7 +134,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
             }
         }
         let route = self.find_route(head.slot, head.packet);
-        unit.found[head.slot] = unit.routes_stay.then_some(route);
+        unit.keep_route(head.slot, route);
         (unit.predictor.knows() || Some(route.candidate.port) == guess).then_some(route)
     }
 
@@ -177,16 +168,15 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
 
     /// A right prediction: the head crosses, unless something is in its way.
     fn take_right_way(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, route: Route, now: u64, lists: &mut Tile) -> bool {
-        let port = head.base + u32::from(route.candidate.port);
+        let port = head.place.base + u32::from(route.candidate.port);
         let Some(output) = self.free_channel(unit, head, port, route.candidate.virtual_channels, now) else {
             unit.counters.refused += u64::from(head.counted);
             return false;
         };
-        let network = &*self.scenario.network;
-        unit.note_head(network, head.router, head.input(), route.candidate.port, head.counted);
+        unit.note_head(head.input_port, route.candidate.port, head.counted);
         if head.counted {
             unit.counters.hits += 1;
-            unit.count_by_channel(network, RouterId(head.router), head.input(), 2);
+            unit.counters.by_channel[head.place.channel as usize][2] += 1;
         }
         let record = &mut self.packets[head.packet as usize];
         record.hops += 1;
@@ -196,8 +186,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         self.outputs[output].grant_pointer = head.slot + 1;
         self.lanes.take(head.slot, output);
         self.announce_packet(output, head.packet);
-        unit.connected[head.slot] = true;
-        unit.found[head.slot] = None;
+        unit.flags[head.slot] = CONNECTED | if head.counted { COUNTED } else { 0 };
         self.cross(unit, head.slot, output, now, lists);
         true
     }
@@ -207,9 +196,10 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         let (input_port, port) = (slot >> M::SHIFT, output >> M::SHIFT);
         unit.take_place(input_port, port, now);
         unit.note_passed(output, now);
-        let counted = self.statistics.counting.covers(self.packets[self.front_packet(slot) as usize].created);
-        unit.counters.speculative_traversals += u64::from(counted);
-        self.occupy_early(unit, port, now);
+        unit.counters.speculative_traversals += u64::from(unit.flags[slot] & COUNTED != 0);
+        if self.parameters.periodic {
+            self.occupy_early(unit, port, now);
+        }
         self.statistics.flit_hops += 1;
         self.lanes.output[output].credits -= 1;
         let upstream = self.links[input_port];
@@ -224,7 +214,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         if buffer.left == 0 {
             buffer.output = NONE;
             self.lanes.output[output].holder = NONE;
-            unit.connected[slot] = false;
+            unit.flags[slot] = 0;
             self.release(slot, output, lists);
         }
     }
@@ -237,10 +227,11 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
 
     /// A wrong prediction: unless hint bits tell in time, a copy of the head crosses where real requests leave room for it.
     fn try_wrong_way(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, guess: u16, now: u64) {
-        let port = head.base + u32::from(guess);
+        let port = head.place.base + u32::from(guess);
         let (hop, _) = self.hop(head.slot, head.packet);
-        let hinted =
-            |hint: &kasuri_model::predictor::hint::Hint<'_>| hint.shows_wrong(RouterId(head.router), guess, hop.source, hop.destination);
+        let hinted = |hint: &kasuri_model::predictor::hint::Hint<'_>| {
+            hint.shows_wrong(RouterId(head.place.router), guess, hop.source, hop.destination)
+        };
         if unit.hint.as_ref().is_some_and(hinted) {
             return;
         }
@@ -251,15 +242,22 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         }
         self.copy_wrongly(unit, head.input_port, port, head.counted, now);
         unit.wrong[head.slot] = (port, now + unit.blind_cycles);
+        unit.flags[head.slot] |= WRONG;
     }
 
     /// Until route computation has found a wrong prediction out, the flits behind the head are copied as well.
     fn copy_after_wrong_head(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64) {
+        if unit.flags[slot] & WRONG == 0 {
+            return;
+        }
         let (port, until) = unit.wrong[slot];
         let input_port = slot >> M::SHIFT;
         if until > now && self.is_open(unit, input_port, port, now) {
             let counted = self.statistics.counting.covers(self.packets[self.front_packet(slot) as usize].created);
             self.copy_wrongly(unit, input_port, port, counted, now);
+        }
+        if until <= now {
+            unit.flags[slot] &= !WRONG;
         }
     }
 
@@ -270,7 +268,9 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         unit.counters.speculative_traversals += u64::from(counted);
         if unit.on_miss == OnMiss::Forward {
             unit.counters.wasted_flits += u64::from(counted);
-            self.occupy_early(unit, port, now);
+            if self.parameters.periodic {
+                self.occupy_early(unit, port, now);
+            }
         }
     }
 }
