@@ -30,7 +30,7 @@ fn offered(user: &User, scenario: &Scenario) -> Option<f64> {
         let replies = class.reply.as_ref().map_or(0.0, |reply| reply.sizes.mean() / class.sizes.mean());
         class.packets_per_terminal.is_none().then(|| class.load * (1.0 + replies) * senders as f64 / user.nodes.len() as f64)
     };
-    user.classes.clone().map(of_class).sum()
+    user.classes.clone().map(of_class).sum::<Option<f64>>().map(f64::abs)
 }
 
 fn set_rates(row: &mut Map<String, Value>, user: &User, outcome: Option<&UserOutcome>, cycles: u64) {
@@ -49,7 +49,8 @@ fn set_embedding(row: &mut Map<String, Value>, embedding: Option<&Embedding>) {
 }
 
 fn set_translation(row: &mut Map<String, Value>, counts: Option<TranslationCounts>) {
-    let columns: [(&str, fn(&TranslationCounts) -> u64); 10] = [
+    type Count = fn(&TranslationCounts) -> u64;
+    let columns: [(&str, Count); 10] = [
         ("accesses", |counts| counts.accesses),
         ("accesses_ended", |counts| counts.ended),
         ("accesses_ended_wrongly", |counts| counts.ended_wrongly),

@@ -173,7 +173,7 @@ impl Default for TranslationSection {
 impl TranslationSection {
     fn costs(&self, units: Units) -> Result<Costs, (&'static str, String)> {
         for (key, value) in [("os_call_ns", self.os_call_ns), ("read_ns", self.read_ns)] {
-            if !(value >= 0.0 && value < 1e12) {
+            if !(0.0..1e12).contains(&value) {
                 return Err((key, format!("is {value}; it must be 0 to 10^12")));
             }
         }
@@ -275,7 +275,6 @@ impl<'a> Context<'a> {
                 Some(other) => return Err(section.error("traffic", format!("is {}; it must be a section: [user.traffic]", shown(other)))),
                 None => return Err(section.error_at_key("traffic", "is missing; describe what he sends in [user.traffic]")),
             };
-            drop(section);
             written.push(Written { section: name, keys, traffic });
         }
         Ok(written)
@@ -364,14 +363,13 @@ impl Assembly<'_, '_> {
         let Some(written) = &keys.table else { return Ok(None) };
         let mut lines: Vec<Line> = Vec::new();
         let mut line_of = Vec::new();
-        let mut next = 0;
         for (position, line) in written.iter().enumerate() {
+            let next = position as u32;
             let own: Vec<Line> = match line {
                 TableLine::One(terminal) => vec![(next, 0, TerminalId(*terminal))],
                 TableLine::Aliases(all) => (0..).zip(all).map(|(key, &terminal)| (next, key, TerminalId(terminal))).collect(),
                 TableLine::Entry(TableEntry { logical, physical, key }) => vec![(*logical, *key, TerminalId(*physical))],
             };
-            next += 1;
             line_of.extend(own.iter().map(|_| position));
             lines.extend(own);
         }
