@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::rng::Streams;
     use crate::routing::nca::Nca;
-    use crate::routing::{HashedChoice, NoView, RoutingAlgorithm};
+    use crate::routing::{HashedChoice, NoView, RoutingAlgorithm, packet_key};
     use crate::topology::fat_tree::FatTree;
     use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
 
@@ -118,14 +118,15 @@ mod tests {
         let (source, destination) = (TerminalId(0), TerminalId(63));
         let mut first = [0u32; 8];
         for serial in 0..4000 {
+            let key = packet_key(seed, 0, serial);
             let (router, input) = network.injection_port(source);
             let mut hop = Hop { router, input, virtual_channel: 0, source, destination, available };
-            let mut state = apart.initial_state(source, destination, &mut HashedChoice::at_source(seed, 0, serial));
-            hop.virtual_channel = apart.entering(&hop, state, &mut HashedChoice::at_source(seed, 0, serial)).begin;
+            let mut state = apart.initial_state(source, destination, &mut HashedChoice::at_source(key));
+            hop.virtual_channel = apart.entering(&hop, state, &mut HashedChoice::at_source(key)).begin;
             for number in 1.. {
                 let before = state;
                 let mut candidates = Vec::new();
-                apart.route(&hop, &mut state, &mut HashedChoice::at_hop(seed, 0, serial, number, NoView), &mut candidates);
+                apart.route(&hop, &mut state, &mut HashedChoice::at_hop(key, number, NoView), &mut candidates);
                 let [taken] = candidates.as_slice() else { panic!("one way") };
                 assert_eq!(taken.port, hop.virtual_channel / 2, "the output of the queue");
                 let below = Hop { virtual_channel: hop.virtual_channel % 2, ..hop };
