@@ -38,3 +38,46 @@ fn the_schema_offers_every_topology() {
         assert!(schema.contains(&format!("\"const\":\"{}\"", entry.name)), "{}", entry.name);
     }
 }
+
+/// Two halves of a mesh, of which the second offers half as much.
+const USERS: &str = r#"
+[network]
+topology = "mesh"
+dimensions = [4, 4]
+[routing]
+algorithm = "dimension-order"
+[router]
+virtual_channels = 2
+[measure]
+cycles = 2000
+[[user]]
+name = "left"
+nodes = 8
+[user.traffic]
+pattern = "uniform"
+load = 0.2
+[[user]]
+name = "right"
+nodes = 8
+[user.traffic]
+pattern = "uniform"
+load = 0.1
+"#;
+
+#[test]
+fn a_table_has_a_line_for_each_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("users.toml");
+    std::fs::write(&file, USERS).unwrap();
+    let out = folder.path().join("out");
+    let arguments = ["run", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let row = &json(&[&arguments[..], &["--format", "json"]].concat())["runs"][0];
+    let table = String::from_utf8(kasuri(&arguments).stdout).unwrap();
+    for (user, (name, load)) in row["users"].as_array().unwrap().iter().zip([("left", 0.2), ("right", 0.1)]) {
+        let throughput = user["accepted_throughput"].as_f64().unwrap();
+        assert!((throughput / load - 1.0).abs() < 0.1, "{name}: {throughput}");
+        let cells = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let line = cells.filter(|cells| cells.first() == Some(&name)).next_back().expect("each user has a line");
+        assert_eq!(line[1..4], ["8", &format!("{load:.4}"), &format!("{throughput:.4}")], "{table}");
+    }
+}

@@ -9,6 +9,7 @@ use crate::timeline::chrome_trace;
 use clap::{Args, ValueEnum};
 use kasuri_model::config::Document;
 use kasuri_model::topology::Files;
+use serde_json::Value;
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -90,6 +91,9 @@ impl Running {
         match self.format {
             Format::Table => {
                 writeln!(out, "{}", table(&summary.rows))?;
+                if let Some(users) = users_table(&summary.rows) {
+                    writeln!(out, "\n{users}")?;
+                }
                 let comparisons = side_by_side(&summary.rows);
                 if !comparisons.is_empty() {
                     writeln!(out, "\n{}", comparison_table(&comparisons))?;
@@ -115,13 +119,46 @@ impl From<RunError> for Failure {
 const SHOWN: [&str; 7] =
     ["status", "offered_load", "accepted_throughput_mean", "packet_latency_mean", "network_latency_mean", "hops_mean", "completion_time"];
 
-/// One line for each run: what distinguishes it, then the columns asked for most that have a value in some run.
-fn table(rows: &[RunRow]) -> String {
-    let shown = |row: &RunRow, name: &str| row.number(name).map_or_else(|| row.text(name).to_owned(), number);
+/// A value of a row as people read it.
+fn shown(row: &RunRow, name: &str) -> String {
+    row.number(name).map_or_else(|| row.text(name).to_owned(), number)
+}
+
+/// The inputs that distinguish runs.
+fn varying(rows: &[RunRow]) -> impl Iterator<Item = &str> {
     let varies = |name: &str| rows.iter().any(|row| row.get(name) != rows[0].get(name));
     let inputs = rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name);
+    inputs.filter(move |name| (name.contains('.') || *name == "engine") && varies(name))
+}
+
+/// Columns of a user that people ask for most.
+const SHOWN_OF_USERS: [&str; 6] =
+    ["nodes", "offered_load", "accepted_throughput", "packet_latency_mean", "packet_latency_max", "foreign_packets"];
+
+/// One line for each user of each run, if there are users.
+fn users_table(rows: &[RunRow]) -> Option<String> {
+    let inputs: Vec<&str> = varying(rows).collect();
+    let of_user = |row: &RunRow, user: &Value| -> Vec<String> {
+        let name = user["name"].as_str().unwrap_or_default().to_owned();
+        let columns = SHOWN_OF_USERS.map(|column| user[column].as_f64().map_or_else(String::new, number));
+        inputs.iter().map(|input| shown(row, input)).chain([name]).chain(columns).collect()
+    };
+    let users = |row: &RunRow| row.get("users").as_array().cloned().unwrap_or_default();
+    let lines: Vec<_> = rows
+        .iter()
+        .flat_map(|row| users(row).into_iter().filter(|user| user["runs"] == true).map(|user| of_user(row, &user)).collect::<Vec<_>>())
+        .collect();
+    let heading: Vec<&str> = inputs.iter().copied().chain(["user"]).chain(SHOWN_OF_USERS).collect();
+    let right: Vec<bool> = heading.iter().map(|name| !matches!(*name, "user" | "engine")).collect();
+    (!lines.is_empty()).then(|| output::table(&heading, lines, &right))
+}
+
+/// One line for each run: what distinguishes it, then the columns asked for most that have a value in some run.
+fn table(rows: &[RunRow]) -> String {
+    let inputs = rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name);
+    let varying: Vec<&str> = varying(rows).collect();
     let names: Vec<&str> = inputs
-        .filter(|name| (name.contains('.') || *name == "engine") && (varies(name) || *name == "traffic.load"))
+        .filter(|name| varying.contains(name) || *name == "traffic.load" && rows.iter().any(|row| !row.get(name).is_null()))
         .chain(SHOWN.into_iter().filter(|name| rows.iter().any(|row| !row.get(name).is_null())))
         .collect();
     let lines = rows.iter().map(|row| names.iter().map(|name| shown(row, name)).collect()).collect();
