@@ -1,7 +1,8 @@
 //! Shares of the switches' outputs: of the users who want an output, the one who has had least of it for his share.
 //!
-//! Self-clocked fair queueing (Golestani 1994), a flit at a time: a user's flit is due 1 / share after his flit before, or after
-//! the output's clock where he has not wanted it; the least due goes, and the clock with it.
+//! Self-clocked fair queueing (Golestani 1994), a flit at a time: when a flit begins to want an output it is due 1 / share after
+//! its user's flit before, or after the output's clock where he has not wanted it; the least due goes, and the clock with it. A flit
+//! that waits keeps its time.
 
 use crate::vc_mask::VcMask;
 use kasuri_model::scenario::Scenario;
@@ -36,39 +37,50 @@ impl Granted {
 pub(crate) struct Shares<M> {
     users: Vec<(M, f64)>,
     clock: Vec<f64>,
-    /// Shape `[ports, users]`: when the flit before was due.
-    due: Vec<f64>,
+    /// Shape `[ports, users]`.
+    accounts: Vec<Account>,
+}
+
+/// What a user has had of an output.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    /// When his flit before was due.
+    last: f64,
+    /// When the flit that waits is due.
+    waiting: Option<f64>,
 }
 
 impl<M: VcMask> Shares<M> {
     pub(crate) fn new(granted: &Granted, ports: u32) -> Self {
         let users: Vec<(M, f64)> = granted.users.iter().map(|&(begin, end, share)| (M::range(begin, end), 1.0 / share)).collect();
-        let due = vec![0.0; ports as usize * users.len()];
-        Self { users, clock: vec![0.0; ports as usize], due }
+        let accounts = vec![Account::default(); ports as usize * users.len()];
+        Self { users, clock: vec![0.0; ports as usize], accounts }
     }
 
     /// Of the virtual channels of an output that are ready, those of the user whose flit is due first.
-    pub(crate) fn choose(&self, port: u32, ready: M) -> M {
+    pub(crate) fn choose(&mut self, port: u32, ready: M) -> M {
+        let clock = self.clock[port as usize];
+        let accounts = &mut self.accounts[port as usize * self.users.len()..];
         let mut best = (f64::INFINITY, M::default());
-        for (user, &(own, cost)) in self.users.iter().enumerate() {
+        for (&(own, cost), account) in self.users.iter().zip(accounts) {
             let wanted = ready.and(own);
-            let due = self.next_due(port, user, cost);
-            if !wanted.is_empty() && due < best.0 {
+            if wanted.is_empty() {
+                continue;
+            }
+            let due = *account.waiting.get_or_insert(account.last.max(clock) + cost);
+            if due < best.0 {
                 best = (due, wanted);
             }
         }
         best.1
     }
 
-    fn next_due(&self, port: u32, user: usize, cost: f64) -> f64 {
-        self.due[port as usize * self.users.len() + user].max(self.clock[port as usize]) + cost
-    }
-
-    /// A flit of this virtual channel has the output.
+    /// A flit of this virtual channel, which was among those chosen, has the output.
     pub(crate) fn charge(&mut self, port: u32, vc: u32) {
         let Some(user) = self.users.iter().position(|(own, _)| !own.and(M::bit(vc)).is_empty()) else { return };
-        let due = self.next_due(port, user, self.users[user].1);
-        self.due[port as usize * self.users.len() + user] = due;
+        let account = &mut self.accounts[port as usize * self.users.len() + user];
+        let Some(due) = account.waiting.take() else { return };
+        account.last = due;
         self.clock[port as usize] = due;
     }
 }

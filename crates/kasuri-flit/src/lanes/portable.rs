@@ -411,13 +411,13 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     }
 
     /// The ready virtual channels of a port; where users have shares, those of the user whose turn it is.
-    fn ready_by_shares(&self, port: u32) -> M {
+    fn ready_by_shares(&mut self, port: u32) -> M {
         let ready = self.lanes.output_port[port].ready;
-        self.lanes.shares.as_ref().map_or(ready, |shares| shares.choose(port, ready))
+        self.lanes.shares.as_mut().map_or(ready, |shares| shares.choose(port, ready))
     }
 
     /// Of the ready virtual channels of `port` that `input_port` holds, the first by the input port's pointer.
-    fn pick_of_input(&self, port: u32, input_port: u32) -> u32 {
+    fn pick_of_input(&mut self, port: u32, input_port: u32) -> u32 {
         let pointer = u32::from(self.lanes.input_port[input_port].vc_pointer);
         let mut ready = self.ready_by_shares(port);
         let (mut best, mut best_distance) = (NONE, u32::MAX);
