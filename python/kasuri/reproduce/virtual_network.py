@@ -9,4 +9,8 @@ from __future__ import annotations
 from kasuri.reproduce import virtual_network_memory, virtual_network_users
 from kasuri.reproduce.figure import Paper
 
-PAPER = Paper("virtual-network", "Virtual networks: node numbers translated in hardware", (*virtual_network_users.FIGURES, *virtual_network_memory.FIGURES))
+PAPER = Paper(
+    "virtual-network",
+    "Virtual networks: node numbers translated in hardware",
+    (*virtual_network_users.FIGURES, *virtual_network_memory.FIGURES),
+)
