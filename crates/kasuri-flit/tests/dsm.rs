@@ -1,23 +1,13 @@
 //! Distributed shared memories on routers with virtual channels: closed forms, conservation, back-pressure, and the curves of queues.
 
+mod common;
+
+use common::ToTheEnd;
 use kasuri_flit::FlitEngine;
 use kasuri_model::config::{Document, Known, Preparation};
-use kasuri_model::engine::{Command, Controller, Engine, Interfaces, Interval, Outcome, Status};
+use kasuri_model::engine::{Engine, Interfaces, Outcome, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_model::topology::NoFiles;
-
-/// Ends a run with its workload.
-struct UntilDone;
-
-impl Controller for UntilDone {
-    fn interval_cycles(&mut self) -> u64 {
-        1000
-    }
-
-    fn interval_ended(&mut self, interval: &Interval) -> Command {
-        if interval.completed { Command::End(Status::Completed) } else { Command::Continue }
-    }
-}
 
 /// 16 nodes on a torus, packets of 4 flits, routers of three stages.
 const MACHINE: &str = r#"
@@ -34,7 +24,7 @@ fn run(changes: &[&str]) -> Outcome {
     changes.iter().for_each(|change| document.set_text(change).expect("a key and a value"));
     let points = document.points().expect("one point");
     let study = Preparation::new(&document, &NoFiles, Known::default()).study(&points[0]).expect("a machine");
-    FlitEngine.run(&Scenario { paranoid: true, ..study.scenario }, &mut UntilDone).expect("a run")
+    FlitEngine.run(&Scenario { paranoid: true, ..study.scenario }, &mut ToTheEnd).expect("a run")
 }
 
 fn time(outcome: &Outcome) -> f64 {

@@ -225,7 +225,7 @@ impl Graph {
         self.touch(channel);
     }
 
-    /// Lists flows that end until some time at their present rates, no more than about `most`.
+    /// Lists, in a list that is empty, flows that end until some time at their present rates, no more than about `most`.
     pub(crate) fn list_ending(&self, until: f64, most: usize, into: &mut Vec<u32>) {
         self.ends.list_until(until, most, into);
     }

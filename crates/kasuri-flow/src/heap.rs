@@ -48,7 +48,7 @@ impl Heap {
         (self.length > 0).then(|| f64::from_bits(self.key(ROOT)))
     }
 
-    /// Adds entries whose key is at most `limit`, no more than about `most` of them.
+    /// Lists, in a list that is empty, entries whose key is at most `limit`, no more than about `most` of them.
     pub(crate) fn list_until(&self, limit: f64, most: usize, into: &mut Vec<u32>) {
         self.list_slots_until(limit.to_bits(), most, into);
         into.iter_mut().for_each(|slot| *slot = self.entry(*slot as usize));

@@ -1,22 +1,12 @@
 //! Batches of several classes, as flows.
 
+mod common;
+
+use common::UntilDone;
 use kasuri_flow::FlowEngine;
 use kasuri_model::config::{Document, Known, Preparation};
-use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
+use kasuri_model::engine::{Engine, Outcome, Status};
 use kasuri_model::topology::NoFiles;
-
-/// Ends a run with its batches.
-struct UntilDone;
-
-impl Controller for UntilDone {
-    fn interval_cycles(&mut self) -> u64 {
-        1000
-    }
-
-    fn interval_ended(&mut self, interval: &Interval) -> Command {
-        if interval.completed { Command::End(Status::Completed) } else { Command::Continue }
-    }
-}
 
 /// Runs batches of 100 flits in each packet on 8 terminals of a full mesh: nobody shares a channel but the terminals' own.
 fn run(traffic: &str) -> Outcome {

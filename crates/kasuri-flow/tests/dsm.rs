@@ -1,23 +1,13 @@
 //! Distributed shared memories at the depth of packets: closed forms, conservation, and the curves of models that this one follows.
 
+mod common;
+
+use common::UntilDone;
 use kasuri_flow::FlowEngine;
 use kasuri_model::config::{Document, Known, Preparation};
-use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
+use kasuri_model::engine::{Engine, Outcome, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_model::topology::NoFiles;
-
-/// Ends a run with its workload.
-struct UntilDone;
-
-impl Controller for UntilDone {
-    fn interval_cycles(&mut self) -> u64 {
-        10_000
-    }
-
-    fn interval_ended(&mut self, interval: &Interval) -> Command {
-        if interval.completed { Command::End(Status::Completed) } else { Command::Continue }
-    }
-}
 
 /// Cycles of a packet between routers: the unit of time.
 const UNIT: f64 = 840.0;
