@@ -61,11 +61,15 @@ demo: build  ## runs the examples and writes their reports to out/demo
 # All that is reproduced of the paper: a part of F9 is not.
 CENJU4 := T1 $(addprefix F,1 2 3 4 5 6 7 8 10) $(addprefix C,1 2 3 4 5 6 7 8 9)
 
-verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI libraries and published figures [REFERENCE=DIR: every row there, not only the extract]
+verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
 	$(call say,searching phases for a thousand terminals)
 	@cargo test --locked --quiet --package kasuri-model --test general_schedule -- --ignored
 	$(call say,comparing a thousand random all-to-alls with those of Open MPI and MPICH)
 	@KASURI_MPI_CASES=1000 $(PY) -m pytest tests/test_mpi.py -k random
+	$(call say,sweeps on a Slurm of two nodes on this machine)
+	@$(PY) -m pytest tests/slurm/test_slurm.py
+	$(call say,what executors add to the runs themselves)
+	@$(PY) validation/executors/overhead.py --kasuri $(KASURI)
 	$(call say,comparing flows with flits)
 	@$(PY) validation/depths/compare.py --kasuri $(KASURI)
 	$(call say,what users of one machine take from each other)

@@ -32,11 +32,21 @@ fn processor_time() -> Option<Duration> {
 }
 
 /// Peak resident memory of the process, MiB.
-fn peak_memory_mib() -> Option<f64> {
+pub(crate) fn peak_memory_mib() -> Option<f64> {
     // Linux hands the peak of the program that started this one on to `getrusage`; what it keeps for this one alone stands here.
+    of_status("VmHWM:").or_else(peak_memory_of_usage)
+}
+
+/// Resident memory of the process now, MiB, where the system tells it.
+pub(crate) fn resident_memory_mib() -> Option<f64> {
+    of_status("VmRSS:")
+}
+
+/// A size that Linux keeps of this process, MiB.
+fn of_status(name: &str) -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let own = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse::<f64>().ok());
-    own.map(|kib| kib / 1024.0).or_else(peak_memory_of_usage)
+    let size = status.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse::<f64>().ok());
+    size.map(|kib| kib / 1024.0)
 }
 
 fn peak_memory_of_usage() -> Option<f64> {

@@ -3,13 +3,14 @@
 //! Each run is computed by one thread and depends on nothing but its own input, so the table is the same for any number of
 //! threads, wall-clock times apart. A run that fails does not stop the others.
 
-use crate::cost::Meter;
+use crate::cost::{Meter, peak_memory_mib, resident_memory_mib};
 use crate::engines;
+use crate::estimate::{Measured, Work};
 use crate::input::KNOWN;
 use crate::measure::{Offer, Report, controller, saturation};
 use crate::results::{RowHead, RunRow, Vector, vectors};
 use crate::stop::{Interruptible, Stop};
-use crate::store::{Access, Found, Store, StoreError};
+use crate::store::{Access, Failure, Found, Store, StoreError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kasuri_model::collective;
 use kasuri_model::config::{ConfigError, Document, EngineName, Point, Preparation, Search, Study, Until};
@@ -113,6 +114,14 @@ pub enum RunError {
         /// How many runs it fits.
         problem: String,
     },
+    /// A list of runs does not belong to this experiment.
+    #[error("{document}: {problem}")]
+    Listed {
+        /// The experiment file.
+        document: String,
+        /// Which line, what it says, and what would be right.
+        problem: String,
+    },
     /// The operating system gives no threads. Ask for fewer.
     #[error("--jobs: the threads cannot be started: {0}")]
     Threads(String),
@@ -152,6 +161,8 @@ pub struct Plan<'a> {
     document: &'a Document,
     files: &'a (dyn Files + Sync),
     points: Vec<PreparedPoint>,
+    /// Are these all runs of the experiment? A part of them shares its folder of results with the others.
+    whole: bool,
 }
 
 impl std::fmt::Debug for Plan<'_> {
@@ -177,6 +188,10 @@ pub struct Summary {
     pub interrupted: Option<u8>,
     /// Sentences for standard error: files set aside, runs that failed, how to go on.
     pub messages: Vec<String>,
+    /// What the computed runs cost, for estimates of others.
+    pub measured: Vec<Measured>,
+    /// The largest of them and the bytes by which the process grew, if it computed one after the other.
+    pub memory: Option<(Work, f64)>,
     /// Did an engine refuse some run's input?
     refused: bool,
 }
@@ -194,6 +209,44 @@ impl Summary {
     }
 }
 
+/// Checks points; what several have in common is built and checked once.
+pub(crate) struct Preparer<'a> {
+    document: &'a Document,
+    files: &'a (dyn Files + Sync),
+    preparation: Preparation<'a>,
+    /// Of the files that points name.
+    hashes: BTreeMap<String, String>,
+    checked: Vec<Checked>,
+}
+
+impl<'a> Preparer<'a> {
+    /// Begins with nothing checked.
+    pub(crate) fn new(document: &'a Document, files: &'a (dyn Files + Sync)) -> Self {
+        let preparation = Preparation::new(document, files, *KNOWN);
+        Self { document, files, preparation, hashes: BTreeMap::new(), checked: Vec::new() }
+    }
+
+    /// The files that the checked points name.
+    pub(crate) fn named_files(&self) -> Vec<String> {
+        self.hashes.keys().cloned().collect()
+    }
+
+    /// Checks a point.
+    pub(crate) fn prepare(&mut self, point: Point) -> Result<PreparedPoint, RunError> {
+        let study = self.preparation.study(&point)?;
+        check_deadlock(self.document, &study, &mut self.checked)?;
+        if study.engine == EngineName::Flit {
+            kasuri_flit::check_prediction(&study.scenario)
+                .map_err(|problem| RunError::Prediction { document: self.document.name().to_owned(), problem })?;
+        }
+        if study.measure.search.is_some() {
+            check_search(self.document, &point)?;
+        }
+        let head = head(&point, &study, self.files, &mut self.hashes);
+        Ok(PreparedPoint { head, point, study })
+    }
+}
+
 /// Runs an experiment: [`Plan::prepare`], then [`Plan::run`].
 ///
 /// # Errors
@@ -208,24 +261,20 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// The first thing that is wrong with any of the points.
     pub fn prepare(document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
-        let mut preparation = Preparation::new(document, files, *KNOWN);
-        let mut hashes = BTreeMap::new();
-        let mut checked = Vec::new();
-        let mut points = Vec::new();
-        for point in document.points()? {
-            let study = preparation.study(&point)?;
-            check_deadlock(document, &study, &mut checked)?;
-            if study.engine == EngineName::Flit {
-                kasuri_flit::check_prediction(&study.scenario)
-                    .map_err(|problem| RunError::Prediction { document: document.name().to_owned(), problem })?;
-            }
-            if study.measure.search.is_some() {
-                check_search(document, &point)?;
-            }
-            let head = head(&point, &study, files, &mut hashes);
-            points.push(PreparedPoint { head, point, study });
-        }
-        Ok(Self { document, files, points })
+        let numbers: Vec<usize> = (0..document.sweep()?.count()).collect();
+        Ok(Self { whole: true, ..Self::prepare_some(document, files, &numbers)? })
+    }
+
+    /// Checks the points of these numbers only. Running them leaves room in the store for processes that compute others, and writes
+    /// no table.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with any of these points.
+    pub fn prepare_some(document: &'a Document, files: &'a (dyn Files + Sync), numbers: &[usize]) -> Result<Self, RunError> {
+        let sweep = document.sweep()?;
+        let mut preparer = Preparer::new(document, files);
+        let points = numbers.iter().map(|&number| preparer.prepare(sweep.point(number)?)).collect::<Result<_, RunError>>()?;
+        Ok(Self { document, files, points, whole: false })
     }
 
     /// The runs in the order of the table.
@@ -269,7 +318,7 @@ impl<'a> Plan<'a> {
             None => &self.points[..],
         };
         let engines: Vec<_> = chosen.iter().map(|point| engine(&point.study)).collect();
-        let access = if options.point.is_some() { Access::Point } else { Access::Whole };
+        let access = if options.point.is_some() || !self.whole { Access::Point } else { Access::Whole };
         let store = options.out.as_deref().map(|folder| Store::open(folder, access)).transpose()?;
         if let (Some(store), Some(text), Access::Whole) = (&store, &options.input, access) {
             store.keep_input(text)?;
@@ -286,18 +335,25 @@ impl<'a> Plan<'a> {
             failure: Mutex::new(None),
             bar: bar(chosen.len(), options),
         };
-        let mut ends = Vec::new();
-        // `with_max_len(1)`: a thread takes one run at a time, since runs differ much in length.
-        threads.install(|| {
-            let runs = chosen.par_iter().zip(engines).with_max_len(1);
-            runs.map(|(point, engine)| workshop.finish(point, engine)).collect_into_vec(&mut ends);
-        });
+        let before = resident_memory_mib();
+        let works: Vec<Work> = chosen.iter().map(|point| Work::of(&point.study)).collect();
+        let ends = threads.install(|| in_order(&works, |number| workshop.finish(&chosen[number], engines[number])));
         workshop.bar.finish_and_clear();
         if let Some(error) = workshop.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
             return Err(error.into());
         }
         let mut summary = Summary { planned: chosen.len(), interrupted: options.stop.signal(), ..Summary::default() };
-        ends.into_iter().for_each(|end| summary.add(end));
+        for ((end, message), work) in ends.into_iter().zip(works) {
+            if let End::Computed(row, _) = &end
+                && let Some(seconds) = row.number("cpu_seconds")
+            {
+                summary.measured.push(Measured { work, seconds });
+            }
+            summary.add((end, message));
+        }
+        if jobs == 1 {
+            summary.memory = memory_of_largest(&summary.measured, before);
+        }
         if summary.rows.len() == chosen.len() {
             // All runs were finished before the signal could cut one short.
             summary.interrupted = None;
@@ -321,6 +377,22 @@ impl<'a> Plan<'a> {
         };
         Err(RunError::Point { document: self.document.name().to_owned(), point: key.to_owned(), problem })
     }
+}
+
+/// The largest run, and by how many bytes the process has grown since it had `before` MiB.
+fn memory_of_largest(measured: &[Measured], before: Option<f64>) -> Option<(Work, f64)> {
+    let largest = measured.iter().map(|run| run.work).max_by(|one, other| one.state_bytes.total_cmp(&other.state_bytes))?;
+    Some((largest, (peak_memory_mib()? - before?) * 1024.0 * 1024.0))
+}
+
+/// What `finish` gives for each number, in the order of numbers. A free thread takes the longest run that is left, so that none
+/// begins a long one when the others are about to end.
+fn in_order<T: Send>(works: &[Work], finish: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let mut numbers: Vec<usize> = (0..works.len()).collect();
+    numbers.sort_by(|&one, &other| works[other].order(&works[one]).then(one.cmp(&other)));
+    let mut ends: Vec<(usize, T)> = numbers.into_iter().par_bridge().map(|number| (number, finish(number))).collect();
+    ends.sort_by_key(|&(number, _)| number);
+    ends.into_iter().map(|(_, end)| end).collect()
 }
 
 type EngineOf<'a> = dyn Fn(&Study) -> SomeEngine<'a> + 'a;
@@ -515,6 +587,16 @@ enum End {
 }
 
 impl Summary {
+    /// Adds a row that another process computed.
+    pub(crate) fn collect(&mut self, row: RunRow) {
+        self.add((End::Reused(row), None));
+    }
+
+    /// Adds a run that came to no result in another process; `refused` if its input is to blame.
+    pub(crate) fn collect_failure(&mut self, row: RunRow, refused: bool) {
+        self.add((End::Failed { row, refused }, None));
+    }
+
     fn add(&mut self, (end, message): (End, Option<String>)) {
         self.messages.extend(message);
         let (row, vectors) = match end {
@@ -620,14 +702,9 @@ impl Workshop<'_> {
         let (mut row, vectors) = match trial {
             Ok(Ok(finished)) => finished,
             Ok(Err(Missing::Stopped)) => return End::Stopped,
-            Ok(Err(Missing::Refused(message))) => return End::Failed { row: RunRow::failed(&point.head, &message), refused: true },
-            Ok(Err(Missing::Defect(message))) => return End::Failed { row: RunRow::failed(&point.head, &message), refused: false },
-            Err(payload) => {
-                return End::Failed {
-                    row: RunRow::failed(&point.head, &format!("a defect of Kasuri: {}", panic_text(&*payload))),
-                    refused: false,
-                };
-            }
+            Ok(Err(Missing::Refused(message))) => return self.fail(point, message, true),
+            Ok(Err(Missing::Defect(message))) => return self.fail(point, message, false),
+            Err(payload) => return self.fail(point, format!("a defect of Kasuri: {}", panic_text(&*payload)), false),
         };
         begin.end(&mut row);
         match self.store {
@@ -636,6 +713,15 @@ impl Workshop<'_> {
                 Ok(()) => End::Computed(row, Vec::new()),
                 Err(error) => self.give_up(error),
             },
+        }
+    }
+
+    /// A run without a result. The store notes it for whoever collects the table; the next process tries again.
+    fn fail(&self, point: &PreparedPoint, message: String, refused: bool) -> End {
+        let row = RunRow::failed(&point.head, &message);
+        match self.store.map_or(Ok(()), |store| store.keep_failure(point.key(), &Failure { message, refused })) {
+            Ok(()) => End::Failed { row, refused },
+            Err(error) => self.give_up(error),
         }
     }
 

@@ -5,12 +5,15 @@
 //! OUT/input.toml            the experiment file as read
 //! OUT/runs/KEY.json         the row of a finished run: the truth
 //! OUT/runs/KEY.NAME.npy     its vectors, written before the row
+//! OUT/failed/KEY.json       why a run came to no result, until it does
+//! OUT/plan.jsonl            all runs with their costs, where processes share them among them
 //! OUT/runs.json, runs.csv   the table, derived from the rows
 //! ```
 //! A file appears whole or not at all: it is written beside its place, flushed to the disk and renamed. So whatever is killed,
 //! and whenever, every finished run stays, and what is half done is done again.
 
 use crate::results::{RunRow, SCHEMA_VERSION, VECTORS, Vector, is_whole_npy, to_csv, to_json};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -22,7 +25,10 @@ use thiserror::Error;
 const MARKER: &str = ".kasuri";
 
 /// What a store writes beside `runs/`: a folder with one of these and no marker belongs to somebody else.
-const OWN_NAMES: [&str; 4] = ["runs", "runs.json", "runs.csv", "input.toml"];
+const OWN_NAMES: [&str; 6] = ["runs", "runs.json", "runs.csv", "input.toml", "failed", PLAN];
+
+/// The list of all runs.
+pub(crate) const PLAN: &str = "plan.jsonl";
 
 /// An open store.
 #[derive(Debug)]
@@ -101,6 +107,15 @@ impl StoreError {
     }
 }
 
+/// Why a run came to no result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The reason, for people.
+    pub message: String,
+    /// Is the input to blame?
+    pub refused: bool,
+}
+
 /// What the store knows of a run.
 #[derive(Debug, PartialEq)]
 pub enum Found {
@@ -157,7 +172,10 @@ impl Store {
 
     /// Removes what killed processes left half written. Only with the folder to ourselves: a neighbour may be writing.
     fn remove_left_overs(&self) -> Result<(), StoreError> {
-        for folder in [self.folder.clone(), self.folder.join("runs")] {
+        for folder in [self.folder.clone(), self.folder.join("runs"), self.folder.join("failed")] {
+            if !folder.exists() {
+                continue;
+            }
             for entry in fs::read_dir(&folder).map_err(|error| StoreError::at(&folder, error))? {
                 let entry = entry.map_err(|error| StoreError::at(&folder, error))?;
                 let name = entry.file_name();
@@ -231,7 +249,56 @@ impl Store {
         let mut files: Vec<(PathBuf, Vec<u8>)> =
             vectors.iter().map(|vector| (self.vector_path(row.key(), vector.name), vector.to_npy())).collect();
         files.push((self.row_path(row.key()), format!("{:#}\n", row.to_json()).into_bytes()));
-        write_whole(&files)
+        write_whole(&files)?;
+        // Left behind it would say nothing wrong: whoever collects looks for a result first.
+        let _ = fs::remove_file(self.failure_path(row.key()));
+        Ok(())
+    }
+
+    fn failure_path(&self, key: &str) -> PathBuf {
+        self.folder.join("failed").join(format!("{key}.json"))
+    }
+
+    /// Notes why a run came to no result.
+    ///
+    /// # Errors
+    /// As [`Store::keep`].
+    pub fn keep_failure(&self, key: &str, failure: &Failure) -> Result<(), StoreError> {
+        let path = self.failure_path(key);
+        let folder = self.folder.join("failed");
+        fs::create_dir_all(&folder).map_err(|error| StoreError::at(&folder, error))?;
+        let bytes = serde_json::to_vec(failure).map_err(|error| StoreError::at(&path, error.into()))?;
+        write_whole(&[(path, bytes)])
+    }
+
+    /// Why a run came to no result, if that was noted.
+    pub fn failure(&self, key: &str) -> Option<Failure> {
+        fs::read(self.failure_path(key)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok())
+    }
+
+    /// The path of the list of all runs.
+    pub(crate) fn plan_path(&self) -> PathBuf {
+        self.folder.join(PLAN)
+    }
+
+    /// Keeps the list of all runs.
+    ///
+    /// # Errors
+    /// As [`Store::keep`].
+    pub(crate) fn keep_plan(&self, text: &str) -> Result<(), StoreError> {
+        write_whole(&[(self.plan_path(), text.as_bytes().to_vec())])
+    }
+
+    /// The list of all runs, if there is one.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub(crate) fn plan(&self) -> Result<Option<String>, StoreError> {
+        match fs::read_to_string(self.plan_path()) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::at(&self.plan_path(), error)),
+        }
     }
 
     /// Keeps the experiment file as it was read.

@@ -17,6 +17,41 @@ pub struct Point {
     pub assignments: Vec<(String, Value)>,
 }
 
+/// All runs of an experiment, made one at a time: [`Document::sweep`].
+#[derive(Clone, Debug)]
+pub struct Sweep<'a> {
+    document: &'a Document,
+    /// Everything but `[sweep]` and `[[plot]]`.
+    table: Table,
+    /// The swept keys with their values, in the order of the file.
+    axes: Vec<(String, Vec<Value>)>,
+}
+
+impl Sweep<'_> {
+    /// How many runs there are.
+    pub fn count(&self) -> usize {
+        self.axes.iter().map(|(_, values)| values.len()).product()
+    }
+
+    /// The run of this number, from 0; the last key varies fastest.
+    ///
+    /// # Errors
+    /// A swept key lies under a key that has a value of its own.
+    pub fn point(&self, number: usize) -> Result<Point, ConfigError> {
+        let mut table = self.table.clone();
+        let mut assignments = Vec::with_capacity(self.axes.len());
+        let mut repetitions = self.count();
+        for (key, values) in &self.axes {
+            repetitions /= values.len();
+            let value = &values[number / repetitions % values.len()];
+            let problem = |message| self.document.error(&format!("sweep.{key}"), Part::Key, message);
+            assign(&mut table, key, value.clone()).map_err(problem)?;
+            assignments.push((key.clone(), value.clone()));
+        }
+        Ok(Point { table, assignments })
+    }
+}
+
 impl Document {
     /// All runs of the experiment: one without `[sweep]`, else the cartesian product in the order of the file, the last key
     /// fastest.
@@ -24,38 +59,34 @@ impl Document {
     /// # Errors
     /// A wrong `[[plot]]`; a key of `[sweep]` that belongs to no section, an axis without values, a wrong range, more than [`MAX_POINTS`] points.
     pub fn points(&self) -> Result<Vec<Point>, ConfigError> {
+        let sweep = self.sweep()?;
+        (0..sweep.count()).map(|number| sweep.point(number)).collect()
+    }
+
+    /// As [`Document::points`], without making them: a large sweep need not lie in memory.
+    ///
+    /// # Errors
+    /// As [`Document::points`].
+    pub fn sweep(&self) -> Result<Sweep<'_>, ConfigError> {
         self.check_plots()?;
         let mut table = self.table().clone();
         table.remove("plot");
-        let sweep = match table.remove("sweep") {
-            Some(Value::Table(sweep)) => sweep,
-            _ => return Ok(vec![Point { table, assignments: Vec::new() }]),
+        let swept = match table.remove("sweep") {
+            Some(Value::Table(swept)) => swept,
+            _ => return Ok(Sweep { document: self, table, axes: Vec::new() }),
         };
-        if sweep.is_empty() {
+        if swept.is_empty() {
             return Err(self.error("sweep", Part::Value, "is a sweep over nothing; give a key with values, or leave [sweep] out"));
         }
-        let mut points = vec![Point { table, assignments: Vec::new() }];
-        for (key, axis) in &sweep {
-            let values = self.axis(key, axis)?;
-            if points.len().saturating_mul(values.len()) > MAX_POINTS {
+        let mut sweep = Sweep { document: self, table, axes: Vec::new() };
+        for (key, axis) in swept {
+            let values = self.axis(&key, &axis)?;
+            if sweep.count().saturating_mul(values.len()) > MAX_POINTS {
                 return Err(self.error("sweep", Part::Value, format!("has more than {MAX_POINTS} points; split the experiment")));
             }
-            points = self.product(&points, key, &values)?;
+            sweep.axes.push((key, values));
         }
-        Ok(points)
-    }
-
-    fn product(&self, points: &[Point], key: &str, values: &[Value]) -> Result<Vec<Point>, ConfigError> {
-        let mut product = Vec::with_capacity(points.len() * values.len());
-        for point in points {
-            for value in values {
-                let mut next = point.clone();
-                assign(&mut next.table, key, value.clone()).map_err(|message| self.error(&format!("sweep.{key}"), Part::Key, message))?;
-                next.assignments.push((key.to_owned(), value.clone()));
-                product.push(next);
-            }
-        }
-        Ok(product)
+        Ok(sweep)
     }
 
     /// The values of one key of `[sweep]`.

@@ -313,6 +313,8 @@ fn a_sweep_is_the_product_in_the_order_of_the_file() {
     let document = Document::parse("a.toml", &text).unwrap();
     let points = document.points().unwrap();
     assert_eq!(points.len(), 2 * 2 * 3);
+    let sweep = document.sweep().unwrap();
+    assert_eq!((sweep.count(), sweep.point(7).unwrap()), (12, points[7].clone()));
     let keys: Vec<&str> = points[0].assignments.iter().map(|(key, _)| key.as_str()).collect();
     assert_eq!(keys, ["network.dimensions", "engine", "traffic.load"]);
     let loads: Vec<&Value> = points.iter().take(4).map(|point| &point.assignments[2].1).collect();

@@ -1,7 +1,9 @@
 //! `kasuri check`: is the experiment right, how large is it, can it deadlock?
 
 use super::{Exit, Failure};
+use crate::estimate::{Costs, Total, Work};
 use crate::input::{FolderFiles, KNOWN, read_experiment};
+use crate::listing::Listing;
 use crate::plan::Plan;
 use clap::Args;
 use kasuri_model::config::{Preparation, Study};
@@ -25,6 +27,9 @@ pub(super) struct Check {
     /// Only list the runs: the key of each (for `kasuri run --point`) and the values of the sweep
     #[arg(long)]
     points: bool,
+    /// Only list what the runs will cost: key, seconds of processor time, MiB of memory and the values of the sweep
+    #[arg(long, conflicts_with = "points")]
+    costs: bool,
 }
 
 impl Check {
@@ -34,13 +39,18 @@ impl Check {
         if self.points {
             return list_points(&Plan::prepare(&document, &files)?, out);
         }
+        if self.costs {
+            return list_costs(&Listing::of(&document, &files, &Costs::of_this_machine())?, out);
+        }
         let points = document.points()?;
         let mut preparation = Preparation::new(&document, &files, *KNOWN);
         let mut seen: Vec<(Arc<Network>, Arc<dyn Routing>)> = Vec::new();
         let mut workloads: Vec<String> = Vec::new();
+        let mut works = Vec::with_capacity(points.len());
         let mut exit = Exit::DONE;
         for point in &points {
             let study = preparation.study(point)?;
+            works.push(Work::of(&study));
             let (network, routing) = (&study.scenario.network, &study.scenario.routing);
             let workload = study.scenario.workload.as_ref().map(describe_workload).filter(|text| !workloads.contains(text));
             if let Some(text) = workload {
@@ -55,6 +65,8 @@ impl Check {
                 exit = Exit::DEADLOCK_POSSIBLE;
             }
         }
+        let costs = Costs::of_this_machine();
+        writeln!(out, "{}", describe_costs(&Total::of(&costs, works)))?;
         let verdict = if exit == Exit::DONE { "right" } else { "can deadlock" };
         writeln!(out, "{}: {verdict}; {} run{}", self.file.display(), points.len(), if points.len() == 1 { "" } else { "s" })?;
         Ok(exit)
@@ -71,6 +83,39 @@ fn list_points(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
         writeln!(out)?;
     }
     Ok(Exit::DONE)
+}
+
+/// One line for each run: its key, what it will cost, and what distinguishes it, separated by tabs.
+fn list_costs(listing: &Listing, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let costs = Costs::of_this_machine();
+    for run in listing.runs() {
+        write!(out, "{}\t{:.3}\t{:.1}", run.key, costs.seconds(&run.work), costs.memory_mib(&run.work))?;
+        writeln!(out, "{}{}", if run.assignments.is_empty() { "" } else { "\t" }, run.assignments)?;
+    }
+    Ok(Exit::DONE)
+}
+
+/// What the runs will cost, and what that is known from.
+fn describe_costs(total: &Total) -> String {
+    let basis = match total.known_runs {
+        0 => "a guess: this machine has finished no run of this kind".to_owned(),
+        1 => "by a finished run of this machine".to_owned(),
+        runs => format!("by {runs} finished runs of this machine"),
+    };
+    let each =
+        if total.runs == 1 { String::new() } else { format!(" in all, {} to {} each", seconds(total.shortest), seconds(total.longest)) };
+    format!("cost: about {} of processor time{each}; at most {:.0} MiB of memory ({basis})", seconds(total.seconds), total.memory_mib)
+}
+
+/// A time in the unit that fits it, two digits.
+fn seconds(seconds: f64) -> String {
+    let (number, unit) = match seconds {
+        0.0..120.0 => (seconds, "s"),
+        120.0..7200.0 => (seconds / 60.0, "min"),
+        _ => (seconds / 3600.0, "h"),
+    };
+    let digits = (1.0 - number.max(1e-3).log10().floor()).clamp(0.0, 4.0) as usize;
+    format!("{number:.digits$} {unit}")
 }
 
 /// What a closed workload comes to.

@@ -2,7 +2,9 @@
 
 mod booksim;
 mod check;
+mod collect;
 mod design;
+mod identity;
 mod list;
 mod output;
 mod python;
@@ -12,6 +14,7 @@ mod run;
 mod running;
 mod schedule;
 mod schema;
+mod slurm;
 mod topology;
 
 use crate::input::InputError;
@@ -34,6 +37,7 @@ struct Arguments {
 enum Command {
     Run(run::Run),
     Check(check::Check),
+    Collect(collect::Collect),
     List(list::List),
     Topology(topology::Topology),
     Schedule(schedule::Schedule),
@@ -43,6 +47,8 @@ enum Command {
     Reproduce(reproduce::Reproduce),
     #[command(name = "booksim")]
     BookSim(booksim::BookSim),
+    #[command(hide = true)]
+    Identity(identity::Identity),
 }
 
 impl Command {
@@ -50,6 +56,7 @@ impl Command {
         match self {
             Self::Run(command) => command.run(out),
             Self::Check(command) => command.run(out),
+            Self::Collect(command) => command.run(out),
             Self::List(command) => command.run(out),
             Self::Topology(command) => command.run(out),
             Self::Schedule(command) => command.run(out),
@@ -58,6 +65,7 @@ impl Command {
             Self::Report(command) => command.run(),
             Self::Reproduce(command) => command.run(),
             Self::BookSim(command) => command.run(out),
+            Self::Identity(command) => command.run(out),
         }
     }
 }

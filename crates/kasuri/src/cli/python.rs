@@ -1,4 +1,4 @@
-//! The Python that has the package `kasuri`: it makes plots, reports and the papers' figures.
+//! The Python that has the package `kasuri`: it makes plots, reports and the papers' figures, and runs sweeps on several machines.
 
 use super::{Exit, Failure};
 use std::env;
@@ -32,6 +32,18 @@ impl Python {
         Ok(Exit(exit_code(status)))
     }
 
+    /// Becomes `python -m module` with what `add` adds to the command: signals then reach it alone. Returns only if that fails.
+    pub(super) fn become_module(&self, module: &str, add: impl FnOnce(&mut Command)) -> Result<Exit, Failure> {
+        self.check_package()?;
+        let mut command = Command::new(&self.program);
+        command.args(["-m", module]);
+        add(&mut command);
+        #[cfg(unix)]
+        return Err(self.cannot_start(&std::os::unix::process::CommandExt::exec(&mut command)));
+        #[cfg(not(unix))]
+        command.status().map(|status| Exit(exit_code(status))).map_err(|reason| self.cannot_start(&reason))
+    }
+
     /// Runs `python -m module` as `run` does, with a text on its standard input.
     pub(super) fn feed(&self, module: &str, text: &str, add: impl FnOnce(&mut Command)) -> Result<Exit, Failure> {
         self.check_package()?;
@@ -54,7 +66,7 @@ impl Python {
         match status {
             Ok(status) if status.success() => Ok(()),
             Ok(_) => Err(Failure::Other(format!(
-                "{} has no package `kasuri`, which makes reports and figures; install it there (pip install .), \
+                "{} has no package `kasuri`, which makes reports and figures and runs sweeps on several machines; install it there (pip install .), \
                  or name another Python in KASURI_PYTHON",
                 self.program.display()
             ))),

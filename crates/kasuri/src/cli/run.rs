@@ -1,11 +1,21 @@
-//! `kasuri run`: computes the runs of an experiment that are not in its folder of results yet.
+//! `kasuri run`: computes the runs of an experiment that are not in its folder of results yet: here, a part of them, or elsewhere.
 
-use super::running::Running;
+use super::python::Python;
+use super::running::{Format, Running, say};
+use super::slurm::{self, Job, Site};
 use super::{Exit, Failure};
+use crate::estimate::Costs;
 use crate::input::{FolderFiles, read_experiment};
+use crate::listing::{Listing, Shard, check_version, keys_and_numbers};
+use crate::plan::{Plan, RunError};
+use crate::store::{Access, Found, Store};
 use clap::Args;
-use std::io::Write;
-use std::path::PathBuf;
+use kasuri_model::config::Document;
+use serde::Deserialize;
+use std::io::{self, Read, Write};
+use std::num::NonZeroU16;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 /// Runs an experiment file
 #[derive(Debug, Args)]
@@ -15,17 +25,223 @@ pub(super) struct Run {
     /// Sets a key of the file, for example traffic.load=0.3
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Where to compute: local, dask (processes of this machine), dask:tcp://HOST:PORT, slurm, or an executor file
+    #[arg(long, value_name = "EXECUTOR", default_value = LOCAL)]
+    executor: String,
+    #[command(flatten)]
+    part: Part,
+    #[command(flatten)]
+    running: Running,
+    /// End at once if the process of this number, which has started this one, ends
+    #[arg(long, hide = true, value_name = "PID")]
+    owned_by: Option<u32>,
+}
+
+/// A part of the runs, for processes that share them among them.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct Part {
     /// Compute only the run with this key, or with the only key that begins so
     #[arg(long, value_name = "KEY")]
     point: Option<String>,
-    #[command(flatten)]
-    running: Running,
+    /// Compute only part I of N: parts of about equal cost, the first is 1/N
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Compute only the runs of a list, as --plan prints it [- is standard input]
+    #[arg(long, value_name = "FILE")]
+    points_from: Option<PathBuf>,
+    /// Compute nothing: list the runs (key, number, seconds of processor time, MiB, swept values) and keep the list for `kasuri collect`
+    #[arg(long)]
+    plan: bool,
+    /// As --plan, but list only runs that are not finished
+    #[arg(long)]
+    missing: bool,
+    /// Compute nothing: print a job array for Slurm's sbatch, for the site of the executor file
+    #[arg(long)]
+    slurm_script: bool,
 }
+
+/// An executor file of the kind `local`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Here {
+    #[serde(rename = "kind")]
+    _kind: String,
+    /// Runs at the same time.
+    jobs: Option<NonZeroU16>,
+}
+
+/// The executor that needs nothing but this program.
+const LOCAL: &str = "local";
 
 impl Run {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        if let Some(owner) = self.owned_by {
+            end_with(owner)?;
+        }
         let (document, text) = read_experiment(&self.file, &self.set)?;
-        let name = self.file.file_stem().map_or("experiment".to_owned(), |stem| stem.to_string_lossy().into_owned());
-        self.running.run(&document, &FolderFiles::beside(&self.file), &name, text, self.point.as_deref(), out)
+        let files = FolderFiles::beside(&self.file);
+        let part = &self.part;
+        if part.plan || part.missing || part.slurm_script {
+            return self.list(&document, &files, text, out);
+        }
+        if let Some(shard) = part.shard {
+            let listing = Listing::of(&document, &files, &Costs::default())?;
+            listing.keep(&self.open(&text)?)?;
+            let plan = Plan::prepare_some(&document, &files, &listing.shard(shard))?;
+            return self.running.run_plan(&plan, &self.name(), text, out);
+        }
+        if let Some(file) = &part.points_from {
+            let plan = listed(&document, &files, &read_list(file)?)?;
+            check_version(&self.open(&text)?)?;
+            return self.running.run_plan(&plan, &self.name(), text, out);
+        }
+        let running = if part.point.is_some() { Some(self.running.clone()) } else { self.local()? };
+        match running {
+            Some(running) => running.run(&document, &files, &self.name(), text, part.point.as_deref(), out),
+            None => self.become_executor(),
+        }
     }
+
+    /// The name of the folder of results, where none is given.
+    fn name(&self) -> String {
+        self.file.file_stem().map_or("experiment".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    }
+
+    fn out(&self) -> PathBuf {
+        self.running.out_folder(&self.name())
+    }
+
+    /// Opens the folder of results for a part of the runs.
+    fn open(&self, text: &str) -> Result<Store, Failure> {
+        let store = Store::open(&self.out(), Access::Point).map_err(RunError::from)?;
+        store.keep_input(text).map_err(RunError::from)?;
+        Ok(store)
+    }
+
+    /// Lists the runs, or prints the script of a job array for them.
+    fn list(&self, document: &Document, files: &FolderFiles, text: String, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let costs = Costs::of_this_machine();
+        let listing = Listing::of(document, files, &costs)?;
+        let store = self.open(&text)?;
+        listing.keep(&store)?;
+        if self.part.slurm_script {
+            return self.print_script(&listing, &costs, out);
+        }
+        for run in listing.runs() {
+            if self.part.missing {
+                match store.find(&run.key).map_err(RunError::from)? {
+                    Found::Run(_) => continue,
+                    Found::SetAside(message) => say(&[message]),
+                    Found::Nothing => {}
+                }
+            }
+            let (seconds, memory) = (costs.seconds(&run.work), costs.memory_mib(&run.work));
+            write!(out, "{}\t{}\t{seconds:.6}\t{memory:.1}", run.key, run.number)?;
+            if !run.assignments.is_empty() {
+                write!(out, "\t{}", run.assignments)?;
+            }
+            writeln!(out)?;
+        }
+        Ok(Exit::DONE)
+    }
+
+    fn print_script(&self, listing: &Listing, costs: &Costs, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let site = if matches!(self.executor.as_str(), LOCAL | "slurm") { Site::default() } else { Site::read(Path::new(&self.executor))? };
+        let absolute = |path: &Path| std::path::absolute(path).map_err(|error| Failure::Other(format!("{}: {error}", path.display())));
+        let program = env::current_exe().map_err(|error| Failure::Other(format!("this program does not know where it is: {error}")))?;
+        let (folder, results) = (absolute(Path::new("."))?, absolute(&self.out())?);
+        let words = [program.as_path(), Path::new("run"), &absolute(&self.file)?, Path::new("--out"), &results];
+        let mut command: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        command.extend(self.set.iter().flat_map(|assignment| ["--set".to_owned(), assignment.clone()]));
+        if self.running.paranoid {
+            command.push("--paranoid".to_owned());
+        }
+        let jobs = self.running.jobs.map_or_else(|| slurm::jobs(&listing.total(costs), &site), u32::from);
+        let job = Job { name: &self.name(), out: &results, folder: &folder, command: &command, jobs };
+        write!(out, "{}", slurm::script(&site, &job))?;
+        Ok(Exit::DONE)
+    }
+
+    /// With what options this process computes, if it does: an executor file may say so.
+    fn local(&self) -> Result<Option<Running>, Failure> {
+        let path = Path::new(&self.executor);
+        if self.executor == LOCAL {
+            return Ok(Some(self.running.clone()));
+        }
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            return Ok(None);
+        }
+        let wrong = |problem: String| Failure::Input(format!("{}: {problem}", path.display()));
+        let text = fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let table: toml::Table = toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+        if table.get("kind").and_then(toml::Value::as_str) != Some(LOCAL) {
+            return Ok(None);
+        }
+        let here: Here = toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+        let mut running = self.running.clone();
+        running.jobs = running.jobs.or(here.jobs.map(NonZeroU16::get));
+        Ok(Some(running))
+    }
+
+    /// Hands the experiment to the Python package, which knows the executors; it starts this program again on other machines.
+    fn become_executor(&self) -> Result<Exit, Failure> {
+        let program = env::current_exe().map_err(|error| Failure::Other(format!("this program does not know where it is: {error}")))?;
+        Python::find().become_module("kasuri.executor", |command| {
+            command.arg(&self.file).arg("--executor").arg(&self.executor).arg("--out").arg(self.out()).arg("--command").arg(program);
+            command.args(["--format", Format::name(self.running.format)]);
+            self.set.iter().for_each(|assignment| {
+                command.args(["--set", assignment]);
+            });
+            if let Some(jobs) = self.running.jobs {
+                command.args(["--jobs", &jobs.to_string()]);
+            }
+            if self.running.paranoid {
+                command.arg("--paranoid");
+            }
+        })
+    }
+}
+
+/// Only the runs of a list.
+fn listed<'a>(document: &'a Document, files: &'a FolderFiles, list: &str) -> Result<Plan<'a>, RunError> {
+    let Some(runs) = keys_and_numbers(list) else {
+        return Plan::prepare_some(document, files, &Listing::of(document, files, &Costs::default())?.numbers(list)?);
+    };
+    let planned = document.sweep()?.count();
+    let problem = |key: &str, number: usize, found: &str| RunError::Listed {
+        document: document.name().to_owned(),
+        problem: format!(
+            "--points-from: the list says that run {number} has the key `{key}`, but {found}; has the experiment changed since?"
+        ),
+    };
+    if let Some((key, number)) = runs.iter().find(|(_, number)| *number >= planned) {
+        return Err(problem(key, *number, &format!("there are {planned} runs")));
+    }
+    let plan = Plan::prepare_some(document, files, &runs.iter().map(|&(_, number)| number).collect::<Vec<_>>())?;
+    match runs.iter().zip(plan.points()).find(|((key, _), point)| *key != point.key()) {
+        Some(((key, number), point)) => Err(problem(key, *number, &format!("it has `{}`", point.key()))),
+        None => Ok(plan),
+    }
+}
+
+fn read_list(file: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = if file == Path::new("-") {
+        io::stdin().lock().read_to_string(&mut text)
+    } else {
+        fs::File::open(file).and_then(|mut file| file.read_to_string(&mut text))
+    };
+    read.map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", file.display())))?;
+    Ok(text)
+}
+
+/// Has this process killed when the one of this number ends: what it would compute then, somebody else computes.
+fn end_with(owner: u32) -> Result<(), Failure> {
+    #[cfg(target_os = "linux")]
+    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).map_err(|error| Failure::Other(format!("--owned-by: {error}")))?;
+    if std::os::unix::process::parent_id() != owner {
+        return Err(Failure::Other(format!("--owned-by: process {owner} has not started this one, or has ended")));
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::{Exit, Failure, output};
 use crate::depths::{Comparison, side_by_side};
+use crate::estimate::Costs;
 use crate::plan::{Plan, RunError, RunOptions, Summary};
 use crate::results::{self, RunRow};
 use crate::stop::Stop;
@@ -15,20 +16,20 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Options of the commands that run an experiment.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct Running {
     /// The folder for results; runs that it holds already are not computed again [default: out/<name of the file>]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Runs at the same time [default: one for each core]
+    /// Runs at the same time; with an executor, worker processes or jobs [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    pub(super) jobs: Option<u16>,
     /// The form of the results on standard output
     #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    pub(super) format: Format,
     /// Check the conservation of flits and credits while running
     #[arg(long)]
-    paranoid: bool,
+    pub(super) paranoid: bool,
     /// Write what the endpoints of the only run do, and when, as a file for trace viewers
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
@@ -36,7 +37,7 @@ pub(super) struct Running {
 
 /// The form of the results on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// The most asked for, for people
     Table,
     /// {"runs": [...]}, every column
@@ -45,7 +46,23 @@ enum Format {
     Csv,
 }
 
+impl Format {
+    /// Its name on the command line.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Json => "json",
+            Self::Csv => "csv",
+        }
+    }
+}
+
 impl Running {
+    /// The folder for results. `name` names it where none is given.
+    pub(super) fn out_folder(&self, name: &str) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name))
+    }
+
     /// Computes what is missing of an experiment. `name` names the folder for results where none is given, `input` is the text
     /// that is kept there.
     pub(super) fn compute(
@@ -56,24 +73,29 @@ impl Running {
         input: String,
         point: Option<&str>,
     ) -> Result<Summary, Failure> {
+        self.compute_plan(&Plan::prepare(document, files)?, name, input, point)
+    }
+
+    /// As [`Running::compute`], of runs that are checked already.
+    fn compute_plan(&self, plan: &Plan<'_>, name: &str, input: String, point: Option<&str>) -> Result<Summary, Failure> {
         let options = RunOptions {
             jobs: self.jobs.map(usize::from),
-            out: Some(self.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name))),
+            out: Some(self.out_folder(name)),
             point: point.map(str::to_owned),
             paranoid: self.paranoid,
             progress: true,
             stop: Stop::on_signals().map_err(|error| Failure::Other(format!("signals cannot be awaited: {error}")))?,
             input: Some(input),
         };
-        let plan = Plan::prepare(document, files)?;
         if let Some(file) = &self.timeline {
             let trace = chrome_trace(&plan.timeline(point)?);
             fs::write(file, trace).map_err(|error| Failure::Other(format!("{}: cannot be written: {error}", file.display())))?;
         }
         let summary = plan.run(&options)?;
-        for message in &summary.messages {
-            let _ = writeln!(io::stderr(), "kasuri: {message}");
+        if !self.paranoid {
+            Costs::learn_on_this_machine(&summary.measured, summary.memory);
         }
+        say(&summary.messages);
         Ok(summary)
     }
 
@@ -88,22 +110,42 @@ impl Running {
         out: &mut dyn Write,
     ) -> Result<Exit, Failure> {
         let summary = self.compute(document, files, name, input, point)?;
-        match self.format {
-            Format::Table => {
-                writeln!(out, "{}", table(&summary.rows))?;
-                if let Some(users) = users_table(&summary.rows) {
-                    writeln!(out, "\n{users}")?;
-                }
-                let comparisons = side_by_side(&summary.rows);
-                if !comparisons.is_empty() {
-                    writeln!(out, "\n{}", comparison_table(&comparisons))?;
-                }
-            }
-            Format::Json => writeln!(out, "{}", results::to_json(&summary.rows))?,
-            Format::Csv => write!(out, "{}", results::to_csv(&summary.rows))?,
-        }
+        print(&summary.rows, self.format, out)?;
         Ok(Exit(summary.exit_status()))
     }
+
+    /// As [`Running::run`], of runs that are checked already.
+    pub(super) fn run_plan(&self, plan: &Plan<'_>, name: &str, input: String, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let summary = self.compute_plan(plan, name, input, None)?;
+        print(&summary.rows, self.format, out)?;
+        Ok(Exit(summary.exit_status()))
+    }
+}
+
+/// Says something on standard error.
+pub(super) fn say(messages: &[String]) {
+    for message in messages {
+        let _ = writeln!(io::stderr(), "kasuri: {message}");
+    }
+}
+
+/// Prints rows in the form asked for.
+pub(super) fn print(rows: &[RunRow], format: Format, out: &mut dyn Write) -> Result<(), Failure> {
+    match format {
+        Format::Table => {
+            writeln!(out, "{}", table(rows))?;
+            if let Some(users) = users_table(rows) {
+                writeln!(out, "\n{users}")?;
+            }
+            let comparisons = side_by_side(rows);
+            if !comparisons.is_empty() {
+                writeln!(out, "\n{}", comparison_table(&comparisons))?;
+            }
+        }
+        Format::Json => writeln!(out, "{}", results::to_json(rows))?,
+        Format::Csv => write!(out, "{}", results::to_csv(rows))?,
+    }
+    Ok(())
 }
 
 impl From<RunError> for Failure {

@@ -1,0 +1,18 @@
+//! `kasuri identity`: what has to be the same on all machines that share a sweep, for the executors.
+
+use super::{Exit, Failure};
+use crate::listing;
+use clap::Args;
+use std::io::Write;
+
+/// Prints version and platform as JSON
+#[derive(Debug, Args)]
+pub(super) struct Identity {}
+
+impl Identity {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let own = serde_json::to_string(&listing::Identity::own()).map_err(|error| Failure::Other(error.to_string()))?;
+        writeln!(out, "{own}")?;
+        Ok(Exit::DONE)
+    }
+}

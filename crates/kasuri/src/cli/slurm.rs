@@ -1,0 +1,205 @@
+//! `kasuri run FILE --slurm-script`: a job array for Slurm. Each job computes a part of the runs into one folder; no process watches.
+
+use super::Failure;
+use crate::estimate::Total;
+use serde::Deserialize;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// What a site wants to know of a job: the keys of an executor file of the kind `slurm`.
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Site {
+    kind: String,
+    /// `--partition`.
+    queue: Option<String>,
+    account: Option<String>,
+    /// `--time`, as Slurm reads it: `HH:MM:SS`.
+    wall_time: Option<String>,
+    /// Cores of a job: so many runs at a time.
+    cores: u16,
+    /// Memory of a job, with its unit: `4GB`.
+    memory: Option<String>,
+    /// Lines of shell before the runs: modules, virtual environments.
+    environment: Vec<String>,
+    /// More lines `#SBATCH …`.
+    directives: Vec<String>,
+    // What only `kasuri run --executor` needs.
+    #[serde(rename = "jobs")]
+    _jobs: Option<u32>,
+    #[serde(rename = "processes")]
+    _processes: Option<u16>,
+    #[serde(rename = "scratch")]
+    _scratch: Option<String>,
+    #[serde(rename = "interface")]
+    _interface: Option<String>,
+    #[serde(rename = "python")]
+    _python: Option<String>,
+    #[serde(rename = "wait")]
+    _wait: Option<f64>,
+}
+
+impl Default for Site {
+    fn default() -> Self {
+        Self {
+            kind: "slurm".to_owned(),
+            queue: None,
+            account: None,
+            wall_time: None,
+            cores: 1,
+            memory: None,
+            environment: Vec::new(),
+            directives: Vec::new(),
+            _jobs: None,
+            _processes: None,
+            _scratch: None,
+            _interface: None,
+            _python: None,
+            _wait: None,
+        }
+    }
+}
+
+impl Site {
+    /// Reads an executor file.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let wrong = |problem: String| Failure::Input(format!("{}: {problem}", path.display()));
+        let text = fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let site: Self = toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+        if site.kind != "slurm" {
+            return Err(wrong(format!("kind: is \"{}\"; a job array needs an executor of the kind \"slurm\"", site.kind)));
+        }
+        if site.cores == 0 {
+            return Err(wrong("cores: is 0; it must be at least 1".to_owned()));
+        }
+        Ok(site)
+    }
+}
+
+/// What one job of the array runs.
+#[derive(Debug)]
+pub(super) struct Job<'a> {
+    /// A name for people.
+    pub(super) name: &'a str,
+    /// The folder of results, where the jobs' messages go, too.
+    pub(super) out: &'a Path,
+    /// The folder in which all of this stands.
+    pub(super) folder: &'a Path,
+    /// The command without the part and the number of threads.
+    pub(super) command: &'a [String],
+    /// Jobs of the array.
+    pub(super) jobs: u32,
+}
+
+/// A job should last so long that Slurm is not busy with starting jobs, s.
+const SECONDS_OF_JOB: f64 = 900.0;
+
+/// The limit of many sites: Slurm's own default for MaxArraySize is 1001.
+const MOST_JOBS: f64 = 1000.0;
+
+/// How many jobs a sweep is worth.
+pub(super) fn jobs(total: &Total, site: &Site) -> u32 {
+    let jobs = (total.seconds / SECONDS_OF_JOB / f64::from(site.cores)).ceil();
+    jobs.clamp(1.0, MOST_JOBS.min(total.runs.max(1) as f64)) as u32
+}
+
+/// The script for `sbatch`.
+pub(super) fn script(site: &Site, job: &Job<'_>) -> String {
+    let mut text = String::from("#!/bin/bash\n");
+    let mut directive = |line: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "#SBATCH {line}");
+    };
+    directive(format!("--job-name={}", quoted(job.name)));
+    directive(format!("--array=1-{}", job.jobs));
+    directive(format!("--cpus-per-task={}", site.cores));
+    let options = [("partition", &site.queue), ("account", &site.account), ("time", &site.wall_time)];
+    for (name, value) in options {
+        if let Some(value) = value {
+            directive(format!("--{name}={}", quoted(value)));
+        }
+    }
+    if let Some(memory) = &site.memory {
+        // Slurm knows K, M, G and T.
+        directive(format!("--mem={}", memory.replace(' ', "").trim_end_matches(['b', 'B', 'i'])));
+    }
+    // A job whose node fails, or that makes room for another, starts again and finds what is finished.
+    directive("--requeue".to_owned());
+    directive("--open-mode=append".to_owned());
+    directive(format!("--output={}", quoted(&job.out.join("slurm-%A_%a.log").to_string_lossy())));
+    site.directives.iter().for_each(|line| directive(line.clone()));
+    let environment: String = site.environment.iter().map(|line| format!("{line}\n")).collect();
+    let command: Vec<String> = job.command.iter().map(|word| quoted(word)).collect();
+    let _ = write!(
+        text,
+        "\n# Each job computes the runs of its part that the folder does not hold. When all have ended:\n#   {} collect {}\n\
+         cd {}\n{environment}exec {} --shard \"$SLURM_ARRAY_TASK_ID/{}\" --jobs \"${{SLURM_CPUS_PER_TASK:-1}}\" --format csv >/dev/null\n",
+        command.first().map_or("kasuri", String::as_str),
+        quoted(&job.out.to_string_lossy()),
+        quoted(&job.folder.to_string_lossy()),
+        command.join(" "),
+        job.jobs,
+    );
+    text
+}
+
+/// A word that a shell takes as it is.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,%+@".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_says_what_the_site_wants() {
+        let site: Site = toml::from_str(
+            "queue = 'long'\naccount = 'a b'\nwall_time = '01:00:00'\ncores = 4\nmemory = '8 GiB'\nenvironment = ['module load x']\n\
+             directives = ['--nice=100']",
+        )
+        .unwrap();
+        let command = ["kasuri", "run", "it's.toml"].map(str::to_owned);
+        let job = Job { name: "mesh", out: Path::new("/o"), folder: Path::new("/my work"), command: &command, jobs: 7 };
+        let text = script(&site, &job);
+        let lines: Vec<&str> = text.lines().collect();
+        for expected in [
+            "#SBATCH --array=1-7",
+            "#SBATCH --cpus-per-task=4",
+            "#SBATCH --partition=long",
+            "#SBATCH --account='a b'",
+            "#SBATCH --time=01:00:00",
+            "#SBATCH --mem=8G",
+            "#SBATCH --nice=100",
+            "cd '/my work'",
+            "module load x",
+        ] {
+            assert!(lines.contains(&expected), "{expected}:\n{text}");
+        }
+        let last = r#"exec kasuri run 'it'\''s.toml' --shard "$SLURM_ARRAY_TASK_ID/7""#;
+        assert!(lines.last().unwrap().starts_with(last), "{text}");
+    }
+
+    #[test]
+    fn a_sweep_is_worth_as_many_jobs_as_it_has_quarters_of_an_hour() {
+        let total = |runs, seconds| Total { runs, seconds, shortest: 0.0, longest: 0.0, memory_mib: 0.0, known_runs: 0 };
+        let site = Site { cores: 2, ..Site::default() };
+        assert_eq!(jobs(&total(100, 18_000.0), &site), 10);
+        assert_eq!(jobs(&total(3, 18_000.0), &site), 3);
+        assert_eq!(jobs(&total(100, 1.0), &site), 1);
+        assert_eq!(jobs(&total(1_000_000, 1e12), &site), 1000);
+    }
+
+    #[test]
+    fn an_unknown_key_of_a_site_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("site.toml");
+        for (text, expected) in [("kind = 'slurm'\nquue = 'x'", "quue"), ("kind = 'dask'", "\"dask\""), ("cores = 0", "cores")] {
+            fs::write(&file, text).unwrap();
+            let Err(Failure::Input(message)) = Site::read(&file) else { panic!("{text} is refused") };
+            assert!(message.contains(expected) && message.contains("site.toml"), "{message}");
+        }
+    }
+}

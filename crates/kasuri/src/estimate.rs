@@ -1,0 +1,388 @@
+//! What a run will cost before it is computed: processor time and memory, for the order and the packing of many runs.
+//!
+//! The size of a run follows from its description: channels x cycles x load, for what is simulated cycle by cycle. What one unit of that
+//! costs is learnt from finished runs of this machine ([`Costs`]). No result depends on an estimate.
+
+use kasuri_model::config::{EngineName, Search, Study};
+use kasuri_model::scenario::Scenario;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// The size of a run, not yet in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Work {
+    /// What kind of run it is: units of different kinds cost differently.
+    pub kind: Kind,
+    /// Its units: channels x cycles x load, or what stands in its place.
+    pub units: f64,
+    /// Bytes of the state that the run keeps.
+    pub state_bytes: f64,
+}
+
+/// Kinds of runs, each with a price of its own for a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Formulas.
+    Analysis,
+    /// Rates of messages.
+    Flow,
+    /// Cycle by cycle, for a number of cycles that the file gives.
+    FlitCycles,
+    /// Cycle by cycle, until the answer is precise.
+    FlitPrecision,
+    /// Cycle by cycle, until everything has arrived.
+    FlitClosed,
+    /// Cycle by cycle, load after load until the saturation load is found.
+    FlitSearch,
+    /// A machine of network interfaces with its programs.
+    Endpoint,
+}
+
+impl Kind {
+    fn of(study: &Study) -> Self {
+        let open_until_precise = study.measure.cycles.is_none() && !study.scenario.is_closed();
+        match study.engine {
+            _ if study.scenario.endpoint.is_some() => Self::Endpoint,
+            EngineName::Analysis => Self::Analysis,
+            EngineName::Flow => Self::Flow,
+            EngineName::Flit if study.measure.search == Some(Search::Saturation) => Self::FlitSearch,
+            EngineName::Flit if study.scenario.is_closed() => Self::FlitClosed,
+            EngineName::Flit if open_until_precise => Self::FlitPrecision,
+            EngineName::Flit => Self::FlitCycles,
+        }
+    }
+
+    /// Seconds that a unit takes on a machine of which nothing is known: measured once, right within a factor of some.
+    fn seconds_of_unit(self) -> f64 {
+        match self {
+            Self::Analysis => 3e-7,
+            Self::Flow => 1e-6,
+            Self::FlitCycles | Self::FlitPrecision | Self::FlitClosed | Self::FlitSearch => 5e-8,
+            Self::Endpoint => 1e-3,
+        }
+    }
+}
+
+/// Packets that an answer of a precision needs, over the square of the precision: batches of correlated latencies need more than
+/// independent samples would.
+const PACKETS_OF_PRECISION: f64 = 4.0;
+
+/// The least number of packets of a run to a precision, and for each terminal.
+const LEAST_PACKETS: f64 = 2000.0;
+const LEAST_PACKETS_OF_TERMINAL: f64 = 20.0;
+
+/// Loads that a search for saturation tries.
+const TRIALS_OF_SEARCH: f64 = 12.0;
+
+impl Work {
+    /// The size of a run.
+    pub fn of(study: &Study) -> Self {
+        let kind = Kind::of(study);
+        let scenario = &study.scenario;
+        let network = &scenario.network;
+        let (terminals, channels) = (f64::from(network.terminal_count()), f64::from(network.channel_count()));
+        let units = match kind {
+            Kind::Endpoint => terminals,
+            Kind::Analysis => terminals * channels,
+            Kind::Flow => closed_flits(scenario).map_or(terminals * 100.0, |(messages, _)| messages) * channels.sqrt(),
+            Kind::FlitClosed => closed_flits(scenario).map_or(0.0, |(_, flits)| flits) * f64::from(network.router_count() + 1).log2(),
+            Kind::FlitCycles | Kind::FlitPrecision => channels * cycles(study) * load(scenario),
+            Kind::FlitSearch => TRIALS_OF_SEARCH * channels * cycles(study),
+        };
+        Self { kind, units: units.max(1.0), state_bytes: state_bytes(scenario) }
+    }
+
+    /// Seconds of processor time if nothing is known of the machine. The same everywhere: processes that share a sweep among them agree
+    /// on its order.
+    pub fn seconds(&self) -> f64 {
+        self.units * self.kind.seconds_of_unit()
+    }
+
+    /// The order of length, as far as it is known without the machine.
+    pub fn order(&self, other: &Self) -> Ordering {
+        self.seconds().total_cmp(&other.seconds())
+    }
+}
+
+/// Flits per terminal and cycle that all classes offer together, replies included.
+fn load(scenario: &Scenario) -> f64 {
+    let of_class = |class: &kasuri_model::scenario::TrafficClass| {
+        let replies = class.reply.as_ref().map_or(0.0, |reply| reply.sizes.mean() / class.sizes.mean());
+        class.load * (1.0 + replies)
+    };
+    scenario.classes.iter().map(of_class).sum()
+}
+
+/// Cycles that a run of open traffic will take.
+fn cycles(study: &Study) -> f64 {
+    let (scenario, measure) = (&study.scenario, &study.measure);
+    let most = measure.max_cycles as f64;
+    if let Some(cycles) = measure.cycles {
+        return (cycles + measure.warmup.unwrap_or(0)) as f64;
+    }
+    let terminals = f64::from(scenario.network.terminal_count().max(1));
+    let flits = scenario.classes.iter().map(|class| class.sizes.mean()).fold(1.0, f64::max);
+    let packets = (PACKETS_OF_PRECISION / measure.precision.powi(2)).max(LEAST_PACKETS).max(LEAST_PACKETS_OF_TERMINAL * terminals);
+    let load = if measure.search.is_some() { 0.5 } else { load(scenario) };
+    (packets * flits / (terminals * load.max(1e-6))).min(most)
+}
+
+/// Messages and flits of closed traffic.
+fn closed_flits(scenario: &Scenario) -> Option<(f64, f64)> {
+    if let Some(closed) = &scenario.workload {
+        let messages = closed.workload.messages() as f64;
+        return Some((messages, messages * f64::from(closed.workload.longest_message())));
+    }
+    let batches = scenario.classes.iter().filter_map(|class| Some((class.packets_per_terminal? as f64, class.sizes.mean())));
+    let terminals = f64::from(scenario.network.terminal_count());
+    batches
+        .map(|(packets, flits)| (packets * terminals, packets * terminals * flits))
+        .reduce(|one, other| (one.0 + other.0, one.1 + other.1))
+}
+
+/// Bytes of a channel with its ports, of a slot of a virtual channel, of a terminal, of a message in a queue.
+const CHANNEL_BYTES: f64 = 250.0;
+const SLOT_BYTES: f64 = 40.0;
+const TERMINAL_BYTES: f64 = 600.0;
+const MESSAGE_BYTES: f64 = 64.0;
+
+fn state_bytes(scenario: &Scenario) -> f64 {
+    let network = &scenario.network;
+    let channels = f64::from(network.channel_count());
+    let slots = channels * f64::from(scenario.router.virtual_channels);
+    let messages = scenario.workload.as_ref().map_or(0.0, |closed| closed.workload.messages() as f64);
+    channels * CHANNEL_BYTES + slots * SLOT_BYTES + f64::from(network.terminal_count()) * TERMINAL_BYTES + messages * MESSAGE_BYTES
+}
+
+/// A run that was computed, and what it took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Its size.
+    pub work: Work,
+    /// Its processor time, s.
+    pub seconds: f64,
+}
+
+/// What runs will cost on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Costs {
+    /// By kind of run.
+    #[serde(default)]
+    kinds: BTreeMap<Kind, Price>,
+    /// Bytes in memory for each byte of [`Work::state_bytes`].
+    #[serde(default)]
+    memory: Option<Price>,
+}
+
+/// A geometric mean over finished runs, the latest ones weighing most: the factor between what was estimated and what it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Price {
+    runs: u64,
+    log_mean: f64,
+}
+
+/// A price follows the last runs, about as many as these.
+const REMEMBERED_RUNS: u64 = 200;
+
+impl Price {
+    fn add(&mut self, factor: f64) {
+        if factor.is_finite() && factor > 0.0 {
+            self.runs += 1;
+            self.log_mean += (factor.ln() - self.log_mean) / self.runs.min(REMEMBERED_RUNS) as f64;
+        }
+    }
+
+    fn factor(self) -> f64 {
+        self.log_mean.exp()
+    }
+}
+
+/// A process with a small network.
+const PROCESS_BYTES: f64 = 16.0 * MIB;
+
+/// Estimates of memory are promises to a scheduler: rather too much.
+const HEADROOM: f64 = 1.5;
+
+/// Memory is learnt from large networks alone: small ones drown in what every process needs.
+const LEAST_LEARNT_BYTES: f64 = 4.0 * MIB;
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+impl Costs {
+    /// What is known of this machine: nothing if there is no file, or it cannot be read.
+    pub fn of_this_machine() -> Self {
+        file().and_then(|file| fs::read(file).ok()).and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    /// Learns from runs, and keeps it for the next process. Estimates are a convenience: a folder that cannot be written is no error.
+    pub fn learn_on_this_machine(measured: &[Measured], memory: Option<(Work, f64)>) {
+        let Some(file) = file().filter(|_| !measured.is_empty()) else { return };
+        let mut costs = Self::of_this_machine();
+        costs.learn(measured);
+        if let Some((work, bytes)) = memory {
+            costs.learn_memory(&work, bytes);
+        }
+        let _ = costs.keep(&file);
+    }
+
+    /// Learns what runs took.
+    pub fn learn(&mut self, measured: &[Measured]) {
+        for run in measured {
+            self.kinds.entry(run.work.kind).or_default().add(run.seconds / run.work.seconds());
+        }
+    }
+
+    /// Learns by how many bytes a process grew that computed runs up to this size.
+    pub fn learn_memory(&mut self, work: &Work, bytes: f64) {
+        if bytes.min(work.state_bytes) >= LEAST_LEARNT_BYTES {
+            self.memory.get_or_insert_default().add(bytes / work.state_bytes);
+        }
+    }
+
+    /// Finished runs of this kind that the estimate rests on.
+    pub fn runs(&self, kind: Kind) -> u64 {
+        self.kinds.get(&kind).map_or(0, |price| price.runs)
+    }
+
+    /// Processor time of a run, s.
+    pub fn seconds(&self, work: &Work) -> f64 {
+        work.seconds() * self.kinds.get(&work.kind).map_or(1.0, |price| price.factor())
+    }
+
+    /// Memory of a process that computes a run, MiB.
+    pub fn memory_mib(&self, work: &Work) -> f64 {
+        let state = work.state_bytes * self.memory.map_or(1.0, Price::factor);
+        (PROCESS_BYTES + HEADROOM * state) / MIB
+    }
+
+    /// Two processes may write at the same time: one of them is forgotten, none is read by halves.
+    fn keep(&self, file: &Path) -> io::Result<()> {
+        let temporary = file.with_extension(format!("json.{}", std::process::id()));
+        file.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(&temporary, serde_json::to_vec(self)?)?;
+        fs::rename(&temporary, file)
+    }
+}
+
+/// `$XDG_CACHE_HOME/kasuri/costs.json`, else `~/.cache/kasuri/costs.json`.
+fn file() -> Option<PathBuf> {
+    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
+    Some(cache.join("kasuri").join("costs.json"))
+}
+
+/// What many runs will cost together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Total {
+    /// How many they are.
+    pub runs: usize,
+    /// Processor time of all, s.
+    pub seconds: f64,
+    /// Of the shortest, s.
+    pub shortest: f64,
+    /// Of the longest, s.
+    pub longest: f64,
+    /// Of the one that needs most, MiB.
+    pub memory_mib: f64,
+    /// Finished runs that the least known of the estimates rests on.
+    pub known_runs: u64,
+}
+
+impl Total {
+    /// Adds up what runs will cost.
+    pub fn of(costs: &Costs, works: impl IntoIterator<Item = Work>) -> Self {
+        let mut total = Self { runs: 0, seconds: 0.0, shortest: f64::INFINITY, longest: 0.0, memory_mib: 0.0, known_runs: u64::MAX };
+        for work in works {
+            let seconds = costs.seconds(&work);
+            total.runs += 1;
+            total.seconds += seconds;
+            total.shortest = total.shortest.min(seconds);
+            total.longest = total.longest.max(seconds);
+            total.memory_mib = total.memory_mib.max(costs.memory_mib(&work));
+            total.known_runs = total.known_runs.min(costs.runs(work.kind));
+        }
+        total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kasuri_model::config::Document;
+    use kasuri_model::topology::NoFiles;
+
+    fn work(load: f64, cycles: u64, side: u32) -> Work {
+        let text = format!(
+            "[network]\ntopology = \"mesh\"\ndimensions = [{side}, {side}]\n[routing]\nalgorithm = \"dimension-order\"\n\
+             [traffic]\npattern = \"uniform\"\nload = {load}\n[measure]\nwarmup = 0\ncycles = {cycles}\n"
+        );
+        let document = Document::parse("t.toml", &text).unwrap();
+        Work::of(&document.study(&document.points().unwrap()[0], &NoFiles).unwrap())
+    }
+
+    /// A mesh of side k has 2 k^2 channels of terminals and 4 k (k - 1) between routers.
+    #[test]
+    fn the_size_is_channels_times_cycles_times_load() {
+        let channels = f64::from(2 * 16 + 4 * 4 * 3);
+        assert_eq!(work(0.25, 4000, 4).units, channels * 4000.0 * 0.25);
+        assert_eq!(work(0.5, 1000, 8).units, f64::from(2 * 64 + 4 * 8 * 7) * 500.0);
+    }
+
+    #[test]
+    fn a_longer_run_comes_first_whatever_the_machine() {
+        assert_eq!(work(0.1, 5000, 4).order(&work(0.1, 4000, 4)), Ordering::Greater);
+        assert_eq!(work(0.1, 4000, 4).order(&work(0.1, 4000, 4)), Ordering::Equal);
+        assert_eq!(work(0.1, 4000, 4).order(&work(0.1, 4000, 5)), Ordering::Less);
+    }
+
+    /// Runs that take twice and half of the same estimate have the geometric mean 1; those that always take 3 times as long, 3.
+    #[test]
+    fn estimates_follow_what_runs_took() {
+        let (one, other) = (work(0.1, 4000, 4), work(0.3, 9000, 8));
+        let measured = |work: Work, factor: f64| Measured { work, seconds: factor * work.seconds() };
+        let mut costs = Costs::default();
+        assert_eq!((costs.seconds(&one), costs.runs(one.kind)), (one.seconds(), 0));
+        costs.learn(&[measured(one, 2.0), measured(one, 0.5)]);
+        assert!((costs.seconds(&other) / other.seconds() - 1.0).abs() < 1e-12);
+        costs.learn(&[measured(one, 3.0); 5000]);
+        assert!((costs.seconds(&other) / other.seconds() - 3.0).abs() < 1e-9);
+        assert_eq!(costs.runs(one.kind), 5002);
+        costs.learn(&[measured(one, 0.0)]);
+        assert_eq!(costs.runs(one.kind), 5002, "a run that took no measurable time says nothing");
+    }
+
+    #[test]
+    fn memory_grows_with_the_network_and_with_what_was_seen() {
+        let (small, large) = (work(0.1, 100, 4), work(0.1, 100, 64));
+        let mut costs = Costs::default();
+        let before = costs.memory_mib(&large);
+        assert!(costs.memory_mib(&small) < before);
+        costs.learn_memory(&small, 100.0 * MIB);
+        costs.learn_memory(&large, 1000.0);
+        assert_eq!(costs.memory_mib(&large), before, "too little to learn from");
+        costs.learn_memory(&large, 4.0 * large.state_bytes);
+        assert!(costs.memory_mib(&large) > before);
+    }
+
+    #[test]
+    fn what_was_learnt_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("new/costs.json");
+        let mut costs = Costs::default();
+        costs.learn(&[Measured { work: work(0.1, 100, 4), seconds: 1.0 }]);
+        costs.keep(&file).unwrap();
+        assert_eq!(serde_json::from_slice::<Costs>(&fs::read(&file).unwrap()).unwrap(), costs);
+    }
+
+    #[test]
+    fn a_total_knows_the_extremes() {
+        let works = [work(0.1, 1000, 4), work(0.2, 1000, 4), work(0.3, 1000, 4)];
+        let total = Total::of(&Costs::default(), works);
+        assert_eq!((total.runs, total.known_runs), (3, 0));
+        assert!((total.seconds - 6.0 * total.shortest).abs() < 1e-12 && (total.longest - 3.0 * total.shortest).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,481 @@
+//! The list of an experiment's runs, for those who share them among them: what `kasuri run --plan` writes, the parts that `--shard` and
+//! `--points-from` choose, and the table that `kasuri collect` makes of what has come together.
+//!
+//! ```text
+//! OUT/plan.jsonl     a line about the whole (version, number of runs), then a line for each run: its key, the head of its row, its cost
+//! ```
+
+use crate::estimate::{Costs, Total, Work};
+use crate::plan::{Preparer, RESULTS_VERSION, RunError, Summary};
+use crate::results::{RowHead, RunRow, SCHEMA_VERSION};
+use crate::store::{Access, Found, Store, StoreError};
+use kasuri_model::config::{Document, EngineName};
+use kasuri_model::topology::Files;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// What has to be the same for two processes to compute runs of one experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The version of kasuri.
+    pub kasuri: String,
+    /// [`RESULTS_VERSION`].
+    pub results: u64,
+    /// [`SCHEMA_VERSION`].
+    pub schema: u64,
+    /// Processor and operating system.
+    pub platform: String,
+}
+
+impl Identity {
+    /// That of this program.
+    pub fn own() -> Self {
+        Self {
+            kasuri: env!("CARGO_PKG_VERSION").to_owned(),
+            results: RESULTS_VERSION,
+            schema: SCHEMA_VERSION,
+            platform: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        }
+    }
+}
+
+impl std::fmt::Display for Identity {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { kasuri, results, schema, platform } = self;
+        write!(formatter, "{kasuri} (results {results}, layout {schema}, {platform})")
+    }
+}
+
+/// Why a list of runs cannot be used.
+#[derive(Debug, Error)]
+pub enum ListingError {
+    /// An experiment or its runs.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The folder of results.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no list.
+    #[error("{}: there is no list of runs (plan.jsonl); `kasuri run FILE --out {} --plan` writes it", folder.display(), folder.display())]
+    Missing {
+        /// The folder of results.
+        folder: PathBuf,
+    },
+    /// The list is damaged.
+    #[error("{}, line {line}: {problem}; `kasuri run FILE --plan` writes it anew", path.display())]
+    Damaged {
+        /// The list.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Another kasuri made the folder.
+    #[error(
+        "{}: kasuri {found} planned the runs of this folder, this is kasuri {own}; use that version, or another folder with --out",
+        folder.display()
+    )]
+    Version {
+        /// The folder of results.
+        folder: PathBuf,
+        /// Who made it.
+        found: Box<Identity>,
+        /// This program.
+        own: Box<Identity>,
+    },
+    /// A part that is none.
+    #[error("--shard {text}: {problem}")]
+    Shard {
+        /// As given.
+        text: String,
+        /// What would be right.
+        problem: &'static str,
+    },
+}
+
+impl ListingError {
+    /// The exit status: 2 if the input has to be changed, 1 if the machine failed.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Run(error) => error.exit_status(),
+            Self::Store(error) if !error.is_usage() => 1,
+            _ => 2,
+        }
+    }
+}
+
+/// The first line of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct About {
+    #[serde(flatten)]
+    identity: Identity,
+    /// The experiment file.
+    document: String,
+    /// Lines that follow.
+    runs: usize,
+    /// A hash over their keys: other runs, other list.
+    experiment: String,
+    /// The files that they name, relative to the experiment file.
+    files: Vec<String>,
+}
+
+/// One run in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Line {
+    key: String,
+    number: usize,
+    title: String,
+    engine: String,
+    seed: u64,
+    inputs: Map<String, Value>,
+    cpu_seconds: f64,
+    memory_mib: f64,
+}
+
+impl Line {
+    fn head(self) -> Result<RowHead, String> {
+        let engine = EngineName::ALL.into_iter().find(|engine| engine.name() == self.engine);
+        let engine = engine.ok_or_else(|| format!("there is no engine `{}`", self.engine))?;
+        Ok(RowHead { key: self.key, title: self.title, engine, seed: self.seed, inputs: self.inputs.into_iter().collect() })
+    }
+}
+
+/// One run, as those who compute it need it.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Its position in the sweep, from 0.
+    pub number: usize,
+    /// Its key.
+    pub key: String,
+    /// Its size.
+    pub work: Work,
+    /// The swept keys with their values, separated by tabs.
+    pub assignments: String,
+}
+
+/// All runs of an experiment, checked.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    runs: Vec<Listed>,
+    about: About,
+    lines: String,
+}
+
+impl Listing {
+    /// Checks all runs of an experiment and lists them. `costs` says what they will cost.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with any of them.
+    pub fn of(document: &Document, files: &(dyn Files + Sync), costs: &Costs) -> Result<Self, RunError> {
+        let (mut runs, mut lines, mut keys) = (Vec::new(), String::new(), blake3::Hasher::new());
+        let sweep = document.sweep()?;
+        // One point is forgotten when the next is checked: a large sweep need not lie in memory.
+        let mut preparer = Preparer::new(document, files);
+        for number in 0..sweep.count() {
+            let prepared = preparer.prepare(sweep.point(number)?)?;
+            let work = Work::of(&prepared.study);
+            let assignments: Vec<String> = prepared.point.assignments.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let RowHead { key, title, engine, seed, inputs } = prepared.head;
+            keys.update(key.as_bytes());
+            runs.push(Listed { number, key: key.clone(), work, assignments: assignments.join("\t") });
+            let (cpu_seconds, memory_mib) = (costs.seconds(&work), costs.memory_mib(&work));
+            let inputs = inputs.into_iter().collect();
+            let line = Line { key, number, title, engine: engine.name().to_owned(), seed, inputs, cpu_seconds, memory_mib };
+            lines += &to_line(&line);
+        }
+        let experiment = keys.finalize().to_hex()[..32].to_owned();
+        let about = About {
+            identity: Identity::own(),
+            document: document.name().to_owned(),
+            runs: runs.len(),
+            experiment,
+            files: preparer.named_files(),
+        };
+        Ok(Self { runs, about, lines })
+    }
+
+    /// The runs in the order of the table.
+    pub fn runs(&self) -> &[Listed] {
+        &self.runs
+    }
+
+    /// What they will cost together.
+    pub fn total(&self, costs: &Costs) -> Total {
+        Total::of(costs, self.runs.iter().map(|run| run.work))
+    }
+
+    /// Writes the list into a folder of results, for [`collect`]. A list of the same runs stays as it is.
+    ///
+    /// # Errors
+    /// Another version of kasuri made the folder, or it cannot be written.
+    pub fn keep(&self, store: &Store) -> Result<(), ListingError> {
+        if let Some(kept) = read_about(store)? {
+            check_identity(store, &kept)?;
+            if kept == self.about {
+                return Ok(());
+            }
+        }
+        Ok(store.keep_plan(&(to_line(&self.about) + &self.lines))?)
+    }
+
+    /// Numbers of the runs of one of several parts that cost about the same: the longest run to the first, the next to the second, and
+    /// so on. All processes deal in the same way, whatever they know of their machines.
+    pub fn shard(&self, shard: Shard) -> Vec<usize> {
+        let mut order: Vec<&Listed> = self.runs.iter().collect();
+        order.sort_by(|one, other| other.work.order(&one.work).then(one.number.cmp(&other.number)));
+        let parts = shard.of as usize;
+        // There and back again, so that the first part does not get the longest of every round.
+        let is_ours = |position: usize| {
+            let (round, place) = (position / parts, position % parts);
+            shard.index as usize == 1 + if round % 2 == 0 { place } else { parts - 1 - place }
+        };
+        let mut numbers: Vec<usize> =
+            order.iter().enumerate().filter(|&(position, _)| is_ours(position)).map(|(_, run)| run.number).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// Numbers of the runs that a text lists: a line for each, first its key, then perhaps its number, as `kasuri run --plan` prints them.
+    ///
+    /// # Errors
+    /// A line names a run that is not in this list.
+    pub fn numbers(&self, text: &str) -> Result<Vec<usize>, RunError> {
+        let keys: std::collections::BTreeMap<&str, usize> = self.runs.iter().map(|run| (run.key.as_str(), run.number)).collect();
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        lines
+            .map(|(position, line)| {
+                let key = line.split_whitespace().next().unwrap_or_default();
+                let problem =
+                    || format!("line {} of --points-from: none of the {} runs has the key `{key}`", position + 1, self.runs.len());
+                keys.get(key).copied().ok_or_else(|| RunError::Listed { document: self.about.document.clone(), problem: problem() })
+            })
+            .collect()
+    }
+}
+
+/// Keys and numbers of a list of runs, if every line has both: then these runs alone need to be checked.
+pub fn keys_and_numbers(text: &str) -> Option<Vec<(&str, usize)>> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines
+        .map(|line| {
+            let mut words = line.split_whitespace();
+            Some((words.next()?, words.next()?.parse().ok()?))
+        })
+        .collect()
+}
+
+fn to_line(value: &impl Serialize) -> String {
+    let mut line = serde_json::to_string(value).expect("maps with text as keys and finite numbers are always JSON");
+    line.push('\n');
+    line
+}
+
+/// One of several parts of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    index: u32,
+    of: u32,
+}
+
+impl std::str::FromStr for Shard {
+    type Err = ListingError;
+
+    /// Reads `2/8`: the second of eight parts.
+    fn from_str(text: &str) -> Result<Self, ListingError> {
+        let error = |problem| ListingError::Shard { text: text.to_owned(), problem };
+        let numbers = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            None => Err(error("write I/N, two whole numbers: part I of N, the first is 1")),
+            Some((index, of)) if index == 0 || index > of => Err(error("the first part is 1, the last one N/N")),
+            Some((index, of)) => Ok(Self { index, of }),
+        }
+    }
+}
+
+/// Refuses a folder whose runs another version planned.
+///
+/// # Errors
+/// Another version made the folder, or the list cannot be read.
+pub fn check_version(store: &Store) -> Result<(), ListingError> {
+    read_about(store)?.map_or(Ok(()), |about| check_identity(store, &about))
+}
+
+fn check_identity(store: &Store, about: &About) -> Result<(), ListingError> {
+    let own = Identity::own();
+    if about.identity == own {
+        return Ok(());
+    }
+    Err(ListingError::Version { folder: store.folder().to_owned(), found: Box::new(about.identity.clone()), own: Box::new(own) })
+}
+
+fn read_about(store: &Store) -> Result<Option<About>, ListingError> {
+    let Some(text) = store.plan()? else { return Ok(None) };
+    let about = serde_json::from_str(text.lines().next().unwrap_or_default());
+    about.map(Some).map_err(|error| ListingError::Damaged { path: store.plan_path(), line: 1, problem: error.to_string() })
+}
+
+/// What has come together in a folder.
+#[derive(Clone, Debug)]
+pub struct Collected {
+    /// The rows that are there, as if they had been computed together.
+    pub summary: Summary,
+    /// The runs that are not there: key, then the swept keys with their values, separated by tabs.
+    pub missing: Vec<String>,
+}
+
+/// Makes the table of a folder's runs, however they were computed. Needs the list that [`Listing::keep`] wrote.
+///
+/// # Errors
+/// There is no list, it is damaged or of another version, another process writes into the folder, or the system refuses.
+pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
+    if !folder.join(crate::store::PLAN).is_file() {
+        return Err(ListingError::Missing { folder: folder.to_owned() });
+    }
+    let store = Store::open(folder, Access::Whole)?;
+    check_version(&store)?;
+    let text = store.plan()?.unwrap_or_default();
+    let (mut summary, mut missing) = (Summary::default(), Vec::new());
+    for (position, line) in text.lines().enumerate().skip(1) {
+        let damaged = |problem: String| ListingError::Damaged { path: store.plan_path(), line: position + 1, problem };
+        let line: Line = serde_json::from_str(line).map_err(|error| damaged(error.to_string()))?;
+        let head = line.head().map_err(damaged)?;
+        summary.planned += 1;
+        match store.find(&head.key)? {
+            Found::Run(row) => summary.collect(row.under(&head)),
+            found => {
+                if let Found::SetAside(message) = found {
+                    summary.messages.push(message);
+                }
+                match store.failure(&head.key) {
+                    Some(failure) => summary.collect_failure(RunRow::failed(&head, &failure.message), failure.refused),
+                    None => missing.push(describe(&head)),
+                }
+            }
+        }
+    }
+    store.keep_table(&summary.rows)?;
+    Ok(Collected { summary, missing })
+}
+
+fn describe(head: &RowHead) -> String {
+    let mut text = head.key.clone();
+    for (key, value) in head.inputs.iter().filter(|(_, value)| !value.is_null()) {
+        let _ = write!(text, "\t{key}={value}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan;
+    use kasuri_model::topology::NoFiles;
+    use std::fs;
+
+    const FILE: &str = r#"
+        [network]
+        topology = "mesh"
+        dimensions = [2, 2]
+        [routing]
+        algorithm = "dimension-order"
+        [traffic]
+        pattern = "uniform"
+        [measure]
+        warmup = 100
+        cycles = 1000
+        [sweep]
+        "traffic.load" = { from = 0.1, to = 0.5, step = 0.1 }
+        "measure.seed" = [1, 2]
+    "#;
+
+    fn document() -> Document {
+        Document::parse("t.toml", FILE).unwrap()
+    }
+
+    fn listing() -> Listing {
+        Listing::of(&document(), &NoFiles, &Costs::default()).unwrap()
+    }
+
+    #[test]
+    fn shards_are_disjoint_complete_and_even() {
+        let listing = listing();
+        for of in 1..12_u32 {
+            let parts: Vec<Vec<usize>> = (1..=of).map(|index| listing.shard(format!("{index}/{of}").parse().unwrap())).collect();
+            let mut all = parts.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..10).collect::<Vec<_>>());
+            let lengths = parts.iter().map(Vec::len);
+            assert!(lengths.clone().max().unwrap() - lengths.min().unwrap() <= 1, "{of}");
+        }
+        // From the longest on the runs are 8, 9, 6, 7, 4, 5, 2, 3, 0, 1: loads 0.5, 0.5, 0.4, 0.4, …
+        assert_eq!(listing.shard("1/2".parse().unwrap()), [0, 3, 4, 7, 8]);
+    }
+
+    #[test]
+    fn what_is_no_shard_is_refused() {
+        for text in ["", "1", "0/2", "3/2", "a/2", "1/0", "-1/2"] {
+            assert!(text.parse::<Shard>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_names_runs_by_key_and_by_number() {
+        let listing = listing();
+        let (three, one) = (&listing.runs()[3], &listing.runs()[1]);
+        let text = format!("{}\t3\tx\n\n{}\t1\n", three.key, one.key);
+        assert_eq!(listing.numbers(&text).unwrap(), [3, 1]);
+        assert_eq!(keys_and_numbers(&text).unwrap(), [(three.key.as_str(), 3), (one.key.as_str(), 1)]);
+        assert_eq!(keys_and_numbers(&three.key), None);
+        let error = listing.numbers("nonsense 1").unwrap_err().to_string();
+        assert!(error.contains("line 1") && error.contains("`nonsense`"), "{error}");
+    }
+
+    #[test]
+    fn what_was_computed_in_parts_is_collected_to_the_table_of_the_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+        let document = document();
+        let listing = listing();
+        let run = |numbers: &[usize], out: &Path| {
+            let options = plan::RunOptions { jobs: Some(1), out: Some(out.to_owned()), ..plan::RunOptions::default() };
+            plan::Plan::prepare_some(&document, &NoFiles, numbers).unwrap().run(&options).unwrap()
+        };
+        listing.keep(&Store::open(&parts, Access::Point).unwrap()).unwrap();
+        run(&listing.shard("1/2".parse().unwrap()), &parts);
+        let half = collect(&parts).unwrap();
+        assert_eq!((half.summary.rows.len(), half.missing.len(), half.summary.planned), (5, 5, 10));
+        assert!(half.missing[0].starts_with(&listing.runs()[1].key) && half.missing[0].contains("traffic.load=0.1"), "{:?}", half.missing);
+        run(&listing.shard("2/2".parse().unwrap()), &parts);
+        let rows = collect(&parts).unwrap().summary.rows;
+        let options = plan::RunOptions { out: Some(whole.clone()), ..plan::RunOptions::default() };
+        plan::run(&document, &NoFiles, &options).unwrap();
+        let whole: Value = serde_json::from_slice(&fs::read(whole.join("runs.json")).unwrap()).unwrap();
+        assert_eq!(rows.len(), 10);
+        for (mut row, other) in rows.into_iter().zip(whole["runs"].as_array().unwrap()) {
+            crate::results::COSTS.iter().for_each(|cost| row.set(cost, other[*cost].clone()));
+            assert_eq!(&row.to_json(), other);
+        }
+    }
+
+    #[test]
+    fn a_folder_of_another_version_and_a_damaged_list_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(collect(folder.path()), Err(ListingError::Missing { .. })));
+        let listing = listing();
+        listing.keep(&Store::open(folder.path(), Access::Point).unwrap()).unwrap();
+        let path = folder.path().join("plan.jsonl");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replacen(&format!("\"results\":{RESULTS_VERSION}"), "\"results\":99", 1)).unwrap();
+        for error in [collect(folder.path()).map(|_| ()), listing.keep(&Store::open(folder.path(), Access::Point).unwrap())] {
+            let message = error.unwrap_err().to_string();
+            assert!(message.contains("(results 99, ") && message.contains(&Identity::own().to_string()), "{message}");
+        }
+        fs::write(&path, text.replacen("\"seed\"", "\"sed\"", 1)).unwrap();
+        let message = collect(folder.path()).unwrap_err().to_string();
+        assert!(message.contains("plan.jsonl, line 2") && message.contains("seed"), "{message}");
+    }
+}

@@ -1,0 +1,61 @@
+"""``dask``: worker processes of this machine."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kasuri.executor.task import MEMORY
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: The part of the machine's memory that workers share.
+SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class LocalCluster:
+    """Worker processes of this machine, each computing one point at a time.
+
+    Attributes
+    ----------
+    jobs : int or None
+        How many; one for each core without it.
+    memory : float or None
+        GB for each of them; a share of the machine's memory without it.
+    scratch : str or None
+        A folder for temporary files.
+    """
+
+    jobs: int | None = None
+    memory: float | None = None
+    scratch: str | None = None
+
+    @contextmanager
+    def connect(self, out: Path) -> Iterator[Client]:
+        """Start the processes; they end with the context."""
+        import distributed
+
+        jobs = self.jobs or len(os.sched_getaffinity(0))
+        mebibytes = self.memory * 1e9 / 2**20 if self.memory else SHARE * distributed.system.MEMORY_LIMIT / 2**20 / jobs
+        # Points have processes of their own, which the tasks watch; Dask's own limit would only see the worker.
+        with (
+            distributed.LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=0,
+                resources={MEMORY: mebibytes},
+                local_directory=self.scratch,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client

@@ -1,0 +1,78 @@
+"""What the client does itself with the folder of results: its lock, and the files that workers without the folder return."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from kasuri.errors import ResultsError
+
+#: The file that one client of a folder locks; workers, who lock the store itself, do not mind.
+LOCK = ".kasuri-client"
+
+
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Keep other clients out of a folder.
+
+    Raises
+    ------
+    ResultsError
+        Another client is busy there.
+    """
+    with (out / LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ResultsError(
+                f"{out}: another kasuri process is writing there; wait for it to end, or choose another folder with --out"
+            ) from error
+        except OSError as error:
+            # Some network file systems have no locks; only the message to a second client is lost.
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
+                raise
+        yield
+
+
+@contextmanager
+def token(out: Path) -> Iterator[str]:
+    """Leave a file in a folder by which workers see that it is the same; give its name."""
+    name = f".shared-{uuid.uuid4().hex}"
+    (out / name).touch()
+    try:
+        yield name
+    finally:
+        with contextlib.suppress(OSError):
+            (out / name).unlink()
+
+
+def write(out: Path, files: Mapping[str, bytes]) -> None:
+    """Write files of the run store, so that each appears whole or not at all: vectors first, the row that vouches for them last.
+
+    Raises
+    ------
+    OSError
+        The disk is full, or the system refuses.
+    """
+    renames = []
+    for number, (name, content) in enumerate(sorted(files.items(), key=lambda item: item[0].endswith(".json"))):
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.{number}.kasuri-tmp")
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+        renames.append((temporary, path))
+    for temporary, path in renames:
+        temporary.replace(path)

@@ -1,0 +1,308 @@
+"""The client's side of a sweep on a Dask cluster: hand out, note what comes back, go on whatever dies."""
+
+from __future__ import annotations
+
+import queue
+from collections import Counter
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kasuri.errors import ConfigError, ResultsError
+from kasuri.executor import store
+from kasuri.executor.packing import Point, Queue, alone
+from kasuri.executor.progress import Bar, say
+from kasuri.executor.task import MEMORY, TOPIC, Answer, Experiment, compute, prepare
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+#: A point that has killed its worker so often is set aside.
+KILLS = 2
+
+#: Seconds between two looks at the cluster when nothing happens.
+LOOK = 0.5
+
+#: Why an announced end of a worker is no fault of what it computed.
+ANNOUNCED = "closing-worker"
+
+
+class LostSchedulerError(Exception):
+    """The scheduler has gone."""
+
+
+@dataclass
+class Outcome:
+    """What became of a sweep.
+
+    Attributes
+    ----------
+    computed, reused : int
+        Points that were computed now, and points that somebody had finished meanwhile.
+    set_aside : dict
+        The reasons why points were set aside, by key.
+    failed : dict
+        The messages of points that came to no result, by key.
+    stopped : str or None
+        Why the sweep ended before all points were done.
+    """
+
+    computed: int = 0
+    reused: int = 0
+    set_aside: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    stopped: str | None = None
+
+
+@dataclass
+class Group:
+    """Points that a worker computes together; `worker` has begun with them."""
+
+    points: list[Point]
+    future: Future
+    worker: str | None = None
+
+
+class Sweep:
+    """Points of an experiment on a cluster."""
+
+    def __init__(self, client: Client, experiment: Experiment, points: list[Point], finished: int = 0):
+        self.client = client
+        self.experiment = experiment
+        self.waiting = Queue(points)
+        self.total = len(points) + finished
+        self.done = finished
+        self.groups: dict[str, Group] = {}
+        self.outcome = Outcome()
+        self._out = Path(experiment.out)
+        self._kills: Counter[str] = Counter()
+        self._number = 0
+        self._workers: dict[str, Any] = {}
+        # What the threads of the client tell: ("done", group) and ("event", message).
+        self._news: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+
+    def run(self) -> Outcome:
+        """Compute all points.
+
+        Raises
+        ------
+        ConfigError
+            The workers cannot compute this experiment.
+        LostSchedulerError
+            The scheduler has gone; what is finished is kept.
+        KeyboardInterrupt
+            The user has had enough; what is queued is cancelled, what is finished is kept.
+        """
+        self.client.subscribe_topic(TOPIC, lambda event: self._news.put(("begun", event[1])))
+        self.client.subscribe_topic("all", lambda event: self._news.put(("event", event[1])))
+        self._look_at_workers()
+        with Bar(self.total, self.done) as bar:
+            try:
+                while (len(self.waiting) or self.groups) and self.outcome.stopped is None:
+                    self._hand_out()
+                    self._listen()
+                    seconds = (self.waiting.seconds_left + self._seconds_under_way()) * self.waiting.factor
+                    failures = len(self.outcome.failed) + len(self.outcome.set_aside)
+                    bar.show(self.done, seconds / max(self._threads(), 1), len(self._workers), failures)
+            finally:
+                self._leave()
+        return self.outcome
+
+    def _look_at_workers(self) -> None:
+        """Refuse a cluster of another version; tell it of the experiment's files where it does not share the folder."""
+        answers = self.client.run(prepare, asdict(self.experiment), on_error="return")
+        for worker, answer in answers.items():
+            if isinstance(answer, BaseException):
+                raise ConfigError(f"the worker {worker} cannot be used: {type(answer).__name__}: {answer}")
+            if answer["refused"]:
+                raise ConfigError(f"the worker {worker} is refused: {answer['refused']}")
+        if not all(answer["shared"] for answer in answers.values()):
+            self._send_contents()
+        self._refresh()
+
+    def _send_contents(self) -> None:
+        """Send the experiment's files with every group from now on."""
+        if self.experiment.contents is not None:
+            return
+        file = Path(self.experiment.file)
+        contents = {file.name: file.read_bytes()}
+        for name in _named_files(self._out):
+            if Path(name).is_absolute():
+                raise ConfigError(
+                    f"{file}: names the file {name} by its absolute path, and the workers do not share the folder {self._out}; "
+                    "name it relative to the experiment file, or give --out a folder that all machines see"
+                )
+            contents[name] = (file.parent / name).read_bytes()
+        say("the workers do not see the folder of results: they return what they compute")
+        self.experiment = replace(self.experiment, contents=contents)
+
+    def _refresh(self) -> None:
+        self._workers = dict(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def _threads(self) -> int:
+        return sum(worker["nthreads"] for worker in self._workers.values())
+
+    def _seconds_under_way(self) -> float:
+        return sum(point.seconds for group in self.groups.values() for point in group.points)
+
+    def _hand_out(self) -> None:
+        """Keep as many groups at the scheduler as give every thread one to go on with: a million futures would only cost memory."""
+        threads = self._threads()
+        while len(self.groups) < 2 * threads + 2:
+            points = self.waiting.take(threads)
+            if not points:
+                return
+            self._number += 1
+            name = f"kasuri-{self._number}-{points[0].key}"
+            future = self.client.submit(
+                compute,
+                asdict(self.experiment),
+                [(point.key, point.number) for point in points],
+                name,
+                key=name,
+                pure=False,
+                resources={MEMORY: self._memory(points)},
+                priority=-self._number,
+            )
+            self.groups[name] = Group(points, future)
+            future.add_done_callback(lambda _, name=name: self._news.put(("done", name)))
+
+    def _memory(self, points: list[Point]) -> float:
+        """Give what a group may ask for: no more than the largest worker has, lest it wait for ever."""
+        largest = max((worker.get("resources", {}).get(MEMORY, 0.0) for worker in self._workers.values()), default=0.0)
+        wanted = max(point.memory for point in points)
+        return min(wanted, largest) if largest else wanted
+
+    def _listen(self) -> None:
+        """Wait for news, and take all there are."""
+        try:
+            news = [self._news.get(timeout=LOOK)]
+        except queue.Empty:
+            news = []
+        while not self._news.empty():
+            news.append(self._news.get())
+        for kind, what in news:
+            if kind == "done":
+                self._take(what)
+            elif kind == "begun":
+                if what.get("group") in self.groups:
+                    self.groups[what["group"]].worker = what["worker"]
+            elif what.get("action") == "remove-worker":
+                self._worker_lost(what)
+            if kind == "event" and what.get("action") in ("add-worker", "remove-worker"):
+                self._refresh()
+        if self.client.status not in ("running", "connecting"):
+            raise LostSchedulerError(f"the Dask scheduler at {self.client.scheduler.address if self.client.scheduler else '?'} has gone")
+
+    def _take(self, name: str) -> None:
+        """Note what became of a group."""
+        group = self.groups.pop(name, None)
+        if group is None:
+            return
+        if group.future.status == "cancelled":
+            if self.client.status != "running":
+                self.groups[name] = group
+                return
+            self._put_back(group.points)
+        elif group.future.status == "error":
+            self._erred(group)
+        else:
+            self._answered(group, Answer(**group.future.result()))
+        group.future.release()
+
+    def _erred(self, group: Group) -> None:
+        from distributed import KilledWorker
+
+        error = group.future.exception()
+        if not isinstance(error, KilledWorker):
+            raise ConfigError(f"a worker cannot compute: {type(error).__name__}: {error}")
+        # Dask has tried often enough; whose fault it was the events have told.
+        self._put_back(group.points)
+
+    def _answered(self, group: Group, answer: Answer) -> None:
+        if answer.files:
+            try:
+                store.write(self._out, answer.files)
+            except OSError as error:
+                self.outcome.stopped = f"{self._out}: {error.strerror}: the results cannot be kept"
+                return
+        known = {point.key: point for point in group.points}
+        for key, seconds in answer.seconds.items():
+            self.waiting.learn(known[key], seconds)
+        self.outcome.computed += len(answer.seconds)
+        self.outcome.reused += len(answer.reused)
+        self.outcome.failed |= answer.failed
+        over = {*answer.seconds, *answer.reused, *answer.failed}
+        self.done += len(over)
+        rest = [point for point in group.points if point.key not in over]
+        if answer.refused == "no folder":
+            self._send_contents()
+        elif answer.refused:
+            raise ConfigError(f"a worker that came late is refused: {answer.refused}")
+        if answer.lost:
+            self.outcome.stopped = answer.lost
+        if answer.killed:
+            key, reason, memory = answer.killed
+            rest = self._killed(known[key], reason, rest, memory)
+        self._put_back(rest)
+
+    def _killed(self, point: Point, reason: str, rest: list[Point], memory: float = 0.0) -> list[Point]:
+        """Note that a point has killed its worker; give those of the rest that are to be computed again."""
+        self._kills[point.key] += 1
+        others = [other for other in rest if other.key != point.key]
+        if self._kills[point.key] < KILLS:
+            say(f"run {point.key} has killed its worker ({reason}); it is tried once more, alone")
+            return [*others, alone(point, 1.5 * memory)]
+        self.outcome.set_aside[point.key] = f"killed its worker {KILLS} times: {reason}"
+        say(f"run {point.key} is set aside: it has {self.outcome.set_aside[point.key]}")
+        self.done += 1
+        return others
+
+    def _worker_lost(self, event: dict[str, Any]) -> None:
+        """Find out whether a worker's sudden end is the fault of what it computed. Dask computes its groups elsewhere."""
+        if event.get("expected") or self._was_announced(event["worker"]):
+            return
+        for name in list(self.groups):
+            group = self.groups[name]
+            if group.worker != event["worker"] or name not in event.get("processing-tasks", ()):
+                continue
+            group.worker = None
+            unfinished = [point for point in group.points if not (self._out / "runs" / f"{point.key}.json").exists()]
+            # Without the folder nobody knows how far it came; a group of one is its own witness.
+            if unfinished and (self.experiment.contents is None or len(group.points) == 1):
+                self.client.cancel([group.future], force=True)
+                del self.groups[name]
+                finished = [point for point in group.points if point not in unfinished]
+                self.outcome.computed += len(finished)
+                self.done += len(finished)
+                self._put_back(self._killed(unfinished[0], f"the worker {event['worker']} has gone without a word", unfinished))
+
+    def _was_announced(self, worker: str) -> bool:
+        """Has a worker said that it would close: as one does that makes room for another job, or whose time is over?"""
+        events = self.client.get_events(worker)
+        return any(message.get("action") == ANNOUNCED for _, message in events if isinstance(message, dict))
+
+    def _put_back(self, points: list[Point]) -> None:
+        for point in points:
+            self.waiting.put_back(point)
+
+    def _leave(self) -> None:
+        """Take back what is at the scheduler; workers stop what nobody waits for."""
+        self.waiting.clear()
+        if self.client.status != "running":
+            return
+        for topic in (TOPIC, "all"):
+            self.client.unsubscribe_topic(topic)
+        if self.groups:
+            self.client.cancel([group.future for group in self.groups.values()], force=True)
+
+
+def _named_files(out: Path) -> list[str]:
+    """Give the files that the points name, as the list of runs has them."""
+    import json
+
+    try:
+        with (out / "plan.jsonl").open() as file:
+            return list(json.loads(file.readline())["files"])
+    except (OSError, ValueError, KeyError) as error:
+        raise ResultsError(f"{out / 'plan.jsonl'}: cannot be read: {error}") from error
