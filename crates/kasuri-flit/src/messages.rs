@@ -1,14 +1,12 @@
 //! Closed workloads, cut into packets: which message a packet belongs to, and when a message has left and arrived.
 
 use crate::source::Drawn;
+use crate::state::NONE;
 use crate::users::AccessId;
 use kasuri_model::id::TerminalId;
-use kasuri_model::scenario::Scenario;
+use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_model::workload::agenda::Agenda;
 use kasuri_model::workload::{Message, Token};
-
-/// No message.
-const NONE: u32 = u32::MAX;
 
 /// A message that a terminal sends at present.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +14,7 @@ struct Head {
     /// Its record.
     record: u32,
     destination: TerminalId,
+    part: u8,
     created: u64,
     /// Flits for which there is no packet yet.
     left: u32,
@@ -33,18 +32,20 @@ struct Record {
 /// The messages of a running workload. Its times are those of cycles: what happens in a cycle has consequences in the next.
 #[derive(Debug)]
 pub(crate) struct Messages<'a> {
+    closed: &'a ClosedWorkload,
     agenda: Agenda<'a>,
-    packet_flits: u32,
+    /// The class of the first part's packets.
+    first_class: u8,
     /// By terminal.
     heads: Vec<Option<Head>>,
     records: Vec<Record>,
     free: Vec<u32>,
-    /// By packet number: the record of its message.
+    /// By packet number: the record of its message, or [`NONE`].
     of_packet: Vec<u32>,
-    /// The record that the packet drawn last belongs to.
-    drawn: u32,
-    /// Messages that have not arrived.
+    /// Messages that have not arrived, and of each part; when those have arrived that have.
     pub(crate) to_come: u64,
+    parts_to_come: Vec<u64>,
+    parts_done: Vec<Option<u64>>,
 }
 
 impl<'a> Messages<'a> {
@@ -54,13 +55,15 @@ impl<'a> Messages<'a> {
         let terminals = scenario.network.terminal_count() as usize;
         Some(Self {
             agenda: Agenda::new(&*closed.workload, &scenario.streams, terminals),
-            packet_flits: closed.packet_flits,
+            closed,
+            first_class: scenario.classes.len() as u8,
             heads: vec![None; terminals],
             records: Vec::new(),
             free: Vec::new(),
             of_packet: Vec::new(),
-            drawn: NONE,
             to_come: closed.workload.messages(),
+            parts_to_come: closed.parts.iter().map(|part| part.messages).collect(),
+            parts_done: vec![None; closed.parts.len()],
         })
     }
 
@@ -82,16 +85,18 @@ impl<'a> Messages<'a> {
             Some(head) => head,
             None => self.begin(terminal)?,
         };
-        let flits = head.left.min(self.packet_flits);
+        let flits = head.left.min(self.closed.parts[usize::from(head.part)].packet_flits);
         head.left -= flits;
-        self.drawn = head.record;
         self.heads[terminal as usize] = (head.left > 0).then_some(head);
-        Some(Drawn { created: head.created, destination: head.destination, flits, class: 0, is_reply: false, access: AccessId::default() })
+        let Head { created, destination, record: message, .. } = head;
+        let class = self.first_class + head.part;
+        Some(Drawn { created, destination, flits, class, is_reply: false, access: AccessId::default(), message })
     }
 
     fn begin(&mut self, terminal: u32) -> Option<Head> {
         let (Message { token, destination, flits, .. }, since) = self.agenda.draw(TerminalId(terminal))?;
-        let packets = flits.div_ceil(self.packet_flits);
+        let part = self.closed.part_of(token);
+        let packets = flits.div_ceil(self.closed.parts[part].packet_flits);
         let record = Record { token, to_send: packets, to_arrive: packets };
         let place = self.free.pop().unwrap_or(self.records.len() as u32);
         if place as usize == self.records.len() {
@@ -99,36 +104,54 @@ impl<'a> Messages<'a> {
         } else {
             self.records[place as usize] = record;
         }
-        Some(Head { record: place, destination, created: since.ceil() as u64, left: flits })
+        Some(Head { record: place, destination, part: part as u8, created: since.ceil() as u64, left: flits })
     }
 
-    /// The packet drawn last has got this number.
-    pub(crate) fn name_packet(&mut self, packet: u32) {
+    /// A packet of a message, or of none, has got its number.
+    pub(crate) fn name_packet(&mut self, packet: u32, message: u32) {
         if packet as usize >= self.of_packet.len() {
             self.of_packet.resize(packet as usize + 1, NONE);
         }
-        self.of_packet[packet as usize] = self.drawn;
+        self.of_packet[packet as usize] = message;
     }
 
     /// A packet's tail has entered the network.
     pub(crate) fn packet_sent(&mut self, packet: u32) {
-        let record = &mut self.records[self.of_packet[packet as usize] as usize];
+        let place = self.of_packet[packet as usize];
+        if place == NONE {
+            return;
+        }
+        let record = &mut self.records[place as usize];
         record.to_send -= 1;
         if record.to_send == 0 {
             self.agenda.sent(record.token);
         }
     }
 
-    /// A packet's tail has arrived in cycle `now`.
-    pub(crate) fn packet_arrived(&mut self, packet: u32, now: u64) {
+    /// A packet's tail has arrived in cycle `now`. Is it part of a message?
+    pub(crate) fn packet_arrived(&mut self, packet: u32, now: u64) -> bool {
         let place = self.of_packet[packet as usize];
+        if place == NONE {
+            return false;
+        }
         let record = &mut self.records[place as usize];
         record.to_arrive -= 1;
         if record.to_arrive == 0 {
             self.agenda.arrives(record.token, now as f64, now as f64);
             self.free.push(place);
             self.to_come -= 1;
+            let part = self.closed.part_of(record.token);
+            self.parts_to_come[part] -= 1;
+            if self.parts_to_come[part] == 0 {
+                self.parts_done[part] = Some(now + 1);
+            }
         }
+        true
+    }
+
+    /// By class of the packets: the end of the cycle in which the last of a part's messages has arrived.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = (usize, Option<u64>)> + '_ {
+        (usize::from(self.first_class)..).zip(self.parts_done.iter().copied())
     }
 
     /// Has everything arrived and ended?

@@ -8,7 +8,7 @@ use crate::select;
 use crate::state::{Simulation, Tile};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
-use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status};
+use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status, UserOutcome};
 use kasuri_model::id::ChannelId;
 use kasuri_model::router::Architecture;
 use kasuri_model::scenario::Scenario;
@@ -83,6 +83,8 @@ impl<L: Lanes> Simulation<'_, L> {
             self.statistics.completion_cycles = vec![0; terminals as usize];
         }
         if let Some(messages) = &mut self.messages {
+            // Only the workload's packets count for its end.
+            self.statistics.first_closed_class = self.scenario.classes.len() as u8;
             messages.proceed(0, |terminal| self.sources.wake(terminal));
             return;
         }
@@ -136,12 +138,15 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         match &self.messages {
             Some(messages) if messages.wait_for_nothing() => Err(Agenda::stuck(messages.to_come)),
-            Some(messages) => Ok(messages.next_due(self.cycle, end)),
-            None => {
-                let changes = self.users.as_ref().map_or(end, |users| users.next_change().clamp(self.cycle, end));
-                Ok(self.sources.next_creation(self.cycle, end).min(changes))
-            }
+            Some(messages) => Ok(messages.next_due(self.cycle, end).min(self.next_of_sources(end))),
+            None => Ok(self.next_of_sources(end)),
         }
+    }
+
+    /// The next cycle in which a source or a user has something to do, at most `end`.
+    fn next_of_sources(&self, end: u64) -> u64 {
+        let changes = self.users.as_ref().map_or(end, |users| users.next_change().clamp(self.cycle, end));
+        self.sources.next_creation(self.cycle, end).min(changes)
     }
 
     /// Lets a closed workload, and tables that change, answer to what has happened.
@@ -341,6 +346,15 @@ impl<L: Lanes> Simulation<'_, L> {
         self.outcome(status)
     }
 
+    fn outcomes_of_users(&self) -> Vec<UserOutcome> {
+        let Some(users) = &self.users else { return Vec::new() };
+        let mut outcomes = users.outcomes();
+        for (class, end) in self.messages.iter().flat_map(Messages::ends) {
+            outcomes[users.of_class(class)].completion = end.map(|end| end as f64);
+        }
+        outcomes
+    }
+
     fn outcome(mut self, status: Status) -> Outcome {
         let deadlock: Vec<(ChannelId, u16)> = if status == Status::Deadlock { self.find_deadlock() } else { Vec::new() };
         self.collect_counters();
@@ -374,7 +388,7 @@ impl<L: Lanes> Simulation<'_, L> {
             prediction: self.prediction.as_ref().map(|unit| unit.counters.clone()),
             link_errors: None,
             not_modelled: Vec::new(),
-            users: self.users.as_ref().map(|users| users.outcomes()).unwrap_or_default(),
+            users: self.outcomes_of_users(),
             formulas: None,
             timeline: Vec::new(),
             interfaces,

@@ -18,13 +18,9 @@ impl Granted {
     /// What a scenario grants, if it divides outputs.
     pub(crate) fn of(scenario: &Scenario) -> Option<Self> {
         let users = scenario.users.as_ref().filter(|users| users.shares)?;
+        let channels = scenario.channels_of_classes();
         let granted = users.users.iter().filter(|user| !user.classes.is_empty()).map(|user| {
-            let of_class = |class: usize| {
-                let own = scenario.classes[class].virtual_channels;
-                let replies = scenario.classes[class].reply.as_ref().map_or(own, |reply| reply.virtual_channels);
-                [own, replies]
-            };
-            let ranges: Vec<_> = user.classes.clone().flat_map(of_class).collect();
+            let ranges = channels[user.classes.clone()].as_flattened();
             let begin = ranges.iter().map(|range| range.begin).min().unwrap_or(0);
             let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
             (u32::from(begin), u32::from(end), user.share)

@@ -68,6 +68,8 @@ pub(crate) struct Drawn {
     pub(crate) is_reply: bool,
     /// The access that it belongs to, where there are users.
     pub(crate) access: AccessId,
+    /// The record of the message that it is a part of, or [`NONE`].
+    pub(crate) message: u32,
 }
 
 /// All sources.
@@ -94,15 +96,22 @@ pub(crate) struct Sources {
 pub(crate) fn shortest_packet(scenario: &Scenario) -> u32 {
     let of_class = |class: &TrafficClass| class.reply.iter().map(|reply| reply.sizes.min()).fold(class.sizes.min(), u32::min);
     let of_endpoint = scenario.endpoint.iter().filter_map(|endpoint| endpoint.packet_flits()).map(|[shortest, _]| shortest);
-    scenario.classes.iter().map(of_class).chain(of_endpoint).min().unwrap_or(1)
+    let of_workload = scenario.workload.as_ref().map(|_| 1);
+    scenario.classes.iter().map(of_class).chain(of_workload).chain(of_endpoint).min().unwrap_or(1)
 }
 
 /// The longest packet of a scenario, flits.
 pub(crate) fn longest_packet(scenario: &Scenario) -> u32 {
     let of_class = |class: &TrafficClass| class.reply.iter().map(|reply| reply.sizes.max()).fold(class.sizes.max(), u32::max);
-    let of_workload = |closed: &ClosedWorkload| closed.packet_flits.min(closed.workload.longest_message());
     let of_endpoint = scenario.endpoint.iter().filter_map(|endpoint| endpoint.packet_flits()).map(|[_, longest]| longest);
-    scenario.classes.iter().map(of_class).chain(scenario.workload.as_ref().map(of_workload)).chain(of_endpoint).max().unwrap_or(1)
+    scenario
+        .classes
+        .iter()
+        .map(of_class)
+        .chain(scenario.workload.as_ref().map(ClosedWorkload::longest_packet))
+        .chain(of_endpoint)
+        .max()
+        .unwrap_or(1)
 }
 
 impl Sources {
@@ -285,7 +294,7 @@ impl Sources {
         }
         self.source[terminal as usize].next_class = ((class + 1) % scenario.classes.len() as u32) as u8;
         let access = AccessId::default();
-        destination.map(|destination| Drawn { created, destination, flits, class: class as u8, is_reply: false, access })
+        destination.map(|destination| Drawn { created, destination, flits, class: class as u8, is_reply: false, access, message: NONE })
     }
 
     /// Does a terminal hold a packet that it cannot send?

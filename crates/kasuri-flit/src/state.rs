@@ -27,7 +27,7 @@ use kasuri_model::memory::Column;
 use kasuri_model::network::{Endpoint, Network};
 use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, VcRelease};
 use kasuri_model::routing::VirtualChannels;
-use kasuri_model::scenario::{Scenario, TrafficClass};
+use kasuri_model::scenario::Scenario;
 
 /// Marks "none" in a column of addresses or packets.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -222,7 +222,7 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     // Terminals and packets.
     pub(crate) terminals: Terminals<L::Mask>,
     pub(crate) sources: Sources,
-    /// The messages of a closed workload in place of the sources' packets.
+    /// The messages of a closed workload in place of the sources' packets or, where there are users, beside them.
     pub(crate) messages: Option<Messages<'a>>,
     /// The network interfaces of a machine in place of the sources' packets.
     pub(crate) interfaces: Option<Box<Interfaces<'a>>>,
@@ -293,13 +293,8 @@ fn assign_addresses<L: Lanes>(network: &Network) -> Result<Addresses, EngineErro
 
 /// The virtual channels that packets may use: by class, new packets first, then replies.
 fn packet_channels(scenario: &Scenario) -> Vec<[VirtualChannels; 2]> {
-    let of_class = |class: &TrafficClass| {
-        let own = class.virtual_channels;
-        [own, class.reply.as_ref().map_or(own, |reply| reply.virtual_channels)]
-    };
-    let workload = scenario.workload.iter().map(|closed| [closed.virtual_channels; 2]);
     let endpoint = dsm::machine(scenario).map(|machine| machine.networks);
-    scenario.classes.iter().map(of_class).chain(workload).chain(endpoint).collect()
+    scenario.channels_of_classes().into_iter().chain(endpoint).collect()
 }
 
 /// Packets that all buffers together may hold; the list of their numbers takes up to 16 GiB.

@@ -80,6 +80,8 @@ pub(crate) struct Statistics {
     pub(crate) draining_live: u64,
     /// Closed workloads: the cycle of each terminal's last packet, and packets still to come.
     pub(crate) completion_cycles: Vec<u64>,
+    /// The first class of which the packets count for that.
+    pub(crate) first_closed_class: u8,
     pub(crate) packets_to_come: Option<u64>,
     /// Batches: packets of each terminal that have not arrived, replies not counted; has some terminal none left, and does the
     /// controller know?
@@ -105,6 +107,7 @@ impl Statistics {
             interval: Interval::default(),
             draining_live: 0,
             completion_cycles: Vec::new(),
+            first_closed_class: 0,
             packets_to_come: None,
             unfinished: Vec::new(),
             first_finished: false,
@@ -137,7 +140,9 @@ impl Statistics {
                 self.first_finished |= *unfinished == 0;
             }
         }
-        if let Some(completion) = self.completion_cycles.get_mut(packet.destination as usize) {
+        if let Some(completion) = self.completion_cycles.get_mut(packet.destination as usize)
+            && packet.class >= self.first_closed_class
+        {
             *completion = now + 1;
         }
     }

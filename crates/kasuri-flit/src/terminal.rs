@@ -295,27 +295,38 @@ impl<L: Lanes> Simulation<'_, L> {
                 self.long_gaps.remove(&key);
             }
         }
-        if let Some(messages) = &mut self.messages {
-            messages.packet_arrived(packet, now);
+        if let Some(messages) = &mut self.messages
+            && messages.packet_arrived(packet, now)
+        {
+            self.count_for_user(packet, &record, now);
             return;
         }
         if let Some(interfaces) = &mut self.interfaces {
             interfaces.packet_arrived(packet, slot, record.flits, now);
             return;
         }
-        let access = match &mut self.users {
-            Some(users) => {
-                users.arrived(packet, &record, now, &self.statistics.counting);
-                users.access_of(packet)
-            }
-            None => AccessId::default(),
-        };
+        let access = self.count_for_user(packet, &record, now);
         let class = &self.scenario.classes[usize::from(record.class)];
         if let (Some(reply), false) = (&class.reply, record.is_reply) {
             let flits = self.sources.reply_flits(terminal, record.class, &reply.sizes);
-            let answer = Drawn { created: now, destination: TerminalId(record.source), flits, class: record.class, is_reply: true, access };
+            let answer = Drawn {
+                created: now,
+                destination: TerminalId(record.source),
+                flits,
+                class: record.class,
+                is_reply: true,
+                access,
+                message: NONE,
+            };
             self.sources.queue_reply(terminal, answer);
         }
+    }
+
+    /// Ends the access of a packet that has arrived, where there are users.
+    fn count_for_user(&mut self, packet: u32, record: &Packet, now: u64) -> AccessId {
+        let Some(users) = &mut self.users else { return AccessId::default() };
+        users.arrived(packet, record, now, &self.statistics.counting);
+        users.access_of(packet)
     }
 
     /// A credit comes back to a source.
@@ -508,22 +519,30 @@ impl<L: Lanes> Simulation<'_, L> {
                 }
                 Some(Decision::Dropped(drawn)) => {
                     self.statistics.draining_live -= u64::from(self.is_drained(&drawn));
-                    self.statistics.drop_packet(terminal, self.scenario.classes[usize::from(drawn.class)].reply.is_some());
+                    self.drop_packet(terminal, drawn.class);
                     continue;
                 }
                 None => {}
+            }
+            if let Some(drawn) = self.messages.as_mut().and_then(|messages| messages.draw(terminal)) {
+                users.begin_translation_of_message(terminal, drawn);
+                continue;
             }
             let Some(drawn) = self.sources.draw_new(self.scenario, terminal, now, |class, stream| users.draw(class, terminal, stream))
             else {
                 return Head::Missing;
             };
             if drawn.destination == NOWHERE {
-                self.statistics.drop_packet(terminal, self.scenario.classes[usize::from(drawn.class)].reply.is_some());
+                self.drop_packet(terminal, drawn.class);
                 continue;
             }
             users.begin_translation(terminal, drawn);
             self.statistics.draining_live += u64::from(self.is_drained(&drawn));
         }
+    }
+
+    fn drop_packet(&mut self, terminal: u32, class: u8) {
+        self.statistics.drop_packet(terminal, self.scenario.classes[usize::from(class)].reply.is_some());
     }
 
     /// Is a drawn packet one that draining waits for?
@@ -557,7 +576,7 @@ impl<L: Lanes> Simulation<'_, L> {
         self.statistics.draining_live += u64::from(self.is_drained(&drawn));
         let packet = self.store_packet(record);
         if let Some(messages) = &mut self.messages {
-            messages.name_packet(packet);
+            messages.name_packet(packet, drawn.message);
         }
         if let Some(interfaces) = &mut self.interfaces {
             interfaces.name_packet(packet);

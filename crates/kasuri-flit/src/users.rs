@@ -10,7 +10,7 @@ use kasuri_model::engine::{Counting, TranslationCounts, UserOutcome};
 use kasuri_model::id::TerminalId;
 use kasuri_model::rng::{Purpose, Stream};
 use kasuri_model::scenario::Scenario;
-use kasuri_model::translation::users::Users as Model;
+use kasuri_model::translation::users::{Users as Model, regions};
 use kasuri_model::translation::{Level, Refusal, Tables, Translator, VirtualNode};
 
 /// The destination of a drawn packet whose terminal is no logical node at present, or whose node sends nothing.
@@ -89,12 +89,14 @@ impl<'a> Users<'a> {
         let model: &Model = scenario.users.as_deref()?;
         let terminals = scenario.network.terminal_count() as usize;
         let users = model.users.len();
-        let user_of_class = (0..scenario.classes.len()).map(|class| model.of_class(class).unwrap_or_default() as u16).collect();
+        let classes = scenario.channels_of_classes().len();
+        let user_of_class = (0..classes).map(|class| model.of_class(class).unwrap_or_default() as u16).collect();
+        let answers = |class: usize| scenario.classes.get(class).is_some_and(|class| class.reply.is_some());
         Some(Self {
             model,
             tables: model.tables.clone(),
             user_of_class,
-            answered_classes: scenario.classes.iter().map(|class| class.reply.is_some()).collect(),
+            answered_classes: (0..classes).map(answers).collect(),
             translators: vec![Translator::new(model.costs); terminals],
             translator_free: vec![0; terminals],
             waiting: vec![None; terminals],
@@ -103,7 +105,7 @@ impl<'a> Users<'a> {
             accesses: Vec::new(),
             free: Vec::new(),
             of_packet: Vec::new(),
-            regions: model.regions(&scenario.network),
+            regions: regions(&model.users, &scenario.network),
             outcomes: vec![UserOutcome::default(); users],
             counts: vec![TranslationCounts::default(); users],
             next_change: model.users.iter().map(|user| user.change_every.unwrap_or(u64::MAX)).collect(),
@@ -130,10 +132,25 @@ impl<'a> Users<'a> {
 
     /// Begins the translation of an access that was drawn, [`NOWHERE`] excepted.
     pub(crate) fn begin_translation(&mut self, terminal: u32, drawn: Drawn) {
+        let user = self.user_of_class[usize::from(drawn.class)];
+        let address = u64::from(self.keys[terminal as usize].below(KEYS)) << self.tables.table(user).shift();
+        self.translate(terminal, drawn, address);
+    }
+
+    /// Begins the translation of a packet of a workload's message. The workload has placed its ranks; this takes the time that its
+    /// naming the logical node costs.
+    pub(crate) fn begin_translation_of_message(&mut self, terminal: u32, drawn: Drawn) {
+        let user = self.user_of_class[usize::from(drawn.class)];
+        let node = |terminal: TerminalId| self.tables.hosted_of(terminal, user).next();
+        // A rank is on a terminal of its own, and no table changes under a workload.
+        let (Some(from), Some(to)) = (node(TerminalId(terminal)), node(drawn.destination)) else { return };
+        self.drawn_by[terminal as usize] = from;
+        self.translate(terminal, Drawn { destination: TerminalId(to), ..drawn }, 0);
+    }
+
+    fn translate(&mut self, terminal: u32, drawn: Drawn, address: u64) {
         let (user, at) = (self.user_of_class[usize::from(drawn.class)], terminal as usize);
         let target = VirtualNode { user, node: drawn.destination.0 };
-        let table = self.tables.table(user);
-        let address = u64::from(self.keys[at].below(KEYS)) << table.shift();
         let hits = self.translators[at].hits();
         let cycles = u64::from(self.translators[at].cycles(target));
         let is_hit = self.translators[at].hits() > hits;
@@ -305,6 +322,11 @@ impl<'a> Users<'a> {
     /// Accesses at the heads of queues that were created in or after this cycle.
     pub(crate) fn waiting_since(&self, cycle: u64) -> u64 {
         self.waiting.iter().flatten().filter(|waiting| waiting.drawn.created >= cycle).count() as u64
+    }
+
+    /// Whose class it is.
+    pub(crate) fn of_class(&self, class: usize) -> usize {
+        usize::from(self.user_of_class[class])
     }
 
     /// What each user had.

@@ -313,7 +313,7 @@ fn arrival_beside_a_wrong_copy(on_miss: OnMiss, period: u32, pause: u32) -> u64 
     let workload = Two { messages: [message(0, 0, 4), message(1, 1, 2)], pause: f64::from(pause) };
     let virtual_channels = scenario.classes[0].virtual_channels;
     scenario.classes.clear();
-    scenario.workload = Some(ClosedWorkload { workload: Arc::new(workload), packet_flits: 5, virtual_channels });
+    scenario.workload = Some(ClosedWorkload::new(Arc::new(workload), 5, virtual_channels));
     let outcome = kasuri_flit::FlitEngine.run(&scenario, &mut ToTheEnd).unwrap();
     outcome.completion_cycles[2]
 }

@@ -236,14 +236,14 @@ fn draw(case: u32) -> Scenario {
     }
     let virtual_channels = VirtualChannels { begin: 0, end: scenario.router.virtual_channels as u16 };
     scenario.classes.clear();
-    scenario.workload = Some(ClosedWorkload { workload: Arc::new(Watched::draw(terminals, stream)), packet_flits, virtual_channels });
+    scenario.workload = Some(ClosedWorkload::new(Arc::new(Watched::draw(terminals, stream)), packet_flits, virtual_channels));
     scenario.max_cycles = 200_000;
     scenario
 }
 
 /// Do all packets of a pair of terminals take the same virtual channels, so that they must arrive in their order?
 fn has_one_way(scenario: &Scenario) -> bool {
-    let available = scenario.workload.as_ref().unwrap().virtual_channels;
+    let available = scenario.workload.as_ref().unwrap().parts[0].virtual_channels;
     let ways = scenario.possible_ways();
     let mut walker = Walker::new(&scenario.network, &*ways, available);
     let mut routes = Routes::default();
@@ -332,7 +332,7 @@ fn check(scenario: &Scenario, case: u32, without: &Outcome, seen: &mut Seen) {
 
 /// Do all packets of a pair of terminals take the same channels?
 fn has_one_channel_each(scenario: &Scenario) -> bool {
-    let available = scenario.workload.as_ref().unwrap().virtual_channels;
+    let available = scenario.workload.as_ref().unwrap().parts[0].virtual_channels;
     let ways = scenario.possible_ways();
     let mut walker = Walker::new(&scenario.network, &*ways, available);
     let mut routes = Routes::default();

@@ -154,3 +154,59 @@ fn a_translation_costs_what_the_table_of_costs_says() {
     let nothing_held = format!("{costs}tlb_entries = 0\n");
     assert_eq!(latency(9, &nothing_held), free + 9.0 * 11.0);
 }
+
+/// An all-to-all of the nine nodes, beside what the second user does.
+fn all_to_all(of_machine: &str, of_second: &str) -> String {
+    let workload = "[user.workload]\ncollective = \"alltoall\"\nschedule = \"shift\"\nmessage_flits = 40\npacket_flits = 8";
+    format!("{of_machine}\n{}", two_users(workload, of_second))
+}
+
+/// The run ends with the workload; what a user completes, how many of his packets arrive and that nobody's goes astray hold whether
+/// he is alone, beside another workload or beside open traffic, which takes time from him.
+#[test]
+fn a_workload_ends_later_beside_others() {
+    let alone = run(&all_to_all("[users]\nalone = \"a\"", "[user.traffic]\npattern = \"uniform\"\nload = 0.5"), true, &mut ToTheEnd);
+    let beside = run(&all_to_all("", "[user.traffic]\npattern = \"uniform\"\nload = 0.5\npacket_flits = 4"), true, &mut ToTheEnd);
+    let two = "[user.workload]\ncollective = \"allreduce\"\nmessage_flits = 400";
+    let both = run(&all_to_all("", two), true, &mut ToTheEnd);
+    for outcome in [&alone, &beside, &both] {
+        let user = &outcome.users[0];
+        assert_eq!(outcome.status, Status::Completed);
+        // 9 x 8 messages of 40 flits in packets of 8.
+        assert_eq!((user.packets, user.accepted_flits), (9 * 8 * 5, 9 * 8 * 40));
+        assert_eq!((counts(user).accesses, counts(user).ended, counts(user).misdelivered), (360, 360, 0));
+        assert_eq!((counts(user).faults, counts(user).ended_wrongly), (0, 0));
+    }
+    let end = |outcome: &Outcome, user: usize| outcome.users[user].completion.unwrap();
+    assert_eq!(Some(end(&alone, 0)), alone.completion_time);
+    assert_eq!(Some(end(&beside, 0)), beside.completion_time);
+    assert!(end(&beside, 0) > end(&alone, 0), "{} {}", end(&beside, 0), end(&alone, 0));
+    assert_eq!((alone.users[1].completion, beside.users[1].completion), (None, None));
+    assert!(beside.users[1].packets > 1000);
+    assert_eq!(both.completion_time, Some(end(&both, 0).max(end(&both, 1))));
+}
+
+/// A packet of a message is looked up as any other: the first of each pair of nodes misses, and then each waits one cycle.
+#[test]
+fn packets_of_messages_are_translated() {
+    let free = run(&all_to_all("[users]\nalone = \"a\"", "[user.traffic]\npattern = \"uniform\"\nload = 0.5"), true, &mut ToTheEnd);
+    let text = all_to_all("[users]\nalone = \"a\"", "[user.traffic]\npattern = \"uniform\"\nload = 0.5")
+        .replace("tlb_entries = 4", "tlb_entries = 16\nwalk_cycles = 25");
+    let outcome = run(&text, true, &mut ToTheEnd);
+    let user = counts(&outcome.users[0]);
+    assert_eq!((user.misses, user.hits), (72, 360 - 72));
+    assert!(outcome.completion_time > free.completion_time);
+}
+
+/// Both regions hang together, and each user's packets stay in his own.
+#[test]
+fn routes_inside_a_region_meet_no_foreign_packet() {
+    let traffic = "[user.traffic]\npattern = \"uniform\"\nload = 0.1\npacket_flits = 3";
+    let outcome = run(&format!("[users]\nrouting = \"inside\"\n{}", two_users(traffic, traffic)), true, &mut UntilEmpty(4000));
+    assert_eq!(outcome.status, Status::Converged);
+    for user in outcome.users.iter().map(counts) {
+        assert_eq!((user.foreign_packets, user.misdelivered), (0, 0));
+        assert_eq!(user.accesses, user.ended);
+        assert!(user.accesses > 500, "{user:?}");
+    }
+}

@@ -70,8 +70,12 @@ pub(crate) struct Fluid<'a> {
     with_latency: bool,
     now: f64,
     sources: Sources,
-    /// A closed workload in place of the sources.
+    /// A closed workload in place of the sources or, where there are users, beside them.
     agenda: Option<Agenda<'a>>,
+    /// The classes of open traffic; those of the workload's messages follow.
+    open_classes: u8,
+    /// By part of the workload: messages that have not arrived, and when the last one has.
+    parts: Vec<(u64, f64)>,
     /// By terminal: the closed workload's name of its message; empty without one.
     tokens: Box<[Token]>,
     paths: Paths,
@@ -123,6 +127,8 @@ impl<'a> Fluid<'a> {
             now: 0.0,
             sources: Sources::new(scenario),
             agenda: scenario.workload.as_ref().map(|closed| Agenda::new(&*closed.workload, &scenario.streams, terminals)),
+            open_classes: scenario.classes.len() as u8,
+            parts: scenario.workload.iter().flat_map(|closed| &closed.parts).map(|part| (part.messages, 0.0)).collect(),
             tokens: filled(if scenario.workload.is_some() { terminals } else { 0 }, 0),
             paths: Paths::new(scenario),
             ahead: Ahead::new(terminals, may_look_ahead(scenario)),
@@ -132,7 +138,7 @@ impl<'a> Fluid<'a> {
             waking: Vec::new(),
             statistics: Statistics::new(terminals),
             user_of_class: users
-                .map(|users| (0..scenario.classes.len()).filter_map(|class| users.of_class(class)).collect())
+                .map(|users| (0..scenario.channels_of_classes().len()).filter_map(|class| users.of_class(class)).collect())
                 .unwrap_or_default(),
             users: vec![UserOutcome::default(); users.map_or(0, |users| users.users.len())],
             to_come: closed_messages(scenario),
@@ -214,7 +220,7 @@ impl<'a> Fluid<'a> {
             let flits = self.settle(flow, 0.0);
             self.graph.end(flow, flits);
             self.arrive(TerminalId(flow));
-            if self.agenda.as_ref().is_none_or(|agenda| agenda.has_queued(TerminalId(flow))) {
+            if self.sources_send() || self.agenda.as_ref().is_some_and(|agenda| agenda.has_queued(TerminalId(flow))) {
                 self.begin_next(TerminalId(flow))?;
             }
         }
@@ -254,6 +260,12 @@ impl<'a> Fluid<'a> {
         Ok(())
     }
 
+    /// Is there anything but a workload?
+    #[inline(always)]
+    fn sources_send(&self) -> bool {
+        self.agenda.is_none() || self.open_classes > 0
+    }
+
     fn begin_if_idle(&mut self, terminal: u32) -> Result<(), EngineError> {
         if self.messages[terminal as usize].is_there() { Ok(()) } else { self.begin_next(TerminalId(terminal)) }
     }
@@ -280,7 +292,10 @@ impl<'a> Fluid<'a> {
         let destination = message.destination;
         // The last flit arrives within this cycle: who waits for it goes on in the next.
         let end = if self.with_latency { arrival + 1.0 } else { arrival };
-        if let Some(to_come) = &mut self.to_come {
+        let of_workload = self.agenda.is_some() && message.class >= self.open_classes;
+        if let Some(to_come) = &mut self.to_come
+            && (of_workload || self.agenda.is_none())
+        {
             *to_come -= 1;
             let completion = &mut self.completion[destination.index()];
             *completion = completion.max(end);
@@ -288,10 +303,12 @@ impl<'a> Fluid<'a> {
                 self.first_finished = !self.ahead.has(source.0) && self.sources.is_exhausted(source);
             }
         }
-        if let Some(agenda) = &mut self.agenda {
+        if let (Some(agenda), true) = (&mut self.agenda, of_workload) {
             let token = self.tokens[source.index()];
             agenda.sent(token);
             agenda.arrives(token, end, self.now);
+            let part = &mut self.parts[usize::from(message.class - self.open_classes)];
+            *part = (part.0 - 1, part.1.max(end));
         } else if !message.is_reply && self.scenario.classes[usize::from(message.class)].reply.is_some() {
             let at = arrival.ceil() as u64;
             self.sources.reply(self.scenario, destination, source, message.class, at);
@@ -323,7 +340,7 @@ impl<'a> Fluid<'a> {
             return Ok(());
         }
         let Some(drawn) = self.draw(source) else {
-            if self.agenda.is_none() {
+            if self.sources_send() {
                 self.sleep(source);
             }
             return Ok(());
@@ -403,9 +420,10 @@ impl<'a> Fluid<'a> {
     }
 
     fn draw(&mut self, source: TerminalId) -> Option<Drawn> {
-        let Some(agenda) = &mut self.agenda else { return self.sources.draw(self.scenario, source, self.now) };
-        let (message, since) = agenda.draw(source)?;
-        Some(self.take(&message, since))
+        if let Some((message, since)) = self.agenda.as_mut().and_then(|agenda| agenda.draw(source)) {
+            return Some(self.take(&message, since));
+        }
+        if self.sources_send() { self.sources.draw(self.scenario, source, self.now) } else { None }
     }
 
     /// Takes a message of a closed workload that joined its queue at a time.
@@ -415,7 +433,9 @@ impl<'a> Fluid<'a> {
         if since != self.joined.0 {
             self.joined = (since, since.ceil() as u64);
         }
-        Drawn { created: self.joined.1, destination: message.destination, flits: message.flits, class: 0, is_reply: false }
+        let part = self.scenario.workload.as_ref().map_or(0, |closed| closed.part_of(message.token));
+        let class = self.open_classes + part as u8;
+        Drawn { created: self.joined.1, destination: message.destination, flits: message.flits, class, is_reply: false }
     }
 
     /// The beginning of the way of a terminal's next message.
@@ -460,8 +480,10 @@ impl<'a> Fluid<'a> {
 
     /// The virtual channels that a message may use: some routings tell classes of them apart.
     fn available(&self, drawn: &Drawn) -> VirtualChannels {
-        if let Some(closed) = &self.scenario.workload {
-            return closed.virtual_channels;
+        if let Some(closed) = &self.scenario.workload
+            && drawn.class >= self.open_classes
+        {
+            return closed.parts[usize::from(drawn.class - self.open_classes)].virtual_channels;
         }
         let class = &self.scenario.classes[usize::from(drawn.class)];
         match &class.reply {
@@ -537,7 +559,7 @@ impl<'a> Fluid<'a> {
         };
         self.first_told = self.first_finished;
         // Nobody asks for the course of a closed workload.
-        let moving = if self.agenda.is_some() { 0 } else { self.messages.len() as u32 };
+        let moving = if self.sources_send() { self.messages.len() as u32 } else { 0 };
         for flow in 0..moving {
             let left = self.graph.left(flow, self.now);
             let flits = self.settle(flow, left);
@@ -564,10 +586,20 @@ impl<'a> Fluid<'a> {
         interval
     }
 
+    /// Notes when the users' workloads have ended.
+    fn note_ends(&mut self) {
+        for (part, &(to_come, end)) in self.parts.iter().enumerate() {
+            if let Some(&user) = self.user_of_class.get(usize::from(self.open_classes) + part) {
+                self.users[user].completion = (to_come == 0).then_some(end);
+            }
+        }
+    }
+
     fn outcome(mut self, status: Status) -> Outcome {
         let completed = self.is_complete();
         self.statistics.settle();
         // The vectors of the answer need the room.
+        self.note_ends();
         drop((std::mem::take(&mut self.messages), self.sources, self.ahead));
         let channel_flits = channel_flits(self.scenario, &self.graph, &self.statistics);
         let accepted_flits = self.graph.accepted().map(|flits| flits.round() as u64).collect();
@@ -644,8 +676,8 @@ fn closed_messages(scenario: &Scenario) -> Option<u64> {
 
 /// May messages be drawn, and their ways be found, before they begin? Batches of one class do not depend on when.
 fn may_look_ahead(scenario: &Scenario) -> bool {
-    let is_simple = scenario.classes.len() == 1 && scenario.classes[0].reply.is_none();
-    is_simple && scenario.is_closed() && !scenario.routing.observes_congestion()
+    let is_simple = scenario.workload.is_none() && scenario.classes.len() == 1 && scenario.classes[0].reply.is_none();
+    is_simple && scenario.has_only_batches() && !scenario.routing.observes_congestion()
 }
 
 /// The bandwidth of these channels.

@@ -58,7 +58,7 @@ impl Sources {
                 let mut gaps = scenario.streams.get(Purpose::Creation, entry);
                 let next = traffic.process.next(0, None, &mut gaps).unwrap_or(NEVER);
                 creations.push(Creations { next, index: 0, begun: 0, destinations: scenario.streams.get(Purpose::Destination, entry) });
-                if !scenario.is_closed() || entry == 0 {
+                if !scenario.has_only_batches() || entry == 0 {
                     all_gaps.push(gaps);
                 }
             }

@@ -29,6 +29,8 @@ pub enum Purpose {
     Translation = 9,
     /// Bits that change and flits that get lost on channels.
     LinkErrors = 10,
+    /// What one of several users draws.
+    User = 11,
 }
 
 /// The family of all streams of one run.
@@ -47,6 +49,11 @@ impl Streams {
     pub fn get(&self, purpose: Purpose, entity: u32) -> Stream {
         let mixed = split_mix(split_mix(self.seed) ^ split_mix(((purpose as u64) << 32) | u64::from(entity)));
         Stream(Xoshiro256PlusPlus::seed_from_u64(mixed))
+    }
+
+    /// The streams of what one of several users does in this run.
+    pub fn of_user(&self, user: u32) -> Self {
+        Self { seed: split_mix(split_mix(self.seed) ^ split_mix((Purpose::User as u64) << 32 | u64::from(user))) }
     }
 
     /// A key for draws by [`split_mix`] where a stream per entity would make results depend on an order of evaluation.

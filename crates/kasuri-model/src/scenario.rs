@@ -11,7 +11,7 @@ use crate::traffic::PacketSizes;
 use crate::traffic::pattern::Pattern;
 use crate::traffic::process::Process;
 use crate::translation::users::Users;
-use crate::workload::Workload;
+use crate::workload::{Token, Workload};
 use std::sync::Arc;
 
 /// A network, its routing, its routers and its traffic.
@@ -25,9 +25,9 @@ pub struct Scenario {
     pub router: RouterParameters,
     /// The router's stages, worked out of `router`.
     pub pipeline: Pipeline,
-    /// The open traffic, at least one class; none if there is a closed workload.
+    /// The open traffic, at least one class; none if there is a closed workload, unless some users have the one and some the other.
     pub classes: Vec<TrafficClass>,
-    /// A closed workload in place of open traffic.
+    /// A closed workload in place of open traffic. The classes of its messages follow the open traffic's, one for each part.
     pub workload: Option<ClosedWorkload>,
     /// The users whose traffic the classes are, if there are users.
     pub users: Option<Arc<Users>>,
@@ -48,8 +48,13 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Does the traffic end by itself: a workload, or only batches?
+    /// Does the run end by itself: with a workload, or since there are only batches?
     pub fn is_closed(&self) -> bool {
+        self.workload.is_some() || self.has_only_batches()
+    }
+
+    /// Does whatever sends besides a workload end by itself?
+    pub fn has_only_batches(&self) -> bool {
         self.classes.iter().all(|class| class.packets_per_terminal.is_some())
     }
 
@@ -67,15 +72,24 @@ impl Scenario {
         }
     }
 
+    /// The virtual channels of each class's packets and of the replies to them: the open traffic's classes first, then one for each part
+    /// of a closed workload.
+    pub fn channels_of_classes(&self) -> Vec<[VirtualChannels; 2]> {
+        let of_class = |class: &TrafficClass| {
+            let own = class.virtual_channels;
+            [own, class.reply.as_ref().map_or(own, |reply| reply.virtual_channels)]
+        };
+        let of_workload = self.workload.iter().flat_map(|workload| &workload.parts).map(|part| [part.virtual_channels; 2]);
+        self.classes.iter().map(of_class).chain(of_workload).collect()
+    }
+
     /// The ranges of virtual channels that the classes and their replies use, each once, in order.
     pub fn virtual_channel_ranges(&self) -> Vec<VirtualChannels> {
-        let mut ranges: Vec<VirtualChannels> = self.workload.iter().map(|workload| workload.virtual_channels).collect();
-        ranges.extend(self.endpoint.iter().flat_map(|endpoint| endpoint.virtual_channels()));
-        for class in &self.classes {
-            for range in [Some(class.virtual_channels), class.reply.as_ref().map(|reply| reply.virtual_channels)].into_iter().flatten() {
-                if !ranges.contains(&range) {
-                    ranges.push(range);
-                }
+        let of_endpoint = self.endpoint.iter().flat_map(|endpoint| endpoint.virtual_channels());
+        let mut ranges: Vec<VirtualChannels> = Vec::new();
+        for range in of_endpoint.chain(self.channels_of_classes().into_iter().flatten()) {
+            if !ranges.contains(&range) {
+                ranges.push(range);
             }
         }
         ranges
@@ -87,10 +101,48 @@ impl Scenario {
 pub struct ClosedWorkload {
     /// What has to be done.
     pub workload: Arc<dyn Workload>,
+    /// How the messages of each of its parts are sent: one part, or one for each user who has a workload.
+    pub parts: Vec<WorkloadPart>,
+}
+
+impl ClosedWorkload {
+    /// A workload of one part.
+    pub fn new(workload: Arc<dyn Workload>, packet_flits: u32, virtual_channels: VirtualChannels) -> Self {
+        let parts = vec![WorkloadPart::new(&*workload, packet_flits, virtual_channels)];
+        Self { workload, parts }
+    }
+
+    /// The part that a message belongs to.
+    pub fn part_of(&self, token: Token) -> usize {
+        // Most have one part, and then no message need be asked.
+        if self.parts.len() == 1 { 0 } else { self.workload.part_of(token) }
+    }
+
+    /// Flits of the longest packet.
+    pub fn longest_packet(&self) -> u32 {
+        self.parts.iter().map(|part| part.longest_packet).max().unwrap_or(1)
+    }
+}
+
+/// A part of a closed workload.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkloadPart {
     /// A message is cut into packets of this many flits, the last one shorter.
     pub packet_flits: u32,
+    /// The longest packet that comes of it, flits.
+    pub longest_packet: u32,
     /// The virtual channels that the packets may use.
     pub virtual_channels: VirtualChannels,
+    /// Messages that will have arrived at the end.
+    pub messages: u64,
+}
+
+impl WorkloadPart {
+    /// How a workload's messages are sent.
+    pub fn new(workload: &dyn Workload, packet_flits: u32, virtual_channels: VirtualChannels) -> Self {
+        let longest_packet = packet_flits.min(workload.longest_message());
+        Self { packet_flits, longest_packet, virtual_channels, messages: workload.messages() }
+    }
 }
 
 /// What flits and cycles are in bytes and nanoseconds.

@@ -162,3 +162,62 @@ fn other_wrong_descriptions_are_answered() {
     assert_message("load = 0.5", "load = 1.5", &["a.toml:39:", "user.1.traffic.load", "is 1.5"]);
     assert_message("load = 0.5", "laod = 0.5", &["user.1.traffic.laod", "load"]);
 }
+
+/// The second user's tornado replaced by an all-to-all of his 20 nodes.
+fn with_workload(keys: &str) -> String {
+    EXPERIMENT.replace(
+        "[user.traffic]\npattern = \"tornado\"\nload = 0.5\n",
+        &format!("[user.workload]\ncollective = \"alltoall\"\nmessage_flits = 9\npacket_flits = 4\n{keys}\n"),
+    )
+}
+
+#[test]
+fn a_workload_runs_on_its_users_nodes_beside_open_traffic() {
+    let study = study(&with_workload("")).unwrap();
+    let users = study.scenario.users.as_ref().unwrap();
+    let closed = study.scenario.workload.as_ref().unwrap();
+    assert_eq!((closed.workload.messages(), closed.parts.len(), closed.longest_packet()), (20 * 19, 1, 4));
+    // Classes of open traffic come first.
+    assert_eq!(users.users.iter().map(|user| user.classes.clone()).collect::<Vec<_>>(), [0..1, 1..2]);
+    assert!(study.scenario.is_closed());
+    let mut sources = std::collections::BTreeSet::new();
+    closed.workload.each_message(&mut |message| {
+        sources.insert(message.source);
+    });
+    assert_eq!(sources, users.users[1].nodes.iter().copied().collect());
+}
+
+#[test]
+fn wrong_workloads_of_users_are_answered() {
+    let message = |text: &str| study(text).err().map_or_else(|| "no error".to_owned(), |error| error.to_string());
+    for (text, parts) in [
+        (with_workload("").replace("nodes = 20", "nodes = 20\nchange_every = 9"), ["user.1.change_every", "under a workload"]),
+        (with_workload("ranks = 21"), ["user.1.workload.ranks", "21 ranks; the network has 20"]),
+        (with_workload("schedule = \"mlfm\""), ["user.1.workload.schedule", "name one of ranks"]),
+        (with_workload("[user.traffic]\npattern = \"uniform\""), ["user.1.workload", "stands beside [user.traffic]"]),
+        (with_workload("virtual_channels = [0, 3]").replace("\"none\"", "\"channels\""), ["user.1.workload", "leaves this user 2 to 3"]),
+        (
+            with_workload("").replace("nodes = 20\n", "table = [60, 61, 60]\n").replace("dimensions = [5, 4]", "dimensions = [3]"),
+            ["user.1.table", "logical nodes 0 and 2 on terminal 60"],
+        ),
+        (EXPERIMENT.replace("[user.traffic]\npattern = \"tornado\"\nload = 0.5\n", ""), ["user.1.traffic", "or [user.workload]"]),
+        (format!("{}\n[measure]\nuntil = \"first-terminal\"\n", with_workload("")), ["measure.until", "a batch of each terminal"]),
+    ] {
+        let found = message(&text);
+        assert!(parts.iter().all(|part| found.contains(part)), "{parts:?}: {found}");
+    }
+}
+
+#[test]
+fn routes_inside_are_refused_where_there_are_none() {
+    let inside = |text: &str| study(&text.replace("isolation = \"none\"", "isolation = \"none\"\nrouting = \"inside\""));
+    assert!(inside(EXPERIMENT).is_ok());
+    // Terminal 36 has only the second user's around it.
+    let apart =
+        EXPERIMENT.replace("  25,", "  36,").replace("nodes = 20", "nodes = 55").replace("dimensions = [5, 4]", "dimensions = [11, 5]");
+    let message = inside(&apart).unwrap_err().to_string();
+    let parts = ["user.0.table", "terminals 1 and 36", "others' alone", "contiguous"];
+    assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    let shared = EXPERIMENT.replace("nodes = 20", "overlap = [\"irregular\"]\nnodes = [1, 3]").replace("[5, 4]", "[2]");
+    assert!(inside(&shared).unwrap_err().to_string().contains("user.1.overlap"));
+}

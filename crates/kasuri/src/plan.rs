@@ -823,7 +823,9 @@ impl Trial {
             Status::Deadlock => row.add_message(&format!("packets wait for each other for ever in cycle {}", self.outcome.cycles)),
             Status::Converged | Status::Saturated | Status::Completed => {}
         }
-        (row, vectors(&scenario.network, &self.outcome))
+        let links = scenario.users.as_deref().and_then(|users| crate::users::logical_links(users, &scenario.network));
+        let vectors = vectors(&scenario.network, &self.outcome).into_iter().chain(links).collect();
+        (row, vectors)
     }
 }
 

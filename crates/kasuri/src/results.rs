@@ -444,6 +444,7 @@ pub const VECTORS: &[&str] = &[
     "predictions",
     "interface_busy",
     "interface_awaited",
+    "logical_links",
 ];
 
 /// The vectors of a run; those that would be empty are left out.

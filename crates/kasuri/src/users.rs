@@ -1,6 +1,8 @@
 //! What each user of a run had, as the column `users` of its row.
 
+use crate::results::{Numbers, Vector};
 use kasuri_model::engine::{Outcome, TranslationCounts, UserOutcome};
+use kasuri_model::network::Network;
 use kasuri_model::scenario::Scenario;
 use kasuri_model::translation::embedding::Embedding;
 use kasuri_model::translation::users::{User, Users};
@@ -22,15 +24,26 @@ pub(crate) fn column(users: &Users, scenario: &Scenario, outcome: &Outcome) -> V
     users.users.iter().enumerate().map(of_user).collect()
 }
 
-/// What a user's terminals that send offer together, over all his terminals; `None` for a batch.
+/// What a user's terminals that send offer together, over all his terminals; `None` for a batch or a workload.
 fn offered(user: &User, scenario: &Scenario) -> Option<f64> {
     let of_class = |class: usize| {
-        let class = &scenario.classes[class];
+        let class = scenario.classes.get(class)?;
         let senders = user.nodes.iter().filter(|&&node| !class.pattern.is_silent(node)).count();
         let replies = class.reply.as_ref().map_or(0.0, |reply| reply.sizes.mean() / class.sizes.mean());
         class.packets_per_terminal.is_none().then(|| class.load * (1.0 + replies) * senders as f64 / user.nodes.len() as f64)
     };
     user.classes.clone().map(of_class).sum::<Option<f64>>().map(f64::abs)
+}
+
+/// The logical links over each channel, shape `[users, channels]`, if some user has a logical network.
+pub(crate) fn logical_links(users: &Users, network: &Network) -> Option<Vector> {
+    let channels = network.channel_count() as usize;
+    let mut values = vec![0.0; users.users.len() * channels];
+    for (user, row) in users.users.iter().zip(values.chunks_mut(channels)) {
+        user.embedding.iter().flat_map(|embedding| &embedding.loads).for_each(|&(channel, links)| row[channel.index()] = links);
+    }
+    let is_any = users.users.iter().any(|user| user.embedding.is_some());
+    is_any.then(|| Vector { name: "logical_links", shape: vec![users.users.len(), channels], values: Numbers::Real(values) })
 }
 
 fn set_rates(row: &mut Map<String, Value>, user: &User, outcome: Option<&UserOutcome>, cycles: u64) {
@@ -40,6 +53,7 @@ fn set_rates(row: &mut Map<String, Value>, user: &User, outcome: Option<&UserOut
     row.insert("packets".to_owned(), json!(outcome.map(|outcome| outcome.packets)));
     row.insert("packet_latency_mean".to_owned(), json!(measured.map(|outcome| outcome.packet_latency as f64 / outcome.packets as f64)));
     row.insert("packet_latency_max".to_owned(), json!(measured.map(|outcome| outcome.packet_latency_max)));
+    row.insert("completion_time".to_owned(), json!(outcome.and_then(|outcome| outcome.completion)));
 }
 
 fn set_embedding(row: &mut Map<String, Value>, embedding: Option<&Embedding>) {

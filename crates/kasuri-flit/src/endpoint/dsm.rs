@@ -5,6 +5,7 @@
 //! up the packets behind.
 
 use crate::source::Drawn;
+use crate::state::NONE;
 use crate::users::AccessId;
 use kasuri_model::endpoint::dsm::nodes::{Effect, Nodes};
 use kasuri_model::endpoint::dsm::{Machine, Parcel};
@@ -115,7 +116,7 @@ impl<'a> Interfaces<'a> {
         let (parcel, created) = self.queues[terminal as usize].pop_front()?;
         self.drawn = Some(parcel);
         let (destination, flits) = (parcel.destination(), self.machine.constants.flits(&parcel));
-        Some(Drawn { created, destination, flits, class: 0, is_reply: parcel.is_reply, access: AccessId::default() })
+        Some(Drawn { created, destination, flits, class: 0, is_reply: parcel.is_reply, access: AccessId::default(), message: NONE })
     }
 
     /// The packet drawn last has got this number.

@@ -45,6 +45,9 @@ impl Engine for AnalysisEngine {
             if scenario.router.predictor != predictor::NONE {
                 return Err(not_modelled("predictors under a closed workload".to_owned()));
             }
+            if !scenario.classes.is_empty() {
+                return Err(not_modelled("open traffic beside a closed workload".to_owned()));
+            }
             return closed_workload(scenario, closed);
         }
         let refuse = |error: AnalysisError| match error {

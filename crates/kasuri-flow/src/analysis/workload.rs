@@ -51,9 +51,9 @@ pub(super) fn closed_workload(scenario: &Scenario, closed: &ClosedWorkload) -> R
 
 impl Sums {
     fn add(&mut self, scenario: &Scenario, closed: &ClosedWorkload, batch: &[Message]) -> Result<(), EngineError> {
-        let available = closed.virtual_channels;
         let mut walks = Vec::with_capacity(batch.len());
-        for &Message { source, destination, .. } in batch {
+        for &Message { source, destination, token, .. } in batch {
+            let available = closed.parts[closed.part_of(token)].virtual_channels;
             let serial = self.serials[source.index()];
             self.serials[source.index()] += 1;
             walks.push(Walk::new(Request { source, destination, serial, available }, Vec::new()));

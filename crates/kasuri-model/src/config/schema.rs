@@ -103,7 +103,8 @@ impl Parts {
         json!({ "type": "object", "allOf": [channels, self.family("topology", TOPOLOGIES, None)], "unevaluatedProperties": false })
     }
 
-    fn workload(&mut self) -> Json {
+    /// A collective, an application or a trace.
+    fn closed_workload(&mut self) -> Json {
         let mut section = self.take("workload", schema_for!(WorkloadSection));
         let mut schedules: Vec<&str> = Vec::new();
         for name in COLLECTIVES.iter().map(|entry| entry.schedule).chain(SCHEDULES.iter().map(|entry| entry.name)) {
@@ -116,7 +117,11 @@ impl Parts {
             section["properties"][key]["enum"] = json!(names);
             section["properties"][key]["type"] = json!("string");
         }
-        let mut forms = vec![section];
+        section
+    }
+
+    fn workload(&mut self) -> Json {
+        let mut forms = vec![self.closed_workload()];
         for entry in ENDPOINTS {
             // The examples are valid: a test over the table says so.
             let model = toml::from_str(entry.example).ok().and_then(|table| (entry.parse)(table).ok());
@@ -128,6 +133,7 @@ impl Parts {
     fn users(&mut self) -> Json {
         let mut user = self.take("user", schema_for!(UserParameters));
         user["properties"]["traffic"] = self.traffic();
+        user["properties"]["workload"] = self.closed_workload();
         json!({ "type": "array", "minItems": 1, "description": "Users of one machine, each with nodes and traffic of his own.", "items": user })
     }
 

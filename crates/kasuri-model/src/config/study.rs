@@ -153,6 +153,7 @@ impl<'a> Preparation<'a> {
             files: self.files,
             optional_load,
             default_channels: None,
+            of_user: false,
         };
         let units = context.units()?;
         let streams = Streams::new(measure.seed);
@@ -160,7 +161,10 @@ impl<'a> Preparation<'a> {
         let users = context.users(&setting, units, &streams)?;
         let (classes, workload, users) = match users {
             Some(users) if optional_load => return Err(context.no_search_with_users(&users.users)),
-            Some(users) => (users.classes, None, Some(users.users)),
+            Some(users) => {
+                routing = users.routing.unwrap_or(routing);
+                (users.classes, users.workload, Some(users.users))
+            }
             None if endpoint.is_some() => (Vec::new(), None, None),
             None => {
                 let (classes, workload) = context.traffic(&setting, units)?;
@@ -169,7 +173,7 @@ impl<'a> Preparation<'a> {
         };
         let of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map_or(0, |[_, longest]| longest);
         context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()).max(of_endpoint))?;
-        context.check_end(&measure, &classes)?;
+        context.check_end(&measure, &classes, workload.as_ref())?;
         let scenario = Scenario {
             network,
             routing,
@@ -427,8 +431,8 @@ impl<'a> Context<'a> {
     }
 
     /// A terminal that finishes is one with a batch of its own.
-    fn check_end(self, measure: &Measure, classes: &[crate::scenario::TrafficClass]) -> Result<(), ConfigError> {
-        let batches = !classes.is_empty() && classes.iter().all(|class| class.packets_per_terminal.is_some());
+    fn check_end(self, measure: &Measure, classes: &[TrafficClass], workload: Option<&ClosedWorkload>) -> Result<(), ConfigError> {
+        let batches = workload.is_none() && !classes.is_empty() && classes.iter().all(|class| class.packets_per_terminal.is_some());
         if measure.until == Until::FirstTerminal && !batches {
             let problem = "is \"first-terminal\", which asks for a batch of each terminal: traffic.process = \"batch\"; or leave it out";
             return Err(self.error("measure.until", Part::Value, problem));
@@ -458,7 +462,7 @@ impl<'a> Context<'a> {
 /// Flits of the longest packet.
 fn longest_packet(classes: &[TrafficClass], workload: Option<&ClosedWorkload>) -> u32 {
     let sizes = classes.iter().flat_map(|class| [Some(&class.sizes), class.reply.as_ref().map(|reply| &reply.sizes)]);
-    let of_workload = workload.map(|closed| closed.packet_flits.min(closed.workload.longest_message()));
+    let of_workload = workload.map(ClosedWorkload::longest_packet);
     sizes.flatten().map(crate::traffic::PacketSizes::max).chain(of_workload).max().unwrap_or(0)
 }
 

@@ -483,7 +483,7 @@ fn a_workload_takes_the_place_of_traffic() {
     assert!(scenario.classes.is_empty() && scenario.is_closed());
     let closed = scenario.workload.as_ref().unwrap();
     // 16 ranks, and 100 bytes are 7 flits of 16.
-    assert_eq!((closed.workload.messages(), closed.workload.longest_message(), closed.packet_flits), (16 * 15, 7, 4));
+    assert_eq!((closed.workload.messages(), closed.workload.longest_message(), closed.parts[0].packet_flits), (16 * 15, 7, 4));
     let expected = crate::routing::VirtualChannels { begin: 1, end: 3 };
     assert_eq!(scenario.virtual_channel_ranges(), [expected]);
     // 128 bits at 32 bits per ns.

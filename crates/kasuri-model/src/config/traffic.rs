@@ -76,7 +76,7 @@ impl PacketFlits {
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) context: Context<'a>,
-    pub(super) network: &'a Network,
+    pub(super) network: &'a Arc<Network>,
     pub(super) routing: &'a dyn Routing,
     pub(super) router: &'a RouterParameters,
     pub(super) files: &'a dyn Files,
@@ -84,6 +84,8 @@ pub(super) struct Setting<'a> {
     pub(super) optional_load: bool,
     /// The virtual channels of classes that name none; all unless given.
     pub(super) default_channels: Option<VirtualChannels>,
+    /// Is it one user's, on a network of his logical nodes?
+    pub(super) of_user: bool,
 }
 
 /// When a class creates its packets.

@@ -10,19 +10,21 @@ use crate::id::TerminalId;
 use crate::network::{Network, NetworkError};
 use crate::rng::{Purpose, Streams};
 use crate::router::Architecture;
-use crate::routing::VirtualChannels;
-use crate::scenario::{TrafficClass, Units};
+use crate::routing::regional::{NoWay, Regional};
+use crate::routing::{Routing, VirtualChannels};
+use crate::scenario::{ClosedWorkload, TrafficClass, Units, WorkloadPart};
 use crate::translation::embedding::Embedding;
 use crate::translation::logical::{LogicalNetwork, edges};
 use crate::translation::placement::{Placement, Request, place};
-use crate::translation::users::{MAX_USERS, Translated, User, Users};
+use crate::translation::users::{MAX_USERS, Translated, User, Users, regions};
 use crate::translation::{Costs, Level, Line, RoutedPaths, Table, TableError, Tables, annealing};
+use crate::workload::together::{Together, UserWorkload};
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use std::sync::Arc;
 use toml::{Table as Toml, Value};
 
-/// The keys of a `[[user]]`, his `[user.traffic]` apart.
+/// The keys of a `[[user]]`, his `[user.traffic]` or `[user.workload]` apart.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UserParameters {
@@ -122,12 +124,26 @@ pub(super) struct UsersSection {
     alone: Option<String>,
     /// What keeps users apart besides their tables.
     isolation: Isolation,
+    /// Which routers a user's packets may pass.
+    routing: Ways,
 }
 
 impl UsersSection {
     fn alone(&self) -> Option<&str> {
         self.alone.as_deref().filter(|alone| !alone.is_empty())
     }
+}
+
+/// `users.routing`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Ways {
+    /// Those to which `[routing]` leads.
+    #[default]
+    Anywhere,
+    /// Only routers at which he has nodes, or at which no other user has: up a spanning order of these, then down, in place of
+    /// `[routing]`.
+    Inside,
 }
 
 /// `users.isolation`.
@@ -193,17 +209,38 @@ impl TranslationSection {
     }
 }
 
-/// Users and the classes of traffic that are theirs.
+/// Users and what they send.
 pub(super) struct UserTraffic {
     pub(super) users: Arc<Users>,
     pub(super) classes: Vec<TrafficClass>,
+    pub(super) workload: Option<ClosedWorkload>,
+    /// The routing that keeps users inside, if they are to stay there.
+    pub(super) routing: Option<Arc<dyn Routing>>,
 }
 
 /// A user as written, with his place in the file.
 struct Written<'a> {
     section: String,
     keys: UserParameters,
-    traffic: &'a Toml,
+    sends: Sends<'a>,
+}
+
+/// What a user sends.
+#[derive(Clone, Copy)]
+enum Sends<'a> {
+    /// Open traffic or batches: `[user.traffic]`.
+    Traffic(&'a Toml),
+    /// A closed workload: `[user.workload]`.
+    Workload(&'a Toml),
+}
+
+impl Sends<'_> {
+    fn key(self) -> &'static str {
+        match self {
+            Self::Traffic(_) => "traffic",
+            Self::Workload(_) => "workload",
+        }
+    }
 }
 
 impl<'a> Context<'a> {
@@ -220,7 +257,7 @@ impl<'a> Context<'a> {
         };
         for section in ["traffic", "workload", "endpoint"] {
             if self.table(section)?.is_some() {
-                let problem = "stands beside [[user]]; each user has his own traffic in [user.traffic], so leave it out";
+                let problem = "stands beside [[user]]; each user has his own in [user.traffic] or [user.workload], so leave it out";
                 return Err(self.error(section, Part::Key, problem));
             }
         }
@@ -237,7 +274,7 @@ impl<'a> Context<'a> {
             return Err(section.error("alone", unknown("user", alone, names.iter().copied())));
         }
         let costs = self.translation_costs(units)?;
-        Assembly { context: self, setting, streams, written: &written, common }.assemble(costs).map(Some)
+        Assembly { context: self, setting, units, streams, written: &written, common }.assemble(costs).map(Some)
     }
 
     fn translation_costs(self, units: Units) -> Result<Costs, ConfigError> {
@@ -259,7 +296,7 @@ impl<'a> Context<'a> {
             let table = user.as_table().ok_or_else(wrong)?;
             let name = format!("user.{number}");
             let section = Section::new(self, &name, table);
-            section.refuse_unknown(&[&own, &owned(&["traffic"])], "a [[user]] section")?;
+            section.refuse_unknown(&[&own, &owned(&["traffic", "workload"])], "a [[user]] section")?;
             let keys: UserParameters = section.structure(&own)?;
             if written.iter().any(|other| other.keys.name == keys.name) {
                 return Err(section.error("name", format!("is \"{}\", which another user has already; give each his own", keys.name)));
@@ -270,14 +307,25 @@ impl<'a> Context<'a> {
             if keys.change_every == Some(0) {
                 return Err(section.error("change_every", "is 0; it must be at least 1 cycle, or be left out"));
             }
-            let traffic = match table.get("traffic") {
-                Some(Value::Table(traffic)) => traffic,
-                Some(other) => return Err(section.error("traffic", format!("is {}; it must be a section: [user.traffic]", shown(other)))),
-                None => return Err(section.error_at_key("traffic", "is missing; describe what he sends in [user.traffic]")),
-            };
-            written.push(Written { section: name, keys, traffic });
+            let sends = sends(&section, table)?;
+            written.push(Written { section: name, keys, sends });
         }
         Ok(written)
+    }
+}
+
+/// What a user's section says that he sends.
+fn sends<'a>(section: &Section<'_>, table: &'a Toml) -> Result<Sends<'a>, ConfigError> {
+    let whole = |key: &'static str, value: &'a Value| {
+        value.as_table().ok_or_else(|| section.error(key, format!("is {}; it must be a section: [user.{key}]", shown(value))))
+    };
+    match (table.get("traffic"), table.get("workload")) {
+        (Some(traffic), None) => Ok(Sends::Traffic(whole("traffic", traffic)?)),
+        (None, Some(workload)) => Ok(Sends::Workload(whole("workload", workload)?)),
+        (Some(_), Some(_)) => {
+            Err(section.error_at_key("workload", "stands beside [user.traffic]; a user has one of both, so leave one out"))
+        }
+        (None, None) => Err(section.error_at_key("traffic", "is missing; describe what he sends in [user.traffic] or [user.workload]")),
     }
 }
 
@@ -285,6 +333,7 @@ impl<'a> Context<'a> {
 struct Assembly<'a, 'b> {
     context: Context<'a>,
     setting: &'b Setting<'b>,
+    units: Units,
     streams: &'b Streams,
     written: &'b [Written<'a>],
     common: UsersSection,
@@ -294,20 +343,28 @@ impl Assembly<'_, '_> {
     fn assemble(&self, costs: Costs) -> Result<UserTraffic, ConfigError> {
         let network = self.setting.network;
         let nodes = self.nodes()?;
-        let mut all = UserTraffic {
-            users: Arc::new(Users { users: Vec::new(), tables: Tables::new(Vec::new(), network.terminal_count()), costs, shares: false }),
-            classes: Vec::new(),
-        };
         let (mut users, mut tables) = (Vec::new(), Vec::new());
+        let (mut classes, mut parts, mut logical) = (Vec::new(), Vec::new(), Vec::new());
         for (number, nodes) in nodes.into_iter().enumerate() {
-            let (user, table) = self.user(number, nodes, &mut all.classes)?;
+            let (user, table, own) = self.user(number, nodes, &mut classes, &mut parts)?;
             users.push(user);
             tables.push(table);
+            logical.push(own);
         }
         self.refuse_overlaps(&users)?;
+        let routing = self.routing_inside(&users)?;
+        for (number, logical) in logical.iter().enumerate() {
+            let Some(logical) = logical else { continue };
+            users[number].embedding = Some(self.embedding(number, logical, &tables[number], routing.as_deref())?);
+        }
+        for (place, (part, _)) in (classes.len()..).zip(&parts) {
+            users[part.user as usize].classes = place..place + 1;
+        }
+        let (workloads, parts): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let workload = (!parts.is_empty()).then(|| ClosedWorkload { workload: Arc::new(Together::new(workloads)), parts });
         let shares = self.common.isolation == Isolation::ChannelsAndShares;
-        all.users = Arc::new(Users { users, tables: Tables::new(tables, network.terminal_count()), costs, shares });
-        Ok(all)
+        let users = Arc::new(Users { users, tables: Tables::new(tables, network.terminal_count()), costs, shares });
+        Ok(UserTraffic { users, classes, workload, routing })
     }
 
     fn error(&self, number: usize, key: &str, problem: impl Into<String>) -> ConfigError {
@@ -384,8 +441,15 @@ impl Assembly<'_, '_> {
         Ok(Some(table))
     }
 
-    fn user(&self, number: usize, nodes: Vec<TerminalId>, classes: &mut Vec<TrafficClass>) -> Result<(User, Table), ConfigError> {
-        let Written { section, keys, traffic } = &self.written[number];
+    /// A user without his embedding, his table, and his logical network. What he sends joins `classes` or `parts`.
+    fn user(
+        &self,
+        number: usize,
+        nodes: Vec<TerminalId>,
+        classes: &mut Vec<TrafficClass>,
+        parts: &mut Vec<(UserWorkload, WorkloadPart)>,
+    ) -> Result<(User, Table, Option<Arc<Network>>), ConfigError> {
+        let Written { section, keys, sends } = &self.written[number];
         if nodes.is_empty() {
             let path = format!("{section}.nodes");
             return Err(self.context.error(&path, Part::Key, "is missing; give a number of terminals, a list of them, or a table"));
@@ -399,27 +463,40 @@ impl Assembly<'_, '_> {
         let written = self.table(number, &nodes)?;
         let logical_nodes = written.as_ref().map_or(used as u32, Table::len);
         let logical = self.logical(number, logical_nodes)?;
-        let (table, embedding) = self.embed(number, &nodes[..used.max(1)], written, logical.as_ref(), channels)?;
+        let table = self.embed(number, &nodes[..used.max(1)], written, logical.as_deref(), channels)?;
         let plain = match &logical {
             Some(logical) => logical.clone(),
             None => LogicalNetwork::Graph { nodes: logical_nodes.max(2), links: Vec::new() }
                 .build()
-                .map_err(|error| self.error(number, "nodes", error.to_string()))?,
+                .map_err(|error| self.error(number, "nodes", error.to_string()))
+                .map(Arc::new)?,
         };
         let first = classes.len();
         let mut patterns = Vec::new();
         if self.common.alone().is_none_or(|alone| alone == keys.name) {
-            let setting = Setting { network: &plain, default_channels: Some(channels), ..*self.setting };
-            for class in setting.classes_of(&format!("{section}.traffic"), traffic)? {
-                let pattern = Arc::new(Translated::new(Arc::clone(&class.pattern), table.clone(), self.setting.network.terminal_count()));
-                self.check_class(number, &class, channels)?;
-                patterns.push(class.pattern);
-                classes.push(TrafficClass { pattern, ..class });
+            let setting = Setting { network: &plain, default_channels: Some(channels), of_user: true, ..*self.setting };
+            let path = format!("{section}.{}", sends.key());
+            match *sends {
+                Sends::Traffic(traffic) => {
+                    for class in setting.classes_of(&path, traffic)? {
+                        let terminals = self.setting.network.terminal_count();
+                        let pattern = Arc::new(Translated::new(Arc::clone(&class.pattern), table.clone(), terminals));
+                        self.check_class(number, &class, channels)?;
+                        patterns.push(class.pattern);
+                        classes.push(TrafficClass { pattern, ..class });
+                    }
+                }
+                Sends::Workload(described) => {
+                    let (workload, part) = setting.workload_of(&path, described, self.units)?;
+                    self.check_channels(number, part.virtual_channels, channels)?;
+                    let terminals = self.terminals_of_workload(number, &table)?;
+                    parts.push((UserWorkload { workload, terminals, user: number as u32 }, part));
+                }
             }
         }
         let (name, share, change_every) = (keys.name.clone(), keys.share, keys.change_every);
-        let user = User { name, nodes, classes: first..classes.len(), logical: patterns, share, embedding, change_every };
-        Ok((user, table))
+        let user = User { name, nodes, classes: first..classes.len(), logical: patterns, share, embedding: None, change_every };
+        Ok((user, table, logical))
     }
 
     /// The virtual channels of a user's packets.
@@ -447,28 +524,50 @@ impl Assembly<'_, '_> {
 
     /// A class may not leave the virtual channels that isolation leaves its user, and has no end where tables change.
     fn check_class(&self, number: usize, class: &TrafficClass, own: VirtualChannels) -> Result<(), ConfigError> {
-        let ranges = [Some(class.virtual_channels), class.reply.as_ref().map(|reply| reply.virtual_channels)];
-        let outside = ranges.into_iter().flatten().find(|range| range.begin < own.begin || range.end > own.end);
         if class.packets_per_terminal.is_some() && self.written[number].keys.change_every.is_some() {
             let problem = "changes a table under batches, which tell beforehand who sends how much; give him open traffic, or leave it out";
             return Err(self.error(number, "change_every", problem));
         }
-        match outside {
-            Some(range) if self.common.isolation != Isolation::None => {
-                let problem = format!(
-                    "has virtual channels {} to {}; users.isolation leaves this user {} to {}",
-                    range.begin,
-                    range.end - 1,
-                    own.begin,
-                    own.end - 1
-                );
-                Err(self.error(number, "traffic", problem))
-            }
-            _ => Ok(()),
-        }
+        let ranges = [Some(class.virtual_channels), class.reply.as_ref().map(|reply| reply.virtual_channels)];
+        ranges.into_iter().flatten().try_for_each(|range| self.check_channels(number, range, own))
     }
 
-    fn logical(&self, number: usize, nodes: u32) -> Result<Option<Network>, ConfigError> {
+    fn check_channels(&self, number: usize, range: VirtualChannels, own: VirtualChannels) -> Result<(), ConfigError> {
+        if self.common.isolation == Isolation::None || range.begin >= own.begin && range.end <= own.end {
+            return Ok(());
+        }
+        let problem = format!(
+            "has virtual channels {} to {}; users.isolation leaves this user {} to {}",
+            range.begin,
+            range.end - 1,
+            own.begin,
+            own.end - 1
+        );
+        Err(self.error(number, self.written[number].sends.key(), problem))
+    }
+
+    /// The terminal of each of a user's logical nodes, which have one each where he has a workload.
+    fn terminals_of_workload(&self, number: usize, table: &Table) -> Result<Vec<TerminalId>, ConfigError> {
+        if self.written[number].keys.change_every.is_some() {
+            let problem = "changes a table under a workload, whose ranks stay where they are; give him open traffic, or leave it out";
+            return Err(self.error(number, "change_every", problem));
+        }
+        let mut terminals: Vec<TerminalId> = Vec::new();
+        for node in 0..table.len() {
+            let Some(&terminal) = table.physical(node).first() else {
+                let problem = format!("leaves logical node {node} without a terminal; a workload runs on all of them, so give it one");
+                return Err(self.error(number, "table", problem));
+            };
+            if let Some(other) = terminals.iter().position(|&taken| taken == terminal) {
+                let problem = format!("puts logical nodes {other} and {node} on terminal {terminal}; a rank needs one of its own");
+                return Err(self.error(number, "table", problem));
+            }
+            terminals.push(terminal);
+        }
+        Ok(terminals)
+    }
+
+    fn logical(&self, number: usize, nodes: u32) -> Result<Option<Arc<Network>>, ConfigError> {
         let Some(logical) = &self.written[number].keys.logical else { return Ok(None) };
         let built = logical.build().map_err(|error| match error {
             NetworkError::Parameter { key, problem } => self.error(number, &format!("logical.{key}"), problem),
@@ -478,10 +577,10 @@ impl Assembly<'_, '_> {
             let problem = format!("has {} nodes; the user's table has {nodes}, so make them equal", built.terminal_count());
             return Err(self.error(number, "logical", problem));
         }
-        Ok(Some(built))
+        Ok(Some(Arc::new(built)))
     }
 
-    /// The table, logical nodes being placed where they are asked to be, and what becomes of logical links.
+    /// The table, logical nodes being placed where they are asked to be.
     fn embed(
         &self,
         number: usize,
@@ -489,34 +588,59 @@ impl Assembly<'_, '_> {
         written: Option<Table>,
         logical: Option<&Network>,
         channels: VirtualChannels,
-    ) -> Result<(Table, Option<Embedding>), ConfigError> {
+    ) -> Result<Table, ConfigError> {
         let keys = &self.written[number].keys;
         let one_each = |nodes: &[TerminalId]| Table::new(nodes.iter().map(|&node| vec![node]).collect(), keys.key_shift);
-        let mut table = written.unwrap_or_else(|| one_each(nodes));
-        let optimised = keys.embedding == EmbeddingKind::Optimised;
+        let table = written.unwrap_or_else(|| one_each(nodes));
+        if keys.embedding == EmbeddingKind::Given {
+            return Ok(table);
+        }
         let Some(logical) = logical else {
             let problem = "is \"optimised\", which needs a logical network; describe it in `logical`";
-            return if optimised { Err(self.error(number, "embedding", problem)) } else { Ok((table, None)) };
+            return Err(self.error(number, "embedding", problem));
         };
-        let links = edges(logical);
-        let mut paths = RoutedPaths::new(self.setting.network, self.setting.routing, channels);
-        if optimised {
-            if keys.table.is_some() {
-                return Err(self.error(number, "embedding", "is \"optimised\", which writes the table itself; leave one of the two out"));
-            }
-            let mut stream = self.streams.get(Purpose::Placement, 1 + number as u32);
-            table = one_each(&annealing::search(table.len(), &links, nodes, &mut paths, &mut stream));
+        if keys.table.is_some() {
+            return Err(self.error(number, "embedding", "is \"optimised\", which writes the table itself; leave one of the two out"));
         }
+        let mut paths = RoutedPaths::new(self.setting.network, self.setting.routing, channels);
+        let mut stream = self.streams.get(Purpose::Placement, 1 + number as u32);
+        Ok(one_each(&annealing::search(table.len(), &edges(logical), nodes, &mut paths, &mut stream)))
+    }
+
+    /// What becomes of a user's logical links, by the routing that he has.
+    fn embedding(&self, number: usize, logical: &Network, table: &Table, inside: Option<&dyn Routing>) -> Result<Embedding, ConfigError> {
         let physical: Option<Vec<TerminalId>> = (0..table.len()).map(|node| table.physical(node).first().copied()).collect();
         let Some(physical) = physical else {
-            return Err(self.error(
-                number,
-                "logical",
-                "is a network of nodes of which some are not valid in the table; give each a terminal",
-            ));
+            let problem = "is a network of nodes of which some are not valid in the table; give each a terminal";
+            return Err(self.error(number, "logical", problem));
         };
-        let embedding = Embedding::of(&links, &physical, &mut paths);
-        Ok((table, Some(embedding)))
+        let channels = self.virtual_channels(number)?;
+        let mut paths = RoutedPaths::new(self.setting.network, inside.unwrap_or(self.setting.routing), channels);
+        Ok(Embedding::of(&edges(logical), &physical, &mut paths))
+    }
+
+    /// The routing that keeps users inside, if they are to stay there.
+    fn routing_inside(&self, users: &[User]) -> Result<Option<Arc<dyn Routing>>, ConfigError> {
+        if self.common.routing == Ways::Anywhere {
+            return Ok(None);
+        }
+        for (number, user) in users.iter().enumerate() {
+            if users[..number].iter().any(|other| user.nodes.iter().any(|node| other.nodes.contains(node))) {
+                let problem = "shares nodes, whose packets nobody can tell by where they go; leave out overlap or users.routing";
+                return Err(self.error(number, "overlap", problem));
+            }
+        }
+        let network = self.setting.network;
+        let regional = Regional::new(network, users, &regions(users, network), self.common.isolation != Isolation::None);
+        let regional = regional.map_err(|NoWay { user, source, destination }| {
+            let problem = format!(
+                "has terminals {source} and {destination}, between which every way passes routers that are others' alone; choose nodes \
+                 that lie together (placement = \"contiguous\"), or leave out users.routing = \"inside\""
+            );
+            let key = if self.written[user].keys.nodes.is_some() { "nodes" } else { "table" };
+            self.error(user, key, problem)
+        })?;
+        Ok(Some(Arc::new(regional)))
     }
 
     /// Users share terminals only if one of them names the other.

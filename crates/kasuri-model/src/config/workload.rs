@@ -7,7 +7,7 @@ use super::traffic::Setting;
 use crate::collective::{Collective, CollectiveError, Entry, MESSAGE, MessageSize, Parameters, operations, schedules};
 use crate::format::goal;
 use crate::id::TerminalId;
-use crate::scenario::{ClosedWorkload, Units};
+use crate::scenario::{ClosedWorkload, Units, WorkloadPart};
 use crate::schedule::{self, Job, SCHEDULES, ScheduleError, Scheduled};
 use crate::traffic::MAX_PACKET_FLITS;
 use crate::workload::application::APPLICATIONS;
@@ -114,13 +114,19 @@ impl Default for Placement {
 impl Setting<'_> {
     /// The closed workload that `[workload]` describes.
     pub(super) fn workload(&self, table: &Table, units: Units) -> Result<ClosedWorkload, ConfigError> {
-        let section = Section::new(self.context, "workload", table);
+        let (workload, part) = self.workload_of("workload", table, units)?;
+        Ok(ClosedWorkload { workload, parts: vec![part] })
+    }
+
+    /// What a section of this name describes, and how its messages are sent.
+    pub(super) fn workload_of(&self, name: &str, table: &Table, units: Units) -> Result<(Arc<dyn Workload>, WorkloadPart), ConfigError> {
+        let section = Section::new(self.context, name, table);
         let keys: WorkloadSection = section.whole()?;
         if keys.packet_flits == 0 || keys.packet_flits > MAX_PACKET_FLITS {
             return Err(section.error("packet_flits", format!("is {}; a packet has 1 to {MAX_PACKET_FLITS} flits", keys.packet_flits)));
         }
-        let all = self.all_channels();
-        let virtual_channels = self.virtual_channels(&section, "virtual_channels", keys.virtual_channels, all)?;
+        let default = self.default_channels.unwrap_or(self.all_channels());
+        let virtual_channels = self.virtual_channels(&section, "virtual_channels", keys.virtual_channels, default)?;
         if let (None, Some(key)) = (&keys.application, OF_APPLICATIONS.into_iter().find(|key| table.contains_key(*key))) {
             return Err(section.error_at_key(key, "has a meaning only for an application; name one with workload.application"));
         }
@@ -129,7 +135,8 @@ impl Setting<'_> {
             (None, Some(name)) => Arc::new(self.application(&section, &keys, name, units)?),
             (None, None) => Arc::new(self.collective(&section, &keys, units)?),
         };
-        Ok(ClosedWorkload { workload, packet_flits: keys.packet_flits, virtual_channels })
+        let part = WorkloadPart::new(&*workload, keys.packet_flits, virtual_channels);
+        Ok((workload, part))
     }
 
     fn trace(&self, section: &Section<'_>, keys: &WorkloadSection, path: &str, units: Units) -> Result<Program, ConfigError> {
@@ -181,6 +188,11 @@ impl Setting<'_> {
     fn collective(&self, section: &Section<'_>, keys: &WorkloadSection, units: Units) -> Result<Rounds, ConfigError> {
         let (collective, placement) = match algorithm(section, keys)? {
             Algorithm::OfRanks(entry) => self.by_ranks(section, keys, entry, units)?,
+            Algorithm::OfNetwork(entry) if self.of_user => {
+                let problem =
+                    format!("is \"{}\", which suits a whole network; a user knows logical nodes, so name one of ranks", entry.name);
+                return Err(section.error("schedule", problem));
+            }
             Algorithm::OfNetwork(entry) => self.by_network(section, keys, entry, units)?,
         };
         let WorkloadSection { synchronisation, start_skew_cycles, jitter_cycles, repeat, .. } = *keys;

@@ -31,6 +31,10 @@ impl Routing for Accepting {
         self.ways.reads()
     }
 
+    fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
+        self.ways.connects(source, destination)
+    }
+
     fn is_deadlock_free(&self) -> bool {
         self.ways.is_deadlock_free()
     }

@@ -17,6 +17,7 @@ pub mod minimal;
 pub mod nca;
 pub mod per_destination;
 pub mod per_output;
+pub mod regional;
 mod shortest;
 mod table;
 pub mod ugal;
@@ -73,6 +74,11 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     /// Does the routing promise that no set of packets can wait for each other in a cycle, given the virtual channels that it
     /// requires? The family's tests hold it to its promise, which covers the ports that it accepts.
     fn is_deadlock_free(&self) -> bool {
+        true
+    }
+
+    /// May packets go from this terminal to that one? A routing that keeps users apart knows no way between them.
+    fn connects(&self, _source: TerminalId, _destination: TerminalId) -> bool {
         true
     }
 

@@ -27,6 +27,10 @@ impl Routing for PerDestination {
         Reads { terminal: true, ..self.ways.reads() }
     }
 
+    fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
+        self.ways.connects(source, destination)
+    }
+
     fn is_deadlock_free(&self) -> bool {
         false
     }

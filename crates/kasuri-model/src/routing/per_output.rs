@@ -57,6 +57,10 @@ impl Routing for PerOutput {
         Reads { virtual_channel: true, terminal: true, ..self.ways.reads() }
     }
 
+    fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
+        self.ways.connects(source, destination)
+    }
+
     fn is_deadlock_free(&self) -> bool {
         self.ways.is_deadlock_free()
     }

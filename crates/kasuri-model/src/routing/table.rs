@@ -60,7 +60,7 @@ impl PortTableBuilder {
     }
 }
 
-/// The routers that serve terminals, each with a column of the table; and each terminal's column, router and port.
+/// The routers that serve some terminals, each with a column of the table; and each terminal's column, router and port.
 #[derive(Debug)]
 pub(super) struct Destinations {
     /// The serving routers in ascending order.
@@ -72,7 +72,7 @@ pub(super) struct Destinations {
 /// Where a terminal is served.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Destination {
-    /// The column of its router.
+    /// The column of its router, [`NONE`] if that has none.
     pub(super) column: u32,
     /// Its router.
     pub(super) router: RouterId,
@@ -82,10 +82,15 @@ pub(super) struct Destination {
 
 impl Destinations {
     pub(super) fn of(network: &Network) -> Self {
+        Self::among(network, (0..network.terminal_count()).map(TerminalId))
+    }
+
+    /// Columns only for the routers of these terminals.
+    pub(super) fn among(network: &Network, terminals: impl Iterator<Item = TerminalId>) -> Self {
         let mut column_of = vec![NONE; network.router_count() as usize];
         let served = || (0..network.terminal_count()).map(|terminal| network.ejection_port(TerminalId(terminal)));
-        for (router, _) in served() {
-            column_of[router.index()] = 0;
+        for terminal in terminals {
+            column_of[network.ejection_port(terminal).0.index()] = 0;
         }
         let mut routers = Vec::new();
         for (router, column) in column_of.iter_mut().enumerate().filter(|(_, column)| **column != NONE) {

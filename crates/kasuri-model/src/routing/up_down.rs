@@ -3,7 +3,7 @@
 use super::table::{Arcs, Destinations, Edge, PortTable, PortTableBuilder, edges};
 use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
 use crate::id::TerminalId;
-use crate::network::Network;
+use crate::network::{NONE, Network};
 use crate::registry::Member;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,33 +31,20 @@ impl Member for UpDown {
 
 impl RoutingAlgorithm for UpDown {
     fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
-        let edges = edges(network);
         let routers = network.router_count();
-        let hops = Arcs::new(routers as usize, &edges.iter().map(|edge| (edge.from.0, edge.to.0, 1)).collect::<Vec<_>>());
-        let level = hops.distances_to(&[self.root(network, &hops)?]);
-        let destinations = Destinations::of(network);
-        let table = build_table(network, &edges, &destinations, &level)?;
-        let mut leads_down = vec![false; network.port_bases()[routers as usize] as usize];
-        for edge in edges.iter().filter(|edge| !leads_up(edge, &level)) {
-            leads_down[network.port_index(edge.from, edge.port)] = true;
+        if let Some(root) = self.root.filter(|&root| root >= routers) {
+            let problem = format!("is {root}; the routers are numbered 0 to {}", routers - 1);
+            return Err(RoutingError::Parameter { key: "root".to_owned(), problem });
         }
-        Ok(Box::new(Compiled { network: Arc::clone(network), destinations, table, leads_down }))
-    }
-}
-
-impl UpDown {
-    fn root(&self, network: &Network, hops: &Arcs) -> Result<u32, RoutingError> {
-        let routers = network.router_count();
-        match self.root {
-            Some(root) if root >= routers => Err(RoutingError::Parameter {
-                key: "root".to_owned(),
-                problem: format!("is {root}; the routers are numbered 0 to {}", routers - 1),
+        let terminals: Vec<TerminalId> = (0..network.terminal_count()).map(TerminalId).collect();
+        let ways = Ways::within(network, &edges(network), &terminals, self.root);
+        match ways.cut_off(&terminals) {
+            None => Ok(Box::new(ways)),
+            Some((source, destination)) => Err(RoutingError::Mismatch {
+                routing: Self::NAME,
+                network: network.name().to_owned(),
+                problem: format!("no path that goes up and then down leads from terminal {source} to terminal {destination}"),
             }),
-            Some(root) => Ok(root),
-            None => {
-                let remoteness = |&root: &u32| hops.distances_to(&[root]).iter().fold(0u64, |sum, &distance| sum.saturating_add(distance));
-                Ok((0..routers).min_by_key(remoteness).unwrap_or(0))
-            }
         }
     }
 }
@@ -67,8 +54,65 @@ fn leads_up(edge: &Edge, level: &[u64]) -> bool {
     (level[edge.to.index()], edge.to) < (level[edge.from.index()], edge.from)
 }
 
-/// Vertex `2 router` has only gone up so far, vertex `2 router + 1` has gone down.
-fn build_table(network: &Network, edges: &[Edge], destinations: &Destinations, level: &[u64]) -> Result<PortTable, RoutingError> {
+/// The first of the routers (all, or those that serve these terminals) from which the sum of distances to all of them is least.
+fn central(network: &Network, hops: &Arcs, terminals: &[TerminalId]) -> u32 {
+    let whole = terminals.len() == network.terminal_count() as usize;
+    let mut among: Vec<u32> = if whole {
+        (0..network.router_count()).collect()
+    } else {
+        terminals.iter().map(|&terminal| network.ejection_port(terminal).0.0).collect()
+    };
+    among.sort_unstable();
+    among.dedup();
+    let remoteness = |&root: &u32| {
+        let distances = hops.distances_to(&[root]);
+        among.iter().fold(0u64, |sum, &router| sum.saturating_add(distances[router as usize]))
+    };
+    among.iter().copied().min_by_key(remoteness).unwrap_or(0)
+}
+
+/// The ways up and then down to some terminals.
+#[derive(Debug)]
+pub(super) struct Ways {
+    network: Arc<Network>,
+    destinations: Destinations,
+    /// Vertex `2 router` has only gone up so far, vertex `2 router + 1` has gone down.
+    table: PortTable,
+    /// By port of the whole network.
+    leads_down: Vec<bool>,
+}
+
+impl Ways {
+    /// The ways over some of a network's edges to some of its terminals.
+    pub(super) fn within(network: &Arc<Network>, edges: &[Edge], terminals: &[TerminalId], root: Option<u32>) -> Self {
+        let routers = network.router_count();
+        let hops = Arcs::new(routers as usize, &edges.iter().map(|edge| (edge.from.0, edge.to.0, 1)).collect::<Vec<_>>());
+        let level = hops.distances_to(&[root.unwrap_or_else(|| central(network, &hops, terminals))]);
+        let destinations = Destinations::among(network, terminals.iter().copied());
+        let table = build_table(network, edges, &destinations, &level);
+        let mut leads_down = vec![false; network.port_bases()[routers as usize] as usize];
+        for edge in edges.iter().filter(|edge| !leads_up(edge, &level)) {
+            leads_down[network.port_index(edge.from, edge.port)] = true;
+        }
+        Self { network: Arc::clone(network), destinations, table, leads_down }
+    }
+
+    /// A terminal of these from which no way leads to another of them, and that other.
+    pub(super) fn cut_off(&self, terminals: &[TerminalId]) -> Option<(TerminalId, TerminalId)> {
+        let reaches = |source: TerminalId, destination: TerminalId| {
+            let (from, to) = (self.network.injection_port(source).0, self.destinations.terminals[destination.index()]);
+            from == to.router || !self.table.ports(2 * from.index(), to.column).is_empty()
+        };
+        // Terminals of one router share their ways.
+        let mut columns: Vec<TerminalId> = terminals.to_vec();
+        columns.sort_by_key(|terminal| self.destinations.terminals[terminal.index()].column);
+        columns.dedup_by_key(|terminal| self.destinations.terminals[terminal.index()].column);
+        let of_source = |source: TerminalId| columns.iter().map(move |&destination| (source, destination));
+        terminals.iter().copied().flat_map(of_source).find(|&(source, destination)| !reaches(source, destination))
+    }
+}
+
+fn build_table(network: &Network, edges: &[Edge], destinations: &Destinations, level: &[u64]) -> PortTable {
     let mut arcs = Vec::new();
     for edge in edges {
         if leads_up(edge, level) {
@@ -87,7 +131,6 @@ fn build_table(network: &Network, edges: &[Edge], destinations: &Destinations, l
     let mut ports = Vec::new();
     for (column, target) in destinations.routers.iter().enumerate() {
         let distance = incoming.distances_to(&[2 * target.0, 2 * target.0 + 1]);
-        check_reached(network, &distance, destinations, column)?;
         for vertex in 0..vertices {
             ports.clear();
             for edge in &by_router[vertex / 2] {
@@ -101,32 +144,10 @@ fn build_table(network: &Network, edges: &[Edge], destinations: &Destinations, l
             table.set(vertex, column, &ports);
         }
     }
-    Ok(table.finish())
+    table.finish()
 }
 
-fn check_reached(network: &Network, distance: &[u64], destinations: &Destinations, column: usize) -> Result<(), RoutingError> {
-    let cut_off = |terminal: &TerminalId| distance[2 * network.injection_port(*terminal).0.index()] == u64::MAX;
-    let Some(source) = (0..network.terminal_count()).map(TerminalId).find(cut_off) else {
-        return Ok(());
-    };
-    let destination = destinations.terminals.iter().position(|place| place.column as usize == column).unwrap_or_default();
-    Err(RoutingError::Mismatch {
-        routing: UpDown::NAME,
-        network: network.name().to_owned(),
-        problem: format!("no path that goes up and then down leads from terminal {source} to terminal {destination}"),
-    })
-}
-
-#[derive(Debug)]
-struct Compiled {
-    network: Arc<Network>,
-    destinations: Destinations,
-    table: PortTable,
-    /// By port of the whole network.
-    leads_down: Vec<bool>,
-}
-
-impl Routing for Compiled {
+impl Routing for Ways {
     fn observes_congestion(&self) -> bool {
         false
     }
@@ -140,6 +161,9 @@ impl Routing for Compiled {
         let destination = self.destinations.terminals[hop.destination.index()];
         if destination.router == hop.router {
             candidates.push(Candidate::new(destination.port, hop.available));
+            return;
+        }
+        if destination.column == NONE {
             return;
         }
         let ports = self.table.ports(2 * hop.router.index() + *state as usize, destination.column);

@@ -149,7 +149,7 @@ impl<'a> Walker<'a> {
         self.groups.len()
     }
 
-    /// Finds all routes to a destination, from every source.
+    /// Finds all routes to a destination, from every source that may send there.
     ///
     /// # Errors
     /// A packet that no candidate, a wrong candidate or an endless growth of its state keeps from arriving.
@@ -159,7 +159,9 @@ impl<'a> Walker<'a> {
         routes.starts.clear();
         self.places.clear();
         for group in 0..self.groups.len() as u32 {
-            self.start(group, destination, routes);
+            if self.routing.connects(self.groups[group as usize], destination) {
+                self.start(group, destination, routes);
+            }
         }
         let mut next = 0;
         while next < routes.places.len() {

@@ -34,9 +34,9 @@ pub struct User {
     pub name: String,
     /// His terminals, those included that his table does not name at present.
     pub nodes: Vec<TerminalId>,
-    /// Which of the scenario's classes are his; none if he does not run.
+    /// Which of the scenario's classes are his, that of his workload's messages included; none if he does not run.
     pub classes: Range<usize>,
-    /// By class of his: where its packets go, in logical nodes.
+    /// By class of his open traffic: where its packets go, in logical nodes.
     pub logical: Vec<Arc<dyn Pattern>>,
     /// The part of each switch output that he is granted where users contend, relative to the others'.
     pub share: f64,
@@ -55,20 +55,20 @@ impl Users {
     /// The position of a class among those of its user.
     pub fn logical(&self, class: usize) -> Option<&dyn Pattern> {
         let user = &self.users[self.of_class(class)?];
-        Some(&*user.logical[class - user.classes.start])
+        user.logical.get(class - user.classes.start).map(|pattern| &**pattern)
     }
+}
 
-    /// By router: the users that have terminals there, user `i` as bit `i`.
-    pub fn regions(&self, network: &Network) -> Vec<u64> {
-        let mut regions = vec![0; network.router_count() as usize];
-        for (number, user) in self.users.iter().enumerate() {
-            for &terminal in &user.nodes {
-                regions[network.injection_port(terminal).0.index()] |= 1 << number;
-                regions[network.ejection_port(terminal).0.index()] |= 1 << number;
-            }
+/// By router: the users that have terminals there, user `i` as bit `i`.
+pub fn regions(users: &[User], network: &Network) -> Vec<u64> {
+    let mut regions = vec![0; network.router_count() as usize];
+    for (number, user) in users.iter().enumerate() {
+        for &terminal in &user.nodes {
+            regions[network.injection_port(terminal).0.index()] |= 1 << number;
+            regions[network.ejection_port(terminal).0.index()] |= 1 << number;
         }
-        regions
     }
+    regions
 }
 
 /// A pattern over logical nodes as one over terminals, for engines that know no tables: accesses outside of the table are drawn

@@ -11,6 +11,7 @@ pub mod placement;
 pub mod program;
 pub mod rounds;
 pub mod stages;
+pub mod together;
 
 use crate::id::TerminalId;
 use crate::rng::Streams;
@@ -29,6 +30,11 @@ pub trait Workload: Debug + Send + Sync {
 
     /// Flits of the longest message, at least 1.
     fn longest_message(&self) -> u32;
+
+    /// Which part of the workload a message belongs to, where it has several.
+    fn part_of(&self, _token: Token) -> usize {
+        0
+    }
 
     /// Begins one pass.
     fn begin(&self, streams: &Streams) -> Box<dyn Execution + '_>;

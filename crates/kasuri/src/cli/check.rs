@@ -123,7 +123,7 @@ fn describe_workload(closed: &ClosedWorkload) -> String {
     let (mut flits, mut packets) = (0, 0);
     closed.workload.each_message(&mut |message| {
         flits += u64::from(message.flits);
-        packets += u64::from(message.flits.div_ceil(closed.packet_flits));
+        packets += u64::from(message.flits.div_ceil(closed.parts[closed.part_of(message.token)].packet_flits));
     });
     let (messages, longest) = (closed.workload.messages(), closed.workload.longest_message());
     format!("workload: {messages} messages of at most {longest} flits, in all {flits} flits in {packets} packets")

@@ -174,8 +174,8 @@ fn varying(rows: &[RunRow]) -> impl Iterator<Item = &str> {
 }
 
 /// Columns of a user that people ask for most.
-const SHOWN_OF_USERS: [&str; 6] =
-    ["nodes", "offered_load", "accepted_throughput", "packet_latency_mean", "packet_latency_max", "foreign_packets"];
+const SHOWN_OF_USERS: [&str; 7] =
+    ["nodes", "offered_load", "accepted_throughput", "packet_latency_mean", "packet_latency_max", "completion_time", "foreign_packets"];
 
 /// One line for each user of each run, if there are users.
 fn users_table(rows: &[RunRow]) -> Option<String> {

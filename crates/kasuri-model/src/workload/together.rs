@@ -1,0 +1,204 @@
+//! The workloads of several users, side by side on one machine.
+//!
+//! Each user's workload names his logical nodes; here they become the terminals that his table gives them. The workloads know
+//! nothing of each other: whatever one waits for because of another, it waits for in the network.
+
+use super::{Action, Event, Execution, Message, Token, Workload};
+use crate::id::TerminalId;
+use crate::rng::Streams;
+use crate::translation::users::MAX_USERS;
+use std::sync::Arc;
+
+/// One user's workload.
+#[derive(Clone, Debug)]
+pub struct UserWorkload {
+    /// What has to be done, in logical nodes.
+    pub workload: Arc<dyn Workload>,
+    /// The terminal of each logical node.
+    pub terminals: Vec<TerminalId>,
+    /// The user's number, which chooses his random streams: the same whether others run beside him or not.
+    pub user: u32,
+}
+
+impl UserWorkload {
+    fn placed(&self, message: Message) -> Message {
+        let [source, destination] = [message.source, message.destination].map(|node| self.terminals[node.index()]);
+        Message { source, destination, ..message }
+    }
+}
+
+/// Several workloads at once.
+#[derive(Debug)]
+pub struct Together {
+    parts: Vec<UserWorkload>,
+}
+
+impl Together {
+    /// Puts workloads together, at most [`MAX_USERS`].
+    pub fn new(parts: Vec<UserWorkload>) -> Self {
+        debug_assert!(parts.len() <= MAX_USERS);
+        Self { parts }
+    }
+}
+
+/// Bits of a token that tell whose it is. They are the low ones: the high ones of a collective count its rounds, of which there
+/// are far fewer than 2^26.
+const BITS: u32 = MAX_USERS.trailing_zeros();
+
+fn name(token: Token, part: usize) -> Token {
+    token << BITS | part as Token
+}
+
+fn part_of(token: Token) -> usize {
+    (token & ((1 << BITS) - 1)) as usize
+}
+
+impl Workload for Together {
+    fn messages(&self) -> u64 {
+        self.parts.iter().map(|part| part.workload.messages()).sum()
+    }
+
+    fn each_message(&self, each: &mut dyn FnMut(&Message)) {
+        for (number, part) in self.parts.iter().enumerate() {
+            part.workload.each_message(&mut |message| each(&Message { token: name(message.token, number), ..part.placed(*message) }));
+        }
+    }
+
+    fn longest_message(&self) -> u32 {
+        self.parts.iter().map(|part| part.workload.longest_message()).max().unwrap_or(1)
+    }
+
+    fn part_of(&self, token: Token) -> usize {
+        part_of(token)
+    }
+
+    fn begin(&self, streams: &Streams) -> Box<dyn Execution + '_> {
+        let executions = self.parts.iter().map(|part| part.workload.begin(&streams.of_user(part.user))).collect();
+        Box::new(Pass { parts: &self.parts, executions, actions: Vec::new() })
+    }
+}
+
+/// One pass through all of them.
+#[derive(Debug)]
+struct Pass<'a> {
+    parts: &'a [UserWorkload],
+    executions: Vec<Box<dyn Execution + 'a>>,
+    /// What one of them wants, in its own names.
+    actions: Vec<Action>,
+}
+
+impl Pass<'_> {
+    /// Passes on what a part wants.
+    fn pass_on(&mut self, number: usize, actions: &mut Vec<Action>) {
+        let part = &self.parts[number];
+        actions.extend(self.actions.drain(..).map(|action| match action {
+            Action::Send(message) => Action::Send(Message { token: name(message.token, number), ..part.placed(message) }),
+            Action::Compute { token, cycles } => Action::Compute { token: name(token, number), cycles },
+        }));
+    }
+}
+
+impl Execution for Pass<'_> {
+    fn start(&mut self, actions: &mut Vec<Action>) {
+        for number in 0..self.parts.len() {
+            self.executions[number].start(&mut self.actions);
+            self.pass_on(number, actions);
+        }
+    }
+
+    fn happened(&mut self, event: Event, actions: &mut Vec<Action>) {
+        let (Event::Sent(token) | Event::Arrived(token) | Event::Computed(token)) = event;
+        let own = token >> BITS;
+        let event = match event {
+            Event::Sent(_) => Event::Sent(own),
+            Event::Arrived(_) => Event::Arrived(own),
+            Event::Computed(_) => Event::Computed(own),
+        };
+        let number = part_of(token);
+        self.executions[number].happened(event, &mut self.actions);
+        self.pass_on(number, actions);
+    }
+
+    fn hears_arrivals(&self) -> bool {
+        self.executions.iter().any(|execution| execution.hears_arrivals())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::{COLLECTIVES, MessageSize, Parameters};
+    use crate::workload::placement;
+    use crate::workload::rounds::{Options, Rounds};
+    use std::collections::BTreeSet;
+
+    fn all_to_all(ranks: u32) -> Arc<dyn Workload> {
+        let entry = COLLECTIVES.iter().find(|entry| (entry.collective, entry.schedule) == ("alltoall", "pairwise")).unwrap();
+        let collective = entry.build(&Parameters { ranks, root: 0, size: MessageSize::of_flits(3) }).unwrap();
+        let options = Options { start_skew_cycles: 10.0, ..Options::default() };
+        Arc::new(Rounds::new(collective, placement::linear(ranks), &options).unwrap())
+    }
+
+    fn together() -> Together {
+        let part = |user: u32, terminals: &[u32]| UserWorkload {
+            workload: all_to_all(terminals.len() as u32),
+            terminals: terminals.iter().copied().map(TerminalId).collect(),
+            user,
+        };
+        Together::new(vec![part(0, &[9, 4, 7, 1]), part(2, &[2, 3])])
+    }
+
+    /// Lets everything happen at once: all that was sent, and when each start was due.
+    fn sent(workload: &dyn Workload) -> (Vec<Message>, Vec<f64>) {
+        let mut pass = workload.begin(&Streams::new(1));
+        let (mut messages, mut starts, mut actions, mut events) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        pass.start(&mut actions);
+        loop {
+            for action in actions.drain(..) {
+                match action {
+                    Action::Send(message) => {
+                        messages.push(message);
+                        events.extend([Event::Sent(message.token), Event::Arrived(message.token)]);
+                    }
+                    Action::Compute { token, cycles } => {
+                        starts.push(cycles);
+                        events.push(Event::Computed(token));
+                    }
+                }
+            }
+            if events.is_empty() {
+                return (messages, starts);
+            }
+            events.drain(..).for_each(|event| pass.happened(event, &mut actions));
+        }
+    }
+
+    #[test]
+    fn each_part_sends_all_its_messages_between_its_own_terminals() {
+        let workload = together();
+        assert_eq!(workload.messages(), 4 * 3 + 2);
+        let (messages, _) = sent(&workload);
+        let pairs: BTreeSet<_> = messages.iter().map(|message| (message.source.0, message.destination.0)).collect();
+        assert_eq!((messages.len(), pairs.len()), (14, 14));
+        let of_first = [9, 4, 7, 1];
+        for message in &messages {
+            let first = of_first.contains(&message.source.0);
+            assert_eq!(first, of_first.contains(&message.destination.0));
+            assert_eq!(workload.part_of(message.token), usize::from(!first));
+        }
+        let mut listed = Vec::new();
+        workload.each_message(&mut |message| listed.push((message.source.0, message.destination.0)));
+        assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), pairs);
+    }
+
+    /// What is random depends on the user's number alone.
+    #[test]
+    fn a_user_starts_when_he_starts_alone() {
+        let whole = together();
+        let alone = Together::new(vec![whole.parts[1].clone()]);
+        let (_, starts) = sent(&whole);
+        let (_, of_second) = sent(&alone);
+        assert_eq!(starts[4..], of_second[..]);
+        assert_ne!(starts[..2], of_second[..]);
+    }
+}
