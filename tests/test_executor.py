@@ -158,8 +158,21 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster.end()
 
 
-def client(file: Path, out: Path, executor: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(arguments(file, out, "--executor", executor), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+@pytest.fixture
+def client() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts sweeps that end with the test at the latest."""
+    started = []
+
+    def start(file: Path, out: Path, executor: str) -> subprocess.Popen[str]:
+        words = arguments(file, out, "--executor", executor)
+        started.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        if process.returncode is None:
+            process.kill()
+            process.communicate()
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -197,7 +210,7 @@ def test_standard_output_is_one_json_object(tmp_path):
     assert [row["measure.seed"] for row in json.loads(answer.stdout)["runs"]] == list(range(1, 11))
 
 
-def test_a_killed_worker_costs_nothing_that_was_finished(tmp_path, cluster, undisturbed):
+def test_a_killed_worker_costs_nothing_that_was_finished(tmp_path, cluster, client, undisturbed):
     file, out = written(tmp_path, LONG), tmp_path / "out"
     process = client(file, out, f"dask:{cluster.address}")
     with Watcher(out) as watcher:
@@ -210,7 +223,7 @@ def test_a_killed_worker_costs_nothing_that_was_finished(tmp_path, cluster, undi
     assert watcher.most_often() == 1
 
 
-def test_a_killed_scheduler_leaves_what_is_finished(tmp_path, cluster, undisturbed):
+def test_a_killed_scheduler_leaves_what_is_finished(tmp_path, cluster, client, undisturbed):
     file, out = written(tmp_path, LONG), tmp_path / "out"
     process = client(file, out, f"dask:{cluster.address}")
     with Watcher(out) as watcher:
@@ -225,7 +238,7 @@ def test_a_killed_scheduler_leaves_what_is_finished(tmp_path, cluster, undisturb
     assert watcher.most_often() == 1
 
 
-def test_a_killed_client_leaves_what_is_finished(tmp_path, undisturbed):
+def test_a_killed_client_leaves_what_is_finished(tmp_path, client, undisturbed):
     file, out = written(tmp_path, LONG), tmp_path / "out"
     process = client(file, out, "dask")
     with Watcher(out) as watcher:
@@ -239,7 +252,7 @@ def test_a_killed_client_leaves_what_is_finished(tmp_path, undisturbed):
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals_end_a_sweep_and_keep_what_is_finished(tmp_path, number, status, undisturbed):
+def test_signals_end_a_sweep_and_keep_what_is_finished(tmp_path, number, status, client, undisturbed):
     file, out = written(tmp_path, LONG), tmp_path / "out"
     process = client(file, out, "dask")
     wait_until(lambda: finished(out) >= 2)
@@ -253,7 +266,7 @@ def test_signals_end_a_sweep_and_keep_what_is_finished(tmp_path, number, status,
     assert table(out) == undisturbed
 
 
-def test_a_second_client_of_a_folder_is_refused(tmp_path):
+def test_a_second_client_of_a_folder_is_refused(tmp_path, client):
     file, out = written(tmp_path, LONG), tmp_path / "out"
     process = client(file, out, "dask")
     wait_until(lambda: finished(out) >= 1)

@@ -78,6 +78,7 @@ class Sweep:
         self._kills: Counter[str] = Counter()
         self._number = 0
         self._workers: dict[str, Any] = {}
+        self._looked_at: set[str] = set()
         # What the threads of the client tell: ("done", group) and ("event", message).
         self._news: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
 
@@ -108,17 +109,20 @@ class Sweep:
                 self._leave()
         return self.outcome
 
-    def _look_at_workers(self) -> None:
-        """Refuse a cluster of another version; tell it of the experiment's files where it does not share the folder."""
-        answers = self.client.run(prepare, asdict(self.experiment), on_error="return")
+    def _look_at_workers(self, workers: list[str] | None = None) -> None:
+        """Refuse workers of another version; send the experiment's files where one does not share the folder."""
+        answers = self.client.run(prepare, asdict(self.experiment), workers=workers, on_error="return") if workers != [] else {}
+        self._looked_at |= answers.keys()
+        self._refresh()
         for worker, answer in answers.items():
             if isinstance(answer, BaseException):
+                if worker not in self._workers:
+                    continue
                 raise ConfigError(f"the worker {worker} cannot be used: {type(answer).__name__}: {answer}")
             if answer["refused"]:
                 raise ConfigError(f"the worker {worker} is refused: {answer['refused']}")
-        if not all(answer["shared"] for answer in answers.values()):
-            self._send_contents()
-        self._refresh()
+            if not answer["shared"]:
+                self._send_contents()
 
     def _send_contents(self) -> None:
         """Send the experiment's files with every group from now on."""
@@ -189,8 +193,12 @@ class Sweep:
                     self.groups[what["group"]].worker = what["worker"]
             elif what.get("action") == "remove-worker":
                 self._worker_lost(what)
-            if kind == "event" and what.get("action") in ("add-worker", "remove-worker"):
+            if kind == "event" and what.get("action") == "remove-worker":
                 self._refresh()
+            if kind == "event" and what.get("action") == "add-worker":
+                self._refresh()
+                came = [worker for worker in self._workers if worker not in self._looked_at]
+                self._look_at_workers(came)
         if self.client.status not in ("running", "connecting"):
             raise LostSchedulerError(f"the Dask scheduler at {self.client.scheduler.address if self.client.scheduler else '?'} has gone")
 
