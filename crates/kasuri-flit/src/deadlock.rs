@@ -12,6 +12,12 @@ use kasuri_model::id::ChannelId;
 use kasuri_model::router::Switching;
 use std::collections::BTreeMap;
 
+/// Virtual channels of an output port that a head waits for.
+struct Asked {
+    port: u32,
+    channels: std::ops::Range<u32>,
+}
+
 impl<L: Lanes> Simulation<'_, L> {
     /// A cycle of (channel, virtual channel), each waiting for the next, or nothing.
     pub(crate) fn find_deadlock(&self) -> Vec<(ChannelId, u16)> {
@@ -20,21 +26,30 @@ impl<L: Lanes> Simulation<'_, L> {
         self.cycle_among(&stuck)
     }
 
-    /// Heads that wait for a virtual channel: input slot to output port.
-    fn waiting_heads(&self) -> BTreeMap<u32, u32> {
-        let mut waiting = BTreeMap::new();
+    /// Heads that wait for a virtual channel: what each asks for.
+    fn waiting_heads(&self) -> BTreeMap<u32, Vec<Asked>> {
+        let mut waiting = BTreeMap::<u32, Vec<Asked>>::new();
         for port in 0..self.parameters.first_terminal_port {
             let mut head = self.links[port].request_head;
             while head != NONE {
-                waiting.insert(head, port);
-                head = self.inputs[head].request_next;
+                let InputSlot { request_first: first, request_last: last, request_next, .. } = self.inputs[head];
+                waiting.entry(head).or_default().push(Asked { port, channels: u32::from(first)..u32::from(last) + 1 });
+                head = request_next;
             }
+        }
+        let mut several = Vec::new();
+        self.lanes.append_waiting(&mut several);
+        for (slot, candidate) in several {
+            let router = self.router_of_port[slot >> L::Mask::SHIFT];
+            let port = self.router_port[router] + u32::from(candidate.port);
+            let channels = u32::from(candidate.virtual_channels.begin)..u32::from(candidate.virtual_channels.end);
+            waiting.entry(slot).or_default().push(Asked { port, channels });
         }
         waiting
     }
 
     /// What the front packet of a buffer waits for: downstream buffers that must drain, and holders that must finish.
-    fn waits_for(&self, slot: u32, waiting: &BTreeMap<u32, u32>) -> Option<Vec<u32>> {
+    fn waits_for(&self, slot: u32, waiting: &BTreeMap<u32, Vec<Asked>>) -> Option<Vec<u32>> {
         let output = self.lanes.held_output(slot);
         if output != NONE {
             let downstream = self.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1));
@@ -42,19 +57,19 @@ impl<L: Lanes> Simulation<'_, L> {
             // An empty buffer in the middle of a packet waits for its upstream, which is looked at for itself.
             return (!drains).then(|| vec![downstream]);
         }
-        let &port = waiting.get(&slot)?;
-        let InputSlot { request_first: first, request_last: last, .. } = self.inputs[slot];
         let mut obstacles = Vec::new();
-        for vc in u32::from(first)..=u32::from(last) {
-            let output = port << L::Mask::SHIFT | vc;
-            let holder = self.lanes.holder(output);
-            let downstream = self.links[port].flit_link + vc;
-            let free = !self.lanes.free(port).and(L::Mask::bit(vc)).is_empty();
-            let roomy = self.parameters.switching == Switching::Wormhole || self.lanes.credits(output) >= self.lanes.left(slot);
-            if (free && roomy) || self.in_sink(downstream) {
-                return None;
+        for Asked { port, channels } in waiting.get(&slot)? {
+            for vc in channels.clone() {
+                let output = port << L::Mask::SHIFT | vc;
+                let holder = self.lanes.holder(output);
+                let downstream = self.links[*port].flit_link + vc;
+                let free = !self.lanes.free(*port).and(L::Mask::bit(vc)).is_empty();
+                let roomy = self.parameters.switching == Switching::Wormhole || self.lanes.credits(output) >= self.lanes.left(slot);
+                if (free && roomy) || self.in_sink(downstream) {
+                    return None;
+                }
+                obstacles.push(if holder != NONE { holder } else { downstream });
             }
-            obstacles.push(if holder != NONE { holder } else { downstream });
         }
         Some(obstacles)
     }
@@ -64,7 +79,7 @@ impl<L: Lanes> Simulation<'_, L> {
     }
 
     /// Router buffers with flits that can never move again.
-    fn stuck_slots(&self, waiting: &BTreeMap<u32, u32>) -> BTreeMap<u32, Vec<u32>> {
+    fn stuck_slots(&self, waiting: &BTreeMap<u32, Vec<Asked>>) -> BTreeMap<u32, Vec<u32>> {
         let routers = self.first_terminal_slot();
         let mut stuck: BTreeMap<u32, Vec<u32>> =
             (0..routers).filter_map(|slot| self.waits_for(slot, waiting).map(|obstacles| (slot, obstacles))).collect();

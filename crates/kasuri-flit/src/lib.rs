@@ -8,6 +8,7 @@
 //! This crate does not know the flow engine, files, threads or the command line, and has no routing of its own.
 
 mod allocator;
+mod arbiter;
 mod books;
 mod choice;
 mod crosspoint;

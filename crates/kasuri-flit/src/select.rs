@@ -1,5 +1,6 @@
 //! Which layout runs a scenario. The choice changes the time that it takes and nothing else.
 
+use crate::lanes::general::General;
 use crate::lanes::portable::Portable;
 use crate::options::{FlitOptions, Simd};
 use crate::state::Simulation;
@@ -29,6 +30,12 @@ pub(crate) fn with_queues_for_outputs(scenario: &Scenario) -> Scenario {
 /// # Errors
 /// As the engine's.
 pub(crate) fn run(scenario: &Scenario, options: FlitOptions, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+    if is_general(scenario) {
+        return match scenario.router.virtual_channels {
+            0..=16 => Simulation::<General<Word<u16, 4>>>::new(scenario)?.run(controller),
+            _ => Simulation::<General<Wide>>::new(scenario)?.run(controller),
+        };
+    }
     // A narrow mask keeps the records small; each width is compiled for itself, so not every power of two is worth one.
     match scenario.router.virtual_channels {
         0..=2 => run_narrow::<Word<u8, 1>>(scenario, options, controller),
@@ -38,6 +45,11 @@ pub(crate) fn run(scenario: &Scenario, options: FlitOptions, controller: &mut dy
         17..=64 => Simulation::<Portable<Word<u64, 6>>>::new(scenario)?.run(controller),
         _ => Simulation::<Portable<Wide>>::new(scenario)?.run(controller),
     }
+}
+
+/// Do routers or routing ask for the general form?
+pub(crate) fn is_general(scenario: &Scenario) -> bool {
+    scenario.router.is_general() || scenario.routing.offers_several()
 }
 
 /// Up to 8 virtual channels: the vector layout where it serves.

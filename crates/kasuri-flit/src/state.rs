@@ -11,9 +11,11 @@
 use crate::allocator::{self, Allocator};
 use crate::endpoint::dsm::{self, Interfaces};
 use crate::lanes::Lanes;
+use crate::lanes::general::Form;
 use crate::list::List;
 use crate::messages::Messages;
 use crate::prediction::{PredictionUnit, advance, leaves_router};
+use crate::select;
 use crate::shares::Granted;
 use crate::source::Sources;
 use crate::statistics::Statistics;
@@ -188,6 +190,8 @@ pub(crate) struct Parameters {
     /// Does the processor have the features of `advance_window_modern`?
     pub(crate) modern: bool,
     pub(crate) switch_allocator: AllocatorParameters,
+    /// What routers of the general form need besides.
+    pub(crate) form: Option<Form>,
     /// What users are granted of the switches' outputs, if these are divided.
     pub(crate) granted: Option<Granted>,
     /// Cycles that a tile runs without looking at the others.
@@ -343,6 +347,12 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             holds_arrivals: dsm::machine(scenario).is_some(),
             modern: is_modern(),
             switch_allocator: router.switch_allocator.clone(),
+            form: select::is_general(scenario).then(|| Form {
+                router: router.clone(),
+                computation_steps: scenario.pipeline.computation_cycles,
+                traversal_steps: scenario.pipeline.traversal_cycles,
+                streams: scenario.streams,
+            }),
             granted: Granted::of(scenario),
             window,
             first_terminal_port: addresses.first_terminal_port,
@@ -351,16 +361,19 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         };
         // In a cycle a port may send a credit for a flit that passes on, and one for a flit that wins the switch; one for each queue of a
         // crosspoint router.
-        let credits_of_port = if parameters.crosspoint { 1 << vc_shift } else { 1 + u32::from(prediction.is_some() && vc_shift > 0) };
+        // In the general form, one for each input of the switch; a flit or a credit may have to wait for its channel.
+        let general_credits = parameters.form.as_ref().map(|form| form.router.input_speedup.min(1 << vc_shift));
+        let usual_credits = if parameters.crosspoint { 1 << vc_shift } else { 1 + u32::from(prediction.is_some() && vc_shift > 0) };
+        let credits_of_port = general_credits.unwrap_or(usual_credits);
+        let longest_wait = parameters.form.as_ref().map_or(0, Form::longest_wait);
         let wheel = |events_of_port: u32| {
-            L::Wheel::new(delays.greatest + window + 1, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port).ok_or_else(
-                || {
+            L::Wheel::new(delays.greatest + longest_wait + window + 1, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port)
+                .ok_or_else(|| {
                     EngineError::TooLarge(format!(
                         "{} ports and channels of up to {} cycles need more event lists than the flit engine can name",
                         addresses.ports, delays.greatest
                     ))
-                },
-            )
+                })
         };
         let if_periodic = |length: usize| if periodic { length } else { 0 };
         let unconnected =
@@ -538,10 +551,12 @@ impl Delays {
             greatest: 0,
         };
         let network = &scenario.network;
+        // A router that takes several steps in a cycle may send a flit in the cycle in which it is granted.
+        let crossing_at_once = if scenario.router.internal_speedup > 1.0 { delays.traversal } else { 0 };
         let passing_on_early = if scenario.router.predictor == kasuri_model::predictor::NONE { 0 } else { advance(scenario) };
         for channel in (0..network.channel_count()).map(ChannelId) {
             let (flit, credit) = (delays.flit(network, channel), delays.credit(network, channel));
-            let passing_on = if leaves_router(network, channel) { flit - passing_on_early } else { flit };
+            let passing_on = if leaves_router(network, channel) { flit - passing_on_early - crossing_at_once } else { flit };
             delays.least = delays.least.min(passing_on).min(credit);
             delays.greatest = delays.greatest.max(flit).max(credit);
         }

@@ -145,30 +145,18 @@ impl<L: Lanes> Simulation<'_, L> {
         let packet = self.front_packet(slot);
         let known = self.prediction.as_mut().and_then(|unit| unit.take_route(slot));
         let Route { candidate, state } = known.unwrap_or_else(|| self.find_route(slot, packet));
-        let record = &mut self.packets[packet as usize];
-        record.hops += 1;
-        record.route_state = state;
-        let (flits, created, class) = (record.flits, record.created, record.class);
-        self.lanes.set_left(slot, flits);
+        let flits = self.enter_router(slot, packet, state);
         debug_assert!(candidate.virtual_channels.count() > 0);
         let input = &mut self.inputs[slot];
         input.request_first = candidate.virtual_channels.begin as u8;
         input.request_last = (candidate.virtual_channels.end - 1) as u8;
         input.length = flits;
         let input_port = slot >> L::Mask::SHIFT;
-        let router = self.router_of_port[input_port];
-        let base = self.router_port[router];
-        if let Some(users) = &mut self.users {
-            users.passes(router, class);
-        }
         if let Some(unit) = &mut self.prediction {
-            let counted = self.statistics.counting.covers(created);
+            let counted = self.statistics.counting.covers(self.packets[packet as usize].created);
             unit.note_head(input_port, candidate.port, counted);
         }
-        if self.parameters.holds_arrivals {
-            self.note_come(router, packet);
-        }
-        base + u32::from(candidate.port)
+        self.router_port[self.router_of_port[input_port]] + u32::from(candidate.port)
     }
 
     /// Tells the interfaces of a head that is routed at its destination.
@@ -203,6 +191,14 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Asks the routing where a head goes next. Changes nothing, so it may be asked again.
     #[inline(always)]
     pub(crate) fn find_route(&mut self, slot: u32, packet: u32) -> Route {
+        let state = self.find_candidates(slot, packet);
+        debug_assert_eq!(self.candidates.len(), 1, "routings that offer several ports have routers of the general form");
+        Route { candidate: self.candidates[0], state }
+    }
+
+    /// The same, wherever it may go: into `candidates`. Returns its routing state after that.
+    #[inline(always)]
+    pub(crate) fn find_candidates(&mut self, slot: u32, packet: u32) -> u32 {
         let (hop, mut state) = self.hop(slot, packet);
         let record = &self.packets[packet as usize];
         let (source, serial, hops) = (record.source, record.serial, record.hops + 1);
@@ -211,10 +207,26 @@ impl<L: Lanes> Simulation<'_, L> {
         let view = RouterView { simulation: self, base: self.router_port[hop.router.0] };
         let mut choice = HashedChoice::at_hop(packet_key(self.routing_seed, source, serial), u32::from(hops), view);
         self.scenario.routing.route(&hop, &mut state, &mut choice, &mut candidates);
-        debug_assert_eq!(candidates.len(), 1, "one candidate port per hop; adaptive sets come with their own router");
-        let candidate = candidates[0];
         self.candidates = candidates;
-        Route { candidate, state }
+        state
+    }
+
+    /// Counts a head in at the router that it stands at, with its routing state there. Returns its length.
+    #[inline(always)]
+    pub(crate) fn enter_router(&mut self, slot: u32, packet: u32, state: u32) -> u16 {
+        let record = &mut self.packets[packet as usize];
+        record.hops += 1;
+        record.route_state = state;
+        let (flits, class) = (record.flits, record.class);
+        self.lanes.set_left(slot, flits);
+        let router = self.router_of_port[slot >> L::Mask::SHIFT];
+        if let Some(users) = &mut self.users {
+            users.passes(router, class);
+        }
+        if self.parameters.holds_arrivals {
+            self.note_come(router, packet);
+        }
+        flits
     }
 
     /// Virtual-channel allocation at every listed port.
@@ -379,7 +391,7 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// Gives an output virtual channel to a head.
     #[inline(always)]
-    fn hold(&mut self, head: u32, output: u32) {
+    pub(crate) fn hold(&mut self, head: u32, output: u32) {
         self.lanes.hold(head, output);
         let packet = self.front_packet(head);
         self.announce_packet(output, packet);

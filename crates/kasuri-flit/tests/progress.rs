@@ -7,7 +7,7 @@ use kasuri_model::engine::Status;
 use kasuri_model::router::{AllocatorParameters, RouterParameters};
 
 fn deliver(allocator: &str, iterations: u32, speculative: bool) {
-    let allocator = AllocatorParameters::Iterated { name: allocator.to_owned(), iterations };
+    let allocator = AllocatorParameters::Detailed { name: allocator.to_owned(), iterations, arbiter: Default::default() };
     let router = RouterParameters {
         virtual_channels: 2,
         buffer_flits: 2,

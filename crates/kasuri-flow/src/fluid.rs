@@ -627,7 +627,7 @@ impl<'a> Fluid<'a> {
             flit_hops: self.flit_hops as u64,
             prediction: None,
             link_errors: None,
-            not_modelled: NOT_MODELLED.iter().copied().chain(not_modelled_of_users(self.scenario)).map(str::to_owned).collect(),
+            not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(not_modelled_of(self.scenario)).collect(),
             users: self.users,
             formulas: None,
             timeline: Vec::new(),
@@ -655,10 +655,12 @@ const NOT_MODELLED: &[&str] = &[
     "router.vc_release",
 ];
 
-/// What only the flit engine knows of users; nothing without users.
-pub(crate) fn not_modelled_of_users(scenario: &Scenario) -> impl Iterator<Item = &'static str> {
+/// What only the flit engine knows of this scenario's users, and of its routers where they are not plain.
+pub(crate) fn not_modelled_of(scenario: &Scenario) -> impl Iterator<Item = String> {
     let keys: &[&str] = if scenario.users.is_some() { &["translation", "users.isolation", "user.share", "user.change_every"] } else { &[] };
-    keys.iter().copied()
+    // Allocators stand among what is never modelled.
+    let of_router = scenario.router.general_keys().filter(|key| !key.ends_with("_allocator")).map(|key| format!("router.{key}"));
+    keys.iter().map(|&key| key.to_owned()).chain(of_router)
 }
 
 /// Messages of a closed workload, replies included; `None` for open traffic.

@@ -60,6 +60,7 @@ impl Setup {
             load: 0.1,
             sizes: PacketSizes::fixed(self.flits).expect("a length"),
             virtual_channels: VirtualChannels { begin: 0, end: self.router.virtual_channels as u16 },
+            priority: 0,
             reply: None,
         };
         Scenario {

@@ -3,7 +3,8 @@
 //! A packet that holds a virtual channel of one channel and waits for one of the next makes the first depend on the second. If
 //! no chain of dependencies comes back to where it began, no set of packets can wait for each other for ever (Dally and Seitz,
 //! IEEE Trans. Comput. C-36, 1987). Wormhole switching is assumed, which is safe for the other kinds. A cycle proves a deadlock
-//! possible only if the routing is deterministic: an adaptive routing with an escape path may have one and be safe.
+//! possible only if the routing is deterministic. Of an adaptive routing with an escape path the dependencies of that path alone
+//! count, which packets can always take and never leave (Duato, IEEE Trans. Parallel Distrib. Syst. 4, 1993).
 //!
 //! Injection channels depend on others but none depends on them, and ejection channels wait for nobody: neither can lie on a
 //! cycle, and both are left out. Virtual channels that every route treats alike are one node, so the cost does not grow with
@@ -125,6 +126,7 @@ fn add_class(
     budget: u64,
 ) -> Result<Coverage, Lost> {
     let mut walker = Walker::new(network, routing, class);
+    graph.escape = routing.escape_channels(class);
     let destinations = walker.destinations();
     let mut routes = Routes::default();
     let Some(&first) = destinations.first() else {
@@ -177,6 +179,8 @@ fn find_circle(network: &Network, routing: &dyn Routing, class: VirtualChannels,
 /// Dependencies between (channel, range of virtual channels), as the routes name the ranges.
 struct DependencyGraph<'a> {
     network: &'a Network,
+    /// The escape path, if the routing has one: nothing else counts.
+    escape: Option<VirtualChannels>,
     ranges: Vec<Range>,
     /// (channel, range) of each node.
     nodes: Vec<(ChannelId, u32)>,
@@ -195,14 +199,24 @@ struct Range {
 
 impl<'a> DependencyGraph<'a> {
     fn new(network: &'a Network) -> Self {
-        Self { network, ranges: Vec::new(), nodes: Vec::new(), rows: Vec::new(), step_nodes: Vec::new(), place_rows: Vec::new() }
+        Self {
+            network,
+            escape: None,
+            ranges: Vec::new(),
+            nodes: Vec::new(),
+            rows: Vec::new(),
+            step_nodes: Vec::new(),
+            place_rows: Vec::new(),
+        }
     }
 
     /// Adds the dependencies along the routes to one destination: each step that enters a place depends on each that leaves it.
     fn add(&mut self, routes: &Routes) {
         self.step_nodes.clear();
         for step in &routes.steps {
-            let node = if step.to == DELIVERED { NONE } else { self.node(step.channel, step.virtual_channels) };
+            let within = |escape: VirtualChannels| (escape.begin..escape.end).contains(&step.virtual_channels.begin);
+            let counts = step.to != DELIVERED && self.escape.is_none_or(within);
+            let node = if counts { self.node(step.channel, step.virtual_channels) } else { NONE };
             self.step_nodes.push(node);
         }
         let ports = |place: u32| self.network.port_count(routes.places[place as usize].hop.router) as usize;

@@ -1,5 +1,9 @@
 //! The router as the experiment file describes it: `[router]`. It describes the machine and belongs to every engine.
 
+mod allocation;
+
+pub use allocation::{AllocatorParameters, Arbiter, ArbiterParameters};
+
 use crate::id::TerminalId;
 use crate::routing::VirtualChannels;
 use schemars::JsonSchema;
@@ -37,6 +41,25 @@ pub struct RouterParameters {
     pub vc_allocator: AllocatorParameters,
     /// Which flits cross the switch (`kasuri list allocators`).
     pub switch_allocator: AllocatorParameters,
+    /// Which packets go before others in the allocators that heed priorities (the separable ones, wavefronts, `select`), and among the
+    /// virtual channels of an input port.
+    pub priority: Priority,
+    /// Inputs that the switch has for each input port: virtual channel v uses input v mod this number.
+    pub input_speedup: u32,
+    /// Outputs that the switch has for each output port: input port p uses output p mod this number. What they bring at once waits in
+    /// the output's buffer.
+    pub output_speedup: u32,
+    /// Steps that the router takes in a cycle, 1 to 64; each stage of a cycle then takes a step. Fractions add up: with 1.5 every other
+    /// cycle has two steps.
+    pub internal_speedup: f64,
+    /// Places of an output's buffer between switch and channel, in flits; while it is full nothing crosses to it. Without bounds unless
+    /// given.
+    pub output_buffer_flits: Option<u32>,
+    /// An input and an output of the switch stay connected until the packet's tail has crossed, or its flits or credits run out.
+    pub hold_switch: bool,
+    /// What a stage of several cycles does with those that come while it works: `pipelined`: takes them in every cycle; `batched`: takes
+    /// all that wait when it has finished with those before (RC and ST; as BookSim 2 does).
+    pub long_stages: LongStages,
     /// Guesses a packet's output before it arrives (`kasuri list predictors`).
     pub predictor: String,
     /// Which guesses are right: `any-up`: where a packet may take any port up a fat tree, the predicted one will do; `exact`: only
@@ -71,6 +94,13 @@ impl Default for RouterParameters {
             vc_release: VcRelease::Tail,
             vc_allocator: AllocatorParameters::default(),
             switch_allocator: AllocatorParameters::default(),
+            priority: Priority::default(),
+            input_speedup: 1,
+            output_speedup: 1,
+            internal_speedup: 1.0,
+            output_buffer_flits: None,
+            hold_switch: false,
+            long_stages: LongStages::default(),
             predictor: "none".to_owned(),
             predictor_match: PredictorMatch::default(),
             on_miss: OnMiss::default(),
@@ -159,42 +189,38 @@ pub enum VcRelease {
     TailCredit,
 }
 
-/// An allocator's name, alone or with its parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum AllocatorParameters {
-    /// The name alone.
-    Name(String),
-    /// Name and iterations.
-    Iterated {
-        /// The allocator's name.
-        name: String,
-        /// Rounds of request, grant and accept in one cycle.
-        iterations: u32,
-    },
+/// Which packets go first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Priority {
+    /// All are equal.
+    #[default]
+    None,
+    /// Those of the class with the higher `traffic.class.priority`.
+    Class,
+    /// Those created earlier.
+    Age,
+    /// Those that entered the network earlier.
+    NetworkAge,
+    /// Those that came to this router earlier.
+    LocalAge,
+    /// Those that have crossed more routers.
+    HopCount,
+    /// Those in whose virtual channel more flits wait.
+    QueueLength,
+    /// Those of a lower running number at their source.
+    Sequence,
 }
 
-impl Default for AllocatorParameters {
-    fn default() -> Self {
-        Self::Name("islip".to_owned())
-    }
-}
-
-impl AllocatorParameters {
-    /// The allocator's name.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Name(name) | Self::Iterated { name, .. } => name,
-        }
-    }
-
-    /// Rounds in one cycle, 1 unless given.
-    pub fn iterations(&self) -> u32 {
-        match self {
-            Self::Name(_) => 1,
-            Self::Iterated { iterations, .. } => *iterations,
-        }
-    }
+/// What a stage of several cycles does with those that come while it works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LongStages {
+    /// It takes new ones in every cycle.
+    #[default]
+    Pipelined,
+    /// All that wait are taken together once those before have left the stage.
+    Batched,
 }
 
 /// One entry of `router.pipeline`.
@@ -279,12 +305,69 @@ impl RouterParameters {
             return wrong("buffer_flits", format!("is {}; a virtual channel buffers 1 to 65535 flits", self.buffer_flits));
         }
         for (key, allocator) in [("vc_allocator", &self.vc_allocator), ("switch_allocator", &self.switch_allocator)] {
-            if allocator.iterations() == 0 {
-                return wrong(key, "has 0 iterations; an allocator needs at least 1".to_owned());
+            allocator.check().map_err(|problem| (key.to_owned(), problem))?;
+        }
+        self.check_speedups()?;
+        self.check_architecture()?;
+        self.check_prediction()?;
+        self.timing().map_err(|problem| ("pipeline".to_owned(), problem))
+    }
+
+    fn check_speedups(&self) -> Result<(), (String, String)> {
+        for (key, speedup) in [("input_speedup", self.input_speedup), ("output_speedup", self.output_speedup)] {
+            if !(1..=MAX_VIRTUAL_CHANNELS).contains(&speedup) {
+                return Err((key.to_owned(), format!("is {speedup}; a port has 1 to 256 inputs or outputs of the switch")));
             }
         }
-        self.check_architecture()?;
-        self.timing().map_err(|problem| ("pipeline".to_owned(), problem))
+        if !(1.0..=64.0).contains(&self.internal_speedup) {
+            let problem = format!("is {}; a router takes 1 to 64 steps in a cycle", self.internal_speedup);
+            return Err(("internal_speedup".to_owned(), problem));
+        }
+        if self.output_buffer_flits == Some(0) {
+            return Err((
+                "output_buffer_flits".to_owned(),
+                "is 0; give at least 1, or leave it out for a buffer without bounds".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Must the router be simulated in its general form, step by step? Its plain form knows none of these.
+    pub fn is_general(&self) -> bool {
+        self.general_keys().next().is_some()
+    }
+
+    /// The keys that ask for the general form.
+    pub fn general_keys(&self) -> impl Iterator<Item = &'static str> {
+        let plain = |allocator: &AllocatorParameters| {
+            ["islip", "separable-input-first", "separable-output-first"].contains(&allocator.name())
+                && allocator.arbiter() == ArbiterParameters::default()
+        };
+        let is_long =
+            |entry: &PipelineEntry| matches!(entry, PipelineEntry::Timed { stage, cycles: 2.. } if ["RC", "ST"].contains(&stage.as_str()));
+        [
+            ("vc_allocator", !plain(&self.vc_allocator)),
+            ("switch_allocator", !plain(&self.switch_allocator)),
+            ("priority", self.priority != Priority::None),
+            ("input_speedup", self.input_speedup > 1),
+            ("output_speedup", self.output_speedup > 1),
+            ("internal_speedup", self.internal_speedup > 1.0),
+            ("output_buffer_flits", self.output_buffer_flits.is_some()),
+            ("hold_switch", self.hold_switch),
+            ("long_stages", self.long_stages == LongStages::Batched && self.pipeline.iter().any(is_long)),
+        ]
+        .into_iter()
+        .filter_map(|(key, asks)| asks.then_some(key))
+    }
+
+    /// Predictions are a matter of plain input-queued routers.
+    fn check_prediction(&self) -> Result<(), (String, String)> {
+        match self.general_keys().next() {
+            Some(key) if self.predictor != crate::predictor::NONE => {
+                Err((key.to_owned(), "cannot be combined with `predictor`; leave one of them out".to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_architecture(&self) -> Result<(), (String, String)> {
@@ -299,6 +382,9 @@ impl RouterParameters {
             return wrong("vc_per_destination", "needs architecture = \"input-queued\"; queues are for outputs or for destinations");
         }
         if self.architecture == Architecture::Crosspoint {
+            if let Some(key) = self.general_keys().next() {
+                return wrong(key, "has no meaning for crosspoint routers, which have no switch to be allocated; leave it out");
+            }
             let speculates = self.timing().is_ok_and(|pipeline| pipeline.bidding == Bidding::Speculative);
             if speculates {
                 return wrong(

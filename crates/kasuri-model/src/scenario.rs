@@ -181,6 +181,8 @@ pub struct TrafficClass {
     pub sizes: PacketSizes,
     /// The virtual channels that they may use.
     pub virtual_channels: VirtualChannels,
+    /// Higher goes first where `router.priority` is `class`.
+    pub priority: i32,
     /// Does the arrival of a packet make its destination send one back?
     pub reply: Option<Reply>,
 }

@@ -4,14 +4,27 @@
 //! virtual channels and columns output virtual channels. Rows and columns are addresses, so the requests of many routers may
 //! stand in one call: a matching of separate routers is the union of their matchings.
 //!
-//! To add one: a file here that implements [`Allocator`], a `mod` line, and its line in [`ALLOCATORS`]. iSLIP of one iteration
+//! To add one: a file here that implements [`RouterAllocator`], a `mod` line, and its line in [`ALLOCATORS`]. iSLIP of one iteration
 //! (which is separable output-first with round-robin arbiters) is built into the cycle, see `step.rs`; its text here serves
-//! more iterations and as the reference of the tests.
+//! more iterations and as the reference of the tests. [`Allocator`] is what the plain form of a router needs: no history but
+//! round-robin pointers, and no priorities.
 
 mod islip;
+mod loa;
+mod maximum_size;
+mod pim;
+mod router;
+mod select;
+mod separable;
 mod separable_input_first;
+#[cfg(test)]
+mod tests;
+mod wavefront;
+
+pub(crate) use router::{Request, RouterAllocator, RouterShape};
 
 use kasuri_model::memory::Column;
+use kasuri_model::rng::Stream;
 use kasuri_model::router::AllocatorParameters;
 
 /// Round-robin pointers by address of row and column.
@@ -32,6 +45,14 @@ pub(crate) fn from_pointer(address: u32, pointer: u32) -> u32 {
     address.wrapping_sub(pointer)
 }
 
+/// What an allocator of one router is made of.
+pub(crate) struct Making<'a> {
+    pub(crate) parameters: &'a AllocatorParameters,
+    pub(crate) shape: RouterShape,
+    /// The router's own draws.
+    pub(crate) stream: Stream,
+}
+
 /// A line of the table of allocators.
 #[derive(Clone, Copy)]
 pub struct AllocatorEntry {
@@ -39,7 +60,10 @@ pub struct AllocatorEntry {
     pub name: &'static str,
     /// One line for `kasuri list allocators`.
     pub summary: &'static str,
-    build: fn(u32) -> Option<Box<dyn Allocator>>,
+    /// For routers in their plain form, if they take it: `None` for the built-in one.
+    plain: Option<fn(u32) -> Option<Box<dyn Allocator>>>,
+    /// For one router in its general form.
+    general: fn(Making<'_>) -> Box<dyn RouterAllocator>,
 }
 
 impl std::fmt::Debug for AllocatorEntry {
@@ -48,22 +72,61 @@ impl std::fmt::Debug for AllocatorEntry {
     }
 }
 
-/// All allocators. `None` of `build`: the built-in one.
+/// All allocators.
 pub static ALLOCATORS: &[AllocatorEntry] = &[
     AllocatorEntry {
         name: "islip",
         summary: "outputs grant, inputs accept, pointers move on accepted grants; `iterations` rounds (McKeown 1999)",
-        build: |iterations| (iterations > 1).then(|| Box::new(islip::Islip::new(iterations)) as Box<dyn Allocator>),
+        plain: Some(|iterations| (iterations > 1).then(|| Box::new(islip::Islip::new(iterations)) as Box<dyn Allocator>)),
+        general: |making| Box::new(router::ByPointers::new(islip::Islip::new(making.parameters.iterations()), making.shape)),
     },
     AllocatorEntry {
         name: "separable-input-first",
-        summary: "each input picks one request, then each output one of those (Dally and Towles 2004, section 19.3)",
-        build: |_| Some(Box::new(separable_input_first::SeparableInputFirst)),
+        summary: "each input picks one request, then each output one of those, by `arbiter` (Dally and Towles 2004, section 19.3)",
+        plain: Some(|_| Some(Box::new(separable_input_first::SeparableInputFirst))),
+        general: |making| Box::new(separable::Separable::new(separable::First::Input, making.parameters.arbiter(), making.shape)),
     },
     AllocatorEntry {
         name: "separable-output-first",
-        summary: "each output picks one request, then each input one of those: with round-robin arbiters iSLIP of one iteration",
-        build: |_| None,
+        summary: "each output picks one request, then each input one of those; with round-robin arbiters iSLIP of one iteration",
+        plain: Some(|_| None),
+        general: |making| Box::new(separable::Separable::new(separable::First::Output, making.parameters.arbiter(), making.shape)),
+    },
+    AllocatorEntry {
+        name: "wavefront",
+        summary: "diagonal after diagonal, beginning one further each time (Tamir and Chi 1993)",
+        plain: None,
+        general: |making| Box::new(wavefront::Wavefront::new(false, making.shape)),
+    },
+    AllocatorEntry {
+        name: "round-robin-wavefront",
+        summary: "wavefront that begins behind the first diagonal that granted last time",
+        plain: None,
+        general: |making| Box::new(wavefront::Wavefront::new(true, making.shape)),
+    },
+    AllocatorEntry {
+        name: "maximum-size",
+        summary: "a matching of the greatest size, by augmenting paths (Dally and Towles 2004, section 19.2)",
+        plain: None,
+        general: |making| Box::new(maximum_size::MaximumSize::new(making.shape)),
+    },
+    AllocatorEntry {
+        name: "pim",
+        summary: "random grants, random acceptances; `iterations` rounds (Anderson, Owicki, Saxe and Thacker 1993)",
+        plain: None,
+        general: |making| Box::new(pim::Pim::new(making.parameters.iterations(), making.stream, making.shape)),
+    },
+    AllocatorEntry {
+        name: "loa",
+        summary: "each input asks for the output that the fewest want (lonely output allocator, Gupta 1996)",
+        plain: None,
+        general: |making| Box::new(loa::Loa::new(making.shape)),
+    },
+    AllocatorEntry {
+        name: "select",
+        summary: "iSLIP in which priorities go before pointers; `iterations` rounds (Dally and Towles 2004, section 19.3)",
+        plain: None,
+        general: |making| Box::new(select::Select::new(making.parameters.iterations(), making.shape)),
     },
 ];
 
@@ -72,8 +135,17 @@ pub(crate) fn single() -> Box<dyn Allocator> {
     Box::new(islip::Islip::new(1))
 }
 
-/// The allocator of these parameters, `None` for the built-in one. Names are checked before a scenario exists.
+fn entry(parameters: &AllocatorParameters) -> &'static AllocatorEntry {
+    ALLOCATORS.iter().find(|entry| entry.name == parameters.name()).expect("the configuration checks the allocator's name")
+}
+
+/// The allocator of these parameters for routers in their plain form, `None` for the built-in one, and where only the general form
+/// knows it. Names are checked before a scenario exists.
 pub(crate) fn build(parameters: &AllocatorParameters) -> Option<Box<dyn Allocator>> {
-    let entry = ALLOCATORS.iter().find(|entry| entry.name == parameters.name()).expect("the configuration checks the allocator's name");
-    (entry.build)(parameters.iterations())
+    entry(parameters).plain.and_then(|build| build(parameters.iterations()))
+}
+
+/// The allocator of one router in its general form.
+pub(crate) fn build_general(making: Making<'_>) -> Box<dyn RouterAllocator> {
+    (entry(making.parameters).general)(making)
 }

@@ -1,18 +1,20 @@
 //! Lanes: how the state of the routers' virtual channels lies in memory, and the loops that run once per flit over it.
 //!
-//! There are two layouts with the same results, bit for bit: [`portable`] takes every router and every processor;
+//! There are two layouts of plain routers with the same results, bit for bit: [`portable`] takes every router and every processor;
 //! [`avx512`] keeps each counter as one byte and works on 64 virtual channels at a time, for plain routers on processors that
-//! can. What happens once per packet (routing, virtual-channel allocation, release) is written once, in `step.rs`, over the
+//! can. A third one, [`general`], has what plain routers lack. What happens once per packet (routing, virtual-channel allocation, release) is written once, in `step.rs`, over the
 //! accessors below.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+pub(crate) mod general;
 pub(crate) mod portable;
 
 use crate::state::{InputSlot, Links, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::memory::Column;
+use kasuri_model::routing::Candidate;
 
 /// The state of the routers' virtual channels. Addresses as in `state.rs`, below the terminals'.
 pub(crate) trait Lanes: Sized {
@@ -68,6 +70,9 @@ pub(crate) trait Lanes: Sized {
 
     /// Does an output slot bid for the switch? `None` where that is not kept between cycles.
     fn is_ready(&self, output: u32) -> Option<bool>;
+
+    /// Heads that wait for a virtual channel and stand in no port's list of requests: input slot and what they ask for, appended.
+    fn append_waiting(&self, _waiting: &mut Vec<(u32, Candidate)>) {}
 
     /// Is there nothing to do in a tile before a new event arrives?
     fn is_idle(&self, tile: u32) -> bool;

@@ -91,6 +91,7 @@ impl Setup {
             load: self.load,
             sizes,
             virtual_channels: VirtualChannels { begin: 0, end: self.router.virtual_channels as u16 },
+            priority: 0,
             reply: None,
         };
         Scenario {

@@ -229,7 +229,7 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         flit_hops: 0,
         prediction: None,
         link_errors: None,
-        not_modelled: NOT_MODELLED.iter().copied().chain(crate::fluid::not_modelled_of_users(scenario)).map(str::to_owned).collect(),
+        not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(crate::fluid::not_modelled_of(scenario)).collect(),
         users: Vec::new(),
         formulas: Some(formulas),
         timeline: Vec::new(),

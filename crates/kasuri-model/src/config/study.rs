@@ -144,6 +144,9 @@ impl<'a> Preparation<'a> {
         if context.table("endpoint")?.is_none() && router.architecture != Architecture::InputQueued {
             context.check_queues(&network, routing.as_ref(), &router)?;
         }
+        if routing.offers_several() {
+            context.check_choice_of_ports(&router)?;
+        }
         let optional_load = measure.search == Some(Search::Saturation);
         let setting = traffic::Setting {
             context,
@@ -422,6 +425,22 @@ impl<'a> Context<'a> {
             return Err(self.error("routing.algorithm", Part::Value, problem));
         }
         Ok(())
+    }
+
+    /// A routing that leaves the choice among ports to the router needs one that waits for several at once.
+    fn check_choice_of_ports(self, router: &RouterParameters) -> Result<(), ConfigError> {
+        let key = if router.architecture != Architecture::InputQueued {
+            "router.architecture"
+        } else if router.predictor != predictor::NONE {
+            "router.predictor"
+        } else if router.vc_per_destination {
+            "router.vc_per_destination"
+        } else {
+            return Ok(());
+        };
+        let problem =
+            "needs a routing that chooses one port; this one leaves the choice to the router, so take another, or leave the key out";
+        Err(self.error(key, Part::Value, problem))
     }
 
     /// A search has one load to vary; each user has his own.

@@ -33,6 +33,9 @@ pub(super) struct ClassParameters {
     include_self: bool,
     /// The virtual channels that the packets may use: the first, and one past the last. All unless given.
     virtual_channels: Option<[u32; 2]>,
+    /// Priority of the packets where `router.priority` is `class`; higher goes first.
+    #[serde(default)]
+    priority: i32,
     /// Every packet that arrives makes its destination send one back.
     reply: Option<ReplyParameters>,
 }
@@ -144,7 +147,7 @@ impl Setting<'_> {
         let Creation { process, packets_per_terminal, load } = self.process(section, process, &parameters, &sizes)?;
         let reply = parameters.reply.as_ref().map(|reply| self.reply(section, reply, virtual_channels)).transpose()?;
         let pattern = self.pattern(section, pattern, parameters.include_self)?;
-        Ok(TrafficClass { pattern, process, packets_per_terminal, load, sizes, virtual_channels, reply })
+        Ok(TrafficClass { pattern, process, packets_per_terminal, load, sizes, virtual_channels, priority: parameters.priority, reply })
     }
 
     fn pattern(

@@ -363,6 +363,11 @@ impl Assembly<'_, '_> {
         let (workloads, parts): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let workload = (!parts.is_empty()).then(|| ClosedWorkload { workload: Arc::new(Together::new(workloads)), parts });
         let shares = self.common.isolation == Isolation::ChannelsAndShares;
+        let general = self.setting.router.general_keys().next();
+        if let (true, Some(key)) = (shares, general.or(self.setting.routing.offers_several().then_some("routing"))) {
+            let problem = format!("divides the switches' outputs, which routers of the general form do not ({key}); take \"channels\"");
+            return Err(self.context.error("users.isolation", Part::Value, problem));
+        }
         let users = Arc::new(Users { users, tables: Tables::new(tables, network.terminal_count()), costs, shares });
         Ok(UserTraffic { users, classes, workload, routing })
     }

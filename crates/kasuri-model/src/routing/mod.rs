@@ -14,6 +14,7 @@ pub mod dimension_order;
 mod divisor;
 mod hashed;
 pub mod minimal;
+pub mod minimal_adaptive;
 pub mod nca;
 pub mod per_destination;
 pub mod per_output;
@@ -51,6 +52,7 @@ registry! {
         nca::Nca,
         destination_tag::DestinationTag,
         minimal::Minimal,
+        minimal_adaptive::MinimalAdaptive,
         up_down::UpDown,
         valiant::Valiant,
         ugal::Ugal,
@@ -90,6 +92,17 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     /// May [`Routing::route`] ask [`Choice::least`]? Engines that would show such a routing a later moment ask this first.
     fn observes_congestion(&self) -> bool {
         true
+    }
+
+    /// May [`Routing::route`] offer several output ports at a hop, of which the router takes the one that it gets?
+    fn offers_several(&self) -> bool {
+        false
+    }
+
+    /// Of a routing that offers several ports: virtual channels one of which it offers at every hop, and which a packet that has taken one
+    /// never leaves. If no packets can wait for each other in a cycle of these, none can in the others (Duato 1993).
+    fn escape_channels(&self, _available: VirtualChannels) -> Option<VirtualChannels> {
+        None
     }
 
     /// Would this output port serve the packet as well as the one that [`Routing::route`] chooses? The virtual channels that it

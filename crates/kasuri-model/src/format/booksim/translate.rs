@@ -1,5 +1,7 @@
 //! A configuration as the table of an experiment file.
 
+mod router;
+
 use super::options::{self, OPTIONS, Role};
 use super::syntax::{classify, elements, function};
 use super::{BookSimError, Configuration, Place, Unsupported, Value};
@@ -34,7 +36,7 @@ impl Configuration {
         translator.check_untranslated();
         let network = translator.network();
         let routing = translator.routing();
-        let router = translator.router();
+        let router = translator.router(rules);
         let traffic = translator.traffic();
         let measure = translator.measure(rules);
         // A wrong value first, for it stays wrong; then everything that is not supported yet.
@@ -62,7 +64,6 @@ struct Translator<'a> {
 /// What BookSim has and Kasuri does not have yet.
 const TOPOLOGIES_TO_COME: &[&str] = &["cmesh", "flatfly", "qtree", "tree4", "anynet", "dragonflynew"];
 const PATTERNS_TO_COME: &[&str] = &["background", "taper64", "bad_dragon", "badperm_yarc"];
-const ALLOCATORS_TO_COME: &[&str] = &["max_size", "pim", "loa", "wavefront", "rr_wavefront", "select", "piggyback"];
 const ROUTINGS_TO_COME: &[&str] = &[
     "anca_fattree",
     "xy_yx_mesh",
@@ -180,69 +181,6 @@ impl Translator<'_> {
             }
         }
         Ok(routing)
-    }
-
-    fn router(&mut self) -> Result<Table, BookSimError> {
-        let route = self.integer("routing_delay", 0, 1000)?;
-        let traversal = self.integer("st_prepare_delay", 0, 500)? + self.integer("st_final_delay", 0, 500)?;
-        if traversal == 0 {
-            return Err(self.wrong(
-                "st_final_delay",
-                "with st_prepare_delay = 0 the switch takes no time; BookSim aborts, give at least 1".to_owned(),
-            ));
-        }
-        let mut pipeline = vec![stage("RC", route.max(1))];
-        for (name, option) in [("VA", "vc_alloc_delay"), ("SA", "sw_alloc_delay")] {
-            pipeline.push(stage(name, self.integer(option, 1, 1000)?));
-        }
-        pipeline.push(stage("ST", traversal));
-        let mut router = Table::new();
-        router.insert("switching".to_owned(), "wormhole".into());
-        router.insert("virtual_channels".to_owned(), self.integer("num_vcs", 1, 256)?.into());
-        router.insert("buffer_flits".to_owned(), self.integer("vc_buf_size", 1, 1 << 20)?.into());
-        router.insert("pipeline".to_owned(), Toml::Array(pipeline));
-        router.insert("lookahead".to_owned(), (route == 0).into());
-        router.insert("speculative".to_owned(), (self.integer("speculative", 0, i64::MAX)? > 0).into());
-        router.insert("credit_delay".to_owned(), self.integer("credit_delay", 0, 1 << 20)?.into());
-        let release = if self.integer("wait_for_tail_credit", 0, i64::MAX)? > 0 { "tail-credit" } else { "tail" };
-        router.insert("vc_release".to_owned(), release.into());
-        for (key, option) in [("vc_allocator", "vc_allocator"), ("switch_allocator", "sw_allocator")] {
-            if let Some(allocator) = self.allocator(option)? {
-                router.insert(key.to_owned(), allocator);
-            }
-        }
-        Ok(router)
-    }
-
-    fn allocator(&mut self, option: &'static str) -> Result<Option<Toml>, BookSimError> {
-        let text = self.text(option);
-        let (name, arguments) = function(&text);
-        match (name, arguments.as_slice()) {
-            ("islip", []) => Ok(Some("islip".into())),
-            ("islip", [iterations]) => match iterations.parse::<u32>() {
-                Ok(1) => Ok(Some("islip".into())),
-                Ok(iterations @ 2..) => Ok(Some(Toml::Table(Table::from_iter(
-                    [("name", Toml::from("islip")), ("iterations", i64::from(iterations).into())]
-                        .map(|(key, value)| (key.to_owned(), value)),
-                )))),
-                _ => Err(self.wrong(option, "islip(n) does n iterations, at least 1".to_owned())),
-            },
-            ("separable_input_first", [] | ["round_robin"]) => Ok(Some("separable-input-first".into())),
-            ("separable_output_first", [] | ["round_robin"]) => Ok(Some("separable-output-first".into())),
-            ("separable_input_first" | "separable_output_first", _) => {
-                self.refuse(option, "another arbiter than round robin");
-                Ok(None)
-            }
-            (name, _) if ALLOCATORS_TO_COME.contains(&name) => {
-                self.refuse(option, "another allocator");
-                Ok(None)
-            }
-            (name, _) => {
-                let known =
-                    ["islip", "separable_input_first", "separable_output_first"].into_iter().chain(ALLOCATORS_TO_COME.iter().copied());
-                Err(self.wrong(option, format!("BookSim has no such allocator{}", options::nearest(name, known))))
-            }
-        }
     }
 
     fn traffic(&mut self) -> Result<Table, BookSimError> {
@@ -523,13 +461,6 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-fn stage(name: &str, cycles: i64) -> Toml {
-    match cycles {
-        1 => name.into(),
-        cycles => Toml::Table(Table::from_iter([("stage".to_owned(), name.into()), ("cycles".to_owned(), Toml::Integer(cycles))])),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -598,11 +529,11 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_yet_is_named_all_at_once() {
-        let error = translate("topology = cmesh; c = 4;\nvc_allocator = loa; internal_speedup = 2.0; k = 4;", Rules::BookSim).unwrap_err();
+        let error = translate("topology = cmesh; c = 4;\nvc_allocator = piggyback; subnets = 2; k = 4;", Rules::BookSim).unwrap_err();
         let BookSimError::Unsupported(entries) = &error else { panic!("{error}") };
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-        assert_eq!(names, ["internal_speedup", "topology", "vc_allocator"]);
-        assert!(error.to_string().contains("a.cfg:2: internal_speedup = 2 is not supported yet: "));
+        assert_eq!(names, ["subnets", "topology", "vc_allocator"]);
+        assert!(error.to_string().contains("a.cfg:2: subnets = 2 is not supported yet: "));
     }
 
     #[test]
@@ -620,6 +551,11 @@ mod tests {
             ("topology = mesh; routing_function = nca;", "mesh: dor"),
             ("topology = mesh; routing_function = dor; traffic = bitcmp;", "did you mean `bitcomp`?"),
             ("topology = mesh; routing_function = dor; vc_allocator = islp;", "did you mean `islip`?"),
+            ("topology = mesh; routing_function = dor; vc_allocator = islip(0);", "islip(n) does n iterations, at least 1"),
+            ("topology = mesh; routing_function = dor; sw_allocator = separable_input_first(matrx);", "did you mean `matrix`?"),
+            ("topology = mesh; routing_function = dor; sw_allocator = separable_output_first(tree(0,matrix));", "tree(groups,arbiter)"),
+            ("topology = mesh; routing_function = dor; internal_speedup = 0.5;", "must be 1 to 64"),
+            ("topology = mesh; routing_function = dor; input_speedup = 0;", "must be 1 to 256"),
             ("topology = mesh; routing_function = dor; injection_rate = 1.5;", "above 0 and at most 1"),
             ("topology = mesh; routing_function = dor; st_final_delay = 0;", "give at least 1"),
             ("topology = mesh; routing_function = dor; num_vcs = 0;", "must be 1 to 256"),

@@ -1,0 +1,464 @@
+//! A cycle of routers in their general form, step by step.
+
+use super::{Bid, Form, General, InputVc, Unit};
+use crate::allocator::Request;
+use crate::state::{NONE, Simulation};
+use crate::vc_mask::VcMask;
+use crate::wheel::Wheel;
+use kasuri_model::router::{Bidding, Priority, Switching, VcRelease};
+use kasuri_model::routing::Candidate;
+
+impl<M: VcMask> Simulation<'_, General<M>> {
+    /// Takes what arrives, then lets every router of the tile that is awake take its steps.
+    pub(super) fn general_cycle(&mut self, tile: u32, now: u64) {
+        let mut events = std::mem::take(&mut self.events);
+        self.arrivals.take(now, tile, &mut events);
+        events.drain(..).for_each(|slot| self.take_arrival(slot, now));
+        self.credits.take(now, tile, &mut events);
+        events.drain(..).for_each(|slot| self.take_credit(slot));
+        self.events = events;
+        let mut awake = std::mem::take(&mut self.lanes.awake[tile as usize]);
+        awake.retain(|&number| {
+            let stays = self.router_steps(number as usize, now);
+            self.lanes.units[number as usize].is_awake = stays;
+            stays
+        });
+        self.lanes.awake[tile as usize] = awake;
+    }
+
+    /// A flit enters its buffer.
+    fn take_arrival(&mut self, slot: u32, now: u64) {
+        if let Some(came) = self.lanes.came.get_mut(slot as usize) {
+            came.push_back(now);
+        }
+        let input = &mut self.lanes.input[slot];
+        input.flits += 1;
+        let (flits, is_free) = (input.flits, input.output == NONE);
+        self.lanes.wake(slot >> M::SHIFT);
+        let whole = self.parameters.switching == Switching::StoreAndForward;
+        let is_head =
+            if whole { is_free && flits == u32::from(self.packets[self.front_packet(slot) as usize].flits) } else { is_free && flits == 1 };
+        if is_head {
+            self.unit_of(slot).heads.push(slot);
+        }
+    }
+
+    /// A credit comes back.
+    fn take_credit(&mut self, slot: u32) {
+        let output = &mut self.lanes.output[slot];
+        output.credits += 1;
+        let all_back = output.holder == NONE && output.credits == u32::from(self.parameters.buffer_flits);
+        if all_back && self.parameters.release == VcRelease::TailCredit {
+            self.lanes.set_free_channel(slot);
+        }
+        self.lanes.wake(slot >> M::SHIFT);
+    }
+
+    fn unit_of(&mut self, slot: u32) -> &mut Unit {
+        let number = self.lanes.unit_of_port[slot >> M::SHIFT];
+        &mut self.lanes.units[number as usize]
+    }
+
+    /// The steps of a router in cycle `now`. May it have something to do in the next cycle without a new event?
+    fn router_steps(&mut self, number: usize, now: u64) -> bool {
+        let mut stays = false;
+        for step in self.lanes.clock.first_step(now)..self.lanes.clock.first_step(now + 1) {
+            stays = self.router_step(number, step, now);
+        }
+        stays
+    }
+
+    /// One step: route computation, virtual-channel allocation, switch allocation and traversal, each for those that were there before.
+    fn router_step(&mut self, number: usize, step: u64, now: u64) -> bool {
+        let at_once = self.parameters.route_cycles == 0;
+        if at_once {
+            self.compute_routes(number, step);
+        }
+        if self.parameters.bidding == Bidding::Speculative {
+            self.note_speculative_bids(number, step);
+        }
+        let mut asked = self.allocate_channels(number, step);
+        if !at_once {
+            self.compute_routes(number, step);
+        }
+        asked |= self.cross_on_kept_ways(number, now);
+        asked |= self.allocate_crossing(number, step, now);
+        if self.parameters.bidding == Bidding::Speculative {
+            self.grant_speculative_bids(number);
+        }
+        self.traverse_all(number, step, now);
+        let unit = &self.lanes.units[number];
+        let comes = |&slot: &u32| self.lanes.input[slot].ready > step;
+        asked || !unit.heads.is_empty() || unit.waiting.iter().any(comes) || unit.active.iter().any(comes)
+    }
+
+    /// New heads learn where they may go.
+    fn compute_routes(&mut self, number: usize, step: u64) {
+        let mut heads = std::mem::take(&mut self.lanes.units[number].heads);
+        for slot in heads.drain(..) {
+            let packet = self.front_packet(slot);
+            let state = self.find_candidates(slot, packet);
+            let flits = self.enter_router(slot, packet, state);
+            let (created, priority) = (self.packets[packet as usize].created, self.lasting_priority(packet));
+            let unit = &mut self.lanes.units[number];
+            let wait = unit.computation.wait(step);
+            unit.waiting.push(slot);
+            let ready = step + wait + u64::from(self.parameters.route_cycles);
+            self.lanes.input[slot] = InputVc { left: u32::from(flits), ready, created, priority, ..self.lanes.input[slot] };
+            self.lanes.routes[slot as usize].clone_from(&self.candidates);
+        }
+        self.lanes.units[number].heads = heads;
+    }
+
+    /// The priority of a packet, as far as it does not change while the packet is in the router.
+    fn lasting_priority(&self, packet: u32) -> i64 {
+        let record = &self.packets[packet as usize];
+        match self.lanes.form.router.priority {
+            Priority::Class => self.scenario.classes.get(usize::from(record.class)).map_or(0, |class| i64::from(class.priority)),
+            Priority::Age => -(record.created as i64),
+            Priority::NetworkAge => -(record.injected as i64),
+            Priority::HopCount => i64::from(record.hops),
+            Priority::Sequence => -i64::from(record.serial),
+            Priority::None | Priority::LocalAge | Priority::QueueLength => 0,
+        }
+    }
+
+    /// The virtual channels of a candidate's port that a head may take now.
+    fn open_channels(&self, slot: u32, port: u32, candidate: &Candidate) -> M {
+        let range = M::range(u32::from(candidate.virtual_channels.begin), u32::from(candidate.virtual_channels.end));
+        let free = self.lanes.port[port].free.and(range);
+        if self.parameters.switching == Switching::Wormhole {
+            return free;
+        }
+        members(free)
+            .filter(|&vc| self.lanes.output[port << M::SHIFT | vc].credits >= self.lanes.input[slot].left)
+            .fold(M::default(), |set, vc| set.or(M::bit(vc)))
+    }
+
+    /// Heads bid for the free virtual channels of all their candidates. Did any?
+    fn allocate_channels(&mut self, number: usize, step: u64) -> bool {
+        if self.lanes.units[number].waiting.is_empty() {
+            return false;
+        }
+        let mut requests = std::mem::take(&mut self.lanes.requests);
+        requests.clear();
+        self.request_channels(number, step, &mut requests);
+        let asked = !requests.is_empty();
+        if asked {
+            requests.sort_unstable_by_key(|request| (request.row, request.column));
+            let mut granted = std::mem::take(&mut self.lanes.granted);
+            granted.clear();
+            self.lanes.units[number].vc_allocator.allocate(&requests, &mut granted);
+            for &position in &granted {
+                self.hold_channel(number, &requests[position as usize], step);
+            }
+            self.lanes.granted = granted;
+            let General { units, input, .. } = &mut self.lanes;
+            units[number].waiting.retain(|&slot| input[slot].output == NONE);
+        }
+        self.lanes.requests = requests;
+        asked
+    }
+
+    fn request_channels(&self, number: usize, step: u64, requests: &mut Vec<Request>) {
+        let unit = &self.lanes.units[number];
+        let channels = self.lanes.virtual_channels;
+        for &slot in &unit.waiting {
+            let InputVc { ready, created, .. } = self.lanes.input[slot];
+            if ready > step {
+                continue;
+            }
+            let priority = self.lanes.priority(slot);
+            let row = ((slot >> M::SHIFT) - unit.base) * channels + (slot & (M::BITS - 1));
+            for candidate in &self.lanes.routes[slot as usize] {
+                let place = u32::from(candidate.port) * channels;
+                let preference = i64::from(candidate.priority);
+                requests.extend(members(self.open_channels(slot, unit.base + u32::from(candidate.port), candidate)).map(|vc| Request {
+                    row,
+                    column: place + vc,
+                    preference,
+                    priority,
+                    created,
+                }));
+            }
+        }
+    }
+
+    /// Gives the virtual channel that was asked for to the head that asked.
+    fn hold_channel(&mut self, number: usize, request: &Request, step: u64) {
+        let (base, channels) = (self.lanes.units[number].base, self.lanes.virtual_channels);
+        let slot = |place: u32| (base + place / channels) << M::SHIFT | place % channels;
+        let (head, output) = (slot(request.row), slot(request.column));
+        self.hold(head, output);
+        self.lanes.input[head].ready = step + u64::from(self.parameters.bidding != Bidding::SameCycle);
+        self.lanes.units[number].active.push(head);
+    }
+
+    /// Ways through the switch that are kept are used, or given up. Is there any?
+    fn cross_on_kept_ways(&mut self, number: usize, now: u64) -> bool {
+        let General { units, taken, form, .. } = &mut self.lanes;
+        let unit = &mut units[number];
+        taken.clear(unit.ports, form);
+        self.lanes.winners.clear();
+        if self.lanes.units[number].kept.is_empty() {
+            return false;
+        }
+        let mut kept = std::mem::take(&mut self.lanes.units[number].kept);
+        kept.retain(|&slot| {
+            let InputVc { output, flits, .. } = self.lanes.input[slot];
+            let (row, column) = self.lanes.crossing(number, slot, output);
+            self.lanes.taken.rows[row as usize] = true;
+            self.lanes.taken.columns[column as usize] = true;
+            let goes_on = flits > 0 && self.lanes.output[output].credits > 0 && self.has_place(output >> M::SHIFT, now);
+            if goes_on {
+                self.lanes.winners.push(slot);
+            }
+            goes_on
+        });
+        self.lanes.units[number].kept = kept;
+        true
+    }
+
+    /// Flits bid for the switch: those with a virtual channel and a credit. Did any?
+    fn allocate_crossing(&mut self, number: usize, step: u64, now: u64) -> bool {
+        let mut bids = std::mem::take(&mut self.lanes.bids);
+        bids.clear();
+        for position in 0..self.lanes.units[number].active.len() {
+            let slot = self.lanes.units[number].active[position];
+            let InputVc { output, flits, ready, .. } = self.lanes.input[slot];
+            if ready <= step && flits > 0 && self.lanes.output[output].credits > 0 && self.has_place(output >> M::SHIFT, now) {
+                bids.extend(self.lanes.bid(number, slot, output));
+            }
+        }
+        let asked = !bids.is_empty();
+        self.grant_bids(number, &mut bids);
+        self.lanes.bids = bids;
+        asked
+    }
+
+    /// Can a flit cross to this output port now: is its channel, or a place in its buffer, to be had?
+    fn has_place(&mut self, port: u32, now: u64) -> bool {
+        if self.parameters.periodic && self.lanes.port[port].next_departure > now + u64::from(self.lanes.form.traversal_steps) {
+            return false;
+        }
+        let Some(places) = self.lanes.form.router.output_buffer_flits else { return true };
+        let buffered = &mut self.lanes.buffered[port as usize];
+        while buffered.front().is_some_and(|&(_, departure)| departure < now) {
+            buffered.pop_front();
+        }
+        buffered.iter().take_while(|&&(arrival, _)| arrival < now).count() < places as usize
+    }
+
+    /// Of the bids of one input of the switch for one output only the first counts; the allocator decides among the rest.
+    fn grant_bids(&mut self, number: usize, bids: &mut Vec<Bid>) {
+        if bids.is_empty() {
+            return;
+        }
+        let pair = |bid: &Bid| (bid.request.row, bid.request.column);
+        bids.sort_unstable_by_key(|bid| (pair(bid), std::cmp::Reverse(bid.request.priority), bid.distance));
+        bids.dedup_by_key(|bid| pair(bid));
+        let General { units, requests, granted, winners, taken, .. } = &mut self.lanes;
+        requests.clear();
+        requests.extend(bids.iter().map(|bid| bid.request));
+        granted.clear();
+        units[number].switch_allocator.allocate(requests, granted);
+        for &position in granted.iter() {
+            let Bid { request, slot, .. } = bids[position as usize];
+            taken.rows[request.row as usize] = true;
+            taken.columns[request.column as usize] = true;
+            winners.push(slot);
+        }
+    }
+
+    /// Heads that bid for a virtual channel bid for the switch too, where one with a credit is to be had.
+    fn note_speculative_bids(&mut self, number: usize, step: u64) {
+        let mut bids = std::mem::take(&mut self.lanes.speculative);
+        bids.clear();
+        let unit = &self.lanes.units[number];
+        let (base, form) = (unit.base, &self.lanes.form);
+        for &slot in &unit.waiting {
+            if self.lanes.input[slot].ready > step {
+                continue;
+            }
+            for candidate in &self.lanes.routes[slot as usize] {
+                let port = base + u32::from(candidate.port);
+                let mut open = members(self.open_channels(slot, port, candidate)).map(|vc| port << M::SHIFT | vc);
+                if let Some(output) = open.find(|&output| self.lanes.output[output].credits > 0) {
+                    let (row, column) = places(base, slot, output, M::SHIFT, form);
+                    bids.push(self.lanes.bid_at(number, slot, row, column));
+                }
+            }
+        }
+        self.lanes.speculative = bids;
+    }
+
+    /// Speculative bids have what the others left of inputs and outputs. One whose head won no virtual channel, or another port's, or one
+    /// without a credit, wastes them.
+    fn grant_speculative_bids(&mut self, number: usize) {
+        let mut bids = std::mem::take(&mut self.lanes.speculative);
+        let taken = &self.lanes.taken;
+        bids.retain(|bid| !taken.rows[bid.request.row as usize] && !taken.columns[bid.request.column as usize]);
+        let real = self.lanes.winners.len();
+        self.grant_bids(number, &mut bids);
+        let mut kept = real;
+        for position in real..self.lanes.winners.len() {
+            let slot = self.lanes.winners[position];
+            let output = self.lanes.input[slot].output;
+            let crosses = output != NONE && self.lanes.output[output].credits > 0 && {
+                let (row, column) = self.lanes.crossing(number, slot, output);
+                let granted = self.lanes.granted[position - real];
+                let request = bids[granted as usize].request;
+                (request.row, request.column) == (row, column)
+            };
+            if crosses {
+                self.lanes.winners[kept] = slot;
+                kept += 1;
+            }
+        }
+        self.lanes.winners.truncate(kept);
+        bids.clear();
+        self.lanes.speculative = bids;
+    }
+
+    /// The winners' flits cross the switch.
+    fn traverse_all(&mut self, number: usize, step: u64, now: u64) {
+        let mut winners = std::mem::take(&mut self.lanes.winners);
+        self.statistics.flit_hops += winners.len() as u64;
+        for slot in winners.drain(..) {
+            self.cross(number, slot, step, now);
+        }
+        self.lanes.winners = winners;
+    }
+
+    /// One flit leaves its buffer, its credit goes upstream, and it is sent as soon as its channel is free.
+    fn cross(&mut self, number: usize, slot: u32, step: u64, now: u64) {
+        let lanes = &mut self.lanes;
+        let input = &mut lanes.input[slot];
+        input.flits -= 1;
+        input.left -= 1;
+        if let Some(came) = lanes.came.get_mut(slot as usize) {
+            came.pop_front();
+        }
+        let InputVc { output, flits, left, .. } = *input;
+        lanes.output[output].credits -= 1;
+        self.send_credit(slot, step, now);
+        self.send_flit_on(number, output, step, now);
+        let router = &self.lanes.form.router;
+        let (speedup, keeps) = (router.input_speedup, router.hold_switch && left > 0 && flits > 0);
+        let (row, channels) = (self.lanes.crossing(number, slot, output).0, self.lanes.virtual_channels);
+        let unit = &mut self.lanes.units[number];
+        unit.vc_pointer[row as usize] = ((slot & (M::BITS - 1)) + speedup) % channels;
+        if keeps && !unit.kept.contains(&slot) {
+            unit.kept.push(slot);
+        }
+        if left == 0 {
+            self.end_packet(number, slot, output);
+        }
+    }
+
+    /// All flits that an input port sends in a step are told upstream at once; one such message goes in a cycle.
+    fn send_credit(&mut self, slot: u32, step: u64, now: u64) {
+        let port = slot >> M::SHIFT;
+        let state = &mut self.lanes.port[port];
+        if state.credit_step != step {
+            state.credit_cycle = now.max(state.credit_cycle + 1);
+            state.credit_step = step;
+        }
+        let upstream = &self.links[port];
+        let time = state.credit_cycle as u32;
+        self.credits.post(time.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + (slot & (M::BITS - 1)));
+    }
+
+    fn send_flit_on(&mut self, number: usize, output: u32, step: u64, now: u64) {
+        let port = output >> M::SHIFT;
+        let lanes = &mut self.lanes;
+        // The switch takes over in the next step.
+        let wait = lanes.units[number].traversal.wait(step + 1);
+        let across = lanes.clock.cycle_of(step + wait + u64::from(lanes.form.traversal_steps), now);
+        let state = &mut lanes.port[port];
+        let departure = across.max(state.next_departure);
+        state.next_departure = departure + if self.parameters.periodic { u64::from(self.period[port]) } else { 1 };
+        if let Some(buffered) = lanes.buffered.get_mut(port as usize) {
+            buffered.push_back((across, departure));
+        }
+        let link = &mut self.links[port];
+        link.sent += 1;
+        let delay = u32::from(link.flit_delay) - lanes.form.traversal_steps;
+        self.arrivals.post((departure as u32).wrapping_add(delay), link.flit_link + (output & (M::BITS - 1)));
+    }
+
+    /// The tail has gone.
+    fn end_packet(&mut self, number: usize, slot: u32, output: u32) {
+        self.lanes.output[output].holder = NONE;
+        self.lanes.input[slot].output = NONE;
+        let unit = &mut self.lanes.units[number];
+        unit.kept.retain(|&kept| kept != slot);
+        unit.active.retain(|&active| active != slot);
+        self.inputs[slot].ring_head = self.inputs[slot].ring_head.wrapping_add(1);
+        if self.parameters.release == VcRelease::Tail {
+            self.lanes.set_free_channel(output);
+        }
+        let flits = self.lanes.input[slot].flits;
+        let whole = self.parameters.switching == Switching::StoreAndForward;
+        let waits_for = if whole && flits > 0 { u32::from(self.packets[self.front_packet(slot) as usize].flits) } else { 1 };
+        if flits >= waits_for {
+            self.lanes.units[number].heads.push(slot);
+        }
+    }
+}
+
+impl<M: VcMask> General<M> {
+    fn set_free_channel(&mut self, output: u32) {
+        let port = &mut self.port[output >> M::SHIFT];
+        port.free = port.free.or(M::bit(output & (M::BITS - 1)));
+    }
+
+    /// Input and output of the switch that a flit takes.
+    fn crossing(&self, number: usize, slot: u32, output: u32) -> (u32, u32) {
+        places(self.units[number].base, slot, output, M::SHIFT, &self.form)
+    }
+
+    /// A flit's bid, unless its way through the switch is kept by another, or by itself.
+    fn bid(&self, number: usize, slot: u32, output: u32) -> Option<Bid> {
+        let (row, column) = self.crossing(number, slot, output);
+        if self.taken.rows[row as usize] || self.taken.columns[column as usize] {
+            return None;
+        }
+        Some(self.bid_at(number, slot, row, column))
+    }
+
+    fn bid_at(&self, number: usize, slot: u32, row: u32, column: u32) -> Bid {
+        let (vc, pointer) = (slot & (M::BITS - 1), self.units[number].vc_pointer[row as usize]);
+        let distance = (vc + self.virtual_channels - pointer) % self.virtual_channels;
+        let (priority, created) = (self.priority(slot), self.input[slot].created);
+        Bid { request: Request { row, column, preference: priority, priority, created }, distance, slot }
+    }
+
+    /// The priority of the flit at the front of a buffer.
+    fn priority(&self, slot: u32) -> i64 {
+        match self.form.router.priority {
+            Priority::QueueLength => i64::from(self.input[slot].flits),
+            Priority::LocalAge => self.came[slot as usize].front().map_or(0, |&came| -(came as i64)),
+            _ => self.input[slot].priority,
+        }
+    }
+}
+
+/// Input and output of the switch between an input slot and an output slot of a router.
+fn places(base: u32, slot: u32, output: u32, shift: u32, form: &Form) -> (u32, u32) {
+    let (inputs, outputs) = (form.router.input_speedup, form.router.output_speedup);
+    let (from, to) = ((slot >> shift) - base, (output >> shift) - base);
+    let vc = slot & ((1 << shift) - 1);
+    (from * inputs + vc % inputs, to * outputs + from % outputs)
+}
+
+/// The virtual channels of a set, in order.
+fn members<M: VcMask>(mut set: M) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        (!set.is_empty()).then(|| {
+            let first = set.first();
+            set = set.rest();
+            first
+        })
+    })
+}

@@ -1,0 +1,347 @@
+//! Routers in their general form: what they share with plain ones, what their options promise, and what holds for all of them.
+
+mod common;
+
+use common::{Fixed, Setup, Single, ToTheEnd};
+use kasuri_model::engine::{Engine, Outcome, Status};
+use kasuri_model::id::TerminalId;
+use kasuri_model::router::{
+    AllocatorParameters, Arbiter, ArbiterParameters, LongStages, PipelineEntry, Priority, RouterParameters, Switching, VcRelease,
+};
+use std::sync::Arc;
+
+fn allocator(name: &str) -> AllocatorParameters {
+    AllocatorParameters::Name(name.to_owned())
+}
+
+fn separable(first: &str, arbiter: ArbiterParameters) -> AllocatorParameters {
+    AllocatorParameters::Detailed { name: format!("separable-{first}-first"), iterations: 1, arbiter }
+}
+
+/// An output buffer that never fills changes nothing, but asks for the general form.
+const ENOUGH: Option<u32> = Some(60_000);
+
+fn every_allocator() -> Vec<AllocatorParameters> {
+    let arbiters = [
+        ArbiterParameters::Single(Arbiter::Matrix),
+        ArbiterParameters::Single(Arbiter::Age),
+        ArbiterParameters::Tree { groups: 5, of: Arbiter::RoundRobin },
+    ];
+    let separable = ["input", "output"].into_iter().flat_map(|first| arbiters.map(|arbiter| separable(first, arbiter)));
+    kasuri_flit::ALLOCATORS.iter().map(|entry| allocator(entry.name)).chain(separable).collect()
+}
+
+/// The general form of a plain router is the plain router, bit for bit.
+#[test]
+fn the_general_form_of_plain_routers_is_the_plain_form() {
+    let stage = |name: &str, cycles| PipelineEntry::Timed { stage: name.to_owned(), cycles };
+    let shared = PipelineEntry::Together { stages: ["VA", "SA"].map(String::from).to_vec(), cycles: 1 };
+    let pipelines = [
+        vec![stage("RC", 1), stage("VA", 1), stage("SA", 1), stage("ST", 1)],
+        vec![stage("RC", 3), stage("VA", 2), stage("SA", 2), stage("ST", 3)],
+        vec![stage("RC", 1), shared, stage("ST", 1)],
+    ];
+    for pipeline in pipelines {
+        for (lookahead, vc_release, switching) in [
+            (false, VcRelease::Tail, Switching::Wormhole),
+            (true, VcRelease::TailCredit, Switching::Wormhole),
+            (false, VcRelease::Tail, Switching::VirtualCutThrough),
+            (false, VcRelease::TailCredit, Switching::StoreAndForward),
+        ] {
+            for topology in [Setup::mesh(&[4, 3]), Setup::torus(&[4, 4]), Setup::fat_tree(3, 2)] {
+                let router = RouterParameters {
+                    pipeline: pipeline.clone(),
+                    lookahead,
+                    vc_release,
+                    switching,
+                    virtual_channels: 3,
+                    buffer_flits: 5,
+                    ..RouterParameters::default()
+                };
+                let run = |output_buffer_flits| {
+                    let router = RouterParameters { output_buffer_flits, ..router.clone() };
+                    let setup =
+                        Setup { router, load: 0.5, packet_flits: 4, paranoid: true, simd: "portable".to_owned(), ..topology.clone() };
+                    setup.run(&mut Fixed::new(200, 800))
+                };
+                assert_eq!(run(None), run(ENOUGH), "{:?} {router:?}", topology.topology);
+            }
+        }
+    }
+}
+
+/// Options that stress the general form, one by one.
+fn every_option() -> Vec<RouterParameters> {
+    let plain = RouterParameters { virtual_channels: 4, buffer_flits: 3, ..RouterParameters::default() };
+    let mut options: Vec<RouterParameters> = every_allocator()
+        .into_iter()
+        .map(|allocator| RouterParameters {
+            vc_allocator: allocator.clone(),
+            switch_allocator: allocator,
+            output_buffer_flits: ENOUGH,
+            ..plain.clone()
+        })
+        .collect();
+    let timed = |stage: &str, cycles| PipelineEntry::Timed { stage: stage.to_owned(), cycles };
+    options.extend([
+        RouterParameters { input_speedup: 2, ..plain.clone() },
+        RouterParameters { input_speedup: 2, output_speedup: 2, ..plain.clone() },
+        RouterParameters { output_speedup: 3, output_buffer_flits: Some(2), ..plain.clone() },
+        RouterParameters { internal_speedup: 2.0, ..plain.clone() },
+        RouterParameters { internal_speedup: 1.7, speculative: true, ..plain.clone() },
+        RouterParameters { internal_speedup: 3.0, input_speedup: 2, output_buffer_flits: Some(4), ..plain.clone() },
+        RouterParameters { hold_switch: true, ..plain.clone() },
+        RouterParameters { hold_switch: true, input_speedup: 4, output_speedup: 2, ..plain.clone() },
+        RouterParameters { speculative: true, switch_allocator: allocator("wavefront"), ..plain.clone() },
+        RouterParameters { priority: Priority::LocalAge, switch_allocator: allocator("select"), ..plain.clone() },
+        RouterParameters { priority: Priority::QueueLength, vc_allocator: allocator("wavefront"), ..plain.clone() },
+        RouterParameters {
+            long_stages: LongStages::Batched,
+            pipeline: vec![timed("RC", 2), timed("VA", 1), timed("SA", 1), timed("ST", 3)],
+            ..plain.clone()
+        },
+    ]);
+    options
+}
+
+/// Batches arrive to the last packet in every kind of router, flits and credits are conserved, and the same run gives the same outcome.
+#[test]
+fn batches_are_delivered_whatever_the_router() {
+    for router in every_option() {
+        for (topology, switching) in [
+            (Setup::torus(&[4, 4]), Switching::Wormhole),
+            (Setup::mesh(&[3, 4]), Switching::VirtualCutThrough),
+            (Setup::fat_tree(3, 2), Switching::StoreAndForward),
+        ] {
+            let router = RouterParameters { switching, ..router.clone() };
+            let setup = Setup { router, packet_flits: 3, paranoid: true, load: 1.0, ..topology }.batch(40);
+            let outcome = setup.run(&mut ToTheEnd);
+            assert_eq!(outcome.status, Status::Completed, "{:?}", setup.router);
+            let packets = outcome.accepted_flits.iter().sum::<u64>() / 3;
+            assert_eq!(packets, 40 * u64::from(setup.network().terminal_count()), "{:?}", setup.router);
+            assert_eq!(outcome, setup.run(&mut ToTheEnd), "{:?}", setup.router);
+        }
+    }
+}
+
+/// The whole pipeline in a cycle, so that a queue of single flits can send one in each.
+fn in_one_cycle() -> Vec<PipelineEntry> {
+    vec![PipelineEntry::Together { stages: ["RC", "VA", "SA", "ST"].map(String::from).to_vec(), cycles: 1 }]
+}
+
+/// Flits per input and cycle of one switch of 8 ports, whose inputs always have single flits for random outputs.
+fn saturated_switch(router: RouterParameters) -> f64 {
+    let setup = Setup {
+        topology: ("butterfly", "radix = 8\nstages = 1".to_owned()),
+        routing: ("destination-tag", ""),
+        router: RouterParameters { pipeline: in_one_cycle(), ..router },
+        packet_flits: 1,
+        load: 1.0,
+        ..Setup::mesh(&[2])
+    };
+    let outcome: Outcome = setup.run(&mut Fixed::new(2000, 20_000));
+    outcome.accepted_flits.iter().sum::<u64>() as f64 / outcome.measured_cycles as f64 / 8.0
+}
+
+/// With m queues for each output, each with an input of the switch of its own, the outputs of a large switch are busy for
+/// m + 1 - sqrt(m^2 + 1) of the time: 0.586 for one (Karol, Hluchyj and Morgan, IEEE Trans. Commun. 35, 1987, whose table I has 0.6184 for
+/// one and 8 ports), 0.764 for two, 0.877 for four; a switch of 8 ports does somewhat better.
+#[test]
+fn inputs_of_the_switch_for_each_virtual_channel_lift_its_saturation_as_published() {
+    for inputs in [1, 2, 4] {
+        let router = RouterParameters {
+            virtual_channels: inputs,
+            input_speedup: inputs,
+            buffer_flits: 64,
+            output_buffer_flits: ENOUGH,
+            ..RouterParameters::default()
+        };
+        let (used, queues) = (saturated_switch(router), f64::from(inputs));
+        let limit = queues + 1.0 - (queues * queues + 1.0).sqrt();
+        assert!((0.0..0.04).contains(&(used - limit)), "{inputs}: {used} {limit}");
+    }
+}
+
+/// A router that takes two steps in a cycle serves its inputs twice as fast as the channels fill them, and a switch with two outputs for
+/// each port and room behind them nearly so: what an output gets in bursts waits there.
+#[test]
+fn what_serves_twice_as_fast_as_the_channels_is_no_bottleneck() {
+    let router = |virtual_channels| RouterParameters { virtual_channels, buffer_flits: 64, ..RouterParameters::default() };
+    let internal = saturated_switch(RouterParameters { internal_speedup: 2.0, ..router(1) });
+    assert!(internal > 0.97, "{internal}");
+    let both = saturated_switch(RouterParameters { input_speedup: 2, output_speedup: 2, ..router(2) });
+    let input = saturated_switch(RouterParameters { input_speedup: 2, ..router(2) });
+    assert!(both > input + 0.1, "{both} {input}");
+}
+
+/// With all stages of one cycle, a router of speed-up s takes ceil(4 / s) cycles in place of 4.
+#[test]
+fn internal_speedup_shortens_the_pipeline() {
+    let latency = |internal_speedup| {
+        let router = RouterParameters { internal_speedup, output_buffer_flits: ENOUGH, ..RouterParameters::default() };
+        let setup = Setup { router, packet_flits: 1, load: 0.001, include_self: false, ..Setup::mesh(&[2]) };
+        setup.run(&mut Fixed::new(1000, 100_000)).network_latency.min
+    };
+    // 1 + L_inj + R P + L_ej + (R - 1) L with R = 2 routers and all L = 1.
+    assert_eq!([1.0, 2.0, 4.0].map(latency), [3 + 2 * 4 + 1, 3 + 2 * 2 + 1, 3 + 2 + 1]);
+}
+
+/// Who keeps his way through the switch is not disturbed: of packets of 8 flits from two inputs to one output each passes as a whole.
+#[test]
+fn a_held_switch_lets_packets_pass_as_a_whole() {
+    let spread = |hold_switch| {
+        let router = RouterParameters {
+            hold_switch,
+            virtual_channels: 8,
+            buffer_flits: 16,
+            output_buffer_flits: ENOUGH,
+            ..RouterParameters::default()
+        };
+        let setup = Setup {
+            topology: ("butterfly", "radix = 4\nstages = 1".to_owned()),
+            routing: ("destination-tag", ""),
+            router,
+            packet_flits: 8,
+            load: 0.5,
+            ..Setup::mesh(&[2])
+        };
+        let outcome = setup.run(&mut Fixed::new(2000, 20_000));
+        // What a packet's tail loses on its head, over what the flits themselves lose.
+        outcome.network_latency.sum / outcome.network_latency.count as f64
+    };
+    let (held, free) = (spread(true), spread(false));
+    assert!(held < free, "{held} {free}");
+}
+
+/// Without other packets a batched traversal of two cycles delays a packet by one, once, as its second flit comes while the first is on
+/// its way (measured of BookSim 2), and a packet of one flit not at all; with others, heads and flits wait for each other, which
+/// they do not in pipelined stages.
+#[test]
+fn batched_stages_make_packets_wait_for_each_other() {
+    let timed = |stage: &str, cycles| PipelineEntry::Timed { stage: stage.to_owned(), cycles };
+    let latency = |long_stages, packet_flits, load| {
+        let pipeline = vec![timed("RC", 2), timed("VA", 1), timed("SA", 1), timed("ST", 2)];
+        let router = RouterParameters { pipeline, long_stages, virtual_channels: 8, ..RouterParameters::default() };
+        let outcome = Setup { router, load, packet_flits, ..Setup::mesh(&[4, 4]) }.run(&mut Fixed::new(2000, 40_000));
+        outcome.network_latency.sum / outcome.network_latency.count as f64
+    };
+    let added = |flits, load| latency(LongStages::Batched, flits, load) - latency(LongStages::Pipelined, flits, load);
+    assert!(added(1, 0.001).abs() < 0.1, "{}", added(1, 0.001));
+    assert!((added(5, 0.001) - 1.0).abs() < 0.1, "{}", added(5, 0.001));
+    assert!(added(5, 0.3) > 1.5, "{}", added(5, 0.3));
+}
+
+/// What each of 5 terminals in a row sends to the terminal at the end, when all send as much as they can.
+fn shares_on_a_row(router: RouterParameters) -> Vec<f64> {
+    let setup = Setup {
+        router: RouterParameters { pipeline: in_one_cycle(), virtual_channels: 4, buffer_flits: 8, ..router },
+        pattern: ("hotspot", "terminals = [0]\nweights = [1.0]"),
+        load: 1.0,
+        packet_flits: 4,
+        ..Setup::mesh(&[5])
+    };
+    let outcome = setup.run(&mut Fixed::new(5000, 20_000));
+    let all: u64 = outcome.injected_flits.iter().sum();
+    outcome.injected_flits.iter().map(|&flits| flits as f64 / all as f64).collect()
+}
+
+/// The parking lot: local arbiters halve what is left at each router, so that the farthest of 5 gets 1/16. Where the packet goes first that
+/// was created first, everybody gets a fifth.
+#[test]
+fn age_is_fair_where_local_arbiters_are_not() {
+    let separable = |arbiter| separable("input", ArbiterParameters::Single(arbiter));
+    let halved = shares_on_a_row(RouterParameters { switch_allocator: separable(Arbiter::Matrix), ..RouterParameters::default() });
+    for (share, wanted) in halved.iter().zip([0.5, 0.25, 0.125, 0.0625, 0.0625]) {
+        assert!((share - wanted).abs() < 0.02, "{halved:?}");
+    }
+    let by_arbiter = RouterParameters {
+        switch_allocator: separable(Arbiter::Age),
+        vc_allocator: separable(Arbiter::Age),
+        ..RouterParameters::default()
+    };
+    let by_priority = RouterParameters {
+        priority: Priority::Age,
+        switch_allocator: allocator("wavefront"),
+        vc_allocator: allocator("wavefront"),
+        ..RouterParameters::default()
+    };
+    for router in [by_arbiter, by_priority] {
+        let equal = shares_on_a_row(router);
+        assert!(equal.iter().all(|share| (share - 0.2).abs() < 0.02), "{equal:?}");
+    }
+}
+
+/// Two terminals send all they can to a third one: alike they get half of its channel each, but where their classes have priorities the
+/// urgent one gets all.
+#[test]
+fn urgent_classes_go_first() {
+    let sent = |priority| {
+        let router = RouterParameters {
+            priority,
+            switch_allocator: allocator("select"),
+            vc_allocator: allocator("select"),
+            output_buffer_flits: ENOUGH,
+            virtual_channels: 4,
+            buffer_flits: 16,
+            ..RouterParameters::default()
+        };
+        let star = ("butterfly", "radix = 4\nstages = 1".to_owned());
+        let setup = Setup { topology: star, routing: ("destination-tag", ""), router, load: 1.0, packet_flits: 8, ..Setup::mesh(&[2]) };
+        let mut scenario = setup.build();
+        scenario.classes.push(scenario.classes[0].clone());
+        for (number, class) in scenario.classes.iter_mut().enumerate() {
+            class.pattern = Arc::new(Single { source: TerminalId(number as u32), destination: TerminalId(3) });
+            class.priority = number as i32;
+        }
+        let outcome = kasuri_flit::FlitEngine.run(&scenario, &mut Fixed::new(2000, 10_000)).unwrap();
+        [0, 1].map(|terminal| outcome.injected_flits[terminal] as f64 / outcome.measured_cycles as f64)
+    };
+    let [one, other] = sent(Priority::None);
+    assert!((one - 0.5).abs() < 0.01 && (other - 0.5).abs() < 0.01, "{one} {other}");
+    let [late, urgent] = sent(Priority::Class);
+    assert!(urgent > 0.95 && late < 0.05, "{late} {urgent}");
+}
+
+/// Two terminals of a corner of a 2 x 2 mesh send to those of the opposite corner. In dimension order all goes by one channel; where the
+/// router takes what is free, by both.
+#[test]
+fn an_adaptive_routing_uses_all_shortest_ways() {
+    let delivered = |routing| {
+        let router = RouterParameters { pipeline: in_one_cycle(), virtual_channels: 4, buffer_flits: 16, ..RouterParameters::default() };
+        let topology = ("mesh", "dimensions = [2, 2]\nconcentration = 2".to_owned());
+        let mut scenario = Setup { topology, routing: (routing, ""), router, load: 1.0, packet_flits: 4, ..Setup::mesh(&[2]) }.build();
+        scenario.classes.push(scenario.classes[0].clone());
+        for (number, class) in (0..).zip(&mut scenario.classes) {
+            class.pattern = Arc::new(Single { source: TerminalId(number), destination: TerminalId(6 + number) });
+        }
+        let outcome = kasuri_flit::FlitEngine.run(&scenario, &mut Fixed::new(1000, 10_000)).unwrap();
+        outcome.accepted_flits.iter().sum::<u64>() as f64 / outcome.measured_cycles as f64
+    };
+    let [fixed, adaptive] = ["dimension-order", "minimal-adaptive"].map(delivered);
+    assert!((0.9..=1.0).contains(&fixed), "{fixed}");
+    assert!(adaptive > 1.8, "{adaptive}");
+}
+
+/// Long packets through small buffers, as many as there can be: with one adaptive virtual channel beside the escape path everything
+/// arrives, on meshes, tori and networks without coordinates.
+#[test]
+fn the_escape_path_keeps_adaptive_packets_from_deadlock() {
+    for (topology, virtual_channels) in
+        [(Setup::mesh(&[4, 4]), 2), (Setup::torus(&[4, 4]), 3), (Setup::torus(&[4, 4]), 2), (Setup::fat_tree(2, 3), 2)]
+    {
+        for (allocator_name, switching) in [("islip", Switching::Wormhole), ("wavefront", Switching::VirtualCutThrough)] {
+            let router = RouterParameters {
+                virtual_channels,
+                buffer_flits: if switching == Switching::Wormhole { 2 } else { 10 },
+                switching,
+                vc_allocator: allocator(allocator_name),
+                ..RouterParameters::default()
+            };
+            let setup =
+                Setup { router, routing: ("minimal-adaptive", ""), load: 1.0, packet_flits: 10, paranoid: true, ..topology.clone() }
+                    .batch(60);
+            let outcome = setup.run(&mut ToTheEnd);
+            assert_eq!(outcome.status, Status::Completed, "{:?} {:?}", setup.topology, setup.router);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The router: delays, buffers, speed-ups, allocators and their arbiters.
+
+use super::super::options;
+use super::super::syntax::function;
+use super::{BookSimError, Rules, Translator};
+use toml::{Table, Value as Toml};
+
+/// BookSim's allocators: its name, ours, and what stands in parentheses behind it.
+const ALLOCATORS: &[(&str, &str, Argument)] = &[
+    ("islip", "islip", Argument::Iterations),
+    ("pim", "pim", Argument::Iterations),
+    ("select", "select", Argument::Iterations),
+    ("separable_input_first", "separable-input-first", Argument::Arbiter),
+    ("separable_output_first", "separable-output-first", Argument::Arbiter),
+    ("wavefront", "wavefront", Argument::None),
+    ("rr_wavefront", "round-robin-wavefront", Argument::None),
+    ("max_size", "maximum-size", Argument::None),
+    ("loa", "loa", Argument::None),
+];
+
+/// What an allocator takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Argument {
+    None,
+    Iterations,
+    Arbiter,
+}
+
+const ARBITERS: [(&str, &str); 2] = [("round_robin", "round-robin"), ("matrix", "matrix")];
+
+/// BookSim's priorities and ours.
+const PRIORITIES: &[(&str, &str)] = &[
+    ("none", "none"),
+    ("class", "class"),
+    ("age", "age"),
+    ("network_age", "network-age"),
+    ("local_age", "local-age"),
+    ("hop_count", "hop-count"),
+    ("queue_length", "queue-length"),
+    ("sequence", "sequence"),
+];
+
+impl Translator<'_> {
+    pub(super) fn router(&mut self, rules: Rules) -> Result<Table, BookSimError> {
+        let mut router = Table::new();
+        router.insert("switching".to_owned(), "wormhole".into());
+        router.insert("virtual_channels".to_owned(), self.integer("num_vcs", 1, 256)?.into());
+        router.insert("buffer_flits".to_owned(), self.integer("vc_buf_size", 1, 1 << 20)?.into());
+        self.stages(rules, &mut router)?;
+        router.insert("credit_delay".to_owned(), self.integer("credit_delay", 0, 1 << 20)?.into());
+        let release = if self.integer("wait_for_tail_credit", 0, i64::MAX)? > 0 { "tail-credit" } else { "tail" };
+        router.insert("vc_release".to_owned(), release.into());
+        self.switch(&mut router)?;
+        self.priority(&mut router)?;
+        for (key, option) in [("vc_allocator", "vc_allocator"), ("switch_allocator", "sw_allocator")] {
+            if let Some(allocator) = self.allocator(option)? {
+                router.insert(key.to_owned(), allocator);
+            }
+        }
+        Ok(router)
+    }
+
+    fn stages(&mut self, rules: Rules, router: &mut Table) -> Result<(), BookSimError> {
+        let route = self.integer("routing_delay", 0, 1000)?;
+        let traversal = self.integer("st_prepare_delay", 0, 500)? + self.integer("st_final_delay", 0, 500)?;
+        if traversal == 0 {
+            return Err(self.wrong(
+                "st_final_delay",
+                "with st_prepare_delay = 0 the switch takes no time; BookSim aborts, give at least 1".to_owned(),
+            ));
+        }
+        let mut pipeline = vec![stage("RC", route.max(1))];
+        for (name, option) in [("VA", "vc_alloc_delay"), ("SA", "sw_alloc_delay")] {
+            pipeline.push(stage(name, self.integer(option, 1, 1000)?));
+        }
+        pipeline.push(stage("ST", traversal));
+        router.insert("pipeline".to_owned(), Toml::Array(pipeline));
+        router.insert("lookahead".to_owned(), (route == 0).into());
+        router.insert("speculative".to_owned(), (self.integer("speculative", 0, i64::MAX)? > 0).into());
+        // BookSim's stages of several cycles work in batches.
+        if rules == Rules::BookSim && (route > 1 || traversal > 1) {
+            router.insert("long_stages".to_owned(), "batched".into());
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self, router: &mut Table) -> Result<(), BookSimError> {
+        for option in ["input_speedup", "output_speedup"] {
+            let speedup = self.integer(option, 1, 256)?;
+            if speedup > 1 {
+                router.insert(option.to_owned(), speedup.into());
+            }
+        }
+        let internal = self.real("internal_speedup")?;
+        if !(1.0..=64.0).contains(&internal) {
+            return Err(self.wrong("internal_speedup", "must be 1 to 64".to_owned()));
+        }
+        if internal > 1.0 {
+            router.insert("internal_speedup".to_owned(), internal.into());
+        }
+        // Below 0 it has no bounds; with 0 BookSim's router would send nothing.
+        let places = self.integer("output_buffer_size", i64::MIN, i64::from(u32::MAX))?;
+        match places {
+            0 => {
+                return Err(self.wrong(
+                    "output_buffer_size",
+                    "nothing leaves a router whose outputs have no place; give -1, or at least 1".to_owned(),
+                ));
+            }
+            1.. => {
+                router.insert("output_buffer_flits".to_owned(), places.into());
+            }
+            _ => {}
+        }
+        if self.integer("hold_switch_for_packet", i64::MIN, i64::MAX)? != 0 {
+            router.insert("hold_switch".to_owned(), true.into());
+        }
+        Ok(())
+    }
+
+    fn priority(&mut self, router: &mut Table) -> Result<(), BookSimError> {
+        let text = self.text("priority");
+        let Some(&(_, ours)) = PRIORITIES.iter().find(|(theirs, _)| *theirs == text) else {
+            let known = PRIORITIES.iter().map(|&(theirs, _)| theirs);
+            return Err(self.wrong("priority", format!("BookSim has no such priority{}", options::nearest(&text, known))));
+        };
+        if ours != "none" {
+            router.insert("priority".to_owned(), ours.into());
+        }
+        Ok(())
+    }
+
+    fn allocator(&mut self, option: &'static str) -> Result<Option<Toml>, BookSimError> {
+        let text = self.text(option);
+        let name = function(&text).0;
+        // An arbiter may have parentheses of its own.
+        let inside = text.split_once('(').map(|(_, rest)| rest.strip_suffix(')').unwrap_or(rest));
+        let Some(&(_, ours, argument)) = ALLOCATORS.iter().find(|(theirs, ..)| *theirs == name) else {
+            if name == "piggyback" {
+                self.refuse(option, "virtual channels that are taken by the winners of the switch");
+                return Ok(None);
+            }
+            let known = ALLOCATORS.iter().map(|&(theirs, ..)| theirs);
+            return Err(self.wrong(option, format!("BookSim has no such allocator{}", options::nearest(name, known))));
+        };
+        let parameter = match (argument, inside) {
+            (_, None | Some("")) | (Argument::None, _) => None,
+            (Argument::Iterations, Some(iterations)) => match iterations.parse::<u32>() {
+                Ok(1) => None,
+                Ok(iterations @ 2..) => Some(("iterations", i64::from(iterations).into())),
+                _ => return Err(self.wrong(option, format!("{name}(n) does n iterations, at least 1"))),
+            },
+            (Argument::Arbiter, Some("round_robin")) => None,
+            (Argument::Arbiter, Some(arbiter)) => Some(("arbiter", self.arbiter(option, arbiter)?)),
+        };
+        Ok(Some(match parameter {
+            None => ours.into(),
+            Some((key, value)) => Toml::Table(Table::from_iter([("name".to_owned(), ours.into()), (key.to_owned(), value)])),
+        }))
+    }
+
+    /// `round_robin`, `matrix`, or `tree(groups,arbiter)`.
+    fn arbiter(&self, option: &str, text: &str) -> Result<Toml, BookSimError> {
+        let single = |name: &str| ARBITERS.iter().find(|(theirs, _)| *theirs == name).map(|&(_, ours)| ours);
+        let inside = text.strip_prefix("tree(").and_then(|rest| rest.strip_suffix(')'));
+        if let Some((groups, of)) = inside.and_then(|inside| inside.trim_matches(['{', '}']).split_once(',')) {
+            return match (groups.trim().parse::<u32>(), single(of.trim())) {
+                (Ok(groups @ 1..), Some(of)) => {
+                    Ok(Toml::Table(Table::from_iter([("groups".to_owned(), i64::from(groups).into()), ("of".to_owned(), of.into())])))
+                }
+                _ => Err(self.wrong(option, "tree(groups,arbiter) has at least 1 group, of round_robin or matrix arbiters".to_owned())),
+            };
+        }
+        single(text).map(Toml::from).ok_or_else(|| {
+            let known = ARBITERS.iter().map(|&(theirs, _)| theirs).chain(["tree"]);
+            self.wrong(option, format!("BookSim has no such arbiter{}", options::nearest(text, known)))
+        })
+    }
+}
+
+fn stage(name: &str, cycles: i64) -> Toml {
+    match cycles {
+        1 => name.into(),
+        cycles => Toml::Table(Table::from_iter([("stage".to_owned(), name.into()), ("cycles".to_owned(), Toml::Integer(cycles))])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Configuration, Rules};
+    use crate::router::{AllocatorParameters, Arbiter, ArbiterParameters, LongStages, Priority, RouterParameters};
+
+    fn router_by(assignments: &str, rules: Rules) -> RouterParameters {
+        let mut configuration = Configuration::default();
+        configuration.read("a.cfg", &format!("topology = mesh; routing_function = dor;{assignments}")).unwrap();
+        configuration.translate(rules).unwrap().table["router"].clone().try_into().unwrap()
+    }
+
+    fn router(assignments: &str) -> RouterParameters {
+        router_by(assignments, Rules::Kasuri)
+    }
+
+    #[test]
+    fn speedups_and_the_held_switch_are_ours() {
+        let faster = router("internal_speedup = 1.7; input_speedup = 2; output_speedup = 3; hold_switch_for_packet = 1;");
+        assert_eq!((faster.internal_speedup, faster.input_speedup, faster.output_speedup, faster.hold_switch), (1.7, 2, 3, true));
+        assert_eq!(router("output_buffer_size = 4;").output_buffer_flits, Some(4));
+        assert!(!router("output_buffer_size = -1; input_speedup = 1; internal_speedup = 1.0;").is_general());
+    }
+
+    #[test]
+    fn allocators_come_with_their_iterations_and_arbiters() {
+        for (theirs, ours) in
+            [("max_size", "maximum-size"), ("rr_wavefront", "round-robin-wavefront"), ("loa", "loa"), ("select", "select")]
+        {
+            assert_eq!(router(&format!("vc_allocator = {theirs};")).vc_allocator, AllocatorParameters::Name(ours.to_owned()));
+        }
+        assert_eq!(router("sw_allocator = pim(3);").switch_allocator.iterations(), 3);
+        let arbiter = |text: &str| router(&format!("sw_allocator = separable_input_first({text});")).switch_allocator.arbiter();
+        assert_eq!(arbiter("matrix"), ArbiterParameters::Single(Arbiter::Matrix));
+        assert_eq!(arbiter("round_robin"), ArbiterParameters::default());
+        assert_eq!(arbiter("tree({5,matrix})"), ArbiterParameters::Tree { groups: 5, of: Arbiter::Matrix });
+    }
+
+    #[test]
+    fn priorities_have_our_names() {
+        assert_eq!(router("priority = network_age;").priority, Priority::NetworkAge);
+        assert_eq!(router("").priority, Priority::None);
+    }
+
+    /// By our own rules stages are pipelined, by BookSim's they work in batches, where that can make a difference.
+    #[test]
+    fn long_stages_are_batched_by_booksims_rules_alone() {
+        assert_eq!(router_by("routing_delay = 2;", Rules::BookSim).long_stages, LongStages::Batched);
+        assert_eq!(router_by("st_final_delay = 2;", Rules::BookSim).long_stages, LongStages::Batched);
+        assert_eq!(router_by("vc_alloc_delay = 2;", Rules::BookSim).long_stages, LongStages::Pipelined);
+        assert_eq!(router("routing_delay = 2;").long_stages, LongStages::Pipelined);
+    }
+}

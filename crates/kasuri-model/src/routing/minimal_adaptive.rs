@@ -1,0 +1,162 @@
+//! Minimal adaptive routing with an escape path, on any network.
+
+use super::dimension_order::DimensionOrder;
+use super::shortest::{Metric, Shortest, no_path};
+use super::table::Destinations;
+use super::up_down::UpDown;
+use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+use crate::network::Network;
+use crate::registry::Member;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Offers all ports on shortest paths, by the upper virtual channels, and one port of a deadlock-free routing, by the lower ones; the router
+/// takes what is free, and its allocator the former first if it heeds priorities. A packet that has taken a lower virtual channel
+/// stays on these.
+///
+/// With as few virtual channels as the escape path needs, all packets take that.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MinimalAdaptive {
+    /// The routing of the escape path; `dimension-order` on meshes and tori unless given, elsewhere `up-down`.
+    #[serde(default)]
+    pub escape: Option<Escape>,
+}
+
+/// The routing of the escape path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Escape {
+    /// One virtual channel on meshes, two on tori.
+    DimensionOrder,
+    /// One virtual channel, on any network.
+    UpDown,
+}
+
+impl Member for MinimalAdaptive {
+    const NAME: &'static str = "minimal-adaptive";
+    const SUMMARY: &'static str = "any network: whichever shortest way is free, and a deadlock-free one to escape by";
+    const SOURCE: &'static str = "Duato, IEEE Trans. Parallel Distrib. Syst. 4 (1993)";
+    const EXAMPLE: &'static str = "";
+}
+
+impl RoutingAlgorithm for MinimalAdaptive {
+    fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
+        let has_coordinates = network.labels().attribute("wrap").is_some();
+        let escape = match self.escape.unwrap_or(if has_coordinates { Escape::DimensionOrder } else { Escape::UpDown }) {
+            Escape::DimensionOrder => {
+                let usual: DimensionOrder = toml::from_str("").expect("every key of dimension-order has a default");
+                usual.compile(network)?
+            }
+            Escape::UpDown => UpDown { root: None }.compile(network)?,
+        };
+        let destinations = Destinations::of(network);
+        let targets: Vec<_> = destinations.routers.iter().map(|router| vec![router.0]).collect();
+        let shortest = Shortest::find(network, Metric::Hops, &targets, false).map_err(|(source, column)| {
+            let destination = destinations.terminals.iter().position(|place| place.column as usize == column).unwrap_or_default();
+            no_path(Self::NAME, network, source, format!("terminal {destination}"))
+        })?;
+        Ok(Box::new(Compiled { network: Arc::clone(network), escape, destinations, shortest }))
+    }
+}
+
+#[derive(Debug)]
+struct Compiled {
+    network: Arc<Network>,
+    escape: Box<dyn Routing>,
+    destinations: Destinations,
+    shortest: Shortest,
+}
+
+impl Routing for Compiled {
+    fn virtual_channels_required(&self) -> u32 {
+        self.escape.virtual_channels_required()
+    }
+
+    fn reads(&self) -> Reads {
+        Reads { source: true, input: true, virtual_channel: true, ..self.escape.reads() }
+    }
+
+    fn is_deadlock_free(&self) -> bool {
+        self.escape.is_deadlock_free()
+    }
+
+    fn observes_congestion(&self) -> bool {
+        false
+    }
+
+    fn offers_several(&self) -> bool {
+        true
+    }
+
+    fn escape_channels(&self, available: VirtualChannels) -> Option<VirtualChannels> {
+        let lower = self.escape.virtual_channels_required().min(u32::from(available.count())) as u16;
+        Some(VirtualChannels { end: available.begin + lower, ..available })
+    }
+
+    /// The state is that of the escape path, without meaning before the packet has taken it.
+    fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
+        let destination = self.destinations.terminals[hop.destination.index()];
+        if destination.router == hop.router {
+            candidates.push(Candidate::new(destination.port, hop.available));
+            return;
+        }
+        let lower = self.escape_channels(hop.available).expect("this routing has an escape path");
+        let upper = VirtualChannels { begin: lower.end, ..hop.available };
+        let has_entered = self.network.injection_port(hop.source) != (hop.router, hop.input);
+        let escapes = has_entered && (lower.begin..lower.end).contains(&hop.virtual_channel);
+        if !escapes {
+            *state = 0;
+            if upper.count() > 0 {
+                let ports = self.shortest.ports(hop.router, destination.column);
+                // Who looks at one candidate alone is not to take the same port always.
+                let first = choice.uniform(ports.len() as u32) as usize;
+                let turned = ports[first..].iter().chain(&ports[..first]);
+                candidates.extend(turned.map(|&port| Candidate { priority: 1, ..Candidate::new(port, upper) }));
+            }
+        }
+        self.escape.route(&Hop { available: lower, ..*hop }, state, choice, candidates);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{RouterId, TerminalId};
+    use crate::routing::every_hop;
+    use crate::topology::mesh::Mesh;
+    use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
+
+    fn hop(router: u32, input: u16, virtual_channel: u16) -> Hop {
+        Hop {
+            router: RouterId(router),
+            input,
+            virtual_channel,
+            source: TerminalId(0),
+            destination: TerminalId(8),
+            available: VirtualChannels { begin: 0, end: 3 },
+        }
+    }
+
+    /// From a corner of a 3 x 3 mesh to the opposite one: both ways by channels 1 and 2, the first dimension by channel 0 besides; a packet
+    /// that comes by channel 0 goes on by it alone.
+    #[test]
+    fn both_dimensions_are_offered_until_the_escape_path_is_taken() {
+        let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
+        let network = Arc::new(Mesh { dimensions: vec![3, 3], concentration: 1 }.build(&context).unwrap());
+        let routing = MinimalAdaptive::default().compile(&network).unwrap();
+        let (lower, upper) = (VirtualChannels { begin: 0, end: 1 }, VirtualChannels { begin: 1, end: 3 });
+        let offered = |hop: &Hop| {
+            let mut candidates = every_hop(routing.as_ref(), hop, 0).remove(0).0;
+            candidates.sort_by_key(|candidate| (candidate.priority, candidate.port));
+            candidates
+        };
+        let adaptive = |port| Candidate { priority: 1, ..Candidate::new(port, upper) };
+        let injected = network.injection_port(TerminalId(0)).1;
+        assert_eq!(offered(&hop(0, injected, 0)), [Candidate::new(0, lower), adaptive(0), adaptive(2)]);
+        // At the router to the right, from the left: by an upper channel, then by the lower one.
+        assert_eq!(offered(&hop(1, 1, 2)), [Candidate::new(0, lower), adaptive(0), adaptive(2)]);
+        assert_eq!(offered(&hop(1, 1, 0)), [Candidate::new(0, lower)]);
+    }
+}
