@@ -53,7 +53,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let output = self.lanes.held_output(slot);
         if output != NONE {
             let downstream = self.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1));
-            let drains = self.lanes.credits(output) > 0 || self.lanes.flits(slot) == 0 || self.in_sink(downstream);
+            let drains = self.room(output) > 0 || self.lanes.flits(slot) == 0 || self.in_sink(downstream);
             // An empty buffer in the middle of a packet waits for its upstream, which is looked at for itself.
             return (!drains).then(|| vec![downstream]);
         }

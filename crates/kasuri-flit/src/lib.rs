@@ -10,6 +10,7 @@
 mod allocator;
 mod arbiter;
 mod books;
+mod buffer;
 mod choice;
 mod crosspoint;
 mod deadlock;

@@ -9,6 +9,7 @@
 //! arrives before the end of the present window of cycles, so a tile runs through a window while its state is in the cache.
 
 use crate::allocator::{self, Allocator};
+use crate::buffer::Buffers;
 use crate::endpoint::dsm::{self, Interfaces};
 use crate::lanes::Lanes;
 use crate::lanes::general::Form;
@@ -241,6 +242,8 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) long_gaps: std::collections::BTreeMap<(u32, u16), u32>,
     pub(crate) longest_packet: u32,
     pub(crate) statistics: Statistics,
+    /// Who has how much of the buffers, where virtual channels share them.
+    pub(crate) buffers: Option<Box<Buffers>>,
     /// Flits in buffers and on channels.
     pub(crate) flits_inside: u64,
     /// A virtual-channel allocator that is not the built-in iSLIP of one iteration, with its pointers.
@@ -319,12 +322,13 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let delays = Delays::new(scenario)?;
         let (shortest, longest_packet) = (crate::source::shortest_packet(scenario), crate::source::longest_packet(scenario));
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
-        let packets_per_buffer = (router.buffer_flits - 1) / shortest + 2;
+        let depth = router.channel_depth();
+        let packets_per_buffer = (depth - 1) / shortest + 2;
         let ring_shift = packets_per_buffer.next_power_of_two().trailing_zeros();
         if (slots as u64) << ring_shift > MAX_BUFFERED_PACKETS {
             return Err(EngineError::TooLarge(format!(
                 "the buffers of {ports} ports, {} virtual channels and {} flits each take too much memory",
-                router.virtual_channels, router.buffer_flits
+                router.virtual_channels, depth
             )));
         }
         let router_tiles = addresses.first_terminal_port >> (addresses.tile_shift - vc_shift);
@@ -336,7 +340,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             virtual_channels: router.virtual_channels,
             tile_shift: addresses.tile_shift,
             ring_shift,
-            buffer_flits: router.buffer_flits as u16,
+            buffer_flits: depth as u16,
             route_cycles: scenario.pipeline.route_cycles,
             bidding: scenario.pipeline.bidding,
             switching: router.switching,
@@ -361,6 +365,9 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         };
         // In a cycle a port may send a credit for a flit that passes on, and one for a flit that wins the switch; one for each queue of a
         // crosspoint router.
+        if let Some(form) = &parameters.form {
+            form.check_size(network)?;
+        }
         // In the general form, one for each input of the switch; a flit or a credit may have to wait for its channel.
         let general_credits = parameters.form.as_ref().map(|form| form.router.input_speedup.min(1 << vc_shift));
         let usual_credits = if parameters.crosspoint { 1 << vc_shift } else { 1 + u32::from(prediction.is_some() && vc_shift > 0) };
@@ -406,6 +413,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             long_gaps: std::collections::BTreeMap::new(),
             longest_packet,
             statistics: Statistics::new(network),
+            buffers: Buffers::new(router, ports, vc_shift),
             flits_inside: 0,
             vc_allocator: None,
             requests: Vec::new(),
@@ -470,6 +478,12 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         if self.parameters.periodic {
             self.period[from] = network.link(channel).period;
         }
+    }
+
+    /// Flits that the virtual channel of a router's output slot may send now.
+    #[inline(always)]
+    pub(crate) fn room(&self, slot: u32) -> u32 {
+        self.buffers.as_ref().map_or_else(|| self.lanes.credits(slot), |buffers| buffers.room(slot))
     }
 
     /// The first slot address of the terminals.

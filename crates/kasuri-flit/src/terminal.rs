@@ -342,8 +342,48 @@ impl<L: Lanes> Simulation<'_, L> {
         {
             self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
         }
+        if self.buffers.is_some() {
+            self.free_shared(slot);
+        }
         if self.terminals.blocked[terminal] {
             self.sources.wake(terminal);
+        }
+    }
+
+    /// A flit goes into a buffer that its virtual channel shares: is there room for another?
+    #[cold]
+    fn send_into_shared(&mut self, slot: u32, is_tail: bool) {
+        let address = self.first_terminal_slot() + slot;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.send(address, is_tail);
+        }
+        self.note_room(slot);
+    }
+
+    /// A place of a shared buffer is free again, which may help the packet that is being sent by another virtual channel.
+    #[cold]
+    fn free_shared(&mut self, slot: u32) {
+        let (terminal, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
+        let is_free = !self.terminals.free[terminal].and(L::Mask::bit(vc)).is_empty();
+        let address = self.first_terminal_slot() + slot;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.free(address, !is_free);
+        }
+        let sending = self.sources.source[terminal as usize].vc;
+        if sending != NO_VC {
+            self.note_room(terminal << L::Mask::SHIFT | u32::from(sending));
+        }
+    }
+
+    /// Notes whether a virtual channel of a shared buffer may send.
+    fn note_room(&mut self, slot: u32) {
+        let address = self.first_terminal_slot() + slot;
+        let Some(buffers) = &self.buffers else { return };
+        let bit = 1 << (slot & 63);
+        if buffers.room(address) > 0 {
+            self.terminals.creditable[slot >> 6] |= bit;
+        } else {
+            self.terminals.creditable[slot >> 6] &= !bit;
         }
     }
 
@@ -430,6 +470,9 @@ impl<L: Lanes> Simulation<'_, L> {
         source.index += 1;
         source.left -= 1;
         let (to, delay, left) = (source.to, source.delay, source.left);
+        if self.buffers.is_some() {
+            self.send_into_shared(slot, left == 0);
+        }
         self.arrivals.post((now as u32).wrapping_add(u32::from(delay)), to);
         self.gaps[packet as usize * longest + usize::from(index)] = gap.min(LONG_GAP) as u8;
         if gap >= LONG_GAP {
@@ -627,15 +670,22 @@ impl<L: Lanes> Simulation<'_, L> {
         let record = &mut self.packets[source.packet as usize];
         let after = if (begin..end).contains(&source.last_vc) { source.last_vc + 1 } else { begin };
         let free = self.terminals.free[terminal];
+        let first = self.parameters.first_terminal_port << L::Mask::SHIFT;
         let usable = |vc: &u16| {
             let is_free = !free.and(L::Mask::bit(u32::from(*vc))).is_empty();
-            is_free && self.terminals.injection[terminal << L::Mask::SHIFT | u32::from(*vc)].credits >= needed
+            let slot = terminal << L::Mask::SHIFT | u32::from(*vc);
+            let has_room = || self.buffers.as_ref().is_none_or(|buffers| buffers.room(first + slot) > 0);
+            is_free && self.terminals.injection[slot].credits >= needed && has_room()
         };
         let Some(vc) = (after..end).chain(begin..after).find(usable) else { return false };
         record.injected = now;
         let slot = terminal << L::Mask::SHIFT | u32::from(vc);
         let entering = &mut self.terminals.injection[slot];
         (entering.packet, entering.last, entering.index, entering.settled, entering.left) = (source.packet, now as u32, 0, 0, record.flits);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.take(first + slot);
+            self.note_room(slot);
+        }
         self.terminals.start_sending(slot);
         self.terminals.free[terminal] = free.without(L::Mask::bit(u32::from(vc)));
         self.sources.source[terminal as usize].vc = vc;

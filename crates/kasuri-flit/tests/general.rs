@@ -6,7 +6,8 @@ use common::{Fixed, Setup, Single, ToTheEnd};
 use kasuri_model::engine::{Engine, Outcome, Status};
 use kasuri_model::id::TerminalId;
 use kasuri_model::router::{
-    AllocatorParameters, Arbiter, ArbiterParameters, LongStages, PipelineEntry, Priority, RouterParameters, Switching, VcRelease,
+    AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, LongStages, PipelineEntry, Priority, RouterParameters, Switching,
+    VcRelease,
 };
 use std::sync::Arc;
 
@@ -93,6 +94,11 @@ fn every_option() -> Vec<RouterParameters> {
         RouterParameters { hold_switch: true, ..plain.clone() },
         RouterParameters { hold_switch: true, input_speedup: 4, output_speedup: 2, ..plain.clone() },
         RouterParameters { speculative: true, switch_allocator: allocator("wavefront"), ..plain.clone() },
+        RouterParameters { buffer_policy: BufferPolicy::Shared, ..plain.clone() },
+        RouterParameters { buffer_policy: BufferPolicy::Limited, port_buffer_flits: Some(9), most_held_flits: Some(3), ..plain.clone() },
+        RouterParameters { buffer_policy: BufferPolicy::Dynamic, private_flits: 2, vc_release: VcRelease::TailCredit, ..plain.clone() },
+        RouterParameters { buffer_policy: BufferPolicy::Shifting, port_buffer_flits: Some(5), speculative: true, ..plain.clone() },
+        RouterParameters { vc_busy_when_full: true, vc_prefer_empty: true, vc_allocator: allocator("select"), ..plain.clone() },
         RouterParameters { priority: Priority::LocalAge, switch_allocator: allocator("select"), ..plain.clone() },
         RouterParameters { priority: Priority::QueueLength, vc_allocator: allocator("wavefront"), ..plain.clone() },
         RouterParameters {
@@ -113,6 +119,7 @@ fn batches_are_delivered_whatever_the_router() {
             (Setup::mesh(&[3, 4]), Switching::VirtualCutThrough),
             (Setup::fat_tree(3, 2), Switching::StoreAndForward),
         ] {
+            let switching = if router.buffer_policy == BufferPolicy::Private { switching } else { Switching::Wormhole };
             let router = RouterParameters { switching, ..router.clone() };
             let setup = Setup { router, packet_flits: 3, paranoid: true, load: 1.0, ..topology }.batch(40);
             let outcome = setup.run(&mut ToTheEnd);
@@ -344,4 +351,46 @@ fn the_escape_path_keeps_adaptive_packets_from_deadlock() {
             assert_eq!(outcome.status, Status::Completed, "{:?} {:?}", setup.topology, setup.router);
         }
     }
+}
+
+/// One virtual channel of 16 carries a flit only every (round trip / 2) cycles with 2 places of its own; out of a shared buffer it takes what the
+/// others leave and sends one in each cycle.
+#[test]
+fn a_lone_packet_has_the_whole_of_a_shared_buffer() {
+    let cycles = |buffer_policy| {
+        let router = RouterParameters {
+            buffer_policy,
+            virtual_channels: 16,
+            buffer_flits: 2,
+            output_buffer_flits: ENOUGH,
+            ..RouterParameters::default()
+        };
+        let mut scenario = Setup { router, packet_flits: 100, ..Setup::mesh(&[4]) }.batch(1).build();
+        scenario.classes[0].pattern = Arc::new(Single { source: TerminalId(0), destination: TerminalId(3) });
+        kasuri_flit::FlitEngine.run(&scenario, &mut ToTheEnd).unwrap().network_latency.max
+    };
+    // 1 + L_inj + R P + (R - 1) L + L_ej + (M - 1), with R = 4, P = 4.
+    assert_eq!(cycles(BufferPolicy::Shared), 1 + 1 + 16 + 3 + 1 + 99);
+    // A round trip of 5 cycles between routers: 2 of 5 of the bandwidth.
+    let private = cycles(BufferPolicy::Private) as f64;
+    assert!((private / 100.0 - 2.5).abs() < 0.25, "{private}");
+}
+
+/// A virtual channel that nobody holds but that is full of waiting flits keeps a head back unless such channels count as taken: then the head
+/// takes another, and passes those that wait.
+#[test]
+fn heads_keep_away_from_full_channels_where_they_are_taken() {
+    let latency = |vc_busy_when_full| {
+        let router = RouterParameters {
+            vc_busy_when_full,
+            virtual_channels: 4,
+            buffer_flits: 1,
+            output_buffer_flits: ENOUGH,
+            ..RouterParameters::default()
+        };
+        let outcome = Setup { router, load: 0.15, packet_flits: 1, ..Setup::mesh(&[4, 4]) }.run(&mut Fixed::new(2000, 20_000));
+        outcome.network_latency.sum / outcome.network_latency.count as f64
+    };
+    let [usual, careful] = [false, true].map(latency);
+    assert!(careful < usual, "{careful} {usual}");
 }

@@ -26,6 +26,16 @@ pub struct RouterParameters {
     pub vc_per_destination: bool,
     /// Buffer of each virtual channel of an input port, in flits.
     pub buffer_flits: u32,
+    /// How the virtual channels of an input port divide its buffer: `private`: each has `buffer_flits`; `shared`: each has `private_flits`
+    /// and takes the rest as it needs it; `limited`: the same, but none holds more than `most_held_flits`; `dynamic`: none holds more than
+    /// the whole over the number of virtual channels in use; `shifting`: the same with that number rounded up to a power of two.
+    pub buffer_policy: BufferPolicy,
+    /// Shared buffers: the buffer of a port, in flits; `virtual_channels` x `buffer_flits` unless given.
+    pub port_buffer_flits: Option<u32>,
+    /// Shared buffers: places that only the virtual channel itself may take, at least 1.
+    pub private_flits: u32,
+    /// Limited shared buffers: the most flits that a virtual channel may hold; all unless given.
+    pub most_held_flits: Option<u32>,
     /// The stages of the router in order: `RC`, `VA`, `SA` (or `VSA`), `ST`. A serial router has `Des` before and `Ser` after them; `LT`
     /// at the end says how much of the channel's latency is the transfer of the flit itself.
     pub pipeline: Vec<PipelineEntry>,
@@ -39,6 +49,10 @@ pub struct RouterParameters {
     pub vc_release: VcRelease,
     /// Which heads get which virtual channels (`kasuri list allocators`).
     pub vc_allocator: AllocatorParameters,
+    /// A virtual channel without a credit is given to nobody, as if it were taken.
+    pub vc_busy_when_full: bool,
+    /// Heads prefer virtual channels whose buffer is empty, where the allocator heeds preferences (the separable ones, wavefronts, `select`).
+    pub vc_prefer_empty: bool,
     /// Which flits cross the switch (`kasuri list allocators`).
     pub switch_allocator: AllocatorParameters,
     /// Which packets go before others in the allocators that heed priorities (the separable ones, wavefronts, `select`), and among the
@@ -87,12 +101,18 @@ impl Default for RouterParameters {
             virtual_channels: 2,
             vc_per_destination: false,
             buffer_flits: 8,
+            buffer_policy: BufferPolicy::default(),
+            port_buffer_flits: None,
+            private_flits: 1,
+            most_held_flits: None,
             pipeline: ["RC", "VA", "SA", "ST"].map(|stage| PipelineEntry::Stage(stage.to_owned())).to_vec(),
             speculative: false,
             lookahead: false,
             credit_delay: 0,
             vc_release: VcRelease::Tail,
             vc_allocator: AllocatorParameters::default(),
+            vc_busy_when_full: false,
+            vc_prefer_empty: false,
             switch_allocator: AllocatorParameters::default(),
             priority: Priority::default(),
             input_speedup: 1,
@@ -187,6 +207,23 @@ pub enum VcRelease {
     Tail,
     /// When, after that, all its credits are back.
     TailCredit,
+}
+
+/// How the virtual channels of an input port divide its buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferPolicy {
+    /// Each has its own.
+    #[default]
+    Private,
+    /// What nobody has for himself goes to whoever comes first.
+    Shared,
+    /// The same up to a fixed limit.
+    Limited,
+    /// The same up to an equal part for each virtual channel in use.
+    Dynamic,
+    /// The same up to a part that shifts find.
+    Shifting,
 }
 
 /// Which packets go first.
@@ -307,10 +344,52 @@ impl RouterParameters {
         for (key, allocator) in [("vc_allocator", &self.vc_allocator), ("switch_allocator", &self.switch_allocator)] {
             allocator.check().map_err(|problem| (key.to_owned(), problem))?;
         }
+        self.check_sharing()?;
         self.check_speedups()?;
         self.check_architecture()?;
         self.check_prediction()?;
         self.timing().map_err(|problem| ("pipeline".to_owned(), problem))
+    }
+
+    /// The most flits that the buffer of a virtual channel can be made to hold, as its sender counts: all of a shared one.
+    pub fn channel_depth(&self) -> u32 {
+        match self.buffer_policy {
+            BufferPolicy::Private => self.buffer_flits,
+            _ => self.port_buffer_flits.unwrap_or(self.virtual_channels.saturating_mul(self.buffer_flits)),
+        }
+    }
+
+    fn check_sharing(&self) -> Result<(), (String, String)> {
+        let wrong = |key: &str, problem: String| Err((key.to_owned(), problem));
+        if self.buffer_policy == BufferPolicy::Private {
+            let stray = [("port_buffer_flits", self.port_buffer_flits.is_some()), ("most_held_flits", self.most_held_flits.is_some())];
+            return match stray.into_iter().find(|&(_, given)| given) {
+                Some((key, _)) => {
+                    wrong(key, "belongs to shared buffers; set buffer_policy, for example to \"shared\", or leave it out".to_owned())
+                }
+                None => Ok(()),
+            };
+        }
+        let (depth, own) = (self.channel_depth(), self.virtual_channels.saturating_mul(self.private_flits));
+        if self.private_flits == 0 {
+            return wrong(
+                "private_flits",
+                "is 0; each virtual channel needs 1 place of its own, lest packets wait for each other's places for ever".to_owned(),
+            );
+        }
+        if depth < own || depth > u32::from(u16::MAX) {
+            let problem =
+                format!("makes a buffer of {depth} flits; {own}, which the virtual channels have for themselves, to 65535 are possible");
+            return wrong("port_buffer_flits", problem);
+        }
+        if self.most_held_flits == Some(0) {
+            return wrong("most_held_flits", "is 0; give at least 1".to_owned());
+        }
+        if self.switching != Switching::Wormhole {
+            let problem = "needs switching = \"wormhole\": no virtual channel of a shared buffer can count on room for a whole packet";
+            return wrong("buffer_policy", problem.to_owned());
+        }
+        Ok(())
     }
 
     fn check_speedups(&self) -> Result<(), (String, String)> {
@@ -348,6 +427,9 @@ impl RouterParameters {
         [
             ("vc_allocator", !plain(&self.vc_allocator)),
             ("switch_allocator", !plain(&self.switch_allocator)),
+            ("buffer_policy", self.buffer_policy != BufferPolicy::Private),
+            ("vc_busy_when_full", self.vc_busy_when_full),
+            ("vc_prefer_empty", self.vc_prefer_empty),
             ("priority", self.priority != Priority::None),
             ("input_speedup", self.input_speedup > 1),
             ("output_speedup", self.output_speedup > 1),
@@ -567,6 +649,47 @@ mod tests {
         assert_eq!((serial.computation_cycles, serial.serialisation_cycles, serial.link_cycles), (1, 1, 32));
         let plain = pipeline(&["RC", "VSA", "ST"].map(stage), false, false);
         assert_eq!((plain.serialisation_cycles, plain.link_cycles), (0, 0));
+    }
+
+    /// The key that is complained of, and the complaint.
+    fn complaint(text: &str) -> (String, String) {
+        toml::from_str::<RouterParameters>(text).unwrap().check().unwrap_err()
+    }
+
+    #[test]
+    fn wrong_options_of_the_general_form_say_what_is_right() {
+        for (text, key, wanted) in [
+            ("input_speedup = 0", "input_speedup", "1 to 256"),
+            ("output_speedup = 300", "output_speedup", "1 to 256"),
+            ("internal_speedup = 0.5", "internal_speedup", "1 to 64"),
+            ("output_buffer_flits = 0", "output_buffer_flits", "at least 1"),
+            ("vc_allocator = { name = \"islip\", iterations = 0 }", "vc_allocator", "at least 1"),
+            ("vc_allocator = { name = \"wavefront\", iterations = 2 }", "vc_allocator", "only islip, pim and select iterate"),
+            ("switch_allocator = { name = \"loa\", arbiter = \"matrix\" }", "switch_allocator", "separable-input-first"),
+            ("switch_allocator = { name = \"separable-input-first\", arbiter = { groups = 0 } }", "switch_allocator", "at least 1"),
+            ("port_buffer_flits = 16", "port_buffer_flits", "set buffer_policy"),
+            ("buffer_policy = \"shared\"\nprivate_flits = 0", "private_flits", "1 place of its own"),
+            ("buffer_policy = \"shared\"\nvirtual_channels = 8\nport_buffer_flits = 7", "port_buffer_flits", "8, which"),
+            ("buffer_policy = \"limited\"\nmost_held_flits = 0", "most_held_flits", "at least 1"),
+            ("buffer_policy = \"dynamic\"\nswitching = \"virtual-cut-through\"", "buffer_policy", "wormhole"),
+            ("hold_switch = true\npredictor = \"static-straight\"", "hold_switch", "cannot be combined with `predictor`"),
+            ("priority = \"age\"\narchitecture = \"crosspoint\"", "priority", "no switch to be allocated"),
+        ] {
+            let (found, problem) = complaint(text);
+            assert!(found == key && problem.contains(wanted), "{text}: {found}: {problem}");
+        }
+        assert!(toml::from_str::<RouterParameters>("switch_allocator = { name = \"islip\", rounds = 2 }").is_err());
+        assert!(toml::from_str::<RouterParameters>("vc_allocator = { name = \"separable-input-first\", arbiter = \"oldest\" }").is_err());
+    }
+
+    #[test]
+    fn plain_routers_need_no_general_form() {
+        let general = |text: &str| toml::from_str::<RouterParameters>(text).unwrap().is_general();
+        assert!(!general("switch_allocator = { name = \"islip\", iterations = 3 }\nlong_stages = \"batched\"\ninternal_speedup = 1"));
+        for text in ["vc_allocator = \"pim\"", "internal_speedup = 1.5", "buffer_policy = \"shared\"", "priority = \"class\""] {
+            assert!(general(text), "{text}");
+        }
+        assert!(general("long_stages = \"batched\"\npipeline = [\"RC\", \"VA\", \"SA\", { stage = \"ST\", cycles = 2 }]"));
     }
 
     #[test]

@@ -53,6 +53,9 @@ pub(crate) struct Making<'a> {
     pub(crate) stream: Stream,
 }
 
+/// By the iterations: an allocator for plain routers, `None` for the built-in one.
+type BuildPlain = fn(u32) -> Option<Box<dyn Allocator>>;
+
 /// A line of the table of allocators.
 #[derive(Clone, Copy)]
 pub struct AllocatorEntry {
@@ -60,8 +63,8 @@ pub struct AllocatorEntry {
     pub name: &'static str,
     /// One line for `kasuri list allocators`.
     pub summary: &'static str,
-    /// For routers in their plain form, if they take it: `None` for the built-in one.
-    plain: Option<fn(u32) -> Option<Box<dyn Allocator>>>,
+    /// For routers in their plain form, if they take it.
+    plain: Option<BuildPlain>,
     /// For one router in its general form.
     general: fn(Making<'_>) -> Box<dyn RouterAllocator>,
 }

@@ -54,7 +54,7 @@ impl LonePacket<'_> {
 /// Each flit goes on as soon as it is there, its predecessor is gone, the channel is free and a credit is back.
 fn flit_by_flit(packet: &LonePacket<'_>) -> u64 {
     let stages = packet.channels.len();
-    let buffer = packet.router.buffer_flits as usize;
+    let buffer = packet.router.channel_depth() as usize;
     // The cycle in which each of the last `buffer` flits was sent on, by stage; the last column is the arrival at the terminal.
     let depth = buffer.min(packet.flits as usize);
     let mut sent = vec![vec![0u64; stages + 1]; depth];

@@ -48,7 +48,7 @@ fn can_stall(scenario: &Scenario, kind: &Packets<'_>) -> bool {
     let (network, pipeline, router) = (&scenario.network, &scenario.pipeline, &scenario.router);
     let (link, _) = slowest(network, (0..network.channel_count()).map(ChannelId));
     let around = pipeline.traversal_cycles + pipeline.switch_extra_cycles + 2 * (link.latency + 1) + router.credit_delay;
-    kind.sizes.max() > router.buffer_flits && router.buffer_flits < around
+    kind.sizes.max() > router.channel_depth() && router.channel_depth() < around
 }
 
 fn without_prediction(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
@@ -140,7 +140,7 @@ impl<'a> Extra<'a> {
         let network = &scenario.network;
         let (terminal_link, terminals_alike) = slowest(network, (0..2 * network.terminal_count()).map(ChannelId));
         let (router_link, routers_alike) = slowest(network, network.router_channels());
-        let simple = kind.sizes.max() <= scenario.router.buffer_flits
+        let simple = kind.sizes.max() <= scenario.router.channel_depth()
             && terminal_link.period == 1
             && router_link.period == 1
             && scenario.router.switching != Switching::StoreAndForward;

@@ -47,6 +47,14 @@ impl Routing for Accepting {
         self.ways.observes_congestion()
     }
 
+    fn offers_several(&self) -> bool {
+        self.ways.offers_several()
+    }
+
+    fn escape_channels(&self, available: VirtualChannels) -> Option<VirtualChannels> {
+        self.ways.escape_channels(available)
+    }
+
     fn accepts(&self, hop: &Hop, state: u32, port: Port) -> Option<VirtualChannels> {
         self.ways.accepts(hop, state, port)
     }

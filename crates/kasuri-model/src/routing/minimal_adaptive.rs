@@ -5,6 +5,7 @@ use super::shortest::{Metric, Shortest, no_path};
 use super::table::Destinations;
 use super::up_down::UpDown;
 use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+use crate::id::TerminalId;
 use crate::network::Network;
 use crate::registry::Member;
 use schemars::JsonSchema;
@@ -57,7 +58,12 @@ impl RoutingAlgorithm for MinimalAdaptive {
             let destination = destinations.terminals.iter().position(|place| place.column as usize == column).unwrap_or_default();
             no_path(Self::NAME, network, source, format!("terminal {destination}"))
         })?;
-        Ok(Box::new(Compiled { network: Arc::clone(network), escape, destinations, shortest }))
+        let mut is_entrance = vec![false; network.port_bases()[network.router_count() as usize] as usize];
+        for terminal in (0..network.terminal_count()).map(TerminalId) {
+            let (router, port) = network.injection_port(terminal);
+            is_entrance[network.port_index(router, port)] = true;
+        }
+        Ok(Box::new(Compiled { network: Arc::clone(network), escape, destinations, shortest, is_entrance }))
     }
 }
 
@@ -67,6 +73,8 @@ struct Compiled {
     escape: Box<dyn Routing>,
     destinations: Destinations,
     shortest: Shortest,
+    /// By port of the whole network: do packets enter here?
+    is_entrance: Vec<bool>,
 }
 
 impl Routing for Compiled {
@@ -75,7 +83,7 @@ impl Routing for Compiled {
     }
 
     fn reads(&self) -> Reads {
-        Reads { source: true, input: true, virtual_channel: true, ..self.escape.reads() }
+        Reads { input: true, virtual_channel: true, ..self.escape.reads() }
     }
 
     fn is_deadlock_free(&self) -> bool {
@@ -104,7 +112,7 @@ impl Routing for Compiled {
         }
         let lower = self.escape_channels(hop.available).expect("this routing has an escape path");
         let upper = VirtualChannels { begin: lower.end, ..hop.available };
-        let has_entered = self.network.injection_port(hop.source) != (hop.router, hop.input);
+        let has_entered = !self.is_entrance[self.network.port_index(hop.router, hop.input)];
         let escapes = has_entered && (lower.begin..lower.end).contains(&hop.virtual_channel);
         if !escapes {
             *state = 0;
@@ -123,7 +131,7 @@ impl Routing for Compiled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{RouterId, TerminalId};
+    use crate::id::RouterId;
     use crate::routing::every_hop;
     use crate::topology::mesh::Mesh;
     use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology};

@@ -45,8 +45,12 @@ impl<M: VcMask> Simulation<'_, General<M>> {
 
     /// A credit comes back.
     fn take_credit(&mut self, slot: u32) {
-        let output = &mut self.lanes.output[slot];
-        output.credits += 1;
+        self.lanes.output[slot].credits += 1;
+        let is_free = !self.lanes.port[slot >> M::SHIFT].free.and(M::bit(slot & (M::BITS - 1))).is_empty();
+        if let Some(buffers) = &mut self.buffers {
+            buffers.free(slot, !is_free);
+        }
+        let output = &self.lanes.output[slot];
         let all_back = output.holder == NONE && output.credits == u32::from(self.parameters.buffer_flits);
         if all_back && self.parameters.release == VcRelease::TailCredit {
             self.lanes.set_free_channel(slot);
@@ -127,12 +131,15 @@ impl<M: VcMask> Simulation<'_, General<M>> {
     fn open_channels(&self, slot: u32, port: u32, candidate: &Candidate) -> M {
         let range = M::range(u32::from(candidate.virtual_channels.begin), u32::from(candidate.virtual_channels.end));
         let free = self.lanes.port[port].free.and(range);
-        if self.parameters.switching == Switching::Wormhole {
+        let needed = match self.parameters.switching {
+            Switching::Wormhole => u32::from(self.lanes.form.router.vc_busy_when_full),
+            _ => self.lanes.input[slot].left,
+        };
+        if needed == 0 {
             return free;
         }
-        members(free)
-            .filter(|&vc| self.lanes.output[port << M::SHIFT | vc].credits >= self.lanes.input[slot].left)
-            .fold(M::default(), |set, vc| set.or(M::bit(vc)))
+        let roomy = members(free).filter(|&vc| self.room(port << M::SHIFT | vc) >= needed);
+        roomy.fold(M::default(), |set, vc| set.or(M::bit(vc)))
     }
 
     /// Heads bid for the free virtual channels of all their candidates. Did any?
@@ -172,11 +179,15 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             let row = ((slot >> M::SHIFT) - unit.base) * channels + (slot & (M::BITS - 1));
             for candidate in &self.lanes.routes[slot as usize] {
                 let place = u32::from(candidate.port) * channels;
-                let preference = i64::from(candidate.priority);
-                requests.extend(members(self.open_channels(slot, unit.base + u32::from(candidate.port), candidate)).map(|vc| Request {
+                let prefers_empty = self.lanes.form.router.vc_prefer_empty;
+                let port = unit.base + u32::from(candidate.port);
+                let is_filled = |vc: u32| self.lanes.output[port << M::SHIFT | vc].credits < u32::from(self.parameters.buffer_flits);
+                // Any empty one goes before all others.
+                let preference = |vc: u32| i64::from(candidate.priority) - if prefers_empty && is_filled(vc) { 1 << 16 } else { 0 };
+                requests.extend(members(self.open_channels(slot, port, candidate)).map(|vc| Request {
                     row,
                     column: place + vc,
-                    preference,
+                    preference: preference(vc),
                     priority,
                     created,
                 }));
@@ -187,9 +198,12 @@ impl<M: VcMask> Simulation<'_, General<M>> {
     /// Gives the virtual channel that was asked for to the head that asked.
     fn hold_channel(&mut self, number: usize, request: &Request, step: u64) {
         let (base, channels) = (self.lanes.units[number].base, self.lanes.virtual_channels);
-        let slot = |place: u32| (base + place / channels) << M::SHIFT | place % channels;
+        let slot = |place: u32| ((base + place / channels) << M::SHIFT) | (place % channels);
         let (head, output) = (slot(request.row), slot(request.column));
         self.hold(head, output);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.take(output);
+        }
         self.lanes.input[head].ready = step + u64::from(self.parameters.bidding != Bidding::SameCycle);
         self.lanes.units[number].active.push(head);
     }
@@ -209,7 +223,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             let (row, column) = self.lanes.crossing(number, slot, output);
             self.lanes.taken.rows[row as usize] = true;
             self.lanes.taken.columns[column as usize] = true;
-            let goes_on = flits > 0 && self.lanes.output[output].credits > 0 && self.has_place(output >> M::SHIFT, now);
+            let goes_on = flits > 0 && self.room(output) > 0 && self.has_place(output >> M::SHIFT, now);
             if goes_on {
                 self.lanes.winners.push(slot);
             }
@@ -226,7 +240,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         for position in 0..self.lanes.units[number].active.len() {
             let slot = self.lanes.units[number].active[position];
             let InputVc { output, flits, ready, .. } = self.lanes.input[slot];
-            if ready <= step && flits > 0 && self.lanes.output[output].credits > 0 && self.has_place(output >> M::SHIFT, now) {
+            if ready <= step && flits > 0 && self.room(output) > 0 && self.has_place(output >> M::SHIFT, now) {
                 bids.extend(self.lanes.bid(number, slot, output));
             }
         }
@@ -283,7 +297,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             for candidate in &self.lanes.routes[slot as usize] {
                 let port = base + u32::from(candidate.port);
                 let mut open = members(self.open_channels(slot, port, candidate)).map(|vc| port << M::SHIFT | vc);
-                if let Some(output) = open.find(|&output| self.lanes.output[output].credits > 0) {
+                if let Some(output) = open.find(|&output| self.room(output) > 0) {
                     let (row, column) = places(base, slot, output, M::SHIFT, form);
                     bids.push(self.lanes.bid_at(number, slot, row, column));
                 }
@@ -304,7 +318,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         for position in real..self.lanes.winners.len() {
             let slot = self.lanes.winners[position];
             let output = self.lanes.input[slot].output;
-            let crosses = output != NONE && self.lanes.output[output].credits > 0 && {
+            let crosses = output != NONE && self.room(output) > 0 && {
                 let (row, column) = self.lanes.crossing(number, slot, output);
                 let granted = self.lanes.granted[position - real];
                 let request = bids[granted as usize].request;
@@ -341,6 +355,9 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         }
         let InputVc { output, flits, left, .. } = *input;
         lanes.output[output].credits -= 1;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.send(output, left == 0);
+        }
         self.send_credit(slot, step, now);
         self.send_flit_on(number, output, step, now);
         let router = &self.lanes.form.router;

@@ -13,9 +13,12 @@ use crate::state::{Links, NONE, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::ListWheel;
 use clock::{Batches, Clock};
+use kasuri_model::engine::EngineError;
+use kasuri_model::id::RouterId;
 use kasuri_model::memory::Column;
+use kasuri_model::network::Network;
 use kasuri_model::rng::{Purpose, Streams};
-use kasuri_model::router::{LongStages, Priority, RouterParameters};
+use kasuri_model::router::{AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, LongStages, Priority, RouterParameters};
 use kasuri_model::routing::Candidate;
 use std::collections::VecDeque;
 
@@ -35,7 +38,38 @@ impl Form {
     pub(crate) fn longest_wait(&self) -> u32 {
         let batches = if self.router.long_stages == LongStages::Batched { self.traversal_steps } else { 0 };
         let queues = self.router.output_speedup > 1 || self.router.internal_speedup > 1.0 || batches > 0;
-        batches + if queues { self.router.virtual_channels * self.router.buffer_flits } else { 0 }
+        batches + if queues { self.most_buffered() } else { 0 }
+    }
+}
+
+/// Histories of matrix arbiters take at most this many bytes.
+const MAX_HISTORY: u64 = 1 << 34;
+
+impl Form {
+    /// Matrix arbiters know each pair of an input and an output of a router.
+    ///
+    /// # Errors
+    /// They take too much memory together.
+    pub(crate) fn check_size(&self, network: &Network) -> Result<(), EngineError> {
+        let is_matrix = |allocator: &AllocatorParameters| match allocator.arbiter() {
+            ArbiterParameters::Single(arbiter) | ArbiterParameters::Tree { of: arbiter, .. } => arbiter == Arbiter::Matrix,
+        };
+        let allocators = [&self.router.vc_allocator, &self.router.switch_allocator];
+        let of_router = |ports: u32| {
+            let pairs = shapes(ports, &self.router).map(|shape| u64::from(shape.rows) * u64::from(shape.columns));
+            pairs.iter().zip(allocators).map(|(pairs, allocator)| if is_matrix(allocator) { 8 * pairs } else { 0 }).sum::<u64>()
+        };
+        let all: u64 = (0..network.router_count()).map(|router| of_router(network.port_count(RouterId(router)))).sum();
+        if all > MAX_HISTORY {
+            return Err(EngineError::TooLarge(format!("matrix arbiters of these routers take {} GiB; take round-robin ones", all >> 30)));
+        }
+        Ok(())
+    }
+
+    /// Flits that the buffer of a port can hold.
+    fn most_buffered(&self) -> u32 {
+        let channels = if self.router.buffer_policy == BufferPolicy::Private { self.router.virtual_channels } else { 1 };
+        channels * self.router.channel_depth()
     }
 }
 

@@ -101,7 +101,6 @@ const fn option(name: &'static str, kind: Kind, default: &'static str, role: Rol
 
 const OTHER_TOPOLOGIES: Role = NoEffect("it shapes only topologies that are not supported yet");
 const READ_WRITE: Role = NoEffect("it belongs to use_read_write");
-const SHARED_BUFFER: Role = NoEffect("it belongs to shared buffers");
 const OUTPUT: Role = NoEffect("it only asks for more output");
 const POWER: Role = NoEffect("it belongs to the power model");
 const UNREAD: Role = NoEffect("BookSim 2 reads it nowhere in the input-queued router");
@@ -148,17 +147,17 @@ pub const OPTIONS: &[OptionEntry] = &[
     option("output_buffer_size", Integer, "-1", Used),
     option("hold_switch_for_packet", Integer, "0", Used),
     option("noq", Integer, "0", DefaultOnly("one virtual channel for each next output")),
-    option("buf_size", Integer, "-1", DefaultOnly("a buffer size for all virtual channels together")),
-    option("buffer_policy", Text, "private", DefaultOnly("shared buffers")),
-    option("private_bufs", Integer, "-1", SHARED_BUFFER),
-    option("private_buf_size", Integers, "1", SHARED_BUFFER),
-    option("private_buf_start_vc", Integers, "-1", SHARED_BUFFER),
-    option("private_buf_end_vc", Integers, "-1", SHARED_BUFFER),
-    option("max_held_slots", Integer, "-1", SHARED_BUFFER),
-    option("feedback_aging_scale", Integer, "1", SHARED_BUFFER),
-    option("feedback_offset", Integer, "0", SHARED_BUFFER),
-    option("vc_busy_when_full", Integer, "0", DefaultOnly("virtual channels without credit that count as taken")),
-    option("vc_prioritize_empty", Integer, "0", DefaultOnly("empty virtual channels that are preferred")),
+    option("buf_size", Integer, "-1", Used),
+    option("buffer_policy", Text, "private", Used),
+    option("private_bufs", Integer, "-1", Used),
+    option("private_buf_size", Integers, "1", Used),
+    option("private_buf_start_vc", Integers, "-1", Used),
+    option("private_buf_end_vc", Integers, "-1", Used),
+    option("max_held_slots", Integer, "-1", Used),
+    option("feedback_aging_scale", Integer, "1", NoEffect("it belongs to buffers limited by measured round trips")),
+    option("feedback_offset", Integer, "0", NoEffect("it belongs to buffers limited by measured round trips")),
+    option("vc_busy_when_full", Integer, "0", Used),
+    option("vc_prioritize_empty", Integer, "0", Used),
     option("vc_priority_donation", Integer, "0", DefaultOnly("priorities that are passed on")),
     option("vc_shuffle_requests", Integer, "0", DefaultOnly("another order of the virtual-channel allocator's inputs")),
     option("spec_check_elig", Integer, "1", DefaultOnlyIfSpeculative("speculative bids without a free virtual channel")),

@@ -74,7 +74,6 @@ const ROUTINGS_TO_COME: &[&str] = &[
     "dim_order_bal_torus",
     "romm_mesh",
     "romm_ni_mesh",
-    "min_adapt_mesh",
     "min_adapt_torus",
     "planar_adapt_mesh",
     "limited_adapt_mesh",
@@ -157,6 +156,10 @@ impl Translator<'_> {
                     routing.insert("share_middle".to_owned(), true.into());
                     routing.insert("allow_deadlock".to_owned(), true.into());
                 }
+            }
+            "min_adapt_mesh" => {
+                routing.insert("algorithm".to_owned(), "minimal-adaptive".into());
+                routing.insert("escape".to_owned(), "dimension-order".into());
             }
             "nca_fattree" => {
                 routing.insert("algorithm".to_owned(), "nca".into());

@@ -44,8 +44,7 @@ impl Translator<'_> {
     pub(super) fn router(&mut self, rules: Rules) -> Result<Table, BookSimError> {
         let mut router = Table::new();
         router.insert("switching".to_owned(), "wormhole".into());
-        router.insert("virtual_channels".to_owned(), self.integer("num_vcs", 1, 256)?.into());
-        router.insert("buffer_flits".to_owned(), self.integer("vc_buf_size", 1, 1 << 20)?.into());
+        self.buffers(&mut router)?;
         self.stages(rules, &mut router)?;
         router.insert("credit_delay".to_owned(), self.integer("credit_delay", 0, 1 << 20)?.into());
         let release = if self.integer("wait_for_tail_credit", 0, i64::MAX)? > 0 { "tail-credit" } else { "tail" };
@@ -58,6 +57,53 @@ impl Translator<'_> {
             }
         }
         Ok(router)
+    }
+
+    /// The buffer of a port is `buf_size` where that is given, else `vc_buf_size` for each virtual channel.
+    fn buffers(&mut self, router: &mut Table) -> Result<(), BookSimError> {
+        let channels = self.integer("num_vcs", 1, 256)?;
+        let (whole, of_channel) = (self.integer("buf_size", i64::MIN, 1 << 24)?, self.integer("vc_buf_size", 1, 1 << 20)?);
+        router.insert("virtual_channels".to_owned(), channels.into());
+        let policy = self.text("buffer_policy");
+        if policy == "private" {
+            let each = if whole > 0 { whole / channels } else { of_channel };
+            if each == 0 {
+                return Err(
+                    self.wrong("buf_size", format!("leaves nothing for each of {channels} virtual channels; give at least {channels}"))
+                );
+            }
+            router.insert("buffer_flits".to_owned(), each.into());
+            return Ok(());
+        }
+        const SHARED: [&str; 4] = ["shared", "limited", "dynamic", "shifting"];
+        const BY_ROUND_TRIPS: [&str; 2] = ["feedback", "simplefeedback"];
+        if BY_ROUND_TRIPS.contains(&policy.as_str()) {
+            self.refuse("buffer_policy", "buffers limited by measured round trips");
+            return Ok(());
+        }
+        if !SHARED.contains(&policy.as_str()) {
+            let known = SHARED.into_iter().chain(BY_ROUND_TRIPS).chain(["private"]);
+            return Err(self.wrong("buffer_policy", format!("BookSim has no such policy{}", options::nearest(&policy, known))));
+        }
+        let whole = if whole < 0 { channels * of_channel } else { whole };
+        let own = self.integer("private_buf_size", i64::MIN, 1 << 20)?;
+        let parts = self.integer("private_bufs", i64::MIN, 1 << 20)?;
+        let ends = [self.integer("private_buf_start_vc", i64::MIN, 255)?, self.integer("private_buf_end_vc", i64::MIN, 255)?];
+        if (parts >= 0 && parts != channels) || ends.iter().any(|&end| end >= 0) {
+            self.refuse("private_bufs", "places that a group of virtual channels has for itself");
+        }
+        if own == 0 {
+            self.refuse("private_buf_size", "virtual channels without a place of their own, which can wait for each other for ever");
+        }
+        router.insert("buffer_flits".to_owned(), of_channel.into());
+        router.insert("buffer_policy".to_owned(), policy.as_str().into());
+        router.insert("port_buffer_flits".to_owned(), whole.into());
+        router.insert("private_flits".to_owned(), if own < 0 { whole / channels } else { own }.into());
+        let most = self.integer("max_held_slots", i64::MIN, 1 << 24)?;
+        if policy == "limited" && most >= 0 {
+            router.insert("most_held_flits".to_owned(), most.into());
+        }
+        Ok(())
     }
 
     fn stages(&mut self, rules: Rules, router: &mut Table) -> Result<(), BookSimError> {
@@ -112,8 +158,14 @@ impl Translator<'_> {
             }
             _ => {}
         }
-        if self.integer("hold_switch_for_packet", i64::MIN, i64::MAX)? != 0 {
-            router.insert("hold_switch".to_owned(), true.into());
+        for (option, key) in [
+            ("hold_switch_for_packet", "hold_switch"),
+            ("vc_busy_when_full", "vc_busy_when_full"),
+            ("vc_prioritize_empty", "vc_prefer_empty"),
+        ] {
+            if self.integer(option, i64::MIN, i64::MAX)? != 0 {
+                router.insert(key.to_owned(), true.into());
+            }
         }
         Ok(())
     }
@@ -188,7 +240,7 @@ fn stage(name: &str, cycles: i64) -> Toml {
 #[cfg(test)]
 mod tests {
     use super::super::{Configuration, Rules};
-    use crate::router::{AllocatorParameters, Arbiter, ArbiterParameters, LongStages, Priority, RouterParameters};
+    use crate::router::{AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, LongStages, Priority, RouterParameters};
 
     fn router_by(assignments: &str, rules: Rules) -> RouterParameters {
         let mut configuration = Configuration::default();
@@ -220,6 +272,17 @@ mod tests {
         assert_eq!(arbiter("matrix"), ArbiterParameters::Single(Arbiter::Matrix));
         assert_eq!(arbiter("round_robin"), ArbiterParameters::default());
         assert_eq!(arbiter("tree({5,matrix})"), ArbiterParameters::Tree { groups: 5, of: Arbiter::Matrix });
+    }
+
+    /// 16 flits for 4 channels are 4 for each, or 1 for each and a pool of 12.
+    #[test]
+    fn buffers_are_private_or_shared() {
+        let private = router("num_vcs = 4; buf_size = 18;");
+        assert_eq!((private.buffer_flits, private.buffer_policy), (4, BufferPolicy::Private));
+        let shared = router("num_vcs = 4; vc_buf_size = 4; buffer_policy = limited; max_held_slots = 6;");
+        assert_eq!((shared.channel_depth(), shared.private_flits, shared.most_held_flits), (16, 1, Some(6)));
+        assert_eq!(router("buffer_policy = dynamic; buf_size = 64; private_buf_size = 2;").channel_depth(), 64);
+        assert!(shared.check().is_ok());
     }
 
     #[test]
