@@ -54,6 +54,7 @@ SlurmdTimeout=30
 KillWait=5
 MinJobAge=60
 ReturnToService=2
+EnforcePartLimits=ALL
 MaxArraySize=1001
 NodeName=one NodeHostname=$host NodeAddr=127.0.0.1 Port=$port CPUs=2 RealMemory=4000 State=UNKNOWN
 NodeName=two NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=2 RealMemory=4000 State=UNKNOWN

@@ -13,7 +13,9 @@ use kasuri_model::config::{Document, EngineName};
 use kasuri_model::topology::Files;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -171,30 +173,28 @@ impl Listing {
     /// # Errors
     /// The first thing that is wrong with any of them.
     pub fn of(document: &Document, files: &(dyn Files + Sync), costs: &Costs) -> Result<Self, RunError> {
-        let (mut runs, mut lines, mut keys) = (Vec::new(), String::new(), blake3::Hasher::new());
-        let sweep = document.sweep()?;
-        // One point is forgotten when the next is checked: a large sweep need not lie in memory.
-        let mut preparer = Preparer::new(document, files);
-        for number in 0..sweep.count() {
-            let prepared = preparer.prepare(sweep.point(number)?)?;
-            let work = Work::of(&prepared.study);
-            let assignments: Vec<String> = prepared.point.assignments.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            let RowHead { key, title, engine, seed, inputs } = prepared.head;
-            keys.update(key.as_bytes());
-            runs.push(Listed { number, key: key.clone(), work, assignments: assignments.join("\t") });
-            let (cpu_seconds, memory_mib) = (costs.seconds(&work), costs.memory_mib(&work));
-            let inputs = inputs.into_iter().collect();
-            let line = Line { key, number, title, engine: engine.name().to_owned(), seed, inputs, cpu_seconds, memory_mib };
-            lines += &to_line(&line);
+        let count = document.sweep()?.count();
+        let threads = if count < WORTH_THREADS { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
+        let length = count.div_ceil(threads).max(1);
+        let parts: Vec<Result<Part, RunError>> = std::thread::scope(|scope| {
+            let ranges = (0..count).step_by(length).map(|begin| begin..(begin + length).min(count));
+            let parts: Vec<_> = ranges.map(|range| scope.spawn(|| Part::of(document, files, costs, range))).collect();
+            parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        });
+        let (mut runs, mut lines, mut files) = (Vec::with_capacity(count), String::new(), BTreeSet::new());
+        for part in parts {
+            let part = part?;
+            runs.extend(part.runs);
+            lines += &part.lines;
+            files.extend(part.files);
         }
+        let mut keys = blake3::Hasher::new();
+        runs.iter().for_each(|run| {
+            keys.update(run.key.as_bytes());
+        });
         let experiment = keys.finalize().to_hex()[..32].to_owned();
-        let about = About {
-            identity: Identity::own(),
-            document: document.name().to_owned(),
-            runs: runs.len(),
-            experiment,
-            files: preparer.named_files(),
-        };
+        let files = files.into_iter().collect();
+        let about = About { identity: Identity::own(), document: document.name().to_owned(), runs: count, experiment, files };
         Ok(Self { runs, about, lines })
     }
 
@@ -244,7 +244,7 @@ impl Listing {
     /// # Errors
     /// A line names a run that is not in this list.
     pub fn numbers(&self, text: &str) -> Result<Vec<usize>, RunError> {
-        let keys: std::collections::BTreeMap<&str, usize> = self.runs.iter().map(|run| (run.key.as_str(), run.number)).collect();
+        let keys: BTreeMap<&str, usize> = self.runs.iter().map(|run| (run.key.as_str(), run.number)).collect();
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         lines
             .map(|(position, line)| {
@@ -254,6 +254,37 @@ impl Listing {
                 keys.get(key).copied().ok_or_else(|| RunError::Listed { document: self.about.document.clone(), problem: problem() })
             })
             .collect()
+    }
+}
+
+/// Fewer runs than these are checked before a second thread has built its networks.
+const WORTH_THREADS: usize = 4000;
+
+/// What one thread has checked.
+struct Part {
+    runs: Vec<Listed>,
+    lines: String,
+    files: Vec<String>,
+}
+
+impl Part {
+    fn of(document: &Document, files: &(dyn Files + Sync), costs: &Costs, numbers: Range<usize>) -> Result<Self, RunError> {
+        let (mut runs, mut lines) = (Vec::with_capacity(numbers.len()), String::new());
+        let sweep = document.sweep()?;
+        // One point is forgotten when the next is checked: a large sweep need not lie in memory.
+        let mut preparer = Preparer::new(document, files);
+        for number in numbers {
+            let prepared = preparer.prepare(sweep.point(number)?)?;
+            let work = Work::of(&prepared.study);
+            let assignments: Vec<String> = prepared.point.assignments.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let RowHead { key, title, engine, seed, inputs } = prepared.head;
+            runs.push(Listed { number, key: key.clone(), work, assignments: assignments.join("\t") });
+            let (cpu_seconds, memory_mib) = (costs.seconds(&work), costs.memory_mib(&work));
+            let inputs = inputs.into_iter().collect();
+            let line = Line { key, number, title, engine: engine.name().to_owned(), seed, inputs, cpu_seconds, memory_mib };
+            lines += &to_line(&line);
+        }
+        Ok(Self { runs, lines, files: preparer.named_files() })
     }
 }
 

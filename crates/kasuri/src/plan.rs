@@ -522,11 +522,9 @@ fn head(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<S
 /// The key of a run: 32 hexadecimal digits of the BLAKE3 hash over everything that its result depends on, as JSON with sorted
 /// keys: the engine, the point's values without the title, the contents of the files that it names, and [`RESULTS_VERSION`].
 fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<String, String>) -> String {
-    let mut table = point.table.clone();
-    table.remove("title");
-    table.remove("engine");
+    let table = || point.table.iter().filter(|(key, _)| !matches!(key.as_str(), "title" | "engine"));
     let mut names = Vec::new();
-    table.values().for_each(|value| collect_paths(value, &mut names));
+    table().for_each(|(_, value)| collect_paths(value, &mut names));
     let contents: serde_json::Map<String, Value> = names
         .into_iter()
         .map(|name| {
@@ -541,7 +539,7 @@ fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<St
     let mut whole = json!({
         "engine": study.engine.name(),
         "files": contents,
-        "input": serde_json::to_value(&table).unwrap_or(Value::Null),
+        "input": table().map(|(key, value)| (key.clone(), to_json(value))).collect::<serde_json::Map<_, _>>(),
         "results": RESULTS_VERSION,
     });
     whole.sort_all_objects();

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import queue
+import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -22,6 +24,9 @@ KILLS = 2
 
 #: Seconds between two looks at the cluster when nothing happens.
 LOOK = 0.5
+
+#: Seconds without any worker after which the user is told.
+PATIENCE = 30.0
 
 #: Why an announced end of a worker is no fault of what it computed.
 ANNOUNCED = "closing-worker"
@@ -79,6 +84,7 @@ class Sweep:
         self._number = 0
         self._workers: dict[str, Any] = {}
         self._looked_at: set[str] = set()
+        self._last_worker = time.monotonic()
         # What the threads of the client tell: ("done", group) and ("event", message).
         self._news: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
 
@@ -102,6 +108,7 @@ class Sweep:
                 while (len(self.waiting) or self.groups) and self.outcome.stopped is None:
                     self._hand_out()
                     self._listen()
+                    self._tell_of_waiting()
                     seconds = (self.waiting.seconds_left + self._seconds_under_way()) * self.waiting.factor
                     failures = len(self.outcome.failed) + len(self.outcome.set_aside)
                     bar.show(self.done, seconds / max(self._threads(), 1), len(self._workers), failures)
@@ -201,6 +208,14 @@ class Sweep:
                 self._look_at_workers(came)
         if self.client.status not in ("running", "connecting"):
             raise LostSchedulerError(f"the Dask scheduler at {self.client.scheduler.address if self.client.scheduler else '?'} has gone")
+
+    def _tell_of_waiting(self) -> None:
+        """Say once that nobody computes: a batch system may keep jobs waiting for reasons of its own."""
+        if self._workers:
+            self._last_worker = time.monotonic()
+        elif time.monotonic() - self._last_worker > PATIENCE:
+            self._last_worker = math.inf
+            say(f"no worker has come for {PATIENCE:g} s; the runs wait for one (a batch system says why its jobs wait; Ctrl-C gives up)")
 
     def _take(self, name: str) -> None:
         """Note what became of a group."""

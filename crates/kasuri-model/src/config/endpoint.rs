@@ -23,7 +23,7 @@ impl Context<'_> {
         let Some(table) = self.table("endpoint")? else { return Ok(None) };
         let section = Section::new(self, "endpoint", table);
         let entry = section.member(ENDPOINTS, "model", None)?;
-        section.refuse_unknown(&[&entry.keys(), &owned(&["model"])], &format!("endpoint `{}`", entry.name))?;
+        section.refuse_unknown(&[&section.keys_of(entry), &owned(&["model"])], &format!("endpoint `{}`", entry.name))?;
         let model = section.parse(entry, "model")?;
         if self.table("traffic")?.is_some() {
             let problem =

@@ -14,6 +14,7 @@ mod measure;
 mod names;
 mod plot;
 mod schema;
+mod schemas;
 mod section;
 mod shape;
 mod study;

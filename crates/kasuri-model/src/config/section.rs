@@ -4,7 +4,7 @@ use super::document::Part;
 use super::error::ConfigError;
 use super::names::{shown, unknown};
 use super::shape;
-use super::study::{Context, find_member, shape_keys};
+use super::study::{Context, find_member};
 use crate::registry::Entry;
 use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
@@ -73,10 +73,16 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// The keys of a family's member.
+    pub(super) fn keys_of<F: ?Sized>(&self, entry: &Entry<F>) -> Vec<String> {
+        self.context.schemas.get(entry.schema).keys.clone()
+    }
+
     /// Reads a member's parameters out of the section.
     pub(super) fn parse<F: ?Sized>(&self, entry: &Entry<F>, name_key: &str) -> Result<Box<F>, ConfigError> {
-        let own = self.subset(&entry.keys());
-        shape::check((entry.schema)().as_value(), &own).map_err(|mut fault| {
+        let known = self.context.schemas.get(entry.schema);
+        let own = self.subset(&known.keys);
+        shape::check(known.schema.as_value(), &own).map_err(|mut fault| {
             if fault.at_key && !entry.example.is_empty() {
                 fault.message.push_str(&format!("; an example: {}", entry.example.trim().replace('\n', ", ")));
             }
@@ -89,13 +95,14 @@ impl<'a> Section<'a> {
     /// Reads some keys of the section as a structure.
     pub(super) fn structure<T: DeserializeOwned + JsonSchema>(&self, keys: &[String]) -> Result<T, ConfigError> {
         let own = self.subset(keys);
-        shape::check(schema_for!(T).as_value(), &own).map_err(|fault| self.fault(fault))?;
+        let known = self.context.schemas.get(|| schema_for!(T));
+        shape::check(known.schema.as_value(), &own).map_err(|fault| self.fault(fault))?;
         own.try_into().map_err(|error: toml::de::Error| self.context.error(self.name, Part::Value, error.message()))
     }
 
     /// Reads the whole section as a structure.
     pub(super) fn whole<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, ConfigError> {
-        let keys: Vec<String> = self.table.keys().cloned().chain(shape_keys(&schema_for!(T))).collect();
+        let keys: Vec<String> = self.table.keys().cloned().chain(self.context.schemas.get(|| schema_for!(T)).keys.clone()).collect();
         self.structure(&keys)
     }
 

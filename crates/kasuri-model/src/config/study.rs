@@ -4,6 +4,7 @@ use super::document::{Document, Part, is_within};
 use super::error::ConfigError;
 use super::measure::{Measure, MeasureSection, Search, Until};
 use super::names::{compact, shown, unknown};
+use super::schemas::Schemas;
 use super::section::Section;
 use super::sweep::Point;
 use super::units::UnitParameters;
@@ -20,6 +21,7 @@ use crate::scenario::{ClosedWorkload, Scenario, TrafficClass, Units};
 use crate::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
 use crate::translation::users::Users;
 use schemars::schema_for;
+use std::rc::Rc;
 use std::sync::Arc;
 use toml::{Table, Value};
 
@@ -84,7 +86,7 @@ impl Document {
     /// # Errors
     /// As [`Document::study`], about `[network]`.
     pub fn network(&self, point: &Point, files: &dyn Files) -> Result<Network, ConfigError> {
-        build_network(Context { document: self, point }, files)
+        build_network(Context { document: self, point, schemas: &Schemas::default() }, files)
     }
 
     /// Checks one point and builds what an engine receives. For many points of one experiment use a [`Preparation`], which
@@ -97,13 +99,15 @@ impl Document {
     }
 }
 
-/// Turns the points of one experiment into studies; networks and routings that are equal are built once and shared.
+/// Turns the points of one experiment into studies; networks, routings and routers that are equal are built once and shared.
 pub struct Preparation<'a> {
     document: &'a Document,
     files: &'a dyn Files,
     known: Known<'a>,
     networks: Recent<(Table, Arc<Network>)>,
     routings: Recent<(Table, Arc<Network>, Arc<dyn Routing>)>,
+    routers: Recent<(Table, RouterParameters, Pipeline)>,
+    schemas: Rc<Schemas>,
 }
 
 impl std::fmt::Debug for Preparation<'_> {
@@ -115,13 +119,13 @@ impl std::fmt::Debug for Preparation<'_> {
 /// The last few values, newest first: a sweep over sizes need not keep every network.
 type Recent<T> = Vec<T>;
 
-/// How many distinct networks and routings are kept.
+/// How many distinct networks, routings and routers are kept.
 const KEPT: usize = 4;
 
 impl<'a> Preparation<'a> {
     /// Begins with nothing built. `files` reads what parameters name; `known` holds the names that only the caller knows.
     pub fn new(document: &'a Document, files: &'a dyn Files, known: Known<'a>) -> Self {
-        Self { document, files, known, networks: Vec::new(), routings: Vec::new() }
+        Self { document, files, known, networks: Vec::new(), routings: Vec::new(), routers: Vec::new(), schemas: Rc::default() }
     }
 
     /// Checks one point and builds its study.
@@ -129,12 +133,13 @@ impl<'a> Preparation<'a> {
     /// # Errors
     /// As [`Document::study`].
     pub fn study(&mut self, point: &Point) -> Result<Study, ConfigError> {
-        let context = Context { document: self.document, point };
+        let schemas = Rc::clone(&self.schemas);
+        let context = Context { document: self.document, point, schemas: &schemas };
         let title = context.title()?;
         let engine = context.engine(self.known)?;
         context.check_engine_sections(self.known)?;
         let measure = context.measure()?;
-        let (mut router, pipeline) = context.router(self.known)?;
+        let (mut router, pipeline) = self.router(context)?;
         let network = self.network(context)?;
         let (mut routing, allow_deadlock) = self.routing(context, &network)?;
         if router.vc_per_destination {
@@ -201,10 +206,23 @@ impl<'a> Preparation<'a> {
     /// # Errors
     /// As [`Document::study`], about these two sections.
     pub fn routed(&mut self, point: &Point) -> Result<(Arc<Network>, Arc<dyn Routing>), ConfigError> {
-        let context = Context { document: self.document, point };
+        let schemas = Rc::clone(&self.schemas);
+        let context = Context { document: self.document, point, schemas: &schemas };
         let network = self.network(context)?;
         let (routing, _) = self.routing(context, &network)?;
         Ok((network, routing))
+    }
+
+    fn router(&mut self, context: Context<'_>) -> Result<(RouterParameters, Pipeline), ConfigError> {
+        let empty = Table::new();
+        let table = context.table("router")?.unwrap_or(&empty);
+        if let Some((_, router, pipeline)) = self.routers.iter().find(|(known, ..)| known == table) {
+            return Ok((router.clone(), pipeline.clone()));
+        }
+        let (router, pipeline) = context.router(self.known)?;
+        self.routers.insert(0, (table.clone(), router.clone(), pipeline.clone()));
+        self.routers.truncate(KEPT);
+        Ok((router, pipeline))
     }
 
     fn network(&mut self, context: Context<'_>) -> Result<Arc<Network>, ConfigError> {
@@ -222,7 +240,8 @@ impl<'a> Preparation<'a> {
         let table = context.required_table("routing", "algorithm = \"minimal\"")?;
         let section = Section::new(context, "routing", table);
         let entry = section.member(ROUTINGS, "algorithm", None)?;
-        section.refuse_unknown(&[&entry.keys(), &owned(&["algorithm", "allow_deadlock"])], &format!("routing `{}`", entry.name))?;
+        section
+            .refuse_unknown(&[&section.keys_of(entry), &owned(&["algorithm", "allow_deadlock"])], &format!("routing `{}`", entry.name))?;
         let allow_deadlock = section.boolean("allow_deadlock", false)?;
         if let Some((.., routing)) = self.routings.iter().find(|(known, on, _)| known == table && Arc::ptr_eq(on, network)) {
             return Ok((Arc::clone(routing), allow_deadlock));
@@ -241,10 +260,13 @@ impl<'a> Preparation<'a> {
 fn build_network(context: Context<'_>, files: &dyn Files) -> Result<Network, ConfigError> {
     let section = Section::new(context, "network", context.required_table("network", "topology = \"mesh\"")?);
     let entry = section.member(TOPOLOGIES, "topology", None)?;
-    let channel_keys = shape_keys(&schema_for!(ChannelParameters));
-    let unit_keys = shape_keys(&schema_for!(UnitParameters));
-    section.refuse_unknown(&[&entry.keys(), &channel_keys, &unit_keys, &owned(&["topology"])], &format!("topology `{}`", entry.name))?;
-    let channels: ChannelParameters = section.structure(&channel_keys)?;
+    let channel_keys = &context.schemas.get(|| schema_for!(ChannelParameters)).keys;
+    let unit_keys = &context.schemas.get(|| schema_for!(UnitParameters)).keys;
+    section.refuse_unknown(
+        &[&section.keys_of(entry), channel_keys, unit_keys, &owned(&["topology"])],
+        &format!("topology `{}`", entry.name),
+    )?;
+    let channels: ChannelParameters = section.structure(channel_keys)?;
     let topology = section.parse(entry, "topology")?;
     let build = BuildContext { channels: &channels, files, structure_seed: 0 };
     topology.build(&build).map_err(|error| match error {
@@ -267,6 +289,7 @@ pub(super) fn shape_keys(schema: &schemars::Schema) -> Vec<String> {
 pub(super) struct Context<'a> {
     pub(super) document: &'a Document,
     pub(super) point: &'a Point,
+    pub(super) schemas: &'a Schemas,
 }
 
 impl<'a> Context<'a> {
@@ -335,7 +358,8 @@ impl<'a> Context<'a> {
         for engine in EngineName::ALL {
             let Some(table) = self.table(engine.name())? else { continue };
             if let Some(section) = known.engine_sections.iter().find(|section| section.engine == engine) {
-                shape::check((section.schema)().as_value(), table).map_err(|fault| self.fault(engine.name(), fault))?;
+                shape::check(self.schemas.get(section.schema).schema.as_value(), table)
+                    .map_err(|fault| self.fault(engine.name(), fault))?;
             }
         }
         Ok(())
@@ -369,7 +393,7 @@ impl<'a> Context<'a> {
     /// What flits and cycles are, by `[network]`.
     fn units(self) -> Result<Units, ConfigError> {
         let section = Section::new(self, "network", self.required_table("network", "topology = \"mesh\"")?);
-        let keys: UnitParameters = section.structure(&shape_keys(&schema_for!(UnitParameters)))?;
+        let keys: UnitParameters = section.structure(&self.schemas.get(|| schema_for!(UnitParameters)).keys)?;
         keys.units().map_err(|(key, problem)| section.error(key, problem))
     }
 

@@ -3,7 +3,7 @@
 use super::error::ConfigError;
 use super::names::shown;
 use super::section::Section;
-use super::study::{Context, owned, shape_keys};
+use super::study::{Context, owned};
 use crate::network::Network;
 use crate::registry::Entry;
 use crate::router::RouterParameters;
@@ -133,10 +133,10 @@ impl Setting<'_> {
     fn class(&self, section: &Section<'_>) -> Result<TrafficClass, ConfigError> {
         let pattern = section.member(PATTERNS, "pattern", None)?;
         let process = section.member(PROCESSES, "process", Some("bernoulli"))?;
-        let own = shape_keys(&schema_for!(ClassParameters));
-        let known: [&[String]; 4] = [&owned(&["pattern", "process"]), &own, &pattern.keys(), &process.keys()];
+        let own = &self.context.schemas.get(|| schema_for!(ClassParameters)).keys;
+        let known: [&[String]; 4] = [&owned(&["pattern", "process"]), own, &section.keys_of(pattern), &section.keys_of(process)];
         section.refuse_unknown(&known, &format!("pattern `{}`, process `{}`", pattern.name, process.name))?;
-        let parameters: ClassParameters = section.structure(&own)?;
+        let parameters: ClassParameters = section.structure(own)?;
         let sizes = parameters.packet_flits.sizes().map_err(|problem| section.error("packet_flits", format!("is {problem}")))?;
         let virtual_channels = self.virtual_channels(
             section,
@@ -186,7 +186,7 @@ impl Setting<'_> {
         };
         let compiled = process.compile(load / sizes.mean()).map_err(|problem| {
             // A process says which of its keys is wrong by beginning with it.
-            let key = entry.keys().into_iter().find(|key| problem.split_whitespace().next() == Some(key));
+            let key = section.keys_of(entry).into_iter().find(|key| problem.split_whitespace().next() == Some(key));
             match key {
                 Some(key) => section.error(&key, problem[key.len()..].trim_start()),
                 None => section.error("process", problem),

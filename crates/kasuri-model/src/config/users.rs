@@ -4,7 +4,7 @@ use super::document::Part;
 use super::error::ConfigError;
 use super::names::{shown, unknown};
 use super::section::Section;
-use super::study::{Context, owned, shape_keys};
+use super::study::{Context, owned};
 use super::traffic::Setting;
 use crate::id::TerminalId;
 use crate::network::{Network, NetworkError};
@@ -290,14 +290,14 @@ impl<'a> Context<'a> {
     fn written_users(self, list: &'a Value) -> Result<Vec<Written<'a>>, ConfigError> {
         let wrong = || self.error("user", Part::Value, format!("is {}; users are written as [[user]], 1 to {MAX_USERS}", shown(list)));
         let list = list.as_array().filter(|list| (1..=MAX_USERS).contains(&list.len())).ok_or_else(wrong)?;
-        let own = shape_keys(&schema_for!(UserParameters));
+        let own = &self.schemas.get(|| schema_for!(UserParameters)).keys;
         let mut written: Vec<Written<'a>> = Vec::new();
         for (number, user) in list.iter().enumerate() {
             let table = user.as_table().ok_or_else(wrong)?;
             let name = format!("user.{number}");
             let section = Section::new(self, &name, table);
-            section.refuse_unknown(&[&own, &owned(&["traffic", "workload"])], "a [[user]] section")?;
-            let keys: UserParameters = section.structure(&own)?;
+            section.refuse_unknown(&[own, &owned(&["traffic", "workload"])], "a [[user]] section")?;
+            let keys: UserParameters = section.structure(own)?;
             if written.iter().any(|other| other.keys.name == keys.name) {
                 return Err(section.error("name", format!("is \"{}\", which another user has already; give each his own", keys.name)));
             }
