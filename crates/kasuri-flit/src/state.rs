@@ -181,7 +181,7 @@ pub(crate) struct Parameters {
     pub(crate) switching: Switching,
     pub(crate) release: VcRelease,
     /// Have the routers a queue for each output, so that packets enter by that of their first one?
-    pub(crate) queues_for_outputs: bool,
+    pub(crate) restricts_entry: bool,
     /// Takes each output from its queues, whatever other outputs take from the same input?
     pub(crate) crosspoint: bool,
     /// Does any channel need more than one cycle for a flit, so that it is kept how long each is busy?
@@ -345,7 +345,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             bidding: scenario.pipeline.bidding,
             switching: router.switching,
             release: router.vc_release,
-            queues_for_outputs: router.architecture != Architecture::InputQueued,
+            restricts_entry: router.architecture != Architecture::InputQueued || scenario.routing.restricts_entry(),
             crosspoint: router.architecture == Architecture::Crosspoint,
             periodic,
             holds_arrivals: dsm::machine(scenario).is_some(),

@@ -647,8 +647,9 @@ impl<L: Lanes> Simulation<'_, L> {
         self.packets.len() as u32 - 1
     }
 
-    /// The queues of a packet's first router towards the output that it will take there.
-    fn first_queues(&self, terminal: u32, packet: u32, available: VirtualChannels) -> VirtualChannels {
+    /// The virtual channels of a packet's first router by which its routing lets it enter; with queues for outputs those towards the
+    /// output that it will take there.
+    fn first_channels(&self, terminal: u32, packet: u32, available: VirtualChannels) -> VirtualChannels {
         let record = &self.packets[packet as usize];
         let (router, input) = self.scenario.network.injection_port(TerminalId(terminal));
         let (source, destination) = (TerminalId(terminal), TerminalId(record.destination));
@@ -666,9 +667,13 @@ impl<L: Lanes> Simulation<'_, L> {
         let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
         let channels = self.scenario.router.entering(TerminalId(record.destination), of_class);
         let VirtualChannels { begin, end } =
-            if self.parameters.queues_for_outputs { self.first_queues(terminal, source.packet, channels) } else { channels };
+            if self.parameters.restricts_entry { self.first_channels(terminal, source.packet, channels) } else { channels };
         let record = &mut self.packets[source.packet as usize];
-        let after = if (begin..end).contains(&source.last_vc) { source.last_vc + 1 } else { begin };
+        let (after, end) = match (begin..end).contains(&source.last_vc) {
+            true => (source.last_vc + 1, end),
+            false if self.scenario.router.first_after_change => (begin, begin + 1),
+            false => (begin, end),
+        };
         let free = self.terminals.free[terminal];
         let first = self.parameters.first_terminal_port << L::Mask::SHIFT;
         let usable = |vc: &u16| {

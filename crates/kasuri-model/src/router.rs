@@ -24,6 +24,9 @@ pub struct RouterParameters {
     /// One virtual channel for each terminal, by which the packets to it go on all channels; `virtual_channels` is then the
     /// number of terminals.
     pub vc_per_destination: bool,
+    /// A source whose last packet entered by a virtual channel outside the range of its next one tries the first of that range alone,
+    /// as in BookSim 2; otherwise it tries them all.
+    pub first_after_change: bool,
     /// Buffer of each virtual channel of an input port, in flits.
     pub buffer_flits: u32,
     /// How the virtual channels of an input port divide its buffer: `private`: each has `buffer_flits`; `shared`: each has `private_flits`
@@ -100,6 +103,7 @@ impl Default for RouterParameters {
             switching: Switching::Wormhole,
             virtual_channels: 2,
             vc_per_destination: false,
+            first_after_change: false,
             buffer_flits: 8,
             buffer_policy: BufferPolicy::default(),
             port_buffer_flits: None,

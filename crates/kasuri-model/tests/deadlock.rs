@@ -32,6 +32,24 @@ fn routings_keep_their_promise() {
     }
 }
 
+/// A part of the virtual channels for each terminal: as many channels as terminals, so on small networks alone. Two phases within
+/// one part promise nothing, and a cycle shows why.
+#[test]
+fn parts_for_each_terminal_keep_their_promise() {
+    for (name, dimensions) in [("mesh", "dimensions = [3, 2]"), ("torus", "dimensions = [4, 2]")] {
+        let network = network(name, dimensions);
+        let routing = routing("dimension-order", "isolation = \"destination\"", &network).unwrap();
+        let available = [channels(routing.virtual_channels_required() as u16)];
+        assert!(routing.is_deadlock_free());
+        assert_eq!(check(&network, routing.as_ref(), &available).verdict, Verdict::Acyclic, "{name}");
+    }
+    let mesh = network("mesh", "dimensions = [3, 3]");
+    let routing = routing("two-phase", "isolated = true", &mesh).unwrap();
+    let report = check(&mesh, routing.as_ref(), &[channels(9)]);
+    assert_eq!(report.unroutable, None);
+    assert!(!routing.is_deadlock_free() && matches!(report.verdict, Verdict::Cycle(_)));
+}
+
 /// What a routing promises covers the ports that it accepts, which packets take on right predictions.
 #[test]
 fn routings_keep_their_promise_on_the_ways_that_they_accept() {

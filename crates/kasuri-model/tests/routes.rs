@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{network, networks, routing, routing_variants};
+use common::{network, networks, routing, routing_variants, terminals};
 use kasuri_model::id::{RouterId, TerminalId};
 use kasuri_model::network::{Endpoint, Network};
 use kasuri_model::routing::{Candidate, Hop, Routing, VirtualChannels, every_hop, every_initial_state};
@@ -59,8 +59,8 @@ fn every_branch_of_every_routing_arrives() {
         for (name, parameters) in routing_variants() {
             let Some(routing) = routing(name, parameters, &network) else { continue };
             *fits.entry(name).or_insert(0) += 1;
-            for source in (0..network.terminal_count()).map(TerminalId) {
-                for destination in (0..network.terminal_count()).map(TerminalId) {
+            for source in terminals(&network) {
+                for destination in terminals(&network) {
                     longest_route(&network, routing.as_ref(), source, destination);
                 }
             }
@@ -87,8 +87,8 @@ fn routings_read_what_they_say() {
             let Some(routing) = routing(name, parameters, &network) else { continue };
             let reads = routing.reads();
             let available = VirtualChannels { begin: 0, end: 4 };
-            let terminals = network.terminal_count();
-            for destination in (0..terminals).map(TerminalId) {
+            let count = network.terminal_count();
+            for destination in terminals(&network) {
                 let at = network.ejection_port(destination).0;
                 for router in (0..network.router_count()).map(RouterId).filter(|&router| router != at) {
                     let hop = Hop { router, input: 0, virtual_channel: 0, source: TerminalId(0), destination, available };
@@ -99,7 +99,7 @@ fn routings_read_what_they_say() {
                     }
                     let mut others = Vec::new();
                     if !reads.source {
-                        others.push(Hop { source: TerminalId(terminals - 1), ..hop });
+                        others.push(Hop { source: TerminalId(count - 1), ..hop });
                     }
                     if !reads.input {
                         others.push(Hop { input: network.port_count(router) as u16 - 1, ..hop });
@@ -108,7 +108,7 @@ fn routings_read_what_they_say() {
                         others.push(Hop { virtual_channel: 3, ..hop });
                     }
                     if !reads.terminal {
-                        let mates = (0..terminals).map(TerminalId).filter(|&mate| network.ejection_port(mate).0 == at);
+                        let mates = (0..count).map(TerminalId).filter(|&mate| network.ejection_port(mate).0 == at);
                         others.extend(mates.map(|mate| Hop { destination: mate, ..hop }));
                     }
                     for other in others {

@@ -100,3 +100,51 @@ fn the_summary_has_booksims_labels_and_the_rows_values() {
     assert!(text.starts_with("Time taken is "), "{text}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("Fragmentation"));
 }
+
+/// Configurations of all topologies, and of most options that shape traffic, each a moment's run.
+const CONFIGURATIONS: &[&[&str]] = &[
+    &["topology=mesh", "k=4", "n=2", "routing_function=adaptive_xy_yx", "num_vcs=4", "traffic=transpose", "injection_rate=0.05"],
+    &["topology=mesh", "k=3", "n=2", "routing_function=romm", "num_vcs=3", "packet_size={{1,4}}", "packet_size_rate={{3,1}}"],
+    &["topology=torus", "k=4", "n=2", "routing_function=dim_order_bal", "traffic=tornado", "injection_process=on_off({0.1,0.2})"],
+    &["topology=torus", "k=4", "n=1", "routing_function=valiant", "sim_type=throughput", "injection_rate=0.9"],
+    &["topology=cmesh", "k=4", "n=2", "c=4", "xr=2", "yr=2", "x=4", "y=4", "routing_function=dor", "traffic=taper64"],
+    &["topology=fly", "k=3", "n=2", "routing_function=dest_tag", "traffic=background({{0,4}})"],
+    &["topology=fattree", "k=2", "n=3", "routing_function=anca", "use_read_write=1", "injection_rate=0.05", "read_reply_size=5"],
+    &["topology=flatfly", "k=4", "n=2", "c=4", "xr=2", "yr=2", "x=4", "y=4", "routing_function=ugal", "num_vcs=4"],
+    &["topology=dragonflynew", "k=1", "n=1", "routing_function=ugal", "num_vcs=3", "traffic=bad_dragon"],
+    &["topology=qtree", "k=4", "n=3", "routing_function=nca", "sim_type=batch", "batch_size=5", "packet_size=3"],
+    &["topology=tree4", "k=4", "n=3", "routing_function=nca", "classes=2", "injection_rate={0.02,0.05}", "traffic={uniform,bitcomp}"],
+    &["topology=anynet", "routing_function=min", "injection_rate=0.05"],
+];
+
+/// What `--to-toml` writes gives the same row as the configuration itself, but for times and the run's name.
+#[test]
+fn the_translation_gives_the_same_row() {
+    let folder: PathBuf = [env!("CARGO_TARGET_TMPDIR"), "booksim", "round-trip"].iter().collect();
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("network"), "router 0 node 0 node 1 router 1 3\nrouter 1 node 2 router 2\nrouter 2 node 3\n").unwrap();
+    std::fs::write(folder.join("common.cfg"), "sample_period = 500; num_vcs = 16; network_file = network;").unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_kasuri")).args(arguments).current_dir(&folder).output();
+        let output = output.expect("the binary that cargo has just built starts");
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let row = |text: &str| {
+        let answer: Value = serde_json::from_str(text).expect("standard output is one JSON object");
+        let mut row = answer["runs"][0].as_object().unwrap().clone();
+        for other in ["wall_seconds", "cpu_seconds", "peak_memory_mib", "key"] {
+            row.remove(other);
+        }
+        row
+    };
+    for (number, settings) in CONFIGURATIONS.iter().enumerate() {
+        let configuration = [&["booksim", "common.cfg"], *settings, &["--booksim-rules"]].concat();
+        let out = format!("out-{number}");
+        let direct = row(&run(&[&configuration[..], &["--format", "json", "--out", &out]].concat()));
+        std::fs::write(folder.join("common.toml"), run(&[&configuration[..], &["--to-toml"]].concat())).unwrap();
+        let translated = row(&run(&["run", "common.toml", "--format", "json", "--out", &format!("{out}-toml")]));
+        assert_eq!(direct, translated, "{settings:?}");
+    }
+}

@@ -16,6 +16,7 @@ pub use options::{Kind, OPTIONS, OptionEntry, Role};
 pub use translate::{Rules, Translation};
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use thiserror::Error;
 
 /// Where an assignment stands.
@@ -101,6 +102,16 @@ impl Configuration {
     /// Did a file or an assignment set this option?
     pub fn is_set(&self, name: &str) -> bool {
         self.settings.contains_key(name)
+    }
+
+    /// Makes the network file's path relative to the configuration file that names it. Where only the path as written `exists`,
+    /// it is left alone: BookSim 2 looks in the current folder.
+    pub fn place_files(&mut self, exists: impl Fn(&str) -> bool) {
+        let Some((Value::Text(path), place)) = self.settings.get_mut("network_file") else { return };
+        let beside = Path::new(&place.source).parent().map(|folder| folder.join(&path).to_string_lossy().into_owned());
+        if let Some(beside) = beside.filter(|beside| place.line > 0 && (exists(beside) || !exists(path))) {
+            *path = beside;
+        }
     }
 
     fn set(&mut self, assignment: syntax::Assignment) -> Result<(), BookSimError> {
@@ -225,11 +236,32 @@ mod tests {
         assert_eq!(configuration.settings["latency_thres"].0, Value::Real(1000.0));
     }
 
+    #[test]
+    fn network_files_lie_beside_the_configuration_that_names_them() {
+        let placed = |source: &str, exists: &[&str]| {
+            let mut configuration = Configuration::default();
+            configuration.read(source, "network_file = net.txt;").unwrap();
+            configuration.place_files(|path| exists.contains(&path));
+            configuration.settings["network_file"].0.to_string()
+        };
+        assert_eq!(placed("examples/a.cfg", &["examples/net.txt", "net.txt"]), "examples/net.txt");
+        assert_eq!(placed("examples/a.cfg", &["net.txt"]), "net.txt");
+        assert_eq!(placed("examples/a.cfg", &[]), "examples/net.txt");
+        assert_eq!(placed("a.cfg", &[]), "net.txt");
+        let mut configuration = read("network_file = net.txt;").unwrap();
+        configuration.assign("network_file=other/net.txt").unwrap();
+        configuration.place_files(|_| false);
+        assert_eq!(configuration.settings["network_file"].0.to_string(), "other/net.txt");
+    }
+
     /// The seeds of the fuzzer: each is read and translated, and none of their beginnings makes the parser panic.
     #[test]
     fn the_corpus_is_read() {
-        for text in [include_str!("../../../../fuzz/corpus/booksim/batch.cfg"), include_str!("../../../../fuzz/corpus/booksim/vectors.cfg")]
-        {
+        for text in [
+            include_str!("../../../../fuzz/corpus/booksim/batch.cfg"),
+            include_str!("../../../../fuzz/corpus/booksim/classes.cfg"),
+            include_str!("../../../../fuzz/corpus/booksim/vectors.cfg"),
+        ] {
             read(text).unwrap().translate(Rules::BookSim).unwrap();
             for end in (0..text.len()).filter(|&end| text.is_char_boundary(end)) {
                 if let Ok(configuration) = read(&text[..end]) {
@@ -251,14 +283,18 @@ mod tests {
         #[test]
         fn no_assignment_of_a_known_option_panics(
             settings in prop::collection::vec((0..OPTIONS.len(), "-?[0-9]{1,20}|[0-9]\\.[0-9]|[a-z]{1,9}(\\([0-9,{}]{0,9}\\))?|\\{[0-9,.]{0,9}\\}"), 0..6),
-            topology in prop::sample::select(vec!["mesh", "torus", "fattree", "fly"]),
+            topology in prop::sample::select(vec!["mesh", "torus", "cmesh", "fattree", "fly", "flatfly", "dragonflynew", "qtree", "tree4", "anynet"]),
         ) {
             let mut configuration = Configuration::default();
             configuration.assign(&format!("topology={topology}")).unwrap();
             for (option, value) in settings {
                 let _ = configuration.assign(&format!("{}={value}", OPTIONS[option].name));
             }
-            let _ = configuration.translate(Rules::BookSim);
+            // What is written as text reads as the same experiment.
+            if let Ok(translation) = configuration.translate(Rules::BookSim) {
+                let text = toml::to_string(&translation.table).unwrap();
+                prop_assert_eq!(text.parse::<toml::Table>().unwrap(), translation.table);
+            }
         }
     }
 }

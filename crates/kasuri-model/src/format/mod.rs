@@ -1,5 +1,6 @@
 //! File formats: parsers over bytes and writers to text. None of them opens a file.
 
+pub mod anynet;
 pub mod booksim;
 pub mod dot;
 pub mod edge_list;

@@ -10,18 +10,24 @@
 pub mod accepting;
 pub mod destination_tag;
 mod detour;
+pub mod dijkstra;
 pub mod dimension_order;
 mod divisor;
+pub mod dragonfly_phases;
+mod grid;
 mod hashed;
 pub mod minimal;
 pub mod minimal_adaptive;
 pub mod nca;
+pub mod o1turn;
 pub mod per_destination;
 pub mod per_output;
 pub mod regional;
 mod shortest;
 mod table;
+pub mod two_phase;
 pub mod ugal;
+pub mod ugal_ordered;
 pub mod up_down;
 pub mod valiant;
 pub mod vector;
@@ -57,6 +63,11 @@ registry! {
         valiant::Valiant,
         ugal::Ugal,
         vector::VectorRouting,
+        dijkstra::Dijkstra,
+        dragonfly_phases::DragonflyPhases,
+        o1turn::O1Turn,
+        two_phase::TwoPhase,
+        ugal_ordered::UgalOrdered,
     ]
 }
 
@@ -110,6 +121,11 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     /// them; predictors ask. By default nothing but the answer of `route` will do.
     fn accepts(&self, _hop: &Hop, _state: u32, _port: Port) -> Option<VirtualChannels> {
         None
+    }
+
+    /// Does [`Routing::entering`] ever say another range than that of the packet's class?
+    fn restricts_entry(&self) -> bool {
+        false
     }
 
     /// The virtual channels by which a packet may enter the network: `hop` is at its first router.

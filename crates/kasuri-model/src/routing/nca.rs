@@ -1,7 +1,7 @@
 //! Up to a nearest common ancestor and down again, on fat trees.
 
 use super::divisor::Divisor;
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+use super::{Candidate, Choice, CongestionView, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::id::Port;
 use crate::network::Network;
 use crate::registry::Member;
@@ -37,6 +37,8 @@ pub enum UpPort {
     Straight,
     /// The port whose virtual channels have the most credits left, ties drawn.
     Adaptive,
+    /// The better of two ports drawn independently, by the flits of their virtual channels; they may be the same.
+    BetterOfTwo,
 }
 
 impl Member for Nca {
@@ -90,7 +92,7 @@ struct Compiled {
 
 impl Routing for Compiled {
     fn observes_congestion(&self) -> bool {
-        self.up_port == UpPort::Adaptive
+        matches!(self.up_port, UpPort::Adaptive | UpPort::BetterOfTwo)
     }
 
     fn reads(&self) -> Reads {
@@ -103,7 +105,7 @@ impl Routing for Compiled {
 
     /// A packet that has to go up may take any port up, unless its column is fixed by its terminals.
     fn accepts(&self, hop: &Hop, _state: u32, port: Port) -> Option<VirtualChannels> {
-        let free = matches!(self.up_port, UpPort::Random | UpPort::Straight | UpPort::Adaptive);
+        let free = matches!(self.up_port, UpPort::Random | UpPort::Straight | UpPort::Adaptive | UpPort::BetterOfTwo);
         let place = self.routers[hop.router.index()];
         let below = hop.destination.0.wrapping_sub(place.first_terminal) < self.reach[place.level_below as usize];
         let first = self.down.value;
@@ -123,14 +125,20 @@ impl Routing for Compiled {
 }
 
 impl Compiled {
+    fn occupied(&self, view: &dyn CongestionView, hop: &Hop, up: u32) -> i64 {
+        i64::from(view.occupied((self.down.value + up) as Port, hop.available))
+    }
+
     fn way_up(&self, hop: &Hop, below: Divisor, choice: &mut dyn Choice) -> u32 {
         match self.up_port {
             UpPort::Random => choice.uniform(self.up.value),
             UpPort::DModK => self.up.remainder(self.down.remainder(below.quotient(hop.destination.0))),
             // The packet came in by the down port that is the source's digit of this level.
             UpPort::SModK | UpPort::Straight => self.up.remainder(u32::from(hop.input)),
-            UpPort::Adaptive => {
-                choice.least(self.up.value, &|view, up| i64::from(view.occupied((self.down.value + up) as Port, hop.available)))
+            UpPort::Adaptive => choice.least(self.up.value, &|view, up| self.occupied(view, hop, up)),
+            UpPort::BetterOfTwo => {
+                let drawn = [0, 1].map(|_| choice.uniform(self.up.value));
+                drawn[choice.least(2, &|view, which| self.occupied(view, hop, drawn[which as usize])) as usize]
             }
         }
     }

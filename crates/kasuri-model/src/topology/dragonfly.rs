@@ -5,14 +5,13 @@ use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Groups of a = `routers_per_group` routers, each linked to the others of its group, with p = `terminals_per_router` terminals
 /// and h = `global_channels` links to other groups each; a h + 1 groups, any two joined by one link. Balanced: a = 2 p = 2 h.
 ///
 /// Router r of group i is number i a + r. Ports: 0..p-1 terminals; then the other routers of the group in ascending order; then
-/// the global links. Link k of router r is link c = r h + k of its group and leads to group (i - c - 1) mod (a h + 1), arriving
-/// at that group's link a h - 1 - c: the palm tree arrangement.
+/// the global links. Link k of router r is link c = r h + k of its group; `arrangement` says where it leads.
 ///
 /// Between groups the routings take one global link, and at most a local hop before and after it. With `channel_latency` a list of two numbers the first is that
 /// of the local links, the second that of the global ones.
@@ -28,6 +27,33 @@ pub struct Dragonfly {
     pub routers_per_group: u32,
     /// Links of each router to other groups, h.
     pub global_channels: u32,
+    /// Which global link of a group leads where.
+    #[serde(default)]
+    pub arrangement: Arrangement,
+}
+
+/// Where the global link c of group i leads, of g = a h + 1 groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrangement {
+    /// To group (i - c - 1) mod g, arriving at its link a h - 1 - c.
+    #[default]
+    PalmTree,
+    /// To the other groups in ascending order: to group c if c < i, else to c + 1.
+    Consecutive,
+}
+
+impl Arrangement {
+    /// The group that link `link` of group `group` leads to, and the link of that group at which it arrives.
+    fn other_end(self, group: u32, link: u32, groups: u32) -> (u32, u32) {
+        match self {
+            Self::PalmTree => ((group + groups - link - 1) % groups, groups - 2 - link),
+            Self::Consecutive => {
+                let other = link + u32::from(link >= group);
+                (other, group - u32::from(group > other))
+            }
+        }
+    }
 }
 
 impl Member for Dragonfly {
@@ -43,7 +69,7 @@ impl Topology for Dragonfly {
         self.check()?;
         // One number for all links, or one for the local and one for the global ones.
         context.channels.check(2)?;
-        let Self { terminals_per_router: p, routers_per_group: a, global_channels: h } = *self;
+        let Self { terminals_per_router: p, routers_per_group: a, global_channels: h, .. } = *self;
         let groups = a * h + 1;
         let mut builder = NetworkBuilder::new(format!("dragonfly ({p}, {a}, {h})"));
         for _ in 0..groups * a {
@@ -57,10 +83,9 @@ impl Topology for Dragonfly {
                 builder.add_link(ends.0, ends.1, context.channels.link(0));
             }
             for link in 0..a * h {
-                let other = (group + groups - link - 1) % groups;
+                let (other, back) = self.arrangement.other_end(group, link, groups);
                 let port = |link: u32| (p + a - 1 + link % h) as Port;
                 if other > group {
-                    let back = a * h - 1 - link;
                     let ends = ((router(link / h), port(link)), (RouterId(other * a + back / h), port(back)));
                     builder.add_link(ends.0, ends.1, context.channels.link(1));
                 }
@@ -104,10 +129,14 @@ mod tests {
     use crate::topology::{ChannelParameters, NoFiles, PerDimension};
 
     fn build(p: u32, a: u32, h: u32) -> Result<Network, NetworkError> {
+        arranged(p, a, h, Arrangement::PalmTree)
+    }
+
+    fn arranged(p: u32, a: u32, h: u32, arrangement: Arrangement) -> Result<Network, NetworkError> {
         let channel_latency = PerDimension::Each(vec![3, 20]);
         let channels = ChannelParameters { channel_latency, ..ChannelParameters::default() };
         let context = BuildContext { channels: &channels, files: &NoFiles, structure_seed: 0 };
-        Dragonfly { terminals_per_router: p, routers_per_group: a, global_channels: h }.build(&context)
+        Dragonfly { terminals_per_router: p, routers_per_group: a, global_channels: h, arrangement }.build(&context)
     }
 
     /// N = a p (a h + 1) terminals, radix p + a + h - 1, diameter 3 (local, global, local; 1 with one router a group).
@@ -130,9 +159,12 @@ mod tests {
     /// One link between any two groups, and it is a global one.
     #[test]
     fn any_two_groups_share_one_link() {
-        let (a, h) = (4, 2);
-        let network = build(2, a, h).unwrap();
-        let groups = a * h + 1;
+        for arrangement in [Arrangement::PalmTree, Arrangement::Consecutive] {
+            check_links_between_groups(&arranged(2, 4, 2, arrangement).unwrap(), 4, 9);
+        }
+    }
+
+    fn check_links_between_groups(network: &Network, a: u32, groups: u32) {
         let mut links = vec![0; (groups * groups) as usize];
         for channel in network.router_channels() {
             let (Endpoint::Router(from, _), Endpoint::Router(to, _)) = (network.source(channel), network.destination(channel)) else {
@@ -154,6 +186,19 @@ mod tests {
         let end = |router, port: u32| network.destination(network.output_channel(RouterId(router), port as Port).unwrap());
         assert_eq!(end(0, p + a - 1), Endpoint::Router(RouterId(8 * a + 3), (p + a) as Port));
         assert_eq!(end(3, p + a), Endpoint::Router(RouterId(a), (p + a - 1) as Port));
+    }
+
+    /// Consecutive: global link 5 of group 3 leads to group 6, where link 3 leads back; link 2 leads to group 2, by its link 2 back.
+    #[test]
+    fn consecutive_links_lead_to_the_other_groups_in_order() {
+        let (p, a, h) = (2, 4, 2);
+        let network = arranged(p, a, h, Arrangement::Consecutive).unwrap();
+        let end = |group: u32, link: u32| {
+            let output = network.output_channel(RouterId(group * a + link / h), (p + a - 1 + link % h) as Port).unwrap();
+            network.destination(output)
+        };
+        assert_eq!(end(3, 5), Endpoint::Router(RouterId(6 * a + 1), (p + a) as Port));
+        assert_eq!(end(3, 2), Endpoint::Router(RouterId(2 * a + 1), (p + a - 1) as Port));
     }
 
     #[test]

@@ -5,8 +5,10 @@
 //! `hops_per_class` = [h] says that shortest paths are free of deadlock if their hops use virtual-channel classes that change
 //! after every h hops: 1 where nothing else is known, the whole diameter where shortest paths cannot close a cycle.
 
+pub mod anynet;
 pub mod butterfly;
 pub mod cenju4;
+pub mod concentrated_mesh;
 pub mod dragonfly;
 pub mod fat_tree;
 pub mod file;
@@ -17,9 +19,11 @@ pub mod mesh;
 pub mod mlfm;
 pub mod oft;
 pub mod omega;
+pub mod on_chip_flattened_butterfly;
 pub mod rdt;
 pub mod slim_fly;
 pub mod torus;
+pub mod tree4;
 
 use crate::network::{Link, MAX_CHANNEL_CYCLES, Network, NetworkError};
 use crate::registry;
@@ -50,8 +54,12 @@ registry! {
         slim_fly::SlimFly,
         dragonfly::Dragonfly,
         flattened_butterfly::FlattenedButterfly,
+        on_chip_flattened_butterfly::OnChipFlattenedButterfly,
+        concentrated_mesh::ConcentratedMesh,
+        tree4::Tree4,
         rdt::Rdt,
         file::File,
+        anynet::AnyNet,
     ]
 }
 

@@ -5,6 +5,7 @@
 
 pub(crate) mod closed;
 
+use kasuri_model::id::TerminalId;
 use kasuri_model::network::Network;
 use kasuri_model::routing::{ROUTINGS, Routing};
 use kasuri_model::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
@@ -19,6 +20,7 @@ impl Files for ExampleFiles {
         match path {
             "permutation.txt" => Ok((0..terminals).map(|source| format!("{}\n", (source * 5 + 3) % terminals)).collect::<String>().into()),
             "matrix.txt" => Ok((0..terminals).map(|source| matrix_row(source, terminals)).collect::<String>().into()),
+            "anynet_file" => Ok(ANYNET.as_bytes().to_vec()),
             "network.txt" => Ok(EDGE_LIST.as_bytes().to_vec()),
             _ => Err(format!("`{path}` is not among the examples' files")),
         }
@@ -41,6 +43,14 @@ terminal 0 router a
 terminal 1 router b
 terminal 2 router c
 terminal 3 router d
+";
+
+/// A square of four routers with a slow diagonal, one to three terminals each.
+const ANYNET: &str = "\
+router 0 node 0 node 1 router 1 router 2 3
+router 3 node 2 router 1 2 router 2
+router 2 node 3 node 4 node 5 router 0 2
+router 1 node 6
 ";
 
 /// A member's example as a table.
@@ -88,10 +98,18 @@ pub(crate) fn networks() -> Vec<Arc<Network>> {
         ("rdt", "side = 8\nperfect = true"),
         ("butterfly", "radix = 2\nstages = 4"),
         ("butterfly", "radix = 4\nstages = 1"),
+        ("on-chip-flattened-butterfly", "radix = 2\ndimensions = 3\nfloor = [4, 2]\ncluster = [1, 2]"),
+        ("dragonfly", "terminals_per_router = 1\nrouters_per_group = 2\nglobal_channels = 1\narrangement = \"consecutive\""),
     ] {
         networks.push(network(name, parameters));
     }
     networks
+}
+
+/// All terminals of a small network, some of each router of a larger one.
+pub(crate) fn terminals(network: &Network) -> impl Iterator<Item = TerminalId> + use<> {
+    let count = network.terminal_count();
+    (0..count).step_by(1 + count as usize / 48).map(TerminalId)
 }
 
 /// The parameters of every variant of every routing that the tests cover: the example, and each policy.
@@ -104,6 +122,17 @@ pub(crate) fn routing_variants() -> Vec<(&'static str, &'static str)> {
         ("nca", "up_port = \"s-mod-k\""),
         ("nca", "up_port = \"straight\""),
         ("nca", "up_port = \"adaptive\""),
+        ("nca", "up_port = \"better-of-two\""),
+        ("dimension-order", "balanced = true"),
+        ("dimension-order", "express = true"),
+        ("dimension-order", "isolation = \"coordinate\""),
+        ("dragonfly-phases", "adaptive = false"),
+        ("o1turn", "choose = \"adaptive\""),
+        ("o1turn", "express = true"),
+        ("two-phase", "intermediate = \"between\""),
+        ("two-phase", "ends_early = true"),
+        ("ugal-ordered", "both_orders = true"),
+        ("ugal-ordered", "isolated = true"),
         ("minimal", "tie = \"lowest\""),
         ("minimal", "tie = \"destination\""),
         ("minimal", "tie = \"source\""),

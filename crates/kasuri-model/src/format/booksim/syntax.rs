@@ -142,6 +142,18 @@ pub(super) fn elements(text: &str) -> Vec<&str> {
     split_at_commas(&inside[..end.unwrap_or(inside.len())])
 }
 
+/// The element of a traffic class: the last one serves the classes that have none of their own. A value that is no vector serves
+/// all.
+pub(super) fn class_element(value: &Value, class: usize) -> Value {
+    match value {
+        Value::Text(text) if text.starts_with('{') => {
+            let elements = elements(text);
+            classify(elements.get(class).or(elements.last()).copied().unwrap_or_default().to_owned())
+        }
+        other => other.clone(),
+    }
+}
+
 /// A word or a function: its name and its arguments, of which there is more than one only in braces: `name({1,2})`.
 pub(super) fn function(text: &str) -> (&str, Vec<&str>) {
     match text.split_once('(') {

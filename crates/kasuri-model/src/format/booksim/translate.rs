@@ -1,9 +1,11 @@
 //! A configuration as the table of an experiment file.
 
+mod network;
 mod router;
+mod traffic;
 
 use super::options::{self, OPTIONS, Role};
-use super::syntax::{classify, elements, function};
+use super::syntax::{class_element, classify, elements};
 use super::{BookSimError, Configuration, Place, Unsupported, Value};
 use toml::{Table, Value as Toml};
 
@@ -23,6 +25,8 @@ pub struct Translation {
     pub table: Table,
     /// What was set and has no effect, a sentence each.
     pub notes: Vec<String>,
+    /// BookSim's traffic classes; one that reads and writes is two in the table.
+    pub classes: u32,
 }
 
 impl Configuration {
@@ -51,7 +55,8 @@ impl Configuration {
         {
             table.insert(name.to_owned(), Toml::Table(section));
         }
-        Ok(Translation { table, notes: translator.notes })
+        let classes = translator.integer("classes", 1, 255)? as u32;
+        Ok(Translation { table, notes: translator.notes, classes })
     }
 }
 
@@ -61,29 +66,6 @@ struct Translator<'a> {
     notes: Vec<String>,
 }
 
-/// What BookSim has and Kasuri does not have yet.
-const TOPOLOGIES_TO_COME: &[&str] = &["cmesh", "flatfly", "qtree", "tree4", "anynet", "dragonflynew"];
-const PATTERNS_TO_COME: &[&str] = &["background", "taper64", "bad_dragon", "badperm_yarc"];
-const ROUTINGS_TO_COME: &[&str] = &[
-    "anca_fattree",
-    "xy_yx_mesh",
-    "adaptive_xy_yx_mesh",
-    "dim_order_ni_mesh",
-    "dim_order_pni_mesh",
-    "dim_order_ni_torus",
-    "dim_order_bal_torus",
-    "romm_mesh",
-    "romm_ni_mesh",
-    "min_adapt_torus",
-    "planar_adapt_mesh",
-    "limited_adapt_mesh",
-    "valiant_mesh",
-    "valiant_torus",
-    "valiant_ni_torus",
-    "chaos_mesh",
-    "chaos_torus",
-];
-
 impl Translator<'_> {
     /// Options that are not translated: complains where another value than the default asks for something, notes it where it
     /// asks for nothing.
@@ -91,7 +73,8 @@ impl Translator<'_> {
         let speculative = self.integer("speculative", 0, i64::MAX).is_ok_and(|value| value > 0);
         for option in OPTIONS {
             let Some((value, _)) = self.configuration.settings.get(option.name) else { continue };
-            if same(&first(value), &option.default_value()) {
+            let default = option.default_value();
+            if every_element(value, &|element| same(element, &default)) {
                 continue;
             }
             match option.role {
@@ -102,242 +85,6 @@ impl Translator<'_> {
                 Role::NoEffect(reason) => self.note(option.name, reason),
             }
         }
-    }
-
-    fn network(&mut self) -> Result<Table, BookSimError> {
-        let mut network = Table::new();
-        let radix = self.integer("k", 1, 1 << 16)?;
-        let dimensions = self.integer("n", 1, 32)?;
-        let mut latency = 1;
-        match self.text("topology").as_str() {
-            name @ ("mesh" | "torus") => {
-                network.insert("topology".to_owned(), name.into());
-                network.insert("dimensions".to_owned(), Toml::Array(vec![radix.into(); dimensions as usize]));
-                if name == "torus" && self.integer("use_noc_latency", i64::MIN, i64::MAX)? != 0 {
-                    latency = 2;
-                }
-            }
-            "fattree" => {
-                network.insert("topology".to_owned(), "fat-tree".into());
-                for (key, value) in [("up", radix), ("down", radix), ("levels", dimensions)] {
-                    network.insert(key.to_owned(), value.into());
-                }
-            }
-            "fly" => {
-                network.insert("topology".to_owned(), "butterfly".into());
-                network.insert("radix".to_owned(), radix.into());
-                network.insert("stages".to_owned(), dimensions.into());
-            }
-            name if TOPOLOGIES_TO_COME.contains(&name) => self.refuse("topology", "another topology"),
-            name => {
-                let known = ["mesh", "torus", "fattree", "fly"].into_iter().chain(TOPOLOGIES_TO_COME.iter().copied());
-                return Err(self.wrong("topology", format!("BookSim has no such topology{}", options::nearest(name, known))));
-            }
-        }
-        network.insert("channel_latency".to_owned(), latency.into());
-        network.insert("terminal_channel_latency".to_owned(), 1.into());
-        Ok(network)
-    }
-
-    fn routing(&mut self) -> Result<Table, BookSimError> {
-        let mut routing = Table::new();
-        let topology = self.text("topology");
-        let name = format!("{}_{topology}", self.text("routing_function"));
-        match name.as_str() {
-            "dor_mesh" | "dim_order_mesh" => {
-                routing.insert("algorithm".to_owned(), "dimension-order".into());
-            }
-            "dim_order_torus" => {
-                routing.insert("algorithm".to_owned(), "dimension-order".into());
-                routing.insert("tie".to_owned(), "random".into());
-                let channels = self.integer("num_vcs", 1, 256)?;
-                if channels > 1 && channels % 2 == 1 {
-                    // Both classes use the middle one. BookSim lets this run without a word, although it can deadlock.
-                    routing.insert("share_middle".to_owned(), true.into());
-                    routing.insert("allow_deadlock".to_owned(), true.into());
-                }
-            }
-            "min_adapt_mesh" => {
-                routing.insert("algorithm".to_owned(), "minimal-adaptive".into());
-                routing.insert("escape".to_owned(), "dimension-order".into());
-            }
-            "nca_fattree" => {
-                routing.insert("algorithm".to_owned(), "nca".into());
-                routing.insert("up_port".to_owned(), "random".into());
-            }
-            "dest_tag_fly" => {
-                routing.insert("algorithm".to_owned(), "destination-tag".into());
-            }
-            name if ROUTINGS_TO_COME.contains(&name) => self.refuse("routing_function", "another routing"),
-            // The routings of these topologies come with them.
-            _ if TOPOLOGIES_TO_COME.contains(&topology.as_str()) => {}
-            _ => {
-                let known = ["dor", "dim_order", "nca", "dest_tag"].into_iter();
-                let function = self.text("routing_function");
-                let suggestion = options::nearest(&function, known);
-                return Err(self.wrong(
-                    "routing_function",
-                    format!(
-                        "BookSim has no such routing for {topology}{suggestion} (mesh: dor; torus: dim_order; fattree: nca; fly: dest_tag)"
-                    ),
-                ));
-            }
-        }
-        Ok(routing)
-    }
-
-    fn traffic(&mut self) -> Result<Table, BookSimError> {
-        let mut traffic = Table::new();
-        self.pattern(&mut traffic)?;
-        let (sizes, mean) = self.packet_sizes()?;
-        traffic.insert("packet_flits".to_owned(), sizes);
-        traffic.insert("include_self".to_owned(), true.into());
-        if self.text("sim_type") == "batch" {
-            traffic.insert("process".to_owned(), "batch".into());
-            traffic.insert("batch_packets".to_owned(), self.integer("batch_size", 1, i64::from(u32::MAX))?.into());
-            for (option, default, reason) in
-                [("batch_count", 1, "several batches in a row"), ("max_outstanding_requests", 0, "a window of outstanding packets")]
-            {
-                if self.integer(option, i64::MIN, i64::MAX)? != default {
-                    self.refuse(option, reason);
-                }
-            }
-            return Ok(traffic);
-        }
-        traffic.insert("process".to_owned(), "bernoulli".into());
-        let rate = self.real("injection_rate")?;
-        let uses_flits = self.integer("injection_rate_uses_flits", i64::MIN, i64::MAX)? != 0;
-        let packet_rate = if uses_flits { rate / mean } else { rate };
-        if !(packet_rate > 0.0 && packet_rate <= 1.0) {
-            return Err(self.wrong(
-                "injection_rate",
-                format!("asks for {packet_rate} packets per terminal and cycle; it must be above 0 and at most 1"),
-            ));
-        }
-        let mut load = packet_rate * mean;
-        if load > 1.0 {
-            let place = self.place("injection_rate");
-            self.notes
-                .push(format!("{place}: injection_rate offers {load} flits a cycle; a terminal sends 1 at most, which is taken instead"));
-            load = 1.0;
-        }
-        traffic.insert("load".to_owned(), load.into());
-        Ok(traffic)
-    }
-
-    fn pattern(&mut self, traffic: &mut Table) -> Result<(), BookSimError> {
-        let text = self.first_text("traffic");
-        let (name, arguments) = function(&text);
-        let pattern = match name {
-            "uniform" => "uniform",
-            "bitcomp" => "bit-complement",
-            "bitrev" => "bit-reverse",
-            "shuffle" => "shuffle",
-            "transpose" => "transpose",
-            "diagonal" => "diagonal",
-            "asymmetric" => "asymmetric",
-            "tornado" | "neighbor" => {
-                self.check_digits(&arguments)?;
-                if name == "tornado" {
-                    // Every digit moves on by ceil(k/2) - 1.
-                    traffic.insert("shift".to_owned(), "ceil".into());
-                }
-                name
-            }
-            "randperm" => {
-                let seed = match arguments.first() {
-                    Some(seed) => seed.parse().map_err(|_| self.wrong("traffic", "randperm(seed) takes a whole number".to_owned()))?,
-                    None => self.integer("perm_seed", 0, i64::from(u32::MAX))?,
-                };
-                traffic.insert("permutation_seed".to_owned(), Toml::Integer(seed));
-                self.notes.push("traffic = randperm: the permutation is drawn anew; it is not BookSim's of the same seed".to_owned());
-                "random-permutation"
-            }
-            "hotspot" => {
-                self.hot_spots(&arguments, traffic)?;
-                "hotspot"
-            }
-            name if PATTERNS_TO_COME.contains(&name) => {
-                self.refuse("traffic", "another traffic pattern");
-                "uniform"
-            }
-            name => {
-                let known = [
-                    "uniform",
-                    "bitcomp",
-                    "bitrev",
-                    "shuffle",
-                    "transpose",
-                    "diagonal",
-                    "asymmetric",
-                    "tornado",
-                    "neighbor",
-                    "randperm",
-                    "hotspot",
-                ];
-                let known = known.into_iter().chain(PATTERNS_TO_COME.iter().copied());
-                return Err(self.wrong("traffic", format!("BookSim has no such pattern{}", options::nearest(name, known))));
-            }
-        };
-        traffic.insert("pattern".to_owned(), pattern.into());
-        Ok(())
-    }
-
-    /// The digits of tornado and neighbor must be those of the topology: radix k, n of them, one terminal a router.
-    fn check_digits(&mut self, arguments: &[&str]) -> Result<(), BookSimError> {
-        let wanted = [self.integer("k", 1, 1 << 16)?, self.integer("n", 1, 32)?, 1];
-        let mut given = [wanted[0], wanted[1], self.integer("xr", 1, 1 << 16)?];
-        for (given, argument) in given.iter_mut().zip(arguments) {
-            *given = argument.parse().map_err(|_| self.wrong("traffic", "the arguments are whole numbers ({k,n,xr})".to_owned()))?;
-        }
-        if given != wanted {
-            let option = if arguments.is_empty() { "xr" } else { "traffic" };
-            self.refuse(option, "digits of another radix than the topology's");
-        }
-        Ok(())
-    }
-
-    fn hot_spots(&mut self, arguments: &[&str], traffic: &mut Table) -> Result<(), BookSimError> {
-        let terminals = self.whole_numbers("traffic", arguments.first().copied().unwrap_or("-1"))?;
-        let mut weights = match arguments.get(1) {
-            Some(rates) => self.whole_numbers("traffic", rates)?,
-            None => vec![1],
-        };
-        weights.resize(terminals.len(), weights.last().copied().unwrap_or(1));
-        if terminals.iter().any(|&terminal| terminal < 0) {
-            self.refuse("traffic", "a hot spot that BookSim draws by itself");
-        }
-        if terminals.is_empty() || weights.iter().any(|&weight| weight <= 0) {
-            return Err(self.wrong("traffic", "hotspot({{terminals},{rates}}) needs terminals and rates above 0".to_owned()));
-        }
-        traffic.insert("terminals".to_owned(), Toml::Array(terminals.into_iter().map(Toml::Integer).collect()));
-        traffic.insert("weights".to_owned(), Toml::Array(weights.into_iter().map(|weight| Toml::Float(weight as f64)).collect()));
-        Ok(())
-    }
-
-    /// The lengths of packets as the experiment file has them, and their mean.
-    fn packet_sizes(&mut self) -> Result<(Toml, f64), BookSimError> {
-        // One element for each class; within it one length, or several with their frequencies.
-        let of_class = self.first_text("packet_size");
-        let sizes = self.whole_numbers("packet_size", &of_class)?;
-        if sizes.is_empty() || sizes.iter().any(|size| !(1..=65_535).contains(size)) {
-            return Err(self.wrong("packet_size", "a packet has 1 to 65535 flits".to_owned()));
-        }
-        if let [size] = sizes[..] {
-            return Ok((size.into(), size as f64));
-        }
-        let of_class = self.first_text("packet_size_rate");
-        let mut rates = self.whole_numbers("packet_size_rate", &of_class)?;
-        rates.resize(sizes.len(), rates.last().copied().unwrap_or(1));
-        let total: f64 = rates.iter().map(|&rate| rate as f64).sum();
-        if rates.iter().any(|&rate| rate < 0) || total <= 0.0 {
-            return Err(self.wrong("packet_size_rate", "the frequencies are 0 or more and not all 0".to_owned()));
-        }
-        let mean = sizes.iter().zip(&rates).map(|(&size, &rate)| size as f64 * rate as f64).sum::<f64>() / total;
-        let lines = sizes.iter().zip(&rates).map(|(&size, &rate)| {
-            Toml::Table(Table::from_iter([("flits".to_owned(), Toml::Integer(size)), ("weight".to_owned(), Toml::Float(rate as f64))]))
-        });
-        Ok((Toml::Array(lines.collect()), mean))
     }
 
     fn measure(&mut self, rules: Rules) -> Result<Table, BookSimError> {
@@ -393,33 +140,45 @@ impl Translator<'_> {
 
     /// The text of the first class's element.
     fn first_text(&self, name: &str) -> String {
-        first(&self.value(name)).to_string()
+        self.class_text(name, 0)
+    }
+
+    /// The element of a class: the last one serves the classes that have none of their own.
+    fn of_class(&self, name: &str, class: usize) -> Value {
+        class_element(&self.value(name), class)
+    }
+
+    fn class_text(&self, name: &str, class: usize) -> String {
+        self.of_class(name, class).to_string()
     }
 
     fn integer(&self, name: &str, least: i64, most: i64) -> Result<i64, BookSimError> {
-        match first(&self.value(name)) {
+        self.class_integer(name, 0, least, most)
+    }
+
+    fn class_integer(&self, name: &str, class: usize, least: i64, most: i64) -> Result<i64, BookSimError> {
+        match self.of_class(name, class) {
             Value::Integer(value) if (least..=most).contains(&value) => Ok(value),
             Value::Integer(_) => Err(self.wrong(name, format!("must be {least} to {most}"))),
             _ => Err(self.wrong(name, "must be a whole number".to_owned())),
         }
     }
 
+    /// Is an option that means yes or no set to another number than 0?
+    fn flag(&self, name: &str) -> Result<bool, BookSimError> {
+        Ok(self.integer(name, i64::MIN, i64::MAX)? != 0)
+    }
+
     fn real(&self, name: &str) -> Result<f64, BookSimError> {
-        match first(&self.value(name)) {
+        self.class_real(name, 0)
+    }
+
+    fn class_real(&self, name: &str, class: usize) -> Result<f64, BookSimError> {
+        match self.of_class(name, class) {
             Value::Integer(value) => Ok(value as f64),
             Value::Real(value) => Ok(value),
             Value::Text(_) => Err(self.wrong(name, "must be a number".to_owned())),
         }
-    }
-
-    fn whole_numbers(&self, name: &str, text: &str) -> Result<Vec<i64>, BookSimError> {
-        elements(text)
-            .into_iter()
-            .map(|element| match element.parse::<i64>() {
-                Ok(value) if value.unsigned_abs() <= u64::from(u32::MAX) => Ok(value),
-                _ => Err(self.wrong(name, format!("`{element}` is no whole number within 32 bits"))),
-            })
-            .collect()
     }
 
     fn place(&self, name: &str) -> Place {
@@ -444,11 +203,13 @@ impl Translator<'_> {
     }
 }
 
-/// The first class's element of a vector, or the value itself.
-fn first(value: &Value) -> Value {
+/// Do all elements of a vector, however deep, fulfil this? A value that is no vector is the only one.
+fn every_element(value: &Value, fulfils: &dyn Fn(&Value) -> bool) -> bool {
     match value {
-        Value::Text(text) if text.starts_with('{') => classify(elements(text).first().copied().unwrap_or_default().to_owned()),
-        other => other.clone(),
+        Value::Text(text) if text.starts_with('{') => {
+            elements(text).into_iter().all(|element| every_element(&classify(element.to_owned()), fulfils))
+        }
+        value => fulfils(value),
     }
 }
 
@@ -499,6 +260,113 @@ mod tests {
         assert_eq!((tree["up"].as_integer(), tree["down"].as_integer(), tree["levels"].as_integer()), (Some(4), Some(4), Some(3)));
     }
 
+    #[test]
+    fn other_topologies_are_ours_of_the_same_shape() {
+        let section = |assignments: &str| table(assignments)["network"].clone();
+        let tree = section("topology = qtree; k = 4; n = 3; routing_function = nca;");
+        assert_eq!((tree["up"].as_integer(), tree["down"].as_integer(), tree["levels"].as_integer()), (Some(1), Some(4), Some(3)));
+        let cluster = "c = 4; xr = 2; yr = 2; x = 4; y = 4; k = 4; n = 2;";
+        let cmesh = section(&format!("topology = cmesh; {cluster} routing_function = dor;"));
+        assert_eq!((cmesh["radix"].as_integer(), &cmesh["channel_latency"]), (Some(4), &Toml::from(vec![2, 4])));
+        let flatfly = section(&format!("topology = flatfly; {cluster} routing_function = ran_min;"));
+        assert_eq!((&flatfly["floor"], &flatfly["cluster"]), (&Toml::from(vec![4, 4]), &Toml::from(vec![2, 2])));
+        let dragonfly = section("topology = dragonflynew; k = 3; n = 1; routing_function = min;");
+        let keys = ["terminals_per_router", "routers_per_group", "global_channels"];
+        assert_eq!(keys.map(|key| dragonfly[key].as_integer()), [Some(3), Some(6), Some(3)]);
+        let anynet = section("topology = anynet; network_file = net.txt; routing_function = min;");
+        assert_eq!((anynet["topology"].as_str(), anynet["path"].as_str()), (Some("anynet"), Some("net.txt")));
+    }
+
+    /// Every routing that the table translates is one of ours that fits the network it comes with.
+    #[test]
+    fn every_routing_fits_its_network() {
+        use crate::config::Document;
+        use crate::topology::NoFiles;
+        let cluster = "c = 4; xr = 2; yr = 2; x = 4; y = 4; k = 4; n = 2; num_vcs = 8;";
+        for (topology, shape, routings) in [
+            ("mesh", "k = 2; n = 2; num_vcs = 5;", "dor dim_order dim_order_ni dim_order_pni xy_yx adaptive_xy_yx romm romm_ni valiant"),
+            ("torus", "k = 4; n = 2; num_vcs = 16;", "dim_order dim_order_ni dim_order_bal valiant"),
+            ("cmesh", cluster, "dor dor_no_express xy_yx xy_yx_no_express"),
+            ("fly", "k = 4; n = 2;", "dest_tag"),
+            ("fattree", "k = 4; n = 2;", "nca anca"),
+            ("flatfly", cluster, "ran_min xyyx adaptive_xyyx valiant ugal ugal_xyyx ugal_pni"),
+            ("dragonflynew", "k = 1; n = 1; num_vcs = 3;", "min ugal"),
+            ("qtree", "k = 4; n = 3;", "nca"),
+            ("tree4", "k = 4; n = 3;", "nca"),
+        ] {
+            for routing in routings.split(' ') {
+                let table = table(&format!("topology = {topology}; {shape} routing_function = {routing};"));
+                let document = Document::from_table("a.cfg", table).unwrap();
+                let point = &document.points().unwrap()[0];
+                let study = document.study(point, &NoFiles);
+                assert!(study.is_ok(), "{topology} {routing}: {:?}", study.err());
+            }
+        }
+    }
+
+    #[test]
+    fn reads_and_writes_are_classes_with_answers() {
+        let text =
+            format!("{MESH} use_read_write = 1; write_fraction = 0.25; injection_rate = 0.1; read_reply_size = 5; write_request_size = 5;");
+        let Translation { table, classes, .. } = translate(&text, Rules::Kasuri).unwrap();
+        assert_eq!(classes, 1);
+        let list = table["traffic"]["class"].as_array().unwrap();
+        assert_eq!(list.len(), 2);
+        let load = |class: usize| list[class]["load"].as_float().unwrap();
+        // Three quarters of 0.1 packets of one flit, one quarter of five.
+        assert!((load(0) - 0.075).abs() < 1e-12 && (load(1) - 0.125).abs() < 1e-12);
+        assert_eq!(list[0]["reply"]["packet_flits"].as_integer(), Some(5));
+        assert_eq!((&list[1]["virtual_channels"], &list[1]["reply"]["virtual_channels"]), (&vec![2, 8].into(), &vec![10, 16].into()));
+        let halves = translate(
+            &format!(
+                "{text} num_vcs = 4; read_request_begin_vc = -1; read_request_end_vc = -1; read_reply_begin_vc = -1; \
+             read_reply_end_vc = -1; write_request_end_vc = 3; write_reply_begin_vc = 3; write_reply_end_vc = 3;"
+            ),
+            Rules::Kasuri,
+        );
+        let reads = &halves.unwrap().table["traffic"]["class"].as_array().unwrap()[0].clone();
+        assert_eq!((&reads["virtual_channels"], &reads["reply"]["virtual_channels"]), (&vec![0, 2].into(), &vec![2, 4].into()));
+    }
+
+    #[test]
+    fn classes_take_the_elements_of_vectors() {
+        let text =
+            format!("{MESH} classes = 3; injection_rate = {{0.1,0.2}}; packet_size = {{1,2,{{1,3}}}}; traffic = {{uniform,bitcomp}};");
+        let Translation { table, classes, .. } = translate(&text, Rules::Kasuri).unwrap();
+        let list = table["traffic"]["class"].as_array().unwrap();
+        assert_eq!((classes, list.len()), (3, 3));
+        let pattern = |class: usize| list[class]["pattern"].as_str().unwrap();
+        assert_eq!([0, 1, 2].map(pattern), ["uniform", "bit-complement", "bit-complement"]);
+        // 0.1, 0.4 and 0.4 flits a cycle: less than 1 in all.
+        let loads = [0, 1, 2].map(|class| list[class]["load"].as_float().unwrap());
+        assert!(loads.iter().zip([0.1, 0.4, 0.4]).all(|(load, expected)| (load - expected).abs() < 1e-12), "{loads:?}");
+    }
+
+    #[test]
+    fn bursts_have_two_of_three_parameters() {
+        let traffic = |process: &str| translate(&format!("{MESH} injection_process = {process};"), Rules::Kasuri);
+        let table = traffic("on_off({0.1,0.3})").unwrap().table["traffic"].clone();
+        assert_eq!((table["alpha"].as_float(), table["beta"].as_float(), table.get("on_rate")), (Some(0.1), Some(0.3), None));
+        let table = traffic("on_off({-1,0.3,0.8})").unwrap().table["traffic"].clone();
+        assert_eq!((table.get("alpha"), table["on_rate"].as_float()), (None, Some(0.8)));
+        // Outside braces only the first argument counts: beta is burst_beta.
+        let translation = traffic("on_off(0.1,0.3)").unwrap();
+        assert_eq!(translation.table["traffic"]["beta"].as_float(), Some(0.5));
+        assert!(translation.notes[0].contains("only the first argument counts"));
+        assert!(traffic("on_off({0.1,0.3,0.5})").unwrap_err().to_string().contains("needs two of them"));
+        assert!(traffic("poisson").unwrap_err().to_string().contains("no such process"));
+    }
+
+    #[test]
+    fn digits_are_those_of_the_arguments_or_of_the_options() {
+        let cmesh = "topology = cmesh; routing_function = dor; c = 4; xr = 2; yr = 2; x = 4; y = 4; k = 4; n = 2;";
+        let digits = |text: &str| table(text)["traffic"]["digits"].clone();
+        assert_eq!(digits(&format!("{cmesh} traffic = tornado;")), vec![8, 8].into());
+        assert_eq!(digits(&format!("{cmesh} traffic = neighbor({{16,1,1}});")), vec![16].into());
+        let beyond = translate(&format!("{MESH} traffic = tornado; xr = 2;"), Rules::Kasuri).unwrap_err().to_string();
+        assert!(beyond.contains("which name 256 terminals of 64"), "{beyond}");
+    }
+
     /// P = routing + vc_alloc + sw_alloc + st, less one of the allocations if they are speculative.
     #[test]
     fn head_cycles_are_those_of_the_delays() {
@@ -532,10 +400,11 @@ mod tests {
 
     #[test]
     fn what_is_not_supported_yet_is_named_all_at_once() {
-        let error = translate("topology = cmesh; c = 4;\nvc_allocator = piggyback; subnets = 2; k = 4;", Rules::BookSim).unwrap_err();
+        let error = translate("topology = mesh; routing_function = chaos;\nvc_allocator = piggyback; subnets = 2; k = 4;", Rules::BookSim)
+            .unwrap_err();
         let BookSimError::Unsupported(entries) = &error else { panic!("{error}") };
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-        assert_eq!(names, ["subnets", "topology", "vc_allocator"]);
+        assert_eq!(names, ["subnets", "routing_function", "vc_allocator"]);
         assert!(error.to_string().contains("a.cfg:2: subnets = 2 is not supported yet: "));
     }
 

@@ -67,6 +67,22 @@ impl Digits {
         Self { concentration: network.terminal_count() / radices.iter().product::<u32>(), radices }
     }
 
+    /// Digits of these radices, or those of the network.
+    ///
+    /// # Errors
+    /// A radix of 0, or more numbers than terminals.
+    pub(super) fn given_or_of(radices: Option<&[u32]>, network: &Network) -> Result<Self, PatternError> {
+        let Some(radices) = radices else { return Ok(Self::of(network)) };
+        let product = radices.iter().try_fold(1u32, |product, &radix| product.checked_mul(radix));
+        match product {
+            Some(1..) if product <= Some(network.terminal_count()) => Ok(Self { concentration: 1, radices: radices.to_vec() }),
+            _ => {
+                let problem = format!("is {radices:?}; their product must be 1 to {}, the terminals", network.terminal_count());
+                Err(PatternError::Parameter { key: "digits".to_owned(), problem })
+            }
+        }
+    }
+
     /// The terminal whose digit `i` is `map(i, digits of terminal)`.
     pub(super) fn map(&self, terminal: u32, map: impl Fn(usize, &[u32]) -> u32) -> u32 {
         let mut rest = terminal / self.concentration;

@@ -4,6 +4,7 @@
 //! in [`PATTERNS`].
 
 pub mod asymmetric;
+pub mod background;
 pub mod bit_complement;
 pub mod bit_reverse;
 pub mod diagonal;
@@ -11,9 +12,12 @@ mod fixed;
 pub mod hotspot;
 pub mod matrix;
 pub mod neighbor;
+pub mod next_group;
 pub mod permutation;
 pub mod random_permutation;
+pub mod row_to_column;
 pub mod shuffle;
+pub mod taper;
 pub mod tornado;
 pub mod transpose;
 pub mod uniform;
@@ -49,6 +53,10 @@ registry! {
         diagonal::Diagonal,
         asymmetric::Asymmetric,
         hotspot::Hotspot,
+        background::Background,
+        taper::Taper,
+        next_group::NextGroup,
+        row_to_column::RowToColumn,
         permutation::Permutation,
         matrix::Matrix,
     ]

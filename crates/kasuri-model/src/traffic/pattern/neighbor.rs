@@ -9,7 +9,11 @@ use serde::Deserialize;
 /// Each digit d of radix k becomes (d + 1) mod k. The digits are those of `tornado`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Neighbor {}
+pub struct Neighbor {
+    /// The radices of the digits, as for `tornado`.
+    #[serde(default)]
+    pub digits: Option<Vec<u32>>,
+}
 
 impl Member for Neighbor {
     const NAME: &'static str = "neighbor";
@@ -20,7 +24,7 @@ impl Member for Neighbor {
 
 impl TrafficPattern for Neighbor {
     fn compile(&self, context: &PatternContext<'_>) -> Result<Box<dyn Pattern>, PatternError> {
-        let digits = Digits::of(context.network);
+        let digits = Digits::given_or_of(self.digits.as_deref(), context.network)?;
         Ok(Fixed::pattern(context.network.terminal_count(), |source| {
             digits.map(source, |position, values| (values[position] + 1) % digits.radices[position])
         }))

@@ -16,6 +16,10 @@ pub struct Tornado {
     /// How to round k/2 - 1 for odd k.
     #[serde(default)]
     pub shift: Shift,
+    /// The radices of the digits, the least significant first, in place of the network's. Where their product is less than the
+    /// number of terminals, what is above them is dropped.
+    #[serde(default)]
+    pub digits: Option<Vec<u32>>,
 }
 
 /// Rounding of k/2 - 1.
@@ -38,7 +42,7 @@ impl Member for Tornado {
 
 impl TrafficPattern for Tornado {
     fn compile(&self, context: &PatternContext<'_>) -> Result<Box<dyn Pattern>, PatternError> {
-        let digits = Digits::of(context.network);
+        let digits = Digits::given_or_of(self.digits.as_deref(), context.network)?;
         let shift = |radix: u32| match self.shift {
             Shift::Floor => (radix / 2).saturating_sub(1),
             Shift::Ceil => radix.div_ceil(2).saturating_sub(1),

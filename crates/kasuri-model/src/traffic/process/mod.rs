@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod bernoulli;
+pub mod on_off;
 pub mod periodic;
 
 use crate::registry;
@@ -28,6 +29,7 @@ registry! {
     /// All processes.
     pub PROCESSES: dyn InjectionProcess = [
         bernoulli::Bernoulli,
+        on_off::OnOff,
         periodic::Periodic,
         batch::Batch,
     ]

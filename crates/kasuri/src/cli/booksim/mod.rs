@@ -48,7 +48,7 @@ impl BookSim {
         let table = translation.table.clone();
         let document = Document::from_table(&name, translation.table)?;
         if self.as_booksim {
-            summary::check(&table)?;
+            summary::check(translation.classes)?;
             let summary = self.running.compute(&document, &FolderFiles::new(""), &name, text, None)?;
             summary.rows.iter().try_for_each(|row| write!(out, "{}", summary::block(row, &table)))?;
             let _ = writeln!(io::stderr(), "note: {}", summary::NOT_MEASURED);
@@ -66,6 +66,7 @@ impl BookSim {
                 configuration.read(input, &read_text(Path::new(input), "a BookSim configuration is text")?)?;
             }
         }
+        configuration.place_files(|path| Path::new(path).exists());
         Ok(configuration)
     }
 

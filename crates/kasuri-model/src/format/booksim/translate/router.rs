@@ -44,6 +44,7 @@ impl Translator<'_> {
     pub(super) fn router(&mut self, rules: Rules) -> Result<Table, BookSimError> {
         let mut router = Table::new();
         router.insert("switching".to_owned(), "wormhole".into());
+        router.insert("first_after_change".to_owned(), true.into());
         self.buffers(&mut router)?;
         self.stages(rules, &mut router)?;
         router.insert("credit_delay".to_owned(), self.integer("credit_delay", 0, 1 << 20)?.into());

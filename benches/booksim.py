@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Measures the processor time of both programs on the configurations that BookSim 2 ships.
+
+Each configuration that runs in both is run as it is, by BookSim's rules in both programs, so that both simulate about the same
+cycles. The figure is the processor time (user and system) of the whole process, for Kasuri the median of several runs.
+
+Only the standard library is needed. Exit status: 0 the median ratio is at least 50, 1 not, 2 wrong use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "validation" / "booksim"))
+
+from beside import run_booksim, run_kasuri
+from shipped import shipped
+
+#: How many times less processor time Kasuri must take, in the median.
+MUST = 50.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kasuri", type=pathlib.Path, default=pathlib.Path("kasuri"), help="our program")
+    parser.add_argument("--booksim", type=pathlib.Path, default=os.environ.get("BOOKSIM"), help="BookSim's program in its repository (default: $BOOKSIM)")
+    parser.add_argument("--runs", type=int, default=5, help="runs of Kasuri")
+    parser.add_argument("--seconds", type=float, default=1800.0, help="limit of one run")
+    options = parser.parse_args()
+    if options.booksim is None or not pathlib.Path(options.booksim).is_file():
+        parser.error("set BOOKSIM to the program that BookSim's `make` builds in its folder src")
+    booksim = pathlib.Path(options.booksim).resolve()
+    ratios = []
+    print(f"{'configuration of BookSim':44}  {'BookSim':>10}  {'Kasuri':>10}  {'ratio':>7}")
+    for file in shipped(booksim):
+        name = str(file.relative_to(booksim.parent.parent))
+        ours = run_kasuri(options.kasuri.resolve(), file, ["seed=1"], options.seconds)
+        if ours.status not in ("ok", "unstable"):
+            continue
+        theirs = run_booksim(booksim, file, ["seed=1"], options.seconds)
+        if theirs.status not in ("ok", "unstable"):
+            continue
+        times = [ours.cpu_seconds]
+        times += [run_kasuri(options.kasuri.resolve(), file, ["seed=1"], options.seconds).cpu_seconds for _ in range(1, options.runs)]
+        own = statistics.median(times)
+        ratios.append(theirs.cpu_seconds / own)
+        print(f"{name:44}  {theirs.cpu_seconds:8.2f} s  {own:8.4f} s  {ratios[-1]:6.0f}x", flush=True)
+    if not ratios:
+        print("no configuration runs in both programs")
+        return 1
+    median = statistics.median(ratios)
+    good = median >= MUST
+    print(f"median ratio over {len(ratios)} configurations: {median:.0f}x; must be {MUST:.0f}x: {'met' if good else 'NOT MET'}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

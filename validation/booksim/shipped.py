@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Runs every configuration that BookSim 2 ships in BookSim and in Kasuri, and writes a table of both.
+
+    BOOKSIM=…/src/booksim validation/booksim/shipped.py --kasuri KASURI
+
+The configurations are the files of ``src/examples`` and ``runfiles`` of BookSim's own repository, to whose built program
+``BOOKSIM`` (or ``--booksim``) points. Each is run as it is, and once more with each terminal offering all that it can send; the
+rule of comparison stands in ``beside.py``. The table goes to ``shipped.csv`` beside this file, or to ``--table``.
+
+Only the standard library is needed. Exit status: 0 all inside, 1 not, 2 wrong use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import pathlib
+import sys
+
+from beside import Kept, Side, compare, judge, number, run_kasuri, several, told
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# What makes each terminal offer all that it can send, in both simulators.
+OVERLOAD = ["sim_type=throughput", "injection_rate=1.0", "injection_rate_uses_flits=1"]
+
+HEADER = [
+    "configuration",
+    "booksim",
+    "kasuri",
+    "compared",
+    "booksim_value",
+    "kasuri_value",
+    "difference",
+    "standard_errors",
+    "booksim_saturation",
+    "kasuri_saturation",
+    "saturation_difference",
+    "saturation_standard_errors",
+    "booksim_cpu_s",
+    "kasuri_cpu_s",
+    "inside",
+    "reason",
+]
+
+
+def shipped(booksim: pathlib.Path) -> list[pathlib.Path]:
+    """The configurations of the repository in which the program was built."""
+    root = booksim.resolve().parent.parent
+    examples = [path for path in (root / "src" / "examples").rglob("*") if path.is_file() and path.name not in ("README", "anynet_file")]
+    return sorted(examples) + sorted(path for path in (root / "runfiles").iterdir() if path.is_file())
+
+
+def one(file: pathlib.Path, name: str, options: argparse.Namespace) -> list[str]:
+    """The row of one configuration."""
+    seeds = range(1, options.seeds + 1)
+
+    def theirs(settings: list[str]) -> Side:
+        return several(lambda given: options.kept.run(options.booksim, file, given, options.seconds), settings, seeds)
+
+    def ours(settings: list[str]) -> Side:
+        return several(lambda given: run_kasuri(options.kasuri, file, given, options.seconds), settings, seeds)
+
+    sides = theirs([]), ours([])
+    if "refused" in (sides[0].status, sides[1].status):
+        inside = sides[0].status == sides[1].status
+        reason = "; ".join(f"{who}: {side.message}" for who, side in zip(("BookSim", "Kasuri"), sides) if side.message)
+        return [name, sides[0].status, sides[1].status, *[""] * 5, *[""] * 4, *[""] * 2, "yes" if inside else "no", reason]
+    overloaded = theirs(OVERLOAD), ours(OVERLOAD)
+    saturation = compare("accepted", *overloaded, 0.03)
+    accepted = sides[0].mean("accepted") if sides[0].status == "ok" else None
+    verdict = judge(*sides, accepted, overloaded[0].mean("accepted"))
+    same_end = sides[0].status == sides[1].status
+    inside = same_end and all(one is not None and one.inside for one in (verdict, saturation))
+    reason = "" if same_end else f"BookSim ends {sides[0].status}, Kasuri {sides[1].status}"
+    cpu = [number(side.mean("cpu_seconds"), 3) for side in sides]
+    return [name, sides[0].status, sides[1].status, *told(verdict), *told(saturation)[1:], *cpu, "yes" if inside else "no", reason]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--booksim", type=pathlib.Path, default=os.environ.get("BOOKSIM"), help="BookSim's program (default: $BOOKSIM)")
+    parser.add_argument("--kasuri", type=pathlib.Path, default=pathlib.Path("kasuri"), help="our program")
+    parser.add_argument("--table", type=pathlib.Path, default=HERE / "shipped.csv", help="where the table goes")
+    parser.add_argument("--seeds", type=int, default=5, help="runs of each configuration on each side")
+    parser.add_argument("--seconds", type=float, default=1800.0, help="limit of one run")
+    parser.add_argument("--only", nargs="*", help="parts of the names of the configurations to run")
+    parser.add_argument("--keep", type=pathlib.Path, help="a file for BookSim's answers, so that they need not be computed again")
+    options = parser.parse_args()
+    options.kept = Kept(options.keep)
+    if options.booksim is None or not options.booksim.is_file():
+        parser.error("set BOOKSIM to the program that BookSim's `make` builds in its folder src")
+    options.booksim = options.booksim.resolve()
+    rows = []
+    for file in shipped(options.booksim):
+        name = str(file.relative_to(options.booksim.parent.parent))
+        if options.only and not any(part in name for part in options.only):
+            continue
+        rows.append(one(file, name, options))
+        print("  ".join(cell for cell in rows[-1] if cell), flush=True)
+    with options.table.open("w", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(HEADER)
+        writer.writerows(rows)
+    outside = [row[0] for row in rows if row[-2] != "yes"]
+    print(f"{len(rows) - len(outside)} of {len(rows)} configurations inside" + (f"; not: {', '.join(outside)}" if outside else ""))
+    return 1 if outside else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
