@@ -223,6 +223,22 @@ def test_a_killed_worker_costs_nothing_that_was_finished(tmp_path, cluster, clie
     assert watcher.most_often() == 1
 
 
+def test_workers_may_come_when_the_sweep_has_begun(tmp_path, client, undisturbed):
+    file, out = written(tmp_path, LONG), tmp_path / "out"
+    empty = Cluster(tmp_path)
+    try:
+        process = client(file, out, f"dask:{empty.address}")
+        wait_until(lambda: any(out.glob(".shared-*")))
+        time.sleep(2)
+        for _ in range(2):
+            empty.add_worker()
+        status, errors = ended(process)
+    finally:
+        empty.end()
+    assert status == 0, errors
+    assert table(out) == undisturbed
+
+
 def test_a_killed_scheduler_leaves_what_is_finished(tmp_path, cluster, client, undisturbed):
     file, out = written(tmp_path, LONG), tmp_path / "out"
     process = client(file, out, f"dask:{cluster.address}")

@@ -130,6 +130,16 @@ class Sweep:
                 raise ConfigError(f"the worker {worker} is refused: {answer['refused']}")
             if not answer["shared"]:
                 self._send_contents()
+        # Dask does not look again at what nobody could take when a worker has got its memory only now.
+        if any(not isinstance(answer, BaseException) and answer["given"] for answer in answers.values()):
+            self._hand_out_again()
+
+    def _hand_out_again(self) -> None:
+        """Take back groups that no worker has begun with."""
+        waiting = [name for name, group in self.groups.items() if group.worker is None]
+        self.client.cancel([self.groups[name].future for name in waiting], force=True)
+        for name in waiting:
+            self._put_back(self.groups.pop(name).points)
 
     def _send_contents(self) -> None:
         """Send the experiment's files with every group from now on."""

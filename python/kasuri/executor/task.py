@@ -137,11 +137,11 @@ def shares_folder(experiment: Experiment) -> bool:
 async def prepare(description: dict[str, Any], dask_worker: Any) -> dict[str, Any]:
     """Look at a worker before it gets anything: can it compute, does it share the folder, how much memory has it?"""
     experiment = Experiment(**description)
-    resources = dask_worker.state.total_resources
-    if MEMORY not in resources:
+    given = MEMORY not in dask_worker.state.total_resources
+    if given:
         limit = getattr(dask_worker.memory_manager, "memory_limit", None) or memory_of_machine()
         await dask_worker.set_resources(**{MEMORY: limit / 2**20})
-    return {"refused": describe(experiment), "shared": shares_folder(experiment)}
+    return {"refused": describe(experiment), "shared": shares_folder(experiment), "given": given}
 
 
 def memory_of_machine() -> int:
