@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 #: The part of the machine's memory that workers share.
 SHARE = 0.8
 
+#: Dask profiles and watches itself many times a second, which would take more time than handing out runs does.
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+}
+
 
 @dataclass(frozen=True)
 class LocalCluster:
@@ -40,12 +47,14 @@ class LocalCluster:
     @contextmanager
     def connect(self, out: Path) -> Iterator[Client]:
         """Start the processes; they end with the context."""
+        import dask
         import distributed
 
         jobs = self.jobs or len(os.sched_getaffinity(0))
         mebibytes = self.memory * 1e9 / 2**20 if self.memory else SHARE * distributed.system.MEMORY_LIMIT / 2**20 / jobs
         # Points have processes of their own, which the tasks watch; Dask's own limit would only see the worker.
         with (
+            dask.config.set(QUIET),
             distributed.LocalCluster(
                 n_workers=jobs,
                 threads_per_worker=1,
