@@ -7,7 +7,9 @@ use crate::state::NONE;
 use crate::users::AccessId;
 use kasuri_model::id::TerminalId;
 use kasuri_model::rng::{Purpose, Stream};
+use kasuri_model::router::Priority;
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 /// Never.
@@ -79,6 +81,8 @@ pub(crate) struct Sources {
     /// Shape `[classes, terminals]`.
     creations: Vec<Creations>,
     replies: Vec<VecDeque<Drawn>>,
+    /// Do packets of a class of higher priority leave their source first?
+    by_priority: bool,
     tiles: Vec<SourceTile>,
     /// log2 of the terminals of a tile.
     tile_shift: u32,
@@ -133,6 +137,7 @@ impl Sources {
             source: vec![source; terminals as usize],
             creations: creations.collect(),
             replies: vec![VecDeque::new(); if replying { terminals as usize } else { 0 }],
+            by_priority: scenario.router.priority == Priority::Class && scenario.classes.len() > 1,
             tiles: vec![tile; terminals.div_ceil(1 << tile_shift) as usize],
             tile_shift,
             calendar_next: vec![NONE; entries as usize],
@@ -260,6 +265,11 @@ impl Sources {
         }
         let classes = scenario.classes.len() as u32;
         let first = u32::from(self.source[terminal as usize].next_class);
+        if self.by_priority {
+            let mut order: Vec<u32> = (0..classes).map(|turn| (first + turn) % classes).collect();
+            order.sort_by_key(|&class| Reverse(scenario.classes[class as usize].priority));
+            return order.into_iter().find_map(|class| self.draw_of_class(scenario, terminal, class, now, &mut destination));
+        }
         (0..classes).find_map(|turn| self.draw_of_class(scenario, terminal, (first + turn) % classes, now, &mut destination))
     }
 

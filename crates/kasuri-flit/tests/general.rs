@@ -309,6 +309,29 @@ fn urgent_classes_go_first() {
     assert!(urgent > 0.95 && late < 0.05, "{late} {urgent}");
 }
 
+/// One terminal has packets of two classes, more than it can send: they take turns, but where classes have priorities those of the urgent one
+/// leave first.
+#[test]
+fn urgent_packets_leave_their_source_first() {
+    let received = |priority| {
+        let router = RouterParameters { priority, output_buffer_flits: ENOUGH, ..RouterParameters::default() };
+        let star = ("butterfly", "radix = 4\nstages = 1".to_owned());
+        let setup = Setup { topology: star, routing: ("destination-tag", ""), router, load: 1.0, packet_flits: 4, ..Setup::mesh(&[2]) };
+        let mut scenario = setup.build();
+        scenario.classes.push(scenario.classes[0].clone());
+        for (number, class) in (0..).zip(&mut scenario.classes) {
+            class.pattern = Arc::new(Single { source: TerminalId(0), destination: TerminalId(2 + number) });
+            class.priority = number as i32;
+        }
+        let outcome = kasuri_flit::FlitEngine.run(&scenario, &mut Fixed::new(2000, 10_000)).unwrap();
+        [2, 3].map(|terminal| outcome.accepted_flits[terminal] as f64 / outcome.measured_cycles as f64)
+    };
+    let [one, other] = received(Priority::None);
+    assert!((one - other).abs() < 0.01, "{one} {other}");
+    let [late, urgent] = received(Priority::Class);
+    assert!(late < 0.01 && (urgent - one - other).abs() < 0.01, "{late} {urgent}");
+}
+
 /// Two terminals of a corner of a 2 x 2 mesh send to those of the opposite corner. In dimension order all goes by one channel; where the
 /// router takes what is free, by both.
 #[test]

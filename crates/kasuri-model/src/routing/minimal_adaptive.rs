@@ -5,7 +5,7 @@ use super::shortest::{Metric, Shortest, no_path};
 use super::table::Destinations;
 use super::up_down::UpDown;
 use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
-use crate::id::TerminalId;
+use crate::id::{Port, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;
 use schemars::JsonSchema;
@@ -23,6 +23,20 @@ pub struct MinimalAdaptive {
     /// The routing of the escape path; `dimension-order` on meshes and tori unless given, elsewhere `up-down`.
     #[serde(default)]
     pub escape: Option<Escape>,
+    /// Which of the shortest ways are offered.
+    #[serde(default)]
+    pub ways: Ways,
+}
+
+/// Which of the shortest ways are offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ways {
+    /// All of them.
+    #[default]
+    All,
+    /// That of the lowest port alone, as in BookSim 2, whose set of outputs keeps one entry for each priority.
+    Lowest,
 }
 
 /// The routing of the escape path.
@@ -63,7 +77,7 @@ impl RoutingAlgorithm for MinimalAdaptive {
             let (router, port) = network.injection_port(terminal);
             is_entrance[network.port_index(router, port)] = true;
         }
-        Ok(Box::new(Compiled { network: Arc::clone(network), escape, destinations, shortest, is_entrance }))
+        Ok(Box::new(Compiled { network: Arc::clone(network), escape, destinations, shortest, is_entrance, ways: self.ways }))
     }
 }
 
@@ -75,6 +89,7 @@ struct Compiled {
     shortest: Shortest,
     /// By port of the whole network: do packets enter here?
     is_entrance: Vec<bool>,
+    ways: Ways,
 }
 
 impl Routing for Compiled {
@@ -116,12 +131,16 @@ impl Routing for Compiled {
         let escapes = has_entered && (lower.begin..lower.end).contains(&hop.virtual_channel);
         if !escapes {
             *state = 0;
-            if upper.count() > 0 {
-                let ports = self.shortest.ports(hop.router, destination.column);
-                // Who looks at one candidate alone is not to take the same port always.
-                let first = choice.uniform(ports.len() as u32) as usize;
-                let turned = ports[first..].iter().chain(&ports[..first]);
-                candidates.extend(turned.map(|&port| Candidate { priority: 1, ..Candidate::new(port, upper) }));
+            let ports = self.shortest.ports(hop.router, destination.column);
+            let adaptive = |&port: &Port| Candidate { priority: 1, ..Candidate::new(port, upper) };
+            match self.ways {
+                _ if upper.count() == 0 => {}
+                Ways::All => {
+                    // Who looks at one candidate alone is not to take the same port always.
+                    let first = choice.uniform(ports.len() as u32) as usize;
+                    candidates.extend(ports[first..].iter().chain(&ports[..first]).map(adaptive));
+                }
+                Ways::Lowest => candidates.extend(ports.first().map(adaptive)),
             }
         }
         self.escape.route(&Hop { available: lower, ..*hop }, state, choice, candidates);
@@ -166,5 +185,8 @@ mod tests {
         // At the router to the right, from the left: by an upper channel, then by the lower one.
         assert_eq!(offered(&hop(1, 1, 2)), [Candidate::new(0, lower), adaptive(0), adaptive(2)]);
         assert_eq!(offered(&hop(1, 1, 0)), [Candidate::new(0, lower)]);
+        let lowest = MinimalAdaptive { ways: Ways::Lowest, ..MinimalAdaptive::default() }.compile(&network).unwrap();
+        let ports = |hop: &Hop| every_hop(lowest.as_ref(), hop, 0).remove(0).0.iter().map(|candidate| candidate.port).collect::<Vec<_>>();
+        assert_eq!((ports(&hop(0, injected, 0)), ports(&hop(2, 1, 1))), (vec![0, 0], vec![2, 2]));
     }
 }

@@ -36,7 +36,7 @@ impl Configuration {
     /// A value outside its range, an unknown topology, routing, pattern or allocator, or options that Kasuri does not support
     /// yet, all of them at once.
     pub fn translate(&self, rules: Rules) -> Result<Translation, BookSimError> {
-        let mut translator = Translator { configuration: self, unsupported: Vec::new(), notes: Vec::new() };
+        let mut translator = Translator { configuration: self, rules, unsupported: Vec::new(), notes: Vec::new() };
         translator.check_untranslated();
         let network = translator.network();
         let routing = translator.routing();
@@ -62,6 +62,7 @@ impl Configuration {
 
 struct Translator<'a> {
     configuration: &'a Configuration,
+    rules: Rules,
     unsupported: Vec<Unsupported>,
     notes: Vec<String>,
 }

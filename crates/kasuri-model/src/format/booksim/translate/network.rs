@@ -1,7 +1,7 @@
 //! `[network]` and `[routing]`.
 
 use super::super::{BookSimError, options};
-use super::Translator;
+use super::{Rules, Translator};
 use toml::{Table, Value as Toml};
 
 /// BookSim's topologies.
@@ -214,7 +214,11 @@ impl Translator<'_> {
                 let routing = Routing::new("two-phase").with("intermediate", "between").with("isolated", true).that_can_deadlock(true);
                 Some(self.isolated(routing, true)?)
             }
-            "min_adapt" => Some(Routing::new("minimal-adaptive").with("escape", "dimension-order")),
+            "min_adapt" => {
+                let adaptive = Routing::new("minimal-adaptive").with("escape", "dimension-order");
+                // BookSim's set of outputs keeps one entry for each priority.
+                Some(if self.rules == Rules::BookSim { adaptive.with("ways", "lowest") } else { adaptive })
+            }
             "planar_adapt" => self.refuse_routing(PLANAR),
             "chaos" => self.refuse_routing(CHAOS),
             _ => Some(Routing::new("dimension-order")),
