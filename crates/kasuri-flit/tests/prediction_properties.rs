@@ -264,7 +264,8 @@ fn run(scenario: &Scenario, case: u32) -> (Outcome, Vec<Message>) {
     let mut scenario = scenario.clone();
     let mut stream = Streams::new(11).get(Purpose::Start, case);
     let watched = Arc::new(Watched::draw(scenario.network.terminal_count(), &mut stream));
-    scenario.workload.as_mut().unwrap().workload = Arc::clone(&watched) as Arc<dyn Workload>;
+    let part = scenario.workload.as_ref().unwrap().parts[0];
+    scenario.workload = Some(ClosedWorkload::new(Arc::clone(&watched) as Arc<dyn Workload>, part.packet_flits, part.virtual_channels));
     let described = || format!("case {case}, {}, {:?}", scenario.network.name(), scenario.router);
     let outcome = kasuri_flit::FlitEngine.run(&scenario, &mut ToTheEnd).unwrap_or_else(|error| panic!("{error}: {}", described()));
     assert_eq!(outcome.status, Status::Completed, "{}", described());
