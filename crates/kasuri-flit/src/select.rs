@@ -47,9 +47,11 @@ pub(crate) fn run(scenario: &Scenario, options: FlitOptions, controller: &mut dy
     }
 }
 
-/// Do routers or routing ask for the general form?
+/// Do routers or routing ask for the general form? A packet of one flit holds no switch.
 pub(crate) fn is_general(scenario: &Scenario) -> bool {
-    scenario.router.is_general() || scenario.routing.offers_several()
+    let single = crate::source::longest_packet(scenario) == 1;
+    let asks = |key: &str| !single || key != "hold_switch";
+    scenario.router.general_keys().any(asks) || scenario.routing.offers_several()
 }
 
 /// Up to 8 virtual channels: the vector layout where it serves.

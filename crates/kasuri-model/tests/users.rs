@@ -221,3 +221,17 @@ fn routes_inside_are_refused_where_there_are_none() {
     let shared = EXPERIMENT.replace("nodes = 20", "overlap = [\"irregular\"]\nnodes = [1, 3]").replace("[5, 4]", "[2]");
     assert!(inside(&shared).unwrap_err().to_string().contains("user.1.overlap"));
 }
+
+/// 60 users of 5 classes are more than a packet can tell apart.
+#[test]
+fn too_many_classes_are_refused() {
+    let user = |number: u32, classes: usize| {
+        let class = "[[user.traffic.class]]\nload = 0.01\n".repeat(classes);
+        format!("[[user]]\nname = \"u{number}\"\nnodes = 4\n[user.traffic]\npattern = \"uniform\"\n{class}")
+    };
+    let machine = "[network]\ntopology = \"mesh\"\ndimensions = [16, 16]\n[routing]\nalgorithm = \"dimension-order\"\n";
+    let text = |users: u32, classes: usize| machine.to_owned() + &(0..users).map(|number| user(number, classes)).collect::<String>();
+    let message = study(&text(60, 5)).unwrap_err().to_string();
+    assert!(["user", "are 300", "255"].iter().all(|part| message.contains(part)), "{message}");
+    assert!(study(&text(51, 5)).is_ok());
+}

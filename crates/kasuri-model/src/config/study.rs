@@ -182,6 +182,7 @@ impl<'a> Preparation<'a> {
         let of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map_or(0, |[_, longest]| longest);
         context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()).max(of_endpoint))?;
         context.check_end(&measure, &classes, workload.as_ref())?;
+        context.check_classes(classes.len() + workload.as_ref().map_or(0, |closed| closed.parts.len()), users.is_some())?;
         let scenario = Scenario {
             network,
             routing,
@@ -483,6 +484,16 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
+    /// A packet names its class in a byte.
+    fn check_classes(self, classes: usize, of_users: bool) -> Result<(), ConfigError> {
+        if classes <= MAX_CLASSES {
+            return Ok(());
+        }
+        let (key, whose) = if of_users { ("user", "the users' classes and workloads together") } else { ("traffic", "its classes") };
+        let problem = format!("has too many classes of traffic: {whose} are {classes}; there may be {MAX_CLASSES}");
+        Err(self.error(key, Part::Key, problem))
+    }
+
     /// A packet that waits as a whole needs a buffer for the whole of it.
     fn check_packets_fit(self, router: &RouterParameters, longest: u32) -> Result<(), ConfigError> {
         let switching = match router.switching {
@@ -501,6 +512,9 @@ impl<'a> Context<'a> {
         Err(self.error("router.buffer_flits", Part::Value, message))
     }
 }
+
+/// Classes of traffic, those of workloads included.
+const MAX_CLASSES: usize = 255;
 
 /// Flits of the longest packet.
 fn longest_packet(classes: &[TrafficClass], workload: Option<&ClosedWorkload>) -> u32 {
