@@ -74,7 +74,7 @@ pub(crate) struct Fluid<'a> {
     agenda: Option<Agenda<'a>>,
     /// The classes of open traffic; those of the workload's messages follow.
     open_classes: u8,
-    /// By part of the workload: messages that have not arrived, and when the last one has.
+    /// By part of a workload of users: messages that have not arrived, and when the last one has. Empty without users.
     parts: Vec<(u64, f64)>,
     /// By terminal: the closed workload's name of its message; empty without one.
     tokens: Box<[Token]>,
@@ -128,7 +128,10 @@ impl<'a> Fluid<'a> {
             sources: Sources::new(scenario),
             agenda: scenario.workload.as_ref().map(|closed| Agenda::new(&*closed.workload, &scenario.streams, terminals)),
             open_classes: scenario.classes.len() as u8,
-            parts: scenario.workload.iter().flat_map(|closed| &closed.parts).map(|part| (part.messages, 0.0)).collect(),
+            parts: users
+                .and(scenario.workload.as_ref())
+                .map(|closed| closed.parts.iter().map(|part| (part.messages, 0.0)).collect())
+                .unwrap_or_default(),
             tokens: filled(if scenario.workload.is_some() { terminals } else { 0 }, 0),
             paths: Paths::new(scenario),
             ahead: Ahead::new(terminals, may_look_ahead(scenario)),
@@ -307,8 +310,10 @@ impl<'a> Fluid<'a> {
             let token = self.tokens[source.index()];
             agenda.sent(token);
             agenda.arrives(token, end, self.now);
-            let part = &mut self.parts[usize::from(message.class - self.open_classes)];
-            *part = (part.0 - 1, part.1.max(end));
+            if let Some((to_come, last)) = self.parts.get_mut(usize::from(message.class - self.open_classes)) {
+                *to_come -= 1;
+                *last = last.max(end);
+            }
         } else if !message.is_reply && self.scenario.classes[usize::from(message.class)].reply.is_some() {
             let at = arrival.ceil() as u64;
             self.sources.reply(self.scenario, destination, source, message.class, at);
@@ -433,8 +438,8 @@ impl<'a> Fluid<'a> {
         if since != self.joined.0 {
             self.joined = (since, since.ceil() as u64);
         }
-        let part = self.scenario.workload.as_ref().map_or(0, |closed| closed.part_of(message.token));
-        let class = self.open_classes + part as u8;
+        let several = self.scenario.workload.as_ref().filter(|_| self.parts.len() > 1);
+        let class = self.open_classes + several.map_or(0, |closed| closed.part_of(message.token)) as u8;
         Drawn { created: self.joined.1, destination: message.destination, flits: message.flits, class, is_reply: false }
     }
 
