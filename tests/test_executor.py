@@ -11,12 +11,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from kasuri.executor import packing, store, task
+from kasuri.executor import packing, store
 from kasuri.executor.packing import Point, Queue
 
 KASURI = Path(sys.executable).with_name("kasuri")
@@ -136,16 +136,15 @@ class Cluster:
         wait_until(lambda: self.file.exists() and self.file.read_text().endswith("}"))
         self.address = json.loads(self.file.read_text())["address"]
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dask", *words, "--no-dashboard"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+    def start(self, *words: str, before: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        command = [*before, sys.executable, "-m", "dask", *words, "--no-dashboard"]
+        process = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.processes.append(process)
         return process
 
-    def add_worker(self, *words: str) -> None:
+    def add_worker(self, *words: str, before: Sequence[str] = ()) -> None:
         options = ["--nthreads", "1", "--no-nanny", "--death-timeout", "20", "--local-directory", str(self.folder), *words]
-        self.workers.append(self.start("worker", self.address, *options))
+        self.workers.append(self.start("worker", self.address, *options, before=before))
 
     def end(self) -> None:
         for process in reversed(self.processes):
@@ -334,12 +333,17 @@ def test_a_point_that_is_killed_for_memory_twice_is_set_aside(tmp_path):
     assert table(out) == table(tmp_path / "local")
 
 
+def apart(*mounts: str) -> list[str]:
+    """Words before a command that then sees these mounts, and nobody else."""
+    script = " && ".join([*(f"mount {mount}" for mount in mounts), 'exec "$@"'])
+    return ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", script, "sh"]
+
+
 def hidden(out: Path, scratch: Path, size: str) -> list[str]:
     """Words before a command that then has a folder of results of its own, empty, and a scratch folder of this size."""
     out.mkdir(exist_ok=True)
     scratch.mkdir(exist_ok=True)
-    script = f'mount -t tmpfs none {out} && mount -t tmpfs -o size={size} none {scratch} && exec "$@"'
-    return ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", script, "sh"]
+    return apart(f"-t tmpfs none {out}", f"-t tmpfs -o size={size} none {scratch}")
 
 
 def can_hide(folder: Path) -> bool:
@@ -356,9 +360,8 @@ def far(tmp_path: Path) -> Iterator[Callable[[str], Cluster]]:
     def start(size: str) -> Cluster:
         cluster = Cluster(tmp_path)
         clusters.append(cluster)
-        words = ["worker", cluster.address, "--nthreads", "1", "--no-nanny", "--local-directory", str(tmp_path / "scratch")]
-        command = [*hidden(tmp_path / "out", tmp_path / "scratch", size), sys.executable, "-m", "dask", *words, "--no-dashboard"]
-        cluster.processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        scratch = tmp_path / "scratch"
+        cluster.add_worker("--local-directory", str(scratch), before=hidden(tmp_path / "out", scratch, size))
         return cluster
 
     yield start
@@ -443,13 +446,24 @@ def test_a_run_folder_of_another_version_is_refused(tmp_path):
 
 
 def test_a_worker_of_another_version_is_refused_with_both_versions(tmp_path):
+    if not can_hide(tmp_path):
+        pytest.skip("this system lets nobody mount a file system of his own")
     own = subprocess.run([KASURI, "identity"], capture_output=True, text=True, check=True).stdout.strip()
-    other = own.replace(json.loads(own)["kasuri"], "9.8.7")
-    experiment = task.Experiment(str(KASURI), other, "sweep.toml", str(tmp_path), "token")
-    message = task.describe(experiment) or ""
-    assert "this is kasuri 9.8.7 (" in message
-    assert f"has kasuri {json.loads(own)['kasuri']} (" in message
-    assert task.describe(task.Experiment(str(KASURI), own, "sweep.toml", str(tmp_path), "token")) is None
+    version = json.loads(own)["kasuri"]
+    other = tmp_path / "kasuri"
+    other.write_text(f"#!/bin/sh\necho '{own.replace(version, '9.8.7')}'\n")
+    other.chmod(0o755)
+    cluster = Cluster(tmp_path)
+    try:
+        # On the worker's side the command is the other one.
+        cluster.add_worker(before=apart(f"--bind {other} {KASURI.resolve()}"))
+        message = refused(tmp_path, f"dask:{cluster.address}")
+    finally:
+        cluster.end()
+    assert "is refused" in message
+    assert "has kasuri 9.8.7 (" in message
+    assert f"this is kasuri {version} (" in message
+    assert not list((tmp_path / "out").glob("runs/*.json"))
 
 
 def test_without_dask_the_option_says_what_to_install(tmp_path):
