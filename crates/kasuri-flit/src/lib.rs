@@ -21,6 +21,7 @@ mod messages;
 mod options;
 mod prediction;
 mod prefetch;
+mod route_memo;
 mod run;
 mod select;
 mod shares;

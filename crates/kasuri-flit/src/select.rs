@@ -10,9 +10,10 @@ use kasuri_model::routing::per_output::PerOutput;
 use kasuri_model::scenario::Scenario;
 use std::sync::Arc;
 
-/// Below this load, in flits per terminal and cycle, most units see no flit in most cycles, and lists cost less than masks.
+/// The vector layout visits 64 virtual channels in the time in which the portable one moves about this many flits (measured on meshes,
+/// tori and fat trees with packets of 1 and 8 flits: between 2.5 and 4.5). Where fewer move in a cycle, lists cost less than masks.
 #[cfg(target_arch = "x86_64")]
-const LEAST_VECTOR_LOAD: f64 = 0.02;
+const LEAST_FLITS_OF_WORD: f64 = 3.5;
 
 /// The scenario with a virtual channel for each queue, where routers have one for each output. A packet's own virtual channels (those of
 /// its class) remain what the routing underneath knows.
@@ -32,7 +33,9 @@ pub(crate) fn with_queues_for_outputs(scenario: &Scenario) -> Scenario {
 pub(crate) fn run(scenario: &Scenario, options: FlitOptions, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
     if is_general(scenario) {
         return match scenario.router.virtual_channels {
-            0..=16 => Simulation::<General<Word<u16, 4>>>::new(scenario)?.run(controller),
+            0..=4 => Simulation::<General<Word<u8, 2>>>::new(scenario)?.run(controller),
+            5..=8 => Simulation::<General<Word<u8, 3>>>::new(scenario)?.run(controller),
+            9..=16 => Simulation::<General<Word<u16, 4>>>::new(scenario)?.run(controller),
             _ => Simulation::<General<Wide>>::new(scenario)?.run(controller),
         };
     }
@@ -57,7 +60,7 @@ pub(crate) fn is_general(scenario: &Scenario) -> bool {
 /// Up to 8 virtual channels: the vector layout where it serves.
 fn run_narrow<M: VcMask>(scenario: &Scenario, options: FlitOptions, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
     #[cfg(target_arch = "x86_64")]
-    if options.simd != Simd::Portable && fits_vector_layout::<M>(scenario) && (options.simd == Simd::Always || is_loaded(scenario)) {
+    if options.simd != Simd::Portable && fits_vector_layout::<M>(scenario) && (options.simd == Simd::Always || is_loaded::<M>(scenario)) {
         use crate::lanes::avx512::Avx512;
         return match widest_router::<M>(scenario).div_ceil(64) {
             0..=1 => Simulation::<Avx512<M, 1>>::new(scenario)?.run(controller),
@@ -100,8 +103,47 @@ fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
         && (0..network.channel_count()).all(|channel| network.link(ChannelId(channel)).period == 1)
 }
 
+/// Do flits enough move among the virtual channels that a visit of the vector layout looks at?
 #[cfg(target_arch = "x86_64")]
-fn is_loaded(scenario: &Scenario) -> bool {
-    scenario.workload.is_some()
-        || scenario.classes.iter().any(|class| class.packets_per_terminal.is_some() || class.load >= LEAST_VECTOR_LOAD)
+fn is_loaded<M: VcMask>(scenario: &Scenario) -> bool {
+    if scenario.workload.is_some() || scenario.classes.iter().any(|class| class.packets_per_terminal.is_some()) {
+        return true;
+    }
+    let widest = widest_router::<M>(scenario);
+    let routers_of_word = 64.0 / f64::from(widest.next_power_of_two().min(64));
+    let words = f64::from(widest.div_ceil(64));
+    flits_of_router(scenario) * routers_of_word / words >= LEAST_FLITS_OF_WORD
+}
+
+/// About how many flits cross a router in a cycle on shortest ways from the first terminal's router, which stands for all.
+#[cfg(target_arch = "x86_64")]
+fn flits_of_router(scenario: &Scenario) -> f64 {
+    use kasuri_model::id::TerminalId;
+    let network = &scenario.network;
+    let terminals = network.terminal_count();
+    let distance = distances_from(network, network.injection_port(TerminalId(0)).0);
+    let router_of = |terminal| network.ejection_port(TerminalId(terminal)).0.index();
+    let routers_on_ways: f64 = (0..terminals).map(|terminal| f64::from(distance[router_of(terminal)].unwrap_or(0) + 1)).sum();
+    let load: f64 = scenario.classes.iter().map(|class| class.load).sum();
+    load * routers_on_ways / f64::from(network.router_count())
+}
+
+/// Channels from a router to each other one on a shortest way.
+#[cfg(target_arch = "x86_64")]
+fn distances_from(network: &kasuri_model::network::Network, from: kasuri_model::id::RouterId) -> Vec<Option<u32>> {
+    use kasuri_model::network::Endpoint;
+    let mut distance = vec![None; network.router_count() as usize];
+    distance[from.index()] = Some(0);
+    let mut queue = std::collections::VecDeque::from([(from, 0)]);
+    while let Some((router, steps)) = queue.pop_front() {
+        for port in 0..network.port_count(router) as u16 {
+            let Some(channel) = network.output_channel(router, port) else { continue };
+            let Endpoint::Router(next, _) = network.destination(channel) else { continue };
+            if distance[next.index()].is_none() {
+                distance[next.index()] = Some(steps + 1);
+                queue.push_back((next, steps + 1));
+            }
+        }
+    }
+    distance
 }

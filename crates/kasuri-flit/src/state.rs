@@ -8,7 +8,7 @@
 //! **Tiles.** Addresses are cut into tiles of `2^tile_shift` slots; a router never straddles two. Nothing that a tile posts
 //! arrives before the end of the present window of cycles, so a tile runs through a window while its state is in the cache.
 
-use crate::allocator::{self, Allocator};
+use crate::allocator::{self, PlainAllocator};
 use crate::buffer::Buffers;
 use crate::endpoint::dsm::{self, Interfaces};
 use crate::lanes::Lanes;
@@ -16,6 +16,7 @@ use crate::lanes::general::Form;
 use crate::list::List;
 use crate::messages::Messages;
 use crate::prediction::{PredictionUnit, advance, leaves_router};
+use crate::route_memo::RouteMemo;
 use crate::select;
 use crate::shares::Granted;
 use crate::source::Sources;
@@ -115,7 +116,7 @@ pub(crate) struct Packet {
 
 /// An allocator for virtual channels and its round-robin pointers, by input and output slot.
 pub(crate) struct GeneralAllocator {
-    pub(crate) allocator: Box<dyn Allocator>,
+    pub(crate) allocator: PlainAllocator,
     pub(crate) row: Column<u32>,
     pub(crate) column: Column<u32>,
 }
@@ -254,6 +255,8 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     /// Events of the terminals in the present cycle.
     pub(crate) events: Vec<u32>,
     pub(crate) routing_seed: u64,
+    /// Routes that are known already, where the network is small.
+    pub(crate) route_memo: Option<RouteMemo>,
     /// What the routers need to predict, if they do.
     pub(crate) prediction: Option<Box<PredictionUnit<'a>>>,
 }
@@ -356,6 +359,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
                 computation_steps: scenario.pipeline.computation_cycles,
                 traversal_steps: scenario.pipeline.traversal_cycles,
                 streams: scenario.streams,
+                offers_several: scenario.routing.offers_several(),
+                speculates: scenario.pipeline.bidding == Bidding::Speculative,
             }),
             granted: Granted::of(scenario),
             window,
@@ -420,6 +425,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             matches: Vec::new(),
             candidates: Vec::new(),
             events: Vec::new(),
+            route_memo: RouteMemo::new(&*scenario.routing, network, addresses.first_terminal_port << vc_shift),
             routing_seed: scenario.streams.key(kasuri_model::rng::Purpose::Routing),
             prediction,
             parameters,

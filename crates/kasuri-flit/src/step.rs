@@ -5,11 +5,12 @@
 //! credits are posted. Each step is one flat loop over a list, so that the cost follows the events and branches stay
 //! predictable; the result does not depend on the order within a list.
 
-use crate::allocator::{Pointers, from_pointer};
+use crate::allocator::{PlainAllocator, Pointers, from_pointer};
 use crate::choice::RouterView;
 use crate::lanes::Lanes;
 use crate::list::List;
 use crate::prefetch::prefetch;
+use crate::route_memo::Watched;
 use crate::state::{InputSlot, NONE, Simulation, Tile};
 use crate::vc_mask::VcMask;
 use kasuri_model::id::{RouterId, TerminalId};
@@ -18,6 +19,9 @@ use kasuri_model::routing::{Candidate, HashedChoice, Hop, packet_key};
 
 /// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.
 const PREFETCH_DISTANCE: usize = 4;
+
+/// log2 of the packets of a ring that stand in one cache line.
+pub(crate) const LINE_SHIFT: u32 = 4;
 
 /// Where a head goes next, and its routing state after that.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +58,19 @@ impl<L: Lanes> Simulation<'_, L> {
         let place = downstream << ring_shift | u32::from(*tail) & ((1 << ring_shift) - 1);
         *tail = tail.wrapping_add(1);
         self.ring[place] = packet;
+    }
+
+    /// The front packet has left a buffer. A deep ring begins anew whenever it is empty, so that little of it is ever touched.
+    #[inline(always)]
+    pub(crate) fn leave_ring(&mut self, slot: u32) {
+        let next = self.inputs[slot].ring_head.wrapping_add(1);
+        self.inputs[slot].ring_head = next;
+        if self.parameters.ring_shift > LINE_SHIFT {
+            let upstream = self.links[slot >> L::Mask::SHIFT].credit_link + (slot & (L::Mask::BITS - 1));
+            if self.outputs[upstream].ring_tail == next {
+                (self.inputs[slot].ring_head, self.outputs[upstream].ring_tail) = (0, 0);
+            }
+        }
     }
 
     /// Routes the new heads: each asks for virtual channels of one output port.
@@ -188,27 +205,45 @@ impl<L: Lanes> Simulation<'_, L> {
         (hop, record.route_state)
     }
 
-    /// Asks the routing where a head goes next. Changes nothing, so it may be asked again.
+    /// Where a head goes next, by the routing. Changes nothing that a result depends on, so it may be asked again.
     #[inline(always)]
     pub(crate) fn find_route(&mut self, slot: u32, packet: u32) -> Route {
-        let state = self.find_candidates(slot, packet);
-        debug_assert_eq!(self.candidates.len(), 1, "routings that offer several ports have routers of the general form");
-        Route { candidate: self.candidates[0], state }
+        let Some(memo) = &self.route_memo else { return self.compute_route(slot, packet).0 };
+        let record = &self.packets[packet as usize];
+        let router = self.router_of_port[slot >> L::Mask::SHIFT];
+        let available = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
+        let question = memo.question(router, slot, record.destination, record.route_state, available);
+        if let Some((candidate, state)) = memo.answer(&question) {
+            return Route { candidate, state };
+        }
+        let (route, asked) = self.compute_route(slot, packet);
+        if let (false, Some(memo)) = (asked, &mut self.route_memo) {
+            memo.keep(question, route.candidate, route.state);
+        }
+        route
     }
 
-    /// The same, wherever it may go: into `candidates`. Returns its routing state after that.
-    #[inline(always)]
-    pub(crate) fn find_candidates(&mut self, slot: u32, packet: u32) -> u32 {
+    /// Asks the routing for the only candidate. Has it left anything to its choice?
+    fn compute_route(&mut self, slot: u32, packet: u32) -> (Route, bool) {
+        let (state, asked) = self.find_candidates(slot, packet);
+        debug_assert_eq!(self.candidates.len(), 1, "routings that offer several ports have routers of the general form");
+        (Route { candidate: self.candidates[0], state }, asked)
+    }
+
+    /// Asks the routing wherever a head may go: into `candidates`. Returns its routing state after that, and whether the routing has
+    /// left anything to its choice.
+    pub(crate) fn find_candidates(&mut self, slot: u32, packet: u32) -> (u32, bool) {
         let (hop, mut state) = self.hop(slot, packet);
         let record = &self.packets[packet as usize];
         let (source, serial, hops) = (record.source, record.serial, record.hops + 1);
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
         let view = RouterView { simulation: self, base: self.router_port[hop.router.0] };
-        let mut choice = HashedChoice::at_hop(packet_key(self.routing_seed, source, serial), u32::from(hops), view);
+        let mut choice = Watched::new(HashedChoice::at_hop(packet_key(self.routing_seed, source, serial), u32::from(hops), view));
         self.scenario.routing.route(&hop, &mut state, &mut choice, &mut candidates);
+        let asked = choice.asked;
         self.candidates = candidates;
-        state
+        (state, asked)
     }
 
     /// Counts a head in at the router that it stands at, with its routing state there. Returns its length.
@@ -240,8 +275,11 @@ impl<L: Lanes> Simulation<'_, L> {
             if head == NONE {
                 continue;
             }
-            if self.vc_allocator.is_some() {
-                self.allocate_port_generally(port);
+            if let Some(general) = &self.vc_allocator {
+                match general.allocator {
+                    PlainAllocator::InputFirst => self.allocate_port_input_first(port),
+                    PlainAllocator::Other(_) => self.allocate_port_generally(port),
+                }
             } else if self.inputs[head].request_next == NONE {
                 self.allocate_port_alone(port, head);
             } else {
@@ -346,6 +384,38 @@ impl<L: Lanes> Simulation<'_, L> {
         }
     }
 
+    /// Separable input-first with round-robin arbiters: each head picks a virtual channel by its pointer, each of these then a head.
+    fn allocate_port_input_first(&mut self, port: u32) {
+        let base = port << L::Mask::SHIFT;
+        let mut picked = std::mem::take(&mut self.requests);
+        picked.clear();
+        let mut head = self.links[port].request_head;
+        while head != NONE {
+            let eligible = self.eligible(port, head);
+            if !eligible.is_empty() {
+                let pointers = self.vc_allocator.as_ref().expect("asked for only where there is one");
+                let offset = pointers.row[head].wrapping_sub(base);
+                let vc = if offset < L::Mask::BITS { eligible.first_from(offset) } else { eligible.first() };
+                let output = base | vc;
+                let distance = |head: u32| from_pointer(head, pointers.column[output]);
+                match picked.iter_mut().find(|(_, other)| *other == output) {
+                    Some((best, _)) if distance(head) < distance(*best) => *best = head,
+                    Some(_) => {}
+                    None => picked.push((head, output)),
+                }
+            }
+            head = self.inputs[head].request_next;
+        }
+        for &(head, output) in &picked {
+            let pointers = self.vc_allocator.as_mut().expect("asked for only where there is one");
+            pointers.row[head] = output + 1;
+            pointers.column[output] = head + 1;
+            self.withdraw(port, head);
+            self.hold(head, output);
+        }
+        self.requests = picked;
+    }
+
     /// Any other allocator, on the requests of one port.
     fn allocate_port_generally(&mut self, port: u32) {
         let base = port << L::Mask::SHIFT;
@@ -366,7 +436,9 @@ impl<L: Lanes> Simulation<'_, L> {
         if !requests.is_empty() {
             let general = self.vc_allocator.as_mut().expect("asked for only where there is one");
             let pointers = Pointers { row: &mut general.row, column: &mut general.column };
-            general.allocator.allocate(&requests, pointers, &mut matches);
+            if let PlainAllocator::Other(allocator) = &mut general.allocator {
+                allocator.allocate(&requests, pointers, &mut matches);
+            }
         }
         for &(head, output) in &matches {
             self.withdraw(port, head);
@@ -400,7 +472,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// The tail has left: the output virtual channel becomes free, the next packet in the buffer becomes a head.
     #[inline(always)]
     pub(crate) fn release(&mut self, slot: u32, output: u32, lists: &mut Tile) {
-        self.inputs[slot].ring_head = self.inputs[slot].ring_head.wrapping_add(1);
+        self.leave_ring(slot);
         if self.parameters.release == VcRelease::Tail {
             self.lanes.set_free(output);
             self.list_for_allocation(output >> L::Mask::SHIFT, &mut lists.allocate_next);

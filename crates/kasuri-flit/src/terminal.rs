@@ -7,6 +7,7 @@ use crate::lanes::Lanes;
 use crate::prefetch::prefetch;
 use crate::source::{Drawn, NO_VC};
 use crate::state::{Links, NONE, Packet, Parameters, Simulation};
+use crate::step::LINE_SHIFT;
 use crate::users::{AccessId, Decision, NOWHERE};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
@@ -227,6 +228,9 @@ impl<L: Lanes> Simulation<'_, L> {
         let record = self.packets[packet as usize];
         let sink = &mut self.terminals.ejection[slot];
         sink.ring_head = sink.ring_head.wrapping_add(1);
+        if self.parameters.ring_shift > LINE_SHIFT && self.outputs[sink.to].ring_tail == sink.ring_head {
+            (sink.ring_head, self.outputs[sink.to].ring_tail) = (0, 0);
+        }
         (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
         sink.counted = self.statistics.counting.covers(record.created);
     }

@@ -8,6 +8,8 @@ pub(crate) trait VcMask: Copy + Default + PartialEq + std::fmt::Debug + Send + '
     fn range(begin: u32, end: u32) -> Self;
     /// The set of the low bits of a word; for sets of at most 64.
     fn from_bits(bits: u64) -> Self;
+    /// The members below 64 as the bits of a word.
+    fn bits(self) -> u64;
     /// Is nothing in it?
     fn is_empty(self) -> bool;
     /// The lowest member. The set must not be empty.
@@ -55,6 +57,11 @@ macro_rules! word_mask {
             #[inline(always)]
             fn from_bits(bits: u64) -> Self {
                 Self(bits as $word & Self::range(0, 1 << $shift).0)
+            }
+
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from(self.0)
             }
 
             #[inline(always)]
@@ -116,6 +123,10 @@ impl VcMask for Wide {
 
     fn from_bits(bits: u64) -> Self {
         Self([bits, 0, 0, 0])
+    }
+
+    fn bits(self) -> u64 {
+        self.0[0]
     }
 
     fn is_empty(self) -> bool {

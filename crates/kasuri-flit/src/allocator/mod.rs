@@ -11,6 +11,7 @@
 
 mod islip;
 mod loa;
+pub(crate) mod masks;
 mod maximum_size;
 mod pim;
 mod router;
@@ -25,7 +26,7 @@ pub(crate) use router::{Request, RouterAllocator, RouterShape};
 
 use kasuri_model::memory::Column;
 use kasuri_model::rng::Stream;
-use kasuri_model::router::AllocatorParameters;
+use kasuri_model::router::{AllocatorParameters, Arbiter, ArbiterParameters};
 
 /// Round-robin pointers by address of row and column.
 pub(crate) struct Pointers<'a> {
@@ -54,7 +55,25 @@ pub(crate) struct Making<'a> {
 }
 
 /// By the iterations: an allocator for plain routers, `None` for the built-in one.
-type BuildPlain = fn(u32) -> Option<Box<dyn Allocator>>;
+type BuildPlain = fn(u32) -> Option<PlainAllocator>;
+
+/// An allocator of plain routers that is not iSLIP of one iteration.
+pub(crate) enum PlainAllocator {
+    /// Separable input-first, built into the cycle as well: see `step.rs` and `lanes/portable/input_first.rs`.
+    InputFirst,
+    /// One that wants all requests at once.
+    Other(Box<dyn Allocator>),
+}
+
+impl PlainAllocator {
+    /// The same for requests at once.
+    pub(crate) fn by_requests(self) -> Box<dyn Allocator> {
+        match self {
+            Self::InputFirst => Box::new(separable_input_first::SeparableInputFirst),
+            Self::Other(allocator) => allocator,
+        }
+    }
+}
 
 /// A line of the table of allocators.
 #[derive(Clone, Copy)]
@@ -67,6 +86,8 @@ pub struct AllocatorEntry {
     plain: Option<BuildPlain>,
     /// For one router in its general form.
     general: fn(Making<'_>) -> Box<dyn RouterAllocator>,
+    /// The same on masks, for these parameters.
+    masks: fn(&AllocatorParameters) -> Option<masks::Rule>,
 }
 
 impl std::fmt::Debug for AllocatorEntry {
@@ -80,56 +101,65 @@ pub static ALLOCATORS: &[AllocatorEntry] = &[
     AllocatorEntry {
         name: "islip",
         summary: "outputs grant, inputs accept, pointers move on accepted grants; `iterations` rounds (McKeown 1999)",
-        plain: Some(|iterations| (iterations > 1).then(|| Box::new(islip::Islip::new(iterations)) as Box<dyn Allocator>)),
+        plain: Some(|iterations| (iterations > 1).then(|| PlainAllocator::Other(Box::new(islip::Islip::new(iterations))))),
         general: |making| Box::new(router::ByPointers::new(islip::Islip::new(making.parameters.iterations()), making.shape)),
+        masks: |parameters| Some(masks::Rule::Islip(parameters.iterations())),
     },
     AllocatorEntry {
         name: "separable-input-first",
         summary: "each input picks one request, then each output one of those, by `arbiter` (Dally and Towles 2004, section 19.3)",
-        plain: Some(|_| Some(Box::new(separable_input_first::SeparableInputFirst))),
+        plain: Some(|_| Some(PlainAllocator::InputFirst)),
         general: |making| Box::new(separable::Separable::new(separable::First::Input, making.parameters.arbiter(), making.shape)),
+        masks: |parameters| takes_turns(parameters).then_some(masks::Rule::InputFirst),
     },
     AllocatorEntry {
         name: "separable-output-first",
         summary: "each output picks one request, then each input one of those; with round-robin arbiters iSLIP of one iteration",
         plain: Some(|_| None),
         general: |making| Box::new(separable::Separable::new(separable::First::Output, making.parameters.arbiter(), making.shape)),
+        masks: |parameters| takes_turns(parameters).then_some(masks::Rule::Islip(1)),
     },
     AllocatorEntry {
         name: "wavefront",
         summary: "diagonal after diagonal, beginning one further each time (Tamir and Chi 1993)",
         plain: None,
         general: |making| Box::new(wavefront::Wavefront::new(false, making.shape)),
+        masks: |_| None,
     },
     AllocatorEntry {
         name: "round-robin-wavefront",
         summary: "wavefront that begins behind the first diagonal that granted last time",
         plain: None,
         general: |making| Box::new(wavefront::Wavefront::new(true, making.shape)),
+        masks: |_| None,
     },
     AllocatorEntry {
         name: "maximum-size",
         summary: "a matching of the greatest size, by augmenting paths (Dally and Towles 2004, section 19.2)",
         plain: None,
         general: |making| Box::new(maximum_size::MaximumSize::new(making.shape)),
+        masks: |_| None,
     },
     AllocatorEntry {
         name: "pim",
         summary: "random grants, random acceptances; `iterations` rounds (Anderson, Owicki, Saxe and Thacker 1993)",
         plain: None,
         general: |making| Box::new(pim::Pim::new(making.parameters.iterations(), making.stream, making.shape)),
+        masks: |_| None,
     },
     AllocatorEntry {
         name: "loa",
         summary: "each input asks for the output that the fewest want (lonely output allocator, Gupta 1996)",
         plain: None,
         general: |making| Box::new(loa::Loa::new(making.shape)),
+        masks: |_| None,
     },
     AllocatorEntry {
         name: "select",
         summary: "iSLIP in which priorities go before pointers; `iterations` rounds (Dally and Towles 2004, section 19.3)",
         plain: None,
         general: |making| Box::new(select::Select::new(making.parameters.iterations(), making.shape)),
+        masks: |_| None,
     },
 ];
 
@@ -144,11 +174,21 @@ fn entry(parameters: &AllocatorParameters) -> &'static AllocatorEntry {
 
 /// The allocator of these parameters for routers in their plain form, `None` for the built-in one, and where only the general form
 /// knows it. Names are checked before a scenario exists.
-pub(crate) fn build(parameters: &AllocatorParameters) -> Option<Box<dyn Allocator>> {
+pub(crate) fn build(parameters: &AllocatorParameters) -> Option<PlainAllocator> {
     entry(parameters).plain.and_then(|build| build(parameters.iterations()))
 }
 
 /// The allocator of one router in its general form.
 pub(crate) fn build_general(making: Making<'_>) -> Box<dyn RouterAllocator> {
     (entry(making.parameters).general)(making)
+}
+
+/// Are its arbiters round-robin ones?
+fn takes_turns(parameters: &AllocatorParameters) -> bool {
+    parameters.arbiter() == ArbiterParameters::Single(Arbiter::RoundRobin)
+}
+
+/// The rule by which requests that all stand alike may be allocated on masks instead.
+pub(crate) fn rule_on_masks(parameters: &AllocatorParameters) -> Option<masks::Rule> {
+    (entry(parameters).masks)(parameters)
 }

@@ -171,3 +171,29 @@ fn full_switches_are_used_as_published() {
         assert!((used - wanted).abs() < 0.01, "{}: {used}", entry.name);
     }
 }
+
+/// On masks the same pairs are granted in the same order, call after call.
+#[test]
+fn masks_grant_what_requests_are_granted() {
+    for parameters in
+        [named("islip", 1), named("islip", 2), named("islip", 4), named("separable-input-first", 1), named("separable-output-first", 1)]
+    {
+        let rule = rule_on_masks(&parameters).unwrap();
+        let mut shape_now = None;
+        let mut on_masks = masks::MaskAllocator::new(rule, SHAPES[0]);
+        on_random_requests(&parameters, |shape, requests, granted| {
+            if shape_now != Some(shape) {
+                (shape_now, on_masks) = (Some(shape), masks::MaskAllocator::new(rule, shape));
+            }
+            let mut asked = masks::RequestMasks::default();
+            requests.iter().for_each(|request| assert!(asked.add(request.row, request.column)));
+            let mut pairs = Vec::new();
+            if !requests.is_empty() {
+                on_masks.allocate(&mut asked, &mut pairs);
+            }
+            let wanted: Vec<_> =
+                granted.iter().map(|&position| (requests[position as usize].row, requests[position as usize].column)).collect();
+            assert_eq!(pairs, wanted, "{parameters:?} {shape:?}");
+        });
+    }
+}

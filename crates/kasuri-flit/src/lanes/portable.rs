@@ -4,15 +4,17 @@
 //! be loaded again after every store: the loops need half the instructions.
 
 mod crosspoint;
+mod input_first;
 mod predicted;
 
 use super::Lanes;
-use crate::allocator::{self, Allocator, from_pointer};
+use crate::allocator::{self, PlainAllocator, from_pointer};
 use crate::list::List;
 use crate::shares::Shares;
 use crate::state::{Links, NONE, Parameters, Simulation, Tile};
 use crate::vc_mask::VcMask;
 use crate::wheel::{ListWheel, Posts};
+use input_first::Picks;
 use kasuri_model::memory::Column;
 use kasuri_model::router::{Bidding, Switching, VcRelease};
 
@@ -75,14 +77,15 @@ pub(crate) struct Portable<M> {
     granted: List,
     /// Within a cycle of a tile: speculative switch bids, output port and input slot.
     speculative: Vec<(u32, u32)>,
-    /// A switch allocator that is not built in, with its pointers, requests and matches.
-    allocator: Option<Box<dyn Allocator>>,
+    /// A switch allocator other than iSLIP of one iteration, with its pointers, requests and matches.
+    allocator: Option<PlainAllocator>,
     /// Who gets the switches' outputs, where they are divided among users.
     shares: Option<Shares<M>>,
     row_pointer: Column<u32>,
     column_pointer: Column<u32>,
     requests: Vec<(u32, u32)>,
     matches: Vec<(u32, u32)>,
+    picks: Picks,
 }
 
 impl<M: VcMask> Portable<M> {
@@ -109,7 +112,12 @@ impl<M: VcMask> Lanes for Portable<M> {
         let ports_of_tile = |tile| tile_ports.min(ports - tile * tile_ports) as usize;
         let most_ports = tile_ports.min(ports) as usize;
         let shares = parameters.granted.as_ref().map(|granted| Shares::new(granted, ports));
-        let allocator = allocator::build(&parameters.switch_allocator).or_else(|| shares.is_some().then(allocator::single));
+        let mut allocator = allocator::build(&parameters.switch_allocator);
+        if shares.is_some() {
+            // Shares choose among the requests before an allocator sees them, which those that are built in do not let them.
+            allocator = Some(PlainAllocator::Other(allocator.map_or_else(allocator::single, PlainAllocator::by_requests)));
+        }
+        let picks = if matches!(allocator, Some(PlainAllocator::InputFirst)) { ports as usize } else { 0 };
         let pointers = if allocator.is_some() { ports as usize } else { 0 };
         let output_port = OutputPort { grant_pointer: 0, ready: M::default(), free: M::default(), listed: false };
         Self {
@@ -128,6 +136,7 @@ impl<M: VcMask> Lanes for Portable<M> {
             column_pointer: Column::filled(pointers, 0),
             requests: Vec::new(),
             matches: Vec::new(),
+            picks: Picks::new(picks),
         }
     }
 
@@ -363,21 +372,24 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         self.parameters.periodic && self.lanes.busy_until[port] > now
     }
 
-    /// Switch allocation: iSLIP of one iteration over input and output ports, or another allocator.
+    /// Switch allocation: iSLIP of one iteration over input and output ports, separable input-first, or another allocator.
     #[inline(always)]
     fn allocate_switch(&mut self, active: &List, winners: &mut List, now: u64) {
         let pointers = self.pointers();
-        if self.lanes.allocator.is_some() {
-            self.allocate_switch_generally(active, winners, now);
-        } else if self.parameters.periodic {
-            for &port in active.as_slice() {
-                if !self.is_busy(port, now) {
-                    pointers.grant(port, winners);
+        match &self.lanes.allocator {
+            Some(PlainAllocator::InputFirst) => self.allocate_switch_input_first(active, winners, now),
+            Some(PlainAllocator::Other(_)) => self.allocate_switch_generally(active, winners, now),
+            None if self.parameters.periodic => {
+                for &port in active.as_slice() {
+                    if !self.is_busy(port, now) {
+                        pointers.grant(port, winners);
+                    }
                 }
             }
-        } else {
-            for &port in active.as_slice() {
-                pointers.grant(port, winners);
+            None => {
+                for &port in active.as_slice() {
+                    pointers.grant(port, winners);
+                }
             }
         }
     }
@@ -398,8 +410,10 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         let mut matches = std::mem::take(&mut self.lanes.matches);
         matches.clear();
         let lanes = &mut self.lanes;
-        let pointers = allocator::Pointers { row: &mut lanes.row_pointer, column: &mut lanes.column_pointer };
-        lanes.allocator.as_mut().expect("asked for only where there is one").allocate(&requests, pointers, &mut matches);
+        if let Some(PlainAllocator::Other(allocator)) = &mut lanes.allocator {
+            let pointers = allocator::Pointers { row: &mut lanes.row_pointer, column: &mut lanes.column_pointer };
+            allocator.allocate(&requests, pointers, &mut matches);
+        }
         for &(input_port, port) in &matches {
             let output = self.pick_of_input(port, input_port);
             self.pointers().offer(input_port, output, winners);

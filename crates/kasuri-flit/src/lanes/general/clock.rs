@@ -13,11 +13,17 @@ impl Clock {
 
     /// The first step of a cycle.
     pub(super) fn first_step(self, cycle: u64) -> u64 {
+        if self.speedup == 1.0 {
+            return cycle;
+        }
         (cycle as f64 * self.speedup) as u64
     }
 
     /// The cycle of a step, which is not before cycle `from`.
     pub(super) fn cycle_of(self, step: u64, from: u64) -> u64 {
+        if self.speedup == 1.0 {
+            return from.max(step);
+        }
         let mut cycle = from;
         while self.first_step(cycle + 1) <= step {
             cycle += 1;

@@ -1,8 +1,9 @@
 //! A cycle of routers in their general form, step by step.
 
-use super::{Bid, Form, General, InputVc, Unit};
+use super::{Allocators, Bid, Form, General, InputVc, Unit, Urgency};
 use crate::allocator::Request;
 use crate::state::{NONE, Simulation};
+use crate::step::Route;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::router::{Bidding, Priority, Switching, VcRelease};
@@ -18,11 +19,20 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         events.drain(..).for_each(|slot| self.take_credit(slot));
         self.events = events;
         let mut awake = std::mem::take(&mut self.lanes.awake[tile as usize]);
+        let mut masks = self.lanes.masks.take();
+        let steps = self.lanes.clock.first_step(now)..self.lanes.clock.first_step(now + 1);
         awake.retain(|&number| {
-            let stays = self.router_steps(number as usize, now);
+            let mut stays = false;
+            for step in steps.clone() {
+                stays = match &mut masks {
+                    Some(masks) => self.masked_step(number as usize, step, now, masks),
+                    None => self.router_step(number as usize, step, now),
+                };
+            }
             self.lanes.units[number as usize].is_awake = stays;
             stays
         });
+        self.lanes.masks = masks;
         self.lanes.awake[tile as usize] = awake;
     }
 
@@ -36,8 +46,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let (flits, is_free) = (input.flits, input.output == NONE);
         self.lanes.wake(slot >> M::SHIFT);
         let whole = self.parameters.switching == Switching::StoreAndForward;
-        let is_head =
-            if whole { is_free && flits == u32::from(self.packets[self.front_packet(slot) as usize].flits) } else { is_free && flits == 1 };
+        let is_head = if whole { is_free && flits == self.packets[self.front_packet(slot) as usize].flits } else { is_free && flits == 1 };
         if is_head {
             self.unit_of(slot).heads.push(slot);
         }
@@ -63,15 +72,6 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         &mut self.lanes.units[number as usize]
     }
 
-    /// The steps of a router in cycle `now`. May it have something to do in the next cycle without a new event?
-    fn router_steps(&mut self, number: usize, now: u64) -> bool {
-        let mut stays = false;
-        for step in self.lanes.clock.first_step(now)..self.lanes.clock.first_step(now + 1) {
-            stays = self.router_step(number, step, now);
-        }
-        stays
-    }
-
     /// One step: route computation, virtual-channel allocation, switch allocation and traversal, each for those that were there before.
     fn router_step(&mut self, number: usize, step: u64, now: u64) -> bool {
         let at_once = self.parameters.route_cycles == 0;
@@ -91,25 +91,42 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             self.grant_speculative_bids(number);
         }
         self.traverse_all(number, step, now);
+        asked || self.has_to_come(number, step)
+    }
+
+    /// Has a router something to do in a later step without a new event?
+    pub(super) fn has_to_come(&self, number: usize, step: u64) -> bool {
         let unit = &self.lanes.units[number];
         let comes = |&slot: &u32| self.lanes.input[slot].ready > step;
-        asked || !unit.heads.is_empty() || unit.waiting.iter().any(comes) || unit.active.iter().any(comes)
+        !unit.heads.is_empty() || unit.waiting.iter().any(comes) || unit.active.iter().any(comes)
     }
 
     /// New heads learn where they may go.
-    fn compute_routes(&mut self, number: usize, step: u64) {
+    pub(super) fn compute_routes(&mut self, number: usize, step: u64) {
+        if self.lanes.units[number].heads.is_empty() {
+            return;
+        }
         let mut heads = std::mem::take(&mut self.lanes.units[number].heads);
         for slot in heads.drain(..) {
             let packet = self.front_packet(slot);
-            let state = self.find_candidates(slot, packet);
-            let flits = self.enter_router(slot, packet, state);
-            let (created, priority) = (self.packets[packet as usize].created, self.lasting_priority(packet));
+            let state = if self.lanes.form.offers_several {
+                let (state, _) = self.find_candidates(slot, packet);
+                self.lanes.routes[slot as usize].clone_from(&self.candidates);
+                state
+            } else {
+                let Route { candidate, state } = self.find_route(slot, packet);
+                self.lanes.input[slot].candidate = candidate;
+                state
+            };
+            self.enter_router(slot, packet, state);
+            if matches!(self.lanes.units[number].allocators, Allocators::OnRequests { .. }) {
+                let (created, priority) = (self.packets[packet as usize].created, self.lasting_priority(packet));
+                self.lanes.urgency[slot] = Urgency { created, priority };
+            }
             let unit = &mut self.lanes.units[number];
             let wait = unit.computation.wait(step);
             unit.waiting.push(slot);
-            let ready = step + wait + u64::from(self.parameters.route_cycles);
-            self.lanes.input[slot] = InputVc { left: u32::from(flits), ready, created, priority, ..self.lanes.input[slot] };
-            self.lanes.routes[slot as usize].clone_from(&self.candidates);
+            self.lanes.input[slot].ready = step + wait + u64::from(self.parameters.route_cycles);
         }
         self.lanes.units[number].heads = heads;
     }
@@ -128,12 +145,12 @@ impl<M: VcMask> Simulation<'_, General<M>> {
     }
 
     /// The virtual channels of a candidate's port that a head may take now.
-    fn open_channels(&self, slot: u32, port: u32, candidate: &Candidate) -> M {
+    pub(super) fn open_channels(&self, slot: u32, port: u32, candidate: &Candidate) -> M {
         let range = M::range(u32::from(candidate.virtual_channels.begin), u32::from(candidate.virtual_channels.end));
         let free = self.lanes.port[port].free.and(range);
         let needed = match self.parameters.switching {
             Switching::Wormhole => u32::from(self.lanes.form.router.vc_busy_when_full),
-            _ => self.lanes.input[slot].left,
+            _ => u32::from(self.lanes.input[slot].left),
         };
         if needed == 0 {
             return free;
@@ -155,13 +172,17 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             requests.sort_unstable_by_key(|request| (request.row, request.column));
             let mut granted = std::mem::take(&mut self.lanes.granted);
             granted.clear();
-            self.lanes.units[number].vc_allocator.allocate(&requests, &mut granted);
+            if let Allocators::OnRequests { channels, .. } = &mut self.lanes.units[number].allocators {
+                channels.allocate(&requests, &mut granted);
+            }
+            let (base, channels) = (self.lanes.units[number].base, self.lanes.virtual_channels);
+            let slot = |place: u32| ((base + place / channels) << M::SHIFT) | (place % channels);
             for &position in &granted {
-                self.hold_channel(number, &requests[position as usize], step);
+                let Request { row, column, .. } = requests[position as usize];
+                self.hold_channel(number, slot(row), slot(column), step);
             }
             self.lanes.granted = granted;
-            let General { units, input, .. } = &mut self.lanes;
-            units[number].waiting.retain(|&slot| input[slot].output == NONE);
+            self.leave_waiting(number);
         }
         self.lanes.requests = requests;
         asked
@@ -171,13 +192,13 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let unit = &self.lanes.units[number];
         let channels = self.lanes.virtual_channels;
         for &slot in &unit.waiting {
-            let InputVc { ready, created, .. } = self.lanes.input[slot];
-            if ready > step {
+            if self.lanes.input[slot].ready > step {
                 continue;
             }
+            let created = self.lanes.urgency[slot].created;
             let priority = self.lanes.priority(slot);
             let row = ((slot >> M::SHIFT) - unit.base) * channels + (slot & (M::BITS - 1));
-            for candidate in &self.lanes.routes[slot as usize] {
+            for candidate in self.lanes.candidates(slot) {
                 let place = u32::from(candidate.port) * channels;
                 let prefers_empty = self.lanes.form.router.vc_prefer_empty;
                 let port = unit.base + u32::from(candidate.port);
@@ -195,17 +216,20 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         }
     }
 
-    /// Gives the virtual channel that was asked for to the head that asked.
-    fn hold_channel(&mut self, number: usize, request: &Request, step: u64) {
-        let (base, channels) = (self.lanes.units[number].base, self.lanes.virtual_channels);
-        let slot = |place: u32| ((base + place / channels) << M::SHIFT) | (place % channels);
-        let (head, output) = (slot(request.row), slot(request.column));
+    /// Gives a virtual channel to the head that asked for it.
+    pub(super) fn hold_channel(&mut self, number: usize, head: u32, output: u32, step: u64) {
         self.hold(head, output);
         if let Some(buffers) = &mut self.buffers {
             buffers.take(output);
         }
         self.lanes.input[head].ready = step + u64::from(self.parameters.bidding != Bidding::SameCycle);
         self.lanes.units[number].active.push(head);
+    }
+
+    /// Heads that hold a virtual channel wait no more.
+    pub(super) fn leave_waiting(&mut self, number: usize) {
+        let General { units, input, .. } = &mut self.lanes;
+        units[number].waiting.retain(|&slot| input[slot].output == NONE);
     }
 
     /// Ways through the switch that are kept are used, or given up. Is there any?
@@ -251,7 +275,8 @@ impl<M: VcMask> Simulation<'_, General<M>> {
     }
 
     /// Can a flit cross to this output port now: is its channel, or a place in its buffer, to be had?
-    fn has_place(&mut self, port: u32, now: u64) -> bool {
+    #[inline(always)]
+    pub(super) fn has_place(&mut self, port: u32, now: u64) -> bool {
         if self.parameters.periodic && self.lanes.port[port].next_departure > now + u64::from(self.lanes.form.traversal_steps) {
             return false;
         }
@@ -275,7 +300,9 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         requests.clear();
         requests.extend(bids.iter().map(|bid| bid.request));
         granted.clear();
-        units[number].switch_allocator.allocate(requests, granted);
+        if let Allocators::OnRequests { switch, .. } = &mut units[number].allocators {
+            switch.allocate(requests, granted);
+        }
         for &position in granted.iter() {
             let Bid { request, slot, .. } = bids[position as usize];
             taken.rows[request.row as usize] = true;
@@ -294,7 +321,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             if self.lanes.input[slot].ready > step {
                 continue;
             }
-            for candidate in &self.lanes.routes[slot as usize] {
+            for candidate in self.lanes.candidates(slot) {
                 let port = base + u32::from(candidate.port);
                 let mut open = members(self.open_channels(slot, port, candidate)).map(|vc| port << M::SHIFT | vc);
                 if let Some(output) = open.find(|&output| self.room(output) > 0) {
@@ -339,13 +366,14 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let mut winners = std::mem::take(&mut self.lanes.winners);
         self.statistics.flit_hops += winners.len() as u64;
         for slot in winners.drain(..) {
-            self.cross(number, slot, step, now);
+            let row = self.lanes.crossing(number, slot, self.lanes.input[slot].output).0;
+            self.cross(number, slot, row, step, now);
         }
         self.lanes.winners = winners;
     }
 
-    /// One flit leaves its buffer, its credit goes upstream, and it is sent as soon as its channel is free.
-    fn cross(&mut self, number: usize, slot: u32, step: u64, now: u64) {
+    /// One flit leaves its buffer by an input of the switch, its credit goes upstream, and it is sent as soon as its channel is free.
+    pub(super) fn cross(&mut self, number: usize, slot: u32, row: u32, step: u64, now: u64) {
         let lanes = &mut self.lanes;
         let input = &mut lanes.input[slot];
         input.flits -= 1;
@@ -362,9 +390,9 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         self.send_flit_on(number, output, step, now);
         let router = &self.lanes.form.router;
         let (speedup, keeps) = (router.input_speedup, router.hold_switch && left > 0 && flits > 0);
-        let (row, channels) = (self.lanes.crossing(number, slot, output).0, self.lanes.virtual_channels);
+        let (after, channels) = ((slot & (M::BITS - 1)) + speedup, self.lanes.virtual_channels);
         let unit = &mut self.lanes.units[number];
-        unit.vc_pointer[row as usize] = ((slot & (M::BITS - 1)) + speedup) % channels;
+        unit.vc_pointer[row as usize] = if after < channels { after } else { after % channels };
         if keeps && !unit.kept.contains(&slot) {
             unit.kept.push(slot);
         }
@@ -409,13 +437,16 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         self.lanes.output[output].holder = NONE;
         self.lanes.input[slot].output = NONE;
         let unit = &mut self.lanes.units[number];
-        unit.kept.retain(|&kept| kept != slot);
-        unit.active.retain(|&active| active != slot);
-        self.inputs[slot].ring_head = self.inputs[slot].ring_head.wrapping_add(1);
+        if !unit.kept.is_empty() {
+            unit.kept.retain(|&kept| kept != slot);
+        }
+        let place = unit.active.iter().position(|&active| active == slot).expect("who sends holds a virtual channel");
+        unit.active.swap_remove(place);
+        self.leave_ring(slot);
         if self.parameters.release == VcRelease::Tail {
             self.lanes.set_free_channel(output);
         }
-        let flits = self.lanes.input[slot].flits;
+        let flits = u32::from(self.lanes.input[slot].flits);
         let whole = self.parameters.switching == Switching::StoreAndForward;
         let waits_for = if whole && flits > 0 { u32::from(self.packets[self.front_packet(slot) as usize].flits) } else { 1 };
         if flits >= waits_for {
@@ -447,7 +478,7 @@ impl<M: VcMask> General<M> {
     fn bid_at(&self, number: usize, slot: u32, row: u32, column: u32) -> Bid {
         let (vc, pointer) = (slot & (M::BITS - 1), self.units[number].vc_pointer[row as usize]);
         let distance = (vc + self.virtual_channels - pointer) % self.virtual_channels;
-        let (priority, created) = (self.priority(slot), self.input[slot].created);
+        let (priority, created) = (self.priority(slot), self.urgency[slot].created);
         Bid { request: Request { row, column, preference: priority, priority, created }, distance, slot }
     }
 
@@ -456,7 +487,7 @@ impl<M: VcMask> General<M> {
         match self.form.router.priority {
             Priority::QueueLength => i64::from(self.input[slot].flits),
             Priority::LocalAge => self.came[slot as usize].front().map_or(0, |&came| -(came as i64)),
-            _ => self.input[slot].priority,
+            _ => self.urgency[slot].priority,
         }
     }
 }

@@ -6,8 +6,10 @@
 
 mod clock;
 mod cycle;
+mod masked;
 
 use super::Lanes;
+use crate::allocator::masks::{MaskAllocator, Rule};
 use crate::allocator::{self, Making, Request, RouterAllocator, RouterShape};
 use crate::state::{Links, NONE, Parameters, Simulation};
 use crate::vc_mask::VcMask;
@@ -19,7 +21,8 @@ use kasuri_model::memory::Column;
 use kasuri_model::network::Network;
 use kasuri_model::rng::{Purpose, Streams};
 use kasuri_model::router::{AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, LongStages, Priority, RouterParameters};
-use kasuri_model::routing::Candidate;
+use kasuri_model::routing::{Candidate, VirtualChannels};
+use masked::Masks;
 use std::collections::VecDeque;
 
 /// What the general form needs to know beyond [`Parameters`].
@@ -30,6 +33,9 @@ pub(crate) struct Form {
     pub(crate) computation_steps: u32,
     pub(crate) traversal_steps: u32,
     pub(crate) streams: Streams,
+    /// Has a head candidates of several ports? Do heads bid for the switch before they have a virtual channel?
+    pub(crate) offers_several: bool,
+    pub(crate) speculates: bool,
 }
 
 impl Form {
@@ -66,6 +72,18 @@ impl Form {
         Ok(())
     }
 
+    /// The rules by which virtual channels and the switch are allocated on masks, where that is the same: all requests stand alike, nobody
+    /// keeps a way through the switch, and routers of at most `ports` ports are small enough.
+    fn rules_on_masks(&self, ports: u32) -> Option<[Rule; 2]> {
+        let router = &self.router;
+        let differs = router.priority != Priority::None || router.vc_prefer_empty || self.offers_several;
+        let fits = shapes(ports, router).into_iter().all(MaskAllocator::has_room);
+        if differs || router.hold_switch || self.speculates || !fits {
+            return None;
+        }
+        Some([allocator::rule_on_masks(&router.vc_allocator)?, allocator::rule_on_masks(&router.switch_allocator)?])
+    }
+
     /// Flits that the buffer of a port can hold.
     fn most_buffered(&self) -> u32 {
         let channels = if self.router.buffer_policy == BufferPolicy::Private { self.router.virtual_channels } else { 1 };
@@ -73,19 +91,27 @@ impl Form {
     }
 }
 
-/// The buffer of one virtual channel of an input port.
+/// The buffer of one virtual channel of an input port. 24 bytes.
 #[derive(Clone, Copy, Debug)]
 struct InputVc {
+    /// The step from which the front packet bids: for a virtual channel, then for the switch.
+    ready: u64,
     /// The output slot that the front packet holds, or [`NONE`].
     output: u32,
     /// Flits in the buffer.
-    flits: u32,
+    flits: u16,
     /// Flits of the front packet that have not left yet.
-    left: u32,
-    /// The step from which the front packet bids: for a virtual channel, then for the switch.
-    ready: u64,
-    /// Cycle of the front packet's creation, and its priority as far as it stays the same in this router.
+    left: u16,
+    /// Where the front packet may go, while it waits, unless the routing offers several ports.
+    candidate: Candidate,
+}
+
+/// How urgent the front packet of a buffer is.
+#[derive(Clone, Copy, Debug)]
+struct Urgency {
+    /// Cycle of its creation.
     created: u64,
+    /// Its priority as far as it stays the same in this router.
     priority: i64,
 }
 
@@ -128,8 +154,13 @@ struct Unit {
     traversal: Batches,
     /// Round-robin pointer over the virtual channels of each input of the switch.
     vc_pointer: Box<[u32]>,
-    vc_allocator: Box<dyn RouterAllocator>,
-    switch_allocator: Box<dyn RouterAllocator>,
+    allocators: Allocators,
+}
+
+/// The allocators of a router for virtual channels and for its switch.
+enum Allocators {
+    OnMasks { channels: MaskAllocator, switch: MaskAllocator },
+    OnRequests { channels: Box<dyn RouterAllocator>, switch: Box<dyn RouterAllocator> },
 }
 
 /// A bid for the switch.
@@ -150,8 +181,9 @@ pub(crate) struct General<M> {
     input: Column<InputVc>,
     output: Column<OutputVc>,
     port: Column<PortState<M>>,
-    /// Where the head of a slot may go, while it waits.
+    /// Where the head of a slot may go, while it waits. Empty where the routing offers one port only.
     routes: Vec<Vec<Candidate>>,
+    urgency: Column<Urgency>,
     /// Flits in output buffers: cycle in which they come out of the switch, and in which they are sent. Empty where buffers have no bounds.
     buffered: Vec<VecDeque<(u64, u64)>>,
     /// When the flits of each buffer came. Empty where nobody asks.
@@ -167,6 +199,7 @@ pub(crate) struct General<M> {
     /// Input slots whose flit crosses the switch in this step.
     winners: Vec<u32>,
     taken: Taken,
+    masks: Option<Box<Masks>>,
 }
 
 /// Inputs and outputs of a router's switch that are not to be had in the present step.
@@ -187,6 +220,11 @@ impl Taken {
 }
 
 impl<M: VcMask> General<M> {
+    /// Where the head of a slot may go, while it waits.
+    fn candidates(&self, slot: u32) -> &[Candidate] {
+        self.routes.get(slot as usize).map_or_else(|| std::slice::from_ref(&self.input[slot].candidate), Vec::as_slice)
+    }
+
     fn wake(&mut self, port: u32) {
         let number = self.unit_of_port[port];
         let unit = &mut self.units[number as usize];
@@ -205,13 +243,27 @@ fn shapes(ports: u32, router: &RouterParameters) -> [RouterShape; 2] {
     [RouterShape { rows: channels, columns: channels }, switch]
 }
 
-/// A router without allocators' history. Random allocators draw from the streams of their router, two of them.
-fn unit(number: u32, base: u32, ports: u32, form: &Form) -> Unit {
-    let router = &form.router;
-    let [channels, switch] = shapes(ports, router);
-    let allocator = |parameters, shape, entity| {
+/// Allocators without history. Random ones draw from the streams of their router, two of them.
+fn allocators(number: u32, ports: u32, form: &Form, rules: Option<[Rule; 2]>) -> Allocators {
+    let [channels, switch] = shapes(ports, &form.router);
+    let build = |parameters, shape, entity| {
         allocator::build_general(Making { parameters, shape, stream: form.streams.get(Purpose::Allocation, entity) })
     };
+    match rules {
+        Some([of_channels, of_switch]) => {
+            Allocators::OnMasks { channels: MaskAllocator::new(of_channels, channels), switch: MaskAllocator::new(of_switch, switch) }
+        }
+        None => Allocators::OnRequests {
+            channels: build(&form.router.vc_allocator, channels, 2 * number),
+            switch: build(&form.router.switch_allocator, switch, 2 * number + 1),
+        },
+    }
+}
+
+/// A router that nothing has happened to.
+fn unit(number: u32, base: u32, ports: u32, form: &Form, rules: Option<[Rule; 2]>) -> Unit {
+    let router = &form.router;
+    let [_, switch] = shapes(ports, router);
     let batched = router.long_stages == LongStages::Batched;
     Unit {
         base,
@@ -224,8 +276,7 @@ fn unit(number: u32, base: u32, ports: u32, form: &Form) -> Unit {
         computation: Batches::new(batched, form.computation_steps),
         traversal: Batches::new(batched, form.traversal_steps),
         vc_pointer: vec![0; switch.rows as usize].into_boxed_slice(),
-        vc_allocator: allocator(&router.vc_allocator, channels, 2 * number),
-        switch_allocator: allocator(&router.switch_allocator, switch, 2 * number + 1),
+        allocators: allocators(number, ports, form, rules),
     }
 }
 
@@ -241,15 +292,17 @@ impl<M: VcMask> Lanes for General<M> {
         let form = parameters.form.clone().expect("the choice of the layout has seen that the routers are of the general form");
         let slots = (ports as usize) << M::SHIFT;
         let bounded = form.router.output_buffer_flits.is_some();
+        let nowhere = Candidate::new(0, VirtualChannels { begin: 0, end: 0 });
         let port = PortState { free: M::default(), next_departure: 0, credit_cycle: 0, credit_step: u64::MAX };
         Self {
             clock: Clock::new(form.router.internal_speedup),
             tile_shift: parameters.tile_shift,
             virtual_channels: parameters.virtual_channels,
-            input: Column::filled(slots, InputVc { output: NONE, flits: 0, left: 0, ready: 0, created: 0, priority: 0 }),
+            input: Column::filled(slots, InputVc { ready: 0, output: NONE, flits: 0, left: 0, candidate: nowhere }),
+            urgency: Column::filled(slots, Urgency { created: 0, priority: 0 }),
             output: Column::filled(slots, OutputVc { holder: NONE, credits: 0 }),
             port: Column::filled(ports as usize, port),
-            routes: vec![Vec::new(); slots],
+            routes: vec![Vec::new(); if form.offers_several { slots } else { 0 }],
             buffered: vec![VecDeque::new(); if bounded { ports as usize } else { 0 }],
             came: vec![VecDeque::new(); if form.router.priority == Priority::LocalAge { slots } else { 0 }],
             units: Vec::new(),
@@ -261,6 +314,7 @@ impl<M: VcMask> Lanes for General<M> {
             granted: Vec::new(),
             winners: Vec::new(),
             taken: Taken::default(),
+            masks: None,
             form,
         }
     }
@@ -276,20 +330,23 @@ impl<M: VcMask> Lanes for General<M> {
     fn connect_input(&mut self, port: u32, first: u32) {
         if self.units.last().is_none_or(|unit| unit.base != first) {
             let number = self.units.len() as u32;
-            self.units.push(unit(number, first, 0, &self.form));
+            self.units.push(unit(number, first, 0, &self.form, None));
         }
         self.unit_of_port[port] = self.units.len() as u32 - 1;
         self.units.last_mut().expect("one has just been made").ports += 1;
     }
 
     fn connect_links(&mut self, _links: &Column<Links>) {
+        let widest = self.units.iter().map(|unit| unit.ports).max().unwrap_or(0);
+        let rules = self.form.rules_on_masks(widest);
+        self.masks = rules.is_some().then(|| Box::new(Masks::new::<M>(widest, &self.form)));
         for (number, present) in self.units.iter_mut().enumerate() {
-            *present = unit(number as u32, present.base, present.ports, &self.form);
+            *present = unit(number as u32, present.base, present.ports, &self.form, rules);
         }
     }
 
     fn flits(&self, slot: u32) -> u32 {
-        self.input[slot].flits
+        u32::from(self.input[slot].flits)
     }
 
     fn held_output(&self, slot: u32) -> u32 {
@@ -297,11 +354,11 @@ impl<M: VcMask> Lanes for General<M> {
     }
 
     fn left(&self, slot: u32) -> u32 {
-        self.input[slot].left
+        u32::from(self.input[slot].left)
     }
 
     fn set_left(&mut self, slot: u32, flits: u16) {
-        self.input[slot].left = u32::from(flits);
+        self.input[slot].left = flits;
     }
 
     fn credits(&self, slot: u32) -> u32 {
@@ -335,7 +392,7 @@ impl<M: VcMask> Lanes for General<M> {
     fn append_waiting(&self, waiting: &mut Vec<(u32, Candidate)>) {
         for unit in &self.units {
             for &slot in &unit.waiting {
-                waiting.extend(self.routes[slot as usize].iter().map(|&candidate| (slot, candidate)));
+                waiting.extend(self.candidates(slot).iter().map(|&candidate| (slot, candidate)));
             }
         }
     }

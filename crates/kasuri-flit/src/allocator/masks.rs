@@ -1,0 +1,192 @@
+//! iSLIP and separable input-first allocation of one small router on masks: the same matchings as by requests, in the same order, for
+//! requests that all stand alike.
+
+use super::RouterShape;
+
+/// Rows or columns that a mask has room for.
+const SIDE: usize = 64;
+
+/// What is allocated on masks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// iSLIP of so many iterations; one of them is separable output-first.
+    Islip(u32),
+    /// Separable input-first with round-robin arbiters.
+    InputFirst,
+}
+
+/// A set for each row or column.
+#[derive(Clone, Debug)]
+struct Sets {
+    /// Those whose set is not empty. The others' sets are left from before.
+    filled: u64,
+    sets: [u64; SIDE],
+}
+
+impl Default for Sets {
+    fn default() -> Self {
+        Self { filled: 0, sets: [0; SIDE] }
+    }
+}
+
+impl Sets {
+    /// Puts a member into a set. Is it new there?
+    #[inline(always)]
+    fn add(&mut self, set: u32, member: u32) -> bool {
+        let before = if self.filled >> set & 1 == 1 { self.sets[set as usize] } else { 0 };
+        self.fill(set, before | 1 << member);
+        before >> member & 1 == 0
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, set: u32, with: u64) {
+        self.sets[set as usize] = with;
+        self.filled |= 1 << set;
+    }
+
+    /// The first of a set at or after a pointer, cyclically. The set must not be empty.
+    #[inline(always)]
+    fn first_from(&self, set: u32, pointers: &[u8]) -> u32 {
+        first_from(self.sets[set as usize], u32::from(pointers[set as usize]))
+    }
+}
+
+/// Which rows of a router ask for which of its columns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RequestMasks {
+    by_row: Sets,
+    // Within an allocation: who is asked by whom, or picked by whom.
+    by_column: Sets,
+    grants: Sets,
+}
+
+impl RequestMasks {
+    pub(crate) fn clear(&mut self) {
+        self.by_row.filled = 0;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_row.filled == 0
+    }
+
+    /// What a row asks for, all at once.
+    #[inline(always)]
+    pub(crate) fn set_row(&mut self, row: u32, columns: u64) {
+        self.by_row.fill(row, columns);
+    }
+
+    /// A row asks for one more column. Is this request new?
+    #[inline(always)]
+    pub(crate) fn add(&mut self, row: u32, column: u32) -> bool {
+        self.by_row.add(row, column)
+    }
+}
+
+/// The first member of a mask at or after a pointer, cyclically. The mask must not be empty.
+#[inline(always)]
+pub(crate) fn first_from(mask: u64, pointer: u32) -> u32 {
+    let above = if pointer < u64::BITS { mask >> pointer << pointer } else { 0 };
+    if above == 0 { mask.trailing_zeros() } else { above.trailing_zeros() }
+}
+
+/// The members of a mask, in order.
+#[inline(always)]
+fn members(mut mask: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let first = mask.trailing_zeros();
+        let found = mask != 0;
+        mask &= mask.wrapping_sub(1);
+        found.then_some(first)
+    })
+}
+
+/// An allocator of one router with its round-robin pointers.
+#[derive(Clone, Debug)]
+pub(crate) struct MaskAllocator {
+    rule: Rule,
+    row_pointer: Box<[u8]>,
+    column_pointer: Box<[u8]>,
+}
+
+impl MaskAllocator {
+    /// Do masks have room for both sides?
+    pub(crate) fn has_room(shape: RouterShape) -> bool {
+        shape.rows.max(shape.columns) as usize <= SIDE
+    }
+
+    pub(crate) fn new(rule: Rule, shape: RouterShape) -> Self {
+        let zeros = |count: u32| vec![0; count as usize].into_boxed_slice();
+        Self { rule, row_pointer: zeros(shape.rows), column_pointer: zeros(shape.columns) }
+    }
+
+    /// Appends the granted pairs of a row and a column.
+    #[inline]
+    pub(crate) fn allocate(&mut self, requests: &mut RequestMasks, granted: &mut Vec<(u32, u32)>) {
+        if requests.by_row.filled.is_power_of_two() {
+            // Whatever the rule: a row alone gets the first of its columns by its pointer.
+            let row = requests.by_row.filled.trailing_zeros();
+            let column = requests.by_row.first_from(row, &self.row_pointer);
+            self.match_pair(row, column);
+            granted.push((row, column));
+            return;
+        }
+        match self.rule {
+            Rule::Islip(iterations) => self.islip(requests, iterations, granted),
+            Rule::InputFirst => self.input_first(requests, granted),
+        }
+    }
+
+    /// Each row picks a column, each column one of the rows that picked it.
+    fn input_first(&mut self, requests: &mut RequestMasks, granted: &mut Vec<(u32, u32)>) {
+        let RequestMasks { by_row, by_column: picked, .. } = requests;
+        picked.filled = 0;
+        for row in members(by_row.filled) {
+            picked.add(by_row.first_from(row, &self.row_pointer), row);
+        }
+        for column in members(picked.filled) {
+            let row = picked.first_from(column, &self.column_pointer);
+            self.match_pair(row, column);
+            granted.push((row, column));
+        }
+    }
+
+    /// Open columns grant a row, open rows accept one of them; pointers move in the first iteration only.
+    fn islip(&mut self, requests: &mut RequestMasks, iterations: u32, granted: &mut Vec<(u32, u32)>) {
+        let RequestMasks { by_row, by_column, grants } = requests;
+        by_column.filled = 0;
+        for row in members(by_row.filled) {
+            members(by_row.sets[row as usize]).for_each(|column| {
+                by_column.add(column, row);
+            });
+        }
+        let (mut rows, mut columns) = (by_row.filled, by_column.filled);
+        for iteration in 0..iterations {
+            grants.filled = 0;
+            for column in members(columns) {
+                let open = by_column.sets[column as usize] & rows;
+                if open != 0 {
+                    grants.add(first_from(open, u32::from(self.column_pointer[column as usize])), column);
+                }
+            }
+            if grants.filled == 0 {
+                return;
+            }
+            for row in members(grants.filled) {
+                let column = grants.first_from(row, &self.row_pointer);
+                columns &= !(1 << column);
+                if iteration == 0 {
+                    self.match_pair(row, column);
+                }
+                granted.push((row, column));
+            }
+            rows &= !grants.filled;
+        }
+    }
+
+    /// Pointers move one beyond the partner.
+    #[inline(always)]
+    fn match_pair(&mut self, row: u32, column: u32) {
+        self.row_pointer[row as usize] = column as u8 + 1;
+        self.column_pointer[column as usize] = row as u8 + 1;
+    }
+}

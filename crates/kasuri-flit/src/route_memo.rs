@@ -1,0 +1,118 @@
+//! Routes that need not be computed again: what the routing of a small network has answered without leaving anything to its choice.
+//!
+//! A routing answers from a hop, the packet's state and what it asks of its [`Choice`]. Where it asks nothing, its answer is a function
+//! of the other two, and of those parts of the hop that it [reads](kasuri_model::routing::Routing::reads).
+
+use kasuri_model::network::Network;
+use kasuri_model::routing::{Candidate, Choice, CongestionView, Routing, VirtualChannels};
+
+/// A memo has at most this many entries of 16 bytes: more would drive the routers' state out of the cache.
+const MAX_ENTRIES: usize = 1 << 18;
+
+/// Entries for each pair of a place and a destination: packets in different states ask for both.
+const STATES: usize = 8;
+
+/// A question, without what its place in the table says already, and its answer.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    before: u32,
+    after: u32,
+    available: (u8, u8),
+    port: u16,
+    /// The virtual channels that the packet may take; none in an entry that is empty.
+    first: u8,
+    end: u8,
+}
+
+/// What the answer depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question {
+    /// The entry that has the answer, if any has: by the router, or the input slot where the routing looks at the input, the destination,
+    /// and some bits of the state.
+    index: usize,
+    /// The packet's state.
+    state: u32,
+    /// First and last of the virtual channels of the packet's class.
+    available: (u8, u8),
+}
+
+/// A table of answers. A later answer drives out an earlier one.
+#[derive(Debug)]
+pub(crate) struct RouteMemo {
+    entries: Box<[Entry]>,
+    terminals: u32,
+    by_slot: bool,
+}
+
+impl RouteMemo {
+    /// A memo for this routing of this network, whose places are `slots` input slots where it looks at them, if that serves: it must not
+    /// look at the source, and the network must be small.
+    pub(crate) fn new(routing: &dyn Routing, network: &Network, slots: u32) -> Option<Self> {
+        let reads = routing.reads();
+        let by_slot = reads.input || reads.virtual_channel;
+        let places = if by_slot { slots } else { network.router_count() };
+        let terminals = network.terminal_count();
+        let entries = (places as usize).checked_mul(terminals as usize)?.checked_mul(STATES)?;
+        if reads.source || routing.offers_several() || entries > MAX_ENTRIES {
+            return None;
+        }
+        let empty = Entry { before: 0, after: 0, available: (0, 0), port: 0, first: 0, end: 0 };
+        Some(Self { entries: vec![empty; entries].into_boxed_slice(), terminals, by_slot })
+    }
+
+    /// The question of a packet in this state at a router, in an input slot.
+    #[inline(always)]
+    pub(crate) fn question(&self, router: u32, slot: u32, destination: u32, state: u32, available: VirtualChannels) -> Question {
+        let place = if self.by_slot { slot } else { router };
+        let pair = (place * self.terminals + destination) as usize;
+        let index = pair * STATES + (state ^ (state >> 2)) as usize % STATES;
+        // Of at most 256 virtual channels.
+        Question { index, state, available: (available.begin as u8, (available.end - 1) as u8) }
+    }
+
+    /// The answer, if it is known: the candidate and the packet's state after the hop.
+    #[inline(always)]
+    pub(crate) fn answer(&self, question: &Question) -> Option<(Candidate, u32)> {
+        let entry = &self.entries[question.index];
+        if entry.end == 0 || entry.before != question.state || entry.available != question.available {
+            return None;
+        }
+        let virtual_channels = VirtualChannels { begin: u16::from(entry.first), end: u16::from(entry.end) };
+        Some((Candidate::new(entry.port, virtual_channels), entry.after))
+    }
+
+    /// Keeps an answer for which the routing has asked nothing.
+    pub(crate) fn keep(&mut self, question: Question, candidate: Candidate, after: u32) {
+        let Candidate { port, virtual_channels, priority } = candidate;
+        let (Ok(first), Ok(end)) = (u8::try_from(virtual_channels.begin), u8::try_from(virtual_channels.end)) else { return };
+        if priority == 0 {
+            let Question { index, state: before, available } = question;
+            self.entries[index] = Entry { before, after, available, port, first, end };
+        }
+    }
+}
+
+/// A choice, and whether anybody has left anything to it.
+#[derive(Debug)]
+pub(crate) struct Watched<C> {
+    choice: C,
+    pub(crate) asked: bool,
+}
+
+impl<C> Watched<C> {
+    pub(crate) fn new(choice: C) -> Self {
+        Self { choice, asked: false }
+    }
+}
+
+impl<C: Choice> Choice for Watched<C> {
+    fn uniform(&mut self, alternatives: u32) -> u32 {
+        self.asked |= alternatives > 1;
+        self.choice.uniform(alternatives)
+    }
+
+    fn least(&mut self, alternatives: u32, cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
+        self.asked |= alternatives > 1;
+        self.choice.least(alternatives, cost)
+    }
+}
