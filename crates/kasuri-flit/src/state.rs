@@ -189,6 +189,8 @@ pub(crate) struct Parameters {
     pub(crate) periodic: bool,
     /// Do packets stay in the buffers of sinks until an interface takes them?
     pub(crate) holds_arrivals: bool,
+    /// Is the state larger than the near caches, so that loops fetch what they will need?
+    pub(crate) fetches: bool,
     /// Does the processor have the features of `advance_window_modern`?
     pub(crate) modern: bool,
     pub(crate) switch_allocator: AllocatorParameters,
@@ -264,11 +266,18 @@ pub(crate) struct Simulation<'a, L: Lanes> {
 /// A tile holds about this many slots: its state then fits into a second-level cache beside its neighbours' lists.
 const TILE_SLOTS_SHIFT: u32 = 14;
 
+/// The state of so many slots lies in the near caches, about 60 bytes each.
+const NEAR_SLOTS: u64 = 1 << 14;
+
+/// A tile holds at least this many slots, however small the network: those of the widest routers of the vector layout.
+const LEAST_TILE_SHIFT: u32 = 8;
+
 /// Longest window; longer ones gain nothing and make the wheels longer.
 const MAX_WINDOW: u32 = 4;
 
 struct Addresses {
     router_port: Vec<u32>,
+    slots_of_routers: u64,
     first_terminal_port: u32,
     ports: u32,
     tile_shift: u32,
@@ -278,12 +287,16 @@ struct Addresses {
 fn assign_addresses<L: Lanes>(network: &Network) -> Result<Addresses, EngineError> {
     let shift = L::Mask::SHIFT;
     let widest = (0..network.router_count()).map(|router| network.port_count(RouterId(router))).max().unwrap_or(0);
-    let tile_shift = TILE_SLOTS_SHIFT.max(u64::from(widest << shift).next_power_of_two().trailing_zeros());
+    let reserved = |router| u64::from(L::reserved_slots(network.port_count(RouterId(router)) << shift, widest << shift) >> shift).max(1);
+    let slots_of_routers = (0..network.router_count()).map(reserved).sum::<u64>() << shift;
+    // A small network is one tile, and takes no more memory than that.
+    let fitting = TILE_SLOTS_SHIFT.min(slots_of_routers.next_power_of_two().trailing_zeros()).max(LEAST_TILE_SHIFT);
+    let tile_shift = fitting.max(u64::from(widest << shift).next_power_of_two().trailing_zeros());
     let tile_ports = 1u64 << (tile_shift - shift);
     let mut next = 0u64;
     let mut router_port = Vec::with_capacity(network.router_count() as usize);
     for router in 0..network.router_count() {
-        let ports = u64::from(L::reserved_slots(network.port_count(RouterId(router)) << shift, widest << shift) >> shift).max(1);
+        let ports = reserved(router);
         if next / tile_ports != (next + ports - 1) / tile_ports {
             next = next.next_multiple_of(tile_ports);
         }
@@ -298,7 +311,7 @@ fn assign_addresses<L: Lanes>(network: &Network) -> Result<Addresses, EngineErro
             1 << shift
         )));
     }
-    Ok(Addresses { router_port, first_terminal_port: first_terminal_port as u32, ports: ports as u32, tile_shift })
+    Ok(Addresses { router_port, slots_of_routers, first_terminal_port: first_terminal_port as u32, ports: ports as u32, tile_shift })
 }
 
 /// The virtual channels that packets may use: by class, new packets first, then replies.
@@ -352,6 +365,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             crosspoint: router.architecture == Architecture::Crosspoint,
             periodic,
             holds_arrivals: dsm::machine(scenario).is_some(),
+            fetches: addresses.slots_of_routers > NEAR_SLOTS,
             modern: is_modern(),
             switch_allocator: router.switch_allocator.clone(),
             form: select::is_general(scenario).then(|| Form {

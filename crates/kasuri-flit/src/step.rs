@@ -108,6 +108,9 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Fetches what routing later heads of a list will look at: first the slot, then its packet.
     #[inline(always)]
     fn prefetch_head(&self, heads: &List, position: usize) {
+        if !self.parameters.fetches {
+            return;
+        }
         if position + 2 * PREFETCH_DISTANCE < heads.len() {
             let slot = heads.at(position + 2 * PREFETCH_DISTANCE);
             prefetch(&self.inputs[slot]);
@@ -121,6 +124,9 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Fetches what virtual-channel allocation at later ports of a list will look at: first the port, then its request.
     #[inline(always)]
     fn prefetch_request(&self, ports: &List, position: usize) {
+        if !self.parameters.fetches {
+            return;
+        }
         if position + 2 * PREFETCH_DISTANCE < ports.len() {
             prefetch(&self.links[ports.at(position + 2 * PREFETCH_DISTANCE)]);
         }

@@ -251,6 +251,9 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Fetches step by step what the sinks of later events will look at: in large networks it is in no near cache.
     #[inline(always)]
     fn prefetch_sink(&self, events: &[u32], position: usize) {
+        if !self.parameters.fetches {
+            return;
+        }
         let first_slot = self.first_terminal_slot();
         let ahead = |steps: usize| events.get(position + steps * PREFETCH_DISTANCE).map(|&slot| slot - first_slot);
         if let Some(slot) = ahead(3) {

@@ -2,6 +2,7 @@
 
 use super::{Allocators, Bid, Form, General, InputVc, Unit, Urgency};
 use crate::allocator::Request;
+use crate::prefetch::prefetch;
 use crate::state::{NONE, Simulation};
 use crate::step::Route;
 use crate::vc_mask::VcMask;
@@ -9,14 +10,30 @@ use crate::wheel::Wheel;
 use kasuri_model::router::{Bidding, Priority, Switching, VcRelease};
 use kasuri_model::routing::Candidate;
 
+/// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
+const PREFETCH_DISTANCE: usize = 8;
+
 impl<M: VcMask> Simulation<'_, General<M>> {
     /// Takes what arrives, then lets every router of the tile that is awake take its steps.
     pub(super) fn general_cycle(&mut self, tile: u32, now: u64) {
         let mut events = std::mem::take(&mut self.events);
         self.arrivals.take(now, tile, &mut events);
-        events.drain(..).for_each(|slot| self.take_arrival(slot, now));
+        for position in 0..events.len() {
+            if let Some(&later) = events.get(position + PREFETCH_DISTANCE) {
+                prefetch(&self.lanes.input[later]);
+                prefetch(&self.ring[later << self.parameters.ring_shift]);
+            }
+            self.take_arrival(events[position], now);
+        }
+        events.clear();
         self.credits.take(now, tile, &mut events);
-        events.drain(..).for_each(|slot| self.take_credit(slot));
+        for position in 0..events.len() {
+            if let Some(&later) = events.get(position + PREFETCH_DISTANCE) {
+                prefetch(&self.lanes.output[later]);
+            }
+            self.take_credit(events[position]);
+        }
+        events.clear();
         self.events = events;
         let mut awake = std::mem::take(&mut self.lanes.awake[tile as usize]);
         let mut masks = self.lanes.masks.take();
@@ -48,6 +65,8 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let whole = self.parameters.switching == Switching::StoreAndForward;
         let is_head = if whole { is_free && flits == self.packets[self.front_packet(slot) as usize].flits } else { is_free && flits == 1 };
         if is_head {
+            // Its route is computed when its router's turn comes.
+            prefetch(&self.packets[self.front_packet(slot) as usize]);
             self.unit_of(slot).heads.push(slot);
         }
     }
