@@ -8,8 +8,7 @@ means are compared:
 * latency against load (``sim_type = latency``, several loads): packet latency, network latency and hops within 2 %, at loads
   up to 85 % of the highest load of the curve at which every run of BookSim ended ``ok``;
 * saturation (``throughput``): accepted rate within 3 %;
-* a nearly empty network (suite ``c_…``): packet latency, network latency and hops within 0.5 %; rows with a switch traversal
-  of several cycles are excepted, because BookSim runs such stages in batches (docs/explanation/booksim.md);
+* a nearly empty network (suite ``c_…``): packet latency, network latency and hops within 0.5 %;
 * allocators (suite ``d_…``): within 3 %, and in BookSim's order wherever BookSim's own gap exceeds three standard errors;
 * batches (``batch``): completion time within 3 %.
 
@@ -58,7 +57,6 @@ QUANTITIES = {
 }
 
 LATENCIES = ("pkt_lat", "net_lat", "hops")
-UNPIPELINED = "BookSim runs stages of several cycles in batches"
 
 
 @dataclass(frozen=True)
@@ -105,11 +103,6 @@ class Row:
         if self.kind is ALLOCATORS:
             return ("acc_flit_avg",) if self.options["sim_type"] == "throughput" else ("pkt_lat",)
         return self.kind.quantities
-
-    @property
-    def unpipelined(self) -> bool:
-        """Does a packet of several flits meet a switch traversal of several cycles, which BookSim runs in batches?"""
-        return int(self.options["st_prepare_delay"]) + int(self.options["st_final_delay"]) > 1 and self.options["packet_size"] != "1"
 
     def theirs(self, quantity: str) -> list[float]:
         return [float(run[quantity]) for run in self.booksim if run[quantity] != ""]
@@ -301,7 +294,7 @@ def judge(suite: str, rows: list[Row], runner: Runner, worst: int, report: list[
     runner.run(rows, None)
     supported = [row for row in rows if not row.unsupported and not row.problem]
     first = {row.name: differences(row, supported) for row in supported}
-    suspects = [row for row in supported if any(difference.beyond(3) for difference in first[row.name]) and not excepted(row)]
+    suspects = [row for row in supported if any(difference.beyond(3) for difference in first[row.name])]
     runner.run(suspects, RERUN_SEEDS)
     final = {row.name: differences(row, supported) for row in supported}
 
@@ -314,17 +307,13 @@ def judge(suite: str, rows: list[Row], runner: Runner, worst: int, report: list[
     for row in rows:
         if row.problem:
             print(f"  FAILED: {row.name}: {row.problem.splitlines()[-1]}")
-    counted = [difference for row in supported for difference in final[row.name] if not excepted(row)]
+    counted = [difference for row in supported for difference in final[row.name]]
     print_worst(counted, worst)
-    for row in supported:
-        if excepted(row):
-            parts = ", ".join(f"{difference.quantity} {difference.part:+.2%}" for difference in final[row.name])
-            print(f"  excepted: {row.name}: {parts}: {UNPIPELINED}")
     for row in suspects:
         for before, after in zip(first[row.name], final[row.name]):
             if before.beyond(3):
                 print(f"  beyond three: {describe(before)}; with {RERUN_SEEDS} seeds of ours {after.part:+.2%}, {after.errors:.1f} standard errors")
-    beyond = {count: sum(any(d.beyond(count) for d in final[row.name]) for row in supported if not excepted(row)) for count in (3, 5)}
+    beyond = {count: sum(any(d.beyond(count) for d in final[row.name]) for row in supported) for count in (3, 5)}
     wrong = orders(supported) if rows[0].kind is ALLOCATORS else []
     for pair in wrong:
         print(f"  other order: {pair}")
@@ -338,10 +327,6 @@ def judge(suite: str, rows: list[Row], runner: Runner, worst: int, report: list[
     print(f", failed: {failed} -> {'inside' if good else 'OUTSIDE'}")
     report.extend(record(difference) for row in supported for difference in final[row.name])
     return good
-
-
-def excepted(row: Row) -> bool:
-    return row.kind is ZERO_LOAD and row.unpipelined
 
 
 def print_worst(found: list[Difference], count: int) -> None:

@@ -2,7 +2,7 @@
 
 mod allocation;
 
-pub use allocation::{AllocatorParameters, Arbiter, ArbiterParameters};
+pub use allocation::{AllocatorParameters, Arbiter, ArbiterParameters, Draw};
 
 use crate::id::TerminalId;
 use crate::routing::VirtualChannels;
@@ -44,6 +44,10 @@ pub struct RouterParameters {
     pub pipeline: Vec<PipelineEntry>,
     /// A head bids for the switch in the cycle in which it bids for a virtual channel; real requests win over such bids.
     pub speculative: bool,
+    /// How speculative bids stand to real ones: `apart`: they have the inputs and outputs that real ones leave; `together`: one allocation
+    /// decides about both, in which speculative bids have the lowest priority, so that allocators without priorities let them displace real
+    /// ones (as in BookSim 2).
+    pub speculation: Speculation,
     /// The route of the next router is computed one router ahead: RC takes no cycle.
     pub lookahead: bool,
     /// Cycles that a credit waits in the router before it is sent.
@@ -111,6 +115,7 @@ impl Default for RouterParameters {
             most_held_flits: None,
             pipeline: ["RC", "VA", "SA", "ST"].map(|stage| PipelineEntry::Stage(stage.to_owned())).to_vec(),
             speculative: false,
+            speculation: Speculation::default(),
             lookahead: false,
             credit_delay: 0,
             vc_release: VcRelease::Tail,
@@ -251,6 +256,17 @@ pub enum Priority {
     QueueLength,
     /// Those of a lower running number at their source.
     Sequence,
+}
+
+/// How speculative bids for the switch stand to real ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Speculation {
+    /// An allocation of their own, after that of the real ones.
+    #[default]
+    Apart,
+    /// One allocation of both, speculative bids at the lowest priority.
+    Together,
 }
 
 /// What a stage of several cycles does with those that come while it works.
@@ -440,10 +456,16 @@ impl RouterParameters {
             ("internal_speedup", self.internal_speedup > 1.0),
             ("output_buffer_flits", self.output_buffer_flits.is_some()),
             ("hold_switch", self.hold_switch),
+            ("speculation", self.speculation == Speculation::Together && self.speculates()),
             ("long_stages", self.long_stages == LongStages::Batched && self.pipeline.iter().any(is_long)),
         ]
         .into_iter()
         .filter_map(|(key, asks)| asks.then_some(key))
+    }
+
+    /// Do heads bid for the switch before they have a virtual channel?
+    fn speculates(&self) -> bool {
+        self.timing().is_ok_and(|pipeline| pipeline.bidding == Bidding::Speculative)
     }
 
     /// Predictions are a matter of plain input-queued routers.
@@ -471,8 +493,7 @@ impl RouterParameters {
             if let Some(key) = self.general_keys().next() {
                 return wrong(key, "has no meaning for crosspoint routers, which have no switch to be allocated; leave it out");
             }
-            let speculates = self.timing().is_ok_and(|pipeline| pipeline.bidding == Bidding::Speculative);
-            if speculates {
+            if self.speculates() {
                 return wrong(
                     "pipeline",
                     "bids speculatively for the switch; outputs of crosspoint routers take from their own queues, so write RC, VA, SA, ST",
@@ -693,6 +714,8 @@ mod tests {
         for text in ["vc_allocator = \"pim\"", "internal_speedup = 1.5", "buffer_policy = \"shared\"", "priority = \"class\""] {
             assert!(general(text), "{text}");
         }
+        assert!(general("speculation = \"together\"\nspeculative = true"));
+        assert!(!general("speculation = \"together\"") && !general("speculative = true"));
         assert!(general("long_stages = \"batched\"\npipeline = [\"RC\", \"VA\", \"SA\", { stage = \"ST\", cycles = 2 }]"));
     }
 

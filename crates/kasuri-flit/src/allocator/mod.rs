@@ -142,9 +142,9 @@ pub static ALLOCATORS: &[AllocatorEntry] = &[
     },
     AllocatorEntry {
         name: "pim",
-        summary: "random grants, random acceptances; `iterations` rounds (Anderson, Owicki, Saxe and Thacker 1993)",
+        summary: "random grants, random acceptances, as `draw` says; `iterations` rounds (Anderson, Owicki, Saxe and Thacker 1993)",
         plain: None,
-        general: |making| Box::new(pim::Pim::new(making.parameters.iterations(), making.stream, making.shape)),
+        general: |making| Box::new(pim::Pim::new(making)),
         masks: |_| None,
     },
     AllocatorEntry {

@@ -2,10 +2,10 @@
 
 use super::*;
 use kasuri_model::rng::{Purpose, Streams};
-use kasuri_model::router::ArbiterParameters;
+use kasuri_model::router::{ArbiterParameters, Draw};
 
 fn named(name: &str, iterations: u32) -> AllocatorParameters {
-    AllocatorParameters::Detailed { name: name.to_owned(), iterations, arbiter: ArbiterParameters::default() }
+    AllocatorParameters::Detailed { name: name.to_owned(), iterations, arbiter: ArbiterParameters::default(), draw: Draw::default() }
 }
 
 fn build_one(parameters: &AllocatorParameters, shape: RouterShape) -> Box<dyn RouterAllocator> {
@@ -144,6 +144,34 @@ fn constant_requests_are_served_equally() {
             // PIM draws: three standard deviations of a binomial distribution are 82.
             let tolerance = if entry.name == "pim" { 90 } else { 1 };
             assert!(count.abs_diff(1000) <= tolerance, "{}: {served:?}", entry.name);
+        }
+    }
+}
+
+/// Of rows 1, 2 and 6 of eight, which ask for one column, each wins as often as its share of the starts says: 7, 0 and 1 lead to row
+/// 1, 2 to row 2, and 3 to 6 to row 6. The same among the grants of one row.
+#[test]
+fn a_random_start_favours_what_stands_behind_a_gap() {
+    const PLACES: [u32; 3] = [1, 2, 6];
+    let shares = |draw, request: fn(u32) -> Request| {
+        let parameters = AllocatorParameters::Detailed { draw, name: "pim".to_owned(), iterations: 1, arbiter: Default::default() };
+        let mut allocator = build_one(&parameters, RouterShape { rows: 8, columns: 8 });
+        let mut won = [0u32; 3];
+        for _ in 0..80_000 {
+            let mut granted = Vec::new();
+            allocator.allocate(&PLACES.map(request), &mut granted);
+            assert_eq!(granted.len(), 1);
+            won[granted[0] as usize] += 1;
+        }
+        won.map(|count| f64::from(count) / 80_000.0)
+    };
+    for side in [|place| request(place, 5), |place| request(5, place)] {
+        for (draw, expected) in [(Draw::RandomStart, [3.0 / 8.0, 1.0 / 8.0, 4.0 / 8.0]), (Draw::Uniform, [1.0 / 3.0; 3])] {
+            for (share, expected) in shares(draw, side).into_iter().zip(expected) {
+                // Four standard deviations of a binomial share.
+                let tolerance = 4.0 * f64::sqrt(expected * (1.0 - expected) / 80_000.0);
+                assert!((share - expected).abs() < tolerance, "{draw:?}: {share} instead of {expected}");
+            }
         }
     }
 }

@@ -19,6 +19,9 @@ pub enum AllocatorParameters {
         /// How one of several requests is picked (the separable allocators).
         #[serde(default)]
         arbiter: ArbiterParameters,
+        /// How one of several requests is drawn (`pim`).
+        #[serde(default)]
+        draw: Draw,
     },
 }
 
@@ -56,6 +59,14 @@ impl AllocatorParameters {
         }
     }
 
+    /// How one of several requests is drawn, uniformly unless given.
+    pub fn draw(&self) -> Draw {
+        match self {
+            Self::Name(_) => Draw::default(),
+            Self::Detailed { draw, .. } => *draw,
+        }
+    }
+
     /// Checks the ranges.
     ///
     /// # Errors
@@ -72,6 +83,9 @@ impl AllocatorParameters {
                 "gives `{}` an arbiter; only separable-input-first and separable-output-first are made of arbiters",
                 self.name()
             ));
+        }
+        if self.draw() != Draw::default() && self.name() != "pim" {
+            return Err(format!("gives `{}` a draw; only pim draws", self.name()));
         }
         match self.arbiter() {
             ArbiterParameters::Tree { groups: 0, .. } => Err("has a tree of 0 groups; give at least 1".to_owned()),
@@ -113,4 +127,16 @@ pub enum Arbiter {
     Matrix,
     /// The one whose packet was created first.
     Age,
+}
+
+/// How a random allocator draws one of several requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Draw {
+    /// Each with the same probability.
+    #[default]
+    Uniform,
+    /// The first one at or after a place drawn uniformly among all inputs (or outputs), asking or not, cyclically: one behind a gap of g
+    /// that do not ask is g + 1 times as likely as one without. BookSim 2 does so.
+    RandomStart,
 }

@@ -7,7 +7,7 @@ use crate::state::{NONE, Simulation};
 use crate::step::Route;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
-use kasuri_model::router::{Bidding, Priority, Switching, VcRelease};
+use kasuri_model::router::{Bidding, Priority, Speculation, Switching, VcRelease};
 use kasuri_model::routing::Candidate;
 
 /// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
@@ -106,7 +106,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         }
         asked |= self.cross_on_kept_ways(number, now);
         asked |= self.allocate_crossing(number, step, now);
-        if self.parameters.bidding == Bidding::Speculative {
+        if self.parameters.bidding == Bidding::Speculative && self.lanes.form.router.speculation == Speculation::Apart {
             self.grant_speculative_bids(number);
         }
         self.traverse_all(number, step, now);
@@ -276,7 +276,8 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         true
     }
 
-    /// Flits bid for the switch: those with a virtual channel and a credit. Did any?
+    /// Flits bid for the switch: those with a virtual channel and a credit, and where all stand together those that speculate. Did any of
+    /// the first?
     fn allocate_crossing(&mut self, number: usize, step: u64, now: u64) -> bool {
         let mut bids = std::mem::take(&mut self.lanes.bids);
         bids.clear();
@@ -288,7 +289,16 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             }
         }
         let asked = !bids.is_empty();
+        let together = self.lanes.form.router.speculation == Speculation::Together;
+        if together {
+            let General { speculative, taken, .. } = &mut self.lanes;
+            bids.extend(speculative.drain(..).filter(|bid| !taken.has(&bid.request)).map(Bid::last));
+        }
+        let kept = self.lanes.winners.len();
         self.grant_bids(number, &mut bids);
+        if together {
+            self.keep_right_guesses(number, kept, &bids);
+        }
         self.lanes.bids = bids;
         asked
     }
@@ -309,6 +319,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
 
     /// Of the bids of one input of the switch for one output only the first counts; the allocator decides among the rest.
     fn grant_bids(&mut self, number: usize, bids: &mut Vec<Bid>) {
+        self.lanes.granted.clear();
         if bids.is_empty() {
             return;
         }
@@ -318,7 +329,6 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let General { units, requests, granted, winners, taken, .. } = &mut self.lanes;
         requests.clear();
         requests.extend(bids.iter().map(|bid| bid.request));
-        granted.clear();
         if let Allocators::OnRequests { switch, .. } = &mut units[number].allocators {
             switch.allocate(requests, granted);
         }
@@ -352,32 +362,33 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         self.lanes.speculative = bids;
     }
 
-    /// Speculative bids have what the others left of inputs and outputs. One whose head won no virtual channel, or another port's, or one
-    /// without a credit, wastes them.
+    /// Speculative bids have what the others left of inputs and outputs.
     fn grant_speculative_bids(&mut self, number: usize) {
         let mut bids = std::mem::take(&mut self.lanes.speculative);
         let taken = &self.lanes.taken;
-        bids.retain(|bid| !taken.rows[bid.request.row as usize] && !taken.columns[bid.request.column as usize]);
+        bids.retain(|bid| !taken.has(&bid.request));
         let real = self.lanes.winners.len();
         self.grant_bids(number, &mut bids);
-        let mut kept = real;
-        for position in real..self.lanes.winners.len() {
+        self.keep_right_guesses(number, real, &bids);
+        bids.clear();
+        self.lanes.speculative = bids;
+    }
+
+    /// Of the winners from `first` on, which `bids` were granted: a head without a virtual channel, or with another port's, or with one
+    /// without a credit, wastes what it has won.
+    fn keep_right_guesses(&mut self, number: usize, first: usize, bids: &[Bid]) {
+        let mut kept = first;
+        for position in first..self.lanes.winners.len() {
             let slot = self.lanes.winners[position];
             let output = self.lanes.input[slot].output;
-            let crosses = output != NONE && self.room(output) > 0 && {
-                let (row, column) = self.lanes.crossing(number, slot, output);
-                let granted = self.lanes.granted[position - real];
-                let request = bids[granted as usize].request;
-                (request.row, request.column) == (row, column)
-            };
-            if crosses {
+            let granted = self.lanes.granted[position - first];
+            let Request { row, column, .. } = bids[granted as usize].request;
+            if output != NONE && self.room(output) > 0 && self.lanes.crossing(number, slot, output) == (row, column) {
                 self.lanes.winners[kept] = slot;
                 kept += 1;
             }
         }
         self.lanes.winners.truncate(kept);
-        bids.clear();
-        self.lanes.speculative = bids;
     }
 
     /// The winners' flits cross the switch.
@@ -488,10 +499,8 @@ impl<M: VcMask> General<M> {
     /// A flit's bid, unless its way through the switch is kept by another, or by itself.
     fn bid(&self, number: usize, slot: u32, output: u32) -> Option<Bid> {
         let (row, column) = self.crossing(number, slot, output);
-        if self.taken.rows[row as usize] || self.taken.columns[column as usize] {
-            return None;
-        }
-        Some(self.bid_at(number, slot, row, column))
+        let bid = self.bid_at(number, slot, row, column);
+        (!self.taken.has(&bid.request)).then_some(bid)
     }
 
     fn bid_at(&self, number: usize, slot: u32, row: u32, column: u32) -> Bid {

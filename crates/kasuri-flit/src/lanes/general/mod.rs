@@ -172,6 +172,16 @@ struct Bid {
     slot: u32,
 }
 
+impl Bid {
+    /// The same bid behind those that are not speculative, whatever their priorities.
+    fn last(self) -> Self {
+        // Priorities are times and counts, far smaller.
+        const BEHIND: i64 = 1 << 60;
+        let Request { preference, priority, .. } = self.request;
+        Self { request: Request { preference: preference - BEHIND, priority: priority - BEHIND, ..self.request }, ..self }
+    }
+}
+
 /// Columns, routers, and the lists of a step.
 pub(crate) struct General<M> {
     form: Form,
@@ -216,6 +226,11 @@ impl Taken {
         self.rows.resize((ports * form.router.input_speedup) as usize, false);
         self.columns.clear();
         self.columns.resize((ports * form.router.output_speedup) as usize, false);
+    }
+
+    /// Is what this request asks for taken?
+    fn has(&self, request: &Request) -> bool {
+        self.rows[request.row as usize] || self.columns[request.column as usize]
     }
 }
 

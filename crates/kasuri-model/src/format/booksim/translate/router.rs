@@ -53,7 +53,7 @@ impl Translator<'_> {
         self.switch(&mut router)?;
         self.priority(&mut router)?;
         for (key, option) in [("vc_allocator", "vc_allocator"), ("switch_allocator", "sw_allocator")] {
-            if let Some(allocator) = self.allocator(option)? {
+            if let Some(allocator) = self.allocator(option, rules)? {
                 router.insert(key.to_owned(), allocator);
             }
         }
@@ -123,7 +123,12 @@ impl Translator<'_> {
         pipeline.push(stage("ST", traversal));
         router.insert("pipeline".to_owned(), Toml::Array(pipeline));
         router.insert("lookahead".to_owned(), (route == 0).into());
-        router.insert("speculative".to_owned(), (self.integer("speculative", 0, i64::MAX)? > 0).into());
+        let speculative = self.integer("speculative", 0, i64::MAX)? > 0;
+        router.insert("speculative".to_owned(), speculative.into());
+        // BookSim puts speculative bids among the real ones, at the lowest priority.
+        if rules == Rules::BookSim && speculative {
+            router.insert("speculation".to_owned(), "together".into());
+        }
         // BookSim's stages of several cycles work in batches.
         if rules == Rules::BookSim && (route > 1 || traversal > 1) {
             router.insert("long_stages".to_owned(), "batched".into());
@@ -183,7 +188,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn allocator(&mut self, option: &'static str) -> Result<Option<Toml>, BookSimError> {
+    fn allocator(&mut self, option: &'static str, rules: Rules) -> Result<Option<Toml>, BookSimError> {
         let text = self.text(option);
         let name = function(&text).0;
         // An arbiter may have parentheses of its own.
@@ -206,10 +211,13 @@ impl Translator<'_> {
             (Argument::Arbiter, Some("round_robin")) => None,
             (Argument::Arbiter, Some(arbiter)) => Some(("arbiter", self.arbiter(option, arbiter)?)),
         };
-        Ok(Some(match parameter {
-            None => ours.into(),
-            Some((key, value)) => Toml::Table(Table::from_iter([("name".to_owned(), ours.into()), (key.to_owned(), value)])),
-        }))
+        // BookSim's PIM begins at a random input and takes the first that asks.
+        let draw = (rules == Rules::BookSim && ours == "pim").then(|| ("draw", "random-start".into()));
+        let parameters: Table = parameter.into_iter().chain(draw).map(|(key, value)| (key.to_owned(), value)).collect();
+        if parameters.is_empty() {
+            return Ok(Some(ours.into()));
+        }
+        Ok(Some(Toml::Table(Table::from_iter([("name".to_owned(), ours.into())]).into_iter().chain(parameters).collect())))
     }
 
     /// `round_robin`, `matrix`, or `tree(groups,arbiter)`.
@@ -241,7 +249,9 @@ fn stage(name: &str, cycles: i64) -> Toml {
 #[cfg(test)]
 mod tests {
     use super::super::{Configuration, Rules};
-    use crate::router::{AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, LongStages, Priority, RouterParameters};
+    use crate::router::{
+        AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, Draw, LongStages, Priority, RouterParameters, Speculation,
+    };
 
     fn router_by(assignments: &str, rules: Rules) -> RouterParameters {
         let mut configuration = Configuration::default();
@@ -290,6 +300,24 @@ mod tests {
     fn priorities_have_our_names() {
         assert_eq!(router("priority = network_age;").priority, Priority::NetworkAge);
         assert_eq!(router("").priority, Priority::None);
+    }
+
+    /// By our own rules a random draw is uniform, by BookSim's it begins at a random place; other allocators do not draw.
+    #[test]
+    fn random_starts_are_booksims_alone() {
+        let drawn = |text: &str, rules| router_by(&format!("sw_allocator = {text};"), rules).switch_allocator;
+        assert_eq!(drawn("pim", Rules::BookSim).draw(), Draw::RandomStart);
+        assert_eq!((drawn("pim(3)", Rules::BookSim).draw(), drawn("pim(3)", Rules::BookSim).iterations()), (Draw::RandomStart, 3));
+        assert_eq!(drawn("pim", Rules::Kasuri), AllocatorParameters::Name("pim".to_owned()));
+        assert_eq!(drawn("islip", Rules::BookSim).draw(), Draw::Uniform);
+    }
+
+    /// By our own rules real bids for the switch go first, by BookSim's all are in one allocation.
+    #[test]
+    fn speculative_bids_stand_among_real_ones_by_booksims_rules_alone() {
+        assert_eq!(router_by("speculative = 1;", Rules::BookSim).speculation, Speculation::Together);
+        assert_eq!(router_by("", Rules::BookSim).speculation, Speculation::Apart);
+        assert_eq!(router("speculative = 1;").speculation, Speculation::Apart);
     }
 
     /// By our own rules stages are pipelined, by BookSim's they work in batches, where that can make a difference.
