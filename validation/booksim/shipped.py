@@ -73,7 +73,9 @@ def one(file: pathlib.Path, name: str, options: argparse.Namespace) -> list[str]
     verdict = judge(*sides, accepted, overloaded[0].mean("accepted"))
     same_end = sides[0].status == sides[1].status
     inside = same_end and all(one is not None and one.inside for one in (verdict, saturation))
-    reason = "" if same_end else f"BookSim ends {sides[0].status}, Kasuri {sides[1].status}"
+    ends = [("as it is", sides), ("with all that terminals can send", overloaded)]
+    unlike = [(what, one, other) for what, (one, other) in ends if one.status != other.status or "timeout" in (one.status, other.status)]
+    reason = "; ".join(f"{what}: BookSim ends {one.status}, Kasuri {other.status}" for what, one, other in unlike)
     cpu = [number(side.mean("cpu_seconds"), 3) for side in sides]
     return [name, sides[0].status, sides[1].status, *told(verdict), *told(saturation)[1:], *cpu, "yes" if inside else "no", reason]
 
