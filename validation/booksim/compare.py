@@ -312,7 +312,9 @@ def judge(suite: str, rows: list[Row], runner: Runner, worst: int, report: list[
     for row in suspects:
         for before, after in zip(first[row.name], final[row.name]):
             if before.beyond(3):
-                print(f"  beyond three: {describe(before)}; with {RERUN_SEEDS} seeds of ours {after.part:+.2%}, {after.errors:.1f} standard errors")
+                print(
+                    f"  beyond three: {describe(before)}; with {RERUN_SEEDS} seeds of ours {after.part:+.2%}, {after.errors:.1f} standard errors"
+                )
     beyond = {count: sum(any(d.beyond(count) for d in final[row.name]) for row in supported) for count in (3, 5)}
     wrong = orders(supported) if rows[0].kind is ALLOCATORS else []
     for pair in wrong:
@@ -365,7 +367,9 @@ def find_kasuri(given: str | None) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compares Kasuri with BookSim 2 on tables of BookSim's results.")
-    parser.add_argument("--reference", type=pathlib.Path, default=HERE / "reference", help="folder of BookSim's tables (default: the extract)")
+    parser.add_argument(
+        "--reference", type=pathlib.Path, default=HERE / "reference", help="folder of BookSim's tables (default: the extract)"
+    )
     parser.add_argument("--kasuri", help="the kasuri command (default: the project's own build)")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once (2)")
     parser.add_argument("--seeds", type=int, help="seeds of ours a configuration (default: 5 or 10, by suite)")

@@ -99,7 +99,19 @@ class Depths:
         path = self.folder / "depths.toml"
         path.write_text(EXPERIMENT.format(network=topology, routing=routing, trace="messages.goal"))
         out = self.folder / "out"
-        command = [self.kasuri, "run", str(path), "--set", f"engine={engine}", "--set", f"flow.sharing={sharing}", "--out", str(out), "--format", "json"]
+        command = [
+            self.kasuri,
+            "run",
+            str(path),
+            "--set",
+            f"engine={engine}",
+            "--set",
+            f"flow.sharing={sharing}",
+            "--out",
+            str(out),
+            "--format",
+            "json",
+        ]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         [row] = json.loads(done.stdout)["runs"]
         if row["status"] != "completed":
