@@ -51,16 +51,42 @@ pub(crate) struct PredictionUnit<'n> {
     overtakings: u64,
     /// By input slot: [`CONNECTED`] and the others.
     pub(crate) flags: Column<u8>,
-    /// By input slot, where flagged: the wrongly connected output port, and until when.
-    pub(crate) wrong: Column<(u32, u64)>,
+    /// By input slot, where flagged.
+    pub(crate) wrong: Column<WrongWay>,
     /// The arrivals of a cycle, and what sorts them.
     pub(crate) arrivals: Vec<u32>,
     pub(crate) sorter: Sorter,
     /// By input slot, where flagged: the routing's answer for the head there, which a guess was held against. It is asked once where
     /// it cannot change its mind.
-    found: Column<Route>,
+    found: Column<Found>,
     pub(crate) routes_stay: bool,
     pub(crate) counters: Prediction,
+    /// When the short counts of the input ports were last added to those of channels.
+    settled: u64,
+}
+
+/// The output port that a wrong guess has connected, and until which cycle (modulo 2^32).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WrongWay {
+    pub(crate) port: u32,
+    pub(crate) until: u32,
+}
+
+impl WrongWay {
+    /// Does it still lead there?
+    #[inline(always)]
+    pub(crate) fn lasts(self, now: u64) -> bool {
+        self.until.wrapping_sub(now as u32).cast_signed() > 0
+    }
+}
+
+/// A [`Route`] in few bytes: a range of virtual channels by its first and its last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    state: u32,
+    port: Port,
+    first: u8,
+    last: u8,
 }
 
 /// The places of ports that are taken. As little as the pipeline needs is kept of each, so that a small network's lie in the
@@ -127,26 +153,27 @@ impl Places {
     }
 }
 
-/// Where a port address of an input stands in the network.
+/// Where a port address of an input stands in the network, and what was measured there. All that a head touches lies together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputPort {
-    pub(crate) router: u32,
     /// The first port address of the router.
     pub(crate) base: u32,
     /// The predictor's number of it.
     pub(crate) index: u32,
     /// The channel that arrives there; [`NONE`] where none does.
     pub(crate) channel: u32,
+    /// Heads that were routed, predictions, and right ones, since the counts were settled.
+    pub(crate) counts: [u32; 3],
 }
 
 /// The input ports of all routers, by address; `router_port` has each router's first.
 fn input_ports(network: &Network, router_port: &[u32], ports: usize) -> Column<InputPort> {
-    let mut column = vec![InputPort { router: NONE, base: NONE, index: NONE, channel: NONE }; ports];
+    let mut column = vec![InputPort { base: NONE, index: NONE, channel: NONE, counts: [0; 3] }; ports];
     for (router, &base) in (0..).zip(router_port) {
         for port in 0..network.port_count(RouterId(router)) {
             let channel = network.input_channel(RouterId(router), port as Port).map_or(NONE, |channel| channel.0);
             let index = network.port_index(RouterId(router), port as Port) as u32;
-            column[(base + port) as usize] = InputPort { router, base, index, channel };
+            column[(base + port) as usize] = InputPort { base, index, channel, counts: [0; 3] };
         }
     }
     column.into()
@@ -161,6 +188,7 @@ pub(crate) struct Sorter {
 
 impl Sorter {
     /// Adds addresses from `first` to `first` + `span` - 1 to a list in ascending order.
+    #[inline(always)]
     pub(crate) fn sort_into(&mut self, addresses: &[u32], first: u32, span: usize, sorted: &mut Vec<u32>) {
         let words = span.div_ceil(64);
         if self.words.len() < words {
@@ -175,11 +203,26 @@ impl Sorter {
         for (group, used) in self.used.iter_mut().enumerate() {
             for place in bits(std::mem::take(used)) {
                 let word = group as u32 * 64 + place;
-                let addresses = bits(std::mem::take(&mut self.words[word as usize]));
-                sorted.extend(addresses.map(|bit| first + word * 64 + bit));
+                append_bits(std::mem::take(&mut self.words[word as usize]), first + word * 64, sorted);
             }
         }
     }
+}
+
+/// Appends the numbers of the bits that are set, from the lowest, each added to `first`. Four at a time whether or not there are as
+/// many: nobody can foretell how many there are, and a branch that is foretold wrongly costs more.
+#[inline(always)]
+fn append_bits(mut word: u64, first: u32, sorted: &mut Vec<u32>) {
+    let end = sorted.len() + word.count_ones() as usize;
+    while word != 0 {
+        let four: [u32; 4] = std::array::from_fn(|_| {
+            let lowest = word.trailing_zeros();
+            word &= word.wrapping_sub(1);
+            first + lowest
+        });
+        sorted.extend_from_slice(&four);
+    }
+    sorted.truncate(end);
 }
 
 /// The bits of a word that are set, from the lowest.
@@ -267,12 +310,13 @@ impl<'n> PredictionUnit<'n> {
             collisions: 0,
             overtakings: 0,
             flags: Column::filled(slots, 0),
-            wrong: Column::filled(slots, (0, 0)),
+            wrong: Column::filled(slots, WrongWay::default()),
             arrivals: Vec::new(),
             sorter: Sorter::default(),
-            found: Column::filled(slots, Route { candidate: Candidate::new(0, VirtualChannels { begin: 0, end: 0 }), state: 0 }),
+            found: Column::filled(slots, Found::default()),
             routes_stay: !scenario.routing.observes_congestion(),
             counters: Self::no_counts(network, hint.as_ref()),
+            settled: 0,
             hint,
         })))
     }
@@ -288,6 +332,27 @@ impl<'n> PredictionUnit<'n> {
     /// Throws the counts away.
     pub(crate) fn clear(&mut self, network: &Network) {
         self.counters = Self::no_counts(network, self.hint.as_ref());
+        self.input_ports.iter_mut().for_each(|port| port.counts = [0; 3]);
+    }
+
+    /// Adds the input ports' short counts to those of channels, before they can overflow: a port has at most one head in a cycle.
+    pub(crate) fn settle(&mut self, now: u64) {
+        if now - self.settled >= 1 << 31 {
+            self.counters = self.all_counts();
+            self.input_ports.iter_mut().for_each(|port| port.counts = [0; 3]);
+            self.settled = now;
+        }
+    }
+
+    /// Everything that was counted.
+    pub(crate) fn all_counts(&self) -> Prediction {
+        let mut all = self.counters.clone();
+        for port in self.input_ports.iter().filter(|port| port.channel != NONE) {
+            for (sum, count) in all.by_channel[port.channel as usize].iter_mut().zip(port.counts) {
+                *sum += u64::from(count);
+            }
+        }
+        all
     }
 
     /// The place that a flit takes which passes on in cycle `now`.
@@ -351,11 +416,11 @@ impl<'n> PredictionUnit<'n> {
     /// A head's route has become known. Measured packets are counted by the channel they came by.
     #[inline(always)]
     pub(crate) fn note_head(&mut self, input_port: u32, output: u16, counted: bool) {
-        let InputPort { index, channel, .. } = self.input_ports[input_port];
-        self.predictor.learn(index as usize, output);
+        let port = &mut self.input_ports[input_port];
+        self.predictor.learn(port.index as usize, output);
         if counted {
             self.counters.switches += 1;
-            self.counters.by_channel[channel as usize][0] += 1;
+            port.counts[0] += 1;
         }
     }
 
@@ -363,7 +428,10 @@ impl<'n> PredictionUnit<'n> {
     #[inline(always)]
     pub(crate) fn keep_route(&mut self, slot: u32, route: Route) {
         if self.routes_stay {
-            self.found[slot] = route;
+            let Candidate { port, virtual_channels, .. } = route.candidate;
+            // A router has at most 256 virtual channels.
+            let (first, last) = (virtual_channels.begin as u8, (virtual_channels.end - 1) as u8);
+            self.found[slot] = Found { state: route.state, port, first, last };
             self.flags[slot] |= FOUND;
         }
     }
@@ -373,7 +441,11 @@ impl<'n> PredictionUnit<'n> {
     pub(crate) fn take_route(&mut self, slot: u32) -> Option<Route> {
         let flags = self.flags[slot];
         self.flags[slot] = flags & !FOUND;
-        (flags & FOUND != 0).then(|| self.found[slot])
+        (flags & FOUND != 0).then(|| {
+            let Found { state, port, first, last } = self.found[slot];
+            let virtual_channels = VirtualChannels { begin: first.into(), end: u16::from(last) + 1 };
+            Route { candidate: Candidate::new(port, virtual_channels), state }
+        })
     }
 }
 

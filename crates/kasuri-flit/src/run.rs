@@ -292,6 +292,9 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Moves the ports' short counters into the channels' and terminals' long ones.
     fn collect_counters(&mut self) {
         self.settle_terminals();
+        if let Some(unit) = &mut self.prediction {
+            unit.settle(self.cycle);
+        }
         self.lanes.collect_sent(&mut self.links, &mut self.inputs);
         for port in 0..self.links.len() as u32 {
             let sent = std::mem::take(&mut self.links[port].sent);
@@ -385,7 +388,7 @@ impl<L: Lanes> Simulation<'_, L> {
             completion_cycles: if completed { statistics.completion_cycles.clone() } else { Vec::new() },
             deadlock,
             flit_hops: statistics.flit_hops,
-            prediction: self.prediction.as_ref().map(|unit| unit.counters.clone()),
+            prediction: self.prediction.as_ref().map(|unit| unit.all_counts()),
             link_errors: None,
             not_modelled: Vec::new(),
             users: self.outcomes_of_users(),

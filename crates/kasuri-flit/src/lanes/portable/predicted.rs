@@ -8,12 +8,11 @@
 use super::Portable;
 use crate::lanes::Lanes;
 use crate::list::List;
-use crate::prediction::{CONNECTED, COUNTED, InputPort, PredictionUnit, WRONG};
+use crate::prediction::{CONNECTED, COUNTED, InputPort, PredictionUnit, WRONG, WrongWay};
 use crate::state::{NONE, Simulation, Tile};
 use crate::step::Route;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
-use kasuri_model::id::RouterId;
 use kasuri_model::router::{OnMiss, Switching};
 use kasuri_model::routing::{Candidate, VirtualChannels};
 
@@ -28,9 +27,27 @@ struct Head {
 }
 
 impl<M: VcMask> Simulation<'_, Portable<M>> {
-    /// Flits enter their buffers, or pass on at once. Credits of this cycle have been taken before.
-    #[inline(never)]
+    /// Flits enter their buffers, or pass on at once. Credits of this cycle have been taken before. Compiled for the processor at
+    /// hand, as windows are, and apart from those, which most runs go through without it.
+    #[inline(always)]
     pub(super) fn take_predicted_arrivals(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
+        #[cfg(target_arch = "x86_64")]
+        if self.parameters.modern {
+            // SAFETY: `modern` says that the processor has these features.
+            return unsafe { self.take_predicted_arrivals_modern(tile, now, active, lists) };
+        }
+        self.take_predicted_arrivals_portably(tile, now, active, lists);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "bmi1,bmi2,popcnt,lzcnt,avx2")]
+    #[inline(never)]
+    fn take_predicted_arrivals_modern(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
+        self.take_predicted_arrivals_portably(tile, now, active, lists);
+    }
+
+    #[inline(always)]
+    fn take_predicted_arrivals_portably(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
         let Some(mut unit) = self.prediction.take() else { return };
         let mut arrivals = std::mem::take(&mut unit.arrivals);
         // Where two predictions meet at an output, the lower input port goes first, whatever the order of the events.
@@ -48,6 +65,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     }
 
     /// The ordinary arrival, as in `Pointers::take_arrivals`.
+    #[inline(always)]
     fn enter_buffer(&mut self, slot: u32, active: &mut List, lists: &mut Tile) {
         let input = &mut self.lanes.input[slot];
         let (before, output) = (input.flits, input.output);
@@ -62,6 +80,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     }
 
     /// Does a flit pass on without entering its buffer?
+    #[inline(always)]
     fn passes_on(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64, lists: &mut Tile) -> bool {
         let input = self.lanes.input[slot];
         if input.flits > 0 {
@@ -85,6 +104,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     }
 
     /// Is there a place on the way from an input port to an output port for a flit that arrives now?
+    #[inline(always)]
     fn is_open(&self, unit: &PredictionUnit<'_>, input_port: u32, port: u32, now: u64) -> bool {
         // Channels on which a flit takes several cycles are busy that long after each of them.
         let is_busy = || self.period[port] > 1 && self.lanes.busy_until[port] > now.saturating_sub(unit.advance.into());
@@ -92,11 +112,13 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     }
 
     /// Has a virtual channel a credit, and would a flit that passes on now keep the order there?
+    #[inline(always)]
     fn has_turn(&self, unit: &PredictionUnit<'_>, output: u32, now: u64) -> bool {
         self.lanes.output[output].credits > 0 && unit.keeps_order(output, now)
     }
 
     /// A head in front of an empty buffer: does a prediction take it on?
+    #[inline(always)]
     fn head_passes_on(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64, lists: &mut Tile) -> bool {
         let input_port = slot >> M::SHIFT;
         let place = unit.input_ports[input_port];
@@ -109,7 +131,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         let head = Head { slot, input_port, place, packet, counted };
         if counted {
             unit.counters.attempts += 1;
-            unit.counters.by_channel[place.channel as usize][1] += 1;
+            unit.input_ports[input_port].counts[1] += 1;
         }
         // Where real requests have the output already, the route need not be known to say so.
         if guess.is_some_and(|guess| !self.is_idle_for(unit, &head, place.base + u32::from(guess), now)) {
@@ -126,6 +148,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     }
 
     /// The route of a head if the guess is right.
+    #[inline(always)]
     fn right_route(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, guess: Option<u16>) -> Option<Route> {
         if let (Some(port), true) = (guess, unit.any_up) {
             let (hop, state) = self.hop(head.slot, head.packet);
@@ -139,6 +162,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     }
 
     /// Has an output port neither a request nor a flit of another packet in this cycle?
+    #[inline(always)]
     fn is_idle_for(&self, unit: &PredictionUnit<'_>, head: &Head, port: u32, now: u64) -> bool {
         self.links[port].request_head == NONE && self.is_open(unit, head.input_port, port, now)
     }
@@ -167,6 +191,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     }
 
     /// A right prediction: the head crosses, unless something is in its way.
+    #[inline(always)]
     fn take_right_way(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, route: Route, now: u64, lists: &mut Tile) -> bool {
         let port = head.place.base + u32::from(route.candidate.port);
         let Some(output) = self.free_channel(unit, head, port, route.candidate.virtual_channels, now) else {
@@ -176,7 +201,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         unit.note_head(head.input_port, route.candidate.port, head.counted);
         if head.counted {
             unit.counters.hits += 1;
-            unit.counters.by_channel[head.place.channel as usize][2] += 1;
+            unit.input_ports[head.input_port].counts[2] += 1;
         }
         let record = &mut self.packets[head.packet as usize];
         record.hops += 1;
@@ -192,6 +217,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     }
 
     /// A flit crosses to the output that its packet holds and leaves.
+    #[inline(always)]
     fn cross(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, output: u32, now: u64, lists: &mut Tile) {
         let (input_port, port) = (slot >> M::SHIFT, output >> M::SHIFT);
         unit.take_place(input_port, port, now);
@@ -229,9 +255,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     fn try_wrong_way(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, guess: u16, now: u64) {
         let port = head.place.base + u32::from(guess);
         let (hop, _) = self.hop(head.slot, head.packet);
-        let hinted = |hint: &kasuri_model::predictor::hint::Hint<'_>| {
-            hint.shows_wrong(RouterId(head.place.router), guess, hop.source, hop.destination)
-        };
+        let hinted = |hint: &kasuri_model::predictor::hint::Hint<'_>| hint.shows_wrong(hop.router, guess, hop.source, hop.destination);
         if unit.hint.as_ref().is_some_and(hinted) {
             return;
         }
@@ -241,7 +265,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
             return;
         }
         self.copy_wrongly(unit, head.input_port, port, head.counted, now);
-        unit.wrong[head.slot] = (port, now + unit.blind_cycles);
+        unit.wrong[head.slot] = WrongWay { port, until: (now + unit.blind_cycles) as u32 };
         unit.flags[head.slot] |= WRONG;
     }
 
@@ -250,13 +274,12 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         if unit.flags[slot] & WRONG == 0 {
             return;
         }
-        let (port, until) = unit.wrong[slot];
-        let input_port = slot >> M::SHIFT;
-        if until > now && self.is_open(unit, input_port, port, now) {
+        let (way, input_port) = (unit.wrong[slot], slot >> M::SHIFT);
+        if way.lasts(now) && self.is_open(unit, input_port, way.port, now) {
             let counted = self.statistics.counting.covers(self.packets[self.front_packet(slot) as usize].created);
-            self.copy_wrongly(unit, input_port, port, counted, now);
+            self.copy_wrongly(unit, input_port, way.port, counted, now);
         }
-        if until <= now {
+        if !way.lasts(now) {
             unit.flags[slot] &= !WRONG;
         }
     }
