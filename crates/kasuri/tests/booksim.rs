@@ -1,6 +1,7 @@
 //! `kasuri booksim` from a configuration to a row.
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -115,12 +116,194 @@ const CONFIGURATIONS: &[&[&str]] = &[
     &["topology=qtree", "k=4", "n=3", "routing_function=nca", "sim_type=batch", "batch_size=5", "packet_size=3"],
     &["topology=tree4", "k=4", "n=3", "routing_function=nca", "classes=2", "injection_rate={0.02,0.05}", "traffic={uniform,bitcomp}"],
     &["topology=anynet", "routing_function=min", "injection_rate=0.05"],
+    &["topology=mesh", "k=4", "n=2", "routing_function=dor", "sw_allocator=pim(2)", "vc_allocator=pim", "injection_rate=0.1"],
+    &["topology=mesh", "k=4", "n=2", "routing_function=dor", "speculative=1", "st_final_delay=2", "packet_size=3", "injection_rate=0.1"],
 ];
 
-/// What `--to-toml` writes gives the same row as the configuration itself, but for times and the run's name.
+/// What the configurations say that BookSim 2's repository ships (commit 28f43299: `src/examples`, then `runfiles`), those that BookSim
+/// itself runs; options with their default values are left out.
+const SHIPPED: &[&[&str]] = &[
+    &["topology=anynet", "routing_function=min", "injection_rate=0.05"],
+    &["topology=cmesh", "k=4", "n=2", "c=4", "xr=2", "yr=2", "x=4", "y=4", "routing_function=dor_no_express", "traffic=bitcomp"],
+    &[
+        "topology=dragonflynew",
+        "k=4",
+        "n=1",
+        "routing_function=min",
+        "num_vcs=2",
+        "vc_buf_size=256",
+        "vc_allocator=separable_input_first",
+        "sw_allocator=separable_input_first",
+        "credit_delay=2",
+        "routing_delay=0",
+        "internal_speedup=2.0",
+        "packet_size=10",
+        "injection_rate=0.8",
+        "injection_rate_uses_flits=1",
+    ],
+    &[
+        "topology=fattree",
+        "k=4",
+        "n=3",
+        "routing_function=nca",
+        "num_vcs=4",
+        "vc_buf_size=16",
+        "hold_switch_for_packet=1",
+        "vc_allocator=separable_input_first",
+        "sw_allocator=separable_input_first",
+        "credit_delay=2",
+        "routing_delay=0",
+        "injection_rate=0.6",
+        "injection_rate_uses_flits=1",
+    ],
+    &[
+        "topology=flatfly",
+        "c=4",
+        "k=4",
+        "n=2",
+        "x=4",
+        "y=4",
+        "xr=2",
+        "yr=2",
+        "routing_function=ran_min",
+        "num_vcs=8",
+        "vc_buf_size=4",
+        "vc_allocator=islip",
+        "sw_allocator=islip",
+        "credit_delay=2",
+        "routing_delay=0",
+        "injection_rate=0.1",
+    ],
+    &[
+        "topology=mesh",
+        "k=8",
+        "n=2",
+        "routing_function=dor",
+        "num_vcs=8",
+        "wait_for_tail_credit=1",
+        "vc_allocator=islip",
+        "sw_allocator=islip",
+        "credit_delay=2",
+        "routing_delay=0",
+        "input_speedup=2",
+        "traffic=transpose",
+        "packet_size=20",
+        "injection_rate=0.005",
+    ],
+    &[
+        "topology=fly",
+        "k=10",
+        "n=1",
+        "routing_function=dest_tag",
+        "num_vcs=8",
+        "vc_allocator=separable_input_first",
+        "sw_allocator=separable_input_first",
+        "routing_delay=0",
+        "injection_rate=1.0",
+    ],
+    &["topology=torus", "k=8", "n=2", "routing_function=dim_order", "num_vcs=2", "injection_rate=0.15"],
+    &[
+        "topology=dragonflynew",
+        "k=4",
+        "n=1",
+        "routing_function=min",
+        "num_vcs=3",
+        "vc_buf_size=256",
+        "vc_allocator=islip",
+        "sw_allocator=islip",
+        "alloc_iters=4",
+        "credit_delay=2",
+        "routing_delay=0",
+        "internal_speedup=1.7",
+        "injection_rate=0.2",
+    ],
+    &[
+        "topology=mesh",
+        "k=8",
+        "n=2",
+        "routing_function=dor",
+        "num_vcs=16",
+        "wait_for_tail_credit=1",
+        "vc_allocator=islip",
+        "sw_allocator=islip",
+        "alloc_iters=2",
+        "credit_delay=2",
+        "routing_delay=0",
+        "injection_rate=0.2",
+    ],
+];
+
+/// Columns of BookSim's results that are no options of a configuration.
+const RESULTS: &[&str] = &[
+    "config",
+    "seed",
+    "status",
+    "pkt_lat",
+    "net_lat",
+    "flit_lat",
+    "frag",
+    "hops",
+    "inj_flit_avg",
+    "acc_flit_avg",
+    "acc_flit_min",
+    "acc_flit_max",
+    "batch_time",
+    "cycles",
+    "user_s",
+    "maxrss_mb",
+    "injection_rate",
+    "sample_period",
+    "max_samples",
+];
+
+/// The configurations of the tables that `validation/booksim` compares, but for their loads.
+fn reference() -> BTreeSet<Vec<String>> {
+    let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../validation/booksim/reference"].iter().collect();
+    let mut found = BTreeSet::new();
+    for table in std::fs::read_dir(folder).expect("the repository has BookSim's results") {
+        let mut reader = csv::Reader::from_path(table.unwrap().path()).unwrap();
+        let options = reader.headers().unwrap().clone();
+        for row in reader.records() {
+            let row = row.unwrap();
+            let given = options.iter().zip(&row).filter(|(option, value)| !value.is_empty() && !RESULTS.contains(option));
+            found.insert(given.map(|(option, value)| format!("{option}={value}")).collect());
+        }
+    }
+    found
+}
+
 #[test]
 fn the_translation_gives_the_same_row() {
-    let folder: PathBuf = [env!("CARGO_TARGET_TMPDIR"), "booksim", "round-trip"].iter().collect();
+    round_trip("options", CONFIGURATIONS.iter().map(|settings| owned(settings)));
+}
+
+#[test]
+fn the_translation_of_what_booksim_ships_gives_the_same_row() {
+    // Short, since the largest has a thousand terminals; what they measure does not matter here.
+    let short = ["sample_period=100", "warmup_periods=1", "max_samples=1"];
+    round_trip("shipped", SHIPPED.iter().map(|settings| owned(&[&["num_vcs=16"], *settings, &short].concat())));
+}
+
+#[test]
+fn the_translation_of_the_reference_gives_the_same_row() {
+    let configurations = reference();
+    assert!(configurations.len() > 50, "{}", configurations.len());
+    let short = owned(&["injection_rate=0.1", "sample_period=200", "warmup_periods=1", "max_samples=1"]);
+    // BookSim's concentrated networks are told how their routers stand in the plane.
+    let plane = |settings: &[String]| settings.iter().any(|setting| setting == "c=4").then(|| owned(&["xr=2", "yr=2", "x=4", "y=4"]));
+    round_trip(
+        "reference",
+        configurations.into_iter().map(|settings| [&settings[..], &plane(&settings).unwrap_or_default(), &short].concat()),
+    );
+}
+
+fn owned(settings: &[&str]) -> Vec<String> {
+    settings.iter().map(|&setting| setting.to_owned()).collect()
+}
+
+/// What `--to-toml` writes gives the same row as the configuration itself, but for times and the run's name. `test` names the folder.
+fn round_trip(test: &str, configurations: impl Iterator<Item = Vec<String>>) {
+    let folder: PathBuf = [env!("CARGO_TARGET_TMPDIR"), "booksim", "round-trip", test].iter().collect();
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("network"), "router 0 node 0 node 1 router 1 3\nrouter 1 node 2 router 2\nrouter 2 node 3\n").unwrap();
@@ -139,8 +322,9 @@ fn the_translation_gives_the_same_row() {
         }
         row
     };
-    for (number, settings) in CONFIGURATIONS.iter().enumerate() {
-        let configuration = [&["booksim", "common.cfg"], *settings, &["--booksim-rules"]].concat();
+    for (number, settings) in configurations.enumerate() {
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let configuration = [&["booksim", "common.cfg"], &settings[..], &["--booksim-rules"]].concat();
         let out = format!("out-{number}");
         let direct = row(&run(&[&configuration[..], &["--format", "json", "--out", &out]].concat()));
         std::fs::write(folder.join("common.toml"), run(&[&configuration[..], &["--to-toml"]].concat())).unwrap();
