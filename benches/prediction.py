@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Measures what prediction costs: the processor time of a run with each predictor over that of the same run without.
 
-Each case is an experiment of the flit engine on one thread. Runs with and without prediction alternate; the figure is the ratio of the
-medians of their processor times (user and system) less those of a run of a single cycle, which is the program's start.
+Each case is an experiment of the flit engine on one thread. Runs with and without prediction alternate; the figure is the median of the
+ratios of their processor times (user and system) in one round, less those of a run of a single cycle, which is the program's start. A
+machine whose speed changes between rounds changes both sides of a ratio.
 
 Only the standard library is needed. Exit status: 0 every "must" met, 1 not, 2 wrong use.
 """
@@ -70,18 +71,18 @@ def ratios(kasuri: str, folder: pathlib.Path, case: tuple[str, tuple[str, str], 
 
     predictors = OF_TREES if (network, routing) == TREE else OF_MESHES
     start = statistics.median(seconds("none", 1) for _ in range(runs))
-    times: dict[str, list[float]] = {}
+    costs: dict[str, list[float]] = {}
     for _ in range(runs):
-        for predictor in ["none", *predictors]:
-            times.setdefault(predictor, []).append(seconds(predictor, cycles))
-    own = {predictor: statistics.median(of) - start for predictor, of in times.items()}
-    return {predictor: own[predictor] / own["none"] for predictor in predictors}
+        without = seconds("none", cycles) - start
+        for predictor in predictors:
+            costs.setdefault(predictor, []).append((seconds(predictor, cycles) - start) / without)
+    return {predictor: statistics.median(of) for predictor, of in costs.items()}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measures the processor time that prediction costs.")
     parser.add_argument("--kasuri", required=True, help="the kasuri command, built for speed")
-    parser.add_argument("--runs", type=int, default=5, help="runs of each kind (5)")
+    parser.add_argument("--runs", type=int, default=15, help="rounds (15)")
     parser.add_argument("--cycles", type=int, default=40_000, help="cycles of a run (40000)")
     arguments = parser.parse_args()
     good = True
