@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 import kasuri
 import synthetic
+
+# A shell that runs tests in the background has them ignore Ctrl-C, and so would all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # They install and start a Slurm: `make verify` asks for them by name.
 collect_ignore_glob = ["slurm/*"]
