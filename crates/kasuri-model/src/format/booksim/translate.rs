@@ -40,9 +40,9 @@ impl Configuration {
         translator.check_untranslated();
         let network = translator.network();
         let routing = translator.routing();
-        let router = translator.router(rules);
+        let router = translator.router();
         let traffic = translator.traffic();
-        let measure = translator.measure(rules);
+        let measure = translator.measure();
         // A wrong value first, for it stays wrong; then everything that is not supported yet.
         let (network, routing, router, traffic, measure) = (network?, routing?, router?, traffic?, measure?);
         if !translator.unsupported.is_empty() {
@@ -88,7 +88,7 @@ impl Translator<'_> {
         }
     }
 
-    fn measure(&mut self, rules: Rules) -> Result<Table, BookSimError> {
+    fn measure(&mut self) -> Result<Table, BookSimError> {
         let mut measure = Table::new();
         if self.first_text("seed") == "time" {
             self.refuse("seed", "a seed from the clock, whose results nobody could repeat; give a number");
@@ -105,7 +105,7 @@ impl Translator<'_> {
         // BookSim knows no limit; this one only stops what would never end.
         let sampled = sample_period.saturating_mul(max_samples).saturating_mul(100);
         measure.insert("max_cycles".to_owned(), sampled.max(100_000_000).into());
-        if rules == Rules::BookSim {
+        if self.rules == Rules::BookSim {
             let mut booksim = Table::new();
             booksim.insert("sim_type".to_owned(), sim_type.into());
             for (key, value) in [("sample_period", sample_period), ("warmup_periods", warmup_periods), ("max_samples", max_samples)] {

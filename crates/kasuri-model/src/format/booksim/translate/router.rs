@@ -41,19 +41,19 @@ const PRIORITIES: &[(&str, &str)] = &[
 ];
 
 impl Translator<'_> {
-    pub(super) fn router(&mut self, rules: Rules) -> Result<Table, BookSimError> {
+    pub(super) fn router(&mut self) -> Result<Table, BookSimError> {
         let mut router = Table::new();
         router.insert("switching".to_owned(), "wormhole".into());
         router.insert("first_after_change".to_owned(), true.into());
         self.buffers(&mut router)?;
-        self.stages(rules, &mut router)?;
+        self.stages(&mut router)?;
         router.insert("credit_delay".to_owned(), self.integer("credit_delay", 0, 1 << 20)?.into());
         let release = if self.integer("wait_for_tail_credit", 0, i64::MAX)? > 0 { "tail-credit" } else { "tail" };
         router.insert("vc_release".to_owned(), release.into());
         self.switch(&mut router)?;
         self.priority(&mut router)?;
         for (key, option) in [("vc_allocator", "vc_allocator"), ("switch_allocator", "sw_allocator")] {
-            if let Some(allocator) = self.allocator(option, rules)? {
+            if let Some(allocator) = self.allocator(option)? {
                 router.insert(key.to_owned(), allocator);
             }
         }
@@ -107,7 +107,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn stages(&mut self, rules: Rules, router: &mut Table) -> Result<(), BookSimError> {
+    fn stages(&mut self, router: &mut Table) -> Result<(), BookSimError> {
         let route = self.integer("routing_delay", 0, 1000)?;
         let traversal = self.integer("st_prepare_delay", 0, 500)? + self.integer("st_final_delay", 0, 500)?;
         if traversal == 0 {
@@ -126,11 +126,11 @@ impl Translator<'_> {
         let speculative = self.integer("speculative", 0, i64::MAX)? > 0;
         router.insert("speculative".to_owned(), speculative.into());
         // BookSim puts speculative bids among the real ones, at the lowest priority.
-        if rules == Rules::BookSim && speculative {
+        if self.rules == Rules::BookSim && speculative {
             router.insert("speculation".to_owned(), "together".into());
         }
         // BookSim's stages of several cycles work in batches.
-        if rules == Rules::BookSim && (route > 1 || traversal > 1) {
+        if self.rules == Rules::BookSim && (route > 1 || traversal > 1) {
             router.insert("long_stages".to_owned(), "batched".into());
         }
         Ok(())
@@ -188,7 +188,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn allocator(&mut self, option: &'static str, rules: Rules) -> Result<Option<Toml>, BookSimError> {
+    fn allocator(&mut self, option: &'static str) -> Result<Option<Toml>, BookSimError> {
         let text = self.text(option);
         let name = function(&text).0;
         // An arbiter may have parentheses of its own.
@@ -212,7 +212,7 @@ impl Translator<'_> {
             (Argument::Arbiter, Some(arbiter)) => Some(("arbiter", self.arbiter(option, arbiter)?)),
         };
         // BookSim's PIM begins at a random input and takes the first that asks.
-        let draw = (rules == Rules::BookSim && ours == "pim").then(|| ("draw", "random-start".into()));
+        let draw = (self.rules == Rules::BookSim && ours == "pim").then(|| ("draw", "random-start".into()));
         let parameters: Table = parameter.into_iter().chain(draw).map(|(key, value)| (key.to_owned(), value)).collect();
         if parameters.is_empty() {
             return Ok(Some(ours.into()));
