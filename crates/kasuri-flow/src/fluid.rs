@@ -13,7 +13,7 @@ use crate::sources::{Drawn, Sources};
 use crate::statistics::{Arrival, Statistics};
 use kasuri_model::engine::{Command, Controller, EngineError, Interval, Outcome, Phase, Status, UserOutcome};
 use kasuri_model::id::{ChannelId, TerminalId};
-use kasuri_model::memory::filled;
+use kasuri_model::memory::{fetch_ahead, filled};
 use kasuri_model::network::{Link, Network};
 use kasuri_model::routing::VirtualChannels;
 use kasuri_model::scenario::Scenario;
@@ -456,14 +456,18 @@ impl<'a> Fluid<'a> {
         if self.rounds == 0 {
             soon.extend(source.0 + 1..(source.0 + ahead::MOST as u32).min(self.messages.len() as u32));
         } else {
-            self.ahead.list_next(&self.graph, self.now, &mut soon);
+            self.ahead.list_next(&self.graph, self.now, source.0, &mut soon);
         }
         for &flow in &soon {
             self.sources.fetch(flow);
             self.graph.fetch_flow(flow);
+            self.scenario.network.fetch_input_port(ChannelId(flow));
+            fetch_ahead(&self.messages, flow as usize);
+            fetch_ahead(&self.statistics.injected, flow as usize);
         }
         for &flow in &soon {
             self.graph.fetch_channels(flow);
+            fetch_ahead(&self.completion, self.messages[flow as usize].destination.index());
             if let Some(drawn) = self.draw(TerminalId(flow)) {
                 walks.push(self.walk(TerminalId(flow), &drawn));
                 drawns.push(drawn);
@@ -681,10 +685,12 @@ fn closed_messages(scenario: &Scenario) -> Option<u64> {
     scenario.classes.iter().map(of_class).sum()
 }
 
-/// May messages be drawn, and their ways be found, before they begin? Batches of one class do not depend on when.
+/// May messages be drawn, and their ways be found, before they begin? Batches of one class do not depend on when. Of a small network
+/// everything is near at hand, and nothing gained.
 fn may_look_ahead(scenario: &Scenario) -> bool {
     let is_simple = scenario.workload.is_none() && scenario.classes.len() == 1 && scenario.classes[0].reply.is_none();
-    is_simple && scenario.has_only_batches() && !scenario.routing.observes_congestion()
+    let is_large = scenario.network.terminal_count() >= ahead::LEAST_TERMINALS;
+    is_large && is_simple && scenario.has_only_batches() && !scenario.routing.observes_congestion()
 }
 
 /// The bandwidth of these channels.

@@ -1,8 +1,11 @@
 //! Flows and the channels that they share, in flat arrays.
 //!
-//! A flow on the h-th channel of its way is *entry* `flow * stride + h`; the entries of a channel are a doubly linked list, so
-//! that flows come and go in constant time. Channels that have only ever led to one terminal have no list: whatever crosses
-//! them crosses the terminal's ejection channel too, which limits it at least as much.
+//! A flow on one of its channels is an *entry*; the entries of a channel are a doubly linked list, so that flows come and go in
+//! constant time. Channels that have only ever led to one terminal have no list: whatever crosses them crosses the terminal's
+//! ejection channel too, which limits it at least as much.
+//!
+//! Who follows a list asks each entry for the next one and its flow for its rate, and in a large network waits for memory both
+//! times. So the first entries of a flow stand in its own record, which is one cache line.
 
 use crate::heap::Heap;
 use crate::sharing::Sharing;
@@ -14,10 +17,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Channels of the longest way of a flow.
 pub(crate) const LONGEST: usize = u16::MAX as usize;
 
-/// In place of the next entry: this one is in no list.
-const UNLISTED: u32 = u32::MAX - 1;
-
-/// One channel of a flow's way. 12 bytes.
+/// One channel of a flow's way, with its neighbours in the channel's list. 12 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     channel: u32,
@@ -25,22 +25,38 @@ struct Entry {
     previous: u32,
 }
 
-/// What a flow has to send and how fast it does. 24 bytes.
+const NO_ENTRY: Entry = Entry { channel: 0, next: NONE, previous: NONE };
+
+/// Entries in the record of a flow: as many as a cache line holds. Those of longer ways stand apart.
+const INSIDE: u32 = 3;
+
+/// What a flow has to send, how fast it does, and its first entries. 64 bytes.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 struct Flow {
     /// Flits that had not arrived at time `since`.
     left: f64,
     since: f64,
     /// Flits per cycle since then.
     rate: f64,
+    entries: [Entry; INSIDE as usize],
+    /// Channels of its way that have lists, and that have none. Neither while it is not in use.
+    listed: u16,
+    unlisted: u16,
 }
 
-/// A channel. 24 bytes, so that whatever happens to it touches one or two cache lines.
+const NO_FLOW: Flow = Flow { left: 0.0, since: 0.0, rate: 0.0, entries: [NO_ENTRY; INSIDE as usize], listed: 0, unlisted: 0 };
+
+impl Flow {
+    fn is_in_use(&self) -> bool {
+        self.listed > 0 || self.unlisted > 0
+    }
+}
+
+/// A channel. 16 bytes, so that none lies across two cache lines.
 #[derive(Clone, Copy, Debug)]
 struct Channel {
     level: f64,
-    /// Flits that it has carried.
-    carried: f64,
     /// The first entry of its list; of a channel that has led to one terminal only, that terminal.
     first: u32,
     /// Flows in the list, and above [`COUNT`] the flags.
@@ -89,20 +105,29 @@ impl Bandwidth {
 
 /// The channels, the flows on them, and when each flow ends at its present rate. Channels have numbers of their own here: those
 /// that limit nothing are left out, and the others follow.
+///
+/// Entry `4 f + i` is the i-th in the record of flow f; from [`Self::apart`] on, [`Self::room_apart`] entries a flow follow.
 #[derive(Debug)]
 pub(crate) struct Graph {
-    stride: u32,
     /// The network's channels below this number are left out.
     left_out: u32,
     /// The ejection channel of terminal 0; the others' follow.
     first_ejection: u32,
-    entries: Column<Entry>,
     flows: Column<Flow>,
-    /// Channels of each flow's way; 0 while it is not in use.
-    lengths: Column<u16>,
+    /// The first entry that stands apart, how many there are for each flow, and they.
+    apart: u32,
+    room_apart: u32,
+    entries_apart: Column<Entry>,
+    /// Channels without lists, and room for how many of each flow's way.
+    unlisted: Column<u32>,
+    room_unlisted: u32,
     ends: Heap,
+    /// Flows that have ended but stand in `ends` yet: most begin anew, which then moves them only once.
+    ended: Vec<u32>,
     bandwidth: Bandwidth,
     channels: Column<Channel>,
+    /// Flits that each channel has carried.
+    carried: Column<f64>,
     /// Channels whose flows have changed.
     pub(crate) dirty: Vec<u32>,
     /// Channels whose level has changed in this round, with the level before; each once.
@@ -115,18 +140,21 @@ impl Graph {
     /// The network's channels in this range, with their bandwidths in a column of their own, and room for flows numbered below
     /// `flows`. `first_ejection` is the network's number of the ejection channel of terminal 0.
     pub(crate) fn new(bandwidth: Bandwidth, range: std::ops::Range<u32>, first_ejection: u32, flows: usize) -> Self {
-        let channel = Channel { level: f64::INFINITY, carried: 0.0, first: NONE, state: 0 };
-        let unused = Flow { left: 0.0, since: 0.0, rate: 0.0 };
+        let channel = Channel { level: f64::INFINITY, first: NONE, state: 0 };
         Self {
-            stride: 0,
             left_out: range.start,
             first_ejection: first_ejection - range.start,
-            entries: Vec::new().into(),
-            flows: Column::filled(flows, unused),
-            lengths: Column::filled(flows, 0),
+            flows: Column::filled(flows, NO_FLOW),
+            apart: 4 * flows as u32,
+            room_apart: 0,
+            entries_apart: Vec::new().into(),
+            unlisted: Vec::new().into(),
+            room_unlisted: 0,
             ends: Heap::new(flows),
+            ended: Vec::new(),
             bandwidth,
             channels: Column::filled(range.len(), channel),
+            carried: Column::filled(range.len(), 0.0),
             dirty: Vec::new(),
             changed: Vec::new(),
             fresh: Vec::new(),
@@ -141,31 +169,30 @@ impl Graph {
     /// Begins a flow over an injection channel and these others to a terminal, whose ejection channel is the last of them. It
     /// has no rate before [`Self::share`].
     pub(crate) fn begin(&mut self, flow: u32, injection: u32, others: &[u32], destination: u32, flits: f64, now: f64) {
-        let with_injection = u32::from(injection >= self.left_out);
-        let length = others.len() as u32 + with_injection;
-        if length > self.stride {
-            self.make_room(length);
+        let record = &mut self.flows[flow];
+        (record.left, record.since, record.rate) = (flits, now, 0.0);
+        if injection >= self.left_out {
+            self.enter(flow, injection, destination);
         }
-        self.flows[flow] = Flow { left: flits, since: now, rate: 0.0 };
-        let first = flow * self.stride;
-        self.lengths[flow] = length as u16;
-        if with_injection > 0 {
-            self.enter(first, injection, destination);
-        }
-        for (entry, &channel) in (first + with_injection..).zip(others) {
-            self.enter(entry, channel, destination);
+        for &channel in others {
+            self.enter(flow, channel, destination);
         }
         self.fresh.push(flow);
     }
 
     /// Makes a channel of the network part of a flow's way.
     #[inline(always)]
-    fn enter(&mut self, entry: u32, channel: u32, destination: u32) {
+    fn enter(&mut self, flow: u32, channel: u32, destination: u32) {
         let channel = channel - self.left_out;
         if self.is_shared(channel, destination) {
-            self.link(entry, channel);
+            self.link(flow, channel);
         } else {
-            self.entries[entry] = Entry { channel, next: UNLISTED, previous: NONE };
+            let count = u32::from(self.flows[flow].unlisted);
+            if count == self.room_unlisted {
+                self.make_room_unlisted();
+            }
+            self.unlisted[flow * self.room_unlisted + count] = channel;
+            self.flows[flow].unlisted += 1;
         }
     }
 
@@ -203,26 +230,100 @@ impl Graph {
 
     /// Makes the list of a channel that has led to one terminal only: its flows are among those that end there.
     fn list_flows_to(&mut self, destination: u32, channel: u32) {
+        let mut flows = Vec::new();
         let mut at = self.channels[self.first_ejection + destination].first;
         while at != NONE {
-            let flow = at / self.stride;
-            if let Some(entry) = self.path(flow).find(|&entry| self.entries[entry].channel == channel) {
-                self.link(entry, channel);
+            flows.push(self.flow_of(at));
+            at = self.entry(at).next;
+        }
+        for flow in flows {
+            let begin = flow * self.room_unlisted;
+            let end = begin + u32::from(self.flows[flow].unlisted);
+            if let Some(place) = (begin..end).find(|&place| self.unlisted[place] == channel) {
+                self.unlisted[place] = self.unlisted[end - 1];
+                self.flows[flow].unlisted -= 1;
+                self.link(flow, channel);
             }
-            at = self.entries[at].next;
         }
     }
 
+    /// Puts a flow into a channel's list.
     #[inline(always)]
-    fn link(&mut self, entry: u32, channel: u32) {
+    fn link(&mut self, flow: u32, channel: u32) {
+        let listed = u32::from(self.flows[flow].listed);
+        if listed >= INSIDE + self.room_apart {
+            self.make_room_apart();
+        }
+        let at = self.place(flow, listed);
         let record = &mut self.channels[channel];
-        let next = std::mem::replace(&mut record.first, entry);
+        let next = std::mem::replace(&mut record.first, at);
         record.state += 1;
         if next != NONE {
-            self.entries[next].previous = entry;
+            self.entry_mut(next).previous = at;
         }
-        self.entries[entry] = Entry { channel, next, previous: NONE };
+        let entry = Entry { channel, next, previous: NONE };
+        let record = &mut self.flows[flow];
+        record.listed += 1;
+        match record.entries.get_mut(listed as usize) {
+            Some(inside) => *inside = entry,
+            None => self.entries_apart[at - self.apart] = entry,
+        }
         self.touch(channel);
+    }
+
+    /// The number of an entry of a flow.
+    #[inline(always)]
+    fn place(&self, flow: u32, index: u32) -> u32 {
+        if index < INSIDE { 4 * flow + index } else { self.apart + flow * self.room_apart + index - INSIDE }
+    }
+
+    /// Whose entry this is.
+    #[inline(always)]
+    fn flow_of(&self, entry: u32) -> u32 {
+        if entry < self.apart { entry / 4 } else { (entry - self.apart) / self.room_apart }
+    }
+
+    #[inline(always)]
+    fn entry(&self, entry: u32) -> &Entry {
+        if entry < self.apart { &self.flows[entry / 4].entries[entry as usize % 4] } else { &self.entries_apart[entry - self.apart] }
+    }
+
+    #[inline(always)]
+    fn entry_mut(&mut self, entry: u32) -> &mut Entry {
+        if entry < self.apart {
+            &mut self.flows[entry / 4].entries[entry as usize % 4]
+        } else {
+            &mut self.entries_apart[entry - self.apart]
+        }
+    }
+
+    /// Calls `visit` with the entries of a flow, which stand in lists, and their numbers.
+    #[inline(always)]
+    fn visit(&self, flow: u32, mut visit: impl FnMut(u32, &Entry)) {
+        let Flow { entries, listed, .. } = &self.flows[flow];
+        let listed = u32::from(*listed);
+        for (entry, at) in entries.iter().take(listed as usize).zip(4 * flow..) {
+            visit(at, entry);
+        }
+        if listed > INSIDE {
+            let first = flow * self.room_apart;
+            (first..first + listed - INSIDE).for_each(|place| visit(self.apart + place, &self.entries_apart[place]));
+        }
+    }
+
+    /// Calls `visit` with the channels of a flow's way that have no lists.
+    #[inline(always)]
+    fn visit_unlisted(&self, flow: u32, visit: impl FnMut(u32)) {
+        let first = (flow * self.room_unlisted) as usize;
+        self.unlisted.as_slice()[first..first + usize::from(self.flows[flow].unlisted)].iter().copied().for_each(visit);
+    }
+
+    /// All channels of a flow's way, in no order that means anything.
+    fn way(&self, flow: u32) -> Vec<usize> {
+        let mut way = Vec::new();
+        self.visit(flow, |_, entry| way.push(entry.channel as usize));
+        self.visit_unlisted(flow, |channel| way.push(channel as usize));
+        way
     }
 
     /// Lists, in a list that is empty, flows that end until some time at their present rates, no more than about `most`.
@@ -233,19 +334,21 @@ impl Graph {
     /// Says that a flow will end soon: the first of three steps that fetch what that takes.
     pub(crate) fn fetch_flow(&self, flow: u32) {
         fetch_ahead(self.flows.as_slice(), flow as usize);
-        let first = (flow * self.stride) as usize;
-        fetch_ahead(self.entries.as_slice(), first);
-        fetch_ahead(self.entries.as_slice(), first + self.stride as usize - 1);
+        fetch_ahead(self.unlisted.as_slice(), (flow * self.room_unlisted) as usize);
     }
 
     /// The second step, when the first has fetched: the channels of its way.
     pub(crate) fn fetch_channels(&self, flow: u32) {
-        self.path(flow).for_each(|position| fetch_ahead(self.channels.as_slice(), self.entries[position].channel as usize));
+        self.visit(flow, |_, entry| {
+            fetch_ahead(self.channels.as_slice(), entry.channel as usize);
+            fetch_ahead(self.carried.as_slice(), entry.channel as usize);
+        });
+        self.visit_unlisted(flow, |channel| fetch_ahead(self.carried.as_slice(), channel as usize));
     }
 
     /// The third step: the flows at the head of their lists.
     pub(crate) fn fetch_neighbours(&self, flow: u32) {
-        self.path(flow).for_each(|position| self.fetch_head(self.entries[position].channel));
+        self.visit(flow, |_, entry| self.fetch_head(entry.channel));
     }
 
     /// Says that a flow will begin on a channel of the network soon.
@@ -265,41 +368,47 @@ impl Graph {
     fn fetch_head(&self, channel: u32) {
         let Channel { first, state, .. } = self.channels[channel];
         if state & LISTED != 0 && first != NONE {
-            fetch_ahead(self.entries.as_slice(), first as usize);
-            fetch_ahead(self.flows.as_slice(), (first / self.stride) as usize);
+            if first < self.apart {
+                fetch_ahead(self.flows.as_slice(), first as usize / 4);
+            } else {
+                fetch_ahead(self.entries_apart.as_slice(), (first - self.apart) as usize);
+                fetch_ahead(self.flows.as_slice(), self.flow_of(first) as usize);
+            }
         }
     }
 
     /// When the next flow ends.
-    pub(crate) fn next_end(&self) -> Option<f64> {
+    pub(crate) fn next_end(&mut self) -> Option<f64> {
         self.ends.least()
     }
 
-    /// The flows that end up to this time, by number. Each has to be ended.
+    /// The flows that end up to this time, by number. Each has to be ended, and the rates shared before anything else is asked.
     pub(crate) fn take_ending(&mut self, limit: f64, into: &mut Vec<u32>) {
-        self.ends.pop_until(limit, into);
+        if !self.ends.take_until(limit, into) {
+            self.ended.extend_from_slice(into);
+        }
     }
 
     /// Ends a flow, whose channels have carried so many flits of it that are not counted yet.
     pub(crate) fn end(&mut self, flow: u32, flits: f64) {
-        for position in self.path(flow) {
-            let Entry { channel, next, previous } = self.entries[position];
+        for index in 0..u32::from(self.flows[flow].listed) {
+            let Entry { channel, next, previous } = *self.entry(self.place(flow, index));
             let record = &mut self.channels[channel];
-            record.carried += flits;
-            if next == UNLISTED {
-                continue;
-            }
             record.state -= 1;
-            match previous {
-                NONE => record.first = next,
-                before => self.entries[before].next = next,
+            if previous == NONE {
+                record.first = next;
+            } else {
+                self.entry_mut(previous).next = next;
             }
             if next != NONE {
-                self.entries[next].previous = previous;
+                self.entry_mut(next).previous = previous;
             }
+            self.carried[channel] += flits;
             self.touch(channel);
         }
-        self.lengths[flow] = 0;
+        self.carry_unlisted(flow, flits);
+        let record = &mut self.flows[flow];
+        (record.listed, record.unlisted) = (0, 0);
     }
 
     /// Ends the flow that ends next.
@@ -313,10 +422,11 @@ impl Graph {
     /// Gives all flows their rates after some have begun or ended at time `now`.
     pub(crate) fn share(&mut self, sharing: &mut dyn Sharing, now: f64) {
         sharing.level(self);
+        self.forget_ended();
         let mut fresh = std::mem::take(&mut self.fresh);
         for flow in fresh.drain(..) {
             // A flow that has begun and ended in one round had nothing to send.
-            if self.lengths[flow] > 0 {
+            if self.flows[flow].is_in_use() {
                 let rate = self.least_level(flow);
                 self.set_rate(flow, rate, now);
             }
@@ -330,13 +440,20 @@ impl Graph {
         self.changed = changed;
     }
 
+    /// Takes the flows that have ended and not begun anew out of those that will end.
+    fn forget_ended(&mut self) {
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.drain(..).filter(|&flow| !self.flows[flow].is_in_use()).for_each(|flow| self.ends.remove(flow));
+        self.ended = ended;
+    }
+
     /// Gives the flows of a channel whose level has changed their rates: a lower level matters to those above it, a higher one
     /// to those that the old one may have held.
     fn pass_on(&mut self, channel: u32, before: f64, now: f64) {
         let level = self.channels[channel].level;
         let mut at = self.channels[channel].first;
         while at != NONE {
-            let flow = at / self.stride;
+            let flow = self.flow_of(at);
             let rate = self.flows[flow].rate;
             if level < rate {
                 self.set_rate(flow, level, now);
@@ -344,7 +461,7 @@ impl Graph {
                 let rate = self.least_level(flow);
                 self.set_rate(flow, rate, now);
             }
-            at = self.entries[at].next;
+            at = self.entry(at).next;
         }
     }
 
@@ -352,13 +469,7 @@ impl Graph {
     #[inline(always)]
     fn least_level(&self, flow: u32) -> f64 {
         let mut least = f64::INFINITY;
-        for position in self.path(flow) {
-            let Entry { channel, next, .. } = self.entries[position];
-            // `f64::min` would ask for more than that.
-            if next != UNLISTED && self.channels[channel].level < least {
-                least = self.channels[channel].level;
-            }
-        }
+        self.visit(flow, |_, entry| least = lesser(self.channels[entry.channel].level, least));
         least
     }
 
@@ -382,19 +493,30 @@ impl Graph {
 
     /// Adds flits to what the channels of a flow's way have carried.
     pub(crate) fn carry(&mut self, flow: u32, flits: f64) {
-        for position in self.path(flow) {
-            self.channels[self.entries[position].channel].carried += flits;
+        for index in 0..u32::from(self.flows[flow].listed) {
+            let channel = self.entry(self.place(flow, index)).channel;
+            self.carried[channel] += flits;
+        }
+        self.carry_unlisted(flow, flits);
+    }
+
+    #[inline(always)]
+    fn carry_unlisted(&mut self, flow: u32, flits: f64) {
+        let first = flow * self.room_unlisted;
+        for place in first..first + u32::from(self.flows[flow].unlisted) {
+            let channel = self.unlisted[place];
+            self.carried[channel] += flits;
         }
     }
 
     /// Flits that a channel of the network has carried, if it is not left out.
     pub(crate) fn carried(&self, channel: u32) -> Option<f64> {
-        Some(self.channels[channel.checked_sub(self.left_out)?].carried)
+        Some(self.carried[channel.checked_sub(self.left_out)?])
     }
 
     /// Flits that have come to each terminal.
     pub(crate) fn accepted(&self) -> impl Iterator<Item = f64> + '_ {
-        self.channels.iter().skip(self.first_ejection as usize).take(self.flows.len()).map(|channel| channel.carried)
+        self.carried.iter().skip(self.first_ejection as usize).take(self.flows.len()).copied()
     }
 
     /// Flows that cross a channel of the network that has a list.
@@ -404,7 +526,7 @@ impl Graph {
 
     /// Nothing has been carried yet.
     pub(crate) fn forget_carried(&mut self) {
-        self.channels.iter_mut().for_each(|channel| channel.carried = 0.0);
+        self.carried.iter_mut().for_each(|flits| *flits = 0.0);
     }
 
     /// Flits per cycle of a flow.
@@ -419,11 +541,10 @@ impl Graph {
         let mut used = vec![0.0; self.channels.len()];
         let mut greatest = vec![0.0f64; self.channels.len()];
         let mut count = vec![0.0; self.channels.len()];
-        let active = || (0..self.flows.len() as u32).filter(|&flow| self.lengths[flow] > 0);
-        let channel_of = |position: u32| self.entries[position].channel as usize;
+        let active = || (0..self.flows.len() as u32).filter(|&flow| self.flows[flow].is_in_use());
         for flow in active() {
             let rate = self.flows[flow].rate;
-            for channel in self.path(flow).map(channel_of) {
+            for channel in self.way(flow) {
                 used[channel] += rate;
                 greatest[channel] = greatest[channel].max(rate);
                 count[channel] += 1.0;
@@ -434,7 +555,7 @@ impl Graph {
         let fits = |channel: usize| used[channel] <= bandwidth(channel) * (1.0 + 1e-9);
         let is_served = |flow: u32| {
             let rate = self.flows[flow].rate;
-            let mut channels = self.path(flow).map(channel_of);
+            let mut channels = self.way(flow).into_iter();
             if by_equal_shares {
                 return close(rate, channels.map(|channel| bandwidth(channel) / count[channel]).fold(f64::INFINITY, f64::min));
             }
@@ -499,22 +620,13 @@ impl Graph {
 
     /// The next entry of the same channel.
     pub(crate) fn next(&self, entry: u32) -> u32 {
-        self.entries[entry].next
+        self.entry(entry).next
     }
 
-    /// The channel of an entry.
-    pub(crate) fn channel_at(&self, entry: u32) -> u32 {
-        self.entries[entry].channel
-    }
-
-    /// The entries of the flow of an entry that are in lists.
-    pub(crate) fn listed_path_of(&self, entry: u32) -> impl Iterator<Item = u32> + use<'_> {
-        self.path(entry / self.stride).filter(|&position| self.entries[position].next != UNLISTED)
-    }
-
-    fn path(&self, flow: u32) -> std::ops::Range<u32> {
-        let first = flow * self.stride;
-        first..first + u32::from(self.lengths[flow])
+    /// Calls `visit` with the entries of the flow of an entry, and their channels.
+    #[inline(always)]
+    pub(crate) fn visit_way_of(&self, entry: u32, mut visit: impl FnMut(u32, u32)) {
+        self.visit(self.flow_of(entry), |at, entry| visit(at, entry.channel));
     }
 
     /// The least level on a flow's way but for the channel of this entry.
@@ -523,29 +635,63 @@ impl Graph {
     }
 
     /// The least level on a flow's way but for the channels of these two entries.
+    #[inline(always)]
     pub(crate) fn limit_beside(&self, entry: u32, other: u32) -> f64 {
-        let others = self.listed_path_of(entry).filter(|&position| position != entry && position != other);
-        others.map(|position| self.channels[self.entries[position].channel].level).fold(f64::INFINITY, f64::min)
+        let mut least = f64::INFINITY;
+        self.visit_way_of(entry, |at, channel| {
+            if at != entry && at != other {
+                least = lesser(self.channels[channel].level, least);
+            }
+        });
+        least
     }
 
-    /// Lays the entries out anew, with room for longer ways.
-    fn make_room(&mut self, length: u32) {
-        let old = self.stride;
-        // Half as much again, lest a network of long ways lays them out for each.
-        let stride = if old == 0 { length } else { length.max(old + old / 2) };
-        let moved = |entry: u32| if entry == NONE || entry == UNLISTED { entry } else { entry / old * stride + entry % old };
-        let size = self.flows.len() * stride as usize;
+    /// Lays the entries that stand apart out anew, with room for longer ways.
+    #[cold]
+    fn make_room_apart(&mut self) {
+        let (old, room, apart) = (self.room_apart, more_room(self.room_apart), self.apart);
+        let moved = |entry: u32| {
+            if entry < apart || entry == NONE { entry } else { apart + (entry - apart) / old * room + (entry - apart) % old }
+        };
+        let moved_whole = |entry: &Entry| Entry { channel: entry.channel, next: moved(entry.next), previous: moved(entry.previous) };
+        let size = self.flows.len() * room as usize;
         let mut entries = large_vec(size);
-        entries.resize(size, Entry { channel: 0, next: NONE, previous: NONE });
-        for (place, entry) in self.entries.iter().enumerate() {
-            entries[moved(place as u32) as usize] =
-                Entry { channel: entry.channel, next: moved(entry.next), previous: moved(entry.previous) };
+        entries.resize(size, NO_ENTRY);
+        for (entry, place) in self.entries_apart.iter().zip(apart..) {
+            entries[(moved(place) - apart) as usize] = moved_whole(entry);
+        }
+        for flow in self.flows.iter_mut() {
+            flow.entries = flow.entries.each_ref().map(moved_whole);
         }
         for channel in self.channels.iter_mut().filter(|channel| channel.state & LISTED != 0) {
             channel.first = moved(channel.first);
         }
-        (self.entries, self.stride) = (entries.into(), stride);
+        (self.entries_apart, self.room_apart) = (entries.into(), room);
     }
+
+    /// Makes room for more channels without lists.
+    #[cold]
+    fn make_room_unlisted(&mut self) {
+        let (old, room) = (self.room_unlisted as usize, more_room(self.room_unlisted));
+        let size = self.flows.len() * room as usize;
+        let mut unlisted = large_vec(size);
+        unlisted.resize(size, 0);
+        for flow in 0..self.flows.len() {
+            unlisted[flow * room as usize..][..old].copy_from_slice(&self.unlisted.as_slice()[flow * old..][..old]);
+        }
+        (self.unlisted, self.room_unlisted) = (unlisted.into(), room);
+    }
+}
+
+/// The lesser of two numbers; `f64::min` asks for more than that.
+#[inline(always)]
+fn lesser(one: f64, other: f64) -> f64 {
+    if one < other { one } else { other }
+}
+
+/// Half as much again, lest a network of long ways lays its columns out for each.
+fn more_room(room: u32) -> u32 {
+    if room == 0 { INSIDE } else { room + room.div_ceil(2) }
 }
 
 #[cfg(test)]

@@ -1,9 +1,22 @@
-//! A heap of numbered entries whose keys change: which flow ends next, which terminal wakes next.
+//! Numbered entries whose keys change, and which of them comes first: which flow ends next, which terminal wakes next.
+//!
+//! Of very many entries most come late, and their keys change often before they do. So only those before a *horizon* stand in a
+//! heap. The keys of the others lie in a plain column; when the heap is empty the horizon moves on over a part of them.
 
 use kasuri_model::memory::Column;
 
-/// The slot of an entry that is not in the heap; [`ROOT`] is the first that is used.
+/// The slot of an entry that has no key, and of one beyond the horizon; [`ROOT`] is the first that is used.
 const ABSENT: u32 = 0;
+const BEYOND: u32 = 1;
+
+/// With fewer entries there is no horizon.
+const LEAST_BEYOND: usize = 2048;
+
+/// The horizon moves over one entry in so many, and over all of them where fewer than one in so many have a key.
+const PARTS: usize = 16;
+
+/// Keys that are looked at to find out how far that is.
+const SAMPLE: usize = 256;
 
 /// The slot of the least entry. The children of slot s then are the slots of group s - 2, and the parent of slot s is s / 4 + 2.
 const ROOT: usize = 3;
@@ -27,10 +40,16 @@ const EMPTY: Group = Group { keys: [NO_KEY; 4], entries: [0; 4] };
 pub(crate) struct Heap {
     /// One more than the greatest number of an entry.
     capacity: usize,
-    /// Both columns are empty until the first entry comes.
     groups: Column<Group>,
+    /// Both columns are empty until the first entry comes.
     slots: Column<u32>,
+    /// The keys of entries beyond the horizon; of the others, [`NO_KEY`].
+    beyond: Column<u64>,
+    /// No key of an entry in the heap is as great.
+    horizon: u64,
+    /// Entries in the heap, and beyond the horizon.
     length: usize,
+    waiting: usize,
     /// Slots of nodes that are due; memory to use.
     due: Vec<u32>,
     /// Were many entries taken out together the last time?
@@ -40,12 +59,69 @@ pub(crate) struct Heap {
 impl Heap {
     /// A heap for entries numbered below `capacity`.
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { capacity, groups: Vec::new().into(), slots: Vec::new().into(), length: 0, due: Vec::new(), many: false }
+        let (slots, beyond) = (Vec::new().into(), Vec::new().into());
+        let horizon = if capacity < LEAST_BEYOND { NO_KEY } else { 0 };
+        let groups = Column::filled(ROOT.div_ceil(4), EMPTY);
+        Self { capacity, groups, slots, beyond, horizon, length: 0, waiting: 0, due: Vec::new(), many: false }
     }
 
     /// The least key.
-    pub(crate) fn least(&self) -> Option<f64> {
+    #[inline(always)]
+    pub(crate) fn least(&mut self) -> Option<f64> {
+        if self.length == 0 && self.waiting > 0 {
+            self.move_on();
+        }
         (self.length > 0).then(|| f64::from_bits(self.key(ROOT)))
+    }
+
+    /// Moves the horizon on over a part of the entries beyond it.
+    #[cold]
+    fn move_on(&mut self) {
+        let stride = self.capacity.div_ceil(SAMPLE);
+        let mut sample: Vec<u64> = self.beyond.iter().step_by(stride).copied().filter(|&key| key != NO_KEY).collect();
+        sample.sort_unstable();
+        let is_full = self.waiting * PARTS > self.capacity && sample.len() > PARTS;
+        self.move_to(if is_full { sample[sample.len() / PARTS] + 1 } else { NO_KEY });
+    }
+
+    /// Moves the horizon on.
+    fn move_to(&mut self, horizon: u64) {
+        for entry in 0..self.capacity as u32 {
+            let key = self.beyond[entry];
+            if key < horizon {
+                self.beyond[entry] = NO_KEY;
+                let last = self.add();
+                self.put(last, key, entry);
+            }
+        }
+        self.waiting = if horizon == NO_KEY { 0 } else { self.beyond.iter().filter(|&&key| key != NO_KEY).count() };
+        self.horizon = horizon;
+        self.restore();
+    }
+
+    /// Brings all nodes into their order.
+    fn restore(&mut self) {
+        for slot in (ROOT..ROOT + self.length.div_ceil(4)).rev() {
+            self.sink(slot, self.key(slot), self.entry(slot));
+        }
+    }
+
+    /// Makes room for one more entry, at the end.
+    #[inline(always)]
+    fn add(&mut self) -> usize {
+        let last = ROOT + self.length;
+        self.length += 1;
+        if last / 4 >= self.groups.len() {
+            self.grow();
+        }
+        last
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut groups = Column::filled(2 * self.groups.len(), EMPTY);
+        groups.iter_mut().zip(self.groups.iter()).for_each(|(new, old)| *new = *old);
+        self.groups = groups;
     }
 
     /// Lists, in a list that is empty, entries whose key is at most `limit`, no more than about `most` of them.
@@ -63,9 +139,19 @@ impl Heap {
         }
         let key = key.to_bits();
         let slot = self.slots[entry];
-        if slot == ABSENT {
-            let last = ROOT + self.length;
-            self.length += 1;
+        if key >= self.horizon {
+            if slot > BEYOND {
+                self.take_out(slot as usize);
+            }
+            self.waiting += usize::from(slot != BEYOND);
+            self.slots[entry] = BEYOND;
+            self.beyond[entry] = key;
+        } else if slot <= BEYOND {
+            if slot == BEYOND {
+                self.beyond[entry] = NO_KEY;
+                self.waiting -= 1;
+            }
+            let last = self.add();
             self.rise(last, key, entry);
         } else if key < self.key(slot as usize) {
             self.rise(slot as usize, key, entry);
@@ -76,25 +162,60 @@ impl Heap {
 
     #[cold]
     fn make_room(&mut self) {
-        self.groups = Column::filled((ROOT + self.capacity).div_ceil(4), EMPTY);
         self.slots = Column::filled(self.capacity, ABSENT);
+        if self.horizon != NO_KEY {
+            self.beyond = Column::filled(self.capacity, NO_KEY);
+        }
     }
 
-    /// Takes out all entries whose key is at most `limit`, by number. Where many go at once they are not taken one by one.
+    /// Takes out all entries whose key is at most `limit`, by number.
     pub(crate) fn pop_until(&mut self, limit: f64, into: &mut Vec<u32>) {
-        let before = self.length;
+        if !self.take_until(limit, into) {
+            into.iter().for_each(|&entry| self.remove(entry));
+        }
+    }
+
+    /// Lists, in a list that is empty, all entries whose key is at most `limit`, by number. Have they been taken out? They are where
+    /// they are many; few stay, each to be set anew or removed.
+    pub(crate) fn take_until(&mut self, limit: f64, into: &mut Vec<u32>) -> bool {
         let limit = limit.to_bits();
+        if limit >= self.horizon && self.waiting > 0 {
+            self.move_to(limit + 1);
+        }
+        let before = self.length;
         // Where many went together the last time they likely do again.
-        if self.many || self.are_many_due(limit) {
+        let together = self.many || self.are_many_due(limit);
+        if together {
             self.remove_due(limit, into);
         } else {
-            while self.length > 0 && self.key(ROOT) <= limit {
-                into.push(self.pop());
-            }
+            into.extend(self.due.iter().map(|&slot| self.entry(slot as usize)));
         }
-        self.many = (before - self.length) * 8 > before;
+        self.many = into.len() * 8 > before;
         // They mostly are in order already.
         into.sort_unstable();
+        together
+    }
+
+    /// Takes an entry out, which there has to be.
+    pub(crate) fn remove(&mut self, entry: u32) {
+        let slot = std::mem::replace(&mut self.slots[entry], ABSENT);
+        if slot == BEYOND {
+            self.beyond[entry] = NO_KEY;
+            self.waiting -= 1;
+        } else {
+            self.take_out(slot as usize);
+        }
+    }
+
+    /// Takes a node out of the heap.
+    fn take_out(&mut self, slot: usize) {
+        self.length -= 1;
+        let last = ROOT + self.length;
+        let (key, moved) = (self.key(last), self.entry(last));
+        self.clear(last);
+        if slot != last {
+            if key < self.key(slot) { self.rise(slot, key, moved) } else { self.sink(slot, key, moved) }
+        }
     }
 
     /// Is the key of more than an eighth of the entries at most `limit`?
@@ -140,22 +261,14 @@ impl Heap {
         }
         (kept..end).for_each(|slot| self.clear(slot));
         self.length = kept - ROOT;
-        for slot in (ROOT..ROOT + self.length.div_ceil(4)).rev() {
-            self.sink(slot, self.key(slot), self.entry(slot));
-        }
+        self.restore();
     }
 
     /// Takes the first entry out, which there has to be.
+    #[cfg(test)]
     pub(crate) fn pop(&mut self) -> u32 {
         let first = self.entry(ROOT);
-        self.slots[first] = ABSENT;
-        self.length -= 1;
-        let last = ROOT + self.length;
-        let (key, entry) = (self.key(last), self.entry(last));
-        self.clear(last);
-        if self.length > 0 {
-            self.sink(ROOT, key, entry);
-        }
+        self.remove(first);
         first
     }
 
@@ -223,29 +336,44 @@ mod tests {
 
     #[test]
     fn entries_come_out_in_order_whatever_happened_to_their_keys() {
-        let mut stream = Streams::new(5).get(Purpose::Structure, 0);
-        let mut heap = Heap::new(200);
-        let mut keys = vec![0.0; 200];
-        for _ in 0..2000 {
-            let entry = stream.below(200);
-            keys[entry as usize] = f64::from(stream.below(50));
-            heap.set(entry, keys[entry as usize]);
+        for capacity in [200, LEAST_BEYOND as u32, 3 * LEAST_BEYOND as u32] {
+            in_order(capacity);
         }
-        let mut expected: Vec<(f64, u32)> = keys.iter().zip(0..).map(|(&key, entry)| (key, entry)).collect();
-        expected.sort_by(|one, other| one.partial_cmp(other).unwrap());
+    }
+
+    fn in_order(capacity: u32) {
+        let mut stream = Streams::new(5).get(Purpose::Structure, 0);
+        let mut heap = Heap::new(capacity as usize);
+        let mut keys: Vec<Option<f64>> = vec![None; capacity as usize];
+        let least = |keys: &[Option<f64>]| keys.iter().flatten().copied().reduce(f64::min);
+        for round in 0..10 * capacity {
+            let entry = stream.below(capacity);
+            let key = &mut keys[entry as usize];
+            if key.is_some() && stream.below(4) == 0 {
+                heap.remove(entry);
+                *key = None;
+            } else {
+                *key = Some(f64::from(round / capacity + stream.below(50)));
+                heap.set(entry, key.unwrap());
+            }
+            // What is asked for in between moves the horizon on.
+            if round % 8 == 0 {
+                assert_eq!(heap.least(), least(&keys));
+            }
+        }
         let mut copy = heap.clone();
-        let found: Vec<f64> = std::iter::from_fn(|| copy.least().map(|_| keys[copy.pop() as usize])).collect();
-        assert_eq!(found, expected.iter().map(|&(key, _)| key).collect::<Vec<_>>());
+        let found: Vec<f64> = std::iter::from_fn(|| copy.least().map(|_| keys[copy.pop() as usize].unwrap())).collect();
+        let mut expected: Vec<f64> = keys.iter().flatten().copied().collect();
+        expected.sort_by(f64::total_cmp);
+        assert_eq!(found, expected);
         // In larger and smaller handfuls.
-        for (limit, next) in [(0.0, 1.0), (20.0, 21.0), (21.0, 22.0), (49.0, f64::INFINITY)] {
+        for limit in [0.0, 5.0, 20.0, 21.0, 49.0, 1000.0] {
             let mut due = Vec::new();
             heap.pop_until(limit, &mut due);
-            let mut wanted: Vec<u32> = expected.iter().filter(|(key, _)| *key <= limit).map(|&(_, entry)| entry).collect();
-            wanted.sort_unstable();
-            assert_eq!(due, wanted);
-            expected.retain(|(key, _)| *key > limit);
-            assert!(heap.least().is_none_or(|key| key >= next));
-            assert_eq!(heap.least(), expected.first().map(|&(key, _)| key));
+            let is_due = |key: Option<f64>| key.is_some_and(|key| key <= limit);
+            assert_eq!(due, (0..capacity).filter(|&entry| is_due(keys[entry as usize])).collect::<Vec<_>>());
+            keys.iter_mut().filter(|key| is_due(**key)).for_each(|key| *key = None);
+            assert_eq!(heap.least(), least(&keys));
         }
     }
 }

@@ -16,6 +16,7 @@ mod remembered;
 mod sharing;
 mod sources;
 mod statistics;
+mod steps;
 
 pub use engine::{FlowEngine, FlowOptions};
 pub use sharing::{SHARINGS, SharingEntry};

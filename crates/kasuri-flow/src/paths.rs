@@ -2,6 +2,7 @@
 
 use crate::graph::LONGEST;
 use crate::remembered::Remembered;
+use crate::steps::Steps;
 use kasuri_model::engine::EngineError;
 use kasuri_model::id::{ChannelId, Port, RouterId, TerminalId};
 use kasuri_model::network::Network;
@@ -20,6 +21,7 @@ pub(crate) struct Paths {
     /// Cycles by which each further flit of a message follows, at every router that waits for the whole of it.
     stores: bool,
     candidates: Vec<Candidate>,
+    steps: Option<Steps>,
     remembered: Option<Remembered>,
 }
 
@@ -43,6 +45,8 @@ pub(crate) struct Walk {
     key: u64,
     state: u32,
     virtual_channel: u16,
+    /// Where the last of the way ends, once that is known.
+    place: Option<(RouterId, Port)>,
     /// The port by which it leaves next; `None` at the destination.
     port: Option<(RouterId, Port)>,
     /// Has anything of the way been left to chance?
@@ -53,7 +57,7 @@ impl Walk {
     /// The beginning of a way; `channels` is memory to use.
     pub(crate) fn new(request: Request, mut channels: Vec<u32>) -> Self {
         channels.clear();
-        Self { request, channels, key: 0, state: 0, virtual_channel: request.available.begin, port: None, has_drawn: false }
+        Self { request, channels, key: 0, state: 0, virtual_channel: request.available.begin, place: None, port: None, has_drawn: false }
     }
 
     fn last(&self) -> ChannelId {
@@ -69,6 +73,7 @@ impl Paths {
             head_cycles: network.links().iter().map(|link| head_cycles(scenario, link.latency)).collect(),
             stores: scenario.router.switching == Switching::StoreAndForward,
             candidates: Vec::new(),
+            steps: Steps::of(network),
             remembered: Remembered::of(scenario),
         }
     }
@@ -80,8 +85,9 @@ impl Paths {
     /// The routing does not bring a message to its destination.
     pub(crate) fn find(&mut self, scenario: &Scenario, walks: &mut [Walk], flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
         let network = &*scenario.network;
-        if let [walk] = walks {
-            return self.find_one(scenario, walk, flows);
+        // Nothing to wait for together.
+        if walks.len() == 1 {
+            return walks.iter_mut().try_for_each(|walk| self.find_one(scenario, walk, flows));
         }
         for walk in &mut *walks {
             self.start(scenario, walk);
@@ -95,7 +101,7 @@ impl Paths {
                 on_their_way += usize::from(walk.port.is_some());
             }
             for walk in &mut *walks {
-                follow(network, walk)?;
+                self.follow(network, walk)?;
             }
         }
         Ok(())
@@ -116,7 +122,6 @@ impl Paths {
         self.remembered.as_ref()?.find(network.injection_port(source).0, destination)
     }
 
-    /// Nothing to wait together with.
     fn find_one(&mut self, scenario: &Scenario, walk: &mut Walk, flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
         let network = &*scenario.network;
         self.start(scenario, walk);
@@ -125,7 +130,7 @@ impl Paths {
             if walk.port.is_none() {
                 break;
             }
-            follow(network, walk)?;
+            self.follow(network, walk)?;
         }
         if let Some(remembered) = &mut self.remembered
             && !walk.has_drawn
@@ -152,7 +157,7 @@ impl Paths {
             let arrives = terminal == destination;
             return if arrives { Ok(None) } else { Err(lost(&walk.request, &format!("it comes to terminal {}", terminal.0))) };
         }
-        let (router, input) = network.input_port(channel);
+        let (router, input) = walk.place.unwrap_or_else(|| network.input_port(channel));
         let hop = Hop { router, input, virtual_channel: walk.virtual_channel, source, destination, available };
         let view = Flows { network, router, flows };
         let mut choice = HashedChoice::at_hop(walk.key, walk.channels.len() as u32, view);
@@ -161,8 +166,31 @@ impl Paths {
         walk.has_drawn |= choice.has_drawn();
         let Some(candidate) = self.candidates.first() else { return Err(knows_no_way(walk, router)) };
         walk.virtual_channel = candidate.virtual_channels.begin;
-        network.fetch_output_channel(router, candidate.port);
+        if self.steps.is_none() {
+            network.fetch_output_channel(router, candidate.port);
+        }
         Ok(Some((router, candidate.port)))
+    }
+
+    /// Follows a message through the port that it has decided for.
+    #[inline(always)]
+    fn follow(&self, network: &Network, walk: &mut Walk) -> Result<(), EngineError> {
+        let Some((router, port)) = walk.port else { return Ok(()) };
+        let step = match &self.steps {
+            Some(steps) => steps.step(router, port),
+            None => network.output_channel(router, port).map(|next| (next, None)),
+        };
+        let Some((next, place)) = step else { return Err(knows_no_way(walk, router)) };
+        walk.place = place;
+        if self.steps.is_none() && network.ejected_terminal(next).is_none() {
+            network.fetch_input_port(next);
+        }
+        walk.channels.push(next.0);
+        if walk.channels.len() > LONGEST.min(network.channel_count() as usize) {
+            let problem = if walk.channels.len() > LONGEST { "its way has more than 65535 channels" } else { "it goes round in circles" };
+            return Err(lost(&walk.request, problem));
+        }
+        Ok(())
     }
 
     /// Cycles from when a flit begins to cross the channel at a place of a way, from the injection to the ejection, until it can go on.
@@ -185,22 +213,6 @@ impl Paths {
         // The last flit arrives in the cycle in which its transfer ends, not one later.
         sum as f64 - 1.0
     }
-}
-
-/// Follows a message through the port that it has decided for.
-#[inline(always)]
-fn follow(network: &Network, walk: &mut Walk) -> Result<(), EngineError> {
-    let Some((router, port)) = walk.port else { return Ok(()) };
-    let Some(next) = network.output_channel(router, port) else { return Err(knows_no_way(walk, router)) };
-    walk.channels.push(next.0);
-    if walk.channels.len() > LONGEST.min(network.channel_count() as usize) {
-        let problem = if walk.channels.len() > LONGEST { "its way has more than 65535 channels" } else { "it goes round in circles" };
-        return Err(lost(&walk.request, problem));
-    }
-    if network.ejected_terminal(next).is_none() {
-        network.fetch_input_port(next);
-    }
-    Ok(())
 }
 
 fn knows_no_way(walk: &Walk, router: RouterId) -> EngineError {

@@ -16,7 +16,7 @@ const EQUAL: f64 = 1e-11;
 pub(crate) struct MaxMin {
     queue: VecDeque<u32>,
     limits: Vec<f64>,
-    others: Vec<u32>,
+    others: Vec<(u32, u32)>,
 }
 
 impl Sharing for MaxMin {
@@ -81,9 +81,12 @@ impl MaxMin {
 
     fn disturb_flow(&mut self, graph: &mut Graph, entry: u32, low: f64, high: f64) {
         let mut others = std::mem::take(&mut self.others);
-        others.extend(graph.listed_path_of(entry).filter(|&position| position != entry));
-        for position in others.drain(..) {
-            let other = graph.channel_at(position);
+        graph.visit_way_of(entry, |position, channel| {
+            if position != entry {
+                others.push((position, channel));
+            }
+        });
+        for (position, other) in others.drain(..) {
             let third = graph.limit_beside(entry, position);
             let (low, high) = (low.min(third), high.min(third));
             if low != high && low < graph.level(other) * (1.0 + EQUAL) && graph.soil(other) {
