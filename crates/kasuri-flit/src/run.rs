@@ -6,6 +6,7 @@ use crate::messages::Messages;
 use crate::options::FlitOptions;
 use crate::select;
 use crate::state::{Simulation, Tile};
+use crate::statistics::is_counted;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status, UserOutcome};
@@ -67,6 +68,10 @@ impl<L: Lanes> Simulation<'_, L> {
                 Command::Continue => {}
                 Command::Clear => self.clear(Phase::WarmUp),
                 Command::Measure => self.clear(Phase::Measuring),
+                Command::MeasureWaiting => {
+                    self.clear(Phase::Measuring);
+                    self.measures_waiting = true;
+                }
                 Command::Drain => self.drain(Phase::Draining),
                 Command::Empty => self.drain(Phase::Emptying),
                 Command::End(status) => return Ok(self.end(status)),
@@ -230,6 +235,7 @@ impl<L: Lanes> Simulation<'_, L> {
                 L::router_cycle(self, tile, now);
             }
         }
+        self.decide_on_departure();
         if first / OCCUPANCY_PERIOD != (first + length) / OCCUPANCY_PERIOD {
             self.sample_occupancy();
         }
@@ -320,7 +326,7 @@ impl<L: Lanes> Simulation<'_, L> {
     fn recount_arriving_packets(&mut self) {
         self.recount_predicted_packets();
         for sink in self.terminals.ejection.iter_mut().filter(|sink| sink.left > 0) {
-            sink.counted = self.statistics.counting.covers(self.packets[sink.packet as usize].created);
+            sink.counted = is_counted(&self.statistics.counting, &self.packets[sink.packet as usize], &self.waited, sink.packet);
         }
     }
 
@@ -332,9 +338,11 @@ impl<L: Lanes> Simulation<'_, L> {
             self.sources.closed = true;
         }
         let from = self.statistics.counting.measured_from;
+        // Whatever is drawn from now on counts, if it was created before.
+        self.sources.drain_from = if self.measures_waiting { 0 } else { from };
         let waiting = self.users.as_ref().map_or(0, |users| users.waiting_since(from));
-        self.statistics.draining_live =
-            waiting + self.packets.iter().filter(|packet| packet.alive && packet.created >= from).count() as u64;
+        self.statistics.draining_live = waiting
+            + self.packets.iter().zip(0..).filter(|&(packet, number)| packet.alive && self.is_waited_for(packet, number)).count() as u64;
     }
 
     fn deadlock_status(&mut self) -> Option<Status> {

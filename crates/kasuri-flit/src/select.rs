@@ -50,10 +50,15 @@ pub(crate) fn run(scenario: &Scenario, options: FlitOptions, controller: &mut dy
     }
 }
 
-/// Do routers or routing ask for the general form? A packet of one flit holds no switch.
+/// Do routers or routing ask for the general form? A packet of one flit holds no switch, and it is all the same when a routing decides that
+/// does not look at congestion.
 pub(crate) fn is_general(scenario: &Scenario) -> bool {
     let single = crate::source::longest_packet(scenario) == 1;
-    let asks = |key: &str| !single || key != "hold_switch";
+    let asks = |key: &str| match key {
+        "hold_switch" => !single,
+        "lookahead_decides" => scenario.routing.observes_congestion(),
+        _ => true,
+    };
     scenario.router.general_keys().any(asks) || scenario.routing.offers_several()
 }
 

@@ -3,14 +3,17 @@
 //! The queue is unbounded but virtual: a terminal keeps the cycle in which its next packet is created and draws the packet when
 //! it reaches the head of the queue. So a saturated source costs no memory, and its backlog is exact.
 
+use crate::class_queues::ClassQueues;
 use crate::state::NONE;
 use crate::users::AccessId;
 use kasuri_model::id::TerminalId;
 use kasuri_model::rng::{Purpose, Stream};
 use kasuri_model::router::Priority;
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
+use kasuri_model::traffic::process::Process;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Never.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -36,6 +39,39 @@ pub(crate) struct Source {
     pub(crate) next_class: u8,
     /// Is the terminal in its tile's list of active sources?
     pub(crate) listed: bool,
+}
+
+/// Classes whose packets come of one process. The first of them keeps its creations for all.
+#[derive(Clone, Debug)]
+struct Joint {
+    process: Arc<dyn Process>,
+    classes: Vec<u32>,
+    /// Cumulative probabilities that a packet is of one of them, the last one 1.
+    cumulative: Vec<f64>,
+}
+
+impl Joint {
+    fn of(scenario: &Scenario) -> Option<Self> {
+        let sharing = || scenario.classes.iter().zip(0u32..).filter(|(class, _)| class.joint.is_some());
+        let process = Arc::clone(sharing().next()?.0.joint.as_ref()?);
+        let total: f64 = sharing().map(|(class, _)| class.packet_rate()).sum();
+        let mut sum = 0.0;
+        let mut cumulative: Vec<f64> = sharing()
+            .map(|(class, _)| {
+                sum += class.packet_rate() / total;
+                sum
+            })
+            .collect();
+        *cumulative.last_mut()? = 1.0;
+        Some(Self { process, classes: sharing().map(|(_, number)| number).collect(), cumulative })
+    }
+
+    /// The class of the next packet.
+    fn draw(&self, stream: &mut Stream) -> u32 {
+        let point = stream.unit();
+        let place = self.cumulative.iter().position(|&up_to| point < up_to).unwrap_or(self.classes.len() - 1);
+        self.classes[place]
+    }
 }
 
 /// The lists of one tile of terminals.
@@ -83,6 +119,10 @@ pub(crate) struct Sources {
     replies: Vec<VecDeque<Drawn>>,
     /// Do packets of a class of higher priority leave their source first?
     by_priority: bool,
+    /// The classes that share their coins, if any do.
+    joint: Option<Joint>,
+    /// The queues of sources that have one for each class.
+    pub(crate) class_queues: Option<ClassQueues>,
     tiles: Vec<SourceTile>,
     /// log2 of the terminals of a tile.
     tile_shift: u32,
@@ -90,6 +130,8 @@ pub(crate) struct Sources {
     calendar_next: Vec<u32>,
     /// While draining: packets created before this cycle are waited for.
     pub(crate) drain_before: u64,
+    /// The same for those drawn from then on: packets created before this cycle are not.
+    pub(crate) drain_from: u64,
     /// While draining: entries whose next packet is created before `drain_before`.
     pub(crate) undrained: u64,
     /// Nothing new is created any more.
@@ -132,16 +174,20 @@ impl Sources {
             destinations: scenario.streams.get(Purpose::Destination, entry),
         });
         let replying = scenario.classes.iter().any(|class| class.reply.is_some());
+        let by_priority = scenario.router.priority == Priority::Class && scenario.classes.len() > 1;
         Self {
             terminals,
+            class_queues: ClassQueues::of(scenario, by_priority),
             source: vec![source; terminals as usize],
             creations: creations.collect(),
             replies: vec![VecDeque::new(); if replying { terminals as usize } else { 0 }],
-            by_priority: scenario.router.priority == Priority::Class && scenario.classes.len() > 1,
+            joint: Joint::of(scenario),
+            by_priority,
             tiles: vec![tile; terminals.div_ceil(1 << tile_shift) as usize],
             tile_shift,
             calendar_next: vec![NONE; entries as usize],
             drain_before: 0,
+            drain_from: 0,
             undrained: 0,
             closed: false,
         }
@@ -150,9 +196,14 @@ impl Sources {
     /// Draws the first creation of every terminal and class.
     pub(crate) fn start(&mut self, scenario: &Scenario) {
         for entry in 0..self.creations.len() as u32 {
-            let class = &scenario.classes[(entry / self.terminals) as usize];
+            let class = entry / self.terminals;
             let creations = &mut self.creations[entry as usize];
-            creations.next = class.process.next(0, None, &mut creations.gaps).unwrap_or(NEVER);
+            let process = match &self.joint {
+                Some(joint) if joint.classes[1..].contains(&class) => continue,
+                Some(joint) if joint.classes[0] == class => &joint.process,
+                _ => &scenario.classes[class as usize].process,
+            };
+            creations.next = process.next(0, None, &mut creations.gaps).unwrap_or(NEVER);
             self.schedule(entry);
         }
     }
@@ -239,16 +290,26 @@ impl Sources {
 
     /// Draws the packet at the head of the queue in cycle `now`, if there is one.
     pub(crate) fn draw(&mut self, scenario: &Scenario, terminal: u32, now: u64) -> Option<Drawn> {
-        self.take_reply(terminal).or_else(|| {
+        self.take_reply(scenario, terminal, now).or_else(|| {
             let destination = |class: usize, stream: &mut Stream| scenario.classes[class].pattern.destination(TerminalId(terminal), stream);
             self.draw_new(scenario, terminal, now, destination)
         })
     }
 
-    /// Takes the answer that a terminal sends next, if there is one.
+    /// Takes the answer that a terminal sends next, if there is one and it may be sent.
     #[inline(always)]
-    pub(crate) fn take_reply(&mut self, terminal: u32) -> Option<Drawn> {
-        self.replies.get_mut(terminal as usize).and_then(VecDeque::pop_front)
+    pub(crate) fn take_reply(&mut self, scenario: &Scenario, terminal: u32, now: u64) -> Option<Drawn> {
+        let may_go = |reply: &Drawn| {
+            let delay = scenario.classes[usize::from(reply.class)].reply.as_ref().map_or(0, |reply| reply.delay);
+            reply.created + u64::from(delay) <= now
+        };
+        let queue = self.replies.get_mut(terminal as usize)?;
+        if queue.front().is_some_and(may_go) { queue.pop_front() } else { None }
+    }
+
+    /// The answer that a terminal sends next, if there is one.
+    pub(crate) fn first_reply(&self, terminal: u32) -> Option<&Drawn> {
+        self.replies.get(terminal as usize).and_then(VecDeque::front)
     }
 
     /// Draws a new packet, of which `destination` tells where those of a class go.
@@ -274,7 +335,7 @@ impl Sources {
     }
 
     #[inline(always)]
-    fn draw_of_class(
+    pub(crate) fn draw_of_class(
         &mut self,
         scenario: &Scenario,
         terminal: u32,
@@ -283,18 +344,20 @@ impl Sources {
         destination: &mut impl FnMut(usize, &mut Stream) -> Option<TerminalId>,
     ) -> Option<Drawn> {
         let entry = class * self.terminals + terminal;
-        let traffic = &scenario.classes[class as usize];
         let creations = &mut self.creations[entry as usize];
         let created = creations.next;
         if created > now {
             return None;
         }
+        let joint = self.joint.as_ref().filter(|joint| joint.classes[0] == class);
+        let process = joint.map_or(&scenario.classes[class as usize].process, |joint| &joint.process);
+        let class = joint.map_or(class, |joint| joint.draw(&mut creations.destinations));
+        let traffic = &scenario.classes[class as usize];
         let destination = destination(class as usize, &mut creations.destinations);
         let flits = traffic.sizes.draw(&mut creations.destinations);
         creations.index += 1;
         let more = destination.is_some();
-        creations.next =
-            if more { traffic.process.next(creations.index, Some(created), &mut creations.gaps).unwrap_or(NEVER) } else { NEVER };
+        creations.next = if more { process.next(creations.index, Some(created), &mut creations.gaps).unwrap_or(NEVER) } else { NEVER };
         let next = creations.next;
         if created < self.drain_before && next >= self.drain_before {
             self.undrained -= 1;
@@ -309,7 +372,7 @@ impl Sources {
 
     /// Does a terminal hold a packet that it cannot send?
     pub(crate) fn has_stuck_packet(&self) -> bool {
-        self.source.iter().any(|source| source.packet != NONE)
+        self.source.iter().any(|source| source.packet != NONE) || self.class_queues.as_ref().is_some_and(ClassQueues::has_packet)
     }
 
     /// Begins to wait for the packets created before `cycle`, counting those that no source has drawn yet.

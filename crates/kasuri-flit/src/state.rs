@@ -14,6 +14,7 @@ use crate::endpoint::dsm::{self, Interfaces};
 use crate::lanes::Lanes;
 use crate::lanes::general::Form;
 use crate::list::List;
+use crate::lookahead::Lookahead;
 use crate::messages::Messages;
 use crate::prediction::{PredictionUnit, advance, leaves_router};
 use crate::route_memo::RouteMemo;
@@ -29,7 +30,7 @@ use kasuri_model::engine::EngineError;
 use kasuri_model::id::{ChannelId, RouterId, TerminalId};
 use kasuri_model::memory::Column;
 use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, VcRelease};
+use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, Turns, VcRelease};
 use kasuri_model::routing::VirtualChannels;
 use kasuri_model::scenario::Scenario;
 
@@ -183,6 +184,8 @@ pub(crate) struct Parameters {
     pub(crate) release: VcRelease,
     /// Have the routers a queue for each output, so that packets enter by that of their first one?
     pub(crate) restricts_entry: bool,
+    /// Does a packet that has found no virtual channel draw others in the next cycle?
+    pub(crate) redraws_entry: bool,
     /// Takes each output from its queues, whatever other outputs take from the same input?
     pub(crate) crosspoint: bool,
     /// Does any channel need more than one cycle for a flit, so that it is kept how long each is busy?
@@ -239,6 +242,9 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     /// By class: the virtual channels of its packets and of their replies.
     pub(crate) packet_channels: Vec<[VirtualChannels; 2]>,
     pub(crate) packets: Vec<Packet>,
+    /// By packet, where those that waited for their source count: was it created before the measurement and drawn during it?
+    pub(crate) waited: Vec<bool>,
+    pub(crate) measures_waiting: bool,
     pub(crate) free_packets: Vec<u32>,
     /// Cycles between the injections of a packet's flit and the one before it, 0 for the head; 255 means: look in `long_gaps`.
     pub(crate) gaps: Vec<u8>,
@@ -259,6 +265,8 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) routing_seed: u64,
     /// Routes that are known already, where the network is small.
     pub(crate) route_memo: Option<RouteMemo>,
+    /// What is decided ahead of a head, where lookahead decides on departure.
+    pub(crate) lookahead: Option<Lookahead>,
     /// What the routers need to predict, if they do.
     pub(crate) prediction: Option<Box<PredictionUnit<'a>>>,
 }
@@ -350,7 +358,13 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let router_tiles = addresses.first_terminal_port >> (addresses.tile_shift - vc_shift);
         let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
         // Whatever a message brings about may concern any terminal in the next cycle.
-        let window = if scenario.workload.is_some() || scenario.endpoint.is_some() { 1 } else { delays.least.clamp(1, MAX_WINDOW) };
+        let lookahead = Lookahead::of(scenario);
+        // Who decides ahead looks at routers of other tiles.
+        let window = if scenario.workload.is_some() || scenario.endpoint.is_some() || lookahead.is_some() {
+            1
+        } else {
+            delays.least.clamp(1, MAX_WINDOW)
+        };
         let periodic = (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1);
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
@@ -362,6 +376,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             switching: router.switching,
             release: router.vc_release,
             restricts_entry: router.architecture != Architecture::InputQueued || scenario.routing.restricts_entry(),
+            redraws_entry: scenario.routing.redraws_entry(),
             crosspoint: router.architecture == Architecture::Crosspoint,
             periodic,
             holds_arrivals: dsm::machine(scenario).is_some(),
@@ -375,6 +390,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
                 streams: scenario.streams,
                 offers_several: scenario.routing.offers_several(),
                 speculates: scenario.pipeline.bidding == Bidding::Speculative,
+                vc_turns: router.vc_allocator.turns() == Turns::Waiting,
+                switch_turns: router.switch_allocator.turns() == Turns::Waiting,
             }),
             granted: Granted::of(scenario),
             window,
@@ -427,6 +444,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             users: Users::new(scenario).map(Box::new),
             packet_channels: packet_channels(scenario),
             packets: Vec::new(),
+            waited: Vec::new(),
+            measures_waiting: false,
             free_packets: Vec::new(),
             gaps: Vec::new(),
             long_gaps: std::collections::BTreeMap::new(),
@@ -442,6 +461,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             route_memo: RouteMemo::new(&*scenario.routing, network, addresses.first_terminal_port << vc_shift),
             routing_seed: scenario.streams.key(kasuri_model::rng::Purpose::Routing),
             prediction,
+            lookahead,
             parameters,
         };
         simulation.connect(&addresses.router_port, &delays);

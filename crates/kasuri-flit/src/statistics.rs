@@ -62,6 +62,12 @@ impl Counter {
     }
 }
 
+/// Is a packet measured? `waited` says which count although they were created before.
+#[inline(always)]
+pub(crate) fn is_counted(counting: &Counting, record: &Packet, waited: &[bool], packet: u32) -> bool {
+    counting.covers(record.created) || waited.get(packet as usize).is_some_and(|&waited| waited)
+}
+
 /// All counters of a run.
 pub(crate) struct Statistics {
     pub(crate) counting: Counting,
@@ -116,8 +122,8 @@ impl Statistics {
         }
     }
 
-    /// Counts a packet whose tail arrived in cycle `now`.
-    pub(crate) fn count_packet(&mut self, packet: &Packet, now: u64) {
+    /// Counts a packet whose tail arrived in cycle `now`; `counted` among those that are measured.
+    pub(crate) fn count_packet(&mut self, packet: &Packet, counted: bool, now: u64) {
         let (latency, network_latency) = (now - packet.created, now - packet.injected);
         let add = |totals: &mut kasuri_model::engine::Totals| {
             totals.packets += 1;
@@ -126,7 +132,7 @@ impl Statistics {
             totals.hops += u64::from(packet.hops);
         };
         add(&mut self.interval.arrived);
-        if self.counting.covers(packet.created) {
+        if counted {
             add(&mut self.interval.counted);
             self.packet_latency.record(latency);
             self.network_latency.record(network_latency);

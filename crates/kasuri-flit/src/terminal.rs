@@ -7,6 +7,7 @@ use crate::lanes::Lanes;
 use crate::prefetch::prefetch;
 use crate::source::{Drawn, NO_VC};
 use crate::state::{Links, NONE, Packet, Parameters, Simulation};
+use crate::statistics::is_counted;
 use crate::step::LINE_SHIFT;
 use crate::users::{AccessId, Decision, NOWHERE};
 use crate::vc_mask::VcMask;
@@ -152,9 +153,25 @@ impl<M: VcMask> Terminals<M> {
         }
     }
 
+    /// Has the buffer behind a slot room for a flit?
+    #[inline(always)]
+    pub(crate) fn has_credit(&self, slot: u32) -> bool {
+        self.creditable[slot >> 6] & 1 << (slot & 63) != 0
+    }
+
+    /// Is a terminal's channel into the network still taken by the flit before?
+    pub(crate) fn is_busy(&self, terminal: u32, now: u64) -> bool {
+        self.busy_until.len() > terminal as usize && self.busy_until[terminal] > now
+    }
+
+    /// Notes whether a terminal waits for a credit.
+    pub(crate) fn set_blocked(&mut self, terminal: u32, blocked: bool) {
+        self.blocked[terminal] = blocked;
+    }
+
     /// Notes whether a source of the tile can send again in the next cycle.
     #[inline(always)]
-    fn note_ready(&mut self, tile: u32) {
+    pub(crate) fn note_ready(&mut self, tile: u32) {
         let words = tile * self.tile_words..((tile + 1) * self.tile_words).min(self.sending.len() as u32);
         self.ready[tile as usize] = words.into_iter().any(|word| self.sending[word] & self.creditable[word] != 0);
     }
@@ -185,8 +202,12 @@ impl<L: Lanes> Simulation<'_, L> {
         if !self.sources.closed {
             self.sources.create(tile, now);
         }
-        self.serve_queues(tile, now);
-        self.send_flits(tile, now, &mut events);
+        if self.sources.class_queues.is_some() {
+            self.serve_class_queues(tile, now);
+        } else {
+            self.serve_queues(tile, now);
+            self.send_flits(tile, now, &mut events);
+        }
         self.events = events;
     }
 
@@ -232,7 +253,7 @@ impl<L: Lanes> Simulation<'_, L> {
             (sink.ring_head, self.outputs[sink.to].ring_tail) = (0, 0);
         }
         (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
-        sink.counted = self.statistics.counting.covers(record.created);
+        sink.counted = is_counted(&self.statistics.counting, &record, &self.waited, packet);
     }
 
     /// The packet that arrives next at a sink's slot, once its head is on its way.
@@ -290,8 +311,9 @@ impl<L: Lanes> Simulation<'_, L> {
         let (packet, terminal) = (sink.packet, TerminalId(slot >> L::Mask::SHIFT));
         let record = self.packets[packet as usize];
         debug_assert_eq!(record.destination, terminal.0, "a packet arrives at its destination");
-        self.statistics.count_packet(&record, now);
-        if record.created < self.sources.drain_before && record.created >= self.statistics.counting.measured_from {
+        let counted = is_counted(&self.statistics.counting, &record, &self.waited, packet);
+        self.statistics.count_packet(&record, counted, now);
+        if record.created < self.sources.drain_before && self.is_waited_for(&record, packet) {
             self.statistics.draining_live -= 1;
         }
         self.packets[packet as usize].alive = false;
@@ -345,7 +367,7 @@ impl<L: Lanes> Simulation<'_, L> {
         account.credits += 1;
         if self.parameters.release == VcRelease::TailCredit
             && account.credits == self.parameters.buffer_flits
-            && u32::from(self.sources.source[terminal as usize].vc) != vc
+            && self.terminals.sending[slot >> 6] & 1 << (slot & 63) == 0
         {
             self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
         }
@@ -375,6 +397,10 @@ impl<L: Lanes> Simulation<'_, L> {
         let address = self.first_terminal_slot() + slot;
         if let Some(buffers) = &mut self.buffers {
             buffers.free(address, !is_free);
+        }
+        if let Some(queues) = &self.sources.class_queues {
+            let sending: Vec<u16> = queues.channels(terminal).collect();
+            sending.into_iter().for_each(|vc| self.note_room(terminal << L::Mask::SHIFT | u32::from(vc)));
         }
         let sending = self.sources.source[terminal as usize].vc;
         if sending != NO_VC {
@@ -421,7 +447,7 @@ impl<L: Lanes> Simulation<'_, L> {
                     Head::Missing => return false,
                 }
             } else if !self.draw_packet(terminal, now) {
-                return false;
+                return self.sources.first_reply(terminal).is_some();
             }
         }
         if self.sources.source[terminal as usize].vc != NO_VC {
@@ -432,7 +458,7 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         let found = self.choose_virtual_channel(terminal, now);
         self.terminals.blocked[terminal] = !found;
-        false
+        !found && self.parameters.redraws_entry
     }
 
     /// Sends a flit from every slot of a tile that has one and a credit.
@@ -462,7 +488,7 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// Sends the next flit of a slot that has one and a credit.
     #[inline(always)]
-    fn send_flit(&mut self, slot: u32, now: u64) {
+    pub(crate) fn send_flit(&mut self, slot: u32, now: u64) {
         if self.parameters.periodic && !self.occupy_channel(slot, now) {
             self.statistics.interval.injected_flits -= 1;
             return;
@@ -555,7 +581,7 @@ impl<L: Lanes> Simulation<'_, L> {
     fn draw_access(&mut self, terminal: u32, now: u64) -> Head {
         loop {
             let Some(users) = &mut self.users else { return Head::Missing };
-            if let Some(reply) = self.sources.take_reply(terminal) {
+            if let Some(reply) = self.sources.take_reply(self.scenario, terminal, now) {
                 self.enter_packet(reply, terminal, now);
                 return Head::Ready;
             }
@@ -598,12 +624,27 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Is a drawn packet one that draining waits for?
     #[inline(always)]
     fn is_drained(&self, drawn: &Drawn) -> bool {
-        drawn.created < self.sources.drain_before && drawn.created >= self.statistics.counting.measured_from
+        drawn.created < self.sources.drain_before && drawn.created >= self.sources.drain_from
+    }
+
+    /// Is a packet one that draining waits for, if it was created before that?
+    #[inline(always)]
+    pub(crate) fn is_waited_for(&self, record: &Packet, packet: u32) -> bool {
+        record.created >= self.statistics.counting.measured_from || self.waited.get(packet as usize).is_some_and(|&waited| waited)
+    }
+
+    /// Notes whether a packet that is drawn now has waited since before the measurement.
+    #[cold]
+    fn note_waited(&mut self, packet: u32) {
+        if self.waited.len() <= packet as usize {
+            self.waited.resize(packet as usize + 1, false);
+        }
+        self.waited[packet as usize] = self.packets[packet as usize].created < self.statistics.counting.measured_from;
     }
 
     /// Puts a drawn packet at the head of its queue.
     #[inline(always)]
-    fn enter_packet(&mut self, drawn: Drawn, terminal: u32, now: u64) {
+    pub(crate) fn enter_packet(&mut self, drawn: Drawn, terminal: u32, now: u64) {
         let source = &mut self.sources.source[terminal as usize];
         let serial = source.serial;
         source.serial += 1;
@@ -625,6 +666,9 @@ impl<L: Lanes> Simulation<'_, L> {
         };
         self.statistics.draining_live += u64::from(self.is_drained(&drawn));
         let packet = self.store_packet(record);
+        if self.measures_waiting {
+            self.note_waited(packet);
+        }
         if let Some(messages) = &mut self.messages {
             messages.name_packet(packet, drawn.message);
         }
@@ -656,25 +700,27 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// The virtual channels of a packet's first router by which its routing lets it enter; with queues for outputs those towards the
     /// output that it will take there.
-    fn first_channels(&self, terminal: u32, packet: u32, available: VirtualChannels) -> VirtualChannels {
+    fn first_channels(&self, terminal: u32, packet: u32, available: VirtualChannels, now: u64) -> VirtualChannels {
         let record = &self.packets[packet as usize];
         let (router, input) = self.scenario.network.injection_port(TerminalId(terminal));
         let (source, destination) = (TerminalId(terminal), TerminalId(record.destination));
         let hop = Hop { router, input, virtual_channel: available.begin, source, destination, available };
-        // The same draws each time that the packet asks, and others than at its first router, where it draws for its second.
-        let mut choice = HashedChoice::at_hop(packet_key(self.routing_seed, terminal, record.serial), u32::MAX, NoView);
+        // The same draws each time that the packet asks, unless it is to draw anew; and others than at its first router, where it draws
+        // for its second. No packet crosses half as many routers.
+        let attempt = if self.parameters.redraws_entry { now as u32 & u32::MAX >> 1 } else { 0 };
+        let mut choice = HashedChoice::at_hop(packet_key(self.routing_seed, terminal, record.serial), u32::MAX - attempt, NoView);
         self.scenario.routing.entering(&hop, record.route_state, &mut choice)
     }
 
     /// Chooses the virtual channel of a packet: the first one after that of the packet before which is free and not full.
-    fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
+    pub(crate) fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
         let source = self.sources.source[terminal as usize];
         let record = &self.packets[source.packet as usize];
         let of_class = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
         let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
         let channels = self.scenario.router.entering(TerminalId(record.destination), of_class);
         let VirtualChannels { begin, end } =
-            if self.parameters.restricts_entry { self.first_channels(terminal, source.packet, channels) } else { channels };
+            if self.parameters.restricts_entry { self.first_channels(terminal, source.packet, channels, now) } else { channels };
         let record = &mut self.packets[source.packet as usize];
         let (after, end) = match (begin..end).contains(&source.last_vc) {
             true => (source.last_vc + 1, end),
@@ -702,6 +748,9 @@ impl<L: Lanes> Simulation<'_, L> {
         self.terminals.free[terminal] = free.without(L::Mask::bit(u32::from(vc)));
         self.sources.source[terminal as usize].vc = vc;
         self.announce_packet(self.first_terminal_slot() + slot, source.packet);
+        if self.lookahead.is_some() {
+            self.decide_ahead(source.packet, self.terminals.injection[slot].to);
+        }
         true
     }
 }

@@ -16,7 +16,13 @@ fn allocator(name: &str) -> AllocatorParameters {
 }
 
 fn separable(first: &str, arbiter: ArbiterParameters) -> AllocatorParameters {
-    AllocatorParameters::Detailed { name: format!("separable-{first}-first"), iterations: 1, arbiter, draw: Default::default() }
+    AllocatorParameters::Detailed {
+        name: format!("separable-{first}-first"),
+        iterations: 1,
+        arbiter,
+        draw: Default::default(),
+        turns: Default::default(),
+    }
 }
 
 /// An output buffer that never fills changes nothing, but asks for the general form.

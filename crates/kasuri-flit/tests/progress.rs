@@ -7,8 +7,13 @@ use kasuri_model::engine::Status;
 use kasuri_model::router::{AllocatorParameters, RouterParameters};
 
 fn deliver(allocator: &str, iterations: u32, speculative: bool) {
-    let allocator =
-        AllocatorParameters::Detailed { name: allocator.to_owned(), iterations, arbiter: Default::default(), draw: Default::default() };
+    let allocator = AllocatorParameters::Detailed {
+        name: allocator.to_owned(),
+        iterations,
+        arbiter: Default::default(),
+        draw: Default::default(),
+        turns: Default::default(),
+    };
     let router = RouterParameters {
         virtual_channels: 2,
         buffer_flits: 2,

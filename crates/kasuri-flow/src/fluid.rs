@@ -165,7 +165,7 @@ impl<'a> Fluid<'a> {
             match controller.interval_ended(&interval) {
                 Command::Continue => {}
                 Command::Clear => self.clear(Phase::WarmUp, interval.end_cycle),
-                Command::Measure => self.clear(Phase::Measuring, interval.end_cycle),
+                Command::Measure | Command::MeasureWaiting => self.clear(Phase::Measuring, interval.end_cycle),
                 Command::Drain => self.drain(Phase::Draining, interval.end_cycle),
                 Command::Empty => {
                     self.drain(Phase::Emptying, interval.end_cycle);
@@ -667,9 +667,15 @@ const NOT_MODELLED: &[&str] = &[
 /// What only the flit engine knows of this scenario's users, and of its routers where they are not plain.
 pub(crate) fn not_modelled_of(scenario: &Scenario) -> impl Iterator<Item = String> {
     let keys: &[&str] = if scenario.users.is_some() { &["translation", "users.isolation", "user.share", "user.change_every"] } else { &[] };
+    let of_classes = [
+        ("router.class_queues", scenario.router.class_queues),
+        ("traffic.class.shares_coins", scenario.classes.iter().any(|class| class.joint.is_some())),
+        ("traffic.class.reply.delay", scenario.classes.iter().filter_map(|class| class.reply.as_ref()).any(|reply| reply.delay > 0)),
+    ];
     // Allocators stand among what is never modelled.
     let of_router = scenario.router.general_keys().filter(|key| !key.ends_with("_allocator")).map(|key| format!("router.{key}"));
-    keys.iter().map(|&key| key.to_owned()).chain(of_router)
+    let of_classes = of_classes.into_iter().filter(|&(_, is_used)| is_used).map(|(key, _)| key.to_owned());
+    keys.iter().map(|&key| key.to_owned()).chain(of_router).chain(of_classes)
 }
 
 /// Messages of a closed workload, replies included; `None` for open traffic.

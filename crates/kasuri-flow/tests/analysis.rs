@@ -61,6 +61,7 @@ impl Setup {
             sizes: PacketSizes::fixed(self.flits).expect("a length"),
             virtual_channels: VirtualChannels { begin: 0, end: self.router.virtual_channels as u16 },
             priority: 0,
+            joint: None,
             reply: None,
         };
         Scenario {
@@ -286,7 +287,7 @@ fn replies_load_the_way_back() {
     setup.flits = 2;
     let mut scenario = setup.scenario();
     let sizes = PacketSizes::fixed(6).expect("a length");
-    scenario.classes[0].reply = Some(Reply { sizes, virtual_channels: VirtualChannels { begin: 2, end: 4 } });
+    scenario.classes[0].reply = Some(Reply { sizes, delay: 0, virtual_channels: VirtualChannels { begin: 2, end: 4 } });
     let loads = channel_loads(&scenario).unwrap();
     let network = &scenario.network;
     // Four others send one flit per cycle each, so half a packet, and each packet is answered by 6 flits.

@@ -103,6 +103,9 @@ pub enum Command {
     Clear,
     /// Throw the statistics away and measure from here.
     Measure,
+    /// As `Measure`, but packets created before that wait in their source's queue count too, once they come to its head (BookSim 2's rule;
+    /// engines without such queues do as at `Measure`).
+    MeasureWaiting,
     /// Stop measuring rates; wait for the measured packets.
     Drain,
     /// Stop measuring rates and creating packets; wait until the network is empty.

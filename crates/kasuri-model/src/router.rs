@@ -2,7 +2,7 @@
 
 mod allocation;
 
-pub use allocation::{AllocatorParameters, Arbiter, ArbiterParameters, Draw};
+pub use allocation::{AllocatorParameters, Arbiter, ArbiterParameters, Draw, Turns};
 
 use crate::id::TerminalId;
 use crate::routing::VirtualChannels;
@@ -27,6 +27,9 @@ pub struct RouterParameters {
     /// A source whose last packet entered by a virtual channel outside the range of its next one tries the first of that range alone,
     /// as in BookSim 2; otherwise it tries them all.
     pub first_after_change: bool,
+    /// Each class of `[traffic]` has a queue of its own at its source; the queues take turns flit by flit, so that packets of several
+    /// classes enter the network side by side (as in BookSim 2). Otherwise a source has one queue and sends packet after packet.
+    pub class_queues: bool,
     /// Buffer of each virtual channel of an input port, in flits.
     pub buffer_flits: u32,
     /// How the virtual channels of an input port divide its buffer: `private`: each has `buffer_flits`; `shared`: each has `private_flits`
@@ -50,6 +53,10 @@ pub struct RouterParameters {
     pub speculation: Speculation,
     /// The route of the next router is computed one router ahead: RC takes no cycle.
     pub lookahead: bool,
+    /// With lookahead, when a routing that looks at congestion decides: `on-arrival`: as the head comes to the front of its buffer, by what
+    /// the router knows then; `on-departure`: as the head leaves the router before, or its source, by what the next router knows in that
+    /// cycle (as in BookSim 2).
+    pub lookahead_decides: LookaheadDecides,
     /// Cycles that a credit waits in the router before it is sent.
     pub credit_delay: u32,
     /// When an output virtual channel becomes free again.
@@ -108,6 +115,7 @@ impl Default for RouterParameters {
             virtual_channels: 2,
             vc_per_destination: false,
             first_after_change: false,
+            class_queues: false,
             buffer_flits: 8,
             buffer_policy: BufferPolicy::default(),
             port_buffer_flits: None,
@@ -117,6 +125,7 @@ impl Default for RouterParameters {
             speculative: false,
             speculation: Speculation::default(),
             lookahead: false,
+            lookahead_decides: LookaheadDecides::default(),
             credit_delay: 0,
             vc_release: VcRelease::Tail,
             vc_allocator: AllocatorParameters::default(),
@@ -267,6 +276,17 @@ pub enum Speculation {
     Apart,
     /// One allocation of both, speculative bids at the lowest priority.
     Together,
+}
+
+/// When an adaptive routing decides where the route is computed one router ahead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LookaheadDecides {
+    /// When the head comes to the front of its buffer.
+    #[default]
+    OnArrival,
+    /// When the head leaves the router before.
+    OnDeparture,
 }
 
 /// What a stage of several cycles does with those that come while it works.
@@ -458,9 +478,15 @@ impl RouterParameters {
             ("hold_switch", self.hold_switch),
             ("speculation", self.speculation == Speculation::Together && self.speculates()),
             ("long_stages", self.long_stages == LongStages::Batched && self.pipeline.iter().any(is_long)),
+            ("lookahead_decides", self.decides_on_departure()),
         ]
         .into_iter()
         .filter_map(|(key, asks)| asks.then_some(key))
+    }
+
+    /// Does a routing that looks at congestion decide before the head is on its way to the router?
+    pub fn decides_on_departure(&self) -> bool {
+        self.lookahead && self.lookahead_decides == LookaheadDecides::OnDeparture
     }
 
     /// Do heads bid for the switch before they have a virtual channel?
@@ -690,6 +716,7 @@ mod tests {
             ("output_buffer_flits = 0", "output_buffer_flits", "at least 1"),
             ("vc_allocator = { name = \"islip\", iterations = 0 }", "vc_allocator", "at least 1"),
             ("vc_allocator = { name = \"wavefront\", iterations = 2 }", "vc_allocator", "only islip, pim and select iterate"),
+            ("vc_allocator = { name = \"select\", turns = \"waiting\" }", "vc_allocator", "only maximum-size"),
             ("switch_allocator = { name = \"loa\", arbiter = \"matrix\" }", "switch_allocator", "separable-input-first"),
             ("switch_allocator = { name = \"separable-input-first\", arbiter = { groups = 0 } }", "switch_allocator", "at least 1"),
             ("port_buffer_flits = 16", "port_buffer_flits", "set buffer_policy"),
@@ -716,6 +743,7 @@ mod tests {
         }
         assert!(general("speculation = \"together\"\nspeculative = true"));
         assert!(!general("speculation = \"together\"") && !general("speculative = true"));
+        assert!(general("lookahead_decides = \"on-departure\"\nlookahead = true") && !general("lookahead_decides = \"on-departure\""));
         assert!(general("long_stages = \"batched\"\npipeline = [\"RC\", \"VA\", \"SA\", { stage = \"ST\", cycles = 2 }]"));
     }
 

@@ -173,6 +173,9 @@ pub struct TrafficClass {
     pub pattern: Arc<dyn Pattern>,
     /// When they are created.
     pub process: Arc<dyn Process>,
+    /// The process of all classes that share their coins, where this is one of them: at the sum of their rates. Each packet that it
+    /// creates is of one of these classes, drawn by their rates in packets. The same in each of them.
+    pub joint: Option<Arc<dyn Process>>,
     /// Packets of each terminal if the process ends by itself (a batch).
     pub packets_per_terminal: Option<u64>,
     /// Offered load, flits/terminal/cycle.
@@ -187,11 +190,20 @@ pub struct TrafficClass {
     pub reply: Option<Reply>,
 }
 
+impl TrafficClass {
+    /// Offered packets/terminal/cycle; 0 for a batch.
+    pub fn packet_rate(&self) -> f64 {
+        self.load / self.sizes.mean()
+    }
+}
+
 /// The answers to the packets of a class.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// How long they are.
     pub sizes: PacketSizes,
+    /// Cycles from the arrival of a packet, which is the creation of its answer, until that may be sent.
+    pub delay: u32,
     /// The virtual channels that they may use, apart from the requests' lest requests and replies block each other.
     pub virtual_channels: VirtualChannels,
 }

@@ -111,7 +111,7 @@ const CONFIGURATIONS: &[&[&str]] = &[
     &["topology=cmesh", "k=4", "n=2", "c=4", "xr=2", "yr=2", "x=4", "y=4", "routing_function=dor", "traffic=taper64"],
     &["topology=fly", "k=3", "n=2", "routing_function=dest_tag", "traffic=background({{0,4}})"],
     &["topology=fattree", "k=2", "n=3", "routing_function=anca", "use_read_write=1", "injection_rate=0.05", "read_reply_size=5"],
-    &["topology=flatfly", "k=4", "n=2", "c=4", "xr=2", "yr=2", "x=4", "y=4", "routing_function=ugal", "num_vcs=4"],
+    &["topology=flatfly", "k=4", "n=2", "c=4", "xr=2", "yr=2", "x=4", "y=4", "routing_function=ugal", "num_vcs=4", "routing_delay=0"],
     &["topology=dragonflynew", "k=1", "n=1", "routing_function=ugal", "num_vcs=3", "traffic=bad_dragon"],
     &["topology=qtree", "k=4", "n=3", "routing_function=nca", "sim_type=batch", "batch_size=5", "packet_size=3"],
     &["topology=tree4", "k=4", "n=3", "routing_function=nca", "classes=2", "injection_rate={0.02,0.05}", "traffic={uniform,bitcomp}"],

@@ -5,7 +5,13 @@ use kasuri_model::rng::{Purpose, Streams};
 use kasuri_model::router::{ArbiterParameters, Draw};
 
 fn named(name: &str, iterations: u32) -> AllocatorParameters {
-    AllocatorParameters::Detailed { name: name.to_owned(), iterations, arbiter: ArbiterParameters::default(), draw: Draw::default() }
+    AllocatorParameters::Detailed {
+        name: name.to_owned(),
+        iterations,
+        arbiter: ArbiterParameters::default(),
+        draw: Draw::default(),
+        turns: Default::default(),
+    }
 }
 
 fn build_one(parameters: &AllocatorParameters, shape: RouterShape) -> Box<dyn RouterAllocator> {
@@ -154,7 +160,13 @@ fn constant_requests_are_served_equally() {
 fn a_random_start_favours_what_stands_behind_a_gap() {
     const PLACES: [u32; 3] = [1, 2, 6];
     let shares = |draw, request: fn(u32) -> Request| {
-        let parameters = AllocatorParameters::Detailed { draw, name: "pim".to_owned(), iterations: 1, arbiter: Default::default() };
+        let parameters = AllocatorParameters::Detailed {
+            draw,
+            name: "pim".to_owned(),
+            iterations: 1,
+            arbiter: Default::default(),
+            turns: Default::default(),
+        };
         let mut allocator = build_one(&parameters, RouterShape { rows: 8, columns: 8 });
         let mut won = [0u32; 3];
         for _ in 0..80_000 {

@@ -92,6 +92,7 @@ impl Setup {
             sizes,
             virtual_channels: VirtualChannels { begin: 0, end: self.router.virtual_channels as u16 },
             priority: 0,
+            joint: None,
             reply: None,
         };
         Scenario {

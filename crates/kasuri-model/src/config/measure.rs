@@ -169,6 +169,8 @@ pub struct BookSimRules {
     pub stopping_threshold: f64,
     /// Measuring ends when the relative change of accepted throughput is at most this, three times in turn.
     pub acc_stopping_threshold: f64,
+    /// Packets count too that were created before the measurement and come to the head of their source's queue after it has begun.
+    pub count_waiting: bool,
 }
 
 impl Default for BookSimRules {
@@ -183,6 +185,7 @@ impl Default for BookSimRules {
             acc_warmup_threshold: 0.05,
             stopping_threshold: 0.05,
             acc_stopping_threshold: 0.05,
+            count_waiting: false,
         }
     }
 }

@@ -181,6 +181,7 @@ impl<'a> Preparation<'a> {
         };
         let of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map_or(0, |[_, longest]| longest);
         context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()).max(of_endpoint))?;
+        context.check_class_queues(&router, users.is_some() || workload.is_some() || endpoint.is_some())?;
         context.check_end(&measure, &classes, workload.as_ref())?;
         context.check_classes(classes.len() + workload.as_ref().map_or(0, |closed| closed.parts.len()), users.is_some())?;
         let scenario = Scenario {
@@ -482,6 +483,16 @@ impl<'a> Context<'a> {
             return Err(self.error("measure.until", Part::Value, problem));
         }
         Ok(())
+    }
+
+    /// Queues for each class are those of open traffic.
+    fn check_class_queues(self, router: &RouterParameters, has_others: bool) -> Result<(), ConfigError> {
+        if !router.class_queues || !has_others {
+            return Ok(());
+        }
+        let problem =
+            "has a meaning only for the classes of [traffic]; users, workloads and endpoints have sources of their own. Leave it out";
+        Err(self.error("router.class_queues", Part::Value, problem))
     }
 
     /// A packet names its class in a byte.

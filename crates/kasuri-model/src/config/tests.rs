@@ -413,6 +413,35 @@ fn classes_inherit_from_the_section_around_them() {
     assert_eq!((classes[1].packets_per_terminal, classes[1].load, classes[1].sizes.mean()), (None, 0.5, 2.0));
 }
 
+/// Classes of 0.2 flits a cycle in packets of 1 and of 4 flits create 0.2 and 0.05 packets a cycle, together 0.25.
+#[test]
+fn classes_that_share_their_coins_have_one_process() {
+    let text = |more: &str| {
+        let classes = format!("[[traffic.class]]\nload = 0.2\npacket_flits = 1\n[[traffic.class]]\nload = 0.2\npacket_flits = 4\n{more}");
+        EXPERIMENT.replace("packet_flits = 5", &format!("process = \"periodic\"\nshares_coins = true\n{classes}"))
+    };
+    let scenario = |more: &str| studies(&text(more)).map(|studies| studies[0].scenario.clone());
+    let classes = scenario("").unwrap().classes;
+    assert_eq!([0, 1].map(|class| (classes[class].packet_rate() * 100.0).round()), [20.0, 5.0]);
+    let mut stream = crate::rng::Streams::new(1).get(crate::rng::Purpose::Creation, 0);
+    for class in &classes {
+        let joint = class.joint.as_ref().unwrap();
+        assert_eq!(joint.next(1, Some(100), &mut stream), Some(104));
+    }
+    let apart = scenario("shares_coins = false").unwrap().classes;
+    assert!(apart[0].joint.is_some() && apart[1].joint.is_none());
+    let mixed = scenario("process = \"bernoulli\"").unwrap_err().to_string();
+    assert!(mixed.contains("different processes"), "{mixed}");
+}
+
+#[test]
+fn queues_of_classes_belong_to_open_traffic() {
+    let queues = |text: &str| studies(&text.replace("[router]", "[router]\nclass_queues = true"));
+    assert!(queues(EXPERIMENT).is_ok());
+    let error = queues(&with_workload("collective = \"barrier\"")).unwrap_err().to_string();
+    assert!(error.contains("router.class_queues: has a meaning only for the classes of [traffic]"), "{error}");
+}
+
 #[test]
 fn every_example_of_a_family_is_accepted() {
     for entry in crate::topology::TOPOLOGIES.iter().filter(|entry| !["file", "anynet"].contains(&entry.name)) {

@@ -36,6 +36,10 @@ pub(super) struct ClassParameters {
     /// Priority of the packets where `router.priority` is `class`; higher goes first.
     #[serde(default)]
     priority: i32,
+    /// A terminal creates the packets of all classes that say so by one process, at the sum of their rates: each packet is of one of these
+    /// classes, drawn by their rates in packets. They need the same process. Otherwise each class has a process of its own.
+    #[serde(default)]
+    shares_coins: bool,
     /// Every packet that arrives makes its destination send one back.
     reply: Option<ReplyParameters>,
 }
@@ -47,6 +51,9 @@ struct ReplyParameters {
     /// Length of the replies, in flits: a number, or a mixture.
     #[serde(default = "one_flit")]
     packet_flits: PacketFlits,
+    /// Cycles that a terminal takes to answer; they count as latency of the reply, which is created as the request arrives.
+    #[serde(default)]
+    delay: u32,
     /// The virtual channels that the replies may use: the first, and one past the last. Those of the requests unless given.
     virtual_channels: Option<[u32; 2]>,
 }
@@ -117,17 +124,48 @@ impl Setting<'_> {
         let wrong = || whole.error("class", format!("is {}; classes are written as [[{name}.class]], at least one", shown(list)));
         let mut base = table.clone();
         base.remove("class");
-        let mut classes = Vec::new();
+        let (mut classes, mut sharing) = (Vec::new(), Vec::new());
         for (number, class) in written.ok_or_else(wrong)?.iter().enumerate() {
             let class = class.as_table().ok_or_else(wrong)?;
             let (merged, own_name) = (inherit(&base, class), format!("{name}.class.{number}"));
             classes.push(self.class(&Section::inheriting(self.context, &own_name, name, &merged))?);
+            if classes[number].joint.is_some() {
+                sharing.push((number, merged));
+            }
         }
         let total: f64 = classes.iter().map(|class| class.load).sum();
         if total > 1.0 + ROUNDING {
             return Err(whole.error("class", format!("offers a load of {total} in all; a terminal sends at most 1 flit per cycle")));
         }
+        self.join_processes(&whole, &mut classes, &sharing)?;
         Ok(classes)
+    }
+
+    /// Gives the classes that share their coins one process at the sum of their rates. `sharing` has their numbers and keys.
+    fn join_processes(&self, whole: &Section<'_>, classes: &mut [TrafficClass], sharing: &[(usize, Table)]) -> Result<(), ConfigError> {
+        let Some(((_, first), others)) = sharing.split_first() else { return Ok(()) };
+        let wrong = |problem: String| Err(whole.error("class", format!("has classes with shares_coins, {problem}")));
+        if self.of_user {
+            return wrong("which those of users cannot have; leave it out".to_owned());
+        }
+        let keys: Vec<String> = member_keys(PROCESSES, first.get("process")).into_iter().chain(["process".to_owned()]).collect();
+        if others.iter().any(|(_, other)| keys.iter().any(|key| other.get(key) != first.get(key))) {
+            return wrong("but different processes; give them the same one".to_owned());
+        }
+        if sharing.iter().any(|&(number, _)| classes[number].packets_per_terminal.is_some()) {
+            return wrong("but their process is a batch, which draws no coins; leave it out".to_owned());
+        }
+        let section = Section::new(self.context, "traffic", first);
+        let process = section.parse(section.member(PROCESSES, "process", Some("bernoulli"))?, "process")?;
+        let rate = sharing.iter().map(|&(number, _)| classes[number].packet_rate()).sum();
+        match process.compile(rate) {
+            Ok(compiled) => {
+                let joint: Arc<dyn Process> = Arc::from(compiled);
+                sharing.iter().for_each(|&(number, _)| classes[number].joint = Some(Arc::clone(&joint)));
+                Ok(())
+            }
+            Err(problem) => wrong(format!("but {problem}")),
+        }
     }
 
     fn class(&self, section: &Section<'_>) -> Result<TrafficClass, ConfigError> {
@@ -147,7 +185,10 @@ impl Setting<'_> {
         let Creation { process, packets_per_terminal, load } = self.process(section, process, &parameters, &sizes)?;
         let reply = parameters.reply.as_ref().map(|reply| self.reply(section, reply, virtual_channels)).transpose()?;
         let pattern = self.pattern(section, pattern, parameters.include_self)?;
-        Ok(TrafficClass { pattern, process, packets_per_terminal, load, sizes, virtual_channels, priority: parameters.priority, reply })
+        // Of one class its own process; of several see `join_processes`.
+        let joint = parameters.shares_coins.then(|| Arc::clone(&process));
+        let priority = parameters.priority;
+        Ok(TrafficClass { pattern, process, joint, packets_per_terminal, load, sizes, virtual_channels, priority, reply })
     }
 
     fn pattern(
@@ -197,7 +238,8 @@ impl Setting<'_> {
 
     fn reply(&self, section: &Section<'_>, reply: &ReplyParameters, requests: VirtualChannels) -> Result<Reply, ConfigError> {
         let sizes = reply.packet_flits.sizes().map_err(|problem| section.error("reply.packet_flits", format!("is {problem}")))?;
-        Ok(Reply { sizes, virtual_channels: self.virtual_channels(section, "reply.virtual_channels", reply.virtual_channels, requests)? })
+        let virtual_channels = self.virtual_channels(section, "reply.virtual_channels", reply.virtual_channels, requests)?;
+        Ok(Reply { sizes, delay: reply.delay, virtual_channels })
     }
 
     /// All virtual channels that there are.

@@ -22,6 +22,9 @@ pub enum AllocatorParameters {
         /// How one of several requests is drawn (`pim`).
         #[serde(default)]
         draw: Draw,
+        /// When the input from which the search begins moves on (`maximum-size`).
+        #[serde(default)]
+        turns: Turns,
     },
 }
 
@@ -67,6 +70,14 @@ impl AllocatorParameters {
         }
     }
 
+    /// When the input from which the search begins moves on, with each request unless given.
+    pub fn turns(&self) -> Turns {
+        match self {
+            Self::Name(_) => Turns::default(),
+            Self::Detailed { turns, .. } => *turns,
+        }
+    }
+
     /// Checks the ranges.
     ///
     /// # Errors
@@ -86,6 +97,9 @@ impl AllocatorParameters {
         }
         if self.draw() != Draw::default() && self.name() != "pim" {
             return Err(format!("gives `{}` a draw; only pim draws", self.name()));
+        }
+        if self.turns() != Turns::default() && self.name() != "maximum-size" {
+            return Err(format!("gives `{}` turns; only maximum-size has an input that moves on by itself", self.name()));
         }
         match self.arbiter() {
             ArbiterParameters::Tree { groups: 0, .. } => Err("has a tree of 0 groups; give at least 1".to_owned()),
@@ -139,4 +153,15 @@ pub enum Draw {
     /// The first one at or after a place drawn uniformly among all inputs (or outputs), asking or not, cyclically: one behind a gap of g
     /// that do not ask is g + 1 times as likely as one without. BookSim 2 does so.
     RandomStart,
+}
+
+/// When the input from which a search begins moves on by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Turns {
+    /// In each cycle in which somebody asks for what is free.
+    #[default]
+    Asked,
+    /// In each cycle in which somebody waits, also if nothing that he could ask for is free. BookSim 2 does so.
+    Waiting,
 }

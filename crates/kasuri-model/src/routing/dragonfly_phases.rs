@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 
 /// The only shortest path between two routers of a dragonfly, in virtual channel 0 until the hop between groups and in 1 from it
-/// on. Packets enter the network by any virtual channel, drawn.
+/// on. Packets enter the network by any virtual channel, drawn, if `redraw_entry` says so anew in each cycle in which that one is taken.
 ///
 /// With `adaptive` a packet for another group decides at its first router: if q <= 2 q' + `threshold` it goes the short way, where
 /// q and q' are the flits on the first channel of that way and of the way to the router of a terminal drawn at random;
@@ -25,6 +25,10 @@ pub struct DragonflyPhases {
     /// Flits that speak for the short way.
     #[serde(default = "thirty")]
     pub threshold: u32,
+    /// A packet whose drawn virtual channel is taken draws again in the next cycle (as in BookSim 2); otherwise it waits for the one that
+    /// it has drawn.
+    #[serde(default)]
+    pub redraw_entry: bool,
 }
 
 fn thirty() -> u32 {
@@ -59,7 +63,8 @@ impl RoutingAlgorithm for DragonflyPhases {
         }
         let threshold = self.threshold.into();
         let network = Arc::clone(network);
-        Ok(Box::new(Compiled { network, terminals, routers, global_channels, groups, gateways, adaptive: self.adaptive, threshold }))
+        let Self { adaptive, redraw_entry, .. } = *self;
+        Ok(Box::new(Compiled { network, terminals, routers, global_channels, groups, gateways, adaptive, threshold, redraw_entry }))
     }
 }
 
@@ -74,6 +79,7 @@ struct Compiled {
     gateways: Vec<u32>,
     adaptive: bool,
     threshold: i64,
+    redraw_entry: bool,
 }
 
 /// The packet's state: 0 before its first router, else its phase plus 1 in the low two bits, and above them the router that it
@@ -114,6 +120,10 @@ impl Routing for Compiled {
 
     fn restricts_entry(&self) -> bool {
         true
+    }
+
+    fn redraws_entry(&self) -> bool {
+        self.redraw_entry
     }
 
     fn entering(&self, hop: &Hop, _state: u32, choice: &mut dyn Choice) -> VirtualChannels {
@@ -196,7 +206,7 @@ mod tests {
         let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
         let shape = Dragonfly { terminals_per_router: 2, routers_per_group: 4, global_channels: 2, arrangement: Arrangement::Consecutive };
         let network = Arc::new(shape.build(&context).unwrap());
-        let routing = DragonflyPhases { adaptive, threshold: 30 }.compile(&network).unwrap();
+        let routing = DragonflyPhases { adaptive, threshold: 30, redraw_entry: false }.compile(&network).unwrap();
         let available = VirtualChannels { begin: 0, end: 3 };
         let (router, input) = network.injection_port(TerminalId(from));
         let mut hop = Hop { router, input, virtual_channel: 0, source: TerminalId(from), destination: TerminalId(to), available };

@@ -128,6 +128,11 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// Is [`Routing::entering`] asked again, with other draws, in each cycle in which the packet has found no virtual channel?
+    fn redraws_entry(&self) -> bool {
+        false
+    }
+
     /// The virtual channels by which a packet may enter the network: `hop` is at its first router.
     fn entering(&self, hop: &Hop, _state: u32, _choice: &mut dyn Choice) -> VirtualChannels {
         hop.available

@@ -122,6 +122,7 @@ impl BookSim {
             return self.sampling_ended(was_running);
         }
         match self.stage {
+            Stage::Running if !was_running && self.rules.count_waiting => Command::MeasureWaiting,
             Stage::Running if !was_running => Command::Measure,
             Stage::WarmingUp if self.periods.is_multiple_of(2) => Command::Clear,
             _ => Command::Continue,
@@ -315,6 +316,8 @@ mod tests {
         let mut settling = controller(rules);
         let latencies = [10.0, 20.0, 20.5];
         assert_eq!(drive(&mut settling, &latencies.map(|latency| period(latency, 0.2)))[2], Command::Measure);
+        let mut counting = BookSim::new(BookSimRules { count_waiting: true, ..rules }, 1, u64::MAX);
+        assert_eq!(drive(&mut counting, &latencies.map(|latency| period(latency, 0.2)))[2], Command::MeasureWaiting);
         let mut climbing = controller(rules);
         let intervals: Vec<Interval> = (0..10).map(|i| period(20.0 * 1.1_f64.powi(i), 0.2)).collect();
         assert_eq!(drive(&mut climbing, &intervals)[9], Command::End(Status::MaxCycles));

@@ -112,11 +112,11 @@ impl Queues {
             let interval = self.advance(cycles, phase);
             match controller.interval_ended(&interval) {
                 Command::Continue => {}
-                command @ (Command::Clear | Command::Measure) => {
+                command @ (Command::Clear | Command::Measure | Command::MeasureWaiting) => {
                     self.counted = Totals::default();
                     self.counted_accepted = 0;
                     self.counted_cycles = 0;
-                    if command == Command::Measure {
+                    if command != Command::Clear {
                         phase = Phase::Measuring;
                         self.measured = self.now..u64::MAX;
                     }

@@ -128,12 +128,16 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let mut heads = std::mem::take(&mut self.lanes.units[number].heads);
         for slot in heads.drain(..) {
             let packet = self.front_packet(slot);
+            let ahead = self.lookahead.as_mut().map(|lookahead| lookahead.take(packet, &mut self.candidates));
             let state = if self.lanes.form.offers_several {
-                let (state, _) = self.find_candidates(slot, packet);
+                let state = ahead.unwrap_or_else(|| self.find_candidates(slot, packet).0);
                 self.lanes.routes[slot as usize].clone_from(&self.candidates);
                 state
             } else {
-                let Route { candidate, state } = self.find_route(slot, packet);
+                let Route { candidate, state } = match ahead {
+                    Some(state) => Route { candidate: self.candidates[0], state },
+                    None => self.find_route(slot, packet),
+                };
                 self.lanes.input[slot].candidate = candidate;
                 state
             };
@@ -186,7 +190,8 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let mut requests = std::mem::take(&mut self.lanes.requests);
         requests.clear();
         self.request_channels(number, step, &mut requests);
-        let asked = !requests.is_empty();
+        // Who waits for what is not free moves on the search of allocators that turn by themselves.
+        let asked = !requests.is_empty() || self.lanes.form.vc_turns && self.someone_waits(number, step);
         if asked {
             requests.sort_unstable_by_key(|request| (request.row, request.column));
             let mut granted = std::mem::take(&mut self.lanes.granted);
@@ -205,6 +210,17 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         }
         self.lanes.requests = requests;
         asked
+    }
+
+    /// Does any head wait for a virtual channel in this step?
+    fn someone_waits(&self, number: usize, step: u64) -> bool {
+        self.lanes.units[number].waiting.iter().any(|&slot| self.lanes.input[slot].ready <= step)
+    }
+
+    /// Does any flit wait for the switch in this step, or for a credit to ask for it?
+    fn someone_stands(&self, number: usize, step: u64) -> bool {
+        let stands = |&slot: &u32| self.lanes.input[slot].ready <= step && self.lanes.input[slot].flits > 0;
+        self.lanes.units[number].active.iter().any(stands) || self.lanes.form.speculates && self.someone_waits(number, step)
     }
 
     fn request_channels(&self, number: usize, step: u64, requests: &mut Vec<Request>) {
@@ -288,14 +304,15 @@ impl<M: VcMask> Simulation<'_, General<M>> {
                 bids.extend(self.lanes.bid(number, slot, output));
             }
         }
-        let asked = !bids.is_empty();
+        let turns = self.lanes.form.switch_turns && self.someone_stands(number, step);
+        let asked = !bids.is_empty() || turns;
         let together = self.lanes.form.router.speculation == Speculation::Together;
         if together {
             let General { speculative, taken, .. } = &mut self.lanes;
             bids.extend(speculative.drain(..).filter(|bid| !taken.has(&bid.request)).map(Bid::last));
         }
         let kept = self.lanes.winners.len();
-        self.grant_bids(number, &mut bids);
+        self.grant_bids(number, &mut bids, turns);
         if together {
             self.keep_right_guesses(number, kept, &bids);
         }
@@ -318,9 +335,9 @@ impl<M: VcMask> Simulation<'_, General<M>> {
     }
 
     /// Of the bids of one input of the switch for one output only the first counts; the allocator decides among the rest.
-    fn grant_bids(&mut self, number: usize, bids: &mut Vec<Bid>) {
+    fn grant_bids(&mut self, number: usize, bids: &mut Vec<Bid>, turns: bool) {
         self.lanes.granted.clear();
-        if bids.is_empty() {
+        if bids.is_empty() && !turns {
             return;
         }
         let pair = |bid: &Bid| (bid.request.row, bid.request.column);
@@ -368,7 +385,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let taken = &self.lanes.taken;
         bids.retain(|bid| !taken.has(&bid.request));
         let real = self.lanes.winners.len();
-        self.grant_bids(number, &mut bids);
+        self.grant_bids(number, &mut bids, false);
         self.keep_right_guesses(number, real, &bids);
         bids.clear();
         self.lanes.speculative = bids;
@@ -413,6 +430,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         }
         let InputVc { output, flits, left, .. } = *input;
         lanes.output[output].credits -= 1;
+        self.note_departure(slot, output, left);
         if let Some(buffers) = &mut self.buffers {
             buffers.send(output, left == 0);
         }

@@ -36,6 +36,9 @@ pub(crate) struct Form {
     /// Has a head candidates of several ports? Do heads bid for the switch before they have a virtual channel?
     pub(crate) offers_several: bool,
     pub(crate) speculates: bool,
+    /// Do the allocators of virtual channels and of the switch turn while somebody waits, also if nobody can ask?
+    pub(crate) vc_turns: bool,
+    pub(crate) switch_turns: bool,
 }
 
 impl Form {

@@ -122,6 +122,7 @@ impl Translator<'_> {
                 let threshold = self.real(option)?;
                 booksim.insert(key.to_owned(), if threshold < 0.0 { f64::MAX } else { threshold }.into());
             }
+            booksim.insert("count_waiting".to_owned(), true.into());
             measure.insert("rules".to_owned(), "booksim".into());
             measure.insert("booksim".to_owned(), Toml::Table(booksim));
         }
@@ -317,6 +318,10 @@ mod tests {
         // Three quarters of 0.1 packets of one flit, one quarter of five.
         assert!((load(0) - 0.075).abs() < 1e-12 && (load(1) - 0.125).abs() < 1e-12);
         assert_eq!(list[0]["reply"]["packet_flits"].as_integer(), Some(5));
+        // One coin for both; by BookSim's rules what arrives is answered in the next cycle.
+        assert!(list.iter().all(|class| class["shares_coins"].as_bool() == Some(true) && class["reply"].get("delay").is_none()));
+        let by_rules = translate(&text, Rules::BookSim).unwrap().table["traffic"]["class"].as_array().unwrap()[1].clone();
+        assert_eq!(by_rules["reply"]["delay"].as_integer(), Some(1));
         assert_eq!((&list[1]["virtual_channels"], &list[1]["reply"]["virtual_channels"]), (&vec![2, 8].into(), &vec![10, 16].into()));
         let halves = translate(
             &format!(
@@ -356,6 +361,28 @@ mod tests {
         assert!(translation.notes[0].contains("only the first argument counts"));
         assert!(traffic("on_off({0.1,0.3,0.5})").unwrap_err().to_string().contains("needs two of them"));
         assert!(traffic("poisson").unwrap_err().to_string().contains("no such process"));
+    }
+
+    /// 0.2 packets a cycle with alpha = 0.1 and beta = 0.3 would be 0.8 in each cycle of a burst, 0.4 would be 1.6: there BookSim's coin
+    /// always falls for a packet, which leaves alpha / (alpha + beta) = 0.25.
+    #[test]
+    fn a_burst_has_a_packet_in_each_cycle_at_most() {
+        let text = format!("{MESH} injection_process = on_off({{0.1,0.3}}); burst_r1 = -1.0; injection_rate =");
+        let below = translate(&format!("{text} 0.2;"), Rules::BookSim).unwrap();
+        assert_eq!((below.table["traffic"].get("on_rate"), below.notes.len()), (None, 0));
+        let above = translate(&format!("{text} 0.4;"), Rules::BookSim).unwrap();
+        let traffic = &above.table["traffic"];
+        assert_eq!((traffic["on_rate"].as_float(), traffic["load"].as_float(), traffic.get("beta")), (Some(1.0), Some(0.25), None));
+        assert!(above.notes[0].contains("asks for 1.600 packets in a cycle of a burst"), "{:?}", above.notes);
+    }
+
+    #[test]
+    fn entries_to_dragonflies_are_drawn_anew_by_booksims_rules_alone() {
+        let redraws = |rules| {
+            let translation = translate("topology = dragonflynew; k = 1; n = 1; num_vcs = 2; routing_function = min;", rules).unwrap();
+            translation.table["routing"].get("redraw_entry").is_some()
+        };
+        assert!(redraws(Rules::BookSim) && !redraws(Rules::Kasuri));
     }
 
     #[test]

@@ -277,7 +277,10 @@ impl Translator<'_> {
     }
 
     fn on_dragonfly(&mut self, function: &str, channels: i64) -> Result<Routing, BookSimError> {
-        let routing = Routing::new("dragonfly-phases");
+        let mut routing = Routing::new("dragonfly-phases");
+        if self.rules == Rules::BookSim {
+            routing = routing.with("redraw_entry", true);
+        }
         if function == "min" {
             self.at_least_channels(2)?;
             return Ok(routing.with("adaptive", false));

@@ -45,6 +45,9 @@ impl Translator<'_> {
         let mut router = Table::new();
         router.insert("switching".to_owned(), "wormhole".into());
         router.insert("first_after_change".to_owned(), true.into());
+        if self.rules == Rules::BookSim && self.integer("classes", 1, 255)? > 1 && self.text("sim_type") != "batch" {
+            router.insert("class_queues".to_owned(), true.into());
+        }
         self.buffers(&mut router)?;
         self.stages(&mut router)?;
         router.insert("credit_delay".to_owned(), self.integer("credit_delay", 0, 1 << 20)?.into());
@@ -128,6 +131,9 @@ impl Translator<'_> {
         // BookSim puts speculative bids among the real ones, at the lowest priority.
         if self.rules == Rules::BookSim && speculative {
             router.insert("speculation".to_owned(), "together".into());
+        }
+        if self.rules == Rules::BookSim && route == 0 {
+            router.insert("lookahead_decides".to_owned(), "on-departure".into());
         }
         // BookSim's stages of several cycles work in batches.
         if self.rules == Rules::BookSim && (route > 1 || traversal > 1) {
@@ -213,7 +219,9 @@ impl Translator<'_> {
         };
         // BookSim's PIM begins at a random input and takes the first that asks.
         let draw = (self.rules == Rules::BookSim && ours == "pim").then(|| ("draw", "random-start".into()));
-        let parameters: Table = parameter.into_iter().chain(draw).map(|(key, value)| (key.to_owned(), value)).collect();
+        // Its maximum-size matching begins at the next input after each cycle in which anybody waits.
+        let turns = (self.rules == Rules::BookSim && ours == "maximum-size").then(|| ("turns", "waiting".into()));
+        let parameters: Table = parameter.into_iter().chain(draw).chain(turns).map(|(key, value)| (key.to_owned(), value)).collect();
         if parameters.is_empty() {
             return Ok(Some(ours.into()));
         }
@@ -250,7 +258,7 @@ fn stage(name: &str, cycles: i64) -> Toml {
 mod tests {
     use super::super::{Configuration, Rules};
     use crate::router::{
-        AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, Draw, LongStages, Priority, RouterParameters, Speculation,
+        AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, Draw, LongStages, Priority, RouterParameters, Speculation, Turns,
     };
 
     fn router_by(assignments: &str, rules: Rules) -> RouterParameters {
@@ -312,12 +320,29 @@ mod tests {
         assert_eq!(drawn("islip", Rules::BookSim).draw(), Draw::Uniform);
     }
 
+    #[test]
+    fn matchings_turn_while_heads_wait_by_booksims_rules_alone() {
+        let turns = |text: &str, rules| router_by(&format!("vc_allocator = {text};"), rules).vc_allocator.turns();
+        assert_eq!(turns("max_size", Rules::BookSim), Turns::Waiting);
+        assert_eq!((turns("max_size", Rules::Kasuri), turns("wavefront", Rules::BookSim)), (Turns::Asked, Turns::Asked));
+    }
+
     /// By our own rules real bids for the switch go first, by BookSim's all are in one allocation.
     #[test]
     fn speculative_bids_stand_among_real_ones_by_booksims_rules_alone() {
         assert_eq!(router_by("speculative = 1;", Rules::BookSim).speculation, Speculation::Together);
         assert_eq!(router_by("", Rules::BookSim).speculation, Speculation::Apart);
         assert_eq!(router("speculative = 1;").speculation, Speculation::Apart);
+    }
+
+    /// By our own rules a routing decides when a head has come, and a source has one queue.
+    #[test]
+    fn early_decisions_and_queues_of_classes_are_booksims_alone() {
+        let decides = |text: &str, rules| router_by(text, rules).decides_on_departure();
+        assert!(decides("routing_delay = 0;", Rules::BookSim) && !decides("routing_delay = 1;", Rules::BookSim));
+        assert!(!decides("routing_delay = 0;", Rules::Kasuri));
+        let queues = |text: &str, rules| router_by(text, rules).class_queues;
+        assert!(queues("classes = 2;", Rules::BookSim) && !queues("", Rules::BookSim) && !queues("classes = 2;", Rules::Kasuri));
     }
 
     /// By our own rules stages are pipelined, by BookSim's they work in batches, where that can make a difference.

@@ -2,7 +2,7 @@
 
 use super::super::syntax::{elements, function};
 use super::super::{BookSimError, options};
-use super::Translator;
+use super::{Rules, Translator};
 use toml::{Table, Value as Toml};
 
 /// BookSim's traffic patterns.
@@ -84,12 +84,14 @@ impl Translator<'_> {
             let problem = format!("asks for {packet_rate} packets per terminal and cycle; it must be above 0 and at most 1");
             return Err(self.wrong("injection_rate", problem));
         }
+        let packet_rate = self.limit_bursts(&mut table, packet_rate);
         if self.class_integer("use_read_write", class, i64::MIN, i64::MAX)? == 0 {
             classes.push(Class { table, load: packet_rate * mean });
             return Ok(());
         }
-        if table.get("process").and_then(Toml::as_str) == Some("on-off") {
-            self.refuse("injection_process", "bursts in which reads and writes mix");
+        let shares_coins = self.integer("classes", 1, 255)? == 1;
+        if table.get("process").and_then(Toml::as_str) == Some("on-off") && !shares_coins {
+            self.refuse("injection_process", "bursts in which reads and writes of several classes mix");
         }
         let writes = self.class_real("write_fraction", class)?;
         if !(0.0..=1.0).contains(&writes) {
@@ -102,11 +104,37 @@ impl Translator<'_> {
             of_kind.insert("packet_flits".to_owned(), request.into());
             of_kind.insert("virtual_channels".to_owned(), self.channels_of(kind, "request")?);
             let answer = [("packet_flits", reply.into()), ("virtual_channels", self.channels_of(kind, "reply")?)];
-            let answer = answer.into_iter().map(|(key, value)| (key.to_owned(), value));
+            // What arrives is answered after its cycle.
+            let delay = (self.rules == Rules::BookSim).then(|| ("delay", 1.into()));
+            let answer = answer.into_iter().chain(delay).map(|(key, value)| (key.to_owned(), value));
             of_kind.insert("reply".to_owned(), Toml::Table(answer.collect()));
+            // One coin says whether there is a request, a second one of which kind.
+            if shares_coins && writes > 0.0 && writes < 1.0 {
+                of_kind.insert("shares_coins".to_owned(), true.into());
+            }
             classes.push(Class { table: of_kind, load: packet_rate * part * request as f64 });
         }
         Ok(())
+    }
+
+    /// A rate while on that comes to more than 1 is 1: then each cycle of a burst creates a packet. Returns the packets of a terminal and
+    /// cycle that are left.
+    fn limit_bursts(&mut self, traffic: &mut Table, packet_rate: f64) -> f64 {
+        let number = |key: &str| traffic.get(key).and_then(Toml::as_float);
+        let (Some(alpha), Some(beta), None) = (number("alpha"), number("beta"), number("on_rate")) else { return packet_rate };
+        let on_rate = packet_rate * (alpha + beta) / alpha;
+        if !(alpha > 0.0 && on_rate > 1.0) {
+            return packet_rate;
+        }
+        traffic.remove("beta");
+        traffic.insert("on_rate".to_owned(), 1.0.into());
+        let left = alpha / (alpha + beta);
+        let place = self.place("injection_rate");
+        self.notes.push(format!(
+            "{place}: injection_rate asks for {on_rate:.3} packets in a cycle of a burst; one is the most, as in BookSim 2, which makes \
+             {left:.4} packets a cycle of {packet_rate:.4}"
+        ));
+        left
     }
 
     /// The virtual channels of a kind of packet: below 0 stands for the lower half of requests, the upper half of replies.

@@ -1,0 +1,191 @@
+//! Sources with a queue for each class, whose flits take turns on the channel into the network.
+
+use crate::lanes::Lanes;
+use crate::source::{Drawn, NO_VC, Sources};
+use crate::state::{NONE, Simulation};
+use crate::vc_mask::VcMask;
+use kasuri_model::id::TerminalId;
+use kasuri_model::rng::Stream;
+use kasuri_model::scenario::Scenario;
+use std::cmp::Reverse;
+
+/// The head of one of a terminal's queues.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// The packet at the head, or [`NONE`].
+    packet: u32,
+    /// The virtual channel that it goes by, or [`NO_VC`].
+    vc: u16,
+    /// The virtual channel of the packet before.
+    last_vc: u16,
+}
+
+/// The queues of all sources. While one is served, its head stands in the terminal's [`Source`](crate::source::Source).
+#[derive(Clone, Debug)]
+pub(crate) struct ClassQueues {
+    /// The queue of each class: its own, or that of the classes with which it shares its coins.
+    queue_of_class: Vec<usize>,
+    /// The highest priority of a queue's classes; 0 where priorities do not count.
+    priority: Vec<i32>,
+    /// Shape `[terminals, queues]`.
+    heads: Vec<Head>,
+    /// By terminal: the queue that sent last.
+    last: Vec<usize>,
+    /// Does a queue that is in the midst of a packet go on before others?
+    holds: bool,
+    /// Terminals that send in this cycle.
+    chosen: Vec<u32>,
+}
+
+impl ClassQueues {
+    /// The queues of a scenario whose sources have several.
+    pub(crate) fn of(scenario: &Scenario, by_priority: bool) -> Option<Self> {
+        let first_joint = scenario.classes.iter().position(|class| class.joint.is_some());
+        let mut queue_of_class: Vec<usize> = Vec::new();
+        let mut queues = 0;
+        for (number, class) in scenario.classes.iter().enumerate() {
+            let shared = first_joint.filter(|&first| class.joint.is_some() && first < number);
+            queue_of_class.push(shared.map_or(queues, |first| queue_of_class[first]));
+            queues += usize::from(shared.is_none());
+        }
+        if !scenario.router.class_queues || queues < 2 {
+            return None;
+        }
+        let mut priority = vec![if by_priority { i32::MIN } else { 0 }; queues];
+        for (class, &queue) in scenario.classes.iter().zip(&queue_of_class).filter(|_| by_priority) {
+            priority[queue] = priority[queue].max(class.priority);
+        }
+        let terminals = scenario.network.terminal_count() as usize;
+        let heads = vec![Head { packet: NONE, vc: NO_VC, last_vc: NO_VC }; terminals * queues];
+        Some(Self { queue_of_class, priority, heads, last: vec![0; terminals], holds: scenario.router.hold_switch, chosen: Vec::new() })
+    }
+
+    fn queues(&self) -> usize {
+        self.priority.len()
+    }
+
+    fn heads_of(&self, terminal: u32) -> &[Head] {
+        let first = terminal as usize * self.queues();
+        &self.heads[first..first + self.queues()]
+    }
+
+    /// The virtual channels by which a terminal's packets enter at present.
+    pub(crate) fn channels(&self, terminal: u32) -> impl Iterator<Item = u16> + '_ {
+        self.heads_of(terminal).iter().map(|head| head.vc).filter(|&vc| vc != NO_VC)
+    }
+
+    /// Does a terminal hold a packet?
+    pub(crate) fn has_packet(&self) -> bool {
+        self.heads.iter().any(|head| head.packet != NONE)
+    }
+
+    /// The order in which a terminal's queues are asked: from the one after the last on, higher priorities first.
+    fn order(&self, terminal: u32) -> impl Iterator<Item = usize> + use<> {
+        let (queues, last) = (self.queues(), self.last[terminal as usize]);
+        let mut order: Vec<usize> = (1..=queues).map(|turn| (last + turn) % queues).collect();
+        // Who has sent last and has a virtual channel is in the midst of a packet.
+        if self.holds && self.heads_of(terminal)[last].vc != NO_VC {
+            order.rotate_right(1);
+        }
+        order.sort_by_key(|&queue| Reverse(self.priority[queue]));
+        order.into_iter()
+    }
+}
+
+impl Sources {
+    /// Brings the head of a queue into the terminal's record, or back.
+    fn swap_head(&mut self, terminal: u32, queue: usize) {
+        let Some(queues) = &mut self.class_queues else { return };
+        let place = terminal as usize * queues.queues() + queue;
+        let (head, source) = (&mut queues.heads[place], &mut self.source[terminal as usize]);
+        std::mem::swap(&mut head.packet, &mut source.packet);
+        std::mem::swap(&mut head.vc, &mut source.vc);
+        std::mem::swap(&mut head.last_vc, &mut source.last_vc);
+    }
+
+    /// Draws the packet at the head of one queue of a terminal, if there is one: answers go first.
+    fn draw_of_queue(&mut self, scenario: &Scenario, terminal: u32, queue: usize, now: u64) -> Option<Drawn> {
+        let belongs = |queues: &ClassQueues, class: usize| queues.queue_of_class[class] == queue;
+        let is_next = |queues: &ClassQueues, drawn: &Drawn| belongs(queues, usize::from(drawn.class));
+        if self.first_reply(terminal).zip(self.class_queues.as_ref()).is_some_and(|(drawn, queues)| is_next(queues, drawn)) {
+            return self.take_reply(scenario, terminal, now);
+        }
+        if self.closed {
+            return None;
+        }
+        let classes = scenario.classes.len();
+        (0..classes).find_map(|class| {
+            self.class_queues.as_ref().filter(|queues| belongs(queues, class))?;
+            let mut destination =
+                |class: usize, stream: &mut Stream| scenario.classes[class].pattern.destination(TerminalId(terminal), stream);
+            self.draw_of_class(scenario, terminal, class as u32, now, &mut destination)
+        })
+    }
+}
+
+impl<L: Lanes> Simulation<'_, L> {
+    /// Each active source of a tile sends a flit of the next queue that can.
+    pub(crate) fn serve_class_queues(&mut self, tile: u32, now: u64) {
+        let mut active = self.sources.take_active(tile);
+        active.retain(|&terminal| {
+            let stays = self.choose_queue(terminal, now);
+            self.sources.source[terminal as usize].listed = stays;
+            stays
+        });
+        self.sources.put_active(tile, active);
+        let Some(queues) = &mut self.sources.class_queues else { return };
+        let mut chosen = std::mem::take(&mut queues.chosen);
+        self.statistics.interval.injected_flits += chosen.len() as u64;
+        self.flits_inside += chosen.len() as u64;
+        for terminal in chosen.drain(..) {
+            self.send_of_queue(terminal, now);
+        }
+        if let Some(queues) = &mut self.sources.class_queues {
+            queues.chosen = chosen;
+        }
+        self.terminals.note_ready(tile);
+    }
+
+    /// Finds the queue of a terminal that sends in this cycle. Must the terminal be looked at in the next one?
+    fn choose_queue(&mut self, terminal: u32, now: u64) -> bool {
+        if self.terminals.is_busy(terminal, now) {
+            return true;
+        }
+        let Some(order) = self.sources.class_queues.as_ref().map(|queues| queues.order(terminal)) else { return false };
+        let mut waits = false;
+        for queue in order {
+            self.sources.swap_head(terminal, queue);
+            let vc = self.serve_head(terminal, queue, now);
+            waits |= self.sources.source[terminal as usize].packet != NONE;
+            self.sources.swap_head(terminal, queue);
+            if vc.is_some_and(|vc| self.terminals.has_credit(terminal << L::Mask::SHIFT | u32::from(vc)))
+                && let Some(queues) = &mut self.sources.class_queues
+            {
+                queues.last[terminal as usize] = queue;
+                queues.chosen.push(terminal);
+                return true;
+            }
+        }
+        self.terminals.set_blocked(terminal, waits);
+        waits && self.parameters.redraws_entry || self.sources.first_reply(terminal).is_some()
+    }
+
+    /// Draws the packet of a queue that has none, and finds its virtual channel.
+    fn serve_head(&mut self, terminal: u32, queue: usize, now: u64) -> Option<u16> {
+        if self.sources.source[terminal as usize].packet == NONE {
+            let drawn = self.sources.draw_of_queue(self.scenario, terminal, queue, now)?;
+            self.enter_packet(drawn, terminal, now);
+        }
+        let vc = self.sources.source[terminal as usize].vc;
+        (vc != NO_VC || self.choose_virtual_channel(terminal, now)).then(|| self.sources.source[terminal as usize].vc)
+    }
+
+    /// The queue chosen sends a flit.
+    fn send_of_queue(&mut self, terminal: u32, now: u64) {
+        let Some(queue) = self.sources.class_queues.as_ref().map(|queues| queues.last[terminal as usize]) else { return };
+        self.sources.swap_head(terminal, queue);
+        let vc = self.sources.source[terminal as usize].vc;
+        self.send_flit(terminal << L::Mask::SHIFT | u32::from(vc), now);
+        self.sources.swap_head(terminal, queue);
+    }
+}
