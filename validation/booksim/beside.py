@@ -11,9 +11,12 @@ Saturation is the rate that BookSim accepts where each terminal offers all that 
 
 from __future__ import annotations
 
+import argparse
+import csv
 import hashlib
 import json
 import math
+import os
 import pathlib
 import re
 import resource
@@ -59,13 +62,16 @@ class Side:
 
     @property
     def message(self) -> str:
+        """What the first run says that says anything."""
         return next((answer.message for answer in self.answers if answer.message), "")
 
     def values(self, quantity: str) -> list[float]:
+        """What the runs that have the quantity say of it."""
         values = (getattr(answer, quantity) for answer in self.answers)
         return [value for value in values if value is not None and math.isfinite(value)]
 
     def mean(self, quantity: str) -> float | None:
+        """The mean of a quantity, if any run has it."""
         values = self.values(quantity)
         return statistics.fmean(values) if values else None
 
@@ -198,6 +204,7 @@ def judge(theirs: Side, ours: Side, load: float | None, saturation: float | None
 
 
 def number(value: float | None, digits: int = 5) -> str:
+    """A cell of a table: empty where there is no number."""
     return "" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
 
 
@@ -207,3 +214,63 @@ def told(verdict: Verdict | None) -> list[str]:
         return [""] * 5
     errors = number(verdict.errors, 2)
     return [verdict.quantity, number(verdict.theirs), number(verdict.ours), f"{verdict.part:+.2%}", errors]
+
+
+# Of a table's columns, those that tell of the comparison: at the configuration's own load, then at full load.
+COMPARED = [
+    "booksim",
+    "kasuri",
+    "compared",
+    "booksim_value",
+    "kasuri_value",
+    "difference",
+    "standard_errors",
+    "booksim_saturation",
+    "kasuri_saturation",
+    "saturation_difference",
+    "saturation_standard_errors",
+]
+
+
+def messages(sides: tuple[Side, Side]) -> str:
+    """What the two programs say, by their names."""
+    named = zip(("BookSim", "Kasuri"), sides, strict=True)
+    return "; ".join(f"{who}: {side.message}" for who, side in named if side.message)
+
+
+def both(options: argparse.Namespace, file: pathlib.Path, settings: list[str]) -> tuple[Side, Side]:
+    """The runs of a configuration in both programs, with as many seeds as the options say."""
+    seeds = range(1, options.seeds + 1)
+    theirs = several(lambda given: options.kept.run(options.booksim, file, given, options.seconds), settings, seeds)
+    return theirs, several(lambda given: run_kasuri(options.kasuri, file, given, options.seconds), settings, seeds)
+
+
+def parser_of(description: str | None, table: pathlib.Path, seconds: float) -> argparse.ArgumentParser:
+    """The options of a program that compares the two and writes ``table``; a run may take ``seconds``."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--booksim", type=pathlib.Path, default=os.environ.get("BOOKSIM"), help="BookSim's program (default: $BOOKSIM)")
+    parser.add_argument("--kasuri", type=pathlib.Path, default=pathlib.Path("kasuri"), help="our program")
+    parser.add_argument("--table", type=pathlib.Path, default=table, help="where the table goes")
+    parser.add_argument("--seeds", type=int, default=5, help="runs of each configuration on each side")
+    parser.add_argument("--seconds", type=float, default=seconds, help="limit of one run")
+    parser.add_argument("--keep", type=pathlib.Path, help="a file for BookSim's answers, so that they need not be computed again")
+    return parser
+
+
+def prepare(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Finds BookSim's program and its kept answers; ends the program if there is none."""
+    if options.booksim is None or not options.booksim.is_file():
+        parser.error("set BOOKSIM to the program that BookSim's `make` builds in its folder src")
+    options.booksim = options.booksim.resolve()
+    options.kept = Kept(options.keep)
+
+
+def finish(table: pathlib.Path, header: list[str], rows: list[list[str]]) -> int:
+    """Writes a table, whose last columns are ``inside`` and ``reason``, and says which rows are outside. Returns the exit status."""
+    with table.open("w", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+    outside = [row[0] for row in rows if row[-2] != "yes"]
+    print(f"{len(rows) - len(outside)} of {len(rows)} configurations inside" + (f"; not: {', '.join(outside)}" if outside else ""))
+    return 1 if outside else 0

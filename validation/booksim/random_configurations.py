@@ -16,32 +16,20 @@ Only the standard library is needed. Exit status: 0 all inside, 1 not, 2 wrong u
 from __future__ import annotations
 
 import argparse
-import csv
-import os
 import pathlib
 import random
 import sys
 import tempfile
 from dataclasses import dataclass, field
 
-from beside import Kept, Side, compare, judge, run_kasuri, several, told
+from beside import COMPARED, both, compare, finish, judge, messages, parser_of, prepare, told
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 HEADER = [
     "number",
     "configuration",
-    "booksim",
-    "kasuri",
-    "compared",
-    "booksim_value",
-    "kasuri_value",
-    "difference",
-    "standard_errors",
-    "booksim_saturation",
-    "kasuri_saturation",
-    "saturation_difference",
-    "saturation_standard_errors",
+    *COMPARED,
     "inside",
     "reason",
 ]
@@ -123,6 +111,7 @@ class Drawn:
     reads_and_writes: bool = False
 
     def text(self) -> str:
+        """The configuration file."""
         return "".join(f"{name} = {value};\n" for name, value in self.options.items())
 
     def at(self, load: float) -> list[str]:
@@ -170,6 +159,7 @@ def draw(number: int, allocators: list[str]) -> Drawn:
 
 
 def draw_router(dice: random.Random, options: dict[str, str], allocators: list[str]) -> None:
+    """Buffers, delays and allocators."""
     options["vc_buf_size"] = str(dice.choice([2, 4, 8, 16]))
     options["routing_delay"] = dice.choice("01")
     options["credit_delay"] = dice.choice("012")
@@ -229,50 +219,33 @@ def patterns(topology: str, shape: dict[str, int], terminals: int, dice: random.
 
 def one(number: int, drawn: Drawn, file: pathlib.Path, options: argparse.Namespace) -> list[str]:
     """The row of one configuration."""
-    seeds = range(1, options.seeds + 1)
-
-    def sides(settings: list[str]) -> tuple[Side, Side]:
-        return (
-            several(lambda given: options.kept.run(options.booksim, file, given, options.seconds), settings, seeds),
-            several(lambda given: run_kasuri(options.kasuri, file, given, options.seconds), settings, seeds),
-        )
-
     is_batch = drawn.options.get("sim_type") == "batch"
-    overloaded = None if is_batch else sides(drawn.overload())
+    overloaded = None if is_batch else both(options, file, drawn.overload())
     saturation = overloaded[0].mean("accepted") if overloaded else None
     load = drawn.part * (saturation or 0.2)
     settings = [] if is_batch else drawn.at(load)
-    run = sides(settings)
+    run = both(options, file, settings)
     text = "; ".join([*(f"{name} = {value}" for name, value in drawn.options.items()), *settings]).replace("=", " = ").replace("  ", " ")
-    reason = "; ".join(f"{who}: {side.message}" for who, side in zip(("BookSim", "Kasuri"), run) if side.message)
     verdict = judge(*run, load, saturation)
     whole = compare("accepted", *overloaded, 0.03) if overloaded else None
     compared = [verdict] if is_batch else [verdict, whole]
     inside = run[0].status == run[1].status and all(one is not None and one.inside for one in compared)
     cells = [*told(verdict), *told(whole)[1:]]
-    return [str(number), text, run[0].status, run[1].status, *cells, "yes" if inside else "no", reason]
+    return [str(number), text, run[0].status, run[1].status, *cells, "yes" if inside else "no", messages(run)]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--booksim", type=pathlib.Path, default=os.environ.get("BOOKSIM"), help="BookSim's program (default: $BOOKSIM)")
-    parser.add_argument("--kasuri", type=pathlib.Path, default=pathlib.Path("kasuri"), help="our program")
-    parser.add_argument("--table", type=pathlib.Path, default=HERE / "random_configurations.csv", help="where the table goes")
+    """Draws the configurations, runs them and writes the table."""
+    parser = parser_of(__doc__, HERE / "random_configurations.csv", 600.0)
     parser.add_argument("--numbers", type=int, nargs="*", default=range(1, 41), help="which configurations (default: 1 to 40)")
-    parser.add_argument("--seeds", type=int, default=5, help="runs of each configuration on each side")
-    parser.add_argument("--seconds", type=float, default=600.0, help="limit of one run")
     parser.add_argument("--allocators", nargs="*", default=ALLOCATORS, help="from which allocators to draw")
     parser.add_argument("--show", type=int, help="only print this configuration")
-    parser.add_argument("--keep", type=pathlib.Path, help="a file for BookSim's answers, so that they need not be computed again")
     options = parser.parse_args()
-    options.kept = Kept(options.keep)
     if options.show is not None:
         drawn = draw(options.show, options.allocators)
         print(drawn.text() + "".join(f"{setting.replace('=', ' = ')};" for setting in drawn.at(0.25)))
         return 0
-    if options.booksim is None or not options.booksim.is_file():
-        parser.error("set BOOKSIM to the program that BookSim's `make` builds in its folder src")
-    options.booksim = options.booksim.resolve()
+    prepare(parser, options)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "network").write_text(NETWORK_FILE)
@@ -282,13 +255,7 @@ def main() -> int:
             file.write_text(drawn.text())
             rows.append(one(number, drawn, file, options))
             print("  ".join(cell for cell in rows[-1] if cell), flush=True)
-    with options.table.open("w", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(HEADER)
-        writer.writerows(rows)
-    outside = [row[0] for row in rows if row[-2] != "yes"]
-    print(f"{len(rows) - len(outside)} of {len(rows)} configurations inside" + (f"; not: {', '.join(outside)}" if outside else ""))
-    return 1 if outside else 0
+    return finish(options.table, HEADER, rows)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,10 @@ Only the standard library is needed. Exit status: 0 all inside, 1 not, 2 wrong u
 from __future__ import annotations
 
 import argparse
-import csv
-import os
 import pathlib
 import sys
 
-from beside import Kept, Side, compare, judge, number, run_kasuri, several, told
+from beside import COMPARED, both, compare, finish, judge, messages, number, parser_of, prepare, told
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -27,17 +25,7 @@ OVERLOAD = ["sim_type=throughput", "injection_rate=1.0", "injection_rate_uses_fl
 
 HEADER = [
     "configuration",
-    "booksim",
-    "kasuri",
-    "compared",
-    "booksim_value",
-    "kasuri_value",
-    "difference",
-    "standard_errors",
-    "booksim_saturation",
-    "kasuri_saturation",
-    "saturation_difference",
-    "saturation_standard_errors",
+    *COMPARED,
     "booksim_cpu_s",
     "kasuri_cpu_s",
     "inside",
@@ -54,20 +42,11 @@ def shipped(booksim: pathlib.Path) -> list[pathlib.Path]:
 
 def one(file: pathlib.Path, name: str, options: argparse.Namespace) -> list[str]:
     """The row of one configuration."""
-    seeds = range(1, options.seeds + 1)
-
-    def theirs(settings: list[str]) -> Side:
-        return several(lambda given: options.kept.run(options.booksim, file, given, options.seconds), settings, seeds)
-
-    def ours(settings: list[str]) -> Side:
-        return several(lambda given: run_kasuri(options.kasuri, file, given, options.seconds), settings, seeds)
-
-    sides = theirs([]), ours([])
+    sides = both(options, file, [])
     if "refused" in (sides[0].status, sides[1].status):
         inside = sides[0].status == sides[1].status
-        reason = "; ".join(f"{who}: {side.message}" for who, side in zip(("BookSim", "Kasuri"), sides) if side.message)
-        return [name, sides[0].status, sides[1].status, *[""] * 5, *[""] * 4, *[""] * 2, "yes" if inside else "no", reason]
-    overloaded = theirs(OVERLOAD), ours(OVERLOAD)
+        return [name, sides[0].status, sides[1].status, *[""] * 5, *[""] * 4, *[""] * 2, "yes" if inside else "no", messages(sides)]
+    overloaded = both(options, file, OVERLOAD)
     saturation = compare("accepted", *overloaded, 0.03)
     accepted = sides[0].mean("accepted") if sides[0].status == "ok" else None
     verdict = judge(*sides, accepted, overloaded[0].mean("accepted"))
@@ -81,19 +60,11 @@ def one(file: pathlib.Path, name: str, options: argparse.Namespace) -> list[str]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--booksim", type=pathlib.Path, default=os.environ.get("BOOKSIM"), help="BookSim's program (default: $BOOKSIM)")
-    parser.add_argument("--kasuri", type=pathlib.Path, default=pathlib.Path("kasuri"), help="our program")
-    parser.add_argument("--table", type=pathlib.Path, default=HERE / "shipped.csv", help="where the table goes")
-    parser.add_argument("--seeds", type=int, default=5, help="runs of each configuration on each side")
-    parser.add_argument("--seconds", type=float, default=1800.0, help="limit of one run")
+    """Runs what BookSim ships and writes the table."""
+    parser = parser_of(__doc__, HERE / "shipped.csv", 1800.0)
     parser.add_argument("--only", nargs="*", help="parts of the names of the configurations to run")
-    parser.add_argument("--keep", type=pathlib.Path, help="a file for BookSim's answers, so that they need not be computed again")
     options = parser.parse_args()
-    options.kept = Kept(options.keep)
-    if options.booksim is None or not options.booksim.is_file():
-        parser.error("set BOOKSIM to the program that BookSim's `make` builds in its folder src")
-    options.booksim = options.booksim.resolve()
+    prepare(parser, options)
     rows = []
     for file in shipped(options.booksim):
         name = str(file.relative_to(options.booksim.parent.parent))
@@ -101,13 +72,7 @@ def main() -> int:
             continue
         rows.append(one(file, name, options))
         print("  ".join(cell for cell in rows[-1] if cell), flush=True)
-    with options.table.open("w", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(HEADER)
-        writer.writerows(rows)
-    outside = [row[0] for row in rows if row[-2] != "yes"]
-    print(f"{len(rows) - len(outside)} of {len(rows)} configurations inside" + (f"; not: {', '.join(outside)}" if outside else ""))
-    return 1 if outside else 0
+    return finish(options.table, HEADER, rows)
 
 
 if __name__ == "__main__":
