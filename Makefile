@@ -112,13 +112,13 @@ test-python: test-rust build mpi $(VENV)/.test
 lint: $(VENV)/.test  ## checks formatting, style and types
 	$(call say,style (cargo fmt; ruff; mypy))
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "kasuri: rustfmt is not installed: left out"; fi
-	@$(PY) -m ruff format --check --quiet --no-cache python tests examples docs
-	@$(PY) -m ruff check --quiet --no-cache python tests examples docs
+	@$(PY) -m ruff format --check --quiet --no-cache python tests examples docs validation benches
+	@$(PY) -m ruff check --quiet --no-cache python tests examples docs validation benches
 	@$(PY) -m mypy --cache-dir $(VENV)/.mypy_cache --no-error-summary
 
 format: $(VENV)/.test  ## formats all Rust and Python files
 	@cargo fmt --all
-	@$(PY) -m ruff format --quiet --no-cache python tests examples docs
+	@$(PY) -m ruff format --quiet --no-cache python tests examples docs validation benches
 
 fuzz:  ## fuzzes every parser for FUZZ_SECONDS each (needs a nightly compiler and cargo-fuzz)
 	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \

@@ -46,9 +46,12 @@ def measure(booksim: pathlib.Path, kasuri: pathlib.Path, file: pathlib.Path, run
 
 
 def main() -> int:
+    """Prints both programs' times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kasuri", type=pathlib.Path, default=pathlib.Path("kasuri"), help="our program")
-    parser.add_argument("--booksim", type=pathlib.Path, default=os.environ.get("BOOKSIM"), help="BookSim's program in its repository (default: $BOOKSIM)")
+    parser.add_argument(
+        "--booksim", type=pathlib.Path, default=os.environ.get("BOOKSIM"), help="BookSim's program in its repository (default: $BOOKSIM)"
+    )
     parser.add_argument("--runs", type=int, default=5, help="runs of each program")
     parser.add_argument("--seconds", type=float, default=1800.0, help="limit of one run")
     options = parser.parse_args()

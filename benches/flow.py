@@ -37,22 +37,33 @@ sharing = "{sharing}"
 latency = false
 """
 
-BATCH = TREE + """[traffic]
+BATCH = (
+    TREE
+    + """[traffic]
 pattern = "uniform"
 process = "batch"
 batch_packets = 10
 packet_flits = 40
 """
+)
 
-ALL_TO_ALL = TREE + """[workload]
+ALL_TO_ALL = (
+    TREE
+    + """[workload]
 collective = "alltoall"
 schedule = "shift"
 message_flits = 40
 """
+)
 
 SIMGRID = [
-    "--cfg=network/model:CM02", "--cfg=network/crosstraffic:0", "--cfg=network/TCP-gamma:0", "--cfg=network/bandwidth-factor:1",
-    "--cfg=network/latency-factor:1", "--cfg=contexts/factory:raw", "--log=root.thres:error",
+    "--cfg=network/model:CM02",
+    "--cfg=network/crosstraffic:0",
+    "--cfg=network/TCP-gamma:0",
+    "--cfg=network/bandwidth-factor:1",
+    "--cfg=network/latency-factor:1",
+    "--cfg=contexts/factory:raw",
+    "--log=root.thres:error",
 ]
 
 
@@ -87,6 +98,7 @@ class Bench:
         self.stored = 0
 
     def command(self, experiment: str) -> list[str]:
+        """The command that runs an experiment."""
         # A new folder for results each time: what is stored there would not be computed again.
         self.stored += 1
         path = self.folder / "case.toml"
@@ -94,12 +106,15 @@ class Bench:
         return [self.kasuri, "run", str(path), "--format", "json", "--jobs", "1", "--out", str(self.folder / f"out-{self.stored}")]
 
     def seconds(self, experiment: str, runs: int) -> float:
+        """Processor time of an experiment, the median of so many runs."""
         return statistics.median(measure(self.command(experiment), self.folder, (0,)).seconds for _ in range(runs))
 
     def megabytes(self, experiment: str) -> float:
+        """Memory of an experiment at its peak."""
         return measure(self.command(experiment), self.folder, (0,), memory=True).peak / 1e6
 
     def makespan(self, experiment: str) -> float:
+        """The completion time of an experiment, cycles."""
         done = subprocess.run(self.command(experiment), check=True, capture_output=True, text=True)
         return json.loads(done.stdout)["runs"][0]["completion_time"]
 
@@ -136,11 +151,15 @@ def simgrid(bench: Bench, program: str, messages: str, runs: int) -> bool:
         same = abs(theirs - ours) < 5e-5
         good &= same and (must is None or slow / fast >= must)
         verdict = ("equal" if same else "DIFFERENT") + ("" if must is None else f", {mark(slow / fast >= must, False)} ({must}x)")
-        print(f"{k}-ary 3-tree, batch of 10{'':24} {theirs:12.4f} {ours:12.4f} {slow:9.2f} {fast:9.4f} {slow / fast:7.0f}  {verdict}", flush=True)
+        print(
+            f"{k}-ary 3-tree, batch of 10{'':24} {theirs:12.4f} {ours:12.4f} {slow:9.2f} {fast:9.4f} {slow / fast:7.0f}  {verdict}",
+            flush=True,
+        )
     return good
 
 
 def main() -> int:
+    """Measures and says whether all musts are met."""
     parser = argparse.ArgumentParser(description="Measures the flow engine, against SimGrid where its program is given.")
     parser.add_argument("--kasuri", required=True, help="the kasuri command, built for speed")
     parser.add_argument("--simgrid", help="benches/simgrid/batch.cpp, compiled")

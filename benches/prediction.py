@@ -80,6 +80,7 @@ def ratios(kasuri: str, folder: pathlib.Path, case: tuple[str, tuple[str, str], 
 
 
 def main() -> int:
+    """Measures and says whether all musts are met."""
     parser = argparse.ArgumentParser(description="Measures the processor time that prediction costs.")
     parser.add_argument("--kasuri", required=True, help="the kasuri command, built for speed")
     parser.add_argument("--runs", type=int, default=15, help="rounds (15)")

@@ -93,18 +93,33 @@ class Bench:
         self.stored = 0
 
     def file(self, configuration: str) -> str:
+        """Writes a configuration to its file."""
         path = self.folder / "case.cfg"
         path.write_text(configuration)
         return str(path)
 
     def run_kasuri(self, configuration: str, *, memory: bool = False) -> Usage:
+        """What a run of ours takes."""
         # A new folder for results each time: what is stored there would not be computed again.
         self.stored += 1
         out = str(self.folder / f"out-{self.stored}")
-        command = [self.kasuri, "booksim", self.file(configuration), "seed=1", "--booksim-rules", "--format", "json", "--jobs", "1", "--out", out]
+        command = [
+            self.kasuri,
+            "booksim",
+            self.file(configuration),
+            "seed=1",
+            "--booksim-rules",
+            "--format",
+            "json",
+            "--jobs",
+            "1",
+            "--out",
+            out,
+        ]
         return measure(command, self.folder, (0,), memory=memory)
 
     def run_booksim(self, configuration: str) -> Usage:
+        """What a run of BookSim takes."""
         assert self.booksim is not None
         # BookSim ends with 255 where its run converged or was a batch, with 0 where not.
         return measure([self.booksim, self.file(configuration), "seed=1"], self.folder, (0, 255))
@@ -126,7 +141,8 @@ def speed(bench: Bench, runs: int, booksim_runs: int) -> bool:
         if theirs:
             ratio = statistics.median(theirs) / own
             good &= ratio >= case.must
-            line += f" {statistics.median(theirs):9.2f} {ratio:7.0f} {case.must:6.0f} {case.aim:6.0f}  {mark(ratio >= case.must, ratio >= case.aim)}"
+            line += f" {statistics.median(theirs):9.2f} {ratio:7.0f} {case.must:6.0f} {case.aim:6.0f}"
+            line += f"  {mark(ratio >= case.must, ratio >= case.aim)}"
         print(line, flush=True)
     return good
 
@@ -159,10 +175,12 @@ def importing(runs: int) -> bool:
 
 
 def mark(must: bool, aim: bool) -> str:
+    """Which of the aims is met."""
     return "aim met" if aim else "must met" if must else "MUST NOT MET"
 
 
 def main() -> int:
+    """Measures and says whether all musts are met."""
     parser = argparse.ArgumentParser(description="Measures Kasuri's speed and memory, against BookSim 2 where it is given.")
     parser.add_argument("--kasuri", required=True, help="the kasuri command, built for speed")
     parser.add_argument("--booksim", default=os.environ.get("BOOKSIM"), help="BookSim 2's program, built with -O3 (default: $BOOKSIM)")

@@ -43,8 +43,24 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 # Columns that say how BookSim's run went; all others are its options under their own names.
 RESULTS = frozenset(
-    "config seed status pkt_lat net_lat flit_lat frag hops inj_flit_avg acc_flit_avg acc_flit_min acc_flit_max batch_time cycles "
-    "user_s maxrss_mb".split()
+    {
+        "config",
+        "seed",
+        "status",
+        "pkt_lat",
+        "net_lat",
+        "flit_lat",
+        "frag",
+        "hops",
+        "inj_flit_avg",
+        "acc_flit_avg",
+        "acc_flit_min",
+        "acc_flit_max",
+        "batch_time",
+        "cycles",
+        "user_s",
+        "maxrss_mb",
+    }
 )
 
 # BookSim's column and ours.
@@ -92,22 +108,27 @@ class Row:
 
     @property
     def load(self) -> float:
+        """Packets that each terminal offers per cycle."""
         return float(self.options["injection_rate"])
 
     @property
     def stable(self) -> bool:
+        """Did all of BookSim's runs converge?"""
         return all(run["status"] == "ok" for run in self.booksim)
 
     @property
     def quantities(self) -> tuple[str, ...]:
+        """What is compared."""
         if self.kind is ALLOCATORS:
             return ("acc_flit_avg",) if self.options["sim_type"] == "throughput" else ("pkt_lat",)
         return self.kind.quantities
 
     def theirs(self, quantity: str) -> list[float]:
+        """BookSim's values, a run each."""
         return [float(run[quantity]) for run in self.booksim if run[quantity] != ""]
 
     def ours(self, quantity: str) -> list[float]:
+        """Our values, a run each."""
         values = [run.get(QUANTITIES[quantity]) for run in self.kasuri]
         return [float(value) for value in values if value is not None]
 
@@ -132,14 +153,17 @@ class Difference:
 
     @property
     def part(self) -> float:
+        """The difference as a part of BookSim's value."""
         return (self.ours - self.theirs) / self.theirs if self.theirs else math.inf * (self.ours != 0)
 
     @property
     def errors(self) -> float:
+        """The difference in standard errors."""
         gap = abs(self.ours - self.theirs)
         return gap / self.error if self.error > 0 else (math.inf if gap > 1e-9 * abs(self.theirs) else 0.0)
 
     def beyond(self, errors: float) -> bool:
+        """Is it beyond so many standard errors and the part allowed?"""
         return self.errors > errors and abs(self.part) > self.row.kind.part
 
 
@@ -162,6 +186,7 @@ def read_reference(folder: pathlib.Path, wanted: list[str] | None) -> list[Row]:
 
 
 def kind_of(suite: str, options: dict[str, str]) -> Kind:
+    """What is compared of a row, by its table."""
     if options["sim_type"] == "batch":
         return BATCH
     if suite.startswith("d_"):
@@ -220,6 +245,7 @@ class Runner:
             print(file=sys.stderr)
 
     def one(self, task: tuple[Row, int]) -> tuple[Row, dict | str]:
+        """Runs a row with a seed: our answer, or why there is none."""
         row, seed = task
         if row.unsupported or row.problem:
             return row, row.unsupported or row.problem
@@ -264,7 +290,7 @@ def differences(row: Row, rows: list[Row]) -> list[Difference]:
         sides = [[other.theirs(quantity) for other in near], [other.ours(quantity) for other in near]]
         if len(near) == 1:
             sides = [sides[0] + sides[1]] * 2
-        error = math.sqrt(sum((variance(side) or 0.0) / len(own) for side, own in zip(sides, (theirs, ours))))
+        error = math.sqrt(sum((variance(side) or 0.0) / len(own) for side, own in zip(sides, (theirs, ours), strict=True)))
         found.append(Difference(row, quantity, statistics.fmean(theirs), statistics.fmean(ours), error))
     return found
 
@@ -286,6 +312,7 @@ def orders(rows: list[Row]) -> list[str]:
 
 
 def besides_allocators(row: Row) -> dict[str, str]:
+    """The options of a row but for its allocators."""
     return {key: value for key, value in row.options.items() if key not in ("vc_allocator", "sw_allocator")}
 
 
@@ -310,10 +337,11 @@ def judge(suite: str, rows: list[Row], runner: Runner, worst: int, report: list[
     counted = [difference for row in supported for difference in final[row.name]]
     print_worst(counted, worst)
     for row in suspects:
-        for before, after in zip(first[row.name], final[row.name]):
+        for before, after in zip(first[row.name], final[row.name], strict=True):
             if before.beyond(3):
                 print(
-                    f"  beyond three: {describe(before)}; with {RERUN_SEEDS} seeds of ours {after.part:+.2%}, {after.errors:.1f} standard errors"
+                    f"  beyond three: {describe(before)}; with {RERUN_SEEDS} seeds of ours {after.part:+.2%}, "
+                    f"{after.errors:.1f} standard errors"
                 )
     beyond = {count: sum(any(d.beyond(count) for d in final[row.name]) for row in supported) for count in (3, 5)}
     wrong = orders(supported) if rows[0].kind is ALLOCATORS else []
@@ -332,6 +360,7 @@ def judge(suite: str, rows: list[Row], runner: Runner, worst: int, report: list[
 
 
 def print_worst(found: list[Difference], count: int) -> None:
+    """Prints the mean and the largest differences of each quantity."""
     for quantity in dict.fromkeys(difference.quantity for difference in found):
         mine = [difference for difference in found if difference.quantity == quantity]
         mean = statistics.fmean(difference.part for difference in mine)
@@ -341,6 +370,7 @@ def print_worst(found: list[Difference], count: int) -> None:
 
 
 def describe(difference: Difference) -> str:
+    """A difference as a line."""
     return (
         f"{difference.row.name:45} {difference.quantity:12} {difference.theirs:10.4f} {difference.ours:10.4f} "
         f"{difference.part:+8.2%} {difference.errors:6.1f} standard errors"
@@ -348,6 +378,7 @@ def describe(difference: Difference) -> str:
 
 
 def record(difference: Difference) -> dict:
+    """A difference as a line of the table."""
     row = difference.row
     names = ("theirs", "ours", "error")
     values = {name: getattr(difference, name) for name in names}
@@ -355,6 +386,7 @@ def record(difference: Difference) -> dict:
 
 
 def find_kasuri(given: str | None) -> str:
+    """The command that is given, or the project's own, or that on the path."""
     root = HERE.parent.parent
     for path in [given] if given else [root / ".venv/bin/kasuri", root / "target/release/kasuri", root / "target/debug/kasuri"]:
         if path and os.access(path, os.X_OK):
@@ -366,6 +398,7 @@ def find_kasuri(given: str | None) -> str:
 
 
 def main() -> int:
+    """Compares the tables asked for."""
     parser = argparse.ArgumentParser(description="Compares Kasuri with BookSim 2 on tables of BookSim's results.")
     parser.add_argument(
         "--reference", type=pathlib.Path, default=HERE / "reference", help="folder of BookSim's tables (default: the extract)"

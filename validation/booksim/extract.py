@@ -37,6 +37,7 @@ CHOSEN = {
 
 
 def main() -> None:
+    """Writes the extract."""
     source = pathlib.Path(sys.argv[1])
     for suite, patterns in CHOSEN.items():
         with (source / f"{suite}.csv").open(newline="") as stream:

@@ -130,6 +130,7 @@ def correlation(one: numpy.ndarray, other: numpy.ndarray) -> float | None:
 
 
 def main() -> int:
+    """Compares the engines' answers."""
     parser = argparse.ArgumentParser(description="Compares the flow depth with the flit depth.")
     parser.add_argument("--kasuri", required=True, help="the kasuri command")
     arguments = parser.parse_args()
