@@ -219,11 +219,19 @@ impl<'a> Fluid<'a> {
         let limit = self.now * (1.0 + SIMULTANEOUS);
         let mut ending = std::mem::take(&mut self.ending);
         self.graph.take_ending(limit, &mut ending);
+        let has_next =
+            |this: &Self, flow: u32| this.sources_send() || this.agenda.as_ref().is_some_and(|agenda| agenda.has_queued(TerminalId(flow)));
+        // The rounds of a schedule: no flow is left to care for.
+        let are_all = ending.len() as u64 == self.live && !ending.iter().any(|&flow| has_next(self, flow));
         for &flow in &ending {
             let flits = self.settle(flow, 0.0);
-            self.graph.end(flow, flits);
+            if are_all {
+                self.graph.end_with_all(flow, flits);
+            } else {
+                self.graph.end(flow, flits);
+            }
             self.arrive(TerminalId(flow));
-            if self.sources_send() || self.agenda.as_ref().is_some_and(|agenda| agenda.has_queued(TerminalId(flow))) {
+            if !are_all && has_next(self, flow) {
                 self.begin_next(TerminalId(flow))?;
             }
         }

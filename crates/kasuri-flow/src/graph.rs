@@ -406,6 +406,23 @@ impl Graph {
             self.carried[channel] += flits;
             self.touch(channel);
         }
+        self.finish(flow, flits);
+    }
+
+    /// Ends a flow when all others end, too, before any begins: the lists are emptied, none is kept in order.
+    pub(crate) fn end_with_all(&mut self, flow: u32, flits: f64) {
+        for index in 0..u32::from(self.flows[flow].listed) {
+            let channel = self.entry(self.place(flow, index)).channel;
+            let record = &mut self.channels[channel];
+            record.state -= 1;
+            record.first = NONE;
+            self.carried[channel] += flits;
+            self.touch(channel);
+        }
+        self.finish(flow, flits);
+    }
+
+    fn finish(&mut self, flow: u32, flits: f64) {
         self.carry_unlisted(flow, flits);
         let record = &mut self.flows[flow];
         (record.listed, record.unlisted) = (0, 0);
