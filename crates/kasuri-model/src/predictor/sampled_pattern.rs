@@ -4,7 +4,7 @@
 //! most often at its earlier places is the guess, the lower port if two did equally often.
 //!
 //! Sets of places are words with a bit for each output that is remembered, so that a packet costs a few operations for each output
-//! of the longest end.
+//! that is.
 
 use super::{Built, Predictor, PredictorEntry, inputs};
 use crate::id::{Port, RouterId};
@@ -19,7 +19,21 @@ const FEW_PORTS: usize = 16;
 /// Remembered outputs, by the number of the output modulo [`HISTORY`]; also the places before them.
 type Set = u32;
 
-/// What an input port remembers. What every packet needs comes first, in one line of the cache: the longest end is short as a rule.
+/// Of so many ports an input port's own memory has the places.
+const PORTS_INSIDE: usize = 8;
+
+/// By the place of the last output and n together: the place before which fewer than n + 1 outputs are remembered.
+const TOO_EARLY: [Set; 2 * HISTORY] = {
+    let mut column = [0; 2 * HISTORY];
+    let mut at = 0;
+    while at < column.len() {
+        column[at] = 1 << ((at + 1) % HISTORY);
+        at += 1;
+    }
+    column
+};
+
+/// What an input port remembers. What every packet needs comes first.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Memory {
@@ -28,22 +42,24 @@ struct Memory {
     next: u8,
     /// The most outputs at the end that occurred before.
     longest: u8,
-    /// Places before which at least n outputs are those at the end, for n from 1; up to `longest`.
+    /// Where each output stands in the history, of few ports.
+    inside: [Set; PORTS_INSIDE],
+    /// Places before which at least n outputs are those at the end, for n from 1.
     agreeing: [Set; HISTORY],
-    /// The outputs, each where its bit is.
-    outputs: [Port; HISTORY],
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { guess: None, next: 0, longest: 0, agreeing: [0; HISTORY], outputs: [0; HISTORY] }
+        Self { guess: None, next: 0, longest: 0, inside: [0; PORTS_INSIDE], agreeing: [0; HISTORY] }
     }
 }
 
 struct SampledPattern {
     memory: Vec<Memory>,
-    /// Where each output stands in the history of each input port, shape `[inputs, ports]`.
+    /// Where each output stands in the history of each input port, shape `[inputs, ports]`; empty if the ports are few.
     occurrences: Vec<Set>,
+    /// The outputs of each input port, each where its bit is; empty if the ports are few.
+    outputs: Vec<[Port; HISTORY]>,
     ports: usize,
 }
 
@@ -62,7 +78,8 @@ fn build(network: &Network) -> Built {
 
 impl SampledPattern {
     fn new(inputs: usize, ports: usize) -> Self {
-        Self { memory: vec![Memory::default(); inputs], occurrences: vec![0; inputs * ports], ports }
+        let outside = if ports <= PORTS_INSIDE { 0 } else { inputs };
+        Self { memory: vec![Memory::default(); inputs], occurrences: vec![0; outside * ports], outputs: vec![[0; HISTORY]; outside], ports }
     }
 }
 
@@ -72,63 +89,101 @@ impl Predictor for SampledPattern {
     }
 
     fn learn(&mut self, input: usize, output: Port) {
-        let occurrences = &mut self.occurrences[input * self.ports..][..self.ports];
-        self.memory[input].learn(output, occurrences);
+        let memory = &mut self.memory[input];
+        if self.occurrences.is_empty() {
+            memory.learn_of_few(output);
+        } else {
+            memory.learn(output, &mut self.outputs[input], &mut self.occurrences[input * self.ports..][..self.ports]);
+        }
     }
 }
 
 impl Memory {
-    fn learn(&mut self, output: Port, occurrences: &mut [Set]) {
+    /// Learns where each port's places stand in the memory itself.
+    fn learn_of_few(&mut self, output: Port) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+            // SAFETY: the processor has the instructions.
+            return unsafe { self.learn_of_few_by_avx2(output) };
+        }
+        self.learn_of_few_by_any(output);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,popcnt")]
+    fn learn_of_few_by_avx2(&mut self, output: Port) {
+        self.learn_of_few_by_any(output);
+    }
+
+    #[inline(always)]
+    fn learn_of_few_by_any(&mut self, output: Port) {
+        let bit = self.turn();
+        // Whichever port had the oldest output has it no more.
+        self.inside.iter_mut().for_each(|places| *places &= !(1 << bit));
+        let own = usize::from(output) % PORTS_INSIDE;
+        self.compare(bit, self.inside[own]);
+        self.inside[own] |= 1 << bit;
+        self.guess = Some(if self.longest == 0 { output } else { most_frequent_by_any(self.pattern(), &self.inside) });
+    }
+
+    fn learn(&mut self, output: Port, outputs: &mut [Port; HISTORY], occurrences: &mut [Set]) {
+        let bit = self.turn();
+        // The oldest output is forgotten.
+        occurrences[usize::from(outputs[bit as usize])] &= !(1 << bit);
+        self.compare(bit, occurrences[usize::from(output)]);
+        outputs[bit as usize] = output;
+        occurrences[usize::from(output)] |= 1 << bit;
+        self.guess = Some(if self.longest == 0 { output } else { most_frequent(self.pattern(), outputs, occurrences) });
+    }
+
+    /// The place of the next output.
+    fn turn(&mut self) -> u32 {
         let bit = u32::from(self.next);
         self.next = (self.next + 1) % HISTORY as u8;
-        // The oldest output is forgotten.
-        occurrences[usize::from(self.outputs[bit as usize])] &= !(1 << bit);
-        self.compare(bit, occurrences[usize::from(output)]);
-        self.outputs[bit as usize] = output;
-        occurrences[usize::from(output)] |= 1 << bit;
-        self.guess = Some(if self.longest == 0 { output } else { self.most_frequent(occurrences) });
+        bit
     }
 
-    /// Takes one more output, which stands at these earlier places: one more output agrees before a place that follows it.
+    /// Takes one more output, which stands at these earlier places: one more output agrees before a place that follows it. All lengths
+    /// are worked off whatever the longest is: nobody can foretell it, and several are done at once.
+    #[inline(always)]
     fn compare(&mut self, bit: u32, places: Set) {
-        let (mut before, mut length) = (Set::MAX, 0);
-        while length < HISTORY - 1 {
-            // Before this place fewer outputs are remembered.
-            let too_early = 1 << ((bit + length as u32 + 1) % HISTORY as u32);
-            let agreeing = (before & places).rotate_left(1) & !too_early;
-            if agreeing == 0 {
-                break;
-            }
-            let known = length < usize::from(self.longest);
-            before = if known { self.agreeing[length] } else { 0 };
-            self.agreeing[length] = agreeing;
-            length += 1;
+        let mut before = [Set::MAX; HISTORY];
+        before[1..].copy_from_slice(&self.agreeing[..HISTORY - 1]);
+        let too_early = &TOO_EARLY[bit as usize..][..HISTORY];
+        let mut longest = 0;
+        for length in 0..HISTORY {
+            self.agreeing[length] = (before[length] & places).rotate_left(1) & !too_early[length];
+            longest += u32::from(self.agreeing[length] != 0);
         }
-        self.longest = length as u8;
+        self.longest = longest as u8;
     }
 
-    /// What followed the pattern most often, the lowest port of several.
-    fn most_frequent(&self, occurrences: &[Set]) -> Port {
-        let pattern = self.longest.div_ceil(2);
-        let mut places = self.agreeing[usize::from(pattern) - 1];
-        if occurrences.len() <= FEW_PORTS {
-            return most_frequent_of_few(places, occurrences);
-        }
-        let (mut best, mut best_count) = (Port::MAX, 0);
-        while places != 0 {
-            let port = self.outputs[places.trailing_zeros() as usize];
-            let same = places & occurrences[usize::from(port)];
-            let count = same.count_ones();
-            if count > best_count || count == best_count && port < best {
-                (best, best_count) = (port, count);
-            }
-            places &= !same;
-        }
-        best
+    /// The places after the pattern.
+    #[inline(always)]
+    fn pattern(&self) -> Set {
+        self.agreeing[usize::from(self.longest.div_ceil(2)) - 1]
     }
 }
 
 /// The port that has most of these places, the lowest of several.
+fn most_frequent(mut places: Set, outputs: &[Port; HISTORY], occurrences: &[Set]) -> Port {
+    if occurrences.len() <= FEW_PORTS {
+        return most_frequent_of_few(places, occurrences);
+    }
+    let (mut best, mut best_count) = (Port::MAX, 0);
+    while places != 0 {
+        let port = outputs[places.trailing_zeros() as usize];
+        let same = places & occurrences[usize::from(port)];
+        let count = same.count_ones();
+        if count > best_count || count == best_count && port < best {
+            (best, best_count) = (port, count);
+        }
+        places &= !same;
+    }
+    best
+}
+
+/// The same by asking each port.
 fn most_frequent_of_few(places: Set, occurrences: &[Set]) -> Port {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("popcnt") {
@@ -195,7 +250,7 @@ mod tests {
             let outputs: Vec<Port> = (0..600).map(|_| stream.below(ports) as Port).collect();
             for end in 0..=outputs.len() {
                 let expected = by_definition(&outputs[end.saturating_sub(HISTORY)..end]);
-                for of_router in [ports as usize, FEW_PORTS, FEW_PORTS + 1] {
+                for of_router in [ports as usize, PORTS_INSIDE + 1, FEW_PORTS, FEW_PORTS + 1] {
                     assert_eq!(guess_of(of_router, &outputs[..end]), expected, "{ports} of {of_router} ports, {end} outputs");
                 }
             }
