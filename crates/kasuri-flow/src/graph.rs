@@ -708,7 +708,7 @@ fn lesser(one: f64, other: f64) -> f64 {
 
 /// Half as much again, lest a network of long ways lays its columns out for each.
 fn more_room(room: u32) -> u32 {
-    if room == 0 { INSIDE } else { room + room.div_ceil(2) }
+    if room == 0 { INSIDE } else { room + room / 2 }
 }
 
 #[cfg(test)]
