@@ -3,8 +3,9 @@
 //! Of the longest end that occurred before, of D outputs, the last half (rounded up) is the pattern. What followed the pattern
 //! most often at its earlier places is the guess, the lower port if two did equally often.
 //!
-//! Sets of places are words with a bit for each output that is remembered, so that a packet costs a few operations for each output
-//! that is.
+//! An output is known by its age: the last one has age 0. For each remembered output the memory says how many outputs before it are
+//! those at the end of the history. One more output turns that into the same for the next age, so nothing has to move but the history,
+//! and bytes make a column of either one vector.
 
 use super::{Built, Predictor, PredictorEntry, inputs};
 use crate::id::{Port, RouterId};
@@ -14,52 +15,88 @@ use crate::network::Network;
 const HISTORY: usize = 32;
 
 /// Of so many ports each is asked how often it followed: that costs less than a branch that nobody can foretell.
+#[cfg(target_arch = "x86_64")]
 const FEW_PORTS: usize = 16;
 
-/// Remembered outputs, by the number of the output modulo [`HISTORY`]; also the places before them.
+/// Remembered outputs, the bit of each by its age.
 type Set = u32;
 
-/// Of so many ports an input port's own memory has the places.
-const PORTS_INSIDE: usize = 8;
-
-/// By the place of the last output and n together: the place before which fewer than n + 1 outputs are remembered.
-const TOO_EARLY: [Set; 2 * HISTORY] = {
-    let mut column = [0; 2 * HISTORY];
-    let mut at = 0;
-    while at < column.len() {
-        column[at] = 1 << ((at + 1) % HISTORY);
-        at += 1;
+/// By age of an output: how many before it are remembered.
+#[cfg(target_arch = "x86_64")]
+const REMEMBERED: [u8; HISTORY] = {
+    let mut column = [0; HISTORY];
+    let mut age = 0;
+    while age < column.len() {
+        column[age] = (HISTORY - 1 - age) as u8;
+        age += 1;
     }
     column
 };
 
-/// What an input port remembers. What every packet needs comes first.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Memory {
-    guess: Option<Port>,
-    /// Outputs so far, modulo [`HISTORY`].
-    next: u8,
-    /// The most outputs at the end that occurred before.
-    longest: u8,
-    /// Where each output stands in the history, of few ports.
-    inside: [Set; PORTS_INSIDE],
-    /// Places before which at least n outputs are those at the end, for n from 1.
-    agreeing: [Set; HISTORY],
-}
+/// The number of a port in few bytes.
+trait Number: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
+    /// Stands for no port: more than any port's number.
+    const NONE: Self;
 
-impl Default for Memory {
-    fn default() -> Self {
-        Self { guess: None, next: 0, longest: 0, inside: [0; PORTS_INSIDE], agreeing: [0; HISTORY] }
+    fn of(port: Port) -> Self;
+
+    fn port(self) -> Port;
+
+    /// Takes one more output. Returns the guess for the next one.
+    fn learn(memory: &mut Memory<Self>, output: Self, _ports: usize) -> Self {
+        memory.learn_by_any(output)
     }
 }
 
-struct SampledPattern {
-    memory: Vec<Memory>,
-    /// Where each output stands in the history of each input port, shape `[inputs, ports]`; empty if the ports are few.
-    occurrences: Vec<Set>,
-    /// The outputs of each input port, each where its bit is; empty if the ports are few.
-    outputs: Vec<[Port; HISTORY]>,
+impl Number for u16 {
+    const NONE: Self = Self::MAX;
+
+    fn of(port: Port) -> Self {
+        port
+    }
+
+    fn port(self) -> Port {
+        self
+    }
+}
+
+impl Number for u8 {
+    const NONE: Self = Self::MAX;
+
+    fn of(port: Port) -> Self {
+        port as Self
+    }
+
+    fn port(self) -> Port {
+        self.into()
+    }
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
+    fn learn(memory: &mut Memory<Self>, output: Self, ports: usize) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+            // SAFETY: the processor has the instructions.
+            return unsafe { memory.learn_by_avx2(output, ports) };
+        }
+        memory.learn_by_any(output)
+    }
+}
+
+/// What an input port remembers; in bytes one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Memory<N> {
+    /// Outputs by age, [`Number::NONE`] before the first.
+    recent: [N; HISTORY],
+    /// How many outputs before each are those at the end.
+    agreeing: [u8; HISTORY],
+}
+
+struct SampledPattern<N> {
+    memory: Vec<Memory<N>>,
+    /// The guess of each input port.
+    guesses: Vec<Option<Port>>,
     ports: usize,
 }
 
@@ -73,139 +110,137 @@ pub(super) const ENTRY: PredictorEntry = PredictorEntry {
 
 fn build(network: &Network) -> Built {
     let ports = (0..network.router_count()).map(|router| network.port_count(RouterId(router))).max().unwrap_or(0);
-    Ok(Box::new(SampledPattern::new(inputs(network), ports as usize)))
+    Ok(of_ports(inputs(network), ports as usize))
 }
 
-impl SampledPattern {
-    fn new(inputs: usize, ports: usize) -> Self {
-        let outside = if ports <= PORTS_INSIDE { 0 } else { inputs };
-        Self { memory: vec![Memory::default(); inputs], occurrences: vec![0; outside * ports], outputs: vec![[0; HISTORY]; outside], ports }
+/// For routers of at most so many ports.
+fn of_ports(inputs: usize, ports: usize) -> Box<dyn Predictor> {
+    if ports <= usize::from(u8::NONE) {
+        Box::new(SampledPattern::<u8>::new(inputs, ports))
+    } else {
+        Box::new(SampledPattern::<u16>::new(inputs, ports))
     }
 }
 
-impl Predictor for SampledPattern {
+impl<N: Number> SampledPattern<N> {
+    fn new(inputs: usize, ports: usize) -> Self {
+        let empty = Memory { recent: [N::NONE; HISTORY], agreeing: [0; HISTORY] };
+        Self { memory: vec![empty; inputs], guesses: vec![None; inputs], ports }
+    }
+}
+
+impl<N: Number> Predictor for SampledPattern<N> {
     fn predict(&self, input: usize) -> Option<Port> {
-        self.memory[input].guess
+        self.guesses[input]
     }
 
     fn learn(&mut self, input: usize, output: Port) {
-        let memory = &mut self.memory[input];
-        if self.occurrences.is_empty() {
-            memory.learn_of_few(output);
-        } else {
-            memory.learn(output, &mut self.outputs[input], &mut self.occurrences[input * self.ports..][..self.ports]);
-        }
+        self.guesses[input] = Some(N::learn(&mut self.memory[input], N::of(output), self.ports).port());
     }
 }
 
-impl Memory {
-    /// Learns where each port's places stand in the memory itself.
-    fn learn_of_few(&mut self, output: Port) {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-            // SAFETY: the processor has the instructions.
-            return unsafe { self.learn_of_few_by_avx2(output) };
+impl<N: Number> Memory<N> {
+    fn learn_by_any(&mut self, output: N) -> N {
+        for ((agreeing, &before), remembered) in self.agreeing.iter_mut().zip(&self.recent).zip((0..HISTORY as u8).rev()) {
+            *agreeing = if before == output { (*agreeing + 1).min(remembered) } else { 0 };
         }
-        self.learn_of_few_by_any(output);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,popcnt")]
-    fn learn_of_few_by_avx2(&mut self, output: Port) {
-        self.learn_of_few_by_any(output);
-    }
-
-    #[inline(always)]
-    fn learn_of_few_by_any(&mut self, output: Port) {
-        let bit = self.turn();
-        // Whichever port had the oldest output has it no more.
-        self.inside.iter_mut().for_each(|places| *places &= !(1 << bit));
-        let own = usize::from(output) % PORTS_INSIDE;
-        self.compare(bit, self.inside[own]);
-        self.inside[own] |= 1 << bit;
-        self.guess = Some(if self.longest == 0 { output } else { most_frequent_by_any(self.pattern(), &self.inside) });
-    }
-
-    fn learn(&mut self, output: Port, outputs: &mut [Port; HISTORY], occurrences: &mut [Set]) {
-        let bit = self.turn();
-        // The oldest output is forgotten.
-        occurrences[usize::from(outputs[bit as usize])] &= !(1 << bit);
-        self.compare(bit, occurrences[usize::from(output)]);
-        outputs[bit as usize] = output;
-        occurrences[usize::from(output)] |= 1 << bit;
-        self.guess = Some(if self.longest == 0 { output } else { most_frequent(self.pattern(), outputs, occurrences) });
-    }
-
-    /// The place of the next output.
-    fn turn(&mut self) -> u32 {
-        let bit = u32::from(self.next);
-        self.next = (self.next + 1) % HISTORY as u8;
-        bit
-    }
-
-    /// Takes one more output, which stands at these earlier places: one more output agrees before a place that follows it. All lengths
-    /// are worked off whatever the longest is: nobody can foretell it, and several are done at once.
-    #[inline(always)]
-    fn compare(&mut self, bit: u32, places: Set) {
-        let mut before = [Set::MAX; HISTORY];
-        before[1..].copy_from_slice(&self.agreeing[..HISTORY - 1]);
-        let too_early = &TOO_EARLY[bit as usize..][..HISTORY];
-        let mut longest = 0;
-        for length in 0..HISTORY {
-            self.agreeing[length] = (before[length] & places).rotate_left(1) & !too_early[length];
-            longest += u32::from(self.agreeing[length] != 0);
+        self.recent.copy_within(..HISTORY - 1, 1);
+        self.recent[0] = output;
+        let longest = self.agreeing.iter().copied().max().unwrap_or(0);
+        if longest == 0 {
+            return output;
         }
-        self.longest = longest as u8;
+        let follows = set_of(&self.agreeing, |agreeing| agreeing >= longest.div_ceil(2));
+        self.most_frequent(follows, |port| set_of(&self.recent, |recent| recent == port))
     }
 
-    /// The places after the pattern.
+    /// The port that most of these outputs are, the lowest of several; `outputs_to` tells the remembered outputs to a port.
     #[inline(always)]
-    fn pattern(&self) -> Set {
-        self.agreeing[usize::from(self.longest.div_ceil(2)) - 1]
+    fn most_frequent(&self, mut follows: Set, outputs_to: impl Fn(N) -> Set) -> N {
+        let (mut best, mut best_count) = (N::NONE, 0);
+        while follows != 0 {
+            let port = self.recent[follows.trailing_zeros() as usize];
+            let same = follows & outputs_to(port);
+            let count = same.count_ones();
+            if count > best_count || count == best_count && port < best {
+                (best, best_count) = (port, count);
+            }
+            follows &= !same;
+        }
+        best
     }
 }
 
-/// The port that has most of these places, the lowest of several.
-fn most_frequent(mut places: Set, outputs: &[Port; HISTORY], occurrences: &[Set]) -> Port {
-    if occurrences.len() <= FEW_PORTS {
-        return most_frequent_of_few(places, occurrences);
-    }
-    let (mut best, mut best_count) = (Port::MAX, 0);
-    while places != 0 {
-        let port = outputs[places.trailing_zeros() as usize];
-        let same = places & occurrences[usize::from(port)];
-        let count = same.count_ones();
-        if count > best_count || count == best_count && port < best {
-            (best, best_count) = (port, count);
-        }
-        places &= !same;
-    }
-    best
-}
-
-/// The same by asking each port.
-fn most_frequent_of_few(places: Set, occurrences: &[Set]) -> Port {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("popcnt") {
-        // SAFETY: the processor has the instruction.
-        return unsafe { most_frequent_by_popcnt(places, occurrences) };
-    }
-    most_frequent_by_any(places, occurrences)
+/// The ages of which something is true.
+fn set_of<T: Copy>(column: &[T; HISTORY], is_in: impl Fn(T) -> bool) -> Set {
+    column.iter().enumerate().fold(0, |set, (age, &value)| set | Set::from(is_in(value)) << age)
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt")]
-fn most_frequent_by_popcnt(places: Set, occurrences: &[Set]) -> Port {
-    most_frequent_by_any(places, occurrences)
-}
+mod by_avx2 {
+    use super::{FEW_PORTS, HISTORY, Memory, REMEMBERED, Set};
+    use std::arch::x86_64::*;
 
-#[inline(always)]
-fn most_frequent_by_any(places: Set, occurrences: &[Set]) -> Port {
-    // A number that is larger for more places and, of as many, for the lower port.
-    let last = FEW_PORTS as u32 - 1;
-    let rank = |(port, &set): (u32, &Set)| (places & set).count_ones() * FEW_PORTS as u32 + (last - port);
-    let best = (0..).zip(occurrences).map(rank).max().unwrap_or(0);
-    (last - best % FEW_PORTS as u32) as Port
+    /// A column as a vector.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn vector(column: &[u8; HISTORY]) -> __m256i {
+        // SAFETY: the column is as long as the vector, and need not be aligned.
+        unsafe { _mm256_loadu_si256(column.as_ptr().cast()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn store(vector: __m256i, column: &mut [u8; HISTORY]) {
+        // SAFETY: as before.
+        unsafe { _mm256_storeu_si256(column.as_mut_ptr().cast(), vector) }
+    }
+
+    /// The ages at which a column holds a value.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn equal(column: __m256i, value: u8) -> Set {
+        _mm256_movemask_epi8(_mm256_cmpeq_epi8(column, _mm256_set1_epi8(value.cast_signed()))).cast_unsigned()
+    }
+
+    /// The greatest of a vector.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn greatest(vector: __m256i) -> u8 {
+        let halves = _mm_max_epu8(_mm256_castsi256_si128(vector), _mm256_extracti128_si256(vector, 1));
+        // The processor finds the least of eight words: so the complement, the lesser of two bytes in each word.
+        let complement = _mm_xor_si128(halves, _mm_set1_epi8(-1));
+        let least = _mm_minpos_epu16(_mm_min_epu8(complement, _mm_srli_epi16(complement, 8)));
+        !(_mm_cvtsi128_si32(least) as u8)
+    }
+
+    impl Memory<u8> {
+        /// The same as `learn_by_any`; with few ports no branch hangs on what is in the memory.
+        #[target_feature(enable = "avx2,popcnt")]
+        pub(super) fn learn_by_avx2(&mut self, output: u8, ports: usize) -> u8 {
+            let (recent, newest) = (vector(&self.recent), _mm256_set1_epi8(output.cast_signed()));
+            let same = _mm256_cmpeq_epi8(recent, newest);
+            let longer = _mm256_and_si256(_mm256_sub_epi8(vector(&self.agreeing), same), same);
+            let agreeing = _mm256_min_epu8(longer, vector(&REMEMBERED));
+            store(agreeing, &mut self.agreeing);
+            // All outputs become older by one: each half of the vector takes over the last byte of what is before it.
+            let before = _mm256_permute2x128_si256(recent, newest, 0x03);
+            let recent = _mm256_alignr_epi8(recent, before, 15);
+            store(recent, &mut self.recent);
+            let longest = greatest(agreeing);
+            let half = _mm256_set1_epi8(longest.div_ceil(2).cast_signed());
+            let follows = !_mm256_movemask_epi8(_mm256_cmpgt_epi8(half, agreeing)).cast_unsigned();
+            if ports > FEW_PORTS {
+                return if longest == 0 { output } else { self.most_frequent(follows, |port| equal(recent, port)) };
+            }
+            // A number that is larger for more outputs and, of as many, for the lower port.
+            let mut best = 0;
+            for port in 0..ports as u8 {
+                best = best.max((follows & equal(recent, port)).count_ones() << 8 | u32::from(!port));
+            }
+            if longest == 0 { output } else { !(best as u8) }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -238,7 +273,7 @@ mod tests {
 
     /// On routers of so many ports.
     fn guess_of(ports: usize, history: &[Port]) -> Option<Port> {
-        let mut predictor = SampledPattern::new(1, ports);
+        let mut predictor = of_ports(1, ports);
         history.iter().for_each(|&output| predictor.learn(0, output));
         predictor.predict(0)
     }
@@ -250,7 +285,7 @@ mod tests {
             let outputs: Vec<Port> = (0..600).map(|_| stream.below(ports) as Port).collect();
             for end in 0..=outputs.len() {
                 let expected = by_definition(&outputs[end.saturating_sub(HISTORY)..end]);
-                for of_router in [ports as usize, PORTS_INSIDE + 1, FEW_PORTS, FEW_PORTS + 1] {
+                for of_router in [ports as usize, 16, 17, 255, 256] {
                     assert_eq!(guess_of(of_router, &outputs[..end]), expected, "{ports} of {of_router} ports, {end} outputs");
                 }
             }
