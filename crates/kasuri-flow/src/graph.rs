@@ -63,6 +63,9 @@ struct Channel {
     state: u32,
 }
 
+/// The most entries for which a list of a round keeps its memory.
+const KEPT: usize = 1 << 14;
+
 /// The part of a channel's state that counts.
 const COUNT: u32 = (1 << 28) - 1;
 
@@ -261,13 +264,8 @@ impl Graph {
         if next != NONE {
             self.entry_mut(next).previous = at;
         }
-        let entry = Entry { channel, next, previous: NONE };
-        let record = &mut self.flows[flow];
-        record.listed += 1;
-        match record.entries.get_mut(listed as usize) {
-            Some(inside) => *inside = entry,
-            None => self.entries_apart[at - self.apart] = entry,
-        }
+        *self.entry_mut(at) = Entry { channel, next, previous: NONE };
+        self.flows[flow].listed += 1;
         self.touch(channel);
     }
 
@@ -455,6 +453,9 @@ impl Graph {
             self.pass_on(channel, before, now);
         }
         self.changed = changed;
+        give_back(&mut self.fresh);
+        give_back(&mut self.changed);
+        give_back(&mut self.dirty);
     }
 
     /// Takes the flows that have ended and not begun anew out of those that will end.
@@ -704,6 +705,15 @@ impl Graph {
 #[inline(always)]
 fn lesser(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
+}
+
+/// Gives the memory of an empty list back if it has become long: the first round of a large network concerns all of it, few later ones
+/// a hundredth.
+fn give_back<T>(list: &mut Vec<T>) {
+    if list.capacity() > KEPT {
+        list.clear();
+        list.shrink_to(KEPT);
+    }
 }
 
 /// Half as much again, lest a network of long ways lays its columns out for each.

@@ -41,7 +41,7 @@ pub(crate) struct Heap {
     /// One more than the greatest number of an entry.
     capacity: usize,
     groups: Column<Group>,
-    /// Both columns are empty until the first entry comes.
+    /// The slot of each entry. This column and the next are empty until the first entry comes.
     slots: Column<u32>,
     /// The keys of entries beyond the horizon; of the others, [`NO_KEY`].
     beyond: Column<u64>,
@@ -86,6 +86,7 @@ impl Heap {
 
     /// Moves the horizon on.
     fn move_to(&mut self, horizon: u64) {
+        let before = self.length;
         for entry in 0..self.capacity as u32 {
             let key = self.beyond[entry];
             if key < horizon {
@@ -94,7 +95,7 @@ impl Heap {
                 self.put(last, key, entry);
             }
         }
-        self.waiting = if horizon == NO_KEY { 0 } else { self.beyond.iter().filter(|&&key| key != NO_KEY).count() };
+        self.waiting -= self.length - before;
         self.horizon = horizon;
         self.restore();
     }

@@ -85,9 +85,8 @@ impl Paths {
     /// The routing does not bring a message to its destination.
     pub(crate) fn find(&mut self, scenario: &Scenario, walks: &mut [Walk], flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
         let network = &*scenario.network;
-        // Nothing to wait for together.
-        if walks.len() == 1 {
-            return walks.iter_mut().try_for_each(|walk| self.find_one(scenario, walk, flows));
+        if let [walk] = walks {
+            return self.find_one(scenario, walk, flows);
         }
         for walk in &mut *walks {
             self.start(scenario, walk);
@@ -122,6 +121,7 @@ impl Paths {
         self.remembered.as_ref()?.find(network.injection_port(source).0, destination)
     }
 
+    /// Brings one message to its destination, and remembers its way where it would be the same again.
     fn find_one(&mut self, scenario: &Scenario, walk: &mut Walk, flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
         let network = &*scenario.network;
         self.start(scenario, walk);
