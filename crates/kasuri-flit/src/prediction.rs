@@ -53,8 +53,9 @@ pub(crate) struct PredictionUnit<'n> {
     pub(crate) flags: Column<u8>,
     /// By input slot, where flagged.
     pub(crate) wrong: Column<WrongWay>,
-    /// The arrivals of a cycle, and what sorts them.
-    pub(crate) arrivals: Vec<u32>,
+    /// The arrivals of a cycle that may pass on and those that do not, and what tells them apart.
+    pub(crate) possible: Vec<u32>,
+    pub(crate) ordinary: Vec<u32>,
     pub(crate) sorter: Sorter,
     /// By input slot, where flagged: the routing's answer for the head there, which a guess was held against. It is asked once where
     /// it cannot change its mind.
@@ -179,6 +180,13 @@ fn input_ports(network: &Network, router_port: &[u32], ports: usize) -> Column<I
     column.into()
 }
 
+/// The addresses of a tile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Addresses {
+    pub(crate) first: u32,
+    pub(crate) span: usize,
+}
+
 /// Sorts addresses of a tile, each of which occurs once: a bit for each, and a bit for each word of those that has one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sorter {
@@ -187,25 +195,41 @@ pub(crate) struct Sorter {
 }
 
 impl Sorter {
-    /// Adds addresses from `first` to `first` + `span` - 1 to a list in ascending order.
+    /// Adds the addresses of which something is true to a list in ascending order, and puts the others as they come to the front of
+    /// another. Returns how many those are.
     #[inline(always)]
-    pub(crate) fn sort_into(&mut self, addresses: &[u32], first: u32, span: usize, sorted: &mut Vec<u32>) {
-        let words = span.div_ceil(64);
+    pub(crate) fn part(
+        &mut self,
+        addresses: &[u32],
+        of: Addresses,
+        is_true: impl Fn(u32) -> bool,
+        sorted: &mut Vec<u32>,
+        others: &mut Vec<u32>,
+    ) -> usize {
+        let words = of.span.div_ceil(64);
         if self.words.len() < words {
             self.words.resize(words, 0);
             self.used.resize(words.div_ceil(64), 0);
         }
+        if others.len() < addresses.len() {
+            others.resize(of.span, 0);
+        }
+        let mut count = 0;
         for &address in addresses {
-            let word = (address - first) >> 6;
-            self.words[word as usize] |= 1 << ((address - first) & 63);
-            self.used[word as usize >> 6] |= 1 << (word & 63);
+            let bit = is_true(address);
+            let word = (address - of.first) >> 6;
+            self.words[word as usize] |= u64::from(bit) << ((address - of.first) & 63);
+            self.used[word as usize >> 6] |= u64::from(bit) << (word & 63);
+            others[count] = address;
+            count += usize::from(!bit);
         }
         for (group, used) in self.used.iter_mut().enumerate() {
             for place in bits(std::mem::take(used)) {
                 let word = group as u32 * 64 + place;
-                append_bits(std::mem::take(&mut self.words[word as usize]), first + word * 64, sorted);
+                append_bits(std::mem::take(&mut self.words[word as usize]), of.first + word * 64, sorted);
             }
         }
+        count
     }
 }
 
@@ -311,7 +335,8 @@ impl<'n> PredictionUnit<'n> {
             overtakings: 0,
             flags: Column::filled(slots, 0),
             wrong: Column::filled(slots, WrongWay::default()),
-            arrivals: Vec::new(),
+            possible: Vec::new(),
+            ordinary: Vec::new(),
             sorter: Sorter::default(),
             found: Column::filled(slots, Found::default()),
             routes_stay: !scenario.routing.observes_congestion(),
@@ -470,18 +495,19 @@ pub(crate) fn leaves_router(network: &Network, channel: ChannelId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Places, Sorter};
+    use super::{Addresses, Places, Sorter};
 
     #[test]
-    fn addresses_are_sorted_whatever_their_order() {
+    fn addresses_are_parted_and_sorted_whatever_their_order() {
         let mut sorter = Sorter::default();
         for (count, factor) in [(0, 1), (1, 5), (700, 4093), (5000, 77)] {
             let addresses: Vec<u32> = (0..count).map(|number| 32_768 + number * factor % 16_384).collect();
-            let mut expected = addresses.clone();
+            let (mut expected, rest): (Vec<u32>, Vec<u32>) = addresses.iter().partition(|&&address| address % 3 > 0);
             expected.sort_unstable();
-            let mut sorted = Vec::new();
-            sorter.sort_into(&addresses, 32_768, 16_384, &mut sorted);
-            assert_eq!(sorted, expected);
+            let (mut sorted, mut others) = (Vec::new(), Vec::new());
+            let of = Addresses { first: 32_768, span: 16_384 };
+            let count = sorter.part(&addresses, of, |address| address % 3 > 0, &mut sorted, &mut others);
+            assert_eq!((sorted, &others[..count]), (expected, &rest[..]));
         }
     }
 

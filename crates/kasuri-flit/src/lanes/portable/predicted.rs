@@ -5,10 +5,10 @@
 //! it takes the place on its channel of a flit that won the switch `advance` cycles ago. Real winners of that time have taken
 //! their places already, and nothing that comes later can meet it: a prediction only ever gets what real requests left.
 
-use super::Portable;
+use super::{InputVc, Portable};
 use crate::lanes::Lanes;
 use crate::list::List;
-use crate::prediction::{CONNECTED, COUNTED, InputPort, PredictionUnit, WRONG, WrongWay};
+use crate::prediction::{Addresses, CONNECTED, COUNTED, InputPort, PredictionUnit, WRONG, WrongWay};
 use crate::state::{NONE, Simulation, Tile};
 use crate::step::Route;
 use crate::vc_mask::VcMask;
@@ -49,18 +49,28 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     #[inline(always)]
     fn take_predicted_arrivals_portably(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
         let Some(mut unit) = self.prediction.take() else { return };
-        let mut arrivals = std::mem::take(&mut unit.arrivals);
+        let mut ordinary = std::mem::take(&mut unit.ordinary);
+        let mut possible = std::mem::take(&mut unit.possible);
+        // Which flits are which nobody can foretell: no branch before they are told apart.
+        let is_possible = |slot: u32| {
+            let InputVc { output, flits, .. } = self.lanes.input[slot];
+            (unit.flags[slot] & (CONNECTED | WRONG) != 0) | (output == NONE) & (flits == 0)
+        };
         // Where two predictions meet at an output, the lower input port goes first, whatever the order of the events.
         let shift = self.parameters.tile_shift;
-        unit.sorter.sort_into(self.arrivals.events(now, tile), tile << shift, 1 << shift, &mut arrivals);
+        let addresses = Addresses { first: tile << shift, span: 1 << shift };
+        let count = unit.sorter.part(self.arrivals.events(now, tile), addresses, is_possible, &mut possible, &mut ordinary);
         self.arrivals.clear(now, tile);
-        for &slot in &arrivals {
+        for &slot in &ordinary[..count] {
+            self.enter_buffer(slot, active, lists);
+        }
+        for &slot in &possible {
             if !self.passes_on(&mut unit, slot, now, lists) {
                 self.enter_buffer(slot, active, lists);
             }
         }
-        arrivals.clear();
-        unit.arrivals = arrivals;
+        possible.clear();
+        (unit.possible, unit.ordinary) = (possible, ordinary);
         self.prediction = Some(unit);
     }
 
@@ -70,16 +80,18 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         let input = &mut self.lanes.input[slot];
         let (before, output) = (input.flits, input.output);
         input.flits = before + 1;
-        if output == NONE && self.parameters.switching == Switching::StoreAndForward {
+        if self.parameters.switching == Switching::StoreAndForward && output == NONE {
             self.arrive_store_and_forward(slot, lists);
-        } else if before == 0 && output == NONE {
-            lists.heads.push(slot);
-        } else if before == 0 && self.lanes.output[output].credits > 0 {
-            self.pointers().set_ready(output, active);
+        } else if before == 0 {
+            if output == NONE {
+                lists.heads.push(slot);
+            } else if self.lanes.output[output].credits > 0 {
+                self.pointers().set_ready(output, active);
+            }
         }
     }
 
-    /// Does a flit pass on without entering its buffer?
+    /// Does a flit pass on without entering its buffer? Not asked of flits that surely do not.
     #[inline(always)]
     fn passes_on(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64, lists: &mut Tile) -> bool {
         let input = self.lanes.input[slot];
