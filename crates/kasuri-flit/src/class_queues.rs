@@ -35,6 +35,8 @@ pub(crate) struct ClassQueues {
     holds: bool,
     /// Terminals that send in this cycle.
     chosen: Vec<u32>,
+    /// The order of a terminal's queues; memory to use.
+    order: Vec<usize>,
 }
 
 impl ClassQueues {
@@ -57,10 +59,19 @@ impl ClassQueues {
         }
         let terminals = scenario.network.terminal_count() as usize;
         let heads = vec![Head { packet: NONE, vc: NO_VC, last_vc: NO_VC }; terminals * queues];
-        Some(Self { queue_of_class, priority, heads, last: vec![0; terminals], holds: scenario.router.hold_switch, chosen: Vec::new() })
+        Some(Self {
+            queue_of_class,
+            priority,
+            heads,
+            last: vec![0; terminals],
+            holds: scenario.router.hold_switch,
+            chosen: Vec::new(),
+            order: Vec::new(),
+        })
     }
 
-    fn queues(&self) -> usize {
+    /// Queues of a terminal.
+    pub(crate) fn queues(&self) -> usize {
         self.priority.len()
     }
 
@@ -69,9 +80,9 @@ impl ClassQueues {
         &self.heads[first..first + self.queues()]
     }
 
-    /// The virtual channels by which a terminal's packets enter at present.
-    pub(crate) fn channels(&self, terminal: u32) -> impl Iterator<Item = u16> + '_ {
-        self.heads_of(terminal).iter().map(|head| head.vc).filter(|&vc| vc != NO_VC)
+    /// The virtual channel by which the packet at the head of a queue enters at present, if it has one.
+    pub(crate) fn channel(&self, terminal: u32, queue: usize) -> Option<u16> {
+        Some(self.heads_of(terminal)[queue].vc).filter(|&vc| vc != NO_VC)
     }
 
     /// Does a terminal hold a packet?
@@ -80,15 +91,17 @@ impl ClassQueues {
     }
 
     /// The order in which a terminal's queues are asked: from the one after the last on, higher priorities first.
-    fn order(&self, terminal: u32) -> impl Iterator<Item = usize> + use<> {
+    fn take_order(&mut self, terminal: u32) -> Vec<usize> {
         let (queues, last) = (self.queues(), self.last[terminal as usize]);
-        let mut order: Vec<usize> = (1..=queues).map(|turn| (last + turn) % queues).collect();
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        order.extend((1..=queues).map(|turn| (last + turn) % queues));
         // Who has sent last and has a virtual channel is in the midst of a packet.
         if self.holds && self.heads_of(terminal)[last].vc != NO_VC {
             order.rotate_right(1);
         }
         order.sort_by_key(|&queue| Reverse(self.priority[queue]));
-        order.into_iter()
+        order
     }
 }
 
@@ -151,9 +164,17 @@ impl<L: Lanes> Simulation<'_, L> {
         if self.terminals.is_busy(terminal, now) {
             return true;
         }
-        let Some(order) = self.sources.class_queues.as_ref().map(|queues| queues.order(terminal)) else { return false };
+        let Some(order) = self.sources.class_queues.as_mut().map(|queues| queues.take_order(terminal)) else { return false };
+        let stays = self.choose_in_order(terminal, &order, now);
+        if let Some(queues) = &mut self.sources.class_queues {
+            queues.order = order;
+        }
+        stays
+    }
+
+    fn choose_in_order(&mut self, terminal: u32, order: &[usize], now: u64) -> bool {
         let mut waits = false;
-        for queue in order {
+        for &queue in order {
             self.sources.swap_head(terminal, queue);
             let vc = self.serve_head(terminal, queue, now);
             waits |= self.sources.source[terminal as usize].packet != NONE;

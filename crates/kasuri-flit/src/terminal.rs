@@ -3,6 +3,7 @@
 //! What happens once per flit is a flat loop over a list of slots and touches one record of 24 bytes; what happens once per
 //! packet (drawing it, choosing its virtual channel) is done for the terminals in a list.
 
+use crate::class_queues::ClassQueues;
 use crate::lanes::Lanes;
 use crate::prefetch::prefetch;
 use crate::source::{Drawn, NO_VC};
@@ -398,9 +399,11 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(buffers) = &mut self.buffers {
             buffers.free(address, !is_free);
         }
-        if let Some(queues) = &self.sources.class_queues {
-            let sending: Vec<u16> = queues.channels(terminal).collect();
-            sending.into_iter().for_each(|vc| self.note_room(terminal << L::Mask::SHIFT | u32::from(vc)));
+        for queue in 0..self.sources.class_queues.as_ref().map_or(0, ClassQueues::queues) {
+            let sending = self.sources.class_queues.as_ref().and_then(|queues| queues.channel(terminal, queue));
+            if let Some(vc) = sending {
+                self.note_room(terminal << L::Mask::SHIFT | u32::from(vc));
+            }
         }
         let sending = self.sources.source[terminal as usize].vc;
         if sending != NO_VC {

@@ -87,6 +87,30 @@ impl Channel {
     }
 }
 
+/// The two other channels of a flow that has three at most, or [`NONE`], with their levels, and the next entry of the list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside {
+    pub(crate) next: u32,
+    pub(crate) channels: [u32; 2],
+    pub(crate) levels: [f64; 2],
+}
+
+/// The two least levels on a part of a flow's way, and the entry that has the least.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    least: f64,
+    second: f64,
+    at: u32,
+}
+
+impl Limits {
+    /// The least level of the others than this entry.
+    #[inline(always)]
+    pub(crate) fn without(&self, entry: u32) -> f64 {
+        if entry == self.at { self.second } else { self.least }
+    }
+}
+
 /// How fast channels are, flits per cycle.
 #[derive(Clone, Debug)]
 pub(crate) enum Bandwidth {
@@ -272,7 +296,7 @@ impl Graph {
     /// The number of an entry of a flow.
     #[inline(always)]
     fn place(&self, flow: u32, index: u32) -> u32 {
-        if index < INSIDE { 4 * flow + index } else { self.apart + flow * self.room_apart + index - INSIDE }
+        place(flow, index, self.apart, self.room_apart)
     }
 
     /// Whose entry this is.
@@ -641,27 +665,64 @@ impl Graph {
         self.entry(entry).next
     }
 
-    /// Calls `visit` with the entries of the flow of an entry, and their channels.
+    /// What a flow meets beside the channel of an entry, if its record has all of its entries: most flows of most networks have few.
     #[inline(always)]
-    pub(crate) fn visit_way_of(&self, entry: u32, mut visit: impl FnMut(u32, u32)) {
-        self.visit(self.flow_of(entry), |at, entry| visit(at, entry.channel));
+    pub(crate) fn beside(&self, entry: u32) -> Option<Beside> {
+        if entry >= self.apart {
+            return None;
+        }
+        let Flow { entries, listed, .. } = &self.flows[entry / 4];
+        if u32::from(*listed) > INSIDE {
+            return None;
+        }
+        let own = entry as usize % 4;
+        let other = |index: usize| {
+            let is_used = index < usize::from(*listed);
+            let channel = entries[index].channel;
+            if is_used { (channel, self.channels[channel].level) } else { (NONE, f64::INFINITY) }
+        };
+        let (first, second) = (other(usize::from(own == 0)), other(2 - usize::from(own == 2)));
+        Some(Beside { next: entries.get(own)?.next, channels: [first.0, second.0], levels: [first.1, second.1] })
     }
 
     /// The least level on a flow's way but for the channel of this entry.
-    pub(crate) fn limit_elsewhere(&self, entry: u32) -> f64 {
-        self.limit_beside(entry, entry)
-    }
-
-    /// The least level on a flow's way but for the channels of these two entries.
     #[inline(always)]
-    pub(crate) fn limit_beside(&self, entry: u32, other: u32) -> f64 {
+    pub(crate) fn limit_elsewhere(&self, entry: u32) -> f64 {
         let mut least = f64::INFINITY;
-        self.visit_way_of(entry, |at, channel| {
-            if at != entry && at != other {
-                least = lesser(self.channels[channel].level, least);
-            }
+        self.visit(self.flow_of(entry), |at, other| {
+            let level = if at == entry { f64::INFINITY } else { self.channels[other.channel].level };
+            least = lesser(level, least);
         });
         least
+    }
+
+    /// The levels on a flow's way but for the channel of this entry.
+    #[inline(always)]
+    pub(crate) fn limits_elsewhere(&self, entry: u32) -> Limits {
+        let mut limits = Limits { least: f64::INFINITY, second: f64::INFINITY, at: NONE };
+        self.visit(self.flow_of(entry), |at, other| {
+            let level = if at == entry { f64::INFINITY } else { self.channels[other.channel].level };
+            if level < limits.least {
+                limits = Limits { least: level, second: limits.least, at };
+            } else {
+                limits.second = lesser(level, limits.second);
+            }
+        });
+        limits
+    }
+
+    /// The entries of the flow of an entry, counted from 0: each with its channel.
+    #[inline(always)]
+    pub(crate) fn way_of(&self, entry: u32) -> impl Iterator<Item = u32> + use<> {
+        let flow = self.flow_of(entry);
+        let (room, apart) = (self.room_apart, self.apart);
+        (0..u32::from(self.flows[flow].listed)).map(move |index| place(flow, index, apart, room))
+    }
+
+    /// The channel of an entry.
+    #[inline(always)]
+    pub(crate) fn channel_of(&self, entry: u32) -> u32 {
+        self.entry(entry).channel
     }
 
     /// Lays the entries that stand apart out anew, with room for longer ways.
@@ -701,9 +762,15 @@ impl Graph {
     }
 }
 
+/// The number of an entry of a flow where those apart begin with `apart`, `room` of each flow.
+#[inline(always)]
+fn place(flow: u32, index: u32, apart: u32, room: u32) -> u32 {
+    if index < INSIDE { 4 * flow + index } else { apart + flow * room + index - INSIDE }
+}
+
 /// The lesser of two numbers; `f64::min` asks for more than that.
 #[inline(always)]
-fn lesser(one: f64, other: f64) -> f64 {
+pub(crate) fn lesser(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 

@@ -5,7 +5,7 @@
 //! until none does. Only the part of the network is touched that an arriving or ending flow reaches.
 
 use super::Sharing;
-use crate::graph::{Graph, NONE};
+use crate::graph::{Beside, Graph, NONE, lesser};
 use std::collections::VecDeque;
 
 /// Levels that differ by less, relative to themselves, are equal: the rounding of the sums that they come from.
@@ -16,7 +16,6 @@ const EQUAL: f64 = 1e-11;
 pub(crate) struct MaxMin {
     queue: VecDeque<u32>,
     limits: Vec<f64>,
-    others: Vec<(u32, u32)>,
 }
 
 impl Sharing for MaxMin {
@@ -42,8 +41,13 @@ impl MaxMin {
         self.limits.clear();
         let mut entry = graph.first(channel);
         while entry != NONE {
-            self.limits.push(graph.limit_elsewhere(entry));
-            entry = graph.next(entry);
+            if let Some(beside) = graph.beside(entry) {
+                self.limits.push(lesser(beside.levels[0], beside.levels[1]));
+                entry = beside.next;
+            } else {
+                self.limits.push(graph.limit_elsewhere(entry));
+                entry = graph.next(entry);
+            }
         }
         let mut open = self.limits.len();
         let mut left = graph.bandwidth(channel);
@@ -74,25 +78,30 @@ impl MaxMin {
     fn disturb(&mut self, graph: &mut Graph, channel: u32, low: f64, high: f64) {
         let mut entry = graph.first(channel);
         while entry != NONE {
-            self.disturb_flow(graph, entry, low, high);
-            entry = graph.next(entry);
+            if let Some(Beside { next, channels: [first, second], levels }) = graph.beside(entry) {
+                self.disturb_channel(graph, first, lesser(low, levels[1]), lesser(high, levels[1]));
+                self.disturb_channel(graph, second, lesser(low, levels[0]), lesser(high, levels[0]));
+                entry = next;
+            } else {
+                self.disturb_flow(graph, entry, low, high);
+                entry = graph.next(entry);
+            }
         }
     }
 
     fn disturb_flow(&mut self, graph: &mut Graph, entry: u32, low: f64, high: f64) {
-        let mut others = std::mem::take(&mut self.others);
-        graph.visit_way_of(entry, |position, channel| {
-            if position != entry {
-                others.push((position, channel));
-            }
-        });
-        for (position, other) in others.drain(..) {
-            let third = graph.limit_beside(entry, position);
-            let (low, high) = (low.min(third), high.min(third));
-            if low != high && low < graph.level(other) * (1.0 + EQUAL) && graph.soil(other) {
-                self.queue.push_back(other);
-            }
+        let limits = graph.limits_elsewhere(entry);
+        for at in graph.way_of(entry).filter(|&at| at != entry) {
+            let third = limits.without(at);
+            self.disturb_channel(graph, graph.channel_of(at), lesser(low, third), lesser(high, third));
         }
-        self.others = others;
+    }
+
+    /// Queues a channel that sees the limit of a flow move between `low` and `high`, if there is one.
+    #[inline(always)]
+    fn disturb_channel(&mut self, graph: &mut Graph, channel: u32, low: f64, high: f64) {
+        if low != high && channel != NONE && low < graph.level(channel) * (1.0 + EQUAL) && graph.soil(channel) {
+            self.queue.push_back(channel);
+        }
     }
 }
