@@ -114,7 +114,7 @@ impl<'a> Fluid<'a> {
         // A terminal has one message under way, so its injection channel is all its own.
         let first = if injection_is_no_limit(network) { terminals as u32 } else { 0 };
         let channels = first..network.channel_count();
-        let mut graph = Graph::new(bandwidth(network, channels.clone()), channels, terminals as u32, terminals);
+        let mut graph = Graph::new(bandwidth(network, channels.clone()), channels, terminals as u32, terminals, sharing.by_count());
         if scenario.routing.observes_congestion() {
             graph.list_all();
         }

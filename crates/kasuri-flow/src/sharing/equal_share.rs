@@ -1,7 +1,7 @@
 //! Equal shares: the message-flow model. A channel of bandwidth b with n flows offers each b / n; a flow takes the least offer on
 //! its way, whatever the others leave.
 
-use super::Sharing;
+use super::{LevelByCount, Sharing};
 use crate::graph::Graph;
 
 /// Bandwidth over flows.
@@ -12,9 +12,15 @@ impl Sharing for EqualShare {
     fn level(&mut self, graph: &mut Graph) {
         while let Some(channel) = graph.dirty.pop() {
             graph.clean(channel);
-            let flows = graph.flows_on(channel);
-            let level = if flows == 0 { f64::INFINITY } else { graph.bandwidth(channel) / f64::from(flows) };
-            graph.set_level(channel, level);
+            graph.set_level(channel, share(graph.bandwidth(channel), graph.flows_on(channel)));
         }
     }
+
+    fn by_count(&self) -> Option<LevelByCount> {
+        Some(share)
+    }
+}
+
+fn share(bandwidth: f64, flows: u32) -> f64 {
+    if flows == 0 { f64::INFINITY } else { bandwidth / f64::from(flows) }
 }

@@ -14,7 +14,15 @@ use crate::graph::Graph;
 pub(crate) trait Sharing: Send + std::fmt::Debug {
     /// Brings the levels up to date after flows have begun and ended: takes `graph.dirty`, sets levels by [`Graph::set_level`].
     fn level(&mut self, graph: &mut Graph);
+
+    /// How a channel's level follows from the number of its flows, if from nothing else.
+    fn by_count(&self) -> Option<LevelByCount> {
+        None
+    }
 }
+
+/// The level of a channel of this bandwidth with so many flows.
+pub(crate) type LevelByCount = fn(bandwidth: f64, flows: u32) -> f64;
 
 /// A line of the table of sharings.
 #[derive(Clone, Copy)]

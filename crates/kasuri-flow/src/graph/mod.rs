@@ -7,9 +7,12 @@
 //! Who follows a list asks each entry for the next one and its flow for its rate, and in a large network waits for memory both
 //! times. So the first entries of a flow stand in its own record, which is one cache line.
 
+mod together;
+
 use crate::heap::Heap;
-use crate::sharing::Sharing;
+use crate::sharing::{LevelByCount, Sharing};
 use kasuri_model::memory::{Column, fetch_ahead, large_vec};
+use together::{Phase, Together};
 
 /// No entry.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -148,6 +151,10 @@ pub(crate) struct Graph {
     /// Channels without lists, and room for how many of each flow's way.
     unlisted: Column<u32>,
     room_unlisted: u32,
+    /// Flows that have begun and not ended.
+    in_use: u32,
+    /// Those of them that have begun together, where levels follow from counts.
+    together: Together,
     ends: Heap,
     /// Flows that have ended but stand in `ends` yet: most begin anew, which then moves them only once.
     ended: Vec<u32>,
@@ -165,8 +172,15 @@ pub(crate) struct Graph {
 
 impl Graph {
     /// The network's channels in this range, with their bandwidths in a column of their own, and room for flows numbered below
-    /// `flows`. `first_ejection` is the network's number of the ejection channel of terminal 0.
-    pub(crate) fn new(bandwidth: Bandwidth, range: std::ops::Range<u32>, first_ejection: u32, flows: usize) -> Self {
+    /// `flows`. `first_ejection` is the network's number of the ejection channel of terminal 0. Those who will share it say whether
+    /// levels follow from counts.
+    pub(crate) fn new(
+        bandwidth: Bandwidth,
+        range: std::ops::Range<u32>,
+        first_ejection: u32,
+        flows: usize,
+        level_by_count: Option<LevelByCount>,
+    ) -> Self {
         let channel = Channel { level: f64::INFINITY, first: NONE, state: 0 };
         Self {
             left_out: range.start,
@@ -177,6 +191,8 @@ impl Graph {
             entries_apart: Vec::new().into(),
             unlisted: Vec::new().into(),
             room_unlisted: 0,
+            in_use: 0,
+            together: Together::new(level_by_count),
             ends: Heap::new(flows),
             ended: Vec::new(),
             bandwidth,
@@ -196,6 +212,9 @@ impl Graph {
     /// Begins a flow over an injection channel and these others to a terminal, whose ejection channel is the last of them. It
     /// has no rate before [`Self::share`].
     pub(crate) fn begin(&mut self, flow: u32, injection: u32, others: &[u32], destination: u32, flits: f64, now: f64) {
+        self.prepare_to_begin();
+        self.in_use += 1;
+        self.fresh.push(flow);
         let record = &mut self.flows[flow];
         (record.left, record.since, record.rate) = (flits, now, 0.0);
         if injection >= self.left_out {
@@ -204,7 +223,6 @@ impl Graph {
         for &channel in others {
             self.enter(flow, channel, destination);
         }
-        self.fresh.push(flow);
     }
 
     /// Makes a channel of the network part of a flow's way.
@@ -257,6 +275,7 @@ impl Graph {
 
     /// Makes the list of a channel that has led to one terminal only: its flows are among those that end there.
     fn list_flows_to(&mut self, destination: u32, channel: u32) {
+        self.make_lists();
         let mut flows = Vec::new();
         let mut at = self.channels[self.first_ejection + destination].first;
         while at != NONE {
@@ -274,7 +293,7 @@ impl Graph {
         }
     }
 
-    /// Puts a flow into a channel's list.
+    /// Counts a flow on a channel and puts it into the channel's list, if it is kept.
     #[inline(always)]
     fn link(&mut self, flow: u32, channel: u32) {
         let listed = u32::from(self.flows[flow].listed);
@@ -282,15 +301,23 @@ impl Graph {
             self.make_room_apart();
         }
         let at = self.place(flow, listed);
-        let record = &mut self.channels[channel];
-        let next = std::mem::replace(&mut record.first, at);
-        record.state += 1;
+        self.channels[channel].state += 1;
+        *self.entry_mut(at) = Entry { channel, next: NONE, previous: NONE };
+        self.flows[flow].listed += 1;
+        if self.together.phase == Phase::Apart {
+            self.put_first(at, channel);
+            self.touch(channel);
+        }
+    }
+
+    /// Puts an entry in front of its channel's list.
+    #[inline(always)]
+    fn put_first(&mut self, at: u32, channel: u32) {
+        let next = std::mem::replace(&mut self.channels[channel].first, at);
         if next != NONE {
             self.entry_mut(next).previous = at;
         }
-        *self.entry_mut(at) = Entry { channel, next, previous: NONE };
-        self.flows[flow].listed += 1;
-        self.touch(channel);
+        self.entry_mut(at).next = next;
     }
 
     /// The number of an entry of a flow.
@@ -401,18 +428,19 @@ impl Graph {
 
     /// When the next flow ends.
     pub(crate) fn next_end(&mut self) -> Option<f64> {
-        self.ends.least()
+        if self.together.phase == Phase::Flowing { Some(self.together.first_end) } else { self.ends.least() }
     }
 
     /// The flows that end up to this time, by number. Each has to be ended, and the rates shared before anything else is asked.
     pub(crate) fn take_ending(&mut self, limit: f64, into: &mut Vec<u32>) {
-        if !self.ends.take_until(limit, into) {
+        if !self.take_together(limit, into) && !self.ends.take_until(limit, into) {
             self.ended.extend_from_slice(into);
         }
     }
 
     /// Ends a flow, whose channels have carried so many flits of it that are not counted yet.
     pub(crate) fn end(&mut self, flow: u32, flits: f64) {
+        self.make_lists();
         for index in 0..u32::from(self.flows[flow].listed) {
             let Entry { channel, next, previous } = *self.entry(self.place(flow, index));
             let record = &mut self.channels[channel];
@@ -433,13 +461,16 @@ impl Graph {
 
     /// Ends a flow when all others end, too, before any begins: the lists are emptied, none is kept in order.
     pub(crate) fn end_with_all(&mut self, flow: u32, flits: f64) {
+        let had_lists = self.together.phase == Phase::Apart;
         for index in 0..u32::from(self.flows[flow].listed) {
             let channel = self.entry(self.place(flow, index)).channel;
             let record = &mut self.channels[channel];
             record.state -= 1;
             record.first = NONE;
             self.carried[channel] += flits;
-            self.touch(channel);
+            if had_lists {
+                self.touch(channel);
+            }
         }
         self.finish(flow, flits);
     }
@@ -448,11 +479,13 @@ impl Graph {
         self.carry_unlisted(flow, flits);
         let record = &mut self.flows[flow];
         (record.listed, record.unlisted) = (0, 0);
+        self.in_use -= 1;
     }
 
     /// Ends the flow that ends next.
     #[cfg(test)]
     pub(crate) fn end_first(&mut self) -> u32 {
+        self.make_lists();
         let flow = self.ends.pop();
         self.end(flow, 0.0);
         flow
@@ -460,6 +493,9 @@ impl Graph {
 
     /// Gives all flows their rates after some have begun or ended at time `now`.
     pub(crate) fn share(&mut self, sharing: &mut dyn Sharing, now: f64) {
+        if self.together.phase == Phase::Beginning {
+            return self.share_together(now);
+        }
         sharing.level(self);
         self.forget_ended();
         let mut fresh = std::mem::take(&mut self.fresh);
@@ -841,8 +877,9 @@ mod tests {
             let mut stream = Streams::new(seed).get(Purpose::Structure, 0);
             let channels = 1 + stream.below(20);
             let bandwidth: Vec<f64> = (0..channels + TERMINALS).map(|_| 1.0 / f64::from(1 + stream.below(3))).collect();
-            let mut graph = Graph::new(Bandwidth::Each(bandwidth.clone().into()), 0..bandwidth.len() as u32, channels, 64);
             let mut policy = sharing::build(name).unwrap();
+            let mut graph =
+                Graph::new(Bandwidth::Each(bandwidth.clone().into()), 0..bandwidth.len() as u32, channels, 64, policy.by_count());
             let mut active: Vec<(u32, Vec<u32>)> = Vec::new();
             let mut now = 0.0;
             for flow in 0..20 {
@@ -875,11 +912,58 @@ mod tests {
         follows("equal-share", shares);
     }
 
+    /// Handfuls of flows begin together, and together or one by one they end: with and without what that saves, all is the same.
+    #[test]
+    fn flows_that_begin_together_fare_as_those_that_do_not() {
+        let (mut began, mut ended) = (0, 0);
+        for seed in 0..1000 {
+            let mut stream = Streams::new(seed).get(Purpose::Structure, 1);
+            // Half of the networks have room for all.
+            let channels = 1 + stream.below(if seed % 2 == 0 { 30 } else { 1000 });
+            let most = if seed % 2 == 0 { 3 } else { 1 };
+            let bandwidth: Vec<f64> = (0..channels + TERMINALS).map(|_| 1.0 / f64::from(1 + stream.below(2))).collect();
+            let by_count = sharing::build("equal-share").unwrap().by_count();
+            let graph = |by_count| Graph::new(Bandwidth::Each(bandwidth.clone().into()), 0..bandwidth.len() as u32, channels, 64, by_count);
+            let mut graphs = [graph(by_count), graph(None)];
+            let mut policies = [(); 2].map(|()| sharing::build("equal-share").unwrap());
+            let (mut now, mut idle): (f64, Vec<u32>) = (0.0, (0..16).collect());
+            for _ in 0..20 {
+                for _ in 0..stream.below(1 + idle.len() as u32) {
+                    let flow = idle.swap_remove(stream.below(idle.len() as u32) as usize);
+                    let destination = stream.below(TERMINALS);
+                    let path = random_path(&mut stream, channels, destination);
+                    let flits = f64::from(1 + stream.below(most));
+                    graphs.iter_mut().for_each(|graph| graph.begin(flow, path[0], &path[1..], destination, flits, now));
+                }
+                graphs.iter_mut().zip(&mut policies).for_each(|(graph, policy)| graph.share(&mut **policy, now));
+                began += u32::from(graphs[0].together.phase == Phase::Flowing);
+                let [quick, plain] = &mut graphs;
+                assert_eq!(quick.next_end(), plain.next_end(), "seed {seed}");
+                assert!((0..16).all(|flow| quick.rate(flow) == plain.rate(flow) && quick.left(flow, now) == plain.left(flow, now)));
+                assert!(quick.is_fair(true));
+                let Some(end) = plain.next_end() else { continue };
+                now = end;
+                let mut ending = [Vec::new(), Vec::new()];
+                graphs.iter_mut().zip(&mut ending).for_each(|(graph, ending)| graph.take_ending(now, ending));
+                assert_eq!(ending[0], ending[1], "seed {seed}");
+                ended += u32::from(graphs[0].together.phase == Phase::Ending);
+                let are_all = ending[0].len() + idle.len() == 16 && stream.below(4) > 0;
+                for &flow in &ending[0] {
+                    idle.push(flow);
+                    let end = |graph: &mut Graph| if are_all { graph.end_with_all(flow, 2.0) } else { graph.end(flow, 2.0) };
+                    graphs.iter_mut().for_each(end);
+                }
+                assert!((0..bandwidth.len() as u32).all(|channel| graphs[0].carried(channel) == graphs[1].carried(channel)));
+            }
+        }
+        assert!(began > 300 && ended > 100, "{began} and {ended} handfuls");
+    }
+
     #[test]
     fn two_flows_on_one_channel_get_half_each_and_the_rest_when_one_ends() {
         for entry in sharing::SHARINGS {
-            let mut graph = Graph::new(Bandwidth::Equal(1.0), 0..3, 1, 2);
             let mut policy = sharing::build(entry.name).unwrap();
+            let mut graph = Graph::new(Bandwidth::Equal(1.0), 0..3, 1, 2, policy.by_count());
             graph.begin(0, 0, &[1], 0, 10.0, 0.0);
             graph.begin(1, 0, &[2], 1, 5.0, 0.0);
             graph.share(&mut *policy, 0.0);
@@ -894,10 +978,11 @@ mod tests {
     #[test]
     fn what_a_flow_leaves_is_lost_or_given_to_the_others() {
         for (name, expected) in [("equal-share", 0.5), ("max-min", 0.75)] {
-            let mut graph = Graph::new(Bandwidth::Each([1.0, 0.25, 1.0].into()), 0..3, 1, 2);
+            let mut policy = sharing::build(name).unwrap();
+            let mut graph = Graph::new(Bandwidth::Each([1.0, 0.25, 1.0].into()), 0..3, 1, 2, policy.by_count());
             graph.begin(0, 0, &[1], 0, 10.0, 0.0);
             graph.begin(1, 0, &[2], 1, 10.0, 0.0);
-            graph.share(&mut *sharing::build(name).unwrap(), 0.0);
+            graph.share(&mut *policy, 0.0);
             assert_eq!((graph.rate(0), graph.rate(1)), (0.25, expected), "{name}");
         }
     }
