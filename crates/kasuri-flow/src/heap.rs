@@ -15,6 +15,9 @@ const LEAST_BEYOND: usize = 2048;
 /// The horizon moves over one entry in so many, and over all of them where fewer than one in so many have a key.
 const PARTS: usize = 16;
 
+/// Keys that are compared with the horizon at once.
+const SCANNED: usize = 8;
+
 /// Keys that are looked at to find out how far that is.
 const SAMPLE: usize = 256;
 
@@ -87,17 +90,27 @@ impl Heap {
     /// Moves the horizon on.
     fn move_to(&mut self, horizon: u64) {
         let before = self.length;
-        for entry in 0..self.capacity as u32 {
-            let key = self.beyond[entry];
-            if key < horizon {
-                self.beyond[entry] = NO_KEY;
-                let last = self.add();
-                self.put(last, key, entry);
+        // Most keys stay: several are looked at at once.
+        for first in (0..self.capacity).step_by(SCANNED) {
+            let end = (first + SCANNED).min(self.capacity);
+            if self.beyond.as_slice()[first..end].iter().fold(false, |any, &key| any | (key < horizon)) {
+                (first..end).for_each(|entry| self.bring_in(entry as u32, horizon));
             }
         }
         self.waiting -= self.length - before;
         self.horizon = horizon;
         self.restore();
+    }
+
+    /// Puts an entry from beyond the horizon at the end of the heap if its key is less.
+    #[inline(always)]
+    fn bring_in(&mut self, entry: u32, horizon: u64) {
+        let key = self.beyond[entry];
+        if key < horizon {
+            self.beyond[entry] = NO_KEY;
+            let last = self.add();
+            self.put(last, key, entry);
+        }
     }
 
     /// Brings all nodes into their order.

@@ -300,24 +300,28 @@ impl Graph {
         if listed >= INSIDE + self.room_apart {
             self.make_room_apart();
         }
-        let at = self.place(flow, listed);
+        let mut entry = Entry { channel, next: NONE, previous: NONE };
         self.channels[channel].state += 1;
-        *self.entry_mut(at) = Entry { channel, next: NONE, previous: NONE };
-        self.flows[flow].listed += 1;
         if self.together.phase == Phase::Apart {
-            self.put_first(at, channel);
+            entry.next = self.put_first(self.place(flow, listed), channel);
             self.touch(channel);
+        }
+        let record = &mut self.flows[flow];
+        record.listed += 1;
+        match record.entries.get_mut(listed as usize) {
+            Some(inside) => *inside = entry,
+            None => self.entries_apart[flow * self.room_apart + listed - INSIDE] = entry,
         }
     }
 
-    /// Puts an entry in front of its channel's list.
+    /// Puts an entry in front of its channel's list. Returns the next one.
     #[inline(always)]
-    fn put_first(&mut self, at: u32, channel: u32) {
+    fn put_first(&mut self, at: u32, channel: u32) -> u32 {
         let next = std::mem::replace(&mut self.channels[channel].first, at);
         if next != NONE {
             self.entry_mut(next).previous = at;
         }
-        self.entry_mut(at).next = next;
+        next
     }
 
     /// The number of an entry of a flow.
@@ -461,18 +465,25 @@ impl Graph {
 
     /// Ends a flow when all others end, too, before any begins: the lists are emptied, none is kept in order.
     pub(crate) fn end_with_all(&mut self, flow: u32, flits: f64) {
-        let had_lists = self.together.phase == Phase::Apart;
-        for index in 0..u32::from(self.flows[flow].listed) {
-            let channel = self.entry(self.place(flow, index)).channel;
-            let record = &mut self.channels[channel];
-            record.state -= 1;
-            record.first = NONE;
-            self.carried[channel] += flits;
-            if had_lists {
-                self.touch(channel);
-            }
+        let Flow { entries, listed, .. } = self.flows[flow];
+        for entry in entries.iter().take(usize::from(listed)) {
+            self.leave_with_all(entry.channel, flits);
+        }
+        for index in INSIDE..u32::from(listed) {
+            self.leave_with_all(self.entry(self.place(flow, index)).channel, flits);
         }
         self.finish(flow, flits);
+    }
+
+    #[inline(always)]
+    fn leave_with_all(&mut self, channel: u32, flits: f64) {
+        let record = &mut self.channels[channel];
+        record.state -= 1;
+        record.first = NONE;
+        self.carried[channel] += flits;
+        if self.together.phase == Phase::Apart {
+            self.touch(channel);
+        }
     }
 
     fn finish(&mut self, flow: u32, flits: f64) {

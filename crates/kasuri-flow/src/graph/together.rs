@@ -115,7 +115,7 @@ impl Graph {
             for index in 0..u32::from(self.flows[flow].listed) {
                 let at = self.place(flow, index);
                 let channel = self.entry(at).channel;
-                self.put_first(at, channel);
+                self.entry_mut(at).next = self.put_first(at, channel);
                 if is_beginning {
                     self.touch(channel);
                 } else {
