@@ -192,7 +192,7 @@ impl Graph {
             unlisted: Vec::new().into(),
             room_unlisted: 0,
             in_use: 0,
-            together: Together::new(level_by_count),
+            together: Together::new(level_by_count, &bandwidth),
             ends: Heap::new(flows),
             ended: Vec::new(),
             bandwidth,
@@ -220,8 +220,10 @@ impl Graph {
         if injection >= self.left_out {
             self.enter(flow, injection, destination);
         }
-        for &channel in others {
-            self.enter(flow, channel, destination);
+        if self.together.phase == Phase::Beginning {
+            self.enter_together(flow, others, destination);
+        } else {
+            others.iter().for_each(|&channel| self.enter(flow, channel, destination));
         }
     }
 
@@ -477,11 +479,10 @@ impl Graph {
 
     #[inline(always)]
     fn leave_with_all(&mut self, channel: u32, flits: f64) {
-        let record = &mut self.channels[channel];
-        record.state -= 1;
-        record.first = NONE;
+        self.channels[channel].state -= 1;
         self.carried[channel] += flits;
         if self.together.phase == Phase::Apart {
+            self.channels[channel].first = NONE;
             self.touch(channel);
         }
     }

@@ -4,7 +4,7 @@
 //! none: where levels follow from counts, the counts tell all their rates. So lists are made, and the heap of ends is filled, only when
 //! some flow begins or ends apart from the others.
 
-use super::{Graph, lesser};
+use super::{Bandwidth, Channel, Entry, Graph, INSIDE, LISTED, NONE, SOLE, lesser};
 use crate::sharing::LevelByCount;
 
 /// What the flows under way have done together.
@@ -24,6 +24,8 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Together {
     level_by_count: Option<LevelByCount>,
+    /// The levels for small counts, where all channels have the same bandwidth.
+    levels: Vec<f64>,
     pub(super) phase: Phase,
     /// They, while they flow or end.
     flows: Vec<u32>,
@@ -33,10 +35,17 @@ pub(super) struct Together {
 }
 
 impl Together {
-    pub(super) fn new(level_by_count: Option<LevelByCount>) -> Self {
-        Self { level_by_count, phase: Phase::Apart, flows: Vec::new(), first_end: f64::INFINITY, last_end: 0.0 }
+    pub(super) fn new(level_by_count: Option<LevelByCount>, bandwidth: &Bandwidth) -> Self {
+        let levels = match (level_by_count, bandwidth) {
+            (Some(by_count), Bandwidth::Equal(bandwidth)) => (0..KNOWN_LEVELS).map(|flows| by_count(*bandwidth, flows)).collect(),
+            _ => Vec::new(),
+        };
+        Self { level_by_count, levels, phase: Phase::Apart, flows: Vec::new(), first_end: f64::INFINITY, last_end: 0.0 }
     }
 }
+
+/// Counts whose levels are remembered.
+const KNOWN_LEVELS: u32 = 16;
 
 impl Graph {
     /// A flow begins: the first of those that begin together, one of them, or one apart from those under way.
@@ -57,11 +66,35 @@ impl Graph {
         }
     }
 
+    /// As [`Graph::enter`] for each channel of a flow that begins together with others; what is usual is done here.
+    pub(super) fn enter_together(&mut self, flow: u32, channels: &[u32], destination: u32) {
+        let place_unlisted = flow * self.room_unlisted;
+        let (mut listed, mut unlisted) = (self.flows[flow].listed, self.flows[flow].unlisted);
+        for (position, &channel) in channels.iter().enumerate() {
+            let channel = channel - self.left_out;
+            let Channel { state, first, .. } = self.channels[channel];
+            if state & LISTED != 0 && u32::from(listed) < INSIDE {
+                self.flows[flow].entries[usize::from(listed)].channel = channel;
+                self.channels[channel].state = state + 1;
+                listed += 1;
+            } else if state & (LISTED | SOLE) == SOLE && first == destination && u32::from(unlisted) < self.room_unlisted {
+                self.unlisted[place_unlisted + u32::from(unlisted)] = channel;
+                unlisted += 1;
+            } else {
+                (self.flows[flow].listed, self.flows[flow].unlisted) = (listed, unlisted);
+                return channels[position..].iter().for_each(|&channel| self.enter(flow, channel, destination));
+            }
+        }
+        (self.flows[flow].listed, self.flows[flow].unlisted) = (listed, unlisted);
+    }
+
     /// The level of a channel, where it follows from its count.
     #[inline(always)]
     fn counted_level(&self, channel: u32) -> f64 {
-        let level = |by_count: LevelByCount| by_count(self.bandwidth.of(channel), self.channels[channel].count());
-        self.together.level_by_count.map_or(f64::INFINITY, level)
+        let count = self.channels[channel].count();
+        let level = |by_count: LevelByCount| by_count(self.bandwidth.of(channel), count);
+        let known = self.together.levels.get(count as usize).copied();
+        known.unwrap_or_else(|| self.together.level_by_count.map_or(f64::INFINITY, level))
     }
 
     /// Gives flows that have begun together their rates.
@@ -115,7 +148,8 @@ impl Graph {
             for index in 0..u32::from(self.flows[flow].listed) {
                 let at = self.place(flow, index);
                 let channel = self.entry(at).channel;
-                self.entry_mut(at).next = self.put_first(at, channel);
+                let next = self.put_first(at, channel);
+                *self.entry_mut(at) = Entry { channel, next, previous: NONE };
                 if is_beginning {
                     self.touch(channel);
                 } else {
