@@ -7,11 +7,14 @@
 //! Who follows a list asks each entry for the next one and its flow for its rate, and in a large network waits for memory both
 //! times. So the first entries of a flow stand in its own record, which is one cache line.
 
+mod fetch;
+mod levels;
 mod together;
 
 use crate::heap::Heap;
 use crate::sharing::{LevelByCount, Sharing};
-use kasuri_model::memory::{Column, fetch_ahead, large_vec};
+use kasuri_model::memory::{Column, large_vec};
+pub(crate) use levels::Beside;
 use together::{Phase, Together};
 
 /// No entry.
@@ -87,30 +90,6 @@ const SOLE: u32 = 1 << 31;
 impl Channel {
     fn count(&self) -> u32 {
         self.state & COUNT
-    }
-}
-
-/// The two other channels of a flow that has three at most, or [`NONE`], with their levels, and the next entry of the list.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside {
-    pub(crate) next: u32,
-    pub(crate) channels: [u32; 2],
-    pub(crate) levels: [f64; 2],
-}
-
-/// The two least levels on a part of a flow's way, and the entry that has the least.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    least: f64,
-    second: f64,
-    at: u32,
-}
-
-impl Limits {
-    /// The least level of the others than this entry.
-    #[inline(always)]
-    pub(crate) fn without(&self, entry: u32) -> f64 {
-        if entry == self.at { self.second } else { self.least }
     }
 }
 
@@ -381,57 +360,6 @@ impl Graph {
         way
     }
 
-    /// Lists, in a list that is empty, flows that end until some time at their present rates, no more than about `most`.
-    pub(crate) fn list_ending(&self, until: f64, most: usize, into: &mut Vec<u32>) {
-        self.ends.list_until(until, most, into);
-    }
-
-    /// Says that a flow will end soon: the first of three steps that fetch what that takes.
-    pub(crate) fn fetch_flow(&self, flow: u32) {
-        fetch_ahead(self.flows.as_slice(), flow as usize);
-        fetch_ahead(self.unlisted.as_slice(), (flow * self.room_unlisted) as usize);
-    }
-
-    /// The second step, when the first has fetched: the channels of its way.
-    pub(crate) fn fetch_channels(&self, flow: u32) {
-        self.visit(flow, |_, entry| {
-            fetch_ahead(self.channels.as_slice(), entry.channel as usize);
-            fetch_ahead(self.carried.as_slice(), entry.channel as usize);
-        });
-        self.visit_unlisted(flow, |channel| fetch_ahead(self.carried.as_slice(), channel as usize));
-    }
-
-    /// The third step: the flows at the head of their lists.
-    pub(crate) fn fetch_neighbours(&self, flow: u32) {
-        self.visit(flow, |_, entry| self.fetch_head(entry.channel));
-    }
-
-    /// Says that a flow will begin on a channel of the network soon.
-    pub(crate) fn fetch_channel(&self, channel: u32) {
-        if let Some(channel) = channel.checked_sub(self.left_out) {
-            fetch_ahead(self.channels.as_slice(), channel as usize);
-        }
-    }
-
-    /// Then, when that is there: the flow at the head of its list.
-    pub(crate) fn fetch_first(&self, channel: u32) {
-        if let Some(channel) = channel.checked_sub(self.left_out) {
-            self.fetch_head(channel);
-        }
-    }
-
-    fn fetch_head(&self, channel: u32) {
-        let Channel { first, state, .. } = self.channels[channel];
-        if state & LISTED != 0 && first != NONE {
-            if first < self.apart {
-                fetch_ahead(self.flows.as_slice(), first as usize / 4);
-            } else {
-                fetch_ahead(self.entries_apart.as_slice(), (first - self.apart) as usize);
-                fetch_ahead(self.flows.as_slice(), self.flow_of(first) as usize);
-            }
-        }
-    }
-
     /// When the next flow ends.
     pub(crate) fn next_end(&mut self) -> Option<f64> {
         if self.together.phase == Phase::Flowing { Some(self.together.first_end) } else { self.ends.least() }
@@ -654,125 +582,6 @@ impl Graph {
         (0..used.len()).all(fits) && active().all(is_served)
     }
 
-    // What sharings see.
-
-    /// Flits per cycle of a channel.
-    pub(crate) fn bandwidth(&self, channel: u32) -> f64 {
-        self.bandwidth.of(channel)
-    }
-
-    /// How many flows cross a channel that has a list.
-    pub(crate) fn flows_on(&self, channel: u32) -> u32 {
-        self.channels[channel].count()
-    }
-
-    /// The level of a channel.
-    pub(crate) fn level(&self, channel: u32) -> f64 {
-        self.channels[channel].level
-    }
-
-    /// Sets the level of a channel; its flows get their rates at the end of the round.
-    pub(crate) fn set_level(&mut self, channel: u32, level: f64) {
-        let record = &mut self.channels[channel];
-        if level == record.level {
-            return;
-        }
-        if record.state & CHANGED == 0 {
-            record.state |= CHANGED;
-            self.changed.push((channel, record.level));
-        }
-        record.level = level;
-    }
-
-    /// Marks a channel as worked off.
-    pub(crate) fn clean(&mut self, channel: u32) {
-        self.channels[channel].state &= !DIRTY;
-    }
-
-    /// Marks a channel as to be worked off. Was it clean?
-    pub(crate) fn soil(&mut self, channel: u32) -> bool {
-        let state = &mut self.channels[channel].state;
-        let was_clean = *state & DIRTY == 0;
-        *state |= DIRTY;
-        was_clean
-    }
-
-    fn touch(&mut self, channel: u32) {
-        if self.soil(channel) {
-            self.dirty.push(channel);
-        }
-    }
-
-    /// The first entry of a channel.
-    pub(crate) fn first(&self, channel: u32) -> u32 {
-        self.channels[channel].first
-    }
-
-    /// The next entry of the same channel.
-    pub(crate) fn next(&self, entry: u32) -> u32 {
-        self.entry(entry).next
-    }
-
-    /// What a flow meets beside the channel of an entry, if its record has all of its entries: most flows of most networks have few.
-    #[inline(always)]
-    pub(crate) fn beside(&self, entry: u32) -> Option<Beside> {
-        if entry >= self.apart {
-            return None;
-        }
-        let Flow { entries, listed, .. } = &self.flows[entry / 4];
-        if u32::from(*listed) > INSIDE {
-            return None;
-        }
-        let own = entry as usize % 4;
-        let other = |index: usize| {
-            let is_used = index < usize::from(*listed);
-            let channel = entries[index].channel;
-            if is_used { (channel, self.channels[channel].level) } else { (NONE, f64::INFINITY) }
-        };
-        let (first, second) = (other(usize::from(own == 0)), other(2 - usize::from(own == 2)));
-        Some(Beside { next: entries.get(own)?.next, channels: [first.0, second.0], levels: [first.1, second.1] })
-    }
-
-    /// The least level on a flow's way but for the channel of this entry.
-    #[inline(always)]
-    pub(crate) fn limit_elsewhere(&self, entry: u32) -> f64 {
-        let mut least = f64::INFINITY;
-        self.visit(self.flow_of(entry), |at, other| {
-            let level = if at == entry { f64::INFINITY } else { self.channels[other.channel].level };
-            least = lesser(level, least);
-        });
-        least
-    }
-
-    /// The levels on a flow's way but for the channel of this entry.
-    #[inline(always)]
-    pub(crate) fn limits_elsewhere(&self, entry: u32) -> Limits {
-        let mut limits = Limits { least: f64::INFINITY, second: f64::INFINITY, at: NONE };
-        self.visit(self.flow_of(entry), |at, other| {
-            let level = if at == entry { f64::INFINITY } else { self.channels[other.channel].level };
-            if level < limits.least {
-                limits = Limits { least: level, second: limits.least, at };
-            } else {
-                limits.second = lesser(level, limits.second);
-            }
-        });
-        limits
-    }
-
-    /// The entries of the flow of an entry, counted from 0: each with its channel.
-    #[inline(always)]
-    pub(crate) fn way_of(&self, entry: u32) -> impl Iterator<Item = u32> + use<> {
-        let flow = self.flow_of(entry);
-        let (room, apart) = (self.room_apart, self.apart);
-        (0..u32::from(self.flows[flow].listed)).map(move |index| place(flow, index, apart, room))
-    }
-
-    /// The channel of an entry.
-    #[inline(always)]
-    pub(crate) fn channel_of(&self, entry: u32) -> u32 {
-        self.entry(entry).channel
-    }
-
     /// Lays the entries that stand apart out anew, with room for longer ways.
     #[cold]
     fn make_room_apart(&mut self) {
@@ -837,165 +646,4 @@ fn more_room(room: u32) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sharing;
-    use kasuri_model::rng::{Purpose, Stream, Streams};
-
-    /// Progressive filling, from the definition: all rates rise together; where a channel is full its flows stop.
-    fn fill(bandwidth: &[f64], paths: &[Vec<u32>]) -> Vec<f64> {
-        let mut left = bandwidth.to_vec();
-        let mut rates: Vec<Option<f64>> = vec![None; paths.len()];
-        while rates.iter().any(Option::is_none) {
-            let open = |channel: u32| paths.iter().zip(&rates).filter(|(path, rate)| rate.is_none() && path.contains(&channel)).count();
-            let levels = (0..left.len() as u32)
-                .filter(|&channel| open(channel) > 0)
-                .map(|channel| (left[channel as usize] / open(channel) as f64, channel));
-            let (level, full) = levels.min_by(|one, other| one.0.total_cmp(&other.0)).unwrap();
-            for (path, rate) in paths.iter().zip(&mut rates).filter(|(path, rate)| rate.is_none() && path.contains(&full)) {
-                *rate = Some(level);
-                path.iter().for_each(|&channel| left[channel as usize] -= level);
-            }
-        }
-        rates.into_iter().flatten().collect()
-    }
-
-    fn shares(bandwidth: &[f64], paths: &[Vec<u32>]) -> Vec<f64> {
-        let flows = |channel: u32| paths.iter().filter(|path| path.contains(&channel)).count() as f64;
-        let rate = |path: &Vec<u32>| path.iter().map(|&channel| bandwidth[channel as usize] / flows(channel)).fold(f64::INFINITY, f64::min);
-        paths.iter().map(rate).collect()
-    }
-
-    /// Terminals of the random networks, whose ejection channels come after the others.
-    const TERMINALS: u32 = 4;
-
-    /// Half of the ways to a terminal take the channels that are its own by number.
-    fn random_path(stream: &mut Stream, channels: u32, destination: u32) -> Vec<u32> {
-        let mut path: Vec<u32> = Vec::new();
-        let own = stream.below(2) == 0;
-        for _ in 0..=stream.below(12) {
-            let channel = stream.below(channels);
-            if !path.contains(&channel) && (!own || channel % TERMINALS == destination) {
-                path.push(channel);
-            }
-        }
-        path.push(channels + destination);
-        path
-    }
-
-    /// Flows come and go on random networks; after each step every rate is that of a calculation from nothing.
-    fn follows(name: &str, expected: impl Fn(&[f64], &[Vec<u32>]) -> Vec<f64>) {
-        for seed in 0..1000 {
-            let mut stream = Streams::new(seed).get(Purpose::Structure, 0);
-            let channels = 1 + stream.below(20);
-            let bandwidth: Vec<f64> = (0..channels + TERMINALS).map(|_| 1.0 / f64::from(1 + stream.below(3))).collect();
-            let mut policy = sharing::build(name).unwrap();
-            let mut graph =
-                Graph::new(Bandwidth::Each(bandwidth.clone().into()), 0..bandwidth.len() as u32, channels, 64, policy.by_count());
-            let mut active: Vec<(u32, Vec<u32>)> = Vec::new();
-            let mut now = 0.0;
-            for flow in 0..20 {
-                if stream.below(3) == 0 && !active.is_empty() {
-                    now = graph.next_end().unwrap();
-                    let first = graph.end_first();
-                    active.retain(|(flow, _)| *flow != first);
-                }
-                let destination = stream.below(TERMINALS);
-                let path = random_path(&mut stream, channels, destination);
-                graph.begin(flow, path[0], &path[1..], destination, f64::from(1 + stream.below(100)), now);
-                active.push((flow, path));
-                graph.share(&mut *policy, now);
-                let paths: Vec<_> = active.iter().map(|(_, path)| path.clone()).collect();
-                for ((flow, _), expected) in active.iter().zip(expected(&bandwidth, &paths)) {
-                    assert!((graph.rate(*flow) - expected).abs() <= 1e-9 * expected, "seed {seed}: {} {expected}", graph.rate(*flow));
-                }
-                assert!(graph.is_fair(name == "equal-share"));
-            }
-        }
-    }
-
-    #[test]
-    fn max_min_rates_are_those_of_progressive_filling() {
-        follows("max-min", fill);
-    }
-
-    #[test]
-    fn equal_shares_are_those_of_a_recount() {
-        follows("equal-share", shares);
-    }
-
-    /// Handfuls of flows begin together, and together or one by one they end: with and without what that saves, all is the same.
-    #[test]
-    fn flows_that_begin_together_fare_as_those_that_do_not() {
-        let (mut began, mut ended) = (0, 0);
-        for seed in 0..1000 {
-            let mut stream = Streams::new(seed).get(Purpose::Structure, 1);
-            // Half of the networks have room for all.
-            let channels = 1 + stream.below(if seed % 2 == 0 { 30 } else { 1000 });
-            let most = if seed % 2 == 0 { 3 } else { 1 };
-            let bandwidth: Vec<f64> = (0..channels + TERMINALS).map(|_| 1.0 / f64::from(1 + stream.below(2))).collect();
-            let by_count = sharing::build("equal-share").unwrap().by_count();
-            let graph = |by_count| Graph::new(Bandwidth::Each(bandwidth.clone().into()), 0..bandwidth.len() as u32, channels, 64, by_count);
-            let mut graphs = [graph(by_count), graph(None)];
-            let mut policies = [(); 2].map(|()| sharing::build("equal-share").unwrap());
-            let (mut now, mut idle): (f64, Vec<u32>) = (0.0, (0..16).collect());
-            for _ in 0..20 {
-                for _ in 0..stream.below(1 + idle.len() as u32) {
-                    let flow = idle.swap_remove(stream.below(idle.len() as u32) as usize);
-                    let destination = stream.below(TERMINALS);
-                    let path = random_path(&mut stream, channels, destination);
-                    let flits = f64::from(1 + stream.below(most));
-                    graphs.iter_mut().for_each(|graph| graph.begin(flow, path[0], &path[1..], destination, flits, now));
-                }
-                graphs.iter_mut().zip(&mut policies).for_each(|(graph, policy)| graph.share(&mut **policy, now));
-                began += u32::from(graphs[0].together.phase == Phase::Flowing);
-                let [quick, plain] = &mut graphs;
-                assert_eq!(quick.next_end(), plain.next_end(), "seed {seed}");
-                assert!((0..16).all(|flow| quick.rate(flow) == plain.rate(flow) && quick.left(flow, now) == plain.left(flow, now)));
-                assert!(quick.is_fair(true));
-                let Some(end) = plain.next_end() else { continue };
-                now = end;
-                let mut ending = [Vec::new(), Vec::new()];
-                graphs.iter_mut().zip(&mut ending).for_each(|(graph, ending)| graph.take_ending(now, ending));
-                assert_eq!(ending[0], ending[1], "seed {seed}");
-                ended += u32::from(graphs[0].together.phase == Phase::Ending);
-                let are_all = ending[0].len() + idle.len() == 16 && stream.below(4) > 0;
-                for &flow in &ending[0] {
-                    idle.push(flow);
-                    let end = |graph: &mut Graph| if are_all { graph.end_with_all(flow, 2.0) } else { graph.end(flow, 2.0) };
-                    graphs.iter_mut().for_each(end);
-                }
-                assert!((0..bandwidth.len() as u32).all(|channel| graphs[0].carried(channel) == graphs[1].carried(channel)));
-            }
-        }
-        assert!(began > 300 && ended > 100, "{began} and {ended} handfuls");
-    }
-
-    #[test]
-    fn two_flows_on_one_channel_get_half_each_and_the_rest_when_one_ends() {
-        for entry in sharing::SHARINGS {
-            let mut policy = sharing::build(entry.name).unwrap();
-            let mut graph = Graph::new(Bandwidth::Equal(1.0), 0..3, 1, 2, policy.by_count());
-            graph.begin(0, 0, &[1], 0, 10.0, 0.0);
-            graph.begin(1, 0, &[2], 1, 5.0, 0.0);
-            graph.share(&mut *policy, 0.0);
-            assert_eq!((graph.rate(0), graph.rate(1), graph.next_end()), (0.5, 0.5, Some(10.0)));
-            graph.end_first();
-            graph.share(&mut *policy, 10.0);
-            assert_eq!((graph.rate(0), graph.left(0, 10.0), graph.next_end()), (1.0, 5.0, Some(15.0)));
-        }
-    }
-
-    /// Flow 0 is held to 1/4 by a slow channel. Equal shares lose what it leaves to flow 1, max-min gives it away.
-    #[test]
-    fn what_a_flow_leaves_is_lost_or_given_to_the_others() {
-        for (name, expected) in [("equal-share", 0.5), ("max-min", 0.75)] {
-            let mut policy = sharing::build(name).unwrap();
-            let mut graph = Graph::new(Bandwidth::Each([1.0, 0.25, 1.0].into()), 0..3, 1, 2, policy.by_count());
-            graph.begin(0, 0, &[1], 0, 10.0, 0.0);
-            graph.begin(1, 0, &[2], 1, 10.0, 0.0);
-            graph.share(&mut *policy, 0.0);
-            assert_eq!((graph.rate(0), graph.rate(1)), (0.25, expected), "{name}");
-        }
-    }
-}
+mod tests;
