@@ -238,6 +238,22 @@ def test_only_derived_passes_count_as_reproduced() -> None:
     assert output.summary(outcomes) == "1 of 2 derived claims reproduced; in all 3 pass, 1 fail, 1 without a criterion"
 
 
+@pytest.mark.parametrize(
+    ("value", "kind", "alternatives", "tried"),
+    [
+        (4, "C", (), (2, 8)),
+        (0.5, "C", (), (0.25, 1.0)),
+        (4, "C", (3,), (3,)),
+        ("rotating", "C", ("fixed", "round-robin"), ("fixed", "round-robin")),
+        ("rotating", "C", (), ()),
+        (True, "C", (), ()),
+        (4, "G", (), ()),
+    ],
+)
+def test_a_calibrated_constant_is_tried_at_other_values(value: Any, kind: str, alternatives: Any, tried: Any) -> None:
+    assert experiments.Constant("part", "router.key", value, kind, "section 1", alternatives).tried == tried
+
+
 def test_data_keep_every_column_with_a_value(tmp_path: Path) -> None:
     rows = [{"series": "a", "k": 2, "atr": 0.5, "message": "", "dims": [2, 2]}, {"series": "b", "k": 3, "atr": None}]
     path = output.write_data(F1, Table(rows), tmp_path)

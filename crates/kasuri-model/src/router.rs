@@ -102,7 +102,7 @@ pub struct RouterParameters {
     /// `buffer_flits` are then those of each queue. With the endpoint cenju4, crosspoint routers have the times of `router.crosspoint` in
     /// place of a pipeline, and queues take whole packets only.
     pub architecture: Architecture,
-    /// The latencies of a crosspoint router that multicasts and synchronises (endpoint cenju4).
+    /// The latencies of a crosspoint router that multicasts and synchronises (endpoint cenju4), and how its outputs choose.
     pub crosspoint: CrosspointParameters,
 }
 
@@ -159,7 +159,8 @@ pub enum Architecture {
     Crosspoint,
 }
 
-/// From the arrival of a head at a crosspoint router to its departure, in cycles, if nothing is in the way.
+/// From the arrival of a head at a crosspoint router to its departure, in cycles, if nothing is in the way; and what an output does if
+/// several of its queues could send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CrosspointParameters {
@@ -171,12 +172,32 @@ pub struct CrosspointParameters {
     pub synchronisation_latency: u32,
     /// An access to the table of synchronisations, which packets that come at the same time have one after the other.
     pub table_access: u32,
+    /// Which of the queues that have a packet that can be sent an output takes: `round-robin`: the one that it served last comes last;
+    /// `rotating`: the one that comes first moves on by one every cycle, whoever is served; `first-come`: the packet that was first at
+    /// the head of its queue and ready; `fixed`: the one of the least input.
+    pub arbiter: CrosspointArbiter,
 }
 
 impl Default for CrosspointParameters {
     fn default() -> Self {
-        Self { latency: 10, multicast_latency: 15, synchronisation_latency: 16, table_access: 1 }
+        let arbiter = CrosspointArbiter::default();
+        Self { latency: 10, multicast_latency: 15, synchronisation_latency: 16, table_access: 1, arbiter }
     }
+}
+
+/// Which of its queues an output of a crosspoint router takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CrosspointArbiter {
+    /// The one that it served last comes last.
+    #[default]
+    RoundRobin,
+    /// The one that comes first moves on by one every cycle, whoever is served.
+    Rotating,
+    /// The packet that could leave first, as far as its own router is concerned.
+    FirstCome,
+    /// The one of the least input.
+    Fixed,
 }
 
 /// Which predicted output port serves a packet.

@@ -454,9 +454,8 @@ PAPER = Paper(
             _FLIT,
             all_to_all,
             notes=(
-                "not reproduced: that B falls with size. Nodes that start up to 10 us apart lose about an eighth of C's rate from 1 KB "
-                "on, and fall into step again when messages last much longer; what drives the real nodes apart is not modelled. Queues of "
-                "1, 3 and 4 packets, other skews, one header register do not bring it about: docs/explanation/cenju4.md",
+                "hangs on what the paper leaves open: nodes start up to 10 us apart, and switches choose by a rotating priority. With "
+                "arbiters that remember whom they served, nodes fall into step and B does not fall: docs/explanation/cenju4.md",
             ),
             plot=Plot(SIZE, TIME, "bytes", "completion time (ns)"),
         ),

@@ -8,6 +8,7 @@
     value = 2
     class = "G"                         # given; "D" derived; "C" calibrated
     source = "section 3.1"
+    alternatives = [1, 4]               # optional: what else a calibrated constant might be; a number is tried at half and at twice
 
 A figure's file names, for each of its series of runs, the parts that it uses and what it adds::
 
@@ -42,6 +43,8 @@ from kasuri.errors import ConfigError
 
 CLASSES = {"G": "given", "D": "derived", "C": "calibrated"}
 _SERIES_KEYS = ("machine", "sweep", "own_process", "count")
+#: Each calibrated number is tried at these parts of its value.
+SPREAD = (0.5, 2.0)
 #: What can be counted in place of a run.
 COUNTS = ("network", "distances", "schedule", "timeline", "refusal")
 
@@ -55,6 +58,17 @@ class Constant:
     value: Any
     kind: str
     source: str
+    #: What else it might be; if this is not said, a calibrated number is tried at half and at twice its value.
+    alternatives: tuple[Any, ...] = ()
+
+    @property
+    def tried(self) -> tuple[Any, ...]:
+        """The other values with which a figure is judged, to see how much hangs on this one: those of a calibrated constant."""
+        if self.kind != "C":
+            return ()
+        if self.alternatives or isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            return self.alternatives
+        return tuple(type(self.value)(self.value * factor) for factor in SPREAD)
 
 
 @dataclass(frozen=True)
@@ -137,7 +151,7 @@ def _read_machine(path: Path) -> dict[str, list[Constant]]:
             raise ConfigError(f"{path}: constant {number} has no `{missing[0]}`")
         if entry["class"] not in CLASSES:
             raise ConfigError(f'{path}: constant {number}: class is {entry["class"]!r}; it must be "G", "D" or "C"')
-        constant = Constant(entry["machine"], entry["key"], entry["value"], entry["class"], entry["source"])
+        constant = Constant(entry["machine"], entry["key"], entry["value"], entry["class"], entry["source"], tuple(entry.get("alternatives", ())))
         machine.setdefault(constant.machine, []).append(constant)
     return machine
 

@@ -12,8 +12,6 @@ from kasuri.reproduce import experiments, output
 from kasuri.reproduce.figure import Figure, Paper, Table, Verdict
 from kasuri.reproduce.runs import Runner, failures
 
-#: Each calibrated constant is tried at these parts of its value.
-SPREAD = (0.5, 2.0)
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Outcome:
     failed_runs : list of str
         Runs that came to no result.
     spread : list of str
-        The verdicts with each calibrated constant at half and at twice its value.
+        The verdicts with each calibrated constant at half and at twice its value, or at its alternatives.
     """
 
     figure: Figure
@@ -113,8 +111,8 @@ def _figure(paper: Paper, figure: Figure, folder: Path, out: Path, runner: Runne
     table = _table(figure, file, folder, out / figure.number, runner)
     failed = failures(table)
     verdict = judge(figure, table, failed)
-    calibrated = [constant for constant in file.constants if constant.kind == "C" and _is_number(constant.value)]
-    spread = [_with(figure, file, folder, out, runner, constant, factor) for constant in calibrated for factor in SPREAD]
+    tried = [(constant.key, value) for constant in file.constants for value in constant.tried]
+    spread = [_with(figure, file, folder, out, runner, key, value) for key, value in tried]
     return Outcome(figure, verdict, table, failed, spread)
 
 
@@ -137,19 +135,14 @@ def _with(
     folder: Path,
     out: Path,
     runner: Runner,
-    constant: experiments.Constant,
-    factor: float,
+    key: str,
+    value: Any,
 ) -> str:
     """Judge the figure once more with one calibrated constant changed; runs that do not depend on it are those that there are."""
-    value = type(constant.value)(constant.value * factor)
-    file = experiments.read(folder, figure.number, {constant.key: value})
-    place = out / figure.number / f"{constant.key}={value}"
+    file = experiments.read(folder, figure.number, {key: value})
+    place = out / figure.number / f"{key}={value}"
     same = [point for point in file.points if point in usual.points]
     other = [point for point in file.points if point not in usual.points]
     table = Table([*runner.table(same, out / figure.number, figure.columns), *runner.table(other, place, figure.columns)])
     verdict = judge(figure, table, failures(table))
-    return f"{constant.key} = {value}: {verdict.verdict}: {verdict.measured}"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{key} = {value}: {verdict.verdict}: {verdict.measured}"

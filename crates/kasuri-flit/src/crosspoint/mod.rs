@@ -18,7 +18,7 @@ use cones::{Cones, GROUP};
 use kasuri_model::engine::EngineError;
 use kasuri_model::id::ChannelId;
 use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::router::CrosspointParameters;
+use kasuri_model::router::{CrosspointArbiter, CrosspointParameters};
 use std::collections::VecDeque;
 
 /// Picoseconds.
@@ -103,7 +103,7 @@ pub(crate) struct Sizes {
     /// Flits of a terminal's queues to and from the network.
     pub(crate) send: u32,
     pub(crate) receive: u32,
-    pub(crate) latencies: CrosspointParameters,
+    pub(crate) parameters: CrosspointParameters,
 }
 
 /// The network. `T` is what its user wants to know of a packet again when it arrives.
@@ -335,7 +335,7 @@ impl<T: Clone> Crosspoint<T> {
         }
     }
 
-    /// Sends a packet by a channel, if it is free and one of its sources has a packet for which there is room; the sources take turns.
+    /// Sends a packet by a channel, if it is free and one of its sources has a packet for which there is room.
     fn try_send(&mut self, channel: u32, now: Time) {
         if channel == NONE || self.channels[channel as usize].free_at > now {
             return;
@@ -344,21 +344,32 @@ impl<T: Clone> Crosspoint<T> {
             Place::Terminal(_) => 1,
             Place::Router(..) => self.ports + 1,
         };
-        for step in 0..sources {
-            let source = (self.channels[channel as usize].first + step) % sources;
-            let Some(waiting) = self.head(channel, source).filter(|waiting| waiting.ready <= now) else { continue };
-            let flight = self.flights[waiting.flight as usize].as_ref().expect("what waits is alive");
-            let (target, flits) = (flight.target, flight.flits);
-            let free = match self.channels[channel as usize].to {
-                Place::Router(router, input) => self.has_room(router, input, self.next_outputs(router, target), flits),
-                Place::Terminal(terminal) => self.receive[terminal as usize] + flits <= self.sizes.receive,
-            };
-            if free {
-                self.channels[channel as usize].first = (source + 1) % sources;
-                self.send(channel, source, waiting, now);
-                return;
-            }
+        let first = match self.sizes.parameters.arbiter {
+            CrosspointArbiter::RoundRobin => self.channels[channel as usize].first,
+            CrosspointArbiter::Rotating => (now / self.sizes.cycle % Time::from(sources)) as u32,
+            CrosspointArbiter::FirstCome | CrosspointArbiter::Fixed => 0,
+        };
+        let mut able = (0..sources).filter_map(|step| self.able(channel, (first + step) % sources, now));
+        let chosen = match self.sizes.parameters.arbiter {
+            CrosspointArbiter::FirstCome => able.min_by_key(|(_, waiting)| waiting.ready),
+            _ => able.next(),
+        };
+        if let Some((source, waiting)) = chosen {
+            self.channels[channel as usize].first = (source + 1) % sources;
+            self.send(channel, source, waiting, now);
         }
+    }
+
+    /// The copy that one of a channel's sources could send now.
+    fn able(&self, channel: u32, source: u32, now: Time) -> Option<(u32, Waiting)> {
+        let waiting = self.head(channel, source).filter(|waiting| waiting.ready <= now)?;
+        let flight = self.flights[waiting.flight as usize].as_ref().expect("what waits is alive");
+        let (target, flits) = (flight.target, flight.flits);
+        let free = match self.channels[channel as usize].to {
+            Place::Router(router, input) => self.has_room(router, input, self.next_outputs(router, target), flits),
+            Place::Terminal(terminal) => self.receive[terminal as usize] + flits <= self.sizes.receive,
+        };
+        free.then_some((source, waiting))
     }
 
     fn send(&mut self, number: u32, source: u32, waiting: Waiting, now: Time) {
@@ -404,8 +415,8 @@ impl<T: Clone> Crosspoint<T> {
 
     /// Writes a packet into the queues of a router.
     fn enter(&mut self, router: u32, input: u32, target: Target, waiting: Waiting, now: Time) {
-        let latencies = &self.sizes.latencies;
-        let cycles = if matches!(target, Target::Multicast { .. }) { latencies.multicast_latency } else { latencies.latency };
+        let parameters = &self.sizes.parameters;
+        let cycles = if matches!(target, Target::Multicast { .. }) { parameters.multicast_latency } else { parameters.latency };
         let ready = now + Time::from(cycles) * self.sizes.cycle;
         let outputs = self.next_outputs(router, target);
         if outputs == 0 {
@@ -428,7 +439,7 @@ impl<T: Clone> Crosspoint<T> {
     fn synchronise(&mut self, router: u32, input: u32, sid: u8, terminals: u64, waiting: Waiting, now: Time) {
         let cycle = self.sizes.cycle;
         let begin = now.max(self.table_free[router as usize]);
-        self.table_free[router as usize] = begin + Time::from(self.sizes.latencies.table_access) * cycle;
+        self.table_free[router as usize] = begin + Time::from(self.sizes.parameters.table_access) * cycle;
         let expected = self.cones.inputs(router, terminals);
         let rows = &mut self.table[router as usize * SYNCHRONISATIONS + usize::from(sid)];
         let row = usize::from(rows[0] & 1 << input != 0);
@@ -440,7 +451,7 @@ impl<T: Clone> Crosspoint<T> {
             *rows = [rows[1], 0];
             let mut flight = self.flights[waiting.flight as usize].clone().expect("what waits is alive");
             flight.copies = 1;
-            let ready = begin + Time::from(self.sizes.latencies.synchronisation_latency) * cycle;
+            let ready = begin + Time::from(self.sizes.parameters.synchronisation_latency) * cycle;
             for output in bits(self.cones.outputs(router, 0, terminals)) {
                 let copy = self.begin(flight.clone());
                 let channel = self.outputs[(router * self.ports + output) as usize];

@@ -16,7 +16,11 @@ fn built(topology: &dyn Topology) -> Network {
 
 fn sizes(packets: u32) -> Sizes {
     let flits = packets * LONGEST;
-    Sizes { cycle: CYCLE, queue: flits, send: 1000 * LONGEST, receive: flits, latencies: CrosspointParameters::default() }
+    Sizes { cycle: CYCLE, queue: flits, send: 1000 * LONGEST, receive: flits, parameters: CrosspointParameters::default() }
+}
+
+fn sizes_with(arbiter: CrosspointArbiter) -> Sizes {
+    Sizes { parameters: CrosspointParameters { arbiter, ..CrosspointParameters::default() }, ..sizes(2) }
 }
 
 /// A network whose terminals take what arrives at once.
@@ -31,7 +35,11 @@ struct Bench {
 
 impl Bench {
     fn new(network: &Network, packets: u32) -> Self {
-        let network = Crosspoint::new(network, sizes(packets)).unwrap();
+        Self::with(network, sizes(packets))
+    }
+
+    fn with(network: &Network, sizes: Sizes) -> Self {
+        let network = Crosspoint::new(network, sizes).unwrap();
         Self { network, agenda: BinaryHeap::new(), count: 0, now: 0, arrivals: Vec::new() }
     }
 
@@ -87,6 +95,33 @@ fn an_idle_switch_has_the_latencies_of_the_machine() {
             assert_eq!(time as f64 / 1000.0, ns + 15.0 * 12.5, "{target:?}");
         }
     }
+}
+
+/// Two terminals always have packets for a third: the arbiters serve them in turn, by rank, or as the cycle says.
+#[test]
+fn an_output_takes_the_packet_that_its_arbiter_chooses() {
+    const EACH: usize = 40;
+    let network = built(&Omega { radix: 4, stages: Some(1), terminals: None });
+    let served = |arbiter| {
+        let mut bench = Bench::with(&network, sizes_with(arbiter));
+        for _ in 0..EACH {
+            bench.inject(0, Target::Unicast(2), 7, 0);
+            bench.inject(1, Target::Unicast(2), 7, 1);
+        }
+        bench.drain();
+        bench.arrivals.iter().map(|&(_, input, tail)| (input, tail / CYCLE - 7)).collect::<Vec<_>>()
+    };
+    let inputs = |arbiter| served(arbiter).into_iter().map(|(input, _)| input).collect::<Vec<_>>();
+    let in_turn: Vec<u32> = (0..2 * EACH as u32).map(|place| place % 2).collect();
+    assert_eq!(inputs(CrosspointArbiter::RoundRobin), in_turn);
+    assert_eq!(inputs(CrosspointArbiter::FirstCome), in_turn);
+    assert_eq!(inputs(CrosspointArbiter::Fixed), [[0; EACH], [1; EACH]].concat());
+    // Of five sources, the router's own being the last, input 1 comes before input 0 in one cycle of five alone.
+    let rotating = served(CrosspointArbiter::Rotating);
+    let last = rotating.iter().rposition(|&(input, _)| input == 0).unwrap();
+    let expected = |cycle: u64| u32::from(cycle % 5 == 1);
+    assert!(rotating[..=last].iter().all(|&(input, cycle)| input == expected(cycle)), "{rotating:?}");
+    assert!(rotating[..=last].iter().any(|&(input, _)| input == 1));
 }
 
 #[test]

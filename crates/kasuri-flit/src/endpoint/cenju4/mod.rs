@@ -165,7 +165,7 @@ impl<'a> Simulation<'a> {
             queue: scenario.router.buffer_flits,
             send: longest * constants.send_queue_packets,
             receive: longest * constants.receive_queue_packets,
-            latencies: scenario.router.crosspoint,
+            parameters: scenario.router.crosspoint,
         };
         let stations = machine.nodes.iter().zip(&machine.programs).map(|(node, programs)| Station {
             node: node.clone(),
