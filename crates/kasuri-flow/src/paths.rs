@@ -21,6 +21,8 @@ pub(crate) struct Paths {
     /// Cycles by which each further flit of a message follows, at every router that waits for the whole of it.
     stores: bool,
     candidates: Vec<Candidate>,
+    /// Does the routing know ports that hang on nothing but the destination?
+    is_fixed: bool,
     steps: Option<Steps>,
     remembered: Option<Remembered>,
 }
@@ -73,6 +75,7 @@ impl Paths {
             head_cycles: network.links().iter().map(|link| head_cycles(scenario, link.latency)).collect(),
             stores: scenario.router.switching == Switching::StoreAndForward,
             candidates: Vec::new(),
+            is_fixed: scenario.routing.port_to(RouterId(0), TerminalId(0)).is_some(),
             steps: Steps::of(network),
             remembered: Remembered::of(scenario),
         }
@@ -87,6 +90,9 @@ impl Paths {
         let network = &*scenario.network;
         if let [walk] = walks {
             return self.find_one(scenario, walk, flows);
+        }
+        if let (true, Some(steps)) = (self.is_fixed, &self.steps) {
+            return walks.iter_mut().try_for_each(|walk| go(scenario, steps, walk));
         }
         for walk in &mut *walks {
             self.start(scenario, walk);
@@ -124,13 +130,9 @@ impl Paths {
     /// Brings one message to its destination, and remembers its way where it would be the same again.
     fn find_one(&mut self, scenario: &Scenario, walk: &mut Walk, flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
         let network = &*scenario.network;
-        self.start(scenario, walk);
-        loop {
-            walk.port = self.decide(scenario, walk, flows)?;
-            if walk.port.is_none() {
-                break;
-            }
-            self.follow(network, walk)?;
+        match &self.steps {
+            Some(steps) if self.is_fixed => go(scenario, steps, walk)?,
+            _ => self.draw_on(scenario, walk, flows)?,
         }
         if let Some(remembered) = &mut self.remembered
             && !walk.has_drawn
@@ -140,6 +142,17 @@ impl Paths {
             remembered.keep(first, destination, &walk.channels[1..]);
         }
         Ok(())
+    }
+
+    fn draw_on(&mut self, scenario: &Scenario, walk: &mut Walk, flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
+        self.start(scenario, walk);
+        loop {
+            walk.port = self.decide(scenario, walk, flows)?;
+            if walk.port.is_none() {
+                return Ok(());
+            }
+            self.follow(&scenario.network, walk)?;
+        }
     }
 
     /// The port by which a message leaves the router that it has come to.
@@ -154,8 +167,7 @@ impl Paths {
         let channel = walk.last();
         let Request { source, destination, available, .. } = walk.request;
         if let Some(terminal) = network.ejected_terminal(channel) {
-            let arrives = terminal == destination;
-            return if arrives { Ok(None) } else { Err(lost(&walk.request, &format!("it comes to terminal {}", terminal.0))) };
+            return if terminal == destination { Ok(None) } else { Err(comes_to(walk, terminal)) };
         }
         let (router, input) = walk.place.unwrap_or_else(|| network.input_port(channel));
         let hop = Hop { router, input, virtual_channel: walk.virtual_channel, source, destination, available };
@@ -186,11 +198,7 @@ impl Paths {
             network.fetch_input_port(next);
         }
         walk.channels.push(next.0);
-        if walk.channels.len() > LONGEST.min(network.channel_count() as usize) {
-            let problem = if walk.channels.len() > LONGEST { "its way has more than 65535 channels" } else { "it goes round in circles" };
-            return Err(lost(&walk.request, problem));
-        }
-        Ok(())
+        if walk.channels.len() > longest_way(network) { Err(goes_on(walk)) } else { Ok(()) }
     }
 
     /// Cycles from when a flit begins to cross the channel at a place of a way, from the injection to the ejection, until it can go on.
@@ -213,6 +221,40 @@ impl Paths {
         // The last flit arrives in the cycle in which its transfer ends, not one later.
         sum as f64 - 1.0
     }
+}
+
+/// Brings a message to its destination by ports that hang on nothing but the destination.
+#[inline(always)]
+fn go(scenario: &Scenario, steps: &Steps, walk: &mut Walk) -> Result<(), EngineError> {
+    let network = &*scenario.network;
+    let Request { source, destination, .. } = walk.request;
+    let (mut router, _) = network.injection_port(source);
+    walk.channels.push(network.injection_channel(source).0);
+    while walk.channels.len() < longest_way(network) {
+        let step = scenario.routing.port_to(router, destination).and_then(|port| steps.step(router, port));
+        let Some((channel, end)) = step else { return Err(knows_no_way(walk, router)) };
+        walk.channels.push(channel.0);
+        let Some((next, _)) = end else {
+            let terminal = network.ejected_terminal(channel);
+            return terminal.filter(|&terminal| terminal != destination).map_or(Ok(()), |terminal| Err(comes_to(walk, terminal)));
+        };
+        router = next;
+    }
+    Err(goes_on(walk))
+}
+
+/// Channels of the longest way that is one.
+fn longest_way(network: &Network) -> usize {
+    LONGEST.min(network.channel_count() as usize)
+}
+
+fn goes_on(walk: &Walk) -> EngineError {
+    let problem = if walk.channels.len() >= LONGEST { "its way has more than 65535 channels" } else { "it goes round in circles" };
+    lost(&walk.request, problem)
+}
+
+fn comes_to(walk: &Walk, terminal: TerminalId) -> EngineError {
+    lost(&walk.request, &format!("it comes to terminal {}", terminal.0))
 }
 
 fn knows_no_way(walk: &Walk, router: RouterId) -> EngineError {

@@ -29,6 +29,9 @@ fn longest_route(network: &Network, routing: &dyn Routing, source: TerminalId, d
         }
         seen.insert(key, depth);
         let outcomes = every_hop(routing, &hop, state);
+        if let Some(port) = routing.port_to(hop.router, destination) {
+            assert_eq!(outcomes, [(vec![Candidate::new(port, available)], state)], "{}: {port} is the only port", network.name());
+        }
         for (candidates, after) in outcomes {
             assert!(!candidates.is_empty(), "{}: stuck at {:?}", network.name(), hop.router);
             for candidate in candidates {

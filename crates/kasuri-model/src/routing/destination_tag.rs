@@ -1,7 +1,7 @@
 //! Destination-tag routing on multistage networks.
 
 use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
-use crate::id::Port;
+use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;
 use schemars::JsonSchema;
@@ -55,8 +55,11 @@ impl Routing for Compiled {
         Reads::DESTINATION_ROUTER
     }
 
+    fn port_to(&self, router: RouterId, destination: TerminalId) -> Option<Port> {
+        Some((destination.0 / self.weights[router.index()] % self.radix) as Port)
+    }
+
     fn route(&self, hop: &Hop, _state: &mut u32, _choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
-        let port = hop.destination.0 / self.weights[hop.router.index()] % self.radix;
-        candidates.push(Candidate::new(port as Port, hop.available));
+        candidates.extend(self.port_to(hop.router, hop.destination).map(|port| Candidate::new(port, hop.available)));
     }
 }

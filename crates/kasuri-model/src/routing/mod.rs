@@ -138,6 +138,13 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
         hop.available
     }
 
+    /// The output port by which every packet to a destination leaves a router, of a routing to which nothing else matters: not where the
+    /// packet comes from, nor its state, nor chance. [`Routing::route`] then offers this port with all available virtual channels and
+    /// leaves the state as it is. `None` at one place is `None` at all. Who follows millions of messages asks this first.
+    fn port_to(&self, _router: RouterId, _destination: TerminalId) -> Option<Port> {
+        None
+    }
+
     /// Adds to `candidates` (empty on entry) what the packet may take next. At the destination's router this is the
     /// terminal's port. Called once per packet and router.
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>);

@@ -2,7 +2,7 @@
 
 use super::divisor::Divisor;
 use super::{Candidate, Choice, CongestionView, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
-use crate::id::Port;
+use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;
 use schemars::JsonSchema;
@@ -113,18 +113,51 @@ impl Routing for Compiled {
         (free && !below && is_up).then_some(hop.available)
     }
 
+    fn port_to(&self, router: RouterId, destination: TerminalId) -> Option<Port> {
+        if self.up_port != UpPort::DModK {
+            return None;
+        }
+        let port = match self.stand(router, destination) {
+            Stand::Above(port) => port,
+            Stand::Elsewhere(below) => self.down.value + self.column(below, destination),
+        };
+        Some(port as Port)
+    }
+
     fn route(&self, hop: &Hop, _state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
-        let place = self.routers[hop.router.index()];
-        let level = place.level_below as usize;
-        let below = self.below[level];
-        // A destination before the first terminal wraps to a large number, which lies beyond the reach.
-        let offset = hop.destination.0.wrapping_sub(place.first_terminal);
-        let port = if offset < self.reach[level] { below.quotient(offset) } else { self.down.value + self.way_up(hop, below, choice) };
+        let port = match self.stand(hop.router, hop.destination) {
+            Stand::Above(port) => port,
+            Stand::Elsewhere(below) => self.down.value + self.way_up(hop, below, choice),
+        };
         candidates.push(Candidate::new(port as Port, hop.available));
     }
 }
 
+/// How a router stands to a destination.
+enum Stand {
+    /// Above it: the down port that leads there.
+    Above(u32),
+    /// Elsewhere: the terminals below one of the router's down ports.
+    Elsewhere(Divisor),
+}
+
 impl Compiled {
+    #[inline(always)]
+    fn stand(&self, router: RouterId, destination: TerminalId) -> Stand {
+        let place = self.routers[router.index()];
+        let level = place.level_below as usize;
+        let below = self.below[level];
+        // A destination before the first terminal wraps to a large number, which lies beyond the reach.
+        let offset = destination.0.wrapping_sub(place.first_terminal);
+        if offset < self.reach[level] { Stand::Above(below.quotient(offset)) } else { Stand::Elsewhere(below) }
+    }
+
+    /// The up port of d-mod-k.
+    #[inline(always)]
+    fn column(&self, below: Divisor, destination: TerminalId) -> u32 {
+        self.up.remainder(self.down.remainder(below.quotient(destination.0)))
+    }
+
     fn occupied(&self, view: &dyn CongestionView, hop: &Hop, up: u32) -> i64 {
         i64::from(view.occupied((self.down.value + up) as Port, hop.available))
     }
@@ -132,7 +165,7 @@ impl Compiled {
     fn way_up(&self, hop: &Hop, below: Divisor, choice: &mut dyn Choice) -> u32 {
         match self.up_port {
             UpPort::Random => choice.uniform(self.up.value),
-            UpPort::DModK => self.up.remainder(self.down.remainder(below.quotient(hop.destination.0))),
+            UpPort::DModK => self.column(below, hop.destination),
             // The packet came in by the down port that is the source's digit of this level.
             UpPort::SModK | UpPort::Straight => self.up.remainder(u32::from(hop.input)),
             UpPort::Adaptive => choice.least(self.up.value, &|view, up| self.occupied(view, hop, up)),
