@@ -90,13 +90,17 @@ impl Heap {
     /// Moves the horizon on.
     fn move_to(&mut self, horizon: u64) {
         let before = self.length;
-        // Most keys stay: several are looked at at once.
-        for first in (0..self.capacity).step_by(SCANNED) {
-            let end = (first + SCANNED).min(self.capacity);
-            if self.beyond.as_slice()[first..end].iter().fold(false, |any, &key| any | (key < horizon)) {
-                (first..end).for_each(|entry| self.bring_in(entry as u32, horizon));
+        // Most keys stay: several are looked at at once, as the numbers that they are. NO_KEY is none and not less than any.
+        let last = if horizon == NO_KEY { f64::INFINITY } else { f64::from_bits(horizon - 1) };
+        let mut first = 0;
+        while first + SCANNED <= self.capacity {
+            let keys = &self.beyond.as_slice()[first..first + SCANNED];
+            if keys.iter().fold(false, |any, &key| any | (f64::from_bits(key) <= last)) {
+                (first..first + SCANNED).for_each(|entry| self.bring_in(entry as u32, horizon));
             }
+            first += SCANNED;
         }
+        (first..self.capacity).for_each(|entry| self.bring_in(entry as u32, horizon));
         self.waiting -= self.length - before;
         self.horizon = horizon;
         self.restore();

@@ -229,9 +229,10 @@ fn go(scenario: &Scenario, steps: &Steps, walk: &mut Walk) -> Result<(), EngineE
     let network = &*scenario.network;
     let Request { source, destination, .. } = walk.request;
     let (mut router, _) = network.injection_port(source);
+    let (routing, longest) = (&*scenario.routing, longest_way(network));
     walk.channels.push(network.injection_channel(source).0);
-    while walk.channels.len() < longest_way(network) {
-        let step = scenario.routing.port_to(router, destination).and_then(|port| steps.step(router, port));
+    while walk.channels.len() < longest {
+        let step = routing.port_to(router, destination).and_then(|port| steps.step(router, port));
         let Some((channel, end)) = step else { return Err(knows_no_way(walk, router)) };
         walk.channels.push(channel.0);
         let Some((next, _)) = end else {
