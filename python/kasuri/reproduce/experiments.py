@@ -151,7 +151,9 @@ def _read_machine(path: Path) -> dict[str, list[Constant]]:
             raise ConfigError(f"{path}: constant {number} has no `{missing[0]}`")
         if entry["class"] not in CLASSES:
             raise ConfigError(f'{path}: constant {number}: class is {entry["class"]!r}; it must be "G", "D" or "C"')
-        constant = Constant(entry["machine"], entry["key"], entry["value"], entry["class"], entry["source"], tuple(entry.get("alternatives", ())))
+        constant = Constant(
+            entry["machine"], entry["key"], entry["value"], entry["class"], entry["source"], tuple(entry.get("alternatives", ()))
+        )
         machine.setdefault(constant.machine, []).append(constant)
     return machine
 

@@ -13,7 +13,6 @@ from kasuri.reproduce.figure import Figure, Paper, Table, Verdict
 from kasuri.reproduce.runs import Runner, failures
 
 
-
 @dataclass(frozen=True)
 class Outcome:
     """A reproduced figure.
