@@ -3,6 +3,7 @@
 use crate::source::Drawn;
 use crate::state::NONE;
 use crate::users::AccessId;
+use kasuri_model::engine::Span;
 use kasuri_model::id::TerminalId;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_model::workload::agenda::Agenda;
@@ -54,7 +55,7 @@ impl<'a> Messages<'a> {
         let closed = scenario.workload.as_ref()?;
         let terminals = scenario.network.terminal_count() as usize;
         Some(Self {
-            agenda: Agenda::new(&*closed.workload, &scenario.streams, terminals),
+            agenda: Agenda::of(scenario)?,
             closed,
             first_class: scenario.classes.len() as u8,
             heads: vec![None; terminals],
@@ -137,7 +138,8 @@ impl<'a> Messages<'a> {
         let record = &mut self.records[place as usize];
         record.to_arrive -= 1;
         if record.to_arrive == 0 {
-            self.agenda.arrives(record.token, now as f64, now as f64);
+            // It is there at the end of the cycle.
+            self.agenda.arrives(record.token, (now + 1) as f64, (now + 1) as f64);
             self.free.push(place);
             self.to_come -= 1;
             let part = self.closed.part_of(record.token);
@@ -169,8 +171,13 @@ impl<'a> Messages<'a> {
         self.agenda.is_idle()
     }
 
-    /// The cycle in which the last computation ended.
-    pub(crate) fn last_computed(&self) -> u64 {
-        self.agenda.last_computed.ceil() as u64
+    /// The cycle in which the last computation ended, or a program last saw something.
+    pub(crate) fn last_done(&self) -> u64 {
+        self.agenda.last_done.ceil() as u64
+    }
+
+    /// What interfaces did when, if that was asked for.
+    pub(crate) fn take_timeline(&mut self) -> Vec<Span> {
+        self.agenda.take_timeline()
     }
 }

@@ -373,7 +373,8 @@ impl<L: Lanes> Simulation<'_, L> {
         let statistics = &self.statistics;
         let measured_cycles = statistics.counting.rate_cycles(self.cycle);
         let samples = statistics.occupancy_samples.max(1) as f64;
-        let computed = self.messages.as_ref().map_or(0, Messages::last_computed);
+        let done = self.messages.as_ref().map_or(0, Messages::last_done);
+        let timeline = self.messages.as_mut().map(Messages::take_timeline).unwrap_or_default();
         let answered = self.interfaces.as_ref().map(|interfaces| interfaces.nodes.last);
         let interfaces = self.interfaces.as_ref().map(|interfaces| interfaces.outcome(if completed { None } else { Some(self.cycle) }));
 
@@ -392,7 +393,7 @@ impl<L: Lanes> Simulation<'_, L> {
             channel_flits: statistics.channel_flits.clone(),
             router_occupancy: statistics.occupancy.iter().map(|&flits| flits as f64 / samples).collect(),
             completion_time: completed
-                .then(|| answered.unwrap_or_else(|| statistics.completion_cycles.iter().copied().fold(computed, u64::max)) as f64),
+                .then(|| answered.unwrap_or_else(|| statistics.completion_cycles.iter().copied().fold(done, u64::max)) as f64),
             completion_cycles: if completed { statistics.completion_cycles.clone() } else { Vec::new() },
             deadlock,
             flit_hops: statistics.flit_hops,
@@ -401,7 +402,7 @@ impl<L: Lanes> Simulation<'_, L> {
             not_modelled: Vec::new(),
             users: self.outcomes_of_users(),
             formulas: None,
-            timeline: Vec::new(),
+            timeline,
             interfaces,
         }
     }

@@ -126,7 +126,7 @@ impl<'a> Fluid<'a> {
             with_latency,
             now: 0.0,
             sources: Sources::new(scenario),
-            agenda: scenario.workload.as_ref().map(|closed| Agenda::new(&*closed.workload, &scenario.streams, terminals)),
+            agenda: Agenda::of(scenario),
             open_classes: scenario.classes.len() as u8,
             parts: users
                 .and(scenario.workload.as_ref())
@@ -623,7 +623,8 @@ impl<'a> Fluid<'a> {
         drop(self.graph);
         let statistics = &mut self.statistics;
         let now = self.now.ceil() as u64;
-        let computed = self.agenda.as_ref().map_or(0.0, |agenda| agenda.last_computed);
+        let done = self.agenda.as_ref().map_or(0.0, |agenda| agenda.last_done);
+        let timeline = self.agenda.as_mut().map(Agenda::take_timeline).unwrap_or_default();
         let cycles = |times: &[f64]| -> Vec<u64> { times.iter().map(|time| time.round() as u64).collect() };
         Outcome {
             status,
@@ -639,7 +640,7 @@ impl<'a> Fluid<'a> {
             channel_flits,
             router_occupancy: Vec::new(),
             completion_cycles: if completed { cycles(&self.completion) } else { Vec::new() },
-            completion_time: completed.then(|| self.completion.iter().fold(computed, |last, &time| last.max(time))),
+            completion_time: completed.then(|| self.completion.iter().fold(done, |last, &time| last.max(time))),
             deadlock: Vec::new(),
             flit_hops: self.flit_hops as u64,
             prediction: None,
@@ -647,7 +648,7 @@ impl<'a> Fluid<'a> {
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(not_modelled_of(self.scenario)).collect(),
             users: self.users,
             formulas: None,
-            timeline: Vec::new(),
+            timeline,
             interfaces: None,
         }
     }

@@ -317,6 +317,21 @@ pub fn refuse_endpoint(scenario: &Scenario, engine: &'static str) -> Result<(), 
     }
 }
 
+/// Refuses network interfaces between a closed workload and the network, for an engine without a clock: which messages are under way at
+/// a time is all that they change.
+///
+/// # Errors
+/// The scenario has some.
+pub fn refuse_interfaces(scenario: &Scenario, engine: &'static str) -> Result<(), EngineError> {
+    match scenario.workload.as_ref().and_then(|closed| closed.interfaces.as_ref()) {
+        None => Ok(()),
+        Some(interfaces) => {
+            let what = format!("the endpoint {}, whose interfaces take time; use engine = \"flow\" or \"flit\"", interfaces.model());
+            Err(EngineError::NotModelled { key: "endpoint.model".to_owned(), engine, what })
+        }
+    }
+}
+
 /// Errors of channels: what happened, and what the receiving ends found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkErrors {

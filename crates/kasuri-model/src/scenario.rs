@@ -1,6 +1,6 @@
 //! The one thing that an engine receives: everything that is simulated, immutable.
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Interfaces};
 use crate::network::Network;
 use crate::predictor;
 use crate::rng::Streams;
@@ -103,13 +103,15 @@ pub struct ClosedWorkload {
     pub workload: Arc<dyn Workload>,
     /// How the messages of each of its parts are sent: one part, or one for each user who has a workload.
     pub parts: Vec<WorkloadPart>,
+    /// The network interfaces through which all messages go; `None`: they join the queues of ideal sources. There is one part then.
+    pub interfaces: Option<Arc<dyn Interfaces>>,
 }
 
 impl ClosedWorkload {
     /// A workload of one part.
     pub fn new(workload: Arc<dyn Workload>, packet_flits: u32, virtual_channels: VirtualChannels) -> Self {
         let parts = vec![WorkloadPart::new(&*workload, packet_flits, virtual_channels)];
-        Self { workload, parts }
+        Self { workload, parts, interfaces: None }
     }
 
     /// The part that a message belongs to.

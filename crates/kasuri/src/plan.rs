@@ -96,7 +96,7 @@ pub enum RunError {
         /// What stands in the way and what would be right.
         problem: String,
     },
-    /// There is no single run of an endpoint's machine to be followed.
+    /// There is no single run of endpoints to be followed.
     #[error("{document}: --timeline: {problem}")]
     Timeline {
         /// The experiment file.
@@ -290,10 +290,10 @@ impl<'a> Plan<'a> {
         self.run_on(&|study| engines::engine(study.engine), options)
     }
 
-    /// Runs the only point, or the one with this key, and tells what its machine did when. Nothing of it is kept in a store.
+    /// Runs the only point, or the one with this key, and tells what its endpoints did when. Nothing of it is kept in a store.
     ///
     /// # Errors
-    /// There are several points, the point has no machine of an endpoint, or the engine cannot run it.
+    /// There are several points, the point has no endpoint, or the engine cannot run it.
     pub fn timeline(&self, key: Option<&str>) -> Result<Vec<Span>, RunError> {
         let problem = |problem: String| RunError::Timeline { document: self.document.name().to_owned(), problem };
         let point = match (key, &self.points[..]) {
@@ -301,7 +301,8 @@ impl<'a> Plan<'a> {
             (None, [point]) => point,
             (None, points) => return Err(problem(format!("there are {} runs; choose one with --point KEY", points.len()))),
         };
-        if point.study.scenario.endpoint.is_none() {
+        let scenario = &point.study.scenario;
+        if scenario.endpoint.is_none() && scenario.workload.as_ref().is_none_or(|closed| closed.interfaces.is_none()) {
             return Err(problem("shows what endpoints do; without [endpoint] there is nothing to show".to_owned()));
         }
         let mut study = point.study.clone();

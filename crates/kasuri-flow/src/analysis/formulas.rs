@@ -3,7 +3,7 @@
 use super::waiting::Waiting;
 use super::workload::closed_workload;
 use super::{AnalysisError, ChannelLoads, channel_loads, hit_rates, zero_load};
-use kasuri_model::engine::{Controller, Distribution, Engine, EngineError, Formulas, Outcome, Status, refuse_endpoint};
+use kasuri_model::engine::{Controller, Distribution, Engine, EngineError, Formulas, Outcome, Status, refuse_endpoint, refuse_interfaces};
 use kasuri_model::id::{ChannelId, RouterId, TerminalId};
 use kasuri_model::network::metrics::Bisection;
 use kasuri_model::network::{Endpoint, Network};
@@ -41,6 +41,7 @@ impl Engine for AnalysisEngine {
 
     fn run(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         refuse_endpoint(scenario, "analysis")?;
+        refuse_interfaces(scenario, "analysis")?;
         if let Some(closed) = &scenario.workload {
             if scenario.router.predictor != predictor::NONE {
                 return Err(not_modelled("predictors under a closed workload".to_owned()));

@@ -1,25 +1,24 @@
-//! `[endpoint]`: a machine with its programs in place of traffic.
+//! `[endpoint]`: a machine with its programs in place of traffic, or interfaces between a closed workload and the network.
 
 use super::error::ConfigError;
 use super::section::Section;
 use super::shape;
 use super::study::{Context, owned};
-use crate::endpoint::{ENDPOINTS, Endpoint, EndpointContext};
+use crate::endpoint::{ENDPOINTS, EndpointContext, Prepared};
 use crate::network::Network;
 use crate::rng::Streams;
 use crate::router::RouterParameters;
 use crate::scenario::Units;
-use std::sync::Arc;
 
 impl Context<'_> {
-    /// The machine that `[endpoint]` and `[workload]` describe, if there is an `[endpoint]`.
+    /// The machine that `[endpoint]` and `[workload]` describe, or the interfaces of `[endpoint]`, if there is one.
     pub(super) fn endpoint(
         self,
         network: &Network,
         router: &RouterParameters,
         units: Units,
         streams: &Streams,
-    ) -> Result<Option<Arc<dyn Endpoint>>, ConfigError> {
+    ) -> Result<Option<Prepared>, ConfigError> {
         let Some(table) = self.table("endpoint")? else { return Ok(None) };
         let section = Section::new(self, "endpoint", table);
         let entry = section.member(ENDPOINTS, "model", None)?;
@@ -31,12 +30,14 @@ impl Context<'_> {
             return Err(self.error("traffic", super::document::Part::Key, problem));
         }
         let workload = self.required_table("workload", "collective = \"barrier\"")?;
-        shape::check(model.workload_schema().as_value(), workload).map_err(|fault| self.fault("workload", fault))?;
+        if let Some(schema) = model.workload_schema() {
+            shape::check(schema.as_value(), workload).map_err(|fault| self.fault("workload", fault))?;
+        }
         let context = EndpointContext { network, router, units, streams, workload };
-        let machine = model.prepare(&context).map_err(|error| {
+        let prepared = model.prepare(&context).map_err(|error| {
             let at = format!("{}.{}", error.section, error.key);
             self.error(&at, super::document::Part::Value, error.problem)
         })?;
-        Ok(Some(machine))
+        Ok(Some(prepared))
     }
 }

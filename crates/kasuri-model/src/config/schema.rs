@@ -125,7 +125,8 @@ impl Parts {
         for entry in ENDPOINTS {
             // The examples are valid: a test over the table says so.
             let model = toml::from_str(entry.example).ok().and_then(|table| (entry.parse)(table).ok());
-            forms.extend(model.map(|model| self.take(&format!("workload.{}", entry.name), model.workload_schema())));
+            let schema = model.and_then(|model| model.workload_schema());
+            forms.extend(schema.map(|schema| self.take(&format!("workload.{}", entry.name), schema)));
         }
         json!({ "anyOf": forms })
     }

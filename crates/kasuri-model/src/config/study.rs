@@ -9,6 +9,7 @@ use super::section::Section;
 use super::sweep::Point;
 use super::units::UnitParameters;
 use super::{Known, shape, traffic};
+use crate::endpoint::Prepared;
 use crate::network::{Network, NetworkError};
 use crate::predictor;
 use crate::registry::{Entry, find};
@@ -146,9 +147,6 @@ impl<'a> Preparation<'a> {
             router.virtual_channels = context.virtual_channels_of_terminals(&network)?;
             routing = Arc::new(PerDestination::over(routing));
         }
-        if context.table("endpoint")?.is_none() && router.architecture != Architecture::InputQueued {
-            context.check_queues(&network, routing.as_ref(), &router)?;
-        }
         if routing.offers_several() {
             context.check_choice_of_ports(&router)?;
         }
@@ -165,7 +163,14 @@ impl<'a> Preparation<'a> {
         };
         let units = context.units()?;
         let streams = Streams::new(measure.seed);
-        let endpoint = context.endpoint(&network, &router, units, &streams)?;
+        let (endpoint, interfaces) = match context.endpoint(&network, &router, units, &streams)? {
+            Some(Prepared::Machine(machine)) => (Some(machine), None),
+            Some(Prepared::Interfaces(interfaces)) => (None, Some(interfaces)),
+            None => (None, None),
+        };
+        if endpoint.is_none() && router.architecture != Architecture::InputQueued {
+            context.check_queues(&network, routing.as_ref(), &router)?;
+        }
         let users = context.users(&setting, units, &streams)?;
         let (classes, workload, users) = match users {
             Some(users) if optional_load => return Err(context.no_search_with_users(&users.users)),
@@ -176,7 +181,7 @@ impl<'a> Preparation<'a> {
             None if endpoint.is_some() => (Vec::new(), None, None),
             None => {
                 let (classes, workload) = context.traffic(&setting, units)?;
-                (classes, workload, None)
+                (classes, workload.map(|closed| ClosedWorkload { interfaces, ..closed }), None)
             }
         };
         let of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map_or(0, |[_, longest]| longest);

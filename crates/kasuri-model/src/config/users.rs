@@ -361,7 +361,8 @@ impl Assembly<'_, '_> {
             users[part.user as usize].classes = place..place + 1;
         }
         let (workloads, parts): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        let workload = (!parts.is_empty()).then(|| ClosedWorkload { workload: Arc::new(Together::new(workloads)), parts });
+        let workload =
+            (!parts.is_empty()).then(|| ClosedWorkload { workload: Arc::new(Together::new(workloads)), parts, interfaces: None });
         let shares = self.common.isolation == Isolation::ChannelsAndShares;
         let general = self.setting.router.general_keys().next();
         if let (true, Some(key)) = (shares, general.or(self.setting.routing.offers_several().then_some("routing"))) {

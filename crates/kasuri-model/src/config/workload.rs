@@ -115,7 +115,7 @@ impl Setting<'_> {
     /// The closed workload that `[workload]` describes.
     pub(super) fn workload(&self, table: &Table, units: Units) -> Result<ClosedWorkload, ConfigError> {
         let (workload, part) = self.workload_of("workload", table, units)?;
-        Ok(ClosedWorkload { workload, parts: vec![part] })
+        Ok(ClosedWorkload { workload, parts: vec![part], interfaces: None })
     }
 
     /// What a section of this name describes, and how its messages are sent.

@@ -1,21 +1,27 @@
-//! Endpoints: what stands between a processor and the network, its meaning without time.
+//! Endpoints: what stands between a processor and the network.
 //!
-//! Without `[endpoint]` a terminal is an ideal source with a queue. A model here is a machine of its own: tables, memories,
-//! protection, and programs that run on it, described by `[workload]`. The engine that knows the model's timing runs it.
+//! Without `[endpoint]` a terminal is an ideal source with a queue. A model here is of one of two kinds ([`Prepared`]). A *machine* has
+//! tables, memories, protection, and programs of its own that run on it, described by `[workload]`; here is its meaning without time,
+//! and the engine that knows its timing runs it. *Interfaces* stand between any closed workload and the network, and say when a message
+//! enters the network and when a program sees what has happened; engines need not know of them, for the
+//! [agenda](crate::workload::agenda) of the workload does.
 //!
 //! To add one: a file (or folder) here that implements [`EndpointModel`] and [`Member`](crate::registry::Member), its line in
-//! [`ENDPOINTS`], and its timed side in the engine (`kasuri-flit/src/endpoint/`).
+//! [`ENDPOINTS`], and for a machine its timed side in the engine (`kasuri-flit/src/endpoint/`).
 
 pub mod cenju4;
 pub mod dsm;
+pub mod rdma;
 pub mod tlb;
 
+use crate::engine::Span;
 use crate::network::Network;
 use crate::registry;
 use crate::rng::Streams;
 use crate::router::RouterParameters;
 use crate::routing::VirtualChannels;
 use crate::scenario::Units;
+use crate::workload::{Event, Message, Token};
 use schemars::Schema;
 use std::any::Any;
 use std::sync::Arc;
@@ -23,14 +29,23 @@ use toml::Table;
 
 /// The keys of `[endpoint]`: a model and its constants.
 pub trait EndpointModel: Send + Sync + std::fmt::Debug {
-    /// The keys of `[workload]` that this model reads.
-    fn workload_schema(&self) -> Schema;
+    /// The keys of `[workload]` that this model reads; `None` if they are those of all closed workloads.
+    fn workload_schema(&self) -> Option<Schema>;
 
-    /// Puts the machine and the programs of its nodes together.
+    /// Puts the machine and the programs of its nodes together, or its interfaces.
     ///
     /// # Errors
     /// A value of `[endpoint]` or `[workload]` is impossible, or at odds with the network or the routers.
-    fn prepare(&self, context: &EndpointContext<'_>) -> Result<Arc<dyn Endpoint>, EndpointError>;
+    fn prepare(&self, context: &EndpointContext<'_>) -> Result<Prepared, EndpointError>;
+}
+
+/// What a model has made of its keys.
+#[derive(Clone, Debug)]
+pub enum Prepared {
+    /// A machine with its programs, in place of traffic.
+    Machine(Arc<dyn Endpoint>),
+    /// Interfaces between a closed workload and the network.
+    Interfaces(Arc<dyn Interfaces>),
 }
 
 /// A machine with its programs: what the engine casts to the type of the model that it knows.
@@ -49,11 +64,41 @@ pub trait Endpoint: Any + Send + Sync + std::fmt::Debug {
     }
 }
 
+/// Network interfaces of all terminals, between the programs of a closed workload and the network. Immutable; each run begins them anew.
+pub trait Interfaces: Send + Sync + std::fmt::Debug {
+    /// The name in the experiment file.
+    fn model(&self) -> &'static str;
+
+    /// Begins a run in which messages are cut into packets of this many flits. `timeline`: keep what was done when.
+    fn begin(self: Arc<Self>, packet_flits: u32, timeline: bool) -> Box<dyn RunningInterfaces>;
+}
+
+/// Network interfaces while they run. They are told the time, in cycles, which never goes back.
+pub trait RunningInterfaces: Send + std::fmt::Debug {
+    /// A program wants a message sent.
+    fn post(&mut self, message: Message, now: f64);
+
+    /// The last flit of a message arrives at its destination at this time, now or later. `name` is the token by which [`Self::proceed`] let it
+    /// enter the network.
+    fn arrives(&mut self, name: Token, time: f64);
+
+    /// When the next thing is due, if any is; else infinity.
+    fn next_due(&self) -> f64;
+
+    /// Does what is due by now. Messages that enter the network, with names of their own, are added to `entering`; what programs see is added
+    /// to `happened`. Returns when a program last saw something, if one did.
+    fn proceed(&mut self, now: f64, entering: &mut Vec<Message>, happened: &mut Vec<Event>) -> Option<f64>;
+
+    /// What was done when, if that was asked for; empty afterwards.
+    fn take_timeline(&mut self) -> Vec<Span>;
+}
+
 registry! {
     /// All endpoint models.
     pub ENDPOINTS: dyn EndpointModel = [
         cenju4::Cenju4,
         dsm::Dsm,
+        rdma::Rdma,
     ]
 }
 

@@ -1,9 +1,10 @@
 //! A running workload: what terminals have still to send, and what happens when. Each engine drives one by its own clock.
 
-use super::{Action, Event, Execution, Message, Token, Workload};
-use crate::engine::EngineError;
+use super::{Action, Event, Execution, Message, Token};
+use crate::endpoint::RunningInterfaces;
+use crate::engine::{EngineError, Span};
 use crate::id::TerminalId;
-use crate::rng::Streams;
+use crate::scenario::Scenario;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -41,38 +42,47 @@ pub struct Agenda<'a> {
     actions: Vec<Action>,
     /// Messages that are to be sent from now on, in no queue yet.
     ready: Vec<Message>,
-    /// The end of the last computation.
-    pub last_computed: f64,
+    /// What messages go through on their way to the queues and from their arrival to the execution, if anything.
+    interfaces: Option<Box<dyn RunningInterfaces>>,
+    /// The end of the last computation; with interfaces also when a program last saw something.
+    pub last_done: f64,
 }
 
 impl<'a> Agenda<'a> {
-    /// Begins a workload at time 0 on a network of so many terminals.
-    pub fn new(workload: &'a dyn Workload, streams: &Streams, terminals: usize) -> Self {
-        let execution = workload.begin(streams);
+    /// Begins a scenario's workload, if it has one, at time 0.
+    pub fn of(scenario: &'a Scenario) -> Option<Self> {
+        let closed = scenario.workload.as_ref()?;
+        let execution = closed.workload.begin(&scenario.streams);
+        let interfaces = closed.interfaces.clone().map(|interfaces| interfaces.begin(closed.parts[0].packet_flits, scenario.timeline));
         let mut agenda = Self {
-            hears_arrivals: execution.hears_arrivals(),
+            hears_arrivals: execution.hears_arrivals() || interfaces.is_some(),
             execution,
-            queues: vec![VecDeque::new(); terminals],
+            queues: vec![VecDeque::new(); scenario.network.terminal_count() as usize],
             due: BinaryHeap::new(),
             happened: Vec::new(),
             is_unordered: false,
             actions: Vec::new(),
             ready: Vec::new(),
-            last_computed: 0.0,
+            interfaces,
+            last_done: 0.0,
         };
         agenda.execution.start(&mut agenda.actions);
         agenda.act(0.0);
-        agenda
+        Some(agenda)
     }
 
     /// When the next event is due, if any is.
     pub fn next_due(&self) -> f64 {
-        self.due.peek().map_or(f64::INFINITY, |Reverse(due)| due.time)
+        let due = self.due.peek().map_or(f64::INFINITY, |Reverse(due)| due.time);
+        self.interfaces.as_ref().map_or(due, |interfaces| due.min(interfaces.next_due()))
     }
 
     /// The last flit of a message has left its source.
     pub fn sent(&mut self, token: Token) {
-        self.happen(Event::Sent(token));
+        // Interfaces say themselves when a program may use a buffer again.
+        if self.interfaces.is_none() {
+            self.happen(Event::Sent(token));
+        }
     }
 
     /// Notes an event; they mostly come in order.
@@ -87,7 +97,9 @@ impl<'a> Agenda<'a> {
         if !self.hears_arrivals {
             return;
         }
-        if time > now {
+        if let Some(interfaces) = &mut self.interfaces {
+            interfaces.arrives(token, time);
+        } else if time > now {
             self.due.push(Reverse(Due { time, event: Event::Arrived(token) }));
         } else {
             self.happen(Event::Arrived(token));
@@ -104,8 +116,14 @@ impl<'a> Agenda<'a> {
                 self.due.pop();
                 self.happen(due.event);
                 if matches!(due.event, Event::Computed(_)) {
-                    self.last_computed = due.time;
+                    self.last_done = self.last_done.max(due.time);
                 }
+            }
+            if let Some(interfaces) = &mut self.interfaces
+                && let Some(seen) = interfaces.proceed(now, &mut self.ready, &mut self.happened)
+            {
+                self.last_done = self.last_done.max(seen);
+                self.is_unordered = true;
             }
             if self.happened.is_empty() {
                 return;
@@ -124,7 +142,10 @@ impl<'a> Agenda<'a> {
     fn act(&mut self, now: f64) {
         for action in self.actions.drain(..) {
             match action {
-                Action::Send(message) => self.ready.push(message),
+                Action::Send(message) => match &mut self.interfaces {
+                    None => self.ready.push(message),
+                    Some(interfaces) => interfaces.post(message, now),
+                },
                 Action::Compute { token, cycles } => {
                     self.due.push(Reverse(Due { time: now + cycles.max(0.0), event: Event::Computed(token) }));
                 }
@@ -161,7 +182,12 @@ impl<'a> Agenda<'a> {
 
     /// Is nothing due and nothing queued?
     pub fn is_idle(&self) -> bool {
-        self.due.is_empty() && self.happened.is_empty() && self.ready.is_empty()
+        self.next_due() == f64::INFINITY && self.happened.is_empty() && self.ready.is_empty()
+    }
+
+    /// What interfaces did when, if that was asked for; empty afterwards.
+    pub fn take_timeline(&mut self) -> Vec<Span> {
+        self.interfaces.as_mut().map(|interfaces| interfaces.take_timeline()).unwrap_or_default()
     }
 
     /// Why a workload can never end of which nothing is due and nothing under way, although messages are missing.

@@ -13,7 +13,7 @@ pub mod programs;
 pub mod script;
 pub mod task;
 
-use super::{Endpoint, EndpointContext, EndpointError, EndpointModel};
+use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared};
 use crate::registry::Member;
 use crate::router::Architecture;
 use memory::PAGE;
@@ -159,18 +159,18 @@ impl Endpoint for Machine {
 }
 
 impl EndpointModel for Cenju4 {
-    fn workload_schema(&self) -> Schema {
-        schema_for!(Workload)
+    fn workload_schema(&self) -> Option<Schema> {
+        Some(schema_for!(Workload))
     }
 
-    fn prepare(&self, context: &EndpointContext<'_>) -> Result<Arc<dyn Endpoint>, EndpointError> {
+    fn prepare(&self, context: &EndpointContext<'_>) -> Result<Prepared, EndpointError> {
         self.check(context)?;
         let workload: Workload = context
             .workload
             .clone()
             .try_into()
             .map_err(|error: toml::de::Error| EndpointError::new("workload", "program", error.message()))?;
-        Ok(Arc::new(programs::machine(self, &workload, context)?))
+        Ok(Prepared::Machine(Arc::new(programs::machine(self, &workload, context)?)))
     }
 }
 

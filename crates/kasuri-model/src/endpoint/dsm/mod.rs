@@ -9,7 +9,7 @@
 pub mod nodes;
 pub mod programs;
 
-use super::{Endpoint, EndpointContext, EndpointError, EndpointModel};
+use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared};
 use crate::id::TerminalId;
 use crate::registry::Member;
 use crate::router::Architecture;
@@ -84,11 +84,11 @@ impl Endpoint for Machine {
 }
 
 impl EndpointModel for Dsm {
-    fn workload_schema(&self) -> Schema {
-        schema_for!(Workload)
+    fn workload_schema(&self) -> Option<Schema> {
+        Some(schema_for!(Workload))
     }
 
-    fn prepare(&self, context: &EndpointContext<'_>) -> Result<Arc<dyn Endpoint>, EndpointError> {
+    fn prepare(&self, context: &EndpointContext<'_>) -> Result<Prepared, EndpointError> {
         self.check()?;
         let networks = virtual_networks(context)?;
         let workload: Workload = context
@@ -97,7 +97,7 @@ impl EndpointModel for Dsm {
             .try_into()
             .map_err(|error: toml::de::Error| EndpointError::new("workload", "program", error.message()))?;
         let programs = programs::of_nodes(&workload, context)?;
-        Ok(Arc::new(Machine { constants: self.clone(), programs, networks }))
+        Ok(Prepared::Machine(Arc::new(Machine { constants: self.clone(), programs, networks })))
     }
 }
 
