@@ -98,7 +98,8 @@ def experiment_page(schema: Schema) -> str:
         ),
         (
             "`[endpoint]`",
-            "A machine of network interfaces: `model`, and the constants of the [model](families.md#endpoints).",
+            "Network interfaces, as a machine of their own or under a closed workload: `model`, and the constants of the "
+            "[model](families.md#endpoints).",
             {"properties": {"model": {"type": "string", "description": "The model (`kasuri list endpoints`)."}}, "required": ["model"]},
         ),
         (

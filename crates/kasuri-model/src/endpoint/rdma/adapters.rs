@@ -63,9 +63,7 @@ struct Host {
     sender: f64,
     reads: f64,
     receiver: f64,
-    /// When the last message arrived, and by how much the writes of what has arrived lag behind the channel from the network.
-    arrived: f64,
-    lag: f64,
+    writes: f64,
     /// Messages posted and not acknowledged; those that wait for a place among them.
     posted: u32,
     waiting: VecDeque<Message>,
@@ -77,8 +75,8 @@ struct Record {
     message: Message,
     /// Which message it is, in the order of posting.
     number: u64,
-    /// When it entered the network.
-    entered: f64,
+    /// When the interface had its first packet.
+    begun: f64,
 }
 
 /// The adapters of all terminals.
@@ -151,8 +149,8 @@ impl Adapters {
         if is_inline || !constants.signalled {
             self.note(posted, Step::See(Event::Sent(message.token)));
         }
-        let enters = if is_inline { handled } else { self.read(&message, number, handled) };
-        let record = Record { message, number, entered: enters };
+        let [begun, enters] = if is_inline { [handled; 2] } else { self.read(&message, number, handled) };
+        let record = Record { message, number, begun };
         let place = self.free.pop().unwrap_or(self.records.len() as u32);
         if place as usize == self.records.len() {
             self.records.push(record);
@@ -165,34 +163,32 @@ impl Adapters {
         self.keep("descriptor", "interface", message.source, number, [handled - constants.descriptor, handled]);
     }
 
-    /// The interface reads the data of a message, packet after packet, each of which it sends when it has the whole of it. When does the message
-    /// enter the network, so that no packet overtakes its data?
-    fn read(&mut self, message: &Message, number: u64, handled: f64) -> f64 {
+    /// The interface reads the data of a message, packet after packet, each of which it sends when it has the whole of it. When has it the first
+    /// packet, and when does the message enter the network, so that no packet overtakes its data?
+    fn read(&mut self, message: &Message, number: u64, handled: f64) -> [f64; 2] {
         let (bus, injection) = (self.constants.bus, self.constants.injection[message.source.index()]);
         let [first, last] = self.packets(message.flits).map(f64::from);
         let flits = f64::from(message.flits);
         let end = serve(&mut self.hosts[message.source.index()].reads, handled + self.constants.read, flits * bus);
         let begin = end - flits * bus;
         self.keep("read", "bus", message.source, number, [handled, end]);
-        (begin + first * bus).max(end - (flits - last) * injection)
+        let begun = begin + first * bus;
+        [begun, begun.max(end - (flits - last) * injection)]
     }
 
     /// A message has arrived in whole: its end is written to memory, and a completion entry behind it.
     fn land(&mut self, place: u32, now: f64) {
-        let Record { message: Message { token, destination, flits, .. }, number, entered } = self.records[place as usize];
+        let Record { message: Message { token, destination, flits, .. }, number, begun } = self.records[place as usize];
         let constants = Arc::clone(&self.constants);
         let [_, last] = self.packets(flits).map(f64::from);
         let host = &mut self.hosts[destination.index()];
         let handled = serve(&mut host.receiver, now, constants.descriptor);
-        // Data is written while more arrives: the writes lag behind if the bus is slower, and catch up while the channel is idle.
-        let [transfer, writing] = [constants.ejection[destination.index()], constants.bus].map(|period| period * f64::from(flits));
-        let idle = (now - transfer - host.arrived).max(0.0);
-        host.lag = ((host.lag - idle).max(0.0) + writing - transfer).max(0.0);
-        host.arrived = now;
-        let written = handled + host.lag.max(last * constants.bus);
+        // Data is written while more arrives, from the time on from which it can have come: senders with slow buses send slowly.
+        let writes = serve(&mut host.writes, begun, constants.bus * f64::from(flits));
+        let written = writes.max(handled + last * constants.bus);
         self.note(written + constants.write, Step::Find(destination, Event::Arrived(token), number));
         self.note(now + constants.acknowledgement, Step::Acknowledge(place));
-        self.keep("network", "network", destination, number, [entered, now]);
+        self.keep("network", "network", destination, number, [begun, now]);
         self.keep("descriptor", "interface", destination, number, [handled - constants.descriptor, handled]);
         self.keep("write", "bus", destination, number, [handled, written + constants.write]);
     }

@@ -173,17 +173,15 @@ pub struct Hosts {
     signalled: bool,
     /// Messages posted and not acknowledged, at most.
     entries: u32,
-    /// By terminal: cycles that the channels to and from the network take for a flit.
+    /// By terminal: cycles that the channel to the network takes for a flit.
     injection: Vec<f64>,
-    ejection: Vec<f64>,
 }
 
 impl Hosts {
     fn new(constants: &Rdma, network: &Network, cycle_ns: f64, flit_bytes: u32) -> Self {
         let cycles = |ns: f64| ns / cycle_ns;
         let fetch = if constants.descriptor_in_doorbell { 0.0 } else { constants.descriptor_fetch_ns };
-        let period = |channel| f64::from(network.link(channel).period);
-        let terminals = || (0..network.terminal_count()).map(TerminalId);
+        let period = |terminal| f64::from(network.link(network.injection_channel(TerminalId(terminal))).period);
         Self {
             cycle_ns,
             post: cycles(constants.post_ns),
@@ -198,8 +196,7 @@ impl Hosts {
             inline_flits: constants.inline_bytes / flit_bytes,
             signalled: constants.signalled,
             entries: constants.send_queue_entries,
-            injection: terminals().map(|terminal| period(network.injection_channel(terminal))).collect(),
-            ejection: terminals().map(|terminal| period(network.ejection_channel(terminal))).collect(),
+            injection: (0..network.terminal_count()).map(period).collect(),
         }
     }
 }
