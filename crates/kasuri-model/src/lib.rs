@@ -13,6 +13,7 @@ pub mod engine;
 pub mod format;
 pub mod id;
 pub mod memory;
+pub mod multicast;
 pub mod network;
 pub mod predictor;
 pub mod registry;

@@ -419,7 +419,7 @@ fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>
     let scenario = &study.scenario;
     let channels = scenario.virtual_channel_ranges();
     if channels.is_empty() {
-        // An endpoint's network without virtual channels; whether its paths lead back is found when it is built.
+        // Nothing is sent.
         return Ok(());
     }
     let widened = scenario.takes_accepted_ports();

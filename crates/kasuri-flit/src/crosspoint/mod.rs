@@ -5,38 +5,32 @@
 //! follow one a cycle. So the times of head and tail are those of all flits, and only they are computed.
 //!
 //! A multicast is written into all of the next router's queues that lead to its terminals, when all of them have room. Its copies then go
-//! on for themselves. No packet holds anything while it waits for something that another waiting packet holds: a head waits only for
-//! queues further on, and no path leads back. So multicasts cannot block each other for ever.
+//! on for themselves, each with the terminals behind its queue. No packet holds anything while it waits for something that another waiting
+//! packet holds: a head waits only for queues further on, and no chain of queues leads back. So multicasts cannot block each other for
+//! ever. Which networks and routings are so is found in [`kasuri_model::multicast`]; others are refused.
 //!
 //! Synchronisation packets end in a table of the router that counts on which inputs they have come; when all have come, one leaves by
-//! each output. A participant may enter the next round when the present one has ended for it, so that its packet overtakes the end of
-//! the round elsewhere, but by one round only: the table has two rows.
+//! each output, or on a tree by the link up until all participants are below. In multistage networks a participant may enter the next round
+//! when the present one has ended for it, so that its packet overtakes the end of the round elsewhere, but by one round only: the table has
+//! two rows. On a tree none overtakes.
 
-mod cones;
+mod synchronise;
+mod target;
 
-use cones::{Cones, GROUP};
 use kasuri_model::engine::EngineError;
 use kasuri_model::id::ChannelId;
+use kasuri_model::multicast::{GROUP, Refusal, Tables};
 use kasuri_model::network::{Endpoint, Network};
 use kasuri_model::router::{CrosspointArbiter, CrosspointParameters};
+use kasuri_model::routing::Routing;
 use std::collections::VecDeque;
+pub(crate) use target::Target;
 
 /// Picoseconds.
 pub(crate) type Time = u64;
 
 /// Identifiers of synchronisations.
 const SYNCHRONISATIONS: usize = 128;
-
-/// Where a packet goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// To a terminal.
-    Unicast(u32),
-    /// To the terminals of a group, a bit each.
-    Multicast { group: u8, terminals: u64 },
-    /// To all participants, when all have sent theirs.
-    Synchronisation { sid: u8, terminals: u64 },
-}
 
 /// What happens in the network at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +60,8 @@ struct Waiting {
     /// When its head may leave.
     ready: Time,
     hops: u32,
+    /// The terminals of the packet's group that it is for.
+    terminals: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -110,7 +106,7 @@ pub(crate) struct Sizes {
 pub(crate) struct Crosspoint<T> {
     sizes: Sizes,
     ports: u32,
-    cones: Cones,
+    tables: Tables,
     channels: Vec<Channel>,
     /// By router and input; `u32::MAX` where nothing is connected. Then by router and output.
     inputs: Vec<u32>,
@@ -140,14 +136,10 @@ impl<T: Clone> Crosspoint<T> {
     /// An empty network.
     ///
     /// # Errors
-    /// Paths are not unique, or a router has more than 32 ports.
-    pub(crate) fn new(network: &Network, sizes: Sizes) -> Result<Self, EngineError> {
-        let routers = network.router_count();
-        let ports = (0..routers).map(|router| network.port_count(kasuri_model::id::RouterId(router))).max().unwrap_or(0);
-        if ports > 32 {
-            return Err(EngineError::TooLarge(format!("a crosspoint router has at most 32 ports; one here has {ports}")));
-        }
-        let cones = Cones::new(network, ports as usize)?;
+    /// Packets have several ways or could wait for each other for ever, or a router has too many ports.
+    pub(crate) fn new(network: &Network, routing: &dyn Routing, sizes: Sizes) -> Result<Self, EngineError> {
+        let tables = Tables::new(network, routing).map_err(refuse)?;
+        let (routers, ports) = (network.router_count(), tables.ports());
         let place = |endpoint| match endpoint {
             Endpoint::Router(router, port) => Place::Router(router.0, u32::from(port)),
             Endpoint::Terminal(terminal) => Place::Terminal(terminal.0),
@@ -169,7 +161,7 @@ impl<T: Clone> Crosspoint<T> {
         Ok(Self {
             sizes,
             ports,
-            cones,
+            tables,
             channels,
             inputs,
             outputs,
@@ -204,14 +196,14 @@ impl<T: Clone> Crosspoint<T> {
     /// Puts a packet, for which room was kept, into a terminal's queue.
     pub(crate) fn inject(&mut self, terminal: u32, target: Target, flits: u32, load: T, now: Time) {
         let flight = self.begin(Flight { target, flits, copies: 1, injected: now, load });
-        self.send[terminal as usize].waiting.push_back(Waiting { flight, ready: now, hops: 0 });
+        self.send[terminal as usize].waiting.push_back(Waiting { flight, ready: now, hops: 0, terminals: target.place().1 });
         self.try_send(terminal, now);
     }
 
     /// The queues of the first router into which a packet of a terminal would be written, a bit each.
     pub(crate) fn first_queues(&self, terminal: u32, target: Target) -> u32 {
         match self.channels[terminal as usize].to {
-            Place::Router(router, _) => self.next_outputs(router, target),
+            Place::Router(router, input) => self.next_outputs(router, input, target, target.place().1),
             Place::Terminal(_) => 0,
         }
     }
@@ -309,10 +301,10 @@ impl<T: Clone> Crosspoint<T> {
         }
     }
 
-    fn next_outputs(&self, router: u32, target: Target) -> u32 {
+    /// The queues of a router into which a copy for these terminals is written; none if it ends in the table.
+    fn next_outputs(&self, router: u32, input: u32, target: Target, terminals: u64) -> u32 {
         match target {
-            Target::Unicast(terminal) => self.cones.outputs(router, terminal as usize / GROUP, 1 << (terminal as usize % GROUP)),
-            Target::Multicast { group, terminals } => self.cones.outputs(router, usize::from(group), terminals),
+            Target::Unicast(_) | Target::Multicast { .. } => self.tables.outputs(router, input, target.place().0, terminals),
             Target::Synchronisation { .. } => 0,
         }
     }
@@ -366,7 +358,9 @@ impl<T: Clone> Crosspoint<T> {
         let flight = self.flights[waiting.flight as usize].as_ref().expect("what waits is alive");
         let (target, flits) = (flight.target, flight.flits);
         let free = match self.channels[channel as usize].to {
-            Place::Router(router, input) => self.has_room(router, input, self.next_outputs(router, target), flits),
+            Place::Router(router, input) => {
+                self.has_room(router, input, self.next_outputs(router, input, target, waiting.terminals), flits)
+            }
             Place::Terminal(terminal) => self.receive[terminal as usize] + flits <= self.sizes.receive,
         };
         free.then_some((source, waiting))
@@ -403,6 +397,9 @@ impl<T: Clone> Crosspoint<T> {
         self.schedule.push((end, Event::Left { channel: number, queue, flits }));
         match (to, target) {
             (Place::Terminal(terminal), _) => {
+                if !target.is_for(terminal, waiting.terminals) {
+                    self.broken = Some(format!("a packet comes to terminal {terminal} that is for others"));
+                }
                 self.receive[terminal as usize] += flits;
                 self.schedule.push((end, Event::Arrived { terminal, flight, hops }));
             }
@@ -418,7 +415,7 @@ impl<T: Clone> Crosspoint<T> {
         let parameters = &self.sizes.parameters;
         let cycles = if matches!(target, Target::Multicast { .. }) { parameters.multicast_latency } else { parameters.latency };
         let ready = now + Time::from(cycles) * self.sizes.cycle;
-        let outputs = self.next_outputs(router, target);
+        let outputs = self.next_outputs(router, input, target, waiting.terminals);
         if outputs == 0 {
             self.broken = Some(format!("a packet at router {router} leads to none of its terminals"));
             return;
@@ -428,38 +425,12 @@ impl<T: Clone> Crosspoint<T> {
         let flits = flight.flits;
         for output in bits(outputs) {
             let number = self.queue_number(router, input, output) as usize;
+            let terminals = waiting.terminals & self.tables.behind(router, input, output, target.place().0);
             let queue = &mut self.queues[number];
             queue.flits += flits;
-            queue.waiting.push_back(Waiting { flight: waiting.flight, ready, hops: waiting.hops + 1 });
+            queue.waiting.push_back(Waiting { ready, hops: waiting.hops + 1, terminals, ..waiting });
             self.schedule.push((ready, Event::Ready(self.outputs[(router * self.ports + output) as usize])));
         }
-    }
-
-    /// Enters a synchronisation packet into a router's table.
-    fn synchronise(&mut self, router: u32, input: u32, sid: u8, terminals: u64, waiting: Waiting, now: Time) {
-        let cycle = self.sizes.cycle;
-        let begin = now.max(self.table_free[router as usize]);
-        self.table_free[router as usize] = begin + Time::from(self.sizes.parameters.table_access) * cycle;
-        let expected = self.cones.inputs(router, terminals);
-        let rows = &mut self.table[router as usize * SYNCHRONISATIONS + usize::from(sid)];
-        let row = usize::from(rows[0] & 1 << input != 0);
-        if rows[row] & 1 << input != 0 {
-            self.broken = Some(format!("three rounds of synchronisation {sid} meet at router {router}"));
-        }
-        rows[row] |= 1 << input;
-        if rows[0] == expected {
-            *rows = [rows[1], 0];
-            let mut flight = self.flights[waiting.flight as usize].clone().expect("what waits is alive");
-            flight.copies = 1;
-            let ready = begin + Time::from(self.sizes.parameters.synchronisation_latency) * cycle;
-            for output in bits(self.cones.outputs(router, 0, terminals)) {
-                let copy = self.begin(flight.clone());
-                let channel = self.outputs[(router * self.ports + output) as usize];
-                self.channels[channel as usize].own.push_back(Waiting { flight: copy, ready, hops: waiting.hops + 1 });
-                self.schedule.push((ready, Event::Ready(channel)));
-            }
-        }
-        self.end_copy(waiting.flight);
     }
 
     /// Checks that no queue holds more than it can, nor less than what waits in it.
@@ -479,6 +450,12 @@ impl<T: Clone> Crosspoint<T> {
             None => Ok(()),
         }
     }
+}
+
+fn refuse(refusal: Refusal) -> EngineError {
+    let Refusal { section, key, problem } = refusal;
+    let what = format!("crosspoint routers that multicast here: it {problem}");
+    EngineError::NotModelled { key: format!("{section}.{key}"), engine: "flit", what }
 }
 
 /// The numbers of the bits that are set.

@@ -1,20 +1,50 @@
 use super::*;
 use kasuri_model::rng::{Purpose, Stream, Streams};
+use kasuri_model::routing::RoutingAlgorithm;
+use kasuri_model::routing::destination_tag::DestinationTag;
+use kasuri_model::routing::dimension_order::DimensionOrder;
+use kasuri_model::routing::nca::Nca;
 use kasuri_model::topology::cenju4::Cenju4Network;
+use kasuri_model::topology::fat_tree::FatTree;
+use kasuri_model::topology::mesh::Mesh;
 use kasuri_model::topology::omega::Omega;
 use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 
-const CYCLE: Time = 12_500;
-const LONGEST: u32 = 108;
+pub(super) const CYCLE: Time = 12_500;
+pub(super) const LONGEST: u32 = 108;
 
-fn built(topology: &dyn Topology) -> Network {
-    let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
-    topology.build(&context).unwrap()
+/// A network and its routing.
+pub(super) struct Ways {
+    pub(super) network: Arc<Network>,
+    pub(super) routing: Box<dyn Routing>,
 }
 
-fn sizes(packets: u32) -> Sizes {
+fn routed(topology: &dyn Topology, routing: &dyn RoutingAlgorithm) -> Ways {
+    let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
+    let network = Arc::new(topology.build(&context).unwrap());
+    let routing = routing.compile(&network).unwrap();
+    Ways { network, routing }
+}
+
+/// A multistage network.
+pub(super) fn built(topology: &dyn Topology) -> Ways {
+    routed(topology, &DestinationTag {})
+}
+
+pub(super) fn mesh(dimensions: &[u32]) -> Ways {
+    let order: DimensionOrder = toml::from_str("").unwrap();
+    routed(&Mesh { dimensions: dimensions.to_vec(), concentration: 1 }, &order)
+}
+
+pub(super) fn fat_tree(up: u32, down: u32, levels: u32, up_port: &str) -> Ways {
+    let nca: Nca = toml::from_str(&format!("up_port = \"{up_port}\"")).unwrap();
+    routed(&FatTree { up, down, levels, sides: 1 }, &nca)
+}
+
+pub(super) fn sizes(packets: u32) -> Sizes {
     let flits = packets * LONGEST;
     Sizes { cycle: CYCLE, queue: flits, send: 1000 * LONGEST, receive: flits, parameters: CrosspointParameters::default() }
 }
@@ -24,26 +54,26 @@ fn sizes_with(arbiter: CrosspointArbiter) -> Sizes {
 }
 
 /// A network whose terminals take what arrives at once.
-struct Bench {
-    network: Crosspoint<u32>,
+pub(super) struct Bench {
+    pub(super) network: Crosspoint<u32>,
     agenda: BinaryHeap<Reverse<(Time, u64, Event)>>,
     count: u64,
     now: Time,
     /// Terminal, load, time of the tail.
-    arrivals: Vec<(u32, u32, Time)>,
+    pub(super) arrivals: Vec<(u32, u32, Time)>,
 }
 
 impl Bench {
-    fn new(network: &Network, packets: u32) -> Self {
-        Self::with(network, sizes(packets))
+    pub(super) fn new(ways: &Ways, packets: u32) -> Self {
+        Self::with(ways, sizes(packets))
     }
 
-    fn with(network: &Network, sizes: Sizes) -> Self {
-        let network = Crosspoint::new(network, sizes).unwrap();
+    pub(super) fn with(ways: &Ways, sizes: Sizes) -> Self {
+        let network = Crosspoint::new(&ways.network, &*ways.routing, sizes).unwrap();
         Self { network, agenda: BinaryHeap::new(), count: 0, now: 0, arrivals: Vec::new() }
     }
 
-    fn inject(&mut self, terminal: u32, target: Target, flits: u32, load: u32) {
+    pub(super) fn inject(&mut self, terminal: u32, target: Target, flits: u32, load: u32) {
         self.network.reserve(terminal, flits);
         self.network.inject(terminal, target, flits, load, self.now);
         self.collect();
@@ -56,7 +86,7 @@ impl Bench {
         }
     }
 
-    fn step(&mut self) -> bool {
+    pub(super) fn step(&mut self) -> bool {
         let Some(Reverse((time, _, event))) = self.agenda.pop() else { return false };
         self.now = time;
         if let Event::Arrived { terminal, flight, .. } = event {
@@ -70,9 +100,9 @@ impl Bench {
         true
     }
 
-    fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         while self.step() {
-            if self.count % 997 == 0 {
+            if self.count.is_multiple_of(997) {
                 self.network.check().unwrap();
             }
         }
@@ -127,8 +157,8 @@ fn an_output_takes_the_packet_that_its_arbiter_chooses() {
 #[test]
 fn a_switch_has_a_queue_for_each_pair_and_each_has_one_writer_and_one_reader() {
     let network = built(&Omega { radix: 4, stages: Some(2), terminals: None });
-    let crosspoint = Crosspoint::<u32>::new(&network, sizes(2)).unwrap();
-    assert_eq!((network.router_count(), crosspoint.queues.len()), (8, 8 * 16));
+    let crosspoint = Crosspoint::<u32>::new(&network.network, &*network.routing, sizes(2)).unwrap();
+    assert_eq!((network.network.router_count(), crosspoint.queues.len()), (8, 8 * 16));
     let mut pairs: Vec<(u32, u32)> = Vec::new();
     for queue in 0..128u32 {
         pairs.push((crosspoint.inputs[(queue / 4) as usize], crosspoint.outputs[(queue / 16 * 4 + queue % 4) as usize]));
@@ -153,16 +183,63 @@ fn a_channel_carries_213_megabytes_a_second() {
     assert!((rate / 213.333 - 1.0).abs() < 1e-3, "{rate}");
 }
 
-fn subset(stream: &mut Stream, of: u32) -> u64 {
+pub(super) fn subset(stream: &mut Stream, of: u32) -> u64 {
     let bits = u64::from(stream.below(u32::MAX)) << 32 | u64::from(stream.below(u32::MAX));
     let nodes = bits & (u64::MAX >> (64 - of.min(64)));
     if nodes == 0 { 1 } else { nodes }
 }
 
+/// Routers on the way between two terminals of a mesh of 8 x 8.
+fn on_a_mesh(from: u32, to: u32) -> u32 {
+    (from % 8).abs_diff(to % 8) + (from / 8).abs_diff(to / 8) + 1
+}
+
+/// Routers on the way between two terminals of a fat tree of three levels with 4 links down.
+fn on_a_fat_tree(from: u32, to: u32) -> u32 {
+    [4, 16, 64].iter().position(|below| from / below == to / below).map_or(0, |level| 2 * level as u32 + 1)
+}
+
+/// Routers between two terminals.
+type Distance = fn(u32, u32) -> u32;
+
+/// A switch for each router on the way, of 125 ns for a packet to one terminal and of 187.5 ns for one to several, and then the tail.
+/// Where the routes from a terminal form a tree, copies do not meet.
+#[test]
+fn in_an_idle_network_the_latency_is_that_of_the_switches_on_the_way() {
+    let networks: [(Ways, Distance); 2] = [(mesh(&[8, 8]), on_a_mesh), (fat_tree(4, 4, 3, "s-mod-k"), on_a_fat_tree)];
+    for (network, routers) in networks {
+        for source in 0..64 {
+            for (target, ns) in [
+                (Target::Unicast((source * 29 + 7) % 64), 125.0),
+                (Target::Multicast { group: 0, terminals: 1 << (source * 37 % 64) }, 187.5),
+                (Target::Multicast { group: 0, terminals: u64::MAX }, 187.5),
+            ] {
+                let mut bench = Bench::new(&network, 2);
+                bench.inject(source, target, 15, 0);
+                bench.drain();
+                for &(terminal, _, time) in &bench.arrivals {
+                    assert_eq!(time as f64 / 1000.0, f64::from(routers(source, terminal)) * ns + 15.0 * 12.5, "{source} {terminal}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_multicast_reaches_each_of_its_terminals_once_and_no_others() {
-    for terminals in [16, 64, 1024] {
-        let network = built(&Omega { radix: 4, stages: None, terminals: Some(terminals) });
+    let omega = |terminals| built(&Omega { radix: 4, stages: None, terminals: Some(terminals) });
+    for network in [
+        omega(16),
+        omega(64),
+        omega(1024),
+        mesh(&[8, 8]),
+        mesh(&[4, 4, 8]),
+        fat_tree(4, 4, 3, "d-mod-k"),
+        fat_tree(4, 4, 3, "s-mod-k"),
+        fat_tree(2, 4, 4, "d-mod-k"),
+        fat_tree(3, 4, 4, "straight"),
+    ] {
+        let terminals = network.network.terminal_count();
         let mut stream = Streams::new(1).get(Purpose::Destination, terminals);
         for _ in 0..20 {
             let group = stream.below(terminals.div_ceil(64)) as u8;
@@ -173,51 +250,46 @@ fn a_multicast_reaches_each_of_its_terminals_once_and_no_others() {
             let mut found: Vec<u32> = bench.arrivals.iter().map(|arrival| arrival.0).collect();
             found.sort_unstable();
             let expected: Vec<u32> = (0..64).filter(|bit| nodes >> bit & 1 == 1).map(|bit| u32::from(group) * 64 + bit).collect();
-            assert_eq!(found, expected);
+            assert_eq!(found, expected, "{}", network.network.name());
         }
     }
 }
 
-/// The rule of the machine: the digits of the group up to the last three stages; then output d of the prefix P taken so far if the map
-/// has a bit in the w = 16, 4, 1 bits from w (4 P + d) on.
+/// Up ports by the source keep a multicast together until the ways to its terminals part; by the destination they part at once.
 #[test]
-fn the_outputs_of_a_multicast_are_those_of_the_maps_rule() {
-    let network = built(&Omega { radix: 4, stages: Some(5), terminals: Some(1024) });
-    let cones = Cones::new(&network, 4).unwrap();
-    let (stages, positions) = (network.labels().router("stage").unwrap(), network.labels().router("position").unwrap());
-    let mut stream = Streams::new(2).get(Purpose::Destination, 0);
-    for router in 0..network.router_count() {
-        let (stage, position) = (stages[router as usize], positions[router as usize]);
-        // The digits of the destination taken so far are the low digits of the position.
-        let taken = position % 4u32.pow(stage);
-        let (group, nodes) = (stream.below(16), subset(&mut stream, 64));
-        let expected: u32 = if stage < 2 {
-            let digit = group / 4u32.pow(1 - stage) % 4;
-            if stage == 0 || taken == group / 4 { 1 << digit } else { 0 }
-        } else {
-            let width = [16, 4, 1][stage as usize - 2];
-            let prefix = taken % 4u32.pow(stage - 2);
-            let inside = taken / 4u32.pow(stage - 2) == group;
-            let has = |digit: u32| nodes >> (width * (4 * prefix + digit)) & (u64::MAX >> (64 - width)) != 0;
-            (0..4).filter(|&digit| inside && has(digit)).map(|digit| 1 << digit).sum()
-        };
-        assert_eq!(cones.outputs(router, group as usize, nodes), expected, "stage {stage}, position {position}");
-    }
+fn up_ports_by_the_source_carry_a_multicast_once() {
+    let crossings = |up_port| {
+        let network = fat_tree(4, 4, 3, up_port);
+        let mut bench = Bench::new(&network, 2);
+        bench.inject(5, Target::Multicast { group: 0, terminals: u64::MAX }, 10, 0);
+        bench.drain();
+        bench.network.flit_hops / 10
+    };
+    // Two routers up, from the top to 3 others of the second level, from these and their own to 15 leaves, then to 64 terminals.
+    assert_eq!(crossings("s-mod-k"), 2 + 3 + 15 + 64);
+    // Up by 4 and then 16 links, down from 16 tops for each of the 48 terminals there apart, and so to the leaves; 12 of the own part.
+    assert_eq!(crossings("d-mod-k"), 4 + 16 + 48 + (48 + 12) + 64);
 }
 
-/// Random multicasts of the longest packets from all terminals at once, with the least queues: all arrive.
-fn storm(terminals: u32, rounds: u32) {
-    let network = built(&Omega { radix: 4, stages: None, terminals: Some(terminals) });
-    let mut bench = Bench::new(&network, 1);
+/// Random multicasts of the longest packets, or of them and packets to one terminal, from all terminals at once, with the least queues: all
+/// arrive, each once.
+fn storm(network: &Ways, rounds: u32, unicasts: bool) {
+    let terminals = network.network.terminal_count();
+    let mut bench = Bench::new(network, 1);
     let mut stream = Streams::new(3).get(Purpose::Destination, terminals);
     let mut expected = BTreeMap::new();
     for packet in 0..terminals * rounds {
         let group = stream.below(terminals.div_ceil(64));
         let nodes = subset(&mut stream, terminals);
+        let (target, nodes) = if unicasts && stream.below(2) == 0 {
+            let bit = nodes.trailing_zeros();
+            (Target::Unicast(group * 64 + bit), 1 << bit)
+        } else {
+            (Target::Multicast { group: group as u8, terminals: nodes }, nodes)
+        };
         for bit in (0..64).filter(|bit| nodes >> bit & 1 == 1) {
             *expected.entry((group * 64 + bit, packet)).or_insert(0u32) += 1;
         }
-        let target = Target::Multicast { group: group as u8, terminals: nodes };
         bench.inject(packet % terminals, target, LONGEST, packet);
     }
     bench.drain();
@@ -230,69 +302,43 @@ fn storm(terminals: u32, rounds: u32) {
 
 #[test]
 fn a_storm_of_multicasts_on_64_terminals_drains() {
-    storm(64, 50);
+    storm(&built(&Omega { radix: 4, stages: None, terminals: Some(64) }), 50, false);
 }
 
 #[test]
 fn a_storm_of_multicasts_on_1024_terminals_drains() {
-    storm(1024, 5);
-}
-
-/// Random overlapping sets of participants on 64 terminals, among data that blocks the channels: nobody leaves a round before all have
-/// entered it, and each gets one packet.
-#[test]
-fn nobody_leaves_a_synchronisation_before_all_have_entered() {
-    const SETS: usize = 100;
-    const ROUNDS: usize = 10_000;
-    let network = built(&Omega { radix: 4, stages: None, terminals: Some(64) });
-    let mut bench = Bench::new(&network, 1);
-    let mut stream = Streams::new(4).get(Purpose::Destination, 0);
-    let sets: Vec<u64> = (0..SETS).map(|_| subset(&mut stream, 64)).collect();
-    // Each terminal enters the rounds of the sets that it is in, in the same order as all others, one after the other.
-    let rounds: Vec<usize> = (0..ROUNDS).map(|_| stream.below(SETS as u32) as usize).collect();
-    let mut agenda: Vec<Vec<usize>> = vec![Vec::new(); 64];
-    for (round, &set) in rounds.iter().enumerate() {
-        (0..64).filter(|bit| sets[set] >> bit & 1 == 1).for_each(|bit| agenda[bit].push(round));
-    }
-    let mut next = [0; 64];
-    let mut entered = vec![0u64; ROUNDS];
-    let mut left = vec![0u64; ROUNDS];
-    const DATA: u32 = u32::MAX;
-    let mut enter = |bench: &mut Bench, terminal: usize, entered: &mut Vec<u64>| {
-        if let Some(&round) = agenda[terminal].get(next[terminal]) {
-            next[terminal] += 1;
-            entered[round] |= 1 << terminal;
-            if round % 7 == 0 {
-                bench.inject(terminal as u32, Target::Unicast((terminal as u32 * 5 + 3) % 64), LONGEST, DATA);
-            }
-            let set = rounds[round];
-            bench.inject(terminal as u32, Target::Synchronisation { sid: set as u8, terminals: sets[set] }, 12, round as u32);
-        }
-    };
-    (0..64).for_each(|terminal| enter(&mut bench, terminal, &mut entered));
-    let mut seen = 0;
-    while bench.step() {
-        while let Some(&(terminal, load, _)) = bench.arrivals.get(seen) {
-            seen += 1;
-            if load == DATA {
-                continue;
-            }
-            // The packet that arrives carries the round of the last one that came to the router before.
-            let round = load as usize;
-            assert_eq!(entered[round], sets[rounds[round]], "all have entered round {round}");
-            assert_eq!(left[round] >> terminal & 1, 0, "one packet each");
-            left[round] |= 1 << terminal;
-            enter(&mut bench, terminal as usize, &mut entered);
-        }
-    }
-    assert!(bench.network.is_empty());
-    bench.network.check().unwrap();
-    assert!((0..ROUNDS).all(|round| left[round] == sets[rounds[round]]));
+    storm(&built(&Omega { radix: 4, stages: None, terminals: Some(1024) }), 5, false);
 }
 
 #[test]
-fn networks_with_several_paths_or_with_circles_are_refused() {
-    use kasuri_model::topology::full_mesh::FullMesh;
-    let refused = |network: &Network| Crosspoint::<u32>::new(network, sizes(2)).err().unwrap().to_string();
-    assert!(refused(&built(&FullMesh { routers: 4, concentration: 1 })).contains("lead back to a router"));
+fn storms_on_meshes_drain() {
+    for unicasts in [false, true] {
+        storm(&mesh(&[8, 8]), 50, unicasts);
+        storm(&mesh(&[4, 4, 4]), 20, unicasts);
+        storm(&mesh(&[16, 16]), 5, unicasts);
+    }
+}
+
+#[test]
+fn storms_on_fat_trees_drain() {
+    for up_port in ["d-mod-k", "s-mod-k"] {
+        for unicasts in [false, true] {
+            storm(&fat_tree(4, 4, 3, up_port), 50, unicasts);
+            storm(&fat_tree(2, 4, 3, up_port), 20, unicasts);
+            storm(&fat_tree(4, 4, 4, up_port), 10, unicasts);
+            storm(&fat_tree(8, 8, 3, up_port), 3, unicasts);
+        }
+    }
+}
+
+#[test]
+fn networks_in_which_packets_could_wait_for_each_other_are_refused() {
+    use kasuri_model::topology::torus::Torus;
+    let order: DimensionOrder = toml::from_str("").unwrap();
+    let torus = routed(&Torus { dimensions: vec![4, 4], concentration: 1 }, &order);
+    let refused = Crosspoint::<u32>::new(&torus.network, &*torus.routing, sizes(2)).err().unwrap().to_string();
+    assert!(refused.contains("in a circle of 4 channels (router 0 port 0 -> router 1 port 1"), "{refused}");
+    let random = fat_tree(4, 4, 3, "random");
+    let refused = Crosspoint::<u32>::new(&random.network, &*random.routing, sizes(2)).err().unwrap().to_string();
+    assert!(refused.contains("as chance, congestion or their source has it"), "{refused}");
 }

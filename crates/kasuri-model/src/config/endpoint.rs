@@ -8,6 +8,7 @@ use crate::endpoint::{ENDPOINTS, EndpointContext, Prepared};
 use crate::network::Network;
 use crate::rng::Streams;
 use crate::router::RouterParameters;
+use crate::routing::Routing;
 use crate::scenario::Units;
 
 impl Context<'_> {
@@ -15,6 +16,7 @@ impl Context<'_> {
     pub(super) fn endpoint(
         self,
         network: &Network,
+        routing: &dyn Routing,
         router: &RouterParameters,
         units: Units,
         streams: &Streams,
@@ -33,7 +35,7 @@ impl Context<'_> {
         if let Some(schema) = model.workload_schema() {
             shape::check(schema.as_value(), workload).map_err(|fault| self.fault("workload", fault))?;
         }
-        let context = EndpointContext { network, router, units, streams, workload };
+        let context = EndpointContext { network, routing, router, units, streams, workload };
         let prepared = model.prepare(&context).map_err(|error| {
             let at = format!("{}.{}", error.section, error.key);
             self.error(&at, super::document::Part::Value, error.problem)

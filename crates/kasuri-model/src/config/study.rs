@@ -163,7 +163,7 @@ impl<'a> Preparation<'a> {
         };
         let units = context.units()?;
         let streams = Streams::new(measure.seed);
-        let (endpoint, interfaces) = match context.endpoint(&network, &router, units, &streams)? {
+        let (endpoint, interfaces) = match context.endpoint(&network, routing.as_ref(), &router, units, &streams)? {
             Some(Prepared::Machine(machine)) => (Some(machine), None),
             Some(Prepared::Interfaces(interfaces)) => (None, Some(interfaces)),
             None => (None, None),

@@ -19,7 +19,7 @@ use crate::network::Network;
 use crate::registry;
 use crate::rng::Streams;
 use crate::router::RouterParameters;
-use crate::routing::VirtualChannels;
+use crate::routing::{Routing, VirtualChannels};
 use crate::scenario::Units;
 use crate::workload::{Event, Message, Token};
 use schemars::Schema;
@@ -107,6 +107,8 @@ registry! {
 pub struct EndpointContext<'a> {
     /// The network whose terminals are the nodes.
     pub network: &'a Network,
+    /// The ways of packets.
+    pub routing: &'a dyn Routing,
     /// The routers.
     pub router: &'a RouterParameters,
     /// What flits and cycles are.

@@ -182,7 +182,7 @@ impl<'a> Simulation<'a> {
             times: Times::of(constants),
             cycle,
             longest,
-            network: Crosspoint::new(&scenario.network, sizes)?,
+            network: Crosspoint::new(&scenario.network, &*scenario.routing, sizes)?,
             stations,
             agenda: BinaryHeap::new(),
             scheduled: 0,

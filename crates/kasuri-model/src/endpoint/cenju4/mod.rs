@@ -14,8 +14,10 @@ pub mod script;
 pub mod task;
 
 use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared};
+use crate::multicast::Tables;
 use crate::registry::Member;
 use crate::router::Architecture;
+use crate::routing::VirtualChannels;
 use memory::PAGE;
 use node::Node;
 use programs::Workload;
@@ -156,6 +158,11 @@ impl Endpoint for Machine {
     fn model(&self) -> &'static str {
         Cenju4::NAME
     }
+
+    /// The routers' queues, one for each input and output, wait for each other as one virtual channel of each channel would.
+    fn virtual_channels(&self) -> Vec<VirtualChannels> {
+        vec![VirtualChannels { begin: 0, end: 1 }]
+    }
 }
 
 impl EndpointModel for Cenju4 {
@@ -165,6 +172,7 @@ impl EndpointModel for Cenju4 {
 
     fn prepare(&self, context: &EndpointContext<'_>) -> Result<Prepared, EndpointError> {
         self.check(context)?;
+        check_ways(context)?;
         let workload: Workload = context
             .workload
             .clone()
@@ -261,6 +269,12 @@ impl Cenju4 {
             ("word_copy_ns", self.word_copy_ns),
         ]
     }
+}
+
+/// Refuses networks and routings on which multicasts are not safe.
+fn check_ways(context: &EndpointContext<'_>) -> Result<(), EndpointError> {
+    let tables = Tables::new(context.network, context.routing);
+    tables.map(|_| ()).map_err(|refusal| EndpointError::new(refusal.section, refusal.key, refusal.problem))
 }
 
 /// Sets a task up as the operating system does: segments for data to send and to receive (bytes each, both from a page on), one for its
