@@ -202,7 +202,7 @@ fn a_synchronisation_crosses_each_link_of_its_tree_once_each_way() {
                 };
                 let step = synchronisation.step(router.0, input.into(), set);
                 table[router.index()] |= 1 << input;
-                if step.expected == 0 || table[router.index()] == step.expected {
+                if step.expected.is_none_or(|expected| table[router.index()] == expected) {
                     let outputs = (0..32u16).filter(|port| step.outputs & 1 << port != 0);
                     packets.extend(outputs.map(|port| network.output_channel(router, port).unwrap()));
                 }

@@ -27,9 +27,7 @@ impl<T: Clone> Crosspoint<T> {
     fn count(&mut self, router: u32, input: u32, sid: u8, terminals: u64) -> Option<u32> {
         let synchronisation = self.tables.synchronisation()?;
         let step = synchronisation.step(router, input, terminals);
-        if step.expected == 0 {
-            return Some(step.outputs);
-        }
+        let Some(expected) = step.expected else { return Some(step.outputs) };
         let rows = &mut self.table[router as usize * SYNCHRONISATIONS + usize::from(sid)];
         let row = usize::from(rows[0] & 1 << input != 0);
         if row >= synchronisation.rows() || rows[row] & 1 << input != 0 {
@@ -37,7 +35,7 @@ impl<T: Clone> Crosspoint<T> {
             self.broken = Some(format!("{rounds} rounds of synchronisation {sid} meet at router {router}"));
         }
         rows[row] |= 1 << input;
-        if rows[0] != step.expected {
+        if rows[0] != expected {
             return None;
         }
         *rows = [rows[1], 0];

@@ -40,8 +40,8 @@ struct Branch {
 /// What a router does with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The inputs on which packets have to have come, a bit each; none if it leaves at once.
-    pub expected: u32,
+    /// The inputs on which packets have to have come, a bit each; nothing if it comes from above and goes on at once.
+    pub expected: Option<u32>,
     /// The outputs by which a packet leaves then, a bit each.
     pub outputs: u32,
 }
@@ -87,9 +87,9 @@ impl Synchronisation {
     pub fn step(&self, router: u32, input: u32, terminals: u64) -> Step {
         let at = router as usize * self.ports;
         let to_all = ports_of(&self.behind[at..at + self.ports], terminals);
-        let expected = ports_of(&self.before[at..at + self.ports], terminals);
+        let expected = Some(ports_of(&self.before[at..at + self.ports], terminals));
         match self.branches.get(router as usize) {
-            Some(&Branch { up: Some(up), .. }) if u32::from(up) == input => Step { expected: 0, outputs: to_all },
+            Some(&Branch { up: Some(up), .. }) if u32::from(up) == input => Step { expected: None, outputs: to_all },
             Some(&Branch { up: Some(up), below, .. }) if terminals & !below != 0 => Step { expected, outputs: 1 << up },
             _ => Step { expected, outputs: to_all },
         }

@@ -117,3 +117,15 @@ fn accesses_to_a_table_cost_little() {
     let least = 17 * 16 * CYCLE + 12 * CYCLE;
     assert!(last >= least && last <= least + 9 * 4 * CYCLE, "{last} {least}");
 }
+
+#[test]
+fn the_packet_of_one_who_takes_no_part_ends_nothing() {
+    for network in [built(&Omega { radix: 4, stages: None, terminals: Some(64) }), mesh(&[8, 8]), fat_tree(4, 4, 3, "d-mod-k")] {
+        for outsider in [1, 17, 63] {
+            let mut bench = Bench::new(&network, 2);
+            bench.inject(outsider, Target::Synchronisation { sid: 0, terminals: 1 }, 12, 0);
+            bench.drain();
+            assert!(bench.arrivals.is_empty());
+        }
+    }
+}
