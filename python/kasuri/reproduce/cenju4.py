@@ -454,8 +454,9 @@ PAPER = Paper(
             _FLIT,
             all_to_all,
             notes=(
-                "hangs on what the paper leaves open: nodes start up to 10 us apart, and switches choose by a rotating priority. With "
-                "arbiters that remember whom they served, nodes fall into step and B does not fall: docs/explanation/cenju4.md",
+                "not reproduced with round-robin switches: that B falls with size. It hangs on what the paper leaves open, which of the "
+                "packets that can be sent a switch takes: arbiters that do not remember whom they served (rotating, fixed) give the fall, "
+                "those that do let nodes fall into step: docs/explanation/cenju4.md",
             ),
             plot=Plot(SIZE, TIME, "bytes", "completion time (ns)"),
         ),
