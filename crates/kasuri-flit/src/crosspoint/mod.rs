@@ -39,6 +39,8 @@ pub(crate) enum Event {
     Ready(u32),
     /// A tail has left by this channel, and (0: none) the queue numbered one less has so many flits less.
     Left { channel: u32, queue: u32, flits: u32 },
+    /// A head has left a terminal's queue: a packet of this rank.
+    Gone { terminal: u32, rank: u64 },
     /// A tail has arrived at a terminal.
     Arrived { terminal: u32, flight: u32, hops: u32 },
 }
@@ -67,6 +69,15 @@ struct Waiting {
 #[derive(Clone, Debug, Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
+    /// Flits that it holds or has promised to hold.
+    flits: u32,
+}
+
+/// A terminal's packets to the network. Each has a rank: of those whose next queues have room that of the least rank goes, of equal ones
+/// the first. None overtakes another one that goes into the same queue.
+#[derive(Clone, Debug, Default)]
+struct SendQueue {
+    waiting: VecDeque<(u64, Waiting)>,
     /// Flits that it holds or has promised to hold.
     flits: u32,
 }
@@ -114,7 +125,7 @@ pub(crate) struct Crosspoint<T> {
     /// By router, input and output.
     queues: Vec<Queue>,
     /// By terminal: to the network, and flits promised from it.
-    send: Vec<Queue>,
+    send: Vec<SendQueue>,
     receive: Vec<u32>,
     /// By router: when its table can be accessed again; by router and identifier: inputs on which packets of this round and of the next
     /// have come.
@@ -166,7 +177,7 @@ impl<T: Clone> Crosspoint<T> {
             inputs,
             outputs,
             queues: vec![Queue::default(); (routers * ports * ports) as usize],
-            send: vec![Queue::default(); terminals],
+            send: vec![SendQueue::default(); terminals],
             receive: vec![0; terminals],
             table_free: vec![0; routers as usize],
             table: vec![[0; 2]; routers as usize * identifiers],
@@ -178,9 +189,9 @@ impl<T: Clone> Crosspoint<T> {
         })
     }
 
-    /// Has a terminal's queue to the network room for so many flits?
-    pub(crate) fn can_queue(&self, terminal: u32, flits: u32) -> bool {
-        self.send[terminal as usize].flits + flits <= self.sizes.send
+    /// Flits for which a terminal's queue to the network has room.
+    pub(crate) fn send_room(&self, terminal: u32) -> u32 {
+        self.sizes.send - self.send[terminal as usize].flits
     }
 
     /// Keeps room in a terminal's queue for a packet that will be given to [`Crosspoint::inject`].
@@ -194,9 +205,11 @@ impl<T: Clone> Crosspoint<T> {
     }
 
     /// Puts a packet, for which room was kept, into a terminal's queue.
-    pub(crate) fn inject(&mut self, terminal: u32, target: Target, flits: u32, load: T, now: Time) {
+    pub(crate) fn inject(&mut self, terminal: u32, rank: u64, target: Target, flits: u32, load: T, now: Time) {
         let flight = self.begin(Flight { target, flits, copies: 1, injected: now, load });
-        self.send[terminal as usize].waiting.push_back(Waiting { flight, ready: now, hops: 0, terminals: target.place().1 });
+        let waiting = &mut self.send[terminal as usize].waiting;
+        let place = waiting.partition_point(|&(other, _)| other <= rank);
+        waiting.insert(place, (rank, Waiting { flight, ready: now, hops: 0, terminals: target.place().1 }));
         self.try_send(terminal, now);
     }
 
@@ -205,14 +218,6 @@ impl<T: Clone> Crosspoint<T> {
         match self.channels[terminal as usize].to {
             Place::Router(router, input) => self.next_outputs(router, input, target, target.place().1),
             Place::Terminal(_) => 0,
-        }
-    }
-
-    /// Has each of these queues room for so many flits?
-    pub(crate) fn has_first_room(&self, terminal: u32, outputs: u32, flits: u32) -> bool {
-        match self.channels[terminal as usize].to {
-            Place::Router(router, input) => self.has_room(router, input, outputs, flits),
-            Place::Terminal(_) => true,
         }
     }
 
@@ -240,30 +245,19 @@ impl<T: Clone> Crosspoint<T> {
         self.unused.len() == self.flights.len()
     }
 
-    /// Something that was scheduled happens. Tells the terminal whose queue to the network has got room.
-    pub(crate) fn happen(&mut self, event: Event, now: Time) -> Option<u32> {
+    /// Something that was scheduled happens. What concerns terminals, its user knows.
+    pub(crate) fn happen(&mut self, event: Event, now: Time) {
         match event {
-            Event::Ready(channel) => {
-                self.try_send(channel, now);
-                None
-            }
+            Event::Ready(channel) => self.try_send(channel, now),
             Event::Left { channel, queue, flits } => {
-                let terminal = match self.channels[channel as usize].from {
-                    Place::Terminal(terminal) => {
-                        self.send[terminal as usize].flits -= flits;
-                        Some(terminal)
-                    }
-                    Place::Router(..) => None,
-                };
                 if queue > 0 {
                     self.queues[queue as usize - 1].flits -= flits;
                     let input = self.inputs[((queue - 1) / self.ports) as usize];
                     self.try_send(input, now);
                 }
                 self.try_send(channel, now);
-                terminal
             }
-            Event::Arrived { .. } => None,
+            Event::Gone { .. } | Event::Arrived { .. } => {}
         }
     }
 
@@ -277,17 +271,6 @@ impl<T: Clone> Crosspoint<T> {
                 self.flights.push(Some(flight));
                 self.flights.len() as u32 - 1
             }
-        }
-    }
-
-    /// The terminal whose channel leads to the queue that has got room, if it is a terminal's.
-    pub(crate) fn terminal_before(&self, event: Event) -> Option<u32> {
-        match event {
-            Event::Left { queue, .. } if queue > 0 => {
-                let input = self.inputs[((queue - 1) / self.ports) as usize];
-                (input < self.send.len() as u32).then_some(input)
-            }
-            _ => None,
         }
     }
 
@@ -317,25 +300,28 @@ impl<T: Clone> Crosspoint<T> {
         bits(outputs).all(|output| self.queues[self.queue_number(router, input, output) as usize].flits + flits <= self.sizes.queue)
     }
 
-    /// The copy at the head of one of a channel's sources: the queues of its router, then the router itself.
+    /// The copy at the head of one of a router's sources: the queues of an output, then the router itself.
     fn head(&self, channel: u32, source: u32) -> Option<Waiting> {
         let channel = &self.channels[channel as usize];
         match channel.from {
-            Place::Terminal(terminal) => self.send[terminal as usize].waiting.front().copied(),
+            Place::Terminal(_) => None,
             Place::Router(..) if source == self.ports => channel.own.front().copied(),
             Place::Router(router, output) => self.queues[self.queue_number(router, source, output) as usize].waiting.front().copied(),
         }
     }
 
-    /// Sends a packet by a channel, if it is free and one of its sources has a packet for which there is room.
+    /// Sends a packet by a channel, if it is free and its terminal or one of its router's sources has one for which there is room.
     fn try_send(&mut self, channel: u32, now: Time) {
         if channel == NONE || self.channels[channel as usize].free_at > now {
             return;
         }
-        let sources = match self.channels[channel as usize].from {
-            Place::Terminal(_) => 1,
-            Place::Router(..) => self.ports + 1,
-        };
+        if let Place::Terminal(terminal) = self.channels[channel as usize].from {
+            if let Some((place, waiting)) = self.able_at(channel, terminal) {
+                self.send(channel, place, waiting, now);
+            }
+            return;
+        }
+        let sources = self.ports + 1;
         let first = match self.sizes.parameters.arbiter {
             CrosspointArbiter::RoundRobin => self.channels[channel as usize].first,
             CrosspointArbiter::Rotating => (now / self.sizes.cycle % Time::from(sources)) as u32,
@@ -352,24 +338,49 @@ impl<T: Clone> Crosspoint<T> {
         }
     }
 
-    /// The copy that one of a channel's sources could send now.
+    /// The packet that a terminal could send now, and its place in the terminal's queue.
+    fn able_at(&self, channel: u32, terminal: u32) -> Option<(u32, Waiting)> {
+        let mut kept_back = 0;
+        for (place, &(_, waiting)) in self.send[terminal as usize].waiting.iter().enumerate() {
+            let queues = self.next_queues(channel, &waiting);
+            if queues & kept_back == 0 && self.has_next_room(channel, &waiting) {
+                return Some((place as u32, waiting));
+            }
+            kept_back |= queues;
+        }
+        None
+    }
+
+    /// The copy that one of a router's sources could send now.
     fn able(&self, channel: u32, source: u32, now: Time) -> Option<(u32, Waiting)> {
         let waiting = self.head(channel, source).filter(|waiting| waiting.ready <= now)?;
-        let flight = self.flights[waiting.flight as usize].as_ref().expect("what waits is alive");
-        let (target, flits) = (flight.target, flight.flits);
-        let free = match self.channels[channel as usize].to {
-            Place::Router(router, input) => {
-                self.has_room(router, input, self.next_outputs(router, input, target, waiting.terminals), flits)
-            }
+        self.has_next_room(channel, &waiting).then_some((source, waiting))
+    }
+
+    /// The queues at the end of a channel into which a copy is written, a bit each.
+    fn next_queues(&self, channel: u32, waiting: &Waiting) -> u32 {
+        match self.channels[channel as usize].to {
+            Place::Router(router, input) => self.next_outputs(router, input, self.flight(waiting).target, waiting.terminals),
+            Place::Terminal(_) => 1,
+        }
+    }
+
+    /// Is there room for a copy at the end of a channel?
+    fn has_next_room(&self, channel: u32, waiting: &Waiting) -> bool {
+        let flits = self.flight(waiting).flits;
+        match self.channels[channel as usize].to {
+            Place::Router(router, input) => self.has_room(router, input, self.next_queues(channel, waiting), flits),
             Place::Terminal(terminal) => self.receive[terminal as usize] + flits <= self.sizes.receive,
-        };
-        free.then_some((source, waiting))
+        }
+    }
+
+    fn flight(&self, waiting: &Waiting) -> &Flight<T> {
+        self.flights[waiting.flight as usize].as_ref().expect("what waits is alive")
     }
 
     fn send(&mut self, number: u32, source: u32, waiting: Waiting, now: Time) {
         let Waiting { flight, hops, .. } = waiting;
-        let (target, flits) =
-            self.flights[flight as usize].as_ref().map(|flight| (flight.target, flight.flits)).expect("what waits is alive");
+        let (target, flits) = (self.flight(&waiting).target, self.flight(&waiting).flits);
         let end = now + Time::from(flits) * self.sizes.cycle;
         let channel = &mut self.channels[number as usize];
         channel.free_at = end;
@@ -377,7 +388,11 @@ impl<T: Clone> Crosspoint<T> {
         let (from, to) = (channel.from, channel.to);
         let queue = match from {
             Place::Terminal(terminal) => {
-                self.send[terminal as usize].waiting.pop_front();
+                let queue = &mut self.send[terminal as usize];
+                queue.flits -= flits;
+                if let Some((rank, _)) = queue.waiting.remove(source as usize) {
+                    self.schedule.push((now, Event::Gone { terminal, rank }));
+                }
                 if let Some(flight) = &mut self.flights[flight as usize] {
                     flight.injected = now;
                 }

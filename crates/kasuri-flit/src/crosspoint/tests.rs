@@ -74,8 +74,12 @@ impl Bench {
     }
 
     pub(super) fn inject(&mut self, terminal: u32, target: Target, flits: u32, load: u32) {
+        self.inject_ranked(terminal, 0, target, flits, load);
+    }
+
+    fn inject_ranked(&mut self, terminal: u32, rank: u64, target: Target, flits: u32, load: u32) {
         self.network.reserve(terminal, flits);
-        self.network.inject(terminal, target, flits, load, self.now);
+        self.network.inject(terminal, rank, target, flits, load, self.now);
         self.collect();
     }
 
@@ -152,6 +156,30 @@ fn an_output_takes_the_packet_that_its_arbiter_chooses() {
     let expected = |cycle: u64| u32::from(cycle % 5 == 1);
     assert!(rotating[..=last].iter().all(|&(input, cycle)| input == expected(cycle)), "{rotating:?}");
     assert!(rotating[..=last].iter().any(|&(input, _)| input == 1));
+}
+
+/// Terminal 0 has packets 0 to 5 for terminal 2 and, of a later rank, 6 for terminal 2 and 7 for terminal 3. Where others send to terminal 2,
+/// too, its queues fill, and 7 goes by; 6 never overtakes.
+#[test]
+fn a_terminal_sends_the_packet_of_the_least_rank_that_finds_room() {
+    const FLITS: u32 = 50;
+    let network = built(&Omega { radix: 4, stages: Some(1), terminals: None });
+    let left = |others: u32| {
+        let mut bench = Bench::new(&network, 2);
+        bench.inject_ranked(0, 1, Target::Unicast(2), FLITS, 6);
+        bench.inject_ranked(0, 2, Target::Unicast(3), FLITS, 7);
+        // The first has left already when these come.
+        (0..6).for_each(|packet| bench.inject_ranked(0, 0, Target::Unicast(2), FLITS, packet));
+        (0..others).for_each(|_| bench.inject(1, Target::Unicast(2), FLITS, 9));
+        bench.drain();
+        let of_terminal_0 = bench.arrivals.iter().filter(|&&(_, load, _)| load != 9);
+        of_terminal_0.map(|&(_, load, _)| load).collect::<Vec<_>>()
+    };
+    assert_eq!(left(0), [6, 0, 1, 2, 3, 4, 5, 7]);
+    let contended = left(20);
+    let to_2: Vec<u32> = contended.iter().copied().filter(|&load| load != 7).collect();
+    assert_eq!(to_2, [6, 0, 1, 2, 3, 4, 5]);
+    assert!(contended.iter().position(|&load| load == 7).unwrap() < 6, "{contended:?}");
 }
 
 #[test]

@@ -253,12 +253,8 @@ impl<'a> Simulation<'a> {
     fn happen(&mut self, event: Event) -> Result<(), EngineError> {
         match event {
             Event::Network(crosspoint::Event::Arrived { terminal, flight, hops }) => self.arrive(terminal, flight, hops),
-            Event::Network(event) => {
-                if let Some(terminal) = self.network.happen(event, self.now) {
-                    self.make_packet(terminal);
-                }
-                self.retry_senders(event);
-            }
+            Event::Network(crosspoint::Event::Gone { terminal, rank }) => self.gone(terminal, rank),
+            Event::Network(event) => self.network.happen(event, self.now),
             Event::Looked { node, flight } => self.look_up(node, flight),
             Event::Written { node } => self.written(node),
             Event::Effect { node, flight } => self.effect(node, flight),

@@ -33,6 +33,10 @@ struct Register {
     number: u64,
     /// The task that sent it, if any.
     task: Option<usize>,
+    /// It counts the registers that were filled before.
+    rank: u64,
+    /// Its packets that are being made or wait for the link.
+    waiting: u32,
     /// The router's queues into which its packets go first.
     queues: u32,
     way: Way,
@@ -53,18 +57,18 @@ pub(super) struct Sender {
     /// In the order in which they were filled.
     registers: VecDeque<Register>,
     capacity: usize,
+    /// Registers that have been filled.
+    filled: u64,
     header_queue: usize,
     making: bool,
     /// What was made last, until it is in the queue to the network.
-    made: Option<(Load, Way, u32)>,
+    made: Option<(Load, Way, u32, u64)>,
     outstanding: u32,
     most_outstanding: u32,
     /// Synchronisations that this node waits for, a bit each.
     synchronising: u128,
     /// Tasks whose processors wait for room in their header queue.
     pub(super) blocked: Vec<bool>,
-    /// Cannot go on until a queue of the first router has room.
-    waits_for_room: bool,
 }
 
 impl Sender {
@@ -173,8 +177,10 @@ impl Simulation<'_> {
             Ok(parcel) => {
                 let way = way(&parcel.target);
                 let queues = self.network.first_queues(node, way);
-                let register = Register { parcel, number, task, queues, way, created: self.now };
-                self.stations[node as usize].sender.registers.push_back(register);
+                let sender = &mut self.stations[node as usize].sender;
+                let register = Register { parcel, number, task, rank: sender.filled, waiting: 0, queues, way, created: self.now };
+                sender.registers.push_back(register);
+                sender.filled += 1;
                 self.make_packet(node);
             }
             Err(fault) => {
@@ -186,9 +192,10 @@ impl Simulation<'_> {
         self.read_header(node);
     }
 
-    /// (3), (4) Of the parcels in the registers the first whose next queue has room has a packet made.
+    /// (3), (4) Packets are made of the parcels in the registers. Which of those goes that wait for the link is found when it is free: the
+    /// first whose next queue has room.
     pub(super) fn make_packet(&mut self, node: u32) {
-        while !self.stations[node as usize].sender.making && self.network.can_queue(node, self.longest) {
+        while !self.stations[node as usize].sender.making {
             let Some(place) = self.choose(node) else { return };
             match self.begin_packet(node, place) {
                 Ok(()) => return,
@@ -206,27 +213,24 @@ impl Simulation<'_> {
         }
     }
 
-    /// The first register that may go. One that cannot keeps those behind it back that go into the same queue, so that parcels to one
-    /// node stay in order.
-    fn choose(&mut self, node: u32) -> Option<usize> {
+    /// The first register of which a packet may be made: there is room for one, and also for one of each later register that has none
+    /// waiting, lest a parcel that cannot go keeps all others from the link. Parcels that go into the same queue stay in order.
+    fn choose(&self, node: u32) -> Option<usize> {
         let sender = &self.stations[node as usize].sender;
-        let (mut kept_back, mut full) = (0, false);
-        let mut chosen = None;
-        for (place, register) in sender.registers.iter().enumerate() {
-            if register.queues & kept_back != 0 {
-                continue;
-            }
+        let room = self.network.send_room(node) / self.longest;
+        let mut taken = 0;
+        let mut may_go = |register: &&Register| {
+            let in_turn = register.queues & taken == 0;
+            taken |= register.queues;
             let waits = register.parcel.is_answered() && register.parcel.is_new() && sender.outstanding >= sender.most_outstanding;
-            let room = self.network.has_first_room(node, register.queues, self.longest);
-            if room && !waits {
-                chosen = Some(place);
-                break;
-            }
-            full |= !room;
-            kept_back |= register.queues;
-        }
-        self.stations[node as usize].sender.waits_for_room = chosen.is_none() && full;
-        chosen
+            in_turn && !waits
+        };
+        let able: u64 = sender.registers.iter().enumerate().map(|(place, register)| u64::from(may_go(&register)) << place).sum();
+        let is_able = |&(place, _): &(usize, &Register)| able & 1 << place != 0;
+        let registers = || sender.registers.iter().enumerate().filter(is_able);
+        let without = registers().filter(|(_, register)| register.waiting == 0).count() as u32;
+        let kept = |register: &Register| if register.waiting == 0 { 0 } else { without };
+        registers().find(|(_, register)| room > kept(register)).map(|(place, _)| place)
     }
 
     fn begin_packet(&mut self, node: u32, place: usize) -> Result<(), Fault> {
@@ -250,7 +254,8 @@ impl Simulation<'_> {
         let load = Load { packet: Rc::new(made.packet.clone()), parcel: register.number, created: register.created, sid };
         let flits = self.machine.constants.packet_flits(made.packet.data.len() as u32);
         register.created = now;
-        station.sender.made = Some((load, register.way, flits));
+        register.waiting += 1;
+        station.sender.made = Some((load, register.way, flits, register.rank));
         let (number, last) = (register.number, register.parcel.is_sent());
         station.sender.making = true;
         self.network.reserve(node, self.longest);
@@ -299,9 +304,9 @@ impl Simulation<'_> {
 
     /// A packet goes into the queue to the network.
     pub(super) fn made(&mut self, node: u32) {
-        let Some((load, way, flits)) = self.stations[node as usize].sender.made.take() else { return };
+        let Some((load, way, flits, rank)) = self.stations[node as usize].sender.made.take() else { return };
         self.network.release(node, self.longest - flits);
-        self.network.inject(node, way, flits, load, self.now);
+        self.network.inject(node, rank, way, flits, load, self.now);
     }
 
     /// The module that makes packets is idle.
@@ -320,13 +325,13 @@ impl Simulation<'_> {
         self.make_packet(node);
     }
 
-    /// Queues of a first router may have got room: the Senders that wait for that look again.
-    pub(super) fn retry_senders(&mut self, event: crate::crosspoint::Event) {
-        if let Some(terminal) = self.network.terminal_before(event)
-            && self.stations[terminal as usize].sender.waits_for_room
-        {
-            self.make_packet(terminal);
+    /// The head of a packet has left: there is room for another one.
+    pub(super) fn gone(&mut self, node: u32, rank: u64) {
+        let registers = &mut self.stations[node as usize].sender.registers;
+        if let Some(register) = registers.iter_mut().find(|register| register.rank == rank) {
+            register.waiting -= 1;
         }
+        self.make_packet(node);
     }
 
     /// A parcel has ended. If its task has nothing left, another one that waits may have its set of control registers.

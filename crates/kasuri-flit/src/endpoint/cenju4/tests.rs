@@ -29,8 +29,12 @@ fn scenario(terminals: u32, workload: &str) -> Scenario {
 
 /// The same with keys of `[endpoint]`.
 fn with_endpoint(terminals: u32, endpoint: &str, workload: &str) -> Scenario {
+    on_network("cenju4", terminals, endpoint, workload)
+}
+
+fn on_network(topology: &str, terminals: u32, endpoint: &str, workload: &str) -> Scenario {
     let text = format!(
-        "[network]\ntopology = \"cenju4\"\nterminals = {terminals}\ncycle_ns = 12.5\n[routing]\nalgorithm = \"destination-tag\"\n\
+        "[network]\ntopology = \"{topology}\"\nterminals = {terminals}\ncycle_ns = 12.5\n[routing]\nalgorithm = \"destination-tag\"\n\
          [router]\narchitecture = \"crosspoint\"\nbuffer_flits = 216\n[endpoint]\nmodel = \"cenju4\"\n{endpoint}\n[workload]\n{workload}\n"
     );
     let document = Document::parse("test.toml", &text).unwrap();
@@ -103,6 +107,26 @@ fn a_barrier_in_the_routers_takes_four_switches() {
     assert_eq!(alone, 4400.0 - 37.5 + 4.0 * 200.0);
     let all = nanoseconds(32, "collective = \"barrier\"");
     assert!(all >= alone && all < alone + 4.0 * 4.0 * 12.5, "{all}");
+}
+
+/// Each sends to those after it. Nodes in step never meet, and are as fast as a multicast. Out of step they do: a Sender with one header
+/// register waits until its oldest parcel can go, which brings nodes back into step; one with four sends later parcels meanwhile, to nodes
+/// that others are sending to, and loses more and more.
+#[test]
+fn senders_that_let_later_parcels_go_by_lose_when_nodes_are_out_of_step() {
+    let time = |registers: u32, keys: &str| {
+        let endpoint = format!("header_registers = {registers}\nsend_queue_packets = 4");
+        let workload = format!("collective = \"allgather\"\nmessage_bytes = 4096\n{keys}");
+        let outcome = super::super::run(&on_network("omega", 32, &endpoint, &workload), &mut Patient).unwrap().unwrap();
+        outcome.completion_time.unwrap()
+    };
+    let by_multicast = time(4, "schedule = \"network-multicast\"");
+    for registers in [1, 4] {
+        let in_step = time(registers, "schedule = \"shift\"");
+        assert!((in_step / by_multicast - 1.0).abs() < 0.02, "{registers} registers in step: {in_step}, multicast {by_multicast}");
+    }
+    let apart = [1, 4].map(|registers| time(registers, "schedule = \"shift\"\nstart_skew_ns = 10000"));
+    assert!(apart[1] > 1.3 * apart[0] && apart[0] > 1.05 * by_multicast, "one register {}, four {}", apart[0], apart[1]);
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub struct Cenju4 {
     pub node_table_ns: f64,
     /// Making the header of a packet; the data is read meanwhile.
     pub packet_ns: f64,
-    /// Packets of the longest kind that the queue from the Sender to the network holds.
+    /// Packets of the longest kind that wait in the Sender for the link: with one for each header register no parcel keeps others back.
     pub send_queue_packets: u32,
     /// Packets of the longest kind that the queue from the network to the Receiver holds.
     pub receive_queue_packets: u32,
@@ -110,7 +110,7 @@ impl Default for Cenju4 {
             beat_ns: 12.5,
             node_table_ns: 150.0,
             packet_ns: 135.0,
-            send_queue_packets: 2,
+            send_queue_packets: 4,
             receive_queue_packets: 2,
             header_registers: 4,
             tlb_entries: 4,
