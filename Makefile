@@ -58,9 +58,6 @@ demo: build  ## runs the examples and writes their reports to out/demo
 	$(call say,running the examples; results are kept in $(OUT)/demo: a second run computes only what is missing)
 	@$(PY) examples/demo.py --kasuri $(KASURI) --out $(OUT)/demo
 
-# All that is reproduced of the paper: a part of F9 is not.
-CENJU4 := T1 $(addprefix F,1 2 3 4 5 6 7 8 10) $(addprefix C,1 2 3 4 5 6 7 8 9)
-
 verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
 	$(call say,searching phases for a thousand terminals)
 	@cargo test --locked --quiet --package kasuri-model --test general_schedule -- --ignored
@@ -77,8 +74,7 @@ verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI librarie
 	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))
 	@$(PY) validation/booksim/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
 	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)
-	@$(KASURI) reproduce --strict --out $(OUT)/reproduce mfs mlfm prediction-router virtual-network $(addprefix cenju4/,$(CENJU4))
-	@$(KASURI) reproduce --out $(OUT)/reproduce cenju4
+	@$(KASURI) reproduce --strict --out $(OUT)/reproduce mfs mlfm prediction-router virtual-network cenju4
 
 bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim, SIMGRID=1: with the ratios to them]
 	$(call say,compiling the command for speed (profile release with link-time optimisation: takes minutes))

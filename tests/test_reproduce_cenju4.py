@@ -59,6 +59,7 @@ def n_to_n(a: float = 40.0, b: float = 150.0, b_most: float = 170.0, c: float = 
         *of({1024: 180.0, 16384: c}, "C"),
         *of({16384: together}, "B-together"),
         *of({16384: c}, "C-together"),
+        *of({1024: 160.0, 16384: 165.0}, "B-machine"),
         *rows("one-to-one", {524288: 2 * 524288 / 189.0 * 1000}),
     ]
 
