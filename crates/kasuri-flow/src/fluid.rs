@@ -72,6 +72,8 @@ pub(crate) struct Fluid<'a> {
     sources: Sources,
     /// A closed workload in place of the sources or, where there are users, beside them.
     agenda: Option<Agenda<'a>>,
+    /// Do its messages follow each other whatever else happens, so that what a round of them brings about need not be told?
+    rounds_follow: bool,
     /// The classes of open traffic; those of the workload's messages follow.
     open_classes: u8,
     /// By part of a workload of users: messages that have not arrived, and when the last one has. Empty without users.
@@ -118,6 +120,9 @@ impl<'a> Fluid<'a> {
         if scenario.routing.observes_congestion() {
             graph.list_all();
         }
+        let agenda = Agenda::of(scenario);
+        // Who looks at the flows under way sees those that have begun before.
+        let follows = scenario.classes.is_empty() && !scenario.routing.observes_congestion();
         Self {
             scenario,
             graph,
@@ -126,7 +131,8 @@ impl<'a> Fluid<'a> {
             with_latency,
             now: 0.0,
             sources: Sources::new(scenario),
-            agenda: Agenda::of(scenario),
+            rounds_follow: follows && agenda.as_ref().is_some_and(Agenda::follows),
+            agenda,
             open_classes: scenario.classes.len() as u8,
             parts: users
                 .and(scenario.workload.as_ref())
@@ -222,7 +228,9 @@ impl<'a> Fluid<'a> {
         let has_next =
             |this: &Self, flow: u32| this.sources_send() || this.agenda.as_ref().is_some_and(|agenda| agenda.has_queued(TerminalId(flow)));
         // The rounds of a schedule: no flow is left to care for.
-        let are_all = ending.len() as u64 == self.live && !ending.iter().any(|&flow| has_next(self, flow));
+        let any_next = self.sources_send() || self.agenda.as_ref().is_some_and(Agenda::has_any_queued);
+        let are_all = ending.len() as u64 == self.live && (!any_next || !ending.iter().any(|&flow| has_next(self, flow)));
+        let follow = are_all && self.rounds_follow;
         for &flow in &ending {
             let flits = self.settle(flow, 0.0);
             if are_all {
@@ -230,14 +238,25 @@ impl<'a> Fluid<'a> {
             } else {
                 self.graph.end(flow, flits);
             }
-            self.arrive(TerminalId(flow));
+            self.arrive(TerminalId(flow), !follow);
             if !are_all && has_next(self, flow) {
                 self.begin_next(TerminalId(flow))?;
             }
         }
+        if follow {
+            ending.iter().try_for_each(|&flow| self.follow(flow))?;
+        }
         ending.clear();
         self.ending = ending;
         Ok(())
+    }
+
+    /// Begins the message that follows the one that a terminal has sent, if one does.
+    fn follow(&mut self, terminal: u32) -> Result<(), EngineError> {
+        let token = self.tokens[terminal as usize];
+        let Some(message) = self.agenda.as_mut().and_then(|agenda| agenda.follow(token)) else { return Ok(()) };
+        let drawn = self.take(&message, self.now);
+        self.send(message.source, &drawn)
     }
 
     fn wake_terminals(&mut self) -> Result<(), EngineError> {
@@ -289,8 +308,8 @@ impl<'a> Fluid<'a> {
         }
     }
 
-    /// The transfer of a terminal's message has ended.
-    fn arrive(&mut self, source: TerminalId) {
+    /// The transfer of a terminal's message has ended, of which the workload is told or not.
+    fn arrive(&mut self, source: TerminalId, tell: bool) {
         let message = self.messages[source.index()];
         self.messages[source.index()].flits = 0;
         let arrival = self.now + f64::from(message.head_latency);
@@ -316,7 +335,9 @@ impl<'a> Fluid<'a> {
         }
         if let (Some(agenda), true) = (&mut self.agenda, of_workload) {
             let token = self.tokens[source.index()];
-            agenda.sent(token);
+            if tell {
+                agenda.sent(token);
+            }
             agenda.arrives(token, end, self.now);
             if let Some((to_come, last)) = self.parts.get_mut(usize::from(message.class - self.open_classes)) {
                 *to_come -= 1;

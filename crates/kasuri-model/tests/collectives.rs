@@ -9,7 +9,7 @@ use kasuri_model::rng::Streams;
 use kasuri_model::scenario::Units;
 use kasuri_model::workload::program::Program;
 use kasuri_model::workload::rounds::{Options, Rounds, Synchronisation};
-use kasuri_model::workload::{Action, Event, Message, Workload, placement};
+use kasuri_model::workload::{Action, Event, Message, Token, Workload, placement};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Not divisible by most numbers of ranks.
@@ -243,6 +243,42 @@ fn a_rank_enters_a_round_only_when_the_one_before_is_over_for_it() {
             }
         }
     });
+}
+
+/// Where ranks wait for nothing, whoever asks for the message that follows gets the one that telling of its end brings about.
+#[test]
+fn the_message_that_follows_is_the_one_that_the_end_of_its_sender_s_last_brings_about() {
+    let mut followed = 0;
+    each(|entry, parameters, _| {
+        for jitter_cycles in [0.0, 5.0] {
+            let options = Options { jitter_cycles, repeat: 2, ..Options::default() };
+            let rounds = Rounds::new(entry.build(&parameters).unwrap(), placement::linear(parameters.ranks), &options).unwrap();
+            let streams = Streams::new(11);
+            let (mut told, mut asked) = (rounds.begin(&streams), rounds.begin(&streams));
+            assert_eq!(told.follows(), rounds.synchronisation() == Synchronisation::None && jitter_cycles == 0.0);
+            if !told.follows() {
+                continue;
+            }
+            let (mut actions, mut first) = (Vec::new(), Vec::new());
+            told.start(&mut actions);
+            asked.start(&mut first);
+            assert_eq!(actions, first);
+            let mut waiting: Vec<Token> = actions.drain(..).map(|action| sent(action).token).collect();
+            while let Some(token) = waiting.pop() {
+                told.happened(Event::Sent(token), &mut actions);
+                let next = actions.pop().map(sent);
+                assert_eq!(asked.follow(token), next);
+                assert!(actions.is_empty());
+                waiting.extend(next.map(|message| message.token));
+                followed += u32::from(next.is_some());
+            }
+        }
+    });
+    assert!(followed > 1000, "{followed}");
+}
+
+fn sent(action: Action) -> Message {
+    if let Action::Send(message) = action { message } else { panic!("no message: {action:?}") }
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub struct Agenda<'a> {
     execution: Box<dyn Execution + 'a>,
     hears_arrivals: bool,
     queues: Vec<VecDeque<(Message, f64)>>,
+    /// Messages in all queues.
+    queued: u64,
     due: BinaryHeap<Reverse<Due>>,
     /// Events of the present moment; are they not in their order?
     happened: Vec<Event>,
@@ -58,6 +60,7 @@ impl<'a> Agenda<'a> {
             hears_arrivals: execution.hears_arrivals() || interfaces.is_some(),
             execution,
             queues: vec![VecDeque::new(); scenario.network.terminal_count() as usize],
+            queued: 0,
             due: BinaryHeap::new(),
             happened: Vec::new(),
             is_unordered: false,
@@ -83,6 +86,17 @@ impl<'a> Agenda<'a> {
         if self.interfaces.is_none() {
             self.happen(Event::Sent(token));
         }
+    }
+
+    /// Does a message that leaves bring about at most the next one of its source? Then [`Self::follow`] may be asked for that in place of
+    /// [`Self::sent`].
+    pub fn follows(&self) -> bool {
+        self.interfaces.is_none() && self.execution.follows()
+    }
+
+    /// The message that follows one that has left, at once.
+    pub fn follow(&mut self, sent: Token) -> Option<Message> {
+        self.execution.follow(sent)
     }
 
     /// Notes an event; they mostly come in order.
@@ -168,6 +182,12 @@ impl<'a> Agenda<'a> {
     /// A message joins the queue of its source.
     pub fn queue(&mut self, message: Message, since: f64) {
         self.queues[message.source.index()].push_back((message, since));
+        self.queued += 1;
+    }
+
+    /// Has any terminal something to send?
+    pub fn has_any_queued(&self) -> bool {
+        self.queued > 0
     }
 
     /// Has a terminal something to send?
@@ -177,7 +197,9 @@ impl<'a> Agenda<'a> {
 
     /// Takes the message at the head of a terminal's queue, and when it joined it.
     pub fn draw(&mut self, terminal: TerminalId) -> Option<(Message, f64)> {
-        self.queues[terminal.index()].pop_front()
+        let message = self.queues[terminal.index()].pop_front();
+        self.queued -= u64::from(message.is_some());
+        message
     }
 
     /// Is nothing due and nothing queued?

@@ -52,6 +52,17 @@ pub trait Execution: Debug + Send {
     fn hears_arrivals(&self) -> bool {
         true
     }
+
+    /// Does a message that leaves bring about at most the next one of its source, at once, and nothing else? Then an engine may ask
+    /// [`Execution::follow`] in place of telling [`Event::Sent`].
+    fn follows(&self) -> bool {
+        false
+    }
+
+    /// The message that follows one which has left.
+    fn follow(&mut self, _sent: Token) -> Option<Message> {
+        None
+    }
 }
 
 /// What an execution wants done.

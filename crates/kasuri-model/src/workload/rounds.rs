@@ -348,36 +348,48 @@ impl Arrivals {
 
 impl OwnPace<'_> {
     /// Enters the present round: its message joins the queue.
-    #[inline]
     fn enter(&mut self, rank: u32, actions: &mut Vec<Action>) {
-        let state = &mut self.ranks[rank as usize];
-        match self.rounds.collective.send(rank, state.step) {
-            Some(transfer) => {
-                state.has_left = false;
-                actions.push(self.rounds.depart(self.rounds.message(rank, state.round, transfer), &self.streams));
-            }
-            None => state.has_left = true,
+        if let Some(message) = self.message_of_round(rank) {
+            actions.push(self.rounds.depart(message, &self.streams));
         }
     }
 
-    /// Goes on as far as the rank may.
+    /// The message of the round that a rank enters.
     #[inline]
+    fn message_of_round(&mut self, rank: u32) -> Option<Message> {
+        let state = &mut self.ranks[rank as usize];
+        let transfer = self.rounds.collective.send(rank, state.step);
+        state.has_left = transfer.is_none();
+        transfer.map(|transfer| self.rounds.message(rank, state.round, transfer))
+    }
+
+    /// Goes on as far as the rank may.
     fn go_on(&mut self, rank: u32, actions: &mut Vec<Action>) {
+        while let Some(message) = self.next_message(rank) {
+            actions.push(self.rounds.depart(message, &self.streams));
+        }
+    }
+
+    /// Goes on to the next round with a message, if the rank may.
+    #[inline]
+    fn next_message(&mut self, rank: u32) -> Option<Message> {
         loop {
             let state = &mut self.ranks[rank as usize];
             if !state.has_left || state.round == self.rounds.total {
-                return;
+                return None;
             }
             if self.waits && !state.arrivals.has(state.round) && self.rounds.collective.receive(rank, state.step).is_some() {
-                return;
+                return None;
             }
             state.round += 1;
             state.step = if state.step + 1 == self.rounds.once { 0 } else { state.step + 1 };
             state.arrivals.go_on(state.round);
             if state.round == self.rounds.total {
-                return;
+                return None;
             }
-            self.enter(rank, actions);
+            if let Some(message) = self.message_of_round(rank) {
+                return Some(message);
+            }
         }
     }
 
@@ -420,6 +432,17 @@ impl Execution for OwnPace<'_> {
 
     fn hears_arrivals(&self) -> bool {
         self.waits
+    }
+
+    fn follows(&self) -> bool {
+        !self.waits && self.rounds.jitter_cycles == 0.0
+    }
+
+    #[inline]
+    fn follow(&mut self, sent: Token) -> Option<Message> {
+        let rank = rank_of(sent);
+        self.ranks[rank as usize].has_left = true;
+        self.next_message(rank)
     }
 }
 
