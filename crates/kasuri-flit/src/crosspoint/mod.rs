@@ -73,11 +73,20 @@ struct Queue {
     flits: u32,
 }
 
+/// A packet that waits to leave its terminal.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    rank: u64,
+    /// The queues into which it goes, a bit each.
+    queues: u32,
+    waiting: Waiting,
+}
+
 /// A terminal's packets to the network. Each has a rank: of those whose next queues have room that of the least rank goes, of equal ones
 /// the first. None overtakes another one that goes into the same queue.
 #[derive(Clone, Debug, Default)]
 struct SendQueue {
-    waiting: VecDeque<(u64, Waiting)>,
+    waiting: VecDeque<Leaving>,
     /// Flits that it holds or has promised to hold.
     flits: u32,
 }
@@ -207,9 +216,10 @@ impl<T: Clone> Crosspoint<T> {
     /// Puts a packet, for which room was kept, into a terminal's queue.
     pub(crate) fn inject(&mut self, terminal: u32, rank: u64, target: Target, flits: u32, load: T, now: Time) {
         let flight = self.begin(Flight { target, flits, copies: 1, injected: now, load });
-        let waiting = &mut self.send[terminal as usize].waiting;
-        let place = waiting.partition_point(|&(other, _)| other <= rank);
-        waiting.insert(place, (rank, Waiting { flight, ready: now, hops: 0, terminals: target.place().1 }));
+        let waiting = Waiting { flight, ready: now, hops: 0, terminals: target.place().1 };
+        let queues = self.next_queues(terminal, &waiting);
+        let queue = &mut self.send[terminal as usize].waiting;
+        queue.insert(queue.partition_point(|other| other.rank <= rank), Leaving { rank, queues, waiting });
         self.try_send(terminal, now);
     }
 
@@ -341,12 +351,11 @@ impl<T: Clone> Crosspoint<T> {
     /// The packet that a terminal could send now, and its place in the terminal's queue.
     fn able_at(&self, channel: u32, terminal: u32) -> Option<(u32, Waiting)> {
         let mut kept_back = 0;
-        for (place, &(_, waiting)) in self.send[terminal as usize].waiting.iter().enumerate() {
-            let queues = self.next_queues(channel, &waiting);
-            if queues & kept_back == 0 && self.has_next_room(channel, &waiting) {
-                return Some((place as u32, waiting));
+        for (place, leaving) in self.send[terminal as usize].waiting.iter().enumerate() {
+            if leaving.queues & kept_back == 0 && self.has_next_room(channel, leaving.queues, &leaving.waiting) {
+                return Some((place as u32, leaving.waiting));
             }
-            kept_back |= queues;
+            kept_back |= leaving.queues;
         }
         None
     }
@@ -354,7 +363,7 @@ impl<T: Clone> Crosspoint<T> {
     /// The copy that one of a router's sources could send now.
     fn able(&self, channel: u32, source: u32, now: Time) -> Option<(u32, Waiting)> {
         let waiting = self.head(channel, source).filter(|waiting| waiting.ready <= now)?;
-        self.has_next_room(channel, &waiting).then_some((source, waiting))
+        self.has_next_room(channel, self.next_queues(channel, &waiting), &waiting).then_some((source, waiting))
     }
 
     /// The queues at the end of a channel into which a copy is written, a bit each.
@@ -365,11 +374,11 @@ impl<T: Clone> Crosspoint<T> {
         }
     }
 
-    /// Is there room for a copy at the end of a channel?
-    fn has_next_room(&self, channel: u32, waiting: &Waiting) -> bool {
+    /// Is there room for a copy in these queues at the end of a channel?
+    fn has_next_room(&self, channel: u32, queues: u32, waiting: &Waiting) -> bool {
         let flits = self.flight(waiting).flits;
         match self.channels[channel as usize].to {
-            Place::Router(router, input) => self.has_room(router, input, self.next_queues(channel, waiting), flits),
+            Place::Router(router, input) => self.has_room(router, input, queues, flits),
             Place::Terminal(terminal) => self.receive[terminal as usize] + flits <= self.sizes.receive,
         }
     }
@@ -390,7 +399,7 @@ impl<T: Clone> Crosspoint<T> {
             Place::Terminal(terminal) => {
                 let queue = &mut self.send[terminal as usize];
                 queue.flits -= flits;
-                if let Some((rank, _)) = queue.waiting.remove(source as usize) {
+                if let Some(Leaving { rank, .. }) = queue.waiting.remove(source as usize) {
                     self.schedule.push((now, Event::Gone { terminal, rank }));
                 }
                 if let Some(flight) = &mut self.flights[flight as usize] {
