@@ -17,6 +17,7 @@ mod sharing;
 mod sources;
 mod statistics;
 mod steps;
+mod together;
 
 pub use engine::{FlowEngine, FlowOptions};
 pub use sharing::{SHARINGS, SharingEntry};

@@ -121,10 +121,16 @@ impl Paths {
         walk.channels.push(scenario.network.injection_channel(source).0);
     }
 
-    /// The way that a message takes, if it is known from one before: its channels after that of injection.
+    /// The way that a message takes, if it is known from one before: where it begins among all that are, and its channels after that of
+    /// injection.
     #[inline(always)]
-    pub(crate) fn remembered(&self, network: &Network, source: TerminalId, destination: TerminalId) -> Option<&[u32]> {
+    pub(crate) fn remembered(&self, network: &Network, source: TerminalId, destination: TerminalId) -> Option<(u32, &[u32])> {
         self.remembered.as_ref()?.find(network.injection_port(source).0, destination)
+    }
+
+    /// All ways that are remembered.
+    pub(crate) fn all_remembered(&self) -> &[u32] {
+        self.remembered.as_ref().map_or(&[], Remembered::ways)
     }
 
     /// Brings one message to its destination, and remembers its way where it would be the same again.

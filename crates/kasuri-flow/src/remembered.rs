@@ -38,9 +38,14 @@ impl Remembered {
         })
     }
 
-    /// The way from a router to a terminal, if it has been found before: its channels after that of injection.
+    /// All ways, at the places that [`Self::find`] tells.
+    pub(crate) fn ways(&self) -> &[u32] {
+        &self.ways
+    }
+
+    /// The way from a router to a terminal, if it has been found before: where it begins, and its channels after that of injection.
     #[inline(always)]
-    pub(crate) fn find(&self, from: RouterId, to: TerminalId) -> Option<&[u32]> {
+    pub(crate) fn find(&self, from: RouterId, to: TerminalId) -> Option<(u32, &[u32])> {
         let row = self.row[from.index()];
         if row == NONE {
             return None;
@@ -50,7 +55,7 @@ impl Remembered {
             return None;
         }
         let first = place as usize + 1;
-        Some(&self.ways[first..first + self.ways[first - 1] as usize])
+        Some((place + 1, &self.ways[first..first + self.ways[first - 1] as usize]))
     }
 
     /// Keeps a way.

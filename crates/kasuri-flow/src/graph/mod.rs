@@ -9,13 +9,11 @@
 
 mod fetch;
 mod levels;
-mod together;
 
 use crate::heap::Heap;
-use crate::sharing::{LevelByCount, Sharing};
+use crate::sharing::Sharing;
 use kasuri_model::memory::{Column, large_vec};
 pub(crate) use levels::Beside;
-use together::{Phase, Together};
 
 /// No entry.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -130,10 +128,6 @@ pub(crate) struct Graph {
     /// Channels without lists, and room for how many of each flow's way.
     unlisted: Column<u32>,
     room_unlisted: u32,
-    /// Flows that have begun and not ended.
-    in_use: u32,
-    /// Those of them that have begun together, where levels follow from counts.
-    together: Together,
     ends: Heap,
     /// Flows that have ended but stand in `ends` yet: most begin anew, which then moves them only once.
     ended: Vec<u32>,
@@ -151,15 +145,8 @@ pub(crate) struct Graph {
 
 impl Graph {
     /// The network's channels in this range, with their bandwidths in a column of their own, and room for flows numbered below
-    /// `flows`. `first_ejection` is the network's number of the ejection channel of terminal 0. Those who will share it say whether
-    /// levels follow from counts.
-    pub(crate) fn new(
-        bandwidth: Bandwidth,
-        range: std::ops::Range<u32>,
-        first_ejection: u32,
-        flows: usize,
-        level_by_count: Option<LevelByCount>,
-    ) -> Self {
+    /// `flows`. `first_ejection` is the network's number of the ejection channel of terminal 0.
+    pub(crate) fn new(bandwidth: Bandwidth, range: std::ops::Range<u32>, first_ejection: u32, flows: usize) -> Self {
         let channel = Channel { level: f64::INFINITY, first: NONE, state: 0 };
         Self {
             left_out: range.start,
@@ -170,8 +157,6 @@ impl Graph {
             entries_apart: Vec::new().into(),
             unlisted: Vec::new().into(),
             room_unlisted: 0,
-            in_use: 0,
-            together: Together::new(level_by_count, &bandwidth),
             ends: Heap::new(flows),
             ended: Vec::new(),
             bandwidth,
@@ -191,19 +176,18 @@ impl Graph {
     /// Begins a flow over an injection channel and these others to a terminal, whose ejection channel is the last of them. It
     /// has no rate before [`Self::share`].
     pub(crate) fn begin(&mut self, flow: u32, injection: u32, others: &[u32], destination: u32, flits: f64, now: f64) {
-        self.prepare_to_begin();
-        self.in_use += 1;
         self.fresh.push(flow);
         let record = &mut self.flows[flow];
         (record.left, record.since, record.rate) = (flits, now, 0.0);
-        if injection >= self.left_out {
+        if !self.leaves_out(injection) {
             self.enter(flow, injection, destination);
         }
-        if self.together.phase == Phase::Beginning {
-            self.enter_together(flow, others, destination);
-        } else {
-            others.iter().for_each(|&channel| self.enter(flow, channel, destination));
-        }
+        others.iter().for_each(|&channel| self.enter(flow, channel, destination));
+    }
+
+    /// Is a channel of the network left out?
+    pub(crate) fn leaves_out(&self, channel: u32) -> bool {
+        channel < self.left_out
     }
 
     /// Makes a channel of the network part of a flow's way.
@@ -256,7 +240,6 @@ impl Graph {
 
     /// Makes the list of a channel that has led to one terminal only: its flows are among those that end there.
     fn list_flows_to(&mut self, destination: u32, channel: u32) {
-        self.make_lists();
         let mut flows = Vec::new();
         let mut at = self.channels[self.first_ejection + destination].first;
         while at != NONE {
@@ -281,12 +264,9 @@ impl Graph {
         if listed >= INSIDE + self.room_apart {
             self.make_room_apart();
         }
-        let mut entry = Entry { channel, next: NONE, previous: NONE };
         self.channels[channel].state += 1;
-        if self.together.phase == Phase::Apart {
-            entry.next = self.put_first(self.place(flow, listed), channel);
-            self.touch(channel);
-        }
+        let entry = Entry { channel, next: self.put_first(self.place(flow, listed), channel), previous: NONE };
+        self.touch(channel);
         let record = &mut self.flows[flow];
         record.listed += 1;
         match record.entries.get_mut(listed as usize) {
@@ -362,19 +342,18 @@ impl Graph {
 
     /// When the next flow ends.
     pub(crate) fn next_end(&mut self) -> Option<f64> {
-        if self.together.phase == Phase::Flowing { Some(self.together.first_end) } else { self.ends.least() }
+        self.ends.least()
     }
 
     /// The flows that end up to this time, by number. Each has to be ended, and the rates shared before anything else is asked.
     pub(crate) fn take_ending(&mut self, limit: f64, into: &mut Vec<u32>) {
-        if !self.take_together(limit, into) && !self.ends.take_until(limit, into) {
+        if !self.ends.take_until(limit, into) {
             self.ended.extend_from_slice(into);
         }
     }
 
     /// Ends a flow, whose channels have carried so many flits of it that are not counted yet.
     pub(crate) fn end(&mut self, flow: u32, flits: f64) {
-        self.make_lists();
         for index in 0..u32::from(self.flows[flow].listed) {
             let Entry { channel, next, previous } = *self.entry(self.place(flow, index));
             let record = &mut self.channels[channel];
@@ -390,42 +369,14 @@ impl Graph {
             self.carried[channel] += flits;
             self.touch(channel);
         }
-        self.finish(flow, flits);
-    }
-
-    /// Ends a flow when all others end, too, before any begins: the lists are emptied, none is kept in order.
-    pub(crate) fn end_with_all(&mut self, flow: u32, flits: f64) {
-        let Flow { entries, listed, .. } = self.flows[flow];
-        for entry in entries.iter().take(usize::from(listed)) {
-            self.leave_with_all(entry.channel, flits);
-        }
-        for index in INSIDE..u32::from(listed) {
-            self.leave_with_all(self.entry(self.place(flow, index)).channel, flits);
-        }
-        self.finish(flow, flits);
-    }
-
-    #[inline(always)]
-    fn leave_with_all(&mut self, channel: u32, flits: f64) {
-        self.channels[channel].state -= 1;
-        self.carried[channel] += flits;
-        if self.together.phase == Phase::Apart {
-            self.channels[channel].first = NONE;
-            self.touch(channel);
-        }
-    }
-
-    fn finish(&mut self, flow: u32, flits: f64) {
         self.carry_unlisted(flow, flits);
         let record = &mut self.flows[flow];
         (record.listed, record.unlisted) = (0, 0);
-        self.in_use -= 1;
     }
 
     /// Ends the flow that ends next.
     #[cfg(test)]
     pub(crate) fn end_first(&mut self) -> u32 {
-        self.make_lists();
         let flow = self.ends.pop();
         self.end(flow, 0.0);
         flow
@@ -433,9 +384,6 @@ impl Graph {
 
     /// Gives all flows their rates after some have begun or ended at time `now`.
     pub(crate) fn share(&mut self, sharing: &mut dyn Sharing, now: f64) {
-        if self.together.phase == Phase::Beginning {
-            return self.share_together(now);
-        }
         sharing.level(self);
         self.forget_ended();
         let mut fresh = std::mem::take(&mut self.fresh);
@@ -459,7 +407,7 @@ impl Graph {
     }
 
     /// Takes the flows that have ended and not begun anew out of those that will end.
-    fn forget_ended(&mut self) {
+    pub(crate) fn forget_ended(&mut self) {
         let mut ended = std::mem::take(&mut self.ended);
         ended.drain(..).filter(|&flow| !self.flows[flow].is_in_use()).for_each(|flow| self.ends.remove(flow));
         self.ended = ended;
@@ -527,9 +475,26 @@ impl Graph {
         }
     }
 
-    /// Flits that a channel of the network has carried, if it is not left out.
-    pub(crate) fn carried(&self, channel: u32) -> Option<f64> {
-        Some(self.carried[channel.checked_sub(self.left_out)?])
+    /// Adds flits to what a channel of the network has carried that is not left out.
+    #[inline(always)]
+    pub(crate) fn add_carried(&mut self, channel: u32, flits: f64) {
+        self.carried[channel - self.left_out] += flits;
+    }
+
+    /// Flits per cycle of every channel, if all have the same.
+    pub(crate) fn equal_bandwidth(&self) -> Option<f64> {
+        if let Bandwidth::Equal(bandwidth) = self.bandwidth { Some(bandwidth) } else { None }
+    }
+
+    /// Flits per cycle of a channel of the network that is not left out.
+    #[inline(always)]
+    pub(crate) fn bandwidth_of(&self, channel: u32) -> f64 {
+        self.bandwidth.of(channel - self.left_out)
+    }
+
+    /// Flits that a channel of the network has carried that is not left out.
+    pub(crate) fn carried(&self, channel: u32) -> f64 {
+        self.carried[channel - self.left_out]
     }
 
     /// Flits that have come to each terminal.

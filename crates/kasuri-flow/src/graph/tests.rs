@@ -52,7 +52,7 @@ fn follows(name: &str, expected: impl Fn(&[f64], &[Vec<u32>]) -> Vec<f64>) {
         let channels = 1 + stream.below(20);
         let bandwidth: Vec<f64> = (0..channels + TERMINALS).map(|_| 1.0 / f64::from(1 + stream.below(3))).collect();
         let mut policy = sharing::build(name).unwrap();
-        let mut graph = Graph::new(Bandwidth::Each(bandwidth.clone().into()), 0..bandwidth.len() as u32, channels, 64, policy.by_count());
+        let mut graph = Graph::new(Bandwidth::Each(bandwidth.clone().into()), 0..bandwidth.len() as u32, channels, 64);
         let mut active: Vec<(u32, Vec<u32>)> = Vec::new();
         let mut now = 0.0;
         for flow in 0..20 {
@@ -85,58 +85,11 @@ fn equal_shares_are_those_of_a_recount() {
     follows("equal-share", shares);
 }
 
-/// Handfuls of flows begin together, and together or one by one they end: with and without what that saves, all is the same.
-#[test]
-fn flows_that_begin_together_fare_as_those_that_do_not() {
-    let (mut began, mut ended) = (0, 0);
-    for seed in 0..1000 {
-        let mut stream = Streams::new(seed).get(Purpose::Structure, 1);
-        // Half of the networks have room for all.
-        let channels = 1 + stream.below(if seed % 2 == 0 { 30 } else { 1000 });
-        let most = if seed % 2 == 0 { 3 } else { 1 };
-        let bandwidth: Vec<f64> = (0..channels + TERMINALS).map(|_| 1.0 / f64::from(1 + stream.below(2))).collect();
-        let by_count = sharing::build("equal-share").unwrap().by_count();
-        let graph = |by_count| Graph::new(Bandwidth::Each(bandwidth.clone().into()), 0..bandwidth.len() as u32, channels, 64, by_count);
-        let mut graphs = [graph(by_count), graph(None)];
-        let mut policies = [(); 2].map(|()| sharing::build("equal-share").unwrap());
-        let (mut now, mut idle): (f64, Vec<u32>) = (0.0, (0..16).collect());
-        for _ in 0..20 {
-            for _ in 0..stream.below(1 + idle.len() as u32) {
-                let flow = idle.swap_remove(stream.below(idle.len() as u32) as usize);
-                let destination = stream.below(TERMINALS);
-                let path = random_path(&mut stream, channels, destination);
-                let flits = f64::from(1 + stream.below(most));
-                graphs.iter_mut().for_each(|graph| graph.begin(flow, path[0], &path[1..], destination, flits, now));
-            }
-            graphs.iter_mut().zip(&mut policies).for_each(|(graph, policy)| graph.share(&mut **policy, now));
-            began += u32::from(graphs[0].together.phase == Phase::Flowing);
-            let [quick, plain] = &mut graphs;
-            assert_eq!(quick.next_end(), plain.next_end(), "seed {seed}");
-            assert!((0..16).all(|flow| quick.rate(flow) == plain.rate(flow) && quick.left(flow, now) == plain.left(flow, now)));
-            assert!(quick.is_fair(true));
-            let Some(end) = plain.next_end() else { continue };
-            now = end;
-            let mut ending = [Vec::new(), Vec::new()];
-            graphs.iter_mut().zip(&mut ending).for_each(|(graph, ending)| graph.take_ending(now, ending));
-            assert_eq!(ending[0], ending[1], "seed {seed}");
-            ended += u32::from(graphs[0].together.phase == Phase::Ending);
-            let are_all = ending[0].len() + idle.len() == 16 && stream.below(4) > 0;
-            for &flow in &ending[0] {
-                idle.push(flow);
-                let end = |graph: &mut Graph| if are_all { graph.end_with_all(flow, 2.0) } else { graph.end(flow, 2.0) };
-                graphs.iter_mut().for_each(end);
-            }
-            assert!((0..bandwidth.len() as u32).all(|channel| graphs[0].carried(channel) == graphs[1].carried(channel)));
-        }
-    }
-    assert!(began > 300 && ended > 100, "{began} and {ended} handfuls");
-}
-
 #[test]
 fn two_flows_on_one_channel_get_half_each_and_the_rest_when_one_ends() {
     for entry in sharing::SHARINGS {
         let mut policy = sharing::build(entry.name).unwrap();
-        let mut graph = Graph::new(Bandwidth::Equal(1.0), 0..3, 1, 2, policy.by_count());
+        let mut graph = Graph::new(Bandwidth::Equal(1.0), 0..3, 1, 2);
         graph.begin(0, 0, &[1], 0, 10.0, 0.0);
         graph.begin(1, 0, &[2], 1, 5.0, 0.0);
         graph.share(&mut *policy, 0.0);
@@ -152,7 +105,7 @@ fn two_flows_on_one_channel_get_half_each_and_the_rest_when_one_ends() {
 fn what_a_flow_leaves_is_lost_or_given_to_the_others() {
     for (name, expected) in [("equal-share", 0.5), ("max-min", 0.75)] {
         let mut policy = sharing::build(name).unwrap();
-        let mut graph = Graph::new(Bandwidth::Each([1.0, 0.25, 1.0].into()), 0..3, 1, 2, policy.by_count());
+        let mut graph = Graph::new(Bandwidth::Each([1.0, 0.25, 1.0].into()), 0..3, 1, 2);
         graph.begin(0, 0, &[1], 0, 10.0, 0.0);
         graph.begin(1, 0, &[2], 1, 10.0, 0.0);
         graph.share(&mut *policy, 0.0);

@@ -441,7 +441,17 @@ impl Execution for OwnPace<'_> {
     #[inline]
     fn follow(&mut self, sent: Token) -> Option<Message> {
         let rank = rank_of(sent);
-        self.ranks[rank as usize].has_left = true;
+        let state = &mut self.ranks[rank as usize];
+        // The next round, as a rule: nothing is waited for.
+        let (round, step) = (state.round + 1, state.step + 1);
+        if round < self.rounds.total
+            && step < self.rounds.once
+            && let Some(transfer) = self.rounds.collective.send(rank, step)
+        {
+            (state.round, state.step, state.has_left) = (round, step, false);
+            return Some(self.rounds.message(rank, round, transfer));
+        }
+        state.has_left = true;
         self.next_message(rank)
     }
 }

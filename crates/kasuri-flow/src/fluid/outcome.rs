@@ -1,0 +1,136 @@
+//! What a run has brought, interval by interval and at its end.
+
+use super::Fluid;
+use crate::graph::Graph;
+use crate::statistics::Statistics;
+use kasuri_model::engine::{Interval, Outcome, Phase, Status};
+use kasuri_model::scenario::Scenario;
+use kasuri_model::workload::agenda::Agenda;
+
+impl Fluid<'_> {
+    pub(super) fn close_interval(&mut self, begin: u64) -> Interval {
+        let now = self.now.ceil() as u64;
+        let mut interval = Interval {
+            end_cycle: now,
+            cycles: now - begin,
+            backlog_cycles: self.sources.backlog_cycles(now),
+            completed: self.is_complete(),
+            first_finished: self.first_finished,
+            ..Interval::default()
+        };
+        self.first_told = self.first_finished;
+        // Nobody asks for the course of a closed workload.
+        let moving = if self.sources_send() { self.messages.len() as u32 } else { 0 };
+        for flow in 0..moving {
+            let left = self.graph.left(flow, self.now);
+            let flits = self.settle(flow, left);
+            self.graph.carry(flow, flits);
+            let message = &self.messages[flow as usize];
+            if message.is_there() {
+                interval.in_flight_flits += left.ceil() as u64;
+                interval.in_flight_age += left.ceil() as u64 * now.saturating_sub(message.created);
+            }
+        }
+        self.statistics.settle();
+        let statistics = &mut self.statistics;
+        interval.arrived = std::mem::take(&mut statistics.arrived);
+        interval.accepted_flits = std::mem::take(&mut statistics.moved).round() as u64;
+        interval.injected_flits = interval.accepted_flits;
+        interval.counted = statistics.counted;
+        if moving > 0 {
+            interval.counted_accepted_flits = self.graph.accepted().sum::<f64>().round() as u64;
+        }
+        interval.counted_cycles = statistics.counting.rate_cycles(now);
+        interval.outstanding_packets = match statistics.counting.phase {
+            Phase::Draining => self.outstanding,
+            Phase::Emptying => self.live,
+            Phase::WarmUp | Phase::Measuring => 0,
+        };
+        interval
+    }
+
+    /// Notes when the users' workloads have ended.
+    fn note_ends(&mut self) {
+        for (part, &(to_come, end)) in self.parts.iter().enumerate() {
+            if let Some(&user) = self.user_of_class.get(usize::from(self.open_classes) + part) {
+                self.users[user].completion = (to_come == 0).then_some(end);
+            }
+        }
+    }
+
+    pub(super) fn outcome(mut self, status: Status) -> Outcome {
+        let completed = self.is_complete();
+        self.statistics.settle();
+        self.hand_over();
+        // The vectors of the answer need the room.
+        self.note_ends();
+        drop((std::mem::take(&mut self.messages), self.sources, self.ahead));
+        let channel_flits = channel_flits(self.scenario, &self.graph, &self.statistics);
+        let accepted_flits = self.graph.accepted().map(|flits| flits.round() as u64).collect();
+        drop(self.graph);
+        let statistics = &mut self.statistics;
+        let now = self.now.ceil() as u64;
+        let done = self.agenda.as_ref().map_or(0.0, |agenda| agenda.last_done);
+        let timeline = self.agenda.as_mut().map(Agenda::take_timeline).unwrap_or_default();
+        let cycles = |times: &[f64]| -> Vec<u64> { times.iter().map(|time| time.round() as u64).collect() };
+        Outcome {
+            status,
+            cycles: now,
+            warmup_cycles: statistics.counting.rates_from,
+            measured_cycles: statistics.counting.rate_cycles(now),
+            packet_latency: statistics.latency.distribution(),
+            network_latency: statistics.network_latency.distribution(),
+            flit_latency: kasuri_model::engine::Distribution::default(),
+            hops: statistics.hops.distribution(),
+            injected_flits: statistics.injected.iter().map(|flits| flits.round() as u64).collect(),
+            accepted_flits,
+            channel_flits,
+            router_occupancy: Vec::new(),
+            completion_cycles: if completed { cycles(&self.completion) } else { Vec::new() },
+            completion_time: completed.then(|| self.completion.iter().fold(done, |last, &time| last.max(time))),
+            deadlock: Vec::new(),
+            flit_hops: self.flit_hops as u64,
+            prediction: None,
+            link_errors: None,
+            not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(not_modelled_of(self.scenario)).collect(),
+            users: self.users,
+            formulas: None,
+            timeline,
+            interfaces: None,
+        }
+    }
+}
+
+/// Flits on each channel while rates were counted.
+fn channel_flits(scenario: &Scenario, graph: &Graph, statistics: &Statistics) -> Vec<u64> {
+    // An injection channel may have no part in the graph, and what comes over it is counted anyway.
+    let injected = |channel: u32| statistics.injected.get(channel as usize).copied();
+    let carried = |channel: u32| injected(channel).unwrap_or_else(|| graph.carried(channel));
+    (0..scenario.network.channel_count()).map(|channel| carried(channel).round() as u64).collect()
+}
+
+/// What refines the answer of the flit engine and has no meaning for flows.
+const NOT_MODELLED: &[&str] = &[
+    "router.virtual_channels",
+    "router.vc_per_destination",
+    "router.architecture",
+    "router.buffer_flits",
+    "router.credit_delay",
+    "router.vc_allocator",
+    "router.switch_allocator",
+    "router.vc_release",
+];
+
+/// What only the flit engine knows of this scenario's users, and of its routers where they are not plain.
+pub(crate) fn not_modelled_of(scenario: &Scenario) -> impl Iterator<Item = String> {
+    let keys: &[&str] = if scenario.users.is_some() { &["translation", "users.isolation", "user.share", "user.change_every"] } else { &[] };
+    let of_classes = [
+        ("router.class_queues", scenario.router.class_queues),
+        ("traffic.class.shares_coins", scenario.classes.iter().any(|class| class.joint.is_some())),
+        ("traffic.class.reply.delay", scenario.classes.iter().filter_map(|class| class.reply.as_ref()).any(|reply| reply.delay > 0)),
+    ];
+    // Allocators stand among what is never modelled.
+    let of_router = scenario.router.general_keys().filter(|key| !key.ends_with("_allocator")).map(|key| format!("router.{key}"));
+    let of_classes = of_classes.into_iter().filter(|&(_, is_used)| is_used).map(|(key, _)| key.to_owned());
+    keys.iter().map(|&key| key.to_owned()).chain(of_router).chain(of_classes)
+}

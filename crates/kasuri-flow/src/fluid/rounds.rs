@@ -1,0 +1,138 @@
+//! Messages that begin together while no other is under way: the rounds of a schedule, many at a time.
+
+use super::{Fluid, Message};
+use crate::statistics::Arrival;
+use crate::together::Member;
+use kasuri_model::engine::EngineError;
+use kasuri_model::id::TerminalId;
+use kasuri_model::workload;
+
+impl Fluid<'_> {
+    /// Ends the messages that have begun together, and with them all that there are, and begins those that follow.
+    pub(super) fn end_together(&mut self) -> Result<(), EngineError> {
+        let mut members = self.together.end();
+        self.arrive_together(&members);
+        self.live = 0;
+        if self.rounds_follow {
+            self.follow_together(&mut members)?;
+        } else {
+            self.tell_together(&members);
+            members.clear();
+        }
+        self.live = members.len() as u64;
+        self.together.go_on(members);
+        Ok(())
+    }
+
+    /// Counts what [`Self::settle`] and [`Self::arrive`] count, for all messages at once: nobody has counted any of their flits yet.
+    fn arrive_together(&mut self, ended: &[Member]) {
+        let Self { now, statistics, completion, .. } = self;
+        let (rates, begun) = (statistics.counting.rates, self.together.begun);
+        let tail = f64::from(u8::from(self.with_latency));
+        let (mut moved, mut flit_hops) = (0, 0);
+        for member in ended {
+            let &Member { created, flits, hops, .. } = member;
+            moved += u64::from(flits);
+            flit_hops += u64::from(flits) * u64::from(hops);
+            if rates {
+                statistics.injected[member.flow as usize] += f64::from(flits);
+            }
+            let arrival = *now + f64::from(member.head_latency);
+            statistics.arrive(&Arrival { created, begun, time: arrival, hops });
+            let completion = &mut completion[member.destination as usize];
+            let end = arrival + tail;
+            *completion = if end > *completion { end } else { *completion };
+        }
+        statistics.moved += moved as f64;
+        self.flit_hops += flit_hops as f64;
+        self.to_come = self.to_come.map(|to_come| to_come - ended.len() as u64);
+    }
+
+    /// Puts the message that follows in the place of each of these, which have ended, and takes those out that none follows.
+    fn follow_together(&mut self, members: &mut Vec<Member>) -> Result<(), EngineError> {
+        let mut are_all = true;
+        for member in &mut *members {
+            if let Some(message) = self.agenda.as_mut().and_then(|agenda| agenda.follow(member.token)) {
+                self.follow(&message, member)?;
+            } else {
+                (member.flits, are_all) = (0, false);
+                self.messages[member.flow as usize].flits = 0;
+            }
+        }
+        if !are_all {
+            members.retain(|member| member.flits > 0);
+        }
+        Ok(())
+    }
+
+    /// Begins a message that follows, together with others.
+    #[inline(always)]
+    fn follow(&mut self, message: &workload::Message, member: &mut Member) -> Result<(), EngineError> {
+        let (source, drawn) = (message.source, self.join(message, self.now));
+        *member = Member::new(source.0, message.token, &drawn);
+        if let Some((first, others)) = self.paths.remembered(&self.scenario.network, source, drawn.destination) {
+            member.head_latency = self.head_latency(source, others, drawn.flits);
+            self.together.enter_remembered(member, first, others);
+            self.sources.number(source);
+        } else {
+            let channels = self.find_way(source, &drawn)?;
+            member.head_latency = self.head_latency(source, &channels[1..], drawn.flits);
+            self.together.enter(member, &channels[1..]);
+            self.ahead.give_back(channels);
+        }
+        Ok(())
+    }
+
+    /// Tells the workload of messages that have ended together, which it does not follow up without being told.
+    fn tell_together(&mut self, ended: &[Member]) {
+        let Some(agenda) = &mut self.agenda else { return };
+        let tail = f64::from(u8::from(self.with_latency));
+        for member in ended {
+            self.messages[member.flow as usize].flits = 0;
+            agenda.sent(member.token);
+            agenda.arrives(member.token, self.now + f64::from(member.head_latency) + tail, self.now);
+        }
+    }
+
+    /// Brings the flows that have begun together into the graph.
+    #[inline(always)]
+    pub(super) fn part(&mut self) {
+        if !self.together.is_empty() {
+            self.part_flows();
+        }
+    }
+
+    fn part_flows(&mut self) {
+        let Self { together, graph, messages, tokens, scenario, .. } = self;
+        let rates_since = together.part(self.paths.all_remembered(), self.now, |member, others, begun| {
+            let &Member { token, created, flow, destination, flits, head_latency, hops, .. } = member;
+            let injection = scenario.network.injection_channel(TerminalId(flow)).0;
+            graph.begin(flow, injection, others, destination, f64::from(flits), begun);
+            let destination = TerminalId(destination);
+            messages[flow as usize] = Message { created, begun, destination, flits, head_latency, hops, ..Message::NONE };
+            tokens[flow as usize] = token;
+        });
+        if let Some(begun) = rates_since {
+            graph.share(&mut *self.sharing, begun);
+        }
+    }
+
+    /// Makes ready for a flow to begin. Does it join those that begin together?
+    #[inline(always)]
+    pub(super) fn joins(&mut self) -> bool {
+        let joins = self.together.admits(self.live);
+        if !joins {
+            self.part();
+        } else if self.together.is_empty() {
+            self.graph.forget_ended();
+        }
+        joins
+    }
+
+    /// Brings what has begun together, and what channels have carried of such, into the graph.
+    pub(super) fn hand_over(&mut self) {
+        self.part();
+        let graph = &mut self.graph;
+        self.together.take_carried(self.statistics.counting.rates, |channel, flits| graph.add_carried(channel, flits));
+    }
+}
