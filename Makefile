@@ -71,6 +71,8 @@ verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI librarie
 	@$(PY) validation/depths/compare.py --kasuri $(KASURI)
 	$(call say,what users of one machine take from each other)
 	@$(PY) validation/interference/study.py --kasuri $(KASURI)
+	$(call say,which network the study of the Cenju-4's figure 9 has)
+	@$(PY) validation/cenju4/slots.py
 	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))
 	@$(PY) validation/booksim/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
 	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)

@@ -455,9 +455,9 @@ PAPER = Paper(
             _FLIT,
             all_to_all,
             notes=(
-                "on as few stages as reach all nodes, 3: B falls because a Sender whose oldest parcel finds no room lets the next one go; "
-                "on 4 stages with 32 of 256 lines in use it has no choice, and B does not fall. The choice of network is ours, and "
-                "the pass rests on it: docs/explanation/cenju4.md",
+                "on 3 stages, as the study from which the criterion is (validation/cenju4): B falls because a Sender whose oldest parcel "
+                "finds no room lets the next one go; on 4 stages with 32 of 256 lines in use it has no choice, and B does not fall: "
+                "docs/explanation/cenju4.md",
             ),
             plot=Plot(SIZE, TIME, "bytes", "completion time (ns)"),
         ),
