@@ -224,10 +224,10 @@ impl<'a> Preparation<'a> {
         let empty = Table::new();
         let table = context.table("router")?.unwrap_or(&empty);
         if let Some((_, router, pipeline)) = self.routers.iter().find(|(known, ..)| known == table) {
-            return Ok((router.clone(), pipeline.clone()));
+            return Ok((router.clone(), *pipeline));
         }
         let (router, pipeline) = context.router(self.known)?;
-        self.routers.insert(0, (table.clone(), router.clone(), pipeline.clone()));
+        self.routers.insert(0, (table.clone(), router.clone(), pipeline));
         self.routers.truncate(KEPT);
         Ok((router, pipeline))
     }

@@ -116,7 +116,7 @@ impl Plan {
 
     fn unpack(state: u32) -> Option<Self> {
         let ring = Ring::unpack(state >> 2 & ((1 << Ring::BITS) - 1));
-        (state != 0).then(|| Self { by: RouterId(state >> (2 + Ring::BITS)), onward: state & 2 != 0, ring })
+        (state != 0).then_some(Self { by: RouterId(state >> (2 + Ring::BITS)), onward: state & 2 != 0, ring })
     }
 }
 

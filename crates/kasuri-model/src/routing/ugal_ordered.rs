@@ -100,7 +100,7 @@ impl Plan {
 
     fn unpack(state: u32) -> Option<Self> {
         let order = if state & 4 == 0 { Order::Ascending } else { Order::Descending };
-        (state != 0).then(|| Self { by: RouterId(state >> 3), onward: state & 2 != 0, order })
+        (state != 0).then_some(Self { by: RouterId(state >> 3), onward: state & 2 != 0, order })
     }
 }
 

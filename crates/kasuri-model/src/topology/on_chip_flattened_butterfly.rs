@@ -134,7 +134,7 @@ impl OnChipFlattenedButterfly {
         }
         let [columns, rows] = self.cluster;
         let beyond = |place: u32, side: u32| {
-            let from_middle = if side % 2 == 0 && place >= side / 2 { place + 1 - side / 2 } else { place.abs_diff(side / 2) };
+            let from_middle = if side.is_multiple_of(2) && place >= side / 2 { place + 1 - side / 2 } else { place.abs_diff(side / 2) };
             from_middle.saturating_sub(1)
         };
         // BookSim 2 counts a cluster column by column here and row by row elsewhere.
