@@ -386,21 +386,21 @@ impl Graph {
     pub(crate) fn share(&mut self, sharing: &mut dyn Sharing, now: f64) {
         sharing.level(self);
         self.forget_ended();
-        let mut fresh = std::mem::take(&mut self.fresh);
-        for flow in fresh.drain(..) {
+        for index in 0..self.fresh.len() {
+            let flow = self.fresh[index];
             // A flow that has begun and ended in one round had nothing to send.
             if self.flows[flow].is_in_use() {
                 let rate = self.least_level(flow);
                 self.set_rate(flow, rate, now);
             }
         }
-        self.fresh = fresh;
-        let mut changed = std::mem::take(&mut self.changed);
-        for (channel, before) in changed.drain(..) {
+        self.fresh.clear();
+        for index in 0..self.changed.len() {
+            let (channel, before) = self.changed[index];
             self.channels[channel].state &= !CHANGED;
             self.pass_on(channel, before, now);
         }
-        self.changed = changed;
+        self.changed.clear();
         give_back(&mut self.fresh);
         give_back(&mut self.changed);
         give_back(&mut self.dirty);
@@ -408,9 +408,13 @@ impl Graph {
 
     /// Takes the flows that have ended and not begun anew out of those that will end.
     pub(crate) fn forget_ended(&mut self) {
-        let mut ended = std::mem::take(&mut self.ended);
-        ended.drain(..).filter(|&flow| !self.flows[flow].is_in_use()).for_each(|flow| self.ends.remove(flow));
-        self.ended = ended;
+        for index in 0..self.ended.len() {
+            let flow = self.ended[index];
+            if !self.flows[flow].is_in_use() {
+                self.ends.remove(flow);
+            }
+        }
+        self.ended.clear();
     }
 
     /// Gives the flows of a channel whose level has changed their rates: a lower level matters to those above it, a higher one
@@ -419,7 +423,11 @@ impl Graph {
         let level = self.channels[channel].level;
         let mut at = self.channels[channel].first;
         while at != NONE {
-            let flow = self.flow_of(at);
+            let (flow, next) = if at < self.apart {
+                (at / 4, self.flows[at / 4].entries[at as usize % 4].next)
+            } else {
+                (self.flow_of(at), self.entry(at).next)
+            };
             let rate = self.flows[flow].rate;
             if level < rate {
                 self.set_rate(flow, level, now);
@@ -427,7 +435,7 @@ impl Graph {
                 let rate = self.least_level(flow);
                 self.set_rate(flow, rate, now);
             }
-            at = self.entry(at).next;
+            at = next;
         }
     }
 
