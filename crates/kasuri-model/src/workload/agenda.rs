@@ -106,11 +106,6 @@ impl<'a> Agenda<'a> {
         self.happened.push(event);
     }
 
-    /// Does an arriving message make anything happen?
-    pub fn hears_arrivals(&self) -> bool {
-        self.hears_arrivals
-    }
-
     /// The last flit of a message arrives at this time, now or later.
     pub fn arrives(&mut self, token: Token, time: f64, now: f64) {
         if !self.hears_arrivals {
