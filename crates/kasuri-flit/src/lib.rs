@@ -24,6 +24,7 @@ mod options;
 mod prediction;
 mod prefetch;
 mod route_memo;
+mod rings;
 mod run;
 mod select;
 mod shares;

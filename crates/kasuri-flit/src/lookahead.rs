@@ -42,8 +42,7 @@ impl<L: Lanes> Simulation<'_, L> {
     #[inline(always)]
     pub(crate) fn note_departure(&mut self, slot: u32, output: u32, left: u16) {
         let Some(lookahead) = &mut self.lookahead else { return };
-        let ring_shift = self.parameters.ring_shift;
-        let packet = self.ring[slot << ring_shift | u32::from(self.inputs[slot].ring_head) & ((1 << ring_shift) - 1)];
+        let packet = self.rings.get(slot, self.inputs[slot].ring_head);
         let to = self.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1));
         let is_head = left + 1 == self.packets[packet as usize].flits;
         if is_head && to < self.parameters.first_terminal_port << L::Mask::SHIFT {

@@ -18,6 +18,7 @@ use crate::lookahead::Lookahead;
 use crate::messages::Messages;
 use crate::prediction::{PredictionUnit, advance, leaves_router};
 use crate::route_memo::RouteMemo;
+use crate::rings::Rings;
 use crate::select;
 use crate::shares::Granted;
 use crate::source::Sources;
@@ -176,7 +177,6 @@ impl Tile {
 pub(crate) struct Parameters {
     pub(crate) virtual_channels: u32,
     pub(crate) tile_shift: u32,
-    pub(crate) ring_shift: u32,
     pub(crate) buffer_flits: u16,
     pub(crate) route_cycles: u32,
     pub(crate) bidding: Bidding,
@@ -215,7 +215,7 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) cycle: u64,
     pub(crate) lanes: L,
     // One entry per slot, terminals' included.
-    pub(crate) ring: Column<u32>,
+    pub(crate) rings: Rings,
     pub(crate) inputs: Column<InputSlot>,
     pub(crate) outputs: Column<OutputSlot>,
     // One entry per port, terminals' included.
@@ -328,9 +328,6 @@ fn packet_channels(scenario: &Scenario) -> Vec<[VirtualChannels; 2]> {
     scenario.channels_of_classes().into_iter().chain(endpoint).collect()
 }
 
-/// Packets that all buffers together may hold; the list of their numbers takes up to 16 GiB.
-const MAX_BUFFERED_PACKETS: u64 = 1 << 32;
-
 impl<'a, L: Lanes> Simulation<'a, L> {
     /// Compiles a scenario into columns.
     ///
@@ -348,13 +345,12 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
         let depth = router.channel_depth();
         let packets_per_buffer = (depth - 1) / shortest + 2;
-        let ring_shift = packets_per_buffer.next_power_of_two().trailing_zeros();
-        if (slots as u64) << ring_shift > MAX_BUFFERED_PACKETS {
-            return Err(EngineError::TooLarge(format!(
-                "the buffers of {ports} ports, {} virtual channels and {} flits each take too much memory",
-                router.virtual_channels, depth
-            )));
-        }
+        let rings = Rings::new(slots, packets_per_buffer).ok_or_else(|| {
+            EngineError::TooLarge(format!(
+                "the buffers of {ports} ports, {} virtual channels and {depth} flits each take too much memory",
+                router.virtual_channels
+            ))
+        })?;
         let router_tiles = addresses.first_terminal_port >> (addresses.tile_shift - vc_shift);
         let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
         // Whatever a message brings about may concern any terminal in the next cycle.
@@ -369,7 +365,6 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
             tile_shift: addresses.tile_shift,
-            ring_shift,
             buffer_flits: depth as u16,
             route_cycles: scenario.pipeline.route_cycles,
             bidding: scenario.pipeline.bidding,
@@ -427,7 +422,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             scenario,
             cycle: 0,
             lanes: L::new(&parameters, addresses.first_terminal_port),
-            ring: Column::filled(slots << ring_shift, 0),
+            rings,
             inputs: Column::filled(slots, InputSlot::default()),
             outputs: Column::filled(slots, OutputSlot { grant_pointer: 0, ring_tail: 0 }),
             links: Column::filled(ports, unconnected),

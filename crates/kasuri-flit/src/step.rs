@@ -20,9 +20,6 @@ use kasuri_model::routing::{Candidate, HashedChoice, Hop, packet_key};
 /// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.
 const PREFETCH_DISTANCE: usize = 4;
 
-/// log2 of the packets of a ring that stand in one cache line.
-pub(crate) const LINE_SHIFT: u32 = 4;
-
 /// Where a head goes next, and its routing state after that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
@@ -44,8 +41,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// The packet at the front of a buffer.
     #[inline(always)]
     pub(crate) fn front_packet(&self, slot: u32) -> u32 {
-        let ring_shift = self.parameters.ring_shift;
-        self.ring[slot << ring_shift | u32::from(self.inputs[slot].ring_head) & ((1 << ring_shift) - 1)]
+        self.rings.get(slot, self.inputs[slot].ring_head)
     }
 
     /// Announces a packet to the buffer at the other end of an output virtual channel.
@@ -53,11 +49,9 @@ impl<L: Lanes> Simulation<'_, L> {
     pub(crate) fn announce_packet(&mut self, output: u32, packet: u32) {
         let (port, vc) = (output >> L::Mask::SHIFT, output & (L::Mask::BITS - 1));
         let downstream = self.links[port].flit_link + vc;
-        let ring_shift = self.parameters.ring_shift;
         let tail = &mut self.outputs[output].ring_tail;
-        let place = downstream << ring_shift | u32::from(*tail) & ((1 << ring_shift) - 1);
+        self.rings.set(downstream, *tail, packet);
         *tail = tail.wrapping_add(1);
-        self.ring[place] = packet;
     }
 
     /// The front packet has left a buffer. A deep ring begins anew whenever it is empty, so that little of it is ever touched.
@@ -65,7 +59,7 @@ impl<L: Lanes> Simulation<'_, L> {
     pub(crate) fn leave_ring(&mut self, slot: u32) {
         let next = self.inputs[slot].ring_head.wrapping_add(1);
         self.inputs[slot].ring_head = next;
-        if self.parameters.ring_shift > LINE_SHIFT {
+        if self.rings.begin_anew() {
             let upstream = self.links[slot >> L::Mask::SHIFT].credit_link + (slot & (L::Mask::BITS - 1));
             if self.outputs[upstream].ring_tail == next {
                 (self.inputs[slot].ring_head, self.outputs[upstream].ring_tail) = (0, 0);
@@ -114,7 +108,7 @@ impl<L: Lanes> Simulation<'_, L> {
         if position + 2 * PREFETCH_DISTANCE < heads.len() {
             let slot = heads.at(position + 2 * PREFETCH_DISTANCE);
             prefetch(&self.inputs[slot]);
-            prefetch(&self.ring[slot << self.parameters.ring_shift]);
+            self.rings.prefetch(slot, 0);
         }
         if position + PREFETCH_DISTANCE < heads.len() {
             prefetch(&self.packets[self.front_packet(heads.at(position + PREFETCH_DISTANCE)) as usize]);
@@ -136,7 +130,7 @@ impl<L: Lanes> Simulation<'_, L> {
             if head != NONE {
                 prefetch(&self.inputs[head]);
                 prefetch(&self.outputs[port << L::Mask::SHIFT]);
-                prefetch(&self.ring[head << self.parameters.ring_shift]);
+                self.rings.prefetch(head, 0);
             }
         }
     }

@@ -9,7 +9,6 @@ use crate::prefetch::prefetch;
 use crate::source::{Drawn, NO_VC};
 use crate::state::{Links, NONE, Packet, Parameters, Simulation};
 use crate::statistics::is_counted;
-use crate::step::LINE_SHIFT;
 use crate::users::{AccessId, Decision, NOWHERE};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
@@ -250,7 +249,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let record = self.packets[packet as usize];
         let sink = &mut self.terminals.ejection[slot];
         sink.ring_head = sink.ring_head.wrapping_add(1);
-        if self.parameters.ring_shift > LINE_SHIFT && self.outputs[sink.to].ring_tail == sink.ring_head {
+        if self.rings.begin_anew() && self.outputs[sink.to].ring_tail == sink.ring_head {
             (sink.ring_head, self.outputs[sink.to].ring_tail) = (0, 0);
         }
         (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
@@ -260,14 +259,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// The packet that arrives next at a sink's slot, once its head is on its way.
     #[inline(always)]
     fn arriving_packet(&self, slot: u32) -> u32 {
-        self.ring[self.arriving_place(slot)]
-    }
-
-    #[inline(always)]
-    fn arriving_place(&self, slot: u32) -> u32 {
-        let ring_shift = self.parameters.ring_shift;
-        let head = self.terminals.ejection[slot].ring_head;
-        (self.first_terminal_slot() + slot) << ring_shift | u32::from(head) & ((1 << ring_shift) - 1)
+        self.rings.get(self.first_terminal_slot() + slot, self.terminals.ejection[slot].ring_head)
     }
 
     /// Fetches step by step what the sinks of later events will look at: in large networks it is in no near cache.
@@ -284,7 +276,7 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(slot) = ahead(2)
             && self.terminals.ejection[slot].left == 0
         {
-            prefetch(&self.ring[self.arriving_place(slot)]);
+            self.rings.prefetch(first_slot + slot, self.terminals.ejection[slot].ring_head);
         }
         if let Some(slot) = ahead(1) {
             let sink = &self.terminals.ejection[slot];

@@ -21,7 +21,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         for position in 0..events.len() {
             if let Some(&later) = events.get(position + PREFETCH_DISTANCE) {
                 prefetch(&self.lanes.input[later]);
-                prefetch(&self.ring[later << self.parameters.ring_shift]);
+                self.rings.prefetch(later, 0);
             }
             self.take_arrival(events[position], now);
         }
