@@ -6,6 +6,9 @@ use crate::options::{FlitOptions, Simd};
 use crate::state::Simulation;
 use crate::vc_mask::{VcMask, Wide, Word};
 use kasuri_model::engine::{Controller, EngineError, Outcome};
+use kasuri_model::id::ChannelId;
+use kasuri_model::network::Network;
+use kasuri_model::router::Bidding;
 use kasuri_model::routing::per_output::PerOutput;
 use kasuri_model::scenario::Scenario;
 use std::sync::Arc;
@@ -50,16 +53,22 @@ pub(crate) fn run(scenario: &Scenario, options: FlitOptions, controller: &mut dy
     }
 }
 
-/// Do routers or routing ask for the general form? A packet of one flit holds no switch, and it is all the same when a routing decides that
-/// does not look at congestion.
+/// Do routers or routing ask for the general form? A packet of one flit holds no switch, it is all the same when a routing decides that
+/// does not look at congestion, and several steps in a cycle are taken by plain routers as well, unless they speculate or channels are busy for longer.
 pub(crate) fn is_general(scenario: &Scenario) -> bool {
     let single = crate::source::longest_packet(scenario) == 1;
     let asks = |key: &str| match key {
         "hold_switch" => !single,
         "lookahead_decides" => scenario.routing.observes_congestion(),
+        "internal_speedup" => has_slow_channel(&scenario.network) || scenario.pipeline.bidding == Bidding::Speculative,
         _ => true,
     };
     scenario.router.general_keys().any(asks) || scenario.routing.offers_several()
+}
+
+/// Does any channel need more than one cycle for a flit?
+pub(crate) fn has_slow_channel(network: &Network) -> bool {
+    (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1)
 }
 
 /// Up to 8 virtual channels: the vector layout where it serves.
@@ -89,8 +98,7 @@ fn widest_router<M: VcMask>(scenario: &Scenario) -> u32 {
 /// The limits of `lanes::avx512`.
 #[cfg(target_arch = "x86_64")]
 fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
-    use kasuri_model::id::ChannelId;
-    use kasuri_model::router::{Architecture, Bidding, Switching, VcRelease};
+    use kasuri_model::router::{Architecture, Switching, VcRelease};
     let router = &scenario.router;
     let network = &scenario.network;
     crate::lanes::avx512::is_available()
@@ -105,7 +113,8 @@ fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
         && crate::shares::Granted::of(scenario).is_none()
         && !scenario.routing.observes_congestion()
         && router.predictor == kasuri_model::predictor::NONE
-        && (0..network.channel_count()).all(|channel| network.link(ChannelId(channel)).period == 1)
+        && router.internal_speedup == 1.0
+        && !has_slow_channel(network)
 }
 
 /// Do flits enough move among the virtual channels that a visit of the vector layout looks at?

@@ -9,7 +9,8 @@
 //! arrives before the end of the present window of cycles, so a tile runs through a window while its state is in the cache.
 
 use crate::allocator::{self, PlainAllocator};
-use crate::buffer::Buffers;
+use crate::buffer::{Buffers, flits_of_port};
+use crate::clock::Clock;
 use crate::endpoint::dsm::{self, Interfaces};
 use crate::lanes::Lanes;
 use crate::lanes::general::Form;
@@ -17,8 +18,8 @@ use crate::list::List;
 use crate::lookahead::Lookahead;
 use crate::messages::Messages;
 use crate::prediction::{PredictionUnit, advance, leaves_router};
-use crate::route_memo::RouteMemo;
 use crate::rings::Rings;
+use crate::route_memo::RouteMemo;
 use crate::select;
 use crate::shares::Granted;
 use crate::source::Sources;
@@ -179,6 +180,9 @@ pub(crate) struct Parameters {
     pub(crate) tile_shift: u32,
     pub(crate) buffer_flits: u16,
     pub(crate) route_cycles: u32,
+    pub(crate) traversal_cycles: u32,
+    /// The steps of the routers.
+    pub(crate) clock: Clock,
     pub(crate) bidding: Bidding,
     pub(crate) switching: Switching,
     pub(crate) release: VcRelease,
@@ -274,8 +278,8 @@ pub(crate) struct Simulation<'a, L: Lanes> {
 /// A tile holds about this many slots: its state then fits into a second-level cache beside its neighbours' lists.
 const TILE_SLOTS_SHIFT: u32 = 14;
 
-/// The state of so many slots lies in the near caches, about 60 bytes each.
-const NEAR_SLOTS: u64 = 1 << 14;
+/// The state of so many slots lies in the near caches, about 100 bytes each.
+const NEAR_SLOTS: u64 = 1 << 13;
 
 /// A tile holds at least this many slots, however small the network: those of the widest routers of the vector layout.
 const LEAST_TILE_SHIFT: u32 = 8;
@@ -361,7 +365,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         } else {
             delays.least.clamp(1, MAX_WINDOW)
         };
-        let periodic = (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1);
+        let periodic = select::has_slow_channel(network);
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
             tile_shift: addresses.tile_shift,
@@ -369,6 +373,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             route_cycles: scenario.pipeline.route_cycles,
             bidding: scenario.pipeline.bidding,
             switching: router.switching,
+            traversal_cycles: scenario.pipeline.traversal_cycles,
+            clock: Clock::new(router.internal_speedup),
             release: router.vc_release,
             restricts_entry: router.architecture != Architecture::InputQueued || scenario.routing.restricts_entry(),
             redraws_entry: scenario.routing.redraws_entry(),
@@ -403,7 +409,11 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let general_credits = parameters.form.as_ref().map(|form| form.router.input_speedup.min(1 << vc_shift));
         let usual_credits = if parameters.crosspoint { 1 << vc_shift } else { 1 + u32::from(prediction.is_some() && vc_shift > 0) };
         let credits_of_port = general_credits.unwrap_or(usual_credits);
-        let longest_wait = parameters.form.as_ref().map_or(0, Form::longest_wait);
+        let longest_wait = match &parameters.form {
+            Some(form) => form.longest_wait(),
+            None if parameters.clock.is_plain() => 0,
+            None => flits_of_port(router),
+        };
         let wheel = |events_of_port: u32| {
             L::Wheel::new(delays.greatest + longest_wait + window + 1, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port)
                 .ok_or_else(|| {

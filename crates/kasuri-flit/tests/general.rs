@@ -77,6 +77,34 @@ fn the_general_form_of_plain_routers_is_the_plain_form() {
     }
 }
 
+/// Plain routers that do not speculate take several steps in a cycle as those of the general form do, bit for bit.
+#[test]
+fn several_steps_in_a_cycle_are_the_same_in_both_forms() {
+    let stage = |name: &str, cycles| PipelineEntry::Timed { stage: name.to_owned(), cycles };
+    let long = vec![stage("RC", 2), stage("VA", 2), stage("SA", 1), stage("ST", 2)];
+    let plain = RouterParameters { virtual_channels: 3, buffer_flits: 5, ..RouterParameters::default() };
+    let input_first = allocator("separable-input-first");
+    let routers = [
+        plain.clone(),
+        RouterParameters { lookahead: true, vc_release: VcRelease::TailCredit, ..plain.clone() },
+        RouterParameters { pipeline: long, credit_delay: 2, ..plain.clone() },
+        RouterParameters { vc_allocator: input_first.clone(), switch_allocator: input_first, ..plain.clone() },
+        RouterParameters { switching: Switching::VirtualCutThrough, ..plain.clone() },
+        RouterParameters { switching: Switching::StoreAndForward, ..plain },
+    ];
+    for router in routers {
+        for internal_speedup in [1.3, 2.0] {
+            for (topology, packet_flits) in [(Setup::mesh(&[4, 3]), 4), (Setup::torus(&[4, 4]), 1), (Setup::fat_tree(3, 2), 3)] {
+                let run = |output_buffer_flits| {
+                    let router = RouterParameters { output_buffer_flits, internal_speedup, ..router.clone() };
+                    Setup { router, load: 0.6, packet_flits, paranoid: true, ..topology.clone() }.run(&mut Fixed::new(200, 800))
+                };
+                assert_eq!(run(None), run(ENOUGH), "{:?} {internal_speedup} {router:?}", topology.topology);
+            }
+        }
+    }
+}
+
 /// Options that stress the general form, one by one.
 fn every_option() -> Vec<RouterParameters> {
     let plain = RouterParameters { virtual_channels: 4, buffer_flits: 3, ..RouterParameters::default() };

@@ -13,6 +13,12 @@ mod shifting;
 use kasuri_model::memory::Column;
 use kasuri_model::router::{BufferPolicy, RouterParameters};
 
+/// Flits that the buffers of an input port can hold.
+pub(crate) fn flits_of_port(router: &RouterParameters) -> u32 {
+    let buffers = if router.buffer_policy == BufferPolicy::Private { router.virtual_channels } else { 1 };
+    buffers * router.channel_depth()
+}
+
 /// How much of the port's buffer one virtual channel may hold while `active` of them have packets: by the total, and the policy's own limit.
 type Limit = fn(total: u32, most_held: u32, active: u32) -> u32;
 

@@ -4,6 +4,7 @@
 //! be loaded again after every store: the loops need half the instructions.
 
 mod crosspoint;
+mod departures;
 mod input_first;
 mod predicted;
 
@@ -14,6 +15,7 @@ use crate::shares::Shares;
 use crate::state::{Links, NONE, Parameters, Simulation, Tile};
 use crate::vc_mask::VcMask;
 use crate::wheel::{ListWheel, Posts};
+use departures::Departures;
 use input_first::Picks;
 use kasuri_model::memory::Column;
 use kasuri_model::router::{Bidding, Switching, VcRelease};
@@ -70,6 +72,8 @@ pub(crate) struct Portable<M> {
     input_port: Column<InputPort>,
     /// Cycle from which a port's channel is free; empty unless some channel needs more than one cycle for a flit.
     busy_until: Column<u64>,
+    /// Where routers take several steps in a cycle.
+    departures: Option<Departures>,
     /// Output ports with a ready virtual channel, by tile.
     active: Vec<List>,
     /// Within a cycle of a tile: input ports that send, output slots just granted.
@@ -126,6 +130,7 @@ impl<M: VcMask> Lanes for Portable<M> {
             output_port: Column::filled(ports as usize, output_port),
             input_port: Column::filled(ports as usize, InputPort { candidate: NONE, accept_pointer: 0, vc_pointer: 0 }),
             busy_until: Column::filled(if parameters.periodic { ports as usize } else { 0 }, 0),
+            departures: (!parameters.clock.is_plain()).then(|| Departures::new(ports as usize)),
             active: (0..parameters.router_tiles).map(|tile| List::with_capacity(ports_of_tile(tile))).collect(),
             winners: List::with_capacity(most_ports),
             granted: List::with_capacity(most_ports << M::SHIFT),
@@ -263,36 +268,44 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
             self.take_arrivals(tile, now, &mut active, &mut lists);
             self.take_credits(tile, now, &mut active, &mut lists);
         }
-        if self.parameters.route_cycles == 0 {
-            self.route_heads(now, &mut lists);
-        } else {
-            self.post_delayed_requests(now, &mut lists);
+        for step in self.parameters.clock.steps(now) {
+            self.portable_step(&mut active, &mut winners, &mut lists, step, now);
         }
-        if self.parameters.bidding == Bidding::Speculative {
-            self.bid_speculatively(&lists);
-        }
-        self.allocate_virtual_channels(&mut lists);
-        if self.parameters.route_cycles > 0 {
-            self.route_heads(now, &mut lists);
-        }
-        if self.parameters.bidding == Bidding::SameCycle {
-            self.activate_granted(&mut active);
-        }
-        if self.parameters.crosspoint {
-            self.serve_outputs(&active, &mut winners, &mut lists, now);
-        } else {
-            self.allocate_switch(&active, &mut winners, now);
-            if self.parameters.bidding == Bidding::Speculative {
-                self.allocate_switch_speculatively(&mut winners, now);
-            }
-            self.traverse(&mut winners, &mut lists, now);
-        }
-        self.pointers().keep_active(&mut active);
-        self.activate_granted(&mut active);
-        lists.turn();
         self.tiles[tile as usize] = lists;
         self.lanes.active[tile as usize] = active;
         self.lanes.winners = winners;
+    }
+
+    /// One step of a tile's routers; plain ones take one in each cycle.
+    #[inline(always)]
+    fn portable_step(&mut self, active: &mut List, winners: &mut List, lists: &mut Tile, step: u64, now: u64) {
+        if self.parameters.route_cycles == 0 {
+            self.route_heads(step, lists);
+        } else {
+            self.post_delayed_requests(step, lists);
+        }
+        if self.parameters.bidding == Bidding::Speculative {
+            self.bid_speculatively(lists);
+        }
+        self.allocate_virtual_channels(lists);
+        if self.parameters.route_cycles > 0 {
+            self.route_heads(step, lists);
+        }
+        if self.parameters.bidding == Bidding::SameCycle {
+            self.activate_granted(active);
+        }
+        if self.parameters.crosspoint {
+            self.serve_outputs(active, winners, lists, now);
+        } else {
+            self.allocate_switch(active, winners, now);
+            if self.parameters.bidding == Bidding::Speculative {
+                self.allocate_switch_speculatively(winners, now);
+            }
+            self.traverse(winners, lists, step, now);
+        }
+        self.pointers().keep_active(active);
+        self.activate_granted(active);
+        lists.turn();
     }
 
     /// Flits enter their buffers.
@@ -523,12 +536,23 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
 
     /// Winners cross the switch.
     #[inline(always)]
-    fn traverse(&mut self, winners: &mut List, lists: &mut Tile, now: u64) {
+    fn traverse(&mut self, winners: &mut List, lists: &mut Tile, step: u64, now: u64) {
         self.statistics.flit_hops += winners.len() as u64;
         let pointers = self.pointers();
+        let Parameters { clock, traversal_cycles, .. } = self.parameters;
+        let across = clock.cycle_of(step + u64::from(traversal_cycles), now);
         let notes_grants = self.parameters.periodic || self.prediction.is_some();
         for &input_port in winners.as_slice() {
-            let (output, slot, is_tail) = pointers.send(input_port, now as u32);
+            // The delay of a channel includes the crossing.
+            let sent = match &mut self.lanes.departures {
+                None => Sent::at(now),
+                Some(departures) => {
+                    let departure = departures.send_flit(pointers.candidate_port(input_port), across) as u32;
+                    let credit = departures.send_credit(input_port, now) as u32;
+                    Sent { flit: departure.wrapping_sub(traversal_cycles), credit }
+                }
+            };
+            let (output, slot, is_tail) = pointers.send(input_port, sent);
             if notes_grants {
                 self.occupy_channel_of(input_port, output, now);
             }
@@ -539,6 +563,21 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
             }
         }
         winners.clear();
+    }
+}
+
+/// The cycles, by their low 32 bits, from which the delays of a flit and of its credit count.
+#[derive(Clone, Copy)]
+struct Sent {
+    flit: u32,
+    credit: u32,
+}
+
+impl Sent {
+    /// Both leave in the cycle of their switch grant.
+    #[inline(always)]
+    fn at(now: u64) -> Self {
+        Self { flit: now as u32, credit: now as u32 }
     }
 }
 
@@ -697,20 +736,26 @@ impl<M: VcMask> Pointers<M> {
     /// Sends one flit from the front of the buffer that holds the candidate of an input port. Returns the output slot, the
     /// input slot, and whether the flit was a tail.
     #[inline(always)]
-    fn send(self, input_port: u32, now: u32) -> (u32, u32, bool) {
+    fn send(self, input_port: u32, sent: Sent) -> (u32, u32, bool) {
         let input = self.input_port(input_port);
         let output = input.candidate;
         input.candidate = NONE;
         let slot = self.output(output).holder;
         input.accept_pointer = (output >> M::SHIFT).wrapping_sub(input_port).wrapping_add(1) as i16;
         input.vc_pointer = (slot & (M::BITS - 1)) as u16 + 1;
-        let is_tail = self.send_to(output, now);
+        let is_tail = self.send_to(output, sent);
         (output, slot, is_tail)
+    }
+
+    /// The output port to which an input port sends in this step.
+    #[inline(always)]
+    fn candidate_port(self, input_port: u32) -> u32 {
+        self.input_port(input_port).candidate >> M::SHIFT
     }
 
     /// Sends one flit to an output slot that somebody holds. Returns whether it was a tail.
     #[inline(always)]
-    fn send_to(self, output: u32, now: u32) -> bool {
+    fn send_to(self, output: u32, sent: Sent) -> bool {
         let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
         let account = self.output(output);
         let slot = account.holder;
@@ -724,13 +769,13 @@ impl<M: VcMask> Pointers<M> {
         let input_vc = slot & (M::BITS - 1);
         let towards = port.wrapping_sub(input_port);
         let upstream = self.links(input_port);
-        self.credits.post(now.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + input_vc);
+        self.credits.post(sent.credit.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + input_vc);
 
         let out = self.output_port(port);
         out.grant_pointer = 1u32.wrapping_sub(towards) as i16;
         let downstream = self.links(port);
         downstream.sent += 1;
-        self.arrivals.post(now.wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link + vc);
+        self.arrivals.post(sent.flit.wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link + vc);
         let stops = flits == 0 || credits == 0 || left == 0;
         out.ready = out.ready.without(if stops { M::bit(vc) } else { M::default() });
         left == 0

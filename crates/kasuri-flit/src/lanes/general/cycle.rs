@@ -37,7 +37,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         self.events = events;
         let mut awake = std::mem::take(&mut self.lanes.awake[tile as usize]);
         let mut masks = self.lanes.masks.take();
-        let steps = self.lanes.clock.first_step(now)..self.lanes.clock.first_step(now + 1);
+        let steps = self.lanes.clock.steps(now);
         awake.retain(|&number| {
             let mut stays = false;
             for step in steps.clone() {

@@ -4,23 +4,25 @@
 //! A router is taken as a whole, step by step (`cycle`), and only while it is awake: it falls asleep when a step asks for nothing, and
 //! an arrival or a credit wakes it. So here, too, the cost follows the events.
 
-mod clock;
+mod batches;
 mod cycle;
 mod masked;
 
 use super::Lanes;
 use crate::allocator::masks::{MaskAllocator, Rule};
 use crate::allocator::{self, Making, Request, RouterAllocator, RouterShape};
+use crate::buffer::flits_of_port;
+use crate::clock::Clock;
 use crate::state::{Links, NONE, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::ListWheel;
-use clock::{Batches, Clock};
+use batches::Batches;
 use kasuri_model::engine::EngineError;
 use kasuri_model::id::RouterId;
 use kasuri_model::memory::Column;
 use kasuri_model::network::Network;
 use kasuri_model::rng::{Purpose, Streams};
-use kasuri_model::router::{AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, LongStages, Priority, RouterParameters};
+use kasuri_model::router::{AllocatorParameters, Arbiter, ArbiterParameters, LongStages, Priority, RouterParameters};
 use kasuri_model::routing::{Candidate, VirtualChannels};
 use masked::Masks;
 use std::collections::VecDeque;
@@ -47,7 +49,7 @@ impl Form {
     pub(crate) fn longest_wait(&self) -> u32 {
         let batches = if self.router.long_stages == LongStages::Batched { self.traversal_steps } else { 0 };
         let queues = self.router.output_speedup > 1 || self.router.internal_speedup > 1.0 || batches > 0;
-        batches + if queues { self.most_buffered() } else { 0 }
+        batches + if queues { flits_of_port(&self.router) } else { 0 }
     }
 }
 
@@ -85,12 +87,6 @@ impl Form {
             return None;
         }
         Some([allocator::rule_on_masks(&router.vc_allocator)?, allocator::rule_on_masks(&router.switch_allocator)?])
-    }
-
-    /// Flits that the buffer of a port can hold.
-    fn most_buffered(&self) -> u32 {
-        let channels = if self.router.buffer_policy == BufferPolicy::Private { self.router.virtual_channels } else { 1 };
-        channels * self.router.channel_depth()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Crosspoint-buffered routers: a queue at each crossing of an input and an output. An output takes a flit from any of its queues,
 //! whatever other outputs take from the same input in the same cycle, so that there is no switch to be allocated.
 
-use super::{Pointers, Portable};
+use super::{Pointers, Portable, Sent};
 use crate::list::List;
 use crate::state::{NONE, Simulation, Tile};
 use crate::vc_mask::VcMask;
@@ -18,7 +18,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         self.statistics.flit_hops += chosen.len() as u64;
         for &output in chosen.as_slice() {
             let slot = self.lanes.output[output].holder;
-            let is_tail = pointers.send_to(output, now as u32);
+            let is_tail = pointers.send_to(output, Sent::at(now));
             let port = output >> M::SHIFT;
             self.lanes.input_port[port].vc_pointer = (slot & (M::BITS - 1)) as u16 + 1;
             if self.parameters.periodic {
