@@ -6,17 +6,18 @@
 use kasuri_model::network::Network;
 use kasuri_model::routing::{Candidate, Choice, CongestionView, Routing, VirtualChannels};
 
-/// A memo has at most this many entries of 16 bytes: more would drive the routers' state out of the cache.
+/// A memo has at most this many entries of 8 bytes: more would drive the routers' state out of the cache.
 const MAX_ENTRIES: usize = 1 << 18;
 
 /// Entries for each pair of a place and a destination: packets in different states ask for both.
-const STATES: usize = 8;
+const STATES: usize = 2;
 
 /// A question, without what its place in the table says already, and its answer.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    before: u32,
-    after: u32,
+    /// States that need more bits are not kept.
+    before: u8,
+    after: u8,
     available: (u8, u8),
     port: u16,
     /// The virtual channels that the packet may take; none in an entry that is empty.
@@ -74,19 +75,20 @@ impl RouteMemo {
     #[inline(always)]
     pub(crate) fn answer(&self, question: &Question) -> Option<(Candidate, u32)> {
         let entry = &self.entries[question.index];
-        if entry.end == 0 || entry.before != question.state || entry.available != question.available {
+        if entry.end == 0 || u32::from(entry.before) != question.state || entry.available != question.available {
             return None;
         }
         let virtual_channels = VirtualChannels { begin: u16::from(entry.first), end: u16::from(entry.end) };
-        Some((Candidate::new(entry.port, virtual_channels), entry.after))
+        Some((Candidate::new(entry.port, virtual_channels), u32::from(entry.after)))
     }
 
     /// Keeps an answer for which the routing has asked nothing.
     pub(crate) fn keep(&mut self, question: Question, candidate: Candidate, after: u32) {
         let Candidate { port, virtual_channels, priority } = candidate;
+        let Question { index, state, available } = question;
         let (Ok(first), Ok(end)) = (u8::try_from(virtual_channels.begin), u8::try_from(virtual_channels.end)) else { return };
+        let (Ok(before), Ok(after)) = (u8::try_from(state), u8::try_from(after)) else { return };
         if priority == 0 {
-            let Question { index, state: before, available } = question;
             self.entries[index] = Entry { before, after, available, port, first, end };
         }
     }

@@ -208,11 +208,18 @@ impl Sources {
         }
     }
 
+    /// The terminal of an entry. Most scenarios have one class, whose entries need no division.
+    #[inline(always)]
+    fn terminal_of(&self, entry: u32) -> u32 {
+        if entry < self.terminals { entry } else { entry % self.terminals }
+    }
+
     fn schedule(&mut self, entry: u32) {
         let next = self.creations[entry as usize].next;
         if next != NEVER {
             let bucket = next as usize % CALENDAR_BUCKETS;
-            let tile = &mut self.tiles[(entry % self.terminals >> self.tile_shift) as usize];
+            let terminal = self.terminal_of(entry);
+            let tile = &mut self.tiles[(terminal >> self.tile_shift) as usize];
             self.calendar_next[entry as usize] = tile.calendar[bucket];
             tile.calendar[bucket] = entry;
             tile.scheduled += 1;
@@ -228,7 +235,7 @@ impl Sources {
             let following = self.calendar_next[entry as usize];
             self.tiles[tile as usize].scheduled -= 1;
             if self.creations[entry as usize].next <= now {
-                self.wake(entry % self.terminals);
+                self.wake(self.terminal_of(entry));
             } else {
                 self.schedule(entry);
             }
@@ -288,6 +295,13 @@ impl Sources {
         sizes.draw(&mut self.creations[(u32::from(class) * self.terminals + terminal.0) as usize].destinations)
     }
 
+    /// May a terminal whose queue has lost its head in cycle `now` draw another one before the calendar wakes it?
+    #[inline(always)]
+    pub(crate) fn may_go_on(&self, terminal: u32, now: u64) -> bool {
+        let classes = self.creations[terminal as usize..].iter().step_by(self.terminals as usize);
+        !self.replies.is_empty() || classes.into_iter().any(|creations| creations.next <= now)
+    }
+
     /// Draws the packet at the head of the queue in cycle `now`, if there is one.
     pub(crate) fn draw(&mut self, scenario: &Scenario, terminal: u32, now: u64) -> Option<Drawn> {
         self.take_reply(scenario, terminal, now).or_else(|| {
@@ -331,7 +345,15 @@ impl Sources {
             order.sort_by_key(|&class| Reverse(scenario.classes[class as usize].priority));
             return order.into_iter().find_map(|class| self.draw_of_class(scenario, terminal, class, now, &mut destination));
         }
-        (0..classes).find_map(|turn| self.draw_of_class(scenario, terminal, (first + turn) % classes, now, &mut destination))
+        let mut class = first;
+        for _ in 0..classes {
+            let drawn = self.draw_of_class(scenario, terminal, class, now, &mut destination);
+            if drawn.is_some() {
+                return drawn;
+            }
+            class = if class + 1 == classes { 0 } else { class + 1 };
+        }
+        None
     }
 
     #[inline(always)]
@@ -365,7 +387,8 @@ impl Sources {
         if next > now {
             self.schedule(entry);
         }
-        self.source[terminal as usize].next_class = ((class + 1) % scenario.classes.len() as u32) as u8;
+        let is_last = class as usize + 1 == scenario.classes.len();
+        self.source[terminal as usize].next_class = if is_last { 0 } else { class as u8 + 1 };
         let access = AccessId::default();
         destination.map(|destination| Drawn { created, destination, flits, class: class as u8, is_reply: false, access, message: NONE })
     }

@@ -237,6 +237,8 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     // Terminals and packets.
     pub(crate) terminals: Terminals<L::Mask>,
     pub(crate) sources: Sources,
+    /// May a terminal have a packet to send of which its calendar of creations does not know?
+    pub(crate) draws_beyond_calendar: bool,
     /// The messages of a closed workload in place of the sources' packets or, where there are users, beside them.
     pub(crate) messages: Option<Messages<'a>>,
     /// The network interfaces of a machine in place of the sources' packets.
@@ -371,10 +373,10 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             tile_shift: addresses.tile_shift,
             buffer_flits: depth as u16,
             route_cycles: scenario.pipeline.route_cycles,
-            bidding: scenario.pipeline.bidding,
-            switching: router.switching,
             traversal_cycles: scenario.pipeline.traversal_cycles,
             clock: Clock::new(router.internal_speedup),
+            bidding: scenario.pipeline.bidding,
+            switching: router.switching,
             release: router.vc_release,
             restricts_entry: router.architecture != Architecture::InputQueued || scenario.routing.restricts_entry(),
             redraws_entry: scenario.routing.redraws_entry(),
@@ -443,6 +445,10 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             credits: wheel(credits_of_port)?,
             tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, ports_of_tile(tile), vc_shift)).collect(),
             terminals: Terminals::new(network.terminal_count(), &parameters),
+            draws_beyond_calendar: scenario.workload.is_some()
+                || scenario.endpoint.is_some()
+                || scenario.users.is_some()
+                || router.class_queues,
             sources: Sources::new(scenario, addresses.tile_shift - vc_shift),
             messages: Messages::new(scenario),
             interfaces: Interfaces::new(scenario).map(Box::new),

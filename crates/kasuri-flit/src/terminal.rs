@@ -508,7 +508,7 @@ impl<L: Lanes> Simulation<'_, L> {
             self.packets[packet as usize].has_long_gap = true;
         }
         if left == 0 {
-            self.finish_injection(slot);
+            self.finish_injection(slot, now);
         }
     }
 
@@ -523,7 +523,7 @@ impl<L: Lanes> Simulation<'_, L> {
     }
 
     /// The tail has entered the network. The next packet may follow in the next cycle.
-    fn finish_injection(&mut self, slot: u32) {
+    fn finish_injection(&mut self, slot: u32, now: u64) {
         let (terminal, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
         self.terminals.stop_sending(slot);
         let sent = &mut self.terminals.injection[slot];
@@ -537,7 +537,9 @@ impl<L: Lanes> Simulation<'_, L> {
         if self.parameters.release == VcRelease::Tail {
             self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
         }
-        self.sources.wake(terminal);
+        if self.draws_beyond_calendar || self.sources.may_go_on(terminal, now) {
+            self.sources.wake(terminal);
+        }
     }
 
     /// Adds the flits of packets that have entered or left in part to the counters. What has passed since then is added at the
@@ -717,20 +719,29 @@ impl<L: Lanes> Simulation<'_, L> {
         let VirtualChannels { begin, end } =
             if self.parameters.restricts_entry { self.first_channels(terminal, source.packet, channels, now) } else { channels };
         let record = &mut self.packets[source.packet as usize];
-        let (after, end) = match (begin..end).contains(&source.last_vc) {
+        let (mut pointer, end) = match (begin..end).contains(&source.last_vc) {
             true => (source.last_vc + 1, end),
             false if self.scenario.router.first_after_change => (begin, begin + 1),
             false => (begin, end),
         };
         let free = self.terminals.free[terminal];
         let first = self.parameters.first_terminal_port << L::Mask::SHIFT;
-        let usable = |vc: &u16| {
-            let is_free = !free.and(L::Mask::bit(u32::from(*vc))).is_empty();
-            let slot = terminal << L::Mask::SHIFT | u32::from(*vc);
-            let has_room = || self.buffers.as_ref().is_none_or(|buffers| buffers.room(first + slot) > 0);
-            is_free && self.terminals.injection[slot].credits >= needed && has_room()
+        let has_room = |slot: u32| {
+            let in_pool = || self.buffers.as_ref().is_none_or(|buffers| buffers.room(first + slot) > 0);
+            self.terminals.injection[slot].credits >= needed && in_pool()
         };
-        let Some(vc) = (after..end).chain(begin..after).find(usable) else { return false };
+        let mut open = free.and(L::Mask::range(u32::from(begin), u32::from(end)));
+        let vc = loop {
+            if open.is_empty() {
+                return false;
+            }
+            let vc = open.first_from(u32::from(pointer)) as u16;
+            if has_room(terminal << L::Mask::SHIFT | u32::from(vc)) {
+                break vc;
+            }
+            open = open.without(L::Mask::bit(u32::from(vc)));
+            pointer = vc + 1;
+        };
         record.injected = now;
         let slot = terminal << L::Mask::SHIFT | u32::from(vc);
         let entering = &mut self.terminals.injection[slot];
