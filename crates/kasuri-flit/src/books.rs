@@ -12,7 +12,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// # Errors
     /// Which law is broken.
     pub(crate) fn balance_books(&self) -> Result<(), EngineError> {
-        let slots = self.inputs.len();
+        let slots = self.links.len() << L::Mask::SHIFT;
         let (mut flits, mut credits) = (vec![0u32; slots], vec![0u32; slots]);
         for slot in self.arrivals.waiting() {
             flits[slot as usize] += 1;

@@ -32,7 +32,7 @@ impl<L: Lanes> Simulation<'_, L> {
         for port in 0..self.parameters.first_terminal_port {
             let mut head = self.links[port].request_head;
             while head != NONE {
-                let InputSlot { request_first: first, request_last: last, request_next, .. } = self.inputs[head];
+                let InputSlot { request_first: first, request_last: last, request_next, .. } = *self.lanes.input_slot(head);
                 waiting.entry(head).or_default().push(Asked { port, channels: u32::from(first)..u32::from(last) + 1 });
                 head = request_next;
             }

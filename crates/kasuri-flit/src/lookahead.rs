@@ -41,8 +41,11 @@ impl<L: Lanes> Simulation<'_, L> {
     /// A flit leaves an input slot by an output slot. If it is a head, the next router decides about it at the end of the cycle.
     #[inline(always)]
     pub(crate) fn note_departure(&mut self, slot: u32, output: u32, left: u16) {
+        if self.lookahead.is_none() {
+            return;
+        }
+        let packet = self.front_packet(slot);
         let Some(lookahead) = &mut self.lookahead else { return };
-        let packet = self.rings.get(slot, self.inputs[slot].ring_head);
         let to = self.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1));
         let is_head = left + 1 == self.packets[packet as usize].flits;
         if is_head && to < self.parameters.first_terminal_port << L::Mask::SHIFT {

@@ -1,81 +1,104 @@
-//! Which packets stand in the buffers, in their order: a small ring for each slot.
+//! Which packets stand in the buffers, in their order.
 //!
-//! A packet enters the ring when it is announced, with its virtual channel upstream, and leaves it with its tail.
+//! A packet enters the queue of a buffer when it is announced, with its virtual channel upstream, and leaves it with its tail. The
+//! first one stands in the slot's own record; those behind it in a ring, of which little is ever touched.
 
-use crate::prefetch::prefetch;
 use kasuri_model::memory::{Column, prefer_large_pages};
 
-/// log2 of the packets that stand in one cache line.
-const LINE_SHIFT: u32 = 4;
+/// The packets of one buffer. 8 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Queue {
+    front: u32,
+    /// The place of the front packet in the ring, if it stood there.
+    head: u16,
+    packets: u16,
+}
 
-/// The rings of all slots. Positions are counted on without end by whoever reads or writes.
+impl Queue {
+    /// The first packet; of an empty queue, any number.
+    #[inline(always)]
+    pub(crate) fn front(&self) -> u32 {
+        self.front
+    }
+}
+
+/// The rings of all slots: the same places of all lie side by side.
 pub(crate) struct Rings {
     packets: Column<u32>,
     /// Places of a ring less one; a power of two.
     mask: u32,
-    /// log2 of the distance between the same places of neighbouring slots, and between the places of a slot.
-    slot_shift: u32,
-    place_shift: u32,
+    /// log2 of the slots, rounded up.
+    slots_shift: u32,
 }
 
 impl Rings {
     /// Rings of at least so many places; `None` if they are more than 32-bit numbers name.
     pub(crate) fn new(slots: usize, places: u32) -> Option<Self> {
-        let shift = places.next_power_of_two().trailing_zeros();
-        // The places of a deep ring are seldom used but the first ones: those of all slots lie side by side.
-        let rows_shift = slots.next_power_of_two().trailing_zeros();
-        let (slot_shift, place_shift, rows) = if shift > LINE_SHIFT { (0, rows_shift, 1 << rows_shift) } else { (shift, 0, slots) };
-        let length = rows.checked_shl(shift).filter(|&length| length as u64 <= 1 << 32)?;
+        let slots_shift = slots.next_power_of_two().trailing_zeros();
+        let shift = slots_shift + places.next_power_of_two().trailing_zeros();
+        let length = (shift <= u32::BITS).then(|| 1usize << shift)?;
         // Memory that the operating system zeroes becomes resident where it is used.
         let mut packets = vec![0; length];
         prefer_large_pages(&mut packets);
-        Some(Self { packets: packets.into(), mask: (1 << shift) - 1, slot_shift, place_shift })
-    }
-
-    /// Does a ring begin anew whenever it is empty, so that little of it is ever touched?
-    #[inline(always)]
-    pub(crate) fn begin_anew(&self) -> bool {
-        self.place_shift > 0
+        Some(Self { packets: packets.into(), mask: places.next_power_of_two() - 1, slots_shift })
     }
 
     #[inline(always)]
     fn place(&self, slot: u32, position: u16) -> u32 {
-        slot << self.slot_shift | (u32::from(position) & self.mask) << self.place_shift
+        (u32::from(position) & self.mask) << self.slots_shift | slot
     }
 
+    /// A packet joins the queue of a slot.
     #[inline(always)]
-    pub(crate) fn get(&self, slot: u32, position: u16) -> u32 {
-        self.packets[self.place(slot, position)]
+    pub(crate) fn push(&mut self, queue: &mut Queue, slot: u32, packet: u32) {
+        debug_assert!(u32::from(queue.packets) <= self.mask, "a buffer has room for the packets that are announced");
+        if queue.packets == 0 {
+            queue.front = packet;
+        } else {
+            let place = self.place(slot, queue.head.wrapping_add(queue.packets));
+            self.packets[place] = packet;
+        }
+        queue.packets += 1;
     }
 
+    /// The front packet of a slot's queue leaves. An empty ring begins anew.
     #[inline(always)]
-    pub(crate) fn set(&mut self, slot: u32, position: u16, packet: u32) {
-        let place = self.place(slot, position);
-        self.packets[place] = packet;
-    }
-
-    /// Asks for the memory of a place.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, slot: u32, position: u16) {
-        prefetch(&self.packets[self.place(slot, position)]);
+    pub(crate) fn pop(&self, queue: &mut Queue, slot: u32) {
+        queue.packets -= 1;
+        if queue.packets == 0 {
+            queue.head = 0;
+        } else {
+            queue.head = queue.head.wrapping_add(1);
+            queue.front = self.packets[self.place(slot, queue.head)];
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::VecDeque;
 
-    /// Shallow and deep rings: each place of each slot is one of its own, also after a turn.
+    /// Queues that fill and empty in turns, several times around, are those of the standard library.
     #[test]
-    fn places_are_apart() {
-        for places in [1, 2, 16, 17, 300] {
+    fn packets_leave_in_the_order_of_their_coming() {
+        for places in [1, 2, 3, 16, 300] {
             let mut rings = Rings::new(5, places).unwrap();
-            let all = || (0..5).flat_map(|slot| (0..places as u16).map(move |position| (slot, position)));
-            all().zip(0..).for_each(|((slot, position), packet)| rings.set(slot, position, packet));
-            assert!(all().zip(0..).all(|((slot, position), packet)| rings.get(slot, position) == packet), "{places} places");
-            let turn = places.next_power_of_two() as u16;
-            assert_eq!(rings.get(3, 0), rings.get(3, turn), "{places} places");
-            assert_eq!(rings.begin_anew(), places > 16);
+            let mut queues = [Queue::default(); 5];
+            let mut expected = vec![VecDeque::new(); 5];
+            for round in 0..400u32 {
+                let slot = round % 5;
+                let (queue, like) = (&mut queues[slot as usize], &mut expected[slot as usize]);
+                let coming = (round * 7 + slot) % (places + 1 - like.len() as u32);
+                for packet in 0..coming {
+                    rings.push(queue, slot, 1000 * round + packet);
+                    like.push_back(1000 * round + packet);
+                }
+                for _ in 0..(like.len() as u32).min(round % 11) {
+                    assert_eq!(Some(queue.front()), like.pop_front(), "{places} places, round {round}");
+                    rings.pop(queue, slot);
+                }
+            }
         }
         assert!(Rings::new(1 << 20, 1 << 13).is_none(), "2^33 places");
     }

@@ -301,7 +301,7 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(unit) = &mut self.prediction {
             unit.settle(self.cycle);
         }
-        self.lanes.collect_sent(&mut self.links, &mut self.inputs);
+        self.lanes.collect_sent(&mut self.links);
         for port in 0..self.links.len() as u32 {
             let sent = std::mem::take(&mut self.links[port].sent);
             if sent > 0 && self.statistics.counting.rates {

@@ -18,7 +18,7 @@ use crate::list::List;
 use crate::lookahead::Lookahead;
 use crate::messages::Messages;
 use crate::prediction::{PredictionUnit, advance, leaves_router};
-use crate::rings::Rings;
+use crate::rings::{Queue, Rings};
 use crate::route_memo::RouteMemo;
 use crate::select;
 use crate::shares::Granted;
@@ -58,15 +58,15 @@ pub(crate) struct Links {
     pub(crate) listed: bool,
 }
 
-/// What is done once per packet at an input slot needs this, in one place. 16 bytes.
+/// What is done once per packet at an input slot needs this, in one place. 24 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputSlot {
     /// Round-robin pointer over output slots.
     pub(crate) accept_pointer: u32,
     /// The next input slot that waits for a virtual channel of the same output port.
     pub(crate) request_next: u32,
-    /// The place of the front packet in the slot's ring, counted on without end.
-    pub(crate) ring_head: u16,
+    /// The packets in the buffer, and announced to it.
+    pub(crate) queue: Queue,
     /// The virtual channels that it may take.
     pub(crate) request_first: u8,
     pub(crate) request_last: u8,
@@ -77,17 +77,15 @@ pub(crate) struct InputSlot {
 
 impl Default for InputSlot {
     fn default() -> Self {
-        Self { accept_pointer: 0, request_next: NONE, ring_head: 0, request_first: 0, request_last: 0, length: 0, settled: 0 }
+        Self { accept_pointer: 0, request_next: NONE, queue: Queue::default(), request_first: 0, request_last: 0, length: 0, settled: 0 }
     }
 }
 
-/// The same for an output slot. 8 bytes.
-#[derive(Clone, Copy, Debug)]
+/// The same for an output slot.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OutputSlot {
     /// Round-robin pointer over input slots.
     pub(crate) grant_pointer: u32,
-    /// Where the next packet enters the downstream ring, counted on without end.
-    pub(crate) ring_tail: u16,
 }
 
 /// A packet in the network or at the head of its source queue.
@@ -218,10 +216,7 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) parameters: Parameters,
     pub(crate) cycle: u64,
     pub(crate) lanes: L,
-    // One entry per slot, terminals' included.
     pub(crate) rings: Rings,
-    pub(crate) inputs: Column<InputSlot>,
-    pub(crate) outputs: Column<OutputSlot>,
     // One entry per port, terminals' included.
     pub(crate) links: Column<Links>,
     /// Cycles that a flit occupies the port's channel; empty unless some channel needs more than one.
@@ -433,10 +428,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let mut simulation = Self {
             scenario,
             cycle: 0,
-            lanes: L::new(&parameters, addresses.first_terminal_port),
+            lanes: L::new(&parameters, addresses.first_terminal_port, addresses.ports),
             rings,
-            inputs: Column::filled(slots, InputSlot::default()),
-            outputs: Column::filled(slots, OutputSlot { grant_pointer: 0, ring_tail: 0 }),
             links: Column::filled(ports, unconnected),
             period: Column::filled(if_periodic(ports), 1),
             router_of_port: Column::filled(ports, NONE),
@@ -493,17 +486,18 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             // Pointers start at the router's first slot.
             let first = base << L::Mask::SHIFT;
             for slot in first..(base + ports) << L::Mask::SHIFT {
-                self.outputs[slot].grant_pointer = first;
-                self.inputs[slot].accept_pointer = first;
+                self.lanes.output_slot_mut(slot).grant_pointer = first;
+                self.lanes.input_slot_mut(slot).accept_pointer = first;
             }
         }
         for channel in (0..network.channel_count()).map(ChannelId) {
             self.connect_channel(channel, router_port, delays);
         }
+        let slots = || 0..self.parameters.first_terminal_port << L::Mask::SHIFT;
         self.vc_allocator = allocator::build(&self.scenario.router.vc_allocator).map(|allocator| GeneralAllocator {
             allocator,
-            row: self.inputs.iter().map(|input| input.accept_pointer).collect(),
-            column: self.outputs.iter().map(|output| output.grant_pointer).collect(),
+            row: slots().map(|slot| self.lanes.input_slot(slot).accept_pointer).collect(),
+            column: slots().map(|slot| self.lanes.output_slot(slot).grant_pointer).collect(),
         });
         self.lanes.connect_links(&self.links);
         for terminal in 0..network.terminal_count() {

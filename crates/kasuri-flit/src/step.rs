@@ -41,7 +41,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// The packet at the front of a buffer.
     #[inline(always)]
     pub(crate) fn front_packet(&self, slot: u32) -> u32 {
-        self.rings.get(slot, self.inputs[slot].ring_head)
+        self.lanes.input_slot(slot).queue.front()
     }
 
     /// Announces a packet to the buffer at the other end of an output virtual channel.
@@ -49,22 +49,13 @@ impl<L: Lanes> Simulation<'_, L> {
     pub(crate) fn announce_packet(&mut self, output: u32, packet: u32) {
         let (port, vc) = (output >> L::Mask::SHIFT, output & (L::Mask::BITS - 1));
         let downstream = self.links[port].flit_link + vc;
-        let tail = &mut self.outputs[output].ring_tail;
-        self.rings.set(downstream, *tail, packet);
-        *tail = tail.wrapping_add(1);
+        self.rings.push(&mut self.lanes.input_slot_mut(downstream).queue, downstream, packet);
     }
 
-    /// The front packet has left a buffer. A deep ring begins anew whenever it is empty, so that little of it is ever touched.
+    /// The front packet has left a buffer.
     #[inline(always)]
-    pub(crate) fn leave_ring(&mut self, slot: u32) {
-        let next = self.inputs[slot].ring_head.wrapping_add(1);
-        self.inputs[slot].ring_head = next;
-        if self.rings.begin_anew() {
-            let upstream = self.links[slot >> L::Mask::SHIFT].credit_link + (slot & (L::Mask::BITS - 1));
-            if self.outputs[upstream].ring_tail == next {
-                (self.inputs[slot].ring_head, self.outputs[upstream].ring_tail) = (0, 0);
-            }
-        }
+    pub(crate) fn leave_queue(&mut self, slot: u32) {
+        self.rings.pop(&mut self.lanes.input_slot_mut(slot).queue, slot);
     }
 
     /// Routes the new heads: each asks for virtual channels of one output port.
@@ -76,11 +67,11 @@ impl<L: Lanes> Simulation<'_, L> {
             let slot = lists.heads.at(position);
             let port = self.route_head(slot);
             prefetch(&self.links[port]);
-            self.inputs[slot].request_next = port;
+            self.lanes.input_slot_mut(slot).request_next = port;
         }
         for position in 0..lists.heads.len() {
             let slot = lists.heads.at(position);
-            let port = self.inputs[slot].request_next;
+            let port = self.lanes.input_slot(slot).request_next;
             match self.parameters.route_cycles {
                 0 => {
                     self.request(slot, port);
@@ -107,8 +98,7 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         if position + 2 * PREFETCH_DISTANCE < heads.len() {
             let slot = heads.at(position + 2 * PREFETCH_DISTANCE);
-            prefetch(&self.inputs[slot]);
-            self.rings.prefetch(slot, 0);
+            prefetch(self.lanes.input_slot(slot));
         }
         if position + PREFETCH_DISTANCE < heads.len() {
             prefetch(&self.packets[self.front_packet(heads.at(position + PREFETCH_DISTANCE)) as usize]);
@@ -128,9 +118,8 @@ impl<L: Lanes> Simulation<'_, L> {
             let port = ports.at(position + PREFETCH_DISTANCE);
             let head = self.links[port].request_head;
             if head != NONE {
-                prefetch(&self.inputs[head]);
-                prefetch(&self.outputs[port << L::Mask::SHIFT]);
-                self.rings.prefetch(head, 0);
+                prefetch(self.lanes.input_slot(head));
+                prefetch(self.lanes.output_slot(port << L::Mask::SHIFT));
             }
         }
     }
@@ -142,7 +131,7 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         let mut due = std::mem::take(lists.delayed(now));
         for &slot in &due {
-            let port = self.inputs[slot].request_next;
+            let port = self.lanes.input_slot(slot).request_next;
             self.request(slot, port);
             self.list_for_allocation(port, &mut lists.allocate);
         }
@@ -154,7 +143,7 @@ impl<L: Lanes> Simulation<'_, L> {
     #[inline(always)]
     fn request(&mut self, slot: u32, port: u32) {
         let first = &mut self.links[port].request_head;
-        self.inputs[slot].request_next = std::mem::replace(first, slot);
+        self.lanes.input_slot_mut(slot).request_next = std::mem::replace(first, slot);
     }
 
     /// Asks the routing for the output port of a head, and notes the virtual channels that it may take there.
@@ -164,7 +153,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let Route { candidate, state } = known.unwrap_or_else(|| self.find_route(slot, packet));
         let flits = self.enter_router(slot, packet, state);
         debug_assert!(candidate.virtual_channels.count() > 0);
-        let input = &mut self.inputs[slot];
+        let input = self.lanes.input_slot_mut(slot);
         input.request_first = candidate.virtual_channels.begin as u8;
         input.request_last = (candidate.virtual_channels.end - 1) as u8;
         input.length = flits;
@@ -280,7 +269,7 @@ impl<L: Lanes> Simulation<'_, L> {
                     PlainAllocator::InputFirst => self.allocate_port_input_first(port),
                     PlainAllocator::Other(_) => self.allocate_port_generally(port),
                 }
-            } else if self.inputs[head].request_next == NONE {
+            } else if self.lanes.input_slot(head).request_next == NONE {
                 self.allocate_port_alone(port, head);
             } else {
                 self.allocate_port_contended(port);
@@ -296,7 +285,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// The virtual channels of a port that a head may take now.
     #[inline(always)]
     pub(crate) fn eligible(&self, port: u32, slot: u32) -> L::Mask {
-        let InputSlot { request_first: first, request_last: last, .. } = self.inputs[slot];
+        let InputSlot { request_first: first, request_last: last, .. } = *self.lanes.input_slot(slot);
         let free = self.lanes.free(port).and(L::Mask::range(u32::from(first), u32::from(last) + 1));
         if self.parameters.switching == Switching::Wormhole { free } else { self.with_room(port, slot, free) }
     }
@@ -323,12 +312,12 @@ impl<L: Lanes> Simulation<'_, L> {
             return;
         }
         let base = port << L::Mask::SHIFT;
-        let offset = self.inputs[head].accept_pointer.wrapping_sub(base);
+        let offset = self.lanes.input_slot(head).accept_pointer.wrapping_sub(base);
         let vc = if offset < L::Mask::BITS { eligible.first_from(offset) } else { eligible.first() };
         let output = base | vc;
         self.links[port].request_head = NONE;
-        self.outputs[output].grant_pointer = head + 1;
-        self.inputs[head].accept_pointer = output + 1;
+        self.lanes.output_slot_mut(output).grant_pointer = head + 1;
+        self.lanes.input_slot_mut(head).accept_pointer = output + 1;
         self.hold(head, output);
     }
 
@@ -341,7 +330,7 @@ impl<L: Lanes> Simulation<'_, L> {
         while !free.is_empty() {
             let output = base | free.first();
             free = free.rest();
-            let pointer = self.outputs[output].grant_pointer;
+            let pointer = self.lanes.output_slot(output).grant_pointer;
             let (mut best, mut best_distance) = (NONE, u32::MAX);
             let mut head = self.links[port].request_head;
             while head != NONE {
@@ -350,7 +339,7 @@ impl<L: Lanes> Simulation<'_, L> {
                 if (best == NONE || distance < best_distance) && self.may_take(head, output) {
                     (best, best_distance) = (head, distance);
                 }
-                head = self.inputs[head].request_next;
+                head = self.lanes.input_slot(head).request_next;
             }
             if best != NONE {
                 requests.push((best, output));
@@ -362,7 +351,7 @@ impl<L: Lanes> Simulation<'_, L> {
 
     #[inline(always)]
     fn may_take(&self, head: u32, output: u32) -> bool {
-        let InputSlot { request_first: first, request_last: last, .. } = self.inputs[head];
+        let InputSlot { request_first: first, request_last: last, .. } = *self.lanes.input_slot(head);
         let vc = (output & (L::Mask::BITS - 1)) as u8;
         first <= vc
             && vc <= last
@@ -372,13 +361,13 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Each head accepts the first grant at or after its pointer. `grants` holds (head, output) by output.
     fn accept_grants(&mut self, port: u32, grants: &mut Vec<(u32, u32)>) {
         while let Some(&(head, _)) = grants.first() {
-            let pointer = self.inputs[head].accept_pointer;
+            let pointer = self.lanes.input_slot(head).accept_pointer;
             let of_head = grants.iter().filter(|&&(other, _)| other == head);
             let &(_, output) =
                 of_head.min_by_key(|&&(_, output)| from_pointer(output, pointer)).expect("the head's own grant is among them");
             grants.retain(|&(other, _)| other != head);
-            self.outputs[output].grant_pointer = head + 1;
-            self.inputs[head].accept_pointer = output + 1;
+            self.lanes.output_slot_mut(output).grant_pointer = head + 1;
+            self.lanes.input_slot_mut(head).accept_pointer = output + 1;
             self.withdraw(port, head);
             self.hold(head, output);
         }
@@ -404,7 +393,7 @@ impl<L: Lanes> Simulation<'_, L> {
                     None => picked.push((head, output)),
                 }
             }
-            head = self.inputs[head].request_next;
+            head = self.lanes.input_slot(head).request_next;
         }
         for &(head, output) in &picked {
             let pointers = self.vc_allocator.as_mut().expect("asked for only where there is one");
@@ -428,7 +417,7 @@ impl<L: Lanes> Simulation<'_, L> {
                 requests.push((head, base | eligible.first()));
                 eligible = eligible.rest();
             }
-            head = self.inputs[head].request_next;
+            head = self.lanes.input_slot(head).request_next;
         }
         requests.sort_unstable();
         let mut matches = std::mem::take(&mut self.matches);
@@ -449,16 +438,16 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// Takes a head out of its port's list of requests.
     fn withdraw(&mut self, port: u32, head: u32) {
-        let next = self.inputs[head].request_next;
+        let next = self.lanes.input_slot(head).request_next;
         if self.links[port].request_head == head {
             self.links[port].request_head = next;
             return;
         }
         let mut before = self.links[port].request_head;
-        while self.inputs[before].request_next != head {
-            before = self.inputs[before].request_next;
+        while self.lanes.input_slot(before).request_next != head {
+            before = self.lanes.input_slot(before).request_next;
         }
-        self.inputs[before].request_next = next;
+        self.lanes.input_slot_mut(before).request_next = next;
     }
 
     /// Gives an output virtual channel to a head.
@@ -472,7 +461,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// The tail has left: the output virtual channel becomes free, the next packet in the buffer becomes a head.
     #[inline(always)]
     pub(crate) fn release(&mut self, slot: u32, output: u32, lists: &mut Tile) {
-        self.leave_ring(slot);
+        self.leave_queue(slot);
         if self.parameters.release == VcRelease::Tail {
             self.lanes.set_free(output);
             self.list_for_allocation(output >> L::Mask::SHIFT, &mut lists.allocate_next);

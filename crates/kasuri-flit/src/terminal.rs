@@ -67,8 +67,6 @@ pub(crate) struct Ejection {
     pub(crate) index: u16,
     pub(crate) left: u16,
     settled: u16,
-    /// The place of the next packet in the slot's ring, counted on without end.
-    ring_head: u16,
     /// Does the present phase count the packet?
     pub(crate) counted: bool,
 }
@@ -99,7 +97,7 @@ impl<M: VcMask> Terminals<M> {
         let tiles = (parameters.tiles - parameters.router_tiles) as usize;
         let injection =
             Injection { last: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, credits: parameters.buffer_flits };
-        let ejection = Ejection { clock: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, ring_head: 0, counted: false };
+        let ejection = Ejection { clock: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, counted: false };
         Self {
             injection: Column::filled(slots, injection),
             ejection: Column::filled(slots, ejection),
@@ -247,11 +245,8 @@ impl<L: Lanes> Simulation<'_, L> {
     fn begin_packet(&mut self, slot: u32) {
         let packet = self.arriving_packet(slot);
         let record = self.packets[packet as usize];
+        self.leave_queue(self.first_terminal_slot() + slot);
         let sink = &mut self.terminals.ejection[slot];
-        sink.ring_head = sink.ring_head.wrapping_add(1);
-        if self.rings.begin_anew() && self.outputs[sink.to].ring_tail == sink.ring_head {
-            (sink.ring_head, self.outputs[sink.to].ring_tail) = (0, 0);
-        }
         (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
         sink.counted = is_counted(&self.statistics.counting, &record, &self.waited, packet);
     }
@@ -259,7 +254,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// The packet that arrives next at a sink's slot, once its head is on its way.
     #[inline(always)]
     fn arriving_packet(&self, slot: u32) -> u32 {
-        self.rings.get(self.first_terminal_slot() + slot, self.terminals.ejection[slot].ring_head)
+        self.front_packet(self.first_terminal_slot() + slot)
     }
 
     /// Fetches step by step what the sinks of later events will look at: in large networks it is in no near cache.
@@ -276,7 +271,7 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(slot) = ahead(2)
             && self.terminals.ejection[slot].left == 0
         {
-            self.rings.prefetch(first_slot + slot, self.terminals.ejection[slot].ring_head);
+            prefetch(self.lanes.input_slot(first_slot + slot));
         }
         if let Some(slot) = ahead(1) {
             let sink = &self.terminals.ejection[slot];

@@ -11,7 +11,7 @@
 //! that does not look at congestion (it would see the credits a few instructions later than in the portable layout).
 
 use super::Lanes;
-use crate::state::{InputSlot, Links, NONE, Parameters, Simulation};
+use crate::state::{InputSlot, Links, NONE, OutputSlot, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::{BitWheel, Wheel};
 use kasuri_model::memory::{Column, filled};
@@ -47,6 +47,8 @@ struct Unit<const W: usize> {
 /// The units and the scratch lists of a tile.
 pub(crate) struct Avx512<M, const W: usize> {
     units: Box<[Unit<W>]>,
+    input: Column<InputSlot>,
+    output: Column<OutputSlot>,
     /// Units that have work without a new event.
     busy: Box<[bool]>,
     tile_busy: Box<[bool]>,
@@ -116,7 +118,7 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
         if W == 1 { widest.next_power_of_two() } else { 1 << Self::UNIT_SHIFT }
     }
 
-    fn new(parameters: &Parameters, ports: u32) -> Self {
+    fn new(parameters: &Parameters, ports: u32, all_ports: u32) -> Self {
         let empty = Unit {
             flits: [[0; 64]; W],
             left: [[0; 64]; W],
@@ -134,6 +136,8 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
         let tile_slots = (1usize << parameters.tile_shift).min((ports as usize) << M::SHIFT);
         Self {
             units: filled(units, empty),
+            input: Column::filled((all_ports as usize) << M::SHIFT, InputSlot::default()),
+            output: Column::filled((ports as usize) << M::SHIFT, OutputSlot::default()),
             busy: vec![false; units].into_boxed_slice(),
             tile_busy: vec![false; parameters.router_tiles as usize].into_boxed_slice(),
             units_per_tile_shift: parameters.tile_shift - Self::UNIT_SHIFT,
@@ -144,6 +148,26 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
             ways: Ways::PerPort,
             mask: std::marker::PhantomData,
         }
+    }
+
+    #[inline(always)]
+    fn input_slot(&self, slot: u32) -> &InputSlot {
+        &self.input[slot]
+    }
+
+    #[inline(always)]
+    fn input_slot_mut(&mut self, slot: u32) -> &mut InputSlot {
+        &mut self.input[slot]
+    }
+
+    #[inline(always)]
+    fn output_slot(&self, slot: u32) -> &OutputSlot {
+        &self.output[slot]
+    }
+
+    #[inline(always)]
+    fn output_slot_mut(&mut self, slot: u32) -> &mut OutputSlot {
+        &mut self.output[slot]
     }
 
     fn connect_output(&mut self, port: u32, first: u32, parameters: &Parameters) {
@@ -183,7 +207,7 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
         }
     }
 
-    fn collect_sent(&mut self, links: &mut Column<Links>, inputs: &mut Column<InputSlot>) {
+    fn collect_sent(&mut self, links: &mut Column<Links>) {
         for unit in 0..self.units.len() {
             for word in 0..W {
                 let mut active = self.units[unit].active[word];
@@ -191,9 +215,9 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
                     let slot = (unit << Self::UNIT_SHIFT) as u32 + 64 * word as u32 + active.trailing_zeros();
                     active &= active - 1;
                     let output = Self::first_slot(slot) | self.byte(|unit| &unit.output, slot);
-                    let gone = inputs[slot].length - self.left(slot) as u16;
-                    links[output >> M::SHIFT].sent += u32::from(gone - inputs[slot].settled);
-                    inputs[slot].settled = gone;
+                    let gone = self.input[slot].length - self.left(slot) as u16;
+                    links[output >> M::SHIFT].sent += u32::from(gone - self.input[slot].settled);
+                    self.input[slot].settled = gone;
                 }
             }
         }
@@ -297,8 +321,8 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
         let mut tails = std::mem::take(&mut self.lanes.tails);
         for &slot in &tails {
             let output = Avx512::<M, W>::first_slot(slot) | self.lanes.byte(|unit| &unit.output, slot);
-            let settled = std::mem::take(&mut self.inputs[slot].settled);
-            self.links[output >> M::SHIFT].sent += u32::from(self.inputs[slot].length - settled);
+            let settled = std::mem::take(&mut self.lanes.input_slot_mut(slot).settled);
+            self.links[output >> M::SHIFT].sent += u32::from(self.lanes.input_slot(slot).length - settled);
             self.release(slot, output, &mut lists);
         }
         tails.clear();

@@ -10,7 +10,7 @@ pub(crate) mod avx512;
 pub(crate) mod general;
 pub(crate) mod portable;
 
-use crate::state::{InputSlot, Links, Parameters, Simulation};
+use crate::state::{InputSlot, Links, OutputSlot, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::memory::Column;
@@ -26,8 +26,18 @@ pub(crate) trait Lanes: Sized {
     /// Slots that a router of `slots` slots takes in the address space, when the widest router has `widest`.
     fn reserved_slots(slots: u32, widest: u32) -> u32;
 
-    /// Lanes of `ports` port addresses (routers only).
-    fn new(parameters: &Parameters, ports: u32) -> Self;
+    /// Lanes of `ports` port addresses of routers; with the terminals' there are `all_ports`.
+    fn new(parameters: &Parameters, ports: u32, all_ports: u32) -> Self;
+
+    /// What is done once per packet at an input slot of a router or a terminal.
+    fn input_slot(&self, slot: u32) -> &InputSlot;
+
+    fn input_slot_mut(&mut self, slot: u32) -> &mut InputSlot;
+
+    /// The same at an output slot of a router.
+    fn output_slot(&self, slot: u32) -> &OutputSlot;
+
+    fn output_slot_mut(&mut self, slot: u32) -> &mut OutputSlot;
 
     /// Makes an output port usable: its virtual channels are free, with full credit. `first` is the router's first port.
     fn connect_output(&mut self, port: u32, first: u32, parameters: &Parameters);
@@ -39,7 +49,7 @@ pub(crate) trait Lanes: Sized {
     fn connect_links(&mut self, _links: &Column<Links>) {}
 
     /// Adds the flits that the layout itself has counted per channel to `Links::sent`.
-    fn collect_sent(&mut self, _links: &mut Column<Links>, _inputs: &mut Column<InputSlot>) {}
+    fn collect_sent(&mut self, _links: &mut Column<Links>) {}
 
     /// Flits in the buffer of an input slot.
     fn flits(&self, slot: u32) -> u32;

@@ -12,7 +12,7 @@ use super::Lanes;
 use crate::allocator::{self, PlainAllocator, from_pointer};
 use crate::list::List;
 use crate::shares::Shares;
-use crate::state::{Links, NONE, Parameters, Simulation, Tile};
+use crate::state::{InputSlot, Links, NONE, OutputSlot, Parameters, Simulation, Tile};
 use crate::vc_mask::VcMask;
 use crate::wheel::{ListWheel, Posts};
 use departures::Departures;
@@ -20,9 +20,11 @@ use input_first::Picks;
 use kasuri_model::memory::Column;
 use kasuri_model::router::{Bidding, Switching, VcRelease};
 
-/// The buffer of one virtual channel of an input port.
+/// The buffer of one virtual channel of an input port. 32 bytes, within one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(crate) struct InputVc {
+    packet: InputSlot,
     /// The output slot that the front packet holds, or [`NONE`].
     output: u32,
     /// Flits in the buffer.
@@ -31,9 +33,11 @@ pub(crate) struct InputVc {
     left: u16,
 }
 
-/// The upstream's account of one downstream buffer.
+/// The upstream's account of one downstream buffer. 16 bytes, within one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
 pub(crate) struct OutputVc {
+    packet: OutputSlot,
     /// The input slot whose packet holds this virtual channel, or [`NONE`].
     holder: u32,
     /// Free places in the downstream buffer.
@@ -110,7 +114,7 @@ impl<M: VcMask> Lanes for Portable<M> {
         slots
     }
 
-    fn new(parameters: &Parameters, ports: u32) -> Self {
+    fn new(parameters: &Parameters, ports: u32, all_ports: u32) -> Self {
         let slots = (ports as usize) << M::SHIFT;
         let tile_ports = 1 << (parameters.tile_shift - M::SHIFT);
         let ports_of_tile = |tile| tile_ports.min(ports - tile * tile_ports) as usize;
@@ -125,8 +129,11 @@ impl<M: VcMask> Lanes for Portable<M> {
         let pointers = if allocator.is_some() { ports as usize } else { 0 };
         let output_port = OutputPort { grant_pointer: 0, ready: M::default(), free: M::default(), listed: false };
         Self {
-            input: Column::filled(slots, InputVc { output: NONE, flits: 0, left: 0 }),
-            output: Column::filled(slots, OutputVc { holder: NONE, credits: 0 }),
+            input: Column::filled(
+                (all_ports as usize) << M::SHIFT,
+                InputVc { packet: InputSlot::default(), output: NONE, flits: 0, left: 0 },
+            ),
+            output: Column::filled(slots, OutputVc { packet: OutputSlot::default(), holder: NONE, credits: 0 }),
             output_port: Column::filled(ports as usize, output_port),
             input_port: Column::filled(ports as usize, InputPort { candidate: NONE, accept_pointer: 0, vc_pointer: 0 }),
             busy_until: Column::filled(if parameters.periodic { ports as usize } else { 0 }, 0),
@@ -143,6 +150,26 @@ impl<M: VcMask> Lanes for Portable<M> {
             matches: Vec::new(),
             picks: Picks::new(picks),
         }
+    }
+
+    #[inline(always)]
+    fn input_slot(&self, slot: u32) -> &InputSlot {
+        &self.input[slot].packet
+    }
+
+    #[inline(always)]
+    fn input_slot_mut(&mut self, slot: u32) -> &mut InputSlot {
+        &mut self.input[slot].packet
+    }
+
+    #[inline(always)]
+    fn output_slot(&self, slot: u32) -> &OutputSlot {
+        &self.output[slot].packet
+    }
+
+    #[inline(always)]
+    fn output_slot_mut(&mut self, slot: u32) -> &mut OutputSlot {
+        &mut self.output[slot].packet
     }
 
     fn connect_output(&mut self, port: u32, first: u32, parameters: &Parameters) {
@@ -372,7 +399,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         let pointers = self.pointers();
         for position in 0..self.lanes.granted.len() {
             let output = self.lanes.granted.at(position);
-            let OutputVc { holder, credits } = self.lanes.output[output];
+            let OutputVc { holder, credits, .. } = self.lanes.output[output];
             if credits > 0 && holder != NONE && self.lanes.input[holder].flits > 0 {
                 pointers.set_ready(output, active);
             }
@@ -476,7 +503,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
                 if (best == NONE || key < best_key) && self.has_credit(port, self.eligible(port, head)) {
                     (best, best_key) = (head, key);
                 }
-                head = self.inputs[head].request_next;
+                head = self.lanes.input_slot(head).request_next;
             }
             if best != NONE {
                 self.lanes.speculative.push((port, best));

@@ -21,7 +21,6 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         for position in 0..events.len() {
             if let Some(&later) = events.get(position + PREFETCH_DISTANCE) {
                 prefetch(&self.lanes.input[later]);
-                self.rings.prefetch(later, 0);
             }
             self.take_arrival(events[position], now);
         }
@@ -490,7 +489,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         }
         let place = unit.active.iter().position(|&active| active == slot).expect("who sends holds a virtual channel");
         unit.active.swap_remove(place);
-        self.leave_ring(slot);
+        self.leave_queue(slot);
         if self.parameters.release == VcRelease::Tail {
             self.lanes.set_free_channel(output);
         }

@@ -13,7 +13,7 @@ use crate::allocator::masks::{MaskAllocator, Rule};
 use crate::allocator::{self, Making, Request, RouterAllocator, RouterShape};
 use crate::buffer::flits_of_port;
 use crate::clock::Clock;
-use crate::state::{Links, NONE, Parameters, Simulation};
+use crate::state::{InputSlot, Links, NONE, OutputSlot, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::ListWheel;
 use batches::Batches;
@@ -90,9 +90,10 @@ impl Form {
     }
 }
 
-/// The buffer of one virtual channel of an input port. 24 bytes.
+/// The buffer of one virtual channel of an input port. 40 bytes.
 #[derive(Clone, Copy, Debug)]
 struct InputVc {
+    packet: InputSlot,
     /// The step from which the front packet bids: for a virtual channel, then for the switch.
     ready: u64,
     /// The output slot that the front packet holds, or [`NONE`].
@@ -117,6 +118,7 @@ struct Urgency {
 /// The upstream's account of one downstream buffer.
 #[derive(Clone, Copy, Debug)]
 struct OutputVc {
+    packet: OutputSlot,
     /// The input slot whose packet holds this virtual channel, or [`NONE`].
     holder: u32,
     /// Free places in the downstream buffer.
@@ -302,7 +304,7 @@ impl<M: VcMask> Lanes for General<M> {
         slots
     }
 
-    fn new(parameters: &Parameters, ports: u32) -> Self {
+    fn new(parameters: &Parameters, ports: u32, all_ports: u32) -> Self {
         let form = parameters.form.clone().expect("the choice of the layout has seen that the routers are of the general form");
         let slots = (ports as usize) << M::SHIFT;
         let bounded = form.router.output_buffer_flits.is_some();
@@ -312,9 +314,12 @@ impl<M: VcMask> Lanes for General<M> {
             clock: Clock::new(form.router.internal_speedup),
             tile_shift: parameters.tile_shift,
             virtual_channels: parameters.virtual_channels,
-            input: Column::filled(slots, InputVc { ready: 0, output: NONE, flits: 0, left: 0, candidate: nowhere }),
+            input: Column::filled(
+                (all_ports as usize) << M::SHIFT,
+                InputVc { packet: InputSlot::default(), ready: 0, output: NONE, flits: 0, left: 0, candidate: nowhere },
+            ),
             urgency: Column::filled(slots, Urgency { created: 0, priority: 0 }),
-            output: Column::filled(slots, OutputVc { holder: NONE, credits: 0 }),
+            output: Column::filled(slots, OutputVc { packet: OutputSlot::default(), holder: NONE, credits: 0 }),
             port: Column::filled(ports as usize, port),
             routes: vec![Vec::new(); if form.offers_several { slots } else { 0 }],
             buffered: vec![VecDeque::new(); if bounded { ports as usize } else { 0 }],
@@ -331,6 +336,26 @@ impl<M: VcMask> Lanes for General<M> {
             masks: None,
             form,
         }
+    }
+
+    #[inline(always)]
+    fn input_slot(&self, slot: u32) -> &InputSlot {
+        &self.input[slot].packet
+    }
+
+    #[inline(always)]
+    fn input_slot_mut(&mut self, slot: u32) -> &mut InputSlot {
+        &mut self.input[slot].packet
+    }
+
+    #[inline(always)]
+    fn output_slot(&self, slot: u32) -> &OutputSlot {
+        &self.output[slot].packet
+    }
+
+    #[inline(always)]
+    fn output_slot_mut(&mut self, slot: u32) -> &mut OutputSlot {
+        &mut self.output[slot].packet
     }
 
     fn connect_output(&mut self, port: u32, _first: u32, parameters: &Parameters) {

@@ -186,7 +186,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         }
         let flits = self.packets[head.packet as usize].flits;
         self.lanes.set_left(head.slot, flits);
-        let input = &mut self.inputs[head.slot];
+        let input = self.lanes.input_slot_mut(head.slot);
         (input.request_first, input.request_last) = (channels.begin as u8, (channels.end - 1) as u8);
         let (begin, pointer) = (port << M::SHIFT, input.accept_pointer);
         let mut eligible = self.eligible(port, head.slot);
@@ -218,9 +218,9 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         let record = &mut self.packets[head.packet as usize];
         record.hops += 1;
         record.route_state = route.state;
-        self.inputs[head.slot].length = record.flits;
-        self.inputs[head.slot].accept_pointer = output + 1;
-        self.outputs[output].grant_pointer = head.slot + 1;
+        self.lanes.input_slot_mut(head.slot).length = record.flits;
+        self.lanes.input_slot_mut(head.slot).accept_pointer = output + 1;
+        self.lanes.output_slot_mut(output).grant_pointer = head.slot + 1;
         self.lanes.take(head.slot, output);
         self.announce_packet(output, head.packet);
         unit.flags[head.slot] = CONNECTED | if head.counted { COUNTED } else { 0 };
