@@ -10,7 +10,7 @@ use kasuri_model::routing::{Candidate, Choice, CongestionView, Routing, VirtualC
 const MAX_ENTRIES: usize = 1 << 18;
 
 /// Entries for each pair of a place and a destination: packets in different states ask for both.
-const STATES: usize = 2;
+const STATES: usize = 8;
 
 /// A question, without what its place in the table says already, and its answer.
 #[derive(Clone, Copy, Debug)]
