@@ -4,9 +4,9 @@ use kasuri_model::memory::Column;
 
 /// When the channels of the ports are free.
 pub(super) struct Departures {
-    /// By output port: the cycle after that in which the last flit is sent.
+    /// By output port: the first cycle that no flit has yet.
     next_flit: Column<u64>,
-    /// By input port: the cycle in which the last credit is sent.
+    /// By input port: the latest cycle that has a credit.
     last_credit: Column<u64>,
 }
 
