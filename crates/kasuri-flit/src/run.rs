@@ -97,15 +97,18 @@ impl<L: Lanes> Simulation<'_, L> {
             interfaces.start(|terminal| self.sources.wake(terminal));
             return;
         }
-        let counts: Option<Vec<u64>> = self.scenario.classes.iter().map(|class| class.packets_per_terminal).collect();
-        let Some(counts) = counts else { return };
+        if !self.scenario.has_only_batches() {
+            return;
+        }
         let (mut packets, mut of_terminal) = (0, vec![0; terminals as usize]);
-        for (class, count) in self.scenario.classes.iter().zip(counts) {
+        for (class, count) in self.scenario.batches() {
+            let answers_come_besides = class.reply.is_some() && !class.window.counts_answers;
             for terminal in (0..terminals).filter(|&terminal| !class.pattern.is_silent(kasuri_model::id::TerminalId(terminal))) {
                 of_terminal[terminal as usize] += count;
-                packets += count * if class.reply.is_some() { 2 } else { 1 };
+                packets += count * if answers_come_besides { 2 } else { 1 };
             }
         }
+        self.statistics.counts_answers = self.scenario.counts_answers();
         self.statistics.packets_to_come = Some(packets);
         self.statistics.unfinished = of_terminal;
     }

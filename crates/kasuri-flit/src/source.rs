@@ -55,10 +55,12 @@ impl Joint {
         let sharing = || scenario.classes.iter().zip(0u32..).filter(|(class, _)| class.joint.is_some());
         let process = Arc::clone(sharing().next()?.0.joint.as_ref()?);
         let total: f64 = sharing().map(|(class, _)| class.packet_rate()).sum();
+        let equal_part = 1.0 / sharing().count() as f64;
         let mut sum = 0.0;
         let mut cumulative: Vec<f64> = sharing()
             .map(|(class, _)| {
-                sum += class.packet_rate() / total;
+                // Batches have no rates.
+                sum += if total > 0.0 { class.packet_rate() / total } else { equal_part };
                 sum
             })
             .collect();
@@ -83,6 +85,8 @@ struct SourceTile {
     calendar: Box<[u32]>,
     /// Entries in the calendar.
     scheduled: u32,
+    /// Entries of which a packet has come back, and the cycles in which it did.
+    returned: Vec<(u32, u64)>,
 }
 
 /// The creations of one class at one terminal.
@@ -92,6 +96,9 @@ struct Creations {
     next: u64,
     /// Its running number.
     index: u64,
+    /// Packets that are outstanding, where there is a window, and whether the next one waits for one of them.
+    outstanding: u32,
+    waits: bool,
     gaps: Stream,
     destinations: Stream,
 }
@@ -123,6 +130,8 @@ pub(crate) struct Sources {
     joint: Option<Joint>,
     /// The queues of sources that have one for each class.
     pub(crate) class_queues: Option<ClassQueues>,
+    /// Is any class held back by a window?
+    pub(crate) has_windows: bool,
     tiles: Vec<SourceTile>,
     /// log2 of the terminals of a tile.
     tile_shift: u32,
@@ -165,11 +174,18 @@ impl Sources {
     pub(crate) fn new(scenario: &Scenario, tile_shift: u32) -> Self {
         let terminals = scenario.network.terminal_count();
         let source = Source { packet: NONE, serial: 0, vc: NO_VC, last_vc: NO_VC, next_class: 0, listed: false };
-        let tile = SourceTile { active: Vec::new(), calendar: vec![NONE; CALENDAR_BUCKETS].into_boxed_slice(), scheduled: 0 };
+        let tile = SourceTile {
+            active: Vec::new(),
+            calendar: vec![NONE; CALENDAR_BUCKETS].into_boxed_slice(),
+            scheduled: 0,
+            returned: Vec::new(),
+        };
         let entries = scenario.classes.len() as u32 * terminals;
         let creations = (0..entries).map(|entry| Creations {
             next: NEVER,
             index: 0,
+            outstanding: 0,
+            waits: false,
             gaps: scenario.streams.get(Purpose::Creation, entry),
             destinations: scenario.streams.get(Purpose::Destination, entry),
         });
@@ -183,6 +199,7 @@ impl Sources {
             replies: vec![VecDeque::new(); if replying { terminals as usize } else { 0 }],
             joint: Joint::of(scenario),
             by_priority,
+            has_windows: scenario.classes.iter().any(|class| !class.window.is_open()),
             tiles: vec![tile; terminals.div_ceil(1 << tile_shift) as usize],
             tile_shift,
             calendar_next: vec![NONE; entries as usize],
@@ -268,7 +285,7 @@ impl Sources {
     /// Is no terminal active?
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
-        self.tiles.iter().all(|tile| tile.active.is_empty())
+        self.tiles.iter().all(|tile| tile.active.is_empty() && tile.returned.is_empty())
     }
 
     /// Takes a tile's list of active terminals; [`Self::put_active`] gives it back.
@@ -366,11 +383,11 @@ impl Sources {
         destination: &mut impl FnMut(usize, &mut Stream) -> Option<TerminalId>,
     ) -> Option<Drawn> {
         let entry = class * self.terminals + terminal;
-        let creations = &mut self.creations[entry as usize];
-        let created = creations.next;
-        if created > now {
+        let created = self.creations[entry as usize].next;
+        if created > now || self.has_windows && self.must_wait(scenario, entry, class) {
             return None;
         }
+        let creations = &mut self.creations[entry as usize];
         let joint = self.joint.as_ref().filter(|joint| joint.classes[0] == class);
         let process = joint.map_or(&scenario.classes[class as usize].process, |joint| &joint.process);
         let class = joint.map_or(class, |joint| joint.draw(&mut creations.destinations));
@@ -379,6 +396,7 @@ impl Sources {
         let flits = traffic.sizes.draw(&mut creations.destinations);
         creations.index += 1;
         let more = destination.is_some();
+        creations.outstanding += u32::from(more);
         creations.next = if more { process.next(creations.index, Some(created), &mut creations.gaps).unwrap_or(NEVER) } else { NEVER };
         let next = creations.next;
         if created < self.drain_before && next >= self.drain_before {
@@ -391,6 +409,75 @@ impl Sources {
         self.source[terminal as usize].next_class = if is_last { 0 } else { class as u8 + 1 };
         let access = AccessId::default();
         destination.map(|destination| Drawn { created, destination, flits, class: class as u8, is_reply: false, access, message: NONE })
+    }
+
+    /// The entry of a class at a terminal; classes that share their coins have that of the first of them.
+    fn entry_of(&self, class: u8, terminal: u32) -> u32 {
+        let joint = self.joint.as_ref().filter(|joint| joint.classes.contains(&u32::from(class)));
+        joint.map_or(u32::from(class), |joint| joint.classes[0]) * self.terminals + terminal
+    }
+
+    /// Does the window keep the next packet of an entry back?
+    #[cold]
+    fn must_wait(&mut self, scenario: &Scenario, entry: u32, class: u32) -> bool {
+        let creations = &mut self.creations[entry as usize];
+        let waits = scenario.classes[class as usize].window.outstanding.is_some_and(|most| creations.outstanding >= most);
+        if waits {
+            // It is created when it may go.
+            (creations.waits, creations.next) = (true, NEVER);
+        }
+        waits
+    }
+
+    /// A packet of a terminal has arrived, or its answer. Its place in the window is free from the next cycle on.
+    pub(crate) fn come_back(&mut self, class: u8, terminal: u32, now: u64) {
+        let entry = self.entry_of(class, terminal);
+        self.tiles[(terminal >> self.tile_shift) as usize].returned.push((entry, now));
+    }
+
+    /// Opens the windows of a tile for what came back before cycle `now`.
+    pub(crate) fn open_windows(&mut self, tile: u32, now: u64) {
+        let mut returned = std::mem::take(&mut self.tiles[tile as usize].returned);
+        returned.retain(|&(entry, cycle)| {
+            if cycle < now {
+                self.creations[entry as usize].outstanding -= 1;
+                if self.end_wait(entry, now) {
+                    self.wake(self.terminal_of(entry));
+                }
+            }
+            cycle == now
+        });
+        self.tiles[tile as usize].returned = returned;
+    }
+
+    /// The next packet of an entry is created in cycle `now`, if it has been waiting for that.
+    fn end_wait(&mut self, entry: u32, now: u64) -> bool {
+        let creations = &mut self.creations[entry as usize];
+        let waited = std::mem::take(&mut creations.waits);
+        if waited {
+            creations.next = now;
+        }
+        waited
+    }
+
+    /// A terminal begins to send an answer. Is that a packet beyond those of its batch?
+    #[cold]
+    pub(crate) fn begin_answer(&mut self, scenario: &Scenario, answer: &Drawn, terminal: u32, now: u64) -> bool {
+        let entry = self.entry_of(answer.class, terminal);
+        // While an answer is being sent a source looks for no other packet: one that still must wait after that is created later.
+        self.end_wait(entry, now);
+        let class = &scenario.classes[usize::from(answer.class)];
+        if !class.window.counts_answers {
+            return false;
+        }
+        let creations = &mut self.creations[entry as usize];
+        let mut has_another = |index: u64| class.process.next(index, Some(now), &mut creations.gaps).is_some();
+        let is_beyond = !has_another(creations.index) || class.pattern.is_silent(TerminalId(terminal));
+        creations.index += 1;
+        if !has_another(creations.index) {
+            creations.next = NEVER;
+        }
+        is_beyond
     }
 
     /// Does a terminal hold a packet that it cannot send?

@@ -356,8 +356,9 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
         // Whatever a message brings about may concern any terminal in the next cycle.
         let lookahead = Lookahead::of(scenario);
-        // Who decides ahead looks at routers of other tiles.
-        let window = if scenario.workload.is_some() || scenario.endpoint.is_some() || lookahead.is_some() {
+        // Who decides ahead looks at routers of other tiles; an arrival that is not answered may open its source's window.
+        let opens_windows = scenario.classes.iter().any(|class| class.window.outstanding.is_some() && class.reply.is_none());
+        let window = if scenario.workload.is_some() || scenario.endpoint.is_some() || lookahead.is_some() || opens_windows {
             1
         } else {
             delays.least.clamp(1, MAX_WINDOW)

@@ -89,9 +89,10 @@ pub(crate) struct Statistics {
     /// The first class of which the packets count for that.
     pub(crate) first_closed_class: u8,
     pub(crate) packets_to_come: Option<u64>,
-    /// Batches: packets of each terminal that have not arrived, replies not counted; has some terminal none left, and does the
+    /// Batches: packets of each terminal that have not arrived, replies not counted unless the batches count them; has some terminal none left, and does the
     /// controller know?
     pub(crate) unfinished: Vec<u64>,
+    pub(crate) counts_answers: bool,
     pub(crate) first_finished: bool,
     pub(crate) first_told: bool,
     pub(crate) flit_hops: u64,
@@ -116,6 +117,7 @@ impl Statistics {
             first_closed_class: 0,
             packets_to_come: None,
             unfinished: Vec::new(),
+            counts_answers: false,
             first_finished: false,
             first_told: false,
             flit_hops: 0,
@@ -140,9 +142,10 @@ impl Statistics {
         }
         if let Some(left) = &mut self.packets_to_come {
             *left -= 1;
-            if !packet.is_reply {
+            if !packet.is_reply || self.counts_answers {
                 let unfinished = &mut self.unfinished[packet.source as usize];
-                *unfinished -= 1;
+                // Answers may go beyond the batch.
+                *unfinished = unfinished.saturating_sub(1);
                 self.first_finished |= *unfinished == 0;
             }
         }

@@ -197,6 +197,9 @@ impl<L: Lanes> Simulation<'_, L> {
             self.credit_source(events[position] - first_slot);
         }
         events.clear();
+        if self.sources.has_windows {
+            self.sources.open_windows(tile, now);
+        }
         if !self.sources.closed {
             self.sources.create(tile, now);
         }
@@ -336,6 +339,8 @@ impl<L: Lanes> Simulation<'_, L> {
                 message: NONE,
             };
             self.sources.queue_reply(terminal, answer);
+        } else if self.sources.has_windows {
+            self.sources.come_back(record.class, if record.is_reply { terminal.0 } else { record.source }, now);
         }
     }
 
@@ -637,6 +642,9 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Puts a drawn packet at the head of its queue.
     #[inline(always)]
     pub(crate) fn enter_packet(&mut self, drawn: Drawn, terminal: u32, now: u64) {
+        if self.sources.has_windows && drawn.is_reply && self.sources.begin_answer(self.scenario, &drawn, terminal, now) {
+            self.statistics.packets_to_come = self.statistics.packets_to_come.map(|packets| packets + 1);
+        }
         let source = &mut self.sources.source[terminal as usize];
         let serial = source.serial;
         source.serial += 1;

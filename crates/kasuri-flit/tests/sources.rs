@@ -191,3 +191,73 @@ fn who_draws_another_virtual_channel_enters_sooner() {
     let (kept, again) = (accepted(""), accepted("redraw_entry = true"));
     assert!(again > 1.02 * kept, "{again} {kept}");
 }
+
+/// A terminal sends 10 packets of 8 flits to another one, of which `outstanding` may be on their way, answered or not. How long it takes.
+fn of_a_pair(outstanding: Option<u32>, packets: u64, answered: bool) -> u64 {
+    let mut scenario = star(RouterParameters { buffer_flits: 64, ..RouterParameters::default() }).batch(packets).build();
+    let class = &mut scenario.classes[0];
+    class.pattern = Arc::new(Single { source: TerminalId(0), destination: TerminalId(2) });
+    class.window.outstanding = outstanding;
+    let (sizes, virtual_channels) = (class.sizes.clone(), class.virtual_channels);
+    class.reply = answered.then_some(Reply { sizes, delay: 0, virtual_channels });
+    let outcome = FlitEngine.run(&scenario, &mut ToTheEnd).unwrap();
+    assert_eq!((outcome.status, outcome.packet_latency.count), (Status::Completed, packets * if answered { 2 } else { 1 }));
+    outcome.completion_cycles.iter().copied().max().unwrap()
+}
+
+/// With a window of one packet each waits for the one before, so that n take n times as long as one. Where the whole batch fits into the
+/// window they follow each other as if there were none: a flit a cycle.
+#[test]
+fn a_window_of_one_packet_sends_one_after_the_other() {
+    for answered in [false, true] {
+        let alone = of_a_pair(Some(1), 1, answered);
+        assert_eq!(of_a_pair(Some(1), 10, answered), 10 * alone);
+        assert_eq!(of_a_pair(None, 10, answered), alone + 9 * 8);
+        assert_eq!(of_a_pair(Some(10), 10, answered), alone + 9 * 8);
+        // Two at a time, unless their flits take longer than their way there and back.
+        let [with_two, at_best] = [of_a_pair(Some(2), 10, answered), alone + 9 * 8];
+        assert!((at_best..=at_best.max(5 * alone + 8)).contains(&with_two), "{with_two}");
+    }
+}
+
+/// Little's law: of each terminal's packets no more are outstanding at a time than the window holds, and where the network is slow,
+/// hardly fewer until the batch is out.
+#[test]
+fn no_more_packets_are_outstanding_than_the_window_holds() {
+    for window in [1, 2, 5] {
+        let mut scenario = Setup { packet_flits: 3, paranoid: true, ..Setup::mesh(&[4, 4]) }.batch(300).build();
+        scenario.classes[0].window.outstanding = Some(window);
+        let outcome = FlitEngine.run(&scenario, &mut ToTheEnd).unwrap();
+        let cycles = outcome.completion_cycles.iter().copied().max().unwrap();
+        let outstanding = outcome.packet_latency.sum / cycles as f64 / 16.0;
+        let most = f64::from(window);
+        // Between two packets of a place in the window lies the cycle in which the first has arrived.
+        assert!(outstanding < most && outstanding > 0.7 * most, "{outstanding} of {most}");
+    }
+}
+
+/// Reads and writes of one batch, in which answers count: each terminal sends its packets, and answers to the others beyond them. Most
+/// arrive; what is not answered at the end are the last requests.
+#[test]
+fn a_batch_that_counts_answers_is_half_of_answers() {
+    let packets = 100;
+    let router = RouterParameters { virtual_channels: 4, ..RouterParameters::default() };
+    let mut scenario = Setup { router, packet_flits: 1, paranoid: true, ..Setup::mesh(&[4, 4]) }.batch(packets).build();
+    let class = &mut scenario.classes[0];
+    let [requests, answers] = [0, 2].map(|begin| kasuri_model::routing::VirtualChannels { begin, end: begin + 2 });
+    let sizes = PacketSizes::fixed(4).unwrap();
+    class.reply = Some(Reply { sizes: sizes.clone(), delay: 1, virtual_channels: answers });
+    (class.virtual_channels, class.joint) = (requests, Some(Arc::clone(&class.process)));
+    class.window = kasuri_model::traffic::process::Window { outstanding: Some(4), counts_answers: true };
+    let mut writes = class.clone();
+    writes.sizes = sizes;
+    writes.reply.as_mut().unwrap().sizes = PacketSizes::fixed(1).unwrap();
+    scenario.classes.push(writes);
+    let outcome = FlitEngine.run(&scenario, &mut ToTheEnd).unwrap();
+    assert_eq!(outcome.status, Status::Completed);
+    let arrived = outcome.packet_latency.count;
+    assert!((16 * packets..16 * packets * 11 / 10).contains(&arrived), "{arrived}");
+    // A request and its answer are five flits, whichever of them is the long one.
+    let flits: u64 = outcome.accepted_flits.iter().sum();
+    assert!((flits as f64 / arrived as f64 - 2.5).abs() < 0.1, "{flits} {arrived}");
+}

@@ -4,7 +4,7 @@ use crate::fluid::Fluid;
 use crate::packets;
 use crate::sharing::{self, SHARINGS};
 use kasuri_model::engine::{Controller, Engine, EngineError, Outcome, refuse_endpoint};
-use kasuri_model::scenario::Scenario;
+use kasuri_model::scenario::{Scenario, TrafficClass};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -44,6 +44,7 @@ impl Engine for FlowEngine {
         if scenario.router.predictor != "none" {
             return Err(EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "flow", what: "predictors".to_owned() });
         }
+        refuse_windows(scenario)?;
         if let Some(outcome) = packets::run(scenario, options.latency, controller) {
             return outcome;
         }
@@ -51,4 +52,22 @@ impl Engine for FlowEngine {
         let by_equal_shares = options.sharing == SHARINGS[0].name;
         Fluid::new(scenario, sharing, by_equal_shares, options.latency).run(controller)
     }
+}
+
+/// Flows know nothing of packets that are held back until others have come back, nor of batches that several classes share.
+fn refuse_windows(scenario: &Scenario) -> Result<(), EngineError> {
+    let refuse = |key: &str, what: &str| {
+        Err(EngineError::NotModelled { key: format!("traffic.{key}"), engine: "flow", what: format!("{what}; ask the flit engine") })
+    };
+    let any = |condition: fn(&TrafficClass) -> bool| scenario.classes.iter().any(condition);
+    if any(|class| class.window.outstanding.is_some()) {
+        return refuse("outstanding_packets", "terminals that wait for what they have sent");
+    }
+    if scenario.counts_answers() {
+        return refuse("counts_answers", "batches that count the answers to others");
+    }
+    if any(|class| class.joint.is_some() && class.packets_per_terminal.is_some()) {
+        return refuse("class.shares_coins", "a batch of several classes");
+    }
+    Ok(())
 }

@@ -57,6 +57,7 @@ impl Setup {
             pattern: pattern.into(),
             process: process.into(),
             packets_per_terminal: None,
+            window: kasuri_model::traffic::process::Window::default(),
             load: 0.1,
             sizes: PacketSizes::fixed(self.flits).expect("a length"),
             virtual_channels: VirtualChannels { begin: 0, end: self.router.virtual_channels as u16 },

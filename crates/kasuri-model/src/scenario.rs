@@ -9,7 +9,7 @@ use crate::routing::accepting::Accepting;
 use crate::routing::{Routing, VirtualChannels};
 use crate::traffic::PacketSizes;
 use crate::traffic::pattern::Pattern;
-use crate::traffic::process::Process;
+use crate::traffic::process::{Process, Window};
 use crate::translation::users::Users;
 use crate::workload::{Token, Workload};
 use std::sync::Arc;
@@ -56,6 +56,19 @@ impl Scenario {
     /// Does whatever sends besides a workload end by itself?
     pub fn has_only_batches(&self) -> bool {
         self.classes.iter().all(|class| class.packets_per_terminal.is_some())
+    }
+
+    /// The classes that have a batch, with its packets of each terminal. Of those that share their coins, and so one batch, the first.
+    pub fn batches(&self) -> impl Iterator<Item = (&TrafficClass, u64)> {
+        let first = self.classes.iter().position(|class| class.joint.is_some());
+        let shares = move |number: usize, class: &TrafficClass| class.joint.is_some() && first != Some(number);
+        let own = self.classes.iter().enumerate().filter(move |&(number, class)| !shares(number, class));
+        own.filter_map(|(_, class)| Some((class, class.packets_per_terminal?)))
+    }
+
+    /// Does any class count the answers that a terminal sends among the packets of its batch?
+    pub fn counts_answers(&self) -> bool {
+        self.classes.iter().any(|class| class.window.counts_answers)
     }
 
     /// May a right prediction take a packet by a port that the routing accepts but would not have chosen?
@@ -180,6 +193,8 @@ pub struct TrafficClass {
     pub joint: Option<Arc<dyn Process>>,
     /// Packets of each terminal if the process ends by itself (a batch).
     pub packets_per_terminal: Option<u64>,
+    /// What holds a terminal back besides the process.
+    pub window: Window,
     /// Offered load, flits/terminal/cycle.
     pub load: f64,
     /// How long they are.

@@ -137,7 +137,7 @@ fn closed_flits(scenario: &Scenario) -> Option<(f64, f64)> {
         let messages = closed.workload.messages() as f64;
         return Some((messages, messages * f64::from(closed.workload.longest_message())));
     }
-    let batches = scenario.classes.iter().filter_map(|class| Some((class.packets_per_terminal? as f64, class.sizes.mean())));
+    let batches = scenario.batches().map(|(class, packets)| (packets as f64, class.sizes.mean()));
     let terminals = f64::from(scenario.network.terminal_count());
     batches
         .map(|(packets, flits)| (packets * terminals, packets * terminals * flits))

@@ -87,6 +87,7 @@ impl Setup {
         let class = TrafficClass {
             pattern,
             packets_per_terminal: process.packets_per_terminal(),
+            window: process.window(),
             process: Arc::from(process.compile(self.load / sizes.mean()).unwrap()),
             load: self.load,
             sizes,

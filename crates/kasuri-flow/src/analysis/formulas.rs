@@ -244,8 +244,10 @@ pub(super) const NOT_MODELLED: &[&str] =
 
 /// A closed workload cannot end before its bottleneck has carried its flits.
 fn completion_bound(scenario: &Scenario, formulas: &Formulas) -> Option<f64> {
-    let flits =
-        |class: &kasuri_model::scenario::TrafficClass| class.packets_per_terminal.map(|packets| packets as f64 * class.sizes.mean());
-    let flits: f64 = scenario.classes.iter().map(flits).sum::<Option<f64>>()?;
+    // Which classes the packets of a common batch are of, and how many of them are answers, chance decides.
+    if !scenario.has_only_batches() || scenario.counts_answers() || scenario.classes.iter().any(|class| class.joint.is_some()) {
+        return None;
+    }
+    let flits: f64 = scenario.batches().map(|(class, packets)| packets as f64 * class.sizes.mean()).sum();
     formulas.static_throughput.map(|bound| (flits / bound).ceil())
 }

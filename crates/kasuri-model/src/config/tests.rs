@@ -435,6 +435,26 @@ fn classes_that_share_their_coins_have_one_process() {
 }
 
 #[test]
+fn windows_belong_to_batches() {
+    let study = |more: &str| studies(&EXPERIMENT.replace("packet_flits = 5", &format!("packet_flits = 5\nprocess = \"batch\"\n{more}")));
+    let scenario = study("batch_packets = 9\noutstanding_packets = 2\ncounts_answers = true\nreply = {}").unwrap()[0].scenario.clone();
+    assert_eq!(scenario.classes[0].window, crate::traffic::process::Window { outstanding: Some(2), counts_answers: true });
+    let two = "batch_packets = 9\nshares_coins = true\n[[traffic.class]]\n[[traffic.class]]\n";
+    let scenario = study(two).unwrap()[0].scenario.clone();
+    assert_eq!(scenario.batches().map(|(_, packets)| packets).collect::<Vec<_>>(), [9]);
+    for (more, wanted) in [
+        ("batch_packets = 9\noutstanding_packets = 0", "outstanding_packets"),
+        ("batch_packets = 9\ncounts_answers = true", "give a reply, or leave it out"),
+        (&format!("{two}reply = {{}}"), "give a reply to all of them or to none"),
+    ] {
+        let message = study(more).unwrap_err().to_string();
+        assert!(message.contains(wanted), "{more} gives {message}");
+    }
+    let open = studies(&EXPERIMENT.replace("packet_flits = 5", "packet_flits = 5\noutstanding_packets = 2")).unwrap_err().to_string();
+    assert!(open.contains("outstanding_packets"), "{open}");
+}
+
+#[test]
 fn queues_of_classes_belong_to_open_traffic() {
     let queues = |text: &str| studies(&text.replace("[router]", "[router]\nclass_queues = true"));
     assert!(queues(EXPERIMENT).is_ok());

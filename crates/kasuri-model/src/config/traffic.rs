@@ -12,7 +12,7 @@ use crate::routing::VirtualChannels;
 use crate::scenario::{Reply, TrafficClass};
 use crate::topology::Files;
 use crate::traffic::pattern::{PATTERNS, Pattern, PatternContext, PatternError, TrafficPattern};
-use crate::traffic::process::{InjectionProcess, PROCESSES, Process};
+use crate::traffic::process::{InjectionProcess, PROCESSES, Process, Window};
 use crate::traffic::{PacketSizes, WeightedSize};
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
@@ -102,6 +102,7 @@ pub(super) struct Setting<'a> {
 struct Creation {
     process: Arc<dyn Process>,
     packets_per_terminal: Option<u64>,
+    window: Window,
     load: f64,
 }
 
@@ -152,8 +153,10 @@ impl Setting<'_> {
         if others.iter().any(|(_, other)| keys.iter().any(|key| other.get(key) != first.get(key))) {
             return wrong("but different processes; give them the same one".to_owned());
         }
-        if sharing.iter().any(|&(number, _)| classes[number].packets_per_terminal.is_some()) {
-            return wrong("but their process is a batch, which draws no coins; leave it out".to_owned());
+        let answered = |&(number, _): &(usize, Table)| classes[number].reply.is_some();
+        let is_batch = classes[sharing[0].0].packets_per_terminal.is_some();
+        if is_batch && sharing.iter().any(|class| answered(class) != answered(&sharing[0])) {
+            return wrong("of which some have answers, in one batch; give a reply to all of them or to none".to_owned());
         }
         let section = Section::new(self.context, "traffic", first);
         let process = section.parse(section.member(PROCESSES, "process", Some("bernoulli"))?, "process")?;
@@ -182,13 +185,20 @@ impl Setting<'_> {
             parameters.virtual_channels,
             self.default_channels.unwrap_or(self.all_channels()),
         )?;
-        let Creation { process, packets_per_terminal, load } = self.process(section, process, &parameters, &sizes)?;
+        let Creation { process, packets_per_terminal, window, load } = self.process(section, process, &parameters, &sizes)?;
         let reply = parameters.reply.as_ref().map(|reply| self.reply(section, reply, virtual_channels)).transpose()?;
+        if window.counts_answers && reply.is_none() {
+            return Err(section.error("counts_answers", "is true, but nothing is answered; give a reply, or leave it out".to_owned()));
+        }
+        if self.of_user && !window.is_open() {
+            let problem = "is given, but users have no windows; leave it out".to_owned();
+            return Err(section.error(if window.outstanding.is_some() { "outstanding_packets" } else { "counts_answers" }, problem));
+        }
         let pattern = self.pattern(section, pattern, parameters.include_self)?;
         // Of one class its own process; of several see `join_processes`.
         let joint = parameters.shares_coins.then(|| Arc::clone(&process));
         let priority = parameters.priority;
-        Ok(TrafficClass { pattern, process, joint, packets_per_terminal, load, sizes, virtual_channels, priority, reply })
+        Ok(TrafficClass { pattern, process, joint, packets_per_terminal, window, load, sizes, virtual_channels, priority, reply })
     }
 
     fn pattern(
@@ -212,7 +222,7 @@ impl Setting<'_> {
         sizes: &PacketSizes,
     ) -> Result<Creation, ConfigError> {
         let process = section.parse(entry, "process")?;
-        let packets_per_terminal = process.packets_per_terminal();
+        let (packets_per_terminal, window) = (process.packets_per_terminal(), process.window());
         let load = match parameters.load {
             Some(load) if load > 0.0 && load <= 1.0 => load,
             Some(load) => {
@@ -233,7 +243,7 @@ impl Setting<'_> {
                 None => section.error("process", problem),
             }
         })?;
-        Ok(Creation { process: Arc::from(compiled), packets_per_terminal, load })
+        Ok(Creation { process: Arc::from(compiled), packets_per_terminal, window, load })
     }
 
     fn reply(&self, section: &Section<'_>, reply: &ReplyParameters, requests: VirtualChannels) -> Result<Reply, ConfigError> {

@@ -1,19 +1,28 @@
 //! A batch of packets per terminal.
 
-use super::{InjectionProcess, Process};
+use super::{InjectionProcess, Process, Window};
 use crate::registry::Member;
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Each terminal creates a packet a cycle until its batch is out, and sends as fast as the network takes them.
+/// Each terminal creates a packet a cycle until its batch is out, and sends as fast as the network takes them, or as its window lets it.
 ///
-/// The run ends when the last packet has arrived; `completion_time` is its answer. `load` has no meaning here.
+/// The run ends when the last packet has arrived; `completion_time` is its answer. `load` has no meaning here. Classes that share their
+/// coins have one batch together, of equal parts.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
     /// Packets of each terminal.
     pub batch_packets: u64,
+    /// Packets of a terminal that may be outstanding: on their way, or not answered yet where there are answers. Then the next packet is
+    /// created in the cycle after one has arrived, or its answer. No limit unless given.
+    #[serde(default)]
+    pub outstanding_packets: Option<u32>,
+    /// Do the answers that a terminal sends count among the packets of its batch, as in BookSim 2? It answers whatever comes. What
+    /// nobody has begun to send when all else has arrived is not waited for.
+    #[serde(default)]
+    pub counts_answers: bool,
 }
 
 impl Member for Batch {
@@ -28,11 +37,18 @@ impl InjectionProcess for Batch {
         if self.batch_packets == 0 {
             return Err("batch_packets is 0; give at least 1 packet per terminal".to_owned());
         }
+        if self.outstanding_packets == Some(0) {
+            return Err("outstanding_packets is 0; give at least 1, or leave it out for no limit".to_owned());
+        }
         Ok(Box::new(Compiled { packets: self.batch_packets }))
     }
 
     fn packets_per_terminal(&self) -> Option<u64> {
         Some(self.batch_packets)
+    }
+
+    fn window(&self) -> Window {
+        Window { outstanding: self.outstanding_packets, counts_answers: self.counts_answers }
     }
 }
 
@@ -42,7 +58,7 @@ struct Compiled {
 }
 
 impl Process for Compiled {
-    fn next(&self, index: u64, _previous: Option<u64>, _stream: &mut Stream) -> Option<u64> {
-        (index < self.packets).then_some(index)
+    fn next(&self, index: u64, previous: Option<u64>, _stream: &mut Stream) -> Option<u64> {
+        (index < self.packets).then(|| previous.map_or(0, |previous| previous + 1))
     }
 }

@@ -23,6 +23,28 @@ pub trait InjectionProcess: Send + Sync + std::fmt::Debug {
     fn packets_per_terminal(&self) -> Option<u64> {
         None
     }
+
+    /// What holds a terminal back besides the process.
+    fn window(&self) -> Window {
+        Window::default()
+    }
+}
+
+/// What the packets that a terminal has sent, and those that it has answered, mean to those that it creates. By default nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Packets that may be outstanding; `None`: any number. One is from its creation until the cycle after its arrival, or after that of
+    /// its answer.
+    pub outstanding: Option<u32>,
+    /// Do answers count among the packets of a batch?
+    pub counts_answers: bool,
+}
+
+impl Window {
+    /// Does it change anything?
+    pub fn is_open(self) -> bool {
+        self == Self::default()
+    }
 }
 
 registry! {
