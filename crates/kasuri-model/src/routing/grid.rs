@@ -36,6 +36,14 @@ pub(super) enum Order {
     Descending,
 }
 
+/// A step from a router to the next one of its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) port: Port,
+    /// Is it towards lower coordinates?
+    pub(super) falls: bool,
+}
+
 impl Grid {
     /// The grid of a mesh, a concentrated mesh or a flattened butterfly. `express`: take the express links of a concentrated
     /// mesh.
@@ -94,6 +102,19 @@ impl Grid {
             edge if edge == radix - 1 => Some(2 * other as u32),
             _ => None,
         }
+    }
+
+    /// Are its routers joined in lines, so that they are neighbours of their neighbours alone?
+    pub(super) fn is_of_lines(&self) -> bool {
+        self.links != Links::Full
+    }
+
+    /// The step towards `there` in one dimension of lines of routers; `None` if the two do not differ in it.
+    pub(super) fn step(&self, here: RouterId, there: RouterId, dimension: usize) -> Option<Step> {
+        debug_assert!(self.is_of_lines());
+        let (here, there) = (self.coordinates_of(here), self.coordinates_of(there));
+        let port = (self.first_port + line_port(dimension, here, there)) as Port;
+        (here[dimension] != there[dimension]).then_some(Step { port, falls: there[dimension] < here[dimension] })
     }
 
     /// The dimensions in which two routers differ.

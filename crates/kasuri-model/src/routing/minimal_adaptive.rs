@@ -26,6 +26,10 @@ pub struct MinimalAdaptive {
     /// Which of the shortest ways are offered.
     #[serde(default)]
     pub ways: Ways,
+    /// The upper virtual channels by which they are offered, counted from the first that a packet may use: the first, and one past the
+    /// last. All above those of the escape path unless given.
+    #[serde(default)]
+    pub adaptive_channels: Option<[u16; 2]>,
 }
 
 /// Which of the shortest ways are offered.
@@ -66,6 +70,14 @@ impl RoutingAlgorithm for MinimalAdaptive {
             }
             Escape::UpDown => UpDown { root: None }.compile(network)?,
         };
+        let adaptive_channels = self.adaptive_channels.unwrap_or([escape.virtual_channels_required() as u16, u16::MAX]);
+        let [first, end] = adaptive_channels;
+        if u32::from(first) < escape.virtual_channels_required() || first >= end {
+            let least = escape.virtual_channels_required();
+            let problem =
+                format!("is [{first}, {end}]; give [first, one past the last], from {least} on: those below are the escape path's");
+            return Err(RoutingError::Parameter { key: "adaptive_channels".to_owned(), problem });
+        }
         let destinations = Destinations::of(network);
         let targets: Vec<_> = destinations.routers.iter().map(|router| vec![router.0]).collect();
         let shortest = Shortest::find(network, Metric::Hops, &targets, false).map_err(|(source, column)| {
@@ -77,7 +89,15 @@ impl RoutingAlgorithm for MinimalAdaptive {
             let (router, port) = network.injection_port(terminal);
             is_entrance[network.port_index(router, port)] = true;
         }
-        Ok(Box::new(Compiled { network: Arc::clone(network), escape, destinations, shortest, is_entrance, ways: self.ways }))
+        Ok(Box::new(Compiled {
+            network: Arc::clone(network),
+            escape,
+            destinations,
+            shortest,
+            is_entrance,
+            ways: self.ways,
+            adaptive_channels,
+        }))
     }
 }
 
@@ -90,6 +110,8 @@ struct Compiled {
     /// By port of the whole network: do packets enter here?
     is_entrance: Vec<bool>,
     ways: Ways,
+    /// Counted from the first virtual channel that a packet may use.
+    adaptive_channels: [u16; 2],
 }
 
 impl Routing for Compiled {
@@ -126,7 +148,8 @@ impl Routing for Compiled {
             return;
         }
         let lower = self.escape_channels(hop.available).expect("this routing has an escape path");
-        let upper = VirtualChannels { begin: lower.end, ..hop.available };
+        let [begin, end] = self.adaptive_channels.map(|channel| channel.saturating_add(hop.available.begin).min(hop.available.end));
+        let upper = VirtualChannels { begin, end };
         let has_entered = !self.is_entrance[self.network.port_index(hop.router, hop.input)];
         let escapes = has_entered && (lower.begin..lower.end).contains(&hop.virtual_channel);
         if !escapes {
@@ -188,5 +211,9 @@ mod tests {
         let lowest = MinimalAdaptive { ways: Ways::Lowest, ..MinimalAdaptive::default() }.compile(&network).unwrap();
         let ports = |hop: &Hop| every_hop(lowest.as_ref(), hop, 0).remove(0).0.iter().map(|candidate| candidate.port).collect::<Vec<_>>();
         assert_eq!((ports(&hop(0, injected, 0)), ports(&hop(2, 1, 1))), (vec![0, 0], vec![2, 2]));
+        let by = |adaptive_channels| MinimalAdaptive { adaptive_channels, ..MinimalAdaptive::default() }.compile(&network);
+        let last = every_hop(by(Some([2, 3])).unwrap().as_ref(), &hop(0, injected, 0), 0).remove(0).0;
+        assert!(last.iter().all(|candidate| candidate.virtual_channels.begin == if candidate.priority == 1 { 2 } else { 0 }));
+        assert!(by(Some([0, 3])).unwrap_err().to_string().contains("from 1 on"));
     }
 }

@@ -22,6 +22,7 @@ pub mod nca;
 pub mod o1turn;
 pub mod per_destination;
 pub mod per_output;
+pub mod planar_adaptive;
 pub mod regional;
 mod shortest;
 mod table;
@@ -59,6 +60,7 @@ registry! {
         destination_tag::DestinationTag,
         minimal::Minimal,
         minimal_adaptive::MinimalAdaptive,
+        planar_adaptive::PlanarAdaptive,
         up_down::UpDown,
         valiant::Valiant,
         ugal::Ugal,
