@@ -146,8 +146,9 @@ def draw(number: int, allocators: list[str]) -> Drawn:
     options["injection_rate_uses_flits"] = "0"
     drawn.part = round(dice.uniform(0.3, 0.8), 2)
     kind = dice.random()
-    if kind < 0.1 and not drawn.reads_and_writes and drawn.classes == 1:
+    if kind < 0.1 and drawn.classes == 1:
         options.update(sim_type="batch", batch_count="1", batch_size=str(dice.choice([100, 300])))
+        options["max_outstanding_requests"] = random.Random(f"window {number}").choice("00148")
     elif kind < 0.25 and not drawn.reads_and_writes:
         options["injection_process"] = dice.choice(["on_off({0.1,0.1})", "on_off({0.05,0.2})"])
         options["burst_r1"] = "-1.0"

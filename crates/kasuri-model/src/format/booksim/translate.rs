@@ -286,8 +286,12 @@ mod tests {
         use crate::topology::NoFiles;
         let cluster = "c = 4; xr = 2; yr = 2; x = 4; y = 4; k = 4; n = 2; num_vcs = 8;";
         for (topology, shape, routings) in [
-            ("mesh", "k = 2; n = 2; num_vcs = 5;", "dor dim_order dim_order_ni dim_order_pni xy_yx adaptive_xy_yx romm romm_ni valiant"),
-            ("torus", "k = 4; n = 2; num_vcs = 16;", "dim_order dim_order_ni dim_order_bal valiant"),
+            (
+                "mesh",
+                "k = 2; n = 2; num_vcs = 5;",
+                "dor dim_order dim_order_ni dim_order_pni xy_yx adaptive_xy_yx romm romm_ni valiant min_adapt planar_adapt",
+            ),
+            ("torus", "k = 4; n = 2; num_vcs = 16;", "dim_order dim_order_ni dim_order_bal valiant min_adapt"),
             ("cmesh", cluster, "dor dor_no_express xy_yx xy_yx_no_express"),
             ("fly", "k = 4; n = 2;", "dest_tag"),
             ("fattree", "k = 4; n = 2;", "nca anca"),
@@ -332,6 +336,34 @@ mod tests {
         );
         let reads = &halves.unwrap().table["traffic"]["class"].as_array().unwrap()[0].clone();
         assert_eq!((&reads["virtual_channels"], &reads["reply"]["virtual_channels"]), (&vec![0, 2].into(), &vec![2, 4].into()));
+    }
+
+    /// BookSim's default ranges of virtual channels overlap, so that the halves of one kind of packet are not those of another.
+    #[test]
+    fn overlapping_ranges_of_channels_run_without_a_promise() {
+        let allows = |text: &str| {
+            let torus = "topology = torus; k = 4; n = 2; routing_function = dim_order; num_vcs = 16;";
+            let table = table(&format!("{torus} {text}"));
+            table["routing"].get("allow_deadlock").and_then(Toml::as_bool)
+        };
+        assert_eq!(allows("use_read_write = 1;"), Some(true));
+        assert_eq!(allows("use_read_write = 1; write_request_begin_vc = 0; write_request_end_vc = 5;"), Some(true));
+        let equal = "write_request_begin_vc = 0; write_request_end_vc = 5; write_reply_begin_vc = 8; write_reply_end_vc = 13;";
+        assert_eq!([allows(&format!("use_read_write = 1; {equal}")), allows("")], [None, None]);
+    }
+
+    #[test]
+    fn a_batch_of_reads_and_writes_is_one_of_two_classes() {
+        let text =
+            format!("{MESH} sim_type = batch; batch_size = 50; use_read_write = 1; max_outstanding_requests = 4; write_fraction = 0.9;");
+        let Translation { table, notes, .. } = translate(&text, Rules::BookSim).unwrap();
+        let list = table["traffic"]["class"].as_array().unwrap();
+        for class in list {
+            assert_eq!([class["batch_packets"].as_integer(), class["outstanding_packets"].as_integer()], [Some(50), Some(4)]);
+            assert_eq!([class["counts_answers"].as_bool(), class["shares_coins"].as_bool()], [Some(true), Some(true)]);
+        }
+        assert_eq!(list.len(), 2);
+        assert!(notes.iter().any(|note| note.contains("write_fraction") && note.contains("equal probability")), "{notes:?}");
     }
 
     #[test]
@@ -460,6 +492,7 @@ mod tests {
             ("topology = mesh; routing_function = dor; st_final_delay = 0;", "give at least 1"),
             ("topology = mesh; routing_function = dor; num_vcs = 0;", "must be 1 to 256"),
             ("topology = mesh; routing_function = dor; sim_type = speed;", "latency, throughput and batch"),
+            ("topology = mesh; routing_function = dor; use_read_write = 1; num_vcs = 8;", "read_reply_begin_vc = 8: is no virtual channel"),
             ("k = 8;", "BookSim's default: routing_function = none"),
         ] {
             let message = translate(assignments, Rules::BookSim).unwrap_err().to_string();

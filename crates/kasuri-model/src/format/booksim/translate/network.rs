@@ -214,12 +214,11 @@ impl Translator<'_> {
                 let routing = Routing::new("two-phase").with("intermediate", "between").with("isolated", true).that_can_deadlock(true);
                 Some(self.isolated(routing, true)?)
             }
-            "min_adapt" => {
-                let adaptive = Routing::new("minimal-adaptive").with("escape", "dimension-order");
-                // BookSim's set of outputs keeps one entry for each priority.
-                Some(if self.rules == Rules::BookSim { adaptive.with("ways", "lowest") } else { adaptive })
+            "min_adapt" => Some(self.minimal_adaptive()),
+            "planar_adapt" => {
+                self.at_least_channels(3)?;
+                Some(self.with_one_way(Routing::new("planar-adaptive")))
             }
-            "planar_adapt" => self.refuse_routing(PLANAR),
             "chaos" => self.refuse_routing(CHAOS),
             _ => Some(Routing::new("dimension-order")),
         })
@@ -234,9 +233,23 @@ impl Translator<'_> {
             "dim_order_ni" => Some(self.isolated(routing.with("isolation", "destination"), true)?),
             "valiant" => Some(self.in_quarters(Routing::new("two-phase"), channels)?),
             "valiant_ni" => self.refuse_routing("a routing whose phases BookSim 2 mixes up with the halves of its rings"),
-            "min_adapt" => self.refuse_routing(ADAPTIVE_TORUS),
+            "min_adapt" => {
+                self.at_least_channels(4)?;
+                let adaptive = self.minimal_adaptive().that_can_deadlock(self.channels_overlap()?);
+                // BookSim takes one virtual channel of four or more.
+                Some(if self.rules == Rules::BookSim { adaptive.with("adaptive_channels", vec![3, 4]) } else { adaptive })
+            }
             _ => self.refuse_routing(CHAOS),
         })
+    }
+
+    fn minimal_adaptive(&self) -> Routing {
+        self.with_one_way(Routing::new("minimal-adaptive").with("escape", "dimension-order"))
+    }
+
+    /// BookSim's set of outputs keeps one entry for each priority.
+    fn with_one_way(&self, routing: Routing) -> Routing {
+        if self.rules == Rules::BookSim { routing.with("ways", "lowest") } else { routing }
     }
 
     fn on_concentrated_mesh(&mut self, function: &str, channels: i64) -> Result<Option<Routing>, BookSimError> {
@@ -295,7 +308,8 @@ impl Translator<'_> {
     fn in_halves(&self, routing: Routing, channels: i64) -> Result<Routing, BookSimError> {
         self.at_least_channels(2)?;
         let share = channels % 2 == 1;
-        Ok(if share { routing.with("share_middle", true).that_can_deadlock(true) } else { routing })
+        let routing = if share { routing.with("share_middle", true) } else { routing };
+        Ok(routing.that_can_deadlock(share || self.channels_overlap()?))
     }
 
     fn in_two_orders(&self, adaptive: bool, express: bool, channels: i64) -> Result<Routing, BookSimError> {
@@ -309,7 +323,7 @@ impl Translator<'_> {
         if channels % 4 != 0 {
             self.refuse("num_vcs", "four classes of virtual channels that overlap; give a number that is divisible by 4");
         }
-        Ok(routing)
+        Ok(routing.that_can_deadlock(self.channels_overlap()?))
     }
 
     /// A routing with a part of the virtual channels for each terminal, or for each coordinate.
@@ -333,7 +347,5 @@ fn fat_tree(up: i64, down: i64, levels: i64) -> Vec<(&'static str, Toml)> {
 }
 
 const SEVERAL_PORTS: &str = "all ports up at once, of which the allocator takes one; nca draws one";
-const PLANAR: &str = "planar adaptive routing, which takes part of its choices from faults";
-const ADAPTIVE_TORUS: &str = "a routing that in BookSim 2 goes on to offer other ports at its destination";
 const CHAOS: &str = "a routing for BookSim's chaos router";
 const ODD_HALVES: &str = "two halves of an odd number of virtual channels; give an even num_vcs";

@@ -62,16 +62,38 @@ impl Translator<'_> {
         if classes > 1 {
             self.refuse("classes", "a batch of several classes");
         }
-        if self.flag("use_read_write")? {
-            self.refuse("use_read_write", "a batch of requests and replies");
-        }
-        if self.integer("max_outstanding_requests", i64::MIN, i64::MAX)? > 0 {
-            self.refuse("max_outstanding_requests", "a window of outstanding packets");
+        let window = self.integer("max_outstanding_requests", i64::MIN, i64::from(u32::MAX))?;
+        if window > 0 {
+            traffic.insert("outstanding_packets".to_owned(), window.into());
         }
         if self.integer("batch_count", 1, i64::MAX)? != 1 {
             self.note("batch_count", "each batch begins in an empty network, so one tells what all do");
         }
-        Ok(traffic)
+        if self.class_integer("use_read_write", 0, i64::MIN, i64::MAX)? == 0 {
+            return Ok(traffic);
+        }
+        if self.class_real("write_fraction", 0)? != 0.5 {
+            self.note("write_fraction", "in a batch BookSim draws reads and writes with equal probability");
+        }
+        traffic.insert("counts_answers".to_owned(), true.into());
+        traffic.insert("shares_coins".to_owned(), true.into());
+        let class = |kind: &str| self.requests_and_answers(&traffic, kind, 0).map(|(table, _)| Toml::Table(table));
+        Ok(Table::from_iter([("class".to_owned(), Toml::Array(vec![class("read")?, class("write")?]))]))
+    }
+
+    /// A class of requests of a kind with their answers, and the flits of a request.
+    fn requests_and_answers(&self, traffic: &Table, kind: &str, class: usize) -> Result<(Table, i64), BookSimError> {
+        let mut of_kind = traffic.clone();
+        let size = |end: &str| self.class_integer(&format!("{kind}_{end}_size"), class, 1, 65_535);
+        let (request, reply) = (size("request")?, size("reply")?);
+        of_kind.insert("packet_flits".to_owned(), request.into());
+        of_kind.insert("virtual_channels".to_owned(), self.channels_of(kind, "request")?);
+        let answer = [("packet_flits", reply.into()), ("virtual_channels", self.channels_of(kind, "reply")?)];
+        // What arrives is answered after its cycle.
+        let delay = (self.rules == Rules::BookSim).then(|| ("delay", 1.into()));
+        let answer = answer.into_iter().chain(delay).map(|(key, value)| (key.to_owned(), value));
+        of_kind.insert("reply".to_owned(), Toml::Table(answer.collect()));
+        Ok((of_kind, request))
     }
 
     /// One class of BookSim's: one of ours, or two where it has reads and writes.
@@ -98,16 +120,7 @@ impl Translator<'_> {
             return Err(self.wrong("write_fraction", "must be 0 to 1".to_owned()));
         }
         for (kind, part) in KINDS.into_iter().zip([1.0 - writes, writes]).filter(|&(_, part)| part > 0.0) {
-            let mut of_kind = table.clone();
-            let size = |end: &str| self.class_integer(&format!("{kind}_{end}_size"), class, 1, 65_535);
-            let (request, reply) = (size("request")?, size("reply")?);
-            of_kind.insert("packet_flits".to_owned(), request.into());
-            of_kind.insert("virtual_channels".to_owned(), self.channels_of(kind, "request")?);
-            let answer = [("packet_flits", reply.into()), ("virtual_channels", self.channels_of(kind, "reply")?)];
-            // What arrives is answered after its cycle.
-            let delay = (self.rules == Rules::BookSim).then(|| ("delay", 1.into()));
-            let answer = answer.into_iter().chain(delay).map(|(key, value)| (key.to_owned(), value));
-            of_kind.insert("reply".to_owned(), Toml::Table(answer.collect()));
+            let (mut of_kind, request) = self.requests_and_answers(&table, kind, class)?;
             // One coin says whether there is a request, a second one of which kind.
             if shares_coins && writes > 0.0 && writes < 1.0 {
                 of_kind.insert("shares_coins".to_owned(), true.into());
@@ -137,17 +150,45 @@ impl Translator<'_> {
         left
     }
 
-    /// The virtual channels of a kind of packet: below 0 stands for the lower half of requests, the upper half of replies.
+    /// The virtual channels of a kind of packet.
     fn channels_of(&self, kind: &str, end: &str) -> Result<Toml, BookSimError> {
+        let [begin, end] = self.channel_range(kind, end)?;
+        Ok(vec![begin, end].into())
+    }
+
+    /// The first of the virtual channels of a kind of packet, and one past the last: below 0 stands for the lower half of requests, the
+    /// upper half of replies.
+    fn channel_range(&self, kind: &str, end: &str) -> Result<[i64; 2], BookSimError> {
         let channels = self.integer("num_vcs", 1, 256)?;
         let (begin, last) = (format!("{kind}_{end}_begin_vc"), format!("{kind}_{end}_end_vc"));
         let half = if end == "request" { [0, channels / 2 - 1] } else { [channels / 2, channels - 1] };
-        let given = [self.integer(&begin, i64::MIN, channels - 1)?, self.integer(&last, i64::MIN, channels - 1)?];
+        let given = [self.integer(&begin, i64::MIN, i64::MAX)?, self.integer(&last, i64::MIN, i64::MAX)?];
+        if let Some(place) = given.iter().position(|&vc| vc >= channels) {
+            let problem = format!(
+                "is no virtual channel where num_vcs = {channels}; give at most {}, or -1 for {begin} and {last}: a half of them",
+                channels - 1
+            );
+            return Err(self.wrong([&begin, &last][place], problem));
+        }
         let [begin_vc, end_vc] = [0, 1].map(|place| if given[place] < 0 { half[place] } else { given[place] });
         if end_vc < begin_vc {
             return Err(self.wrong(&last, format!("is below {begin} = {begin_vc}; there is no virtual channel between them")));
         }
-        Ok(vec![begin_vc, end_vc + 1].into())
+        Ok([begin_vc, end_vc + 1])
+    }
+
+    /// Do two kinds of packets share a part of their virtual channels only, as by BookSim's defaults? Then what is the lower half of the
+    /// one may be the upper half of the other.
+    pub(super) fn channels_overlap(&self) -> Result<bool, BookSimError> {
+        let classes = self.integer("classes", 1, 255)? as usize;
+        let of_class = |class| Ok(self.class_integer("use_read_write", class, i64::MIN, i64::MAX)? != 0);
+        if !(0..classes).map(of_class).collect::<Result<Vec<_>, BookSimError>>()?.contains(&true) {
+            return Ok(false);
+        }
+        let ranges = KINDS.into_iter().flat_map(|kind| ["request", "reply"].map(|end| self.channel_range(kind, end)));
+        let ranges: Vec<_> = ranges.collect::<Result<_, _>>()?;
+        let overlap = |one: &[i64; 2], other: &[i64; 2]| one != other && one[0] < other[1] && other[0] < one[1];
+        Ok(ranges.iter().any(|one| ranges.iter().any(|other| overlap(one, other))))
     }
 
     /// A terminal sends a flit a cycle at most: what is beyond is taken away, from all classes in equal parts.
