@@ -44,7 +44,7 @@ impl Engine for FlowEngine {
         if scenario.router.predictor != "none" {
             return Err(EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "flow", what: "predictors".to_owned() });
         }
-        refuse_windows(scenario)?;
+        refuse_batches(scenario)?;
         if let Some(outcome) = packets::run(scenario, options.latency, controller) {
             return outcome;
         }
@@ -54,15 +54,12 @@ impl Engine for FlowEngine {
     }
 }
 
-/// Flows know nothing of packets that are held back until others have come back, nor of batches that several classes share.
-fn refuse_windows(scenario: &Scenario) -> Result<(), EngineError> {
+/// Flows know nothing of batches that several classes share, nor of those in which answers count.
+fn refuse_batches(scenario: &Scenario) -> Result<(), EngineError> {
     let refuse = |key: &str, what: &str| {
         Err(EngineError::NotModelled { key: format!("traffic.{key}"), engine: "flow", what: format!("{what}; ask the flit engine") })
     };
     let any = |condition: fn(&TrafficClass) -> bool| scenario.classes.iter().any(condition);
-    if any(|class| class.window.outstanding.is_some()) {
-        return refuse("outstanding_packets", "terminals that wait for what they have sent");
-    }
     if scenario.counts_answers() {
         return refuse("counts_answers", "batches that count the answers to others");
     }

@@ -5,7 +5,8 @@ use kasuri_model::id::TerminalId;
 use kasuri_model::memory::{fetch_ahead, large_vec};
 use kasuri_model::rng::{Purpose, Stream};
 use kasuri_model::scenario::Scenario;
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Never.
 const NEVER: u64 = u64::MAX;
@@ -30,6 +31,49 @@ struct Creations {
     destinations: Stream,
 }
 
+/// The window of one class at one terminal.
+#[derive(Clone, Debug)]
+struct Window {
+    /// Places that no message has taken yet.
+    unused: u32,
+    /// When the others are free again.
+    free: BinaryHeap<Reverse<u64>>,
+    /// When the next message would be created if it had not to wait for a place, while it has to.
+    wanted: Option<u64>,
+}
+
+impl Window {
+    /// Takes a place for a message that the process creates in cycle `wanted`. Returns when it is created, [`NEVER`] before another one
+    /// comes back.
+    fn enter(&mut self, wanted: u64) -> u64 {
+        if wanted == NEVER {
+            return NEVER;
+        }
+        if self.unused > 0 {
+            self.unused -= 1;
+            return wanted;
+        }
+        match self.free.pop() {
+            Some(Reverse(free)) => wanted.max(free),
+            None => {
+                self.wanted = Some(wanted);
+                NEVER
+            }
+        }
+    }
+
+    /// A place is free from cycle `at` on. Returns when the message that has waited for it is created, if there is one.
+    fn come_back(&mut self, at: u64) -> Option<u64> {
+        match self.wanted.take() {
+            Some(wanted) => Some(wanted.max(at)),
+            None => {
+                self.free.push(Reverse(at));
+                None
+            }
+        }
+    }
+}
+
 /// The queues of all terminals. They are virtual: a message is drawn when it comes to the head.
 #[derive(Debug)]
 pub(crate) struct Sources {
@@ -39,6 +83,8 @@ pub(crate) struct Sources {
     /// When they create messages, shape `[classes, terminals]`; of one stream that nobody draws from if all are batches.
     gaps: Vec<Stream>,
     replies: Vec<VecDeque<Drawn>>,
+    /// Shape `[classes, terminals]`; empty if there are none.
+    windows: Vec<Window>,
     /// The class whose turn it is; empty if there is one only.
     next_class: Vec<u8>,
     /// Messages that each terminal has begun, where no class creates any.
@@ -52,11 +98,19 @@ impl Sources {
         let terminals = scenario.network.terminal_count();
         let mut creations = large_vec(scenario.classes.len() * terminals as usize);
         let mut all_gaps = Vec::new();
+        let mut windows = Vec::new();
+        let has_windows = scenario.classes.iter().any(|class| class.window.outstanding.is_some());
         for (class, traffic) in scenario.classes.iter().enumerate() {
             for terminal in 0..terminals {
                 let entry = class as u32 * terminals + terminal;
                 let mut gaps = scenario.streams.get(Purpose::Creation, entry);
-                let next = traffic.process.next(0, None, &mut gaps).unwrap_or(NEVER);
+                let mut next = traffic.process.next(0, None, &mut gaps).unwrap_or(NEVER);
+                if has_windows {
+                    let unused = traffic.window.outstanding.unwrap_or(u32::MAX);
+                    let mut window = Window { unused, free: BinaryHeap::new(), wanted: None };
+                    next = window.enter(next);
+                    windows.push(window);
+                }
                 creations.push(Creations { next, index: 0, begun: 0, destinations: scenario.streams.get(Purpose::Destination, entry) });
                 if !scenario.has_only_batches() || entry == 0 {
                     all_gaps.push(gaps);
@@ -69,6 +123,7 @@ impl Sources {
             creations,
             gaps: all_gaps,
             replies: vec![VecDeque::new(); if replies { terminals as usize } else { 0 }],
+            windows,
             next_class: vec![0; if scenario.classes.len() > 1 { terminals as usize } else { 0 }],
             begun: vec![0; if scenario.classes.is_empty() { terminals as usize } else { 0 }],
             closed: false,
@@ -115,7 +170,8 @@ impl Sources {
         let flits = traffic.sizes.draw(&mut creations.destinations);
         creations.index += 1;
         let following = destination.and_then(|_| traffic.process.next(u64::from(creations.index), Some(created), gaps));
-        creations.next = following.unwrap_or(NEVER);
+        let following = following.unwrap_or(NEVER);
+        creations.next = self.windows.get_mut(entry).map_or(following, |window| window.enter(following));
         if let Some(turn) = self.next_class.get_mut(terminal.index()) {
             *turn = ((class + 1) % scenario.classes.len()) as u8;
         }
@@ -132,8 +188,22 @@ impl Sources {
 
     /// Creates a terminal no message any more, answers apart?
     pub(crate) fn is_exhausted(&self, terminal: TerminalId) -> bool {
-        let of_terminal = self.creations.iter().skip(terminal.index()).step_by(self.terminals);
-        of_terminal.map(|creations| creations.next).all(|next| next == NEVER)
+        let mut of_terminal = self.creations.iter().skip(terminal.index()).step_by(self.terminals);
+        let mut windows = self.windows.iter().skip(terminal.index()).step_by(self.terminals);
+        of_terminal.all(|creations| creations.next == NEVER) && windows.all(|window| window.wanted.is_none())
+    }
+
+    /// Does any class have a window?
+    pub(crate) fn has_windows(&self) -> bool {
+        !self.windows.is_empty()
+    }
+
+    /// A message of a class that `terminal` sent has come to its end: its place in the window, if there is one, is free from cycle `at` on.
+    pub(crate) fn come_back(&mut self, class: u8, terminal: TerminalId, at: u64) {
+        let entry = usize::from(class) * self.terminals + terminal.index();
+        if let Some(created) = self.windows.get_mut(entry).and_then(|window| window.come_back(at)) {
+            self.creations[entry].next = created;
+        }
     }
 
     /// Queues the answer to a message of a class that arrives at `terminal` in cycle `now`.

@@ -109,6 +109,31 @@ fn a_batch_takes_as_long_as_flows_and_as_flits() {
     }
 }
 
+/// A closed loop in a nearly empty network is the sum of its latencies at both depths: twice the window, nearly half the time. A window that
+/// holds the whole batch is none.
+#[test]
+fn a_closed_loop_takes_as_long_as_flows_and_as_flits() {
+    let completion = |engine: &str, window: &str, reply: &str| {
+        let row = rows(&format!(
+            "engine = \"{engine}\"\n[network]\ntopology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"dimension-order\"\n\
+             [router]\nvirtual_channels = 4\nbuffer_flits = 16\n\
+             [traffic]\npattern = \"uniform\"\nprocess = \"batch\"\nbatch_packets = 100\npacket_flits = 4\n{window}\n{reply}\n"
+        ));
+        assert_eq!(row[0].status(), "completed");
+        number(&row[0], "completion_time")
+    };
+    for reply in ["", "reply = { packet_flits = 4, virtual_channels = [2, 4] }\nvirtual_channels = [0, 2]"] {
+        let of_window = |engine| [1, 2, 100].map(|packets| completion(engine, &format!("outstanding_packets = {packets}"), reply));
+        let (flow, flit) = (of_window("flow"), of_window("flit"));
+        let apart = [0, 1].map(|window| (flow[window] / flit[window] - 1.0).abs());
+        assert!(apart[0] < 0.035 && apart[1] < 0.08, "{reply}: {flow:?} beside {flit:?}");
+        for (engine, [one, two, all]) in [("flow", flow), ("flit", flit)] {
+            assert!(two < 0.58 * one, "{engine}, {reply}: {two} after {one}");
+            assert_eq!(all, completion(engine, "", reply), "{engine}, {reply}");
+        }
+    }
+}
+
 /// A message alone takes its zero-load latency, to the cycle.
 #[test]
 fn a_lone_flow_takes_the_latency_of_a_lone_packet() {

@@ -350,6 +350,10 @@ impl<'a> Fluid<'a> {
             let at = arrival.ceil() as u64;
             self.sources.reply(self.scenario, destination, source, message.class, at);
             self.sleep(destination);
+        } else if self.sources.has_windows() {
+            let waiting = if message.is_reply { destination } else { source };
+            self.sources.come_back(message.class, waiting, arrival.floor() as u64 + 1);
+            self.sleep(waiting);
         }
     }
 
@@ -432,8 +436,9 @@ fn closed_messages(scenario: &Scenario) -> Option<u64> {
 /// everything is near at hand, and nothing gained.
 fn may_look_ahead(scenario: &Scenario) -> bool {
     let is_simple = scenario.workload.is_none() && scenario.classes.len() == 1 && scenario.classes[0].reply.is_none();
+    let has_windows = scenario.classes.iter().any(|class| class.window.outstanding.is_some());
     let is_large = scenario.network.terminal_count() >= ahead::LEAST_TERMINALS;
-    is_large && is_simple && scenario.has_only_batches() && !scenario.routing.observes_congestion()
+    is_large && is_simple && !has_windows && scenario.has_only_batches() && !scenario.routing.observes_congestion()
 }
 
 /// The bandwidth of these channels.
