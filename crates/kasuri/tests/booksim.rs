@@ -118,6 +118,8 @@ const CONFIGURATIONS: &[&[&str]] = &[
     &["topology=mesh", "k=4", "n=2", "routing_function=xy_yx", "sim_type=batch", "batch_size=20", "use_read_write=1", "num_vcs=16"],
     &["topology=torus", "k=4", "n=2", "routing_function=dim_order", "use_read_write=1", "num_vcs=16", "injection_rate=0.02"],
     &["topology=mesh", "k=4", "n=2", "routing_function=planar_adapt", "num_vcs=4", "injection_rate=0.1"],
+    &["topology=mesh", "k=4", "n=2", "routing_function=planar_adapt", "num_vcs=1", "injection_rate=0.1"],
+    &["topology=torus", "k=4", "n=2", "routing_function=min_adapt", "num_vcs=2", "injection_rate=0.1"],
     &["topology=torus", "k=4", "n=2", "routing_function=min_adapt", "num_vcs=5", "injection_rate=0.1"],
     &["topology=tree4", "k=4", "n=3", "routing_function=nca", "classes=2", "injection_rate={0.02,0.05}", "traffic={uniform,bitcomp}"],
     &["topology=anynet", "routing_function=min", "injection_rate=0.05"],

@@ -489,6 +489,7 @@ mod tests {
             ("topology = mesh; routing_function = dor; internal_speedup = 0.5;", "must be 1 to 64"),
             ("topology = mesh; routing_function = dor; input_speedup = 0;", "must be 1 to 256"),
             ("topology = mesh; routing_function = dor; injection_rate = 1.5;", "above 0 and at most 1"),
+            ("topology = torus; routing_function = min_adapt; num_vcs = 3;", "BookSim aborts with 3"),
             ("topology = mesh; routing_function = dor; st_final_delay = 0;", "give at least 1"),
             ("topology = mesh; routing_function = dor; num_vcs = 0;", "must be 1 to 256"),
             ("topology = mesh; routing_function = dor; sim_type = speed;", "latency, throughput and batch"),

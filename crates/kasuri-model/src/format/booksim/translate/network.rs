@@ -215,10 +215,7 @@ impl Translator<'_> {
                 Some(self.isolated(routing, true)?)
             }
             "min_adapt" => Some(self.minimal_adaptive()),
-            "planar_adapt" => {
-                self.at_least_channels(3)?;
-                Some(self.with_one_way(Routing::new("planar-adaptive")))
-            }
+            "planar_adapt" => Some(self.with_one_way(Routing::new("planar-adaptive"))),
             "chaos" => self.refuse_routing(CHAOS),
             _ => Some(Routing::new("dimension-order")),
         })
@@ -234,7 +231,11 @@ impl Translator<'_> {
             "valiant" => Some(self.in_quarters(Routing::new("two-phase"), channels)?),
             "valiant_ni" => self.refuse_routing("a routing whose phases BookSim 2 mixes up with the halves of its rings"),
             "min_adapt" => {
-                self.at_least_channels(4)?;
+                self.at_least_channels(2)?;
+                if channels == 3 {
+                    let problem = "routing_function = min_adapt on a torus takes the fourth virtual channel, or none beside two";
+                    return Err(self.wrong("num_vcs", format!("{problem}; BookSim aborts with 3")));
+                }
                 let adaptive = self.minimal_adaptive().that_can_deadlock(self.channels_overlap()?);
                 // BookSim takes one virtual channel of four or more.
                 Some(if self.rules == Rules::BookSim { adaptive.with("adaptive_channels", vec![3, 4]) } else { adaptive })
