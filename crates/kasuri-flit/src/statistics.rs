@@ -89,8 +89,8 @@ pub(crate) struct Statistics {
     /// The first class of which the packets count for that.
     pub(crate) first_closed_class: u8,
     pub(crate) packets_to_come: Option<u64>,
-    /// Batches: packets of each terminal that have not arrived, replies not counted unless the batches count them; has some terminal none left, and does the
-    /// controller know?
+    /// Batches: packets of each terminal that have not arrived, replies not counted unless the batches count them; has some terminal none
+    /// left, and does the controller know?
     pub(crate) unfinished: Vec<u64>,
     pub(crate) counts_answers: bool,
     pub(crate) first_finished: bool,

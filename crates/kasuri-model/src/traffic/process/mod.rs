@@ -41,7 +41,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Does it change anything?
+    /// Does it leave everything to the process: no limit, and answers not counted?
     pub fn is_open(self) -> bool {
         self == Self::default()
     }
