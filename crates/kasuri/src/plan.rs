@@ -1,34 +1,33 @@
-//! All runs of an experiment: which there are, which are missing, computing them over threads, the table.
+//! All runs of an experiment: which there are, which are missing, the table.
 //!
 //! Each run is computed by one thread and depends on nothing but its own input, so the table is the same for any number of
 //! threads, wall-clock times apart. A run that fails does not stop the others.
 
-use crate::cost::{Meter, peak_memory_mib, resident_memory_mib};
+mod workshop;
+
+pub(crate) use workshop::panic_text;
+
+use crate::cost::{peak_memory_mib, resident_memory_mib};
 use crate::engines;
 use crate::estimate::{Measured, Work};
 use crate::input::KNOWN;
-use crate::measure::{Offer, Report, controller, saturation};
-use crate::results::{RowHead, RunRow, Vector, vectors};
-use crate::stop::{Interruptible, Stop};
-use crate::store::{Access, Failure, Found, Store, StoreError};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::measure::controller;
+use crate::results::{RowHead, RunRow, Vector};
+use crate::stop::Stop;
+use crate::store::{Access, Store, StoreError};
 use kasuri_model::collective;
-use kasuri_model::config::{ConfigError, Document, EngineName, Point, Preparation, Search, Study, Until};
+use kasuri_model::config::{ConfigError, Document, EngineName, Point, Preparation, Study};
 use kasuri_model::deadlock::{self, Verdict};
-use kasuri_model::engine::{Engine, EngineError, Outcome, Span, Status};
-use kasuri_model::id::TerminalId;
+use kasuri_model::engine::{Engine, EngineError, Span};
 use kasuri_model::network::Network;
 use kasuri_model::routing::{Routing, VirtualChannels};
-use kasuri_model::scenario::Scenario;
 use kasuri_model::topology::Files;
-use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 use thiserror::Error;
+use workshop::{End, Finished, Workshop};
 
 /// Part of every run's key: it rises when Kasuri gives other results for the same input, so that old runs are not reused.
 pub const RESULTS_VERSION: u64 = 1;
@@ -328,21 +327,10 @@ impl<'a> Plan<'a> {
         let jobs = options.jobs.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
         let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs.clamp(1, chosen.len().max(1))).build();
         let threads = threads.map_err(|error| RunError::Threads(error.to_string()))?;
-        let workshop = Workshop {
-            plan: self,
-            paranoid: options.paranoid,
-            stop: options.stop.of_experiment(),
-            store: store.as_ref(),
-            failure: Mutex::new(None),
-            bar: bar(chosen.len(), options),
-        };
         let before = resident_memory_mib();
         let works: Vec<Work> = chosen.iter().map(|point| Work::of(&point.study)).collect();
-        let ends = threads.install(|| in_order(&works, |number| workshop.finish(&chosen[number], engines[number])));
-        workshop.bar.finish_and_clear();
-        if let Some(error) = workshop.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-            return Err(error.into());
-        }
+        let workshop = Workshop::new(self, options, store.as_ref(), chosen.len());
+        let ends = threads.install(|| workshop.finish_all(chosen, &engines, &works))?;
         let mut summary = Summary { planned: chosen.len(), interrupted: options.stop.signal(), ..Summary::default() };
         for ((end, message), work) in ends.into_iter().zip(works) {
             if let End::Computed(row, _) = &end
@@ -384,16 +372,6 @@ impl<'a> Plan<'a> {
 fn memory_of_largest(measured: &[Measured], before: Option<f64>) -> Option<(Work, f64)> {
     let largest = measured.iter().map(|run| run.work).max_by(|one, other| one.state_bytes.total_cmp(&other.state_bytes))?;
     Some((largest, (peak_memory_mib()? - before?) * 1024.0 * 1024.0))
-}
-
-/// What `finish` gives for each number, in the order of numbers. A free thread takes the longest run that is left, so that none
-/// begins a long one when the others are about to end.
-fn in_order<T: Send>(works: &[Work], finish: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let mut numbers: Vec<usize> = (0..works.len()).collect();
-    numbers.sort_by(|&one, &other| works[other].order(&works[one]).then(one.cmp(&other)));
-    let mut ends: Vec<(usize, T)> = numbers.into_iter().par_bridge().map(|number| (number, finish(number))).collect();
-    ends.sort_by_key(|&(number, _)| number);
-    ends.into_iter().map(|(_, end)| end).collect()
 }
 
 type EngineOf<'a> = dyn Fn(&Study) -> SomeEngine<'a> + 'a;
@@ -567,28 +545,6 @@ fn collect_paths(value: &toml::Value, paths: &mut Vec<String>) {
     }
 }
 
-fn bar(length: usize, options: &RunOptions) -> ProgressBar {
-    // Hidden by itself where standard error is no terminal.
-    let target = if options.progress { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} elapsed, {eta} left {msg}");
-    let style = style.expect("the template is a constant and right");
-    let bar = ProgressBar::with_draw_target(Some(length as u64), target).with_style(style);
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
-}
-
-/// How one point ended.
-enum End {
-    /// It was in the store.
-    Reused(RunRow),
-    /// It was computed.
-    Computed(RunRow, Vec<Vector>),
-    /// It failed; `refused` if its input is to blame.
-    Failed { row: RunRow, refused: bool },
-    /// The experiment was stopped before it was finished.
-    Stopped,
-}
-
 impl Summary {
     /// Adds a row that another process computed.
     pub(crate) fn collect(&mut self, row: RunRow) {
@@ -600,7 +556,7 @@ impl Summary {
         self.add((End::Failed { row, refused }, None));
     }
 
-    fn add(&mut self, (end, message): (End, Option<String>)) {
+    fn add(&mut self, (end, message): Finished) {
         self.messages.extend(message);
         let (row, vectors) = match end {
             End::Stopped => return,
@@ -645,213 +601,6 @@ fn no_result(row: &RunRow) -> Option<String> {
     let waiting = row.get("deadlock").as_array().into_iter().flatten().filter_map(Value::as_str);
     let lines: String = waiting.map(|channel| format!("\n  {channel}")).collect();
     Some(format!("run {}: {}: {}{lines}", row.key(), row.status(), row.text("message")))
-}
-
-/// What the threads share.
-struct Workshop<'a> {
-    plan: &'a Plan<'a>,
-    paranoid: bool,
-    stop: Stop,
-    store: Option<&'a Store>,
-    /// The first error of the store; it stops everything.
-    failure: Mutex<Option<StoreError>>,
-    bar: ProgressBar,
-}
-
-/// Why a point has no outcome.
-enum Missing {
-    Stopped,
-    Refused(String),
-    Defect(String),
-}
-
-impl From<EngineError> for Missing {
-    fn from(error: EngineError) -> Self {
-        match error {
-            EngineError::Unbalanced { .. } | EngineError::Program { .. } => Self::Defect(error.to_string()),
-            _ => Self::Refused(error.to_string()),
-        }
-    }
-}
-
-impl Workshop<'_> {
-    /// Takes a point from the store or computes and keeps it; with a message if a file was set aside.
-    fn finish(&self, point: &PreparedPoint, engine: &dyn Engine) -> (End, Option<String>) {
-        if self.stop.is_requested() {
-            return (End::Stopped, None);
-        }
-        let found = self.store.map_or(Ok(Found::Nothing), |store| store.find(point.key()));
-        let result = match found {
-            Ok(Found::Run(row)) => (End::Reused(row.under(&point.head)), None),
-            Ok(Found::Nothing) => (self.compute(point, engine), None),
-            Ok(Found::SetAside(message)) => (self.compute(point, engine), Some(message)),
-            Err(error) => (self.give_up(error), None),
-        };
-        self.bar.inc(1);
-        result
-    }
-
-    fn compute(&self, point: &PreparedPoint, engine: &dyn Engine) -> End {
-        let begin = Meter::begin();
-        // A panic is a defect of ours; the other runs are none the worse for it. What it leaves half changed dies with the run.
-        let trial = catch_unwind(AssertUnwindSafe(|| match point.study.measure.search {
-            // Formulas know the saturation load without a search.
-            None => self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head)),
-            Some(Search::Saturation) if point.study.engine == EngineName::Analysis => {
-                self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head))
-            }
-            Some(Search::Saturation) => self.search(point, engine),
-        }));
-        let (mut row, vectors) = match trial {
-            Ok(Ok(finished)) => finished,
-            Ok(Err(Missing::Stopped)) => return End::Stopped,
-            Ok(Err(Missing::Refused(message))) => return self.fail(point, message, true),
-            Ok(Err(Missing::Defect(message))) => return self.fail(point, message, false),
-            Err(payload) => return self.fail(point, format!("a defect of Kasuri: {}", panic_text(&*payload)), false),
-        };
-        begin.end(&mut row);
-        match self.store {
-            None => End::Computed(row, vectors),
-            Some(store) => match store.keep(&row, &vectors) {
-                Ok(()) => End::Computed(row, Vec::new()),
-                Err(error) => self.give_up(error),
-            },
-        }
-    }
-
-    /// A run without a result. The store notes it for whoever collects the table; the next process tries again.
-    fn fail(&self, point: &PreparedPoint, message: String, refused: bool) -> End {
-        let row = RunRow::failed(&point.head, &message);
-        match self.store.map_or(Ok(()), |store| store.keep_failure(point.key(), &Failure { message, refused })) {
-            Ok(()) => End::Failed { row, refused },
-            Err(error) => self.give_up(error),
-        }
-    }
-
-    /// Stops everything: what would be computed now could not be kept.
-    fn give_up(&self, error: StoreError) -> End {
-        self.stop.halt();
-        self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
-        End::Stopped
-    }
-
-    /// Runs a study once.
-    fn trial(&self, mut study: Study, engine: &dyn Engine) -> Result<Trial, Missing> {
-        study.scenario.paranoid = self.paranoid;
-        let mut controller = controller(&study);
-        let mut interruptible = Interruptible::new(&mut *controller, &self.stop);
-        let outcome = engine.run(&study.scenario, &mut interruptible)?;
-        if interruptible.is_interrupted() {
-            return Err(Missing::Stopped);
-        }
-        let report = controller.report();
-        Ok(Trial { study, outcome, report })
-    }
-
-    /// Searches the saturation load of a point. A deadlock says nothing of what the network sustains: it ends the search.
-    fn search(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), Missing> {
-        match self.search_load(point, engine) {
-            Ok(finished) => Ok(finished),
-            Err(NotFound::Missing(missing)) => Err(missing),
-            Err(NotFound::Deadlock(trial, load)) => {
-                let (mut row, vectors) = trial.row(&point.head);
-                row.add_message(&format!("this ended the search, at a load of {load}"));
-                Ok((row, vectors))
-            }
-        }
-    }
-
-    fn search_load(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), NotFound> {
-        let mut preparation = Preparation::new(self.plan.document, self.plan.files, *KNOWN);
-        let mut run = |load: f64| {
-            let mut point = point.point.clone();
-            if let Some(toml::Value::Table(traffic)) = point.table.get_mut("traffic") {
-                traffic.insert("load".to_owned(), toml::Value::Float(load));
-            }
-            let study = preparation.study(&point).map_err(|error| NotFound::Missing(Missing::Refused(error.to_string())))?;
-            match self.trial(study, engine).map_err(NotFound::Missing)? {
-                trial if trial.outcome.status == Status::Deadlock => Err(NotFound::Deadlock(Box::new(trial), load)),
-                trial => Ok(trial),
-            }
-        };
-        // All classes share the terminal's channel.
-        let highest = 1.0 / point.study.scenario.classes.len() as f64;
-        let zero_load_latency = run(saturation::ZERO_LOAD)?.outcome.packet_latency.mean();
-        let sustained = |trial: &Trial| saturation::is_sustained(&trial.outcome, &Offer::of(&trial.study.scenario), zero_load_latency);
-        let found = saturation::search(highest, run, sustained)?;
-        let (mut row, vectors) = found.trial.row(&point.head);
-        row.set("zero_load_latency", zero_load_latency);
-        row.set("saturation_load", found.load.map(|load| load * point.study.scenario.classes.len() as f64));
-        let what = if found.load.is_some() { "the saturation load" } else { "the highest load, which the network sustains" };
-        row.add_message(&format!("this row shows {what}; {} loads were tried", found.trials + 1));
-        Ok((row, vectors))
-    }
-}
-
-/// Why a search found nothing.
-enum NotFound {
-    Missing(Missing),
-    /// A trial came to a standstill at this load.
-    Deadlock(Box<Trial>, f64),
-}
-
-/// A finished run.
-struct Trial {
-    study: Study,
-    outcome: Outcome,
-    report: Report,
-}
-
-impl Trial {
-    fn row(&self, head: &RowHead) -> (RunRow, Vec<Vector>) {
-        let scenario = &self.study.scenario;
-        // A batch has no load.
-        let is_open = scenario.classes.iter().any(|class| class.packets_per_terminal.is_none());
-        let offer = is_open.then(|| Offer::of(scenario));
-        let mut row = RunRow::new(head, &scenario.network, offer.as_ref(), &self.outcome, &self.report);
-        if let Some(users) = &scenario.users {
-            row.set("users", crate::users::column(users, scenario, &self.outcome));
-        }
-        if let Some(cycle_ns) = scenario.units.cycle_ns {
-            row.set_nanoseconds(cycle_ns);
-        }
-        if self.study.measure.until == Until::FirstTerminal {
-            row.set_throughput_rate(&scenario.network, silent_terminals(scenario), &self.outcome);
-        }
-        match self.outcome.status {
-            Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
-            Status::Deadlock if scenario.endpoint.is_some() && self.outcome.deadlock.is_empty() => {
-                row.add_message("the programs wait for what nobody will send")
-            }
-            Status::Deadlock => row.add_message(&format!("packets wait for each other for ever in cycle {}", self.outcome.cycles)),
-            Status::Converged | Status::Saturated | Status::Completed => {}
-        }
-        let links = scenario.users.as_deref().and_then(|users| crate::users::logical_links(users, &scenario.network));
-        let vectors = vectors(&scenario.network, &self.outcome).into_iter().chain(links).collect();
-        (row, vectors)
-    }
-}
-
-/// Terminals that send nothing: a permutation maps them to themselves.
-fn silent_terminals(scenario: &Scenario) -> u32 {
-    let is_silent = |&terminal: &u32| scenario.classes.iter().all(|class| class.pattern.is_silent(TerminalId(terminal)));
-    (0..scenario.network.terminal_count()).filter(is_silent).count() as u32
-}
-
-impl Trial {
-    fn limit_came_first(&self, row: &RunRow) -> String {
-        let reached = match (row.number("packet_latency_ci95"), row.number("packet_latency_mean")) {
-            (Some(width), Some(mean)) if mean > 0.0 => format!(", at a precision of {:.2} %", 100.0 * width / mean),
-            _ => String::new(),
-        };
-        format!("measure.max_cycles = {} came first{reached}", self.study.measure.max_cycles)
-    }
-}
-
-/// What a panic says.
-pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
-    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
-    text.unwrap_or("something that cannot happen has happened")
 }
 
 #[cfg(test)]

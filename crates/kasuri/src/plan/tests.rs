@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::results::COSTS;
-use kasuri_model::engine::{Command, Controller, Interval};
+use kasuri_model::engine::{Command, Controller, Interval, Outcome, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_model::topology::NoFiles;
 use std::path::Path;

@@ -1,0 +1,286 @@
+//! Computing the runs of a plan: each is taken from the store, or computed by one thread and kept.
+
+use super::{Plan, PreparedPoint, RunOptions};
+use crate::cost::Meter;
+use crate::estimate::Work;
+use crate::input::KNOWN;
+use crate::measure::{Offer, Report, controller, saturation};
+use crate::results::{RowHead, RunRow, Vector, vectors};
+use crate::stop::{Interruptible, Stop};
+use crate::store::{Failure, Found, Store, StoreError};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kasuri_model::config::{EngineName, Preparation, Search, Study, Until};
+use kasuri_model::engine::{Engine, EngineError, Outcome, Status};
+use kasuri_model::id::TerminalId;
+use kasuri_model::scenario::Scenario;
+use rayon::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// How one point ended.
+pub(super) enum End {
+    /// It was in the store.
+    Reused(RunRow),
+    /// It was computed.
+    Computed(RunRow, Vec<Vector>),
+    /// It failed; `refused` if its input is to blame.
+    Failed { row: RunRow, refused: bool },
+    /// The experiment was stopped before it was finished.
+    Stopped,
+}
+
+/// How a point ended, and what to say of it.
+pub(super) type Finished = (End, Option<String>);
+
+/// What the threads share.
+pub(super) struct Workshop<'a> {
+    plan: &'a Plan<'a>,
+    paranoid: bool,
+    stop: Stop,
+    store: Option<&'a Store>,
+    /// The first error of the store; it stops everything.
+    failure: Mutex<Option<StoreError>>,
+    bar: ProgressBar,
+}
+
+/// Why a point has no outcome.
+enum Missing {
+    Stopped,
+    Refused(String),
+    Defect(String),
+}
+
+impl From<EngineError> for Missing {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Unbalanced { .. } | EngineError::Program { .. } => Self::Defect(error.to_string()),
+            _ => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+impl<'a> Workshop<'a> {
+    /// Prepares to compute some of the runs of a plan.
+    pub(super) fn new(plan: &'a Plan<'a>, options: &RunOptions, store: Option<&'a Store>, runs: usize) -> Self {
+        Self {
+            plan,
+            paranoid: options.paranoid,
+            stop: options.stop.of_experiment(),
+            store,
+            failure: Mutex::new(None),
+            bar: bar(runs, options),
+        }
+    }
+
+    /// Finishes all of these points on the threads of the current pool; in their order.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub(super) fn finish_all(self, points: &[PreparedPoint], engines: &[&dyn Engine], works: &[Work]) -> Result<Vec<Finished>, StoreError> {
+        let numbers = (0..points.len()).collect();
+        let ends = longest_first(numbers, works, |number| self.finish(&points[number], engines[number]));
+        self.bar.finish_and_clear();
+        match self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(ends),
+        }
+    }
+
+    /// Takes a point from the store or computes and keeps it; with a message if a file was set aside.
+    fn finish(&self, point: &PreparedPoint, engine: &dyn Engine) -> Finished {
+        if self.stop.is_requested() {
+            return (End::Stopped, None);
+        }
+        let found = self.store.map_or(Ok(Found::Nothing), |store| store.find(point.key()));
+        let result = match found {
+            Ok(Found::Run(row)) => (End::Reused(row.under(&point.head)), None),
+            Ok(Found::Nothing) => (self.compute(point, engine), None),
+            Ok(Found::SetAside(message)) => (self.compute(point, engine), Some(message)),
+            Err(error) => (self.give_up(error), None),
+        };
+        self.bar.inc(1);
+        result
+    }
+
+    fn compute(&self, point: &PreparedPoint, engine: &dyn Engine) -> End {
+        let begin = Meter::begin();
+        // A panic is a defect of ours; the other runs are none the worse for it. What it leaves half changed dies with the run.
+        let trial = catch_unwind(AssertUnwindSafe(|| match point.study.measure.search {
+            // Formulas know the saturation load without a search.
+            None => self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head)),
+            Some(Search::Saturation) if point.study.engine == EngineName::Analysis => {
+                self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head))
+            }
+            Some(Search::Saturation) => self.search(point, engine),
+        }));
+        let (mut row, vectors) = match trial {
+            Ok(Ok(finished)) => finished,
+            Ok(Err(Missing::Stopped)) => return End::Stopped,
+            Ok(Err(Missing::Refused(message))) => return self.fail(point, message, true),
+            Ok(Err(Missing::Defect(message))) => return self.fail(point, message, false),
+            Err(payload) => return self.fail(point, format!("a defect of Kasuri: {}", panic_text(&*payload)), false),
+        };
+        begin.end(&mut row);
+        match self.store {
+            None => End::Computed(row, vectors),
+            Some(store) => match store.keep(&row, &vectors) {
+                Ok(()) => End::Computed(row, Vec::new()),
+                Err(error) => self.give_up(error),
+            },
+        }
+    }
+
+    /// A run without a result. The store notes it for whoever collects the table; the next process tries again.
+    fn fail(&self, point: &PreparedPoint, message: String, refused: bool) -> End {
+        let row = RunRow::failed(&point.head, &message);
+        match self.store.map_or(Ok(()), |store| store.keep_failure(point.key(), &Failure { message, refused })) {
+            Ok(()) => End::Failed { row, refused },
+            Err(error) => self.give_up(error),
+        }
+    }
+
+    /// Stops everything: what would be computed now could not be kept.
+    fn give_up(&self, error: StoreError) -> End {
+        self.stop.halt();
+        self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+        End::Stopped
+    }
+
+    /// Runs a study once.
+    fn trial(&self, mut study: Study, engine: &dyn Engine) -> Result<Trial, Missing> {
+        study.scenario.paranoid = self.paranoid;
+        let mut controller = controller(&study);
+        let mut interruptible = Interruptible::new(&mut *controller, &self.stop);
+        let outcome = engine.run(&study.scenario, &mut interruptible)?;
+        if interruptible.is_interrupted() {
+            return Err(Missing::Stopped);
+        }
+        let report = controller.report();
+        Ok(Trial { study, outcome, report })
+    }
+
+    /// Searches the saturation load of a point. A deadlock says nothing of what the network sustains: it ends the search.
+    fn search(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), Missing> {
+        match self.search_load(point, engine) {
+            Ok(finished) => Ok(finished),
+            Err(NotFound::Missing(missing)) => Err(missing),
+            Err(NotFound::Deadlock(trial, load)) => {
+                let (mut row, vectors) = trial.row(&point.head);
+                row.add_message(&format!("this ended the search, at a load of {load}"));
+                Ok((row, vectors))
+            }
+        }
+    }
+
+    fn search_load(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), NotFound> {
+        let mut preparation = Preparation::new(self.plan.document, self.plan.files, *KNOWN);
+        let mut run = |load: f64| {
+            let mut point = point.point.clone();
+            if let Some(toml::Value::Table(traffic)) = point.table.get_mut("traffic") {
+                traffic.insert("load".to_owned(), toml::Value::Float(load));
+            }
+            let study = preparation.study(&point).map_err(|error| NotFound::Missing(Missing::Refused(error.to_string())))?;
+            match self.trial(study, engine).map_err(NotFound::Missing)? {
+                trial if trial.outcome.status == Status::Deadlock => Err(NotFound::Deadlock(Box::new(trial), load)),
+                trial => Ok(trial),
+            }
+        };
+        // All classes share the terminal's channel.
+        let highest = 1.0 / point.study.scenario.classes.len() as f64;
+        let zero_load_latency = run(saturation::ZERO_LOAD)?.outcome.packet_latency.mean();
+        let sustained = |trial: &Trial| saturation::is_sustained(&trial.outcome, &Offer::of(&trial.study.scenario), zero_load_latency);
+        let found = saturation::search(highest, run, sustained)?;
+        let (mut row, vectors) = found.trial.row(&point.head);
+        row.set("zero_load_latency", zero_load_latency);
+        row.set("saturation_load", found.load.map(|load| load * point.study.scenario.classes.len() as f64));
+        let what = if found.load.is_some() { "the saturation load" } else { "the highest load, which the network sustains" };
+        row.add_message(&format!("this row shows {what}; {} loads were tried", found.trials + 1));
+        Ok((row, vectors))
+    }
+}
+
+/// Why a search found nothing.
+enum NotFound {
+    Missing(Missing),
+    /// A trial came to a standstill at this load.
+    Deadlock(Box<Trial>, f64),
+}
+
+/// A finished run.
+struct Trial {
+    study: Study,
+    outcome: Outcome,
+    report: Report,
+}
+
+impl Trial {
+    fn row(&self, head: &RowHead) -> (RunRow, Vec<Vector>) {
+        let scenario = &self.study.scenario;
+        // A batch has no load.
+        let is_open = scenario.classes.iter().any(|class| class.packets_per_terminal.is_none());
+        let offer = is_open.then(|| Offer::of(scenario));
+        let mut row = RunRow::new(head, &scenario.network, offer.as_ref(), &self.outcome, &self.report);
+        if let Some(users) = &scenario.users {
+            row.set("users", crate::users::column(users, scenario, &self.outcome));
+        }
+        if let Some(cycle_ns) = scenario.units.cycle_ns {
+            row.set_nanoseconds(cycle_ns);
+        }
+        if self.study.measure.until == Until::FirstTerminal {
+            row.set_throughput_rate(&scenario.network, silent_terminals(scenario), &self.outcome);
+        }
+        match self.outcome.status {
+            Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
+            Status::Deadlock if scenario.endpoint.is_some() && self.outcome.deadlock.is_empty() => {
+                row.add_message("the programs wait for what nobody will send")
+            }
+            Status::Deadlock => row.add_message(&format!("packets wait for each other for ever in cycle {}", self.outcome.cycles)),
+            Status::Converged | Status::Saturated | Status::Completed => {}
+        }
+        let links = scenario.users.as_deref().and_then(|users| crate::users::logical_links(users, &scenario.network));
+        let vectors = vectors(&scenario.network, &self.outcome).into_iter().chain(links).collect();
+        (row, vectors)
+    }
+}
+
+/// Terminals that send nothing: a permutation maps them to themselves.
+fn silent_terminals(scenario: &Scenario) -> u32 {
+    let is_silent = |&terminal: &u32| scenario.classes.iter().all(|class| class.pattern.is_silent(TerminalId(terminal)));
+    (0..scenario.network.terminal_count()).filter(is_silent).count() as u32
+}
+
+impl Trial {
+    fn limit_came_first(&self, row: &RunRow) -> String {
+        let reached = match (row.number("packet_latency_ci95"), row.number("packet_latency_mean")) {
+            (Some(width), Some(mean)) if mean > 0.0 => format!(", at a precision of {:.2} %", 100.0 * width / mean),
+            _ => String::new(),
+        };
+        format!("measure.max_cycles = {} came first{reached}", self.study.measure.max_cycles)
+    }
+}
+
+/// What a panic says.
+pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
+    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
+    text.unwrap_or("something that cannot happen has happened")
+}
+
+/// What `finish` gives for each of some numbers, in the order of numbers. A free thread takes the longest run that is left, so that none
+/// begins a long one when the others are about to end.
+fn longest_first<T: Send>(mut numbers: Vec<usize>, works: &[Work], finish: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    numbers.sort_by(|&one, &other| works[other].order(&works[one]).then(one.cmp(&other)));
+    let mut ends: Vec<(usize, T)> = numbers.into_iter().par_bridge().map(|number| (number, finish(number))).collect();
+    ends.sort_by_key(|&(number, _)| number);
+    ends.into_iter().map(|(_, end)| end).collect()
+}
+
+fn bar(length: usize, options: &RunOptions) -> ProgressBar {
+    // Hidden by itself where standard error is no terminal.
+    let target = if options.progress { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} elapsed, {eta} left {msg}");
+    let style = style.expect("the template is a constant and right");
+    let bar = ProgressBar::with_draw_target(Some(length as u64), target).with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
