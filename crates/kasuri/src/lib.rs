@@ -1,5 +1,6 @@
 //! The façade: it knows all engines, files, threads and the command line, and simulates nothing itself.
 
+mod claims;
 pub mod cli;
 mod cost;
 pub mod depths;

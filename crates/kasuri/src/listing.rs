@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use thiserror::Error;
 
 /// What has to be the same for two processes to compute runs of one experiment.
@@ -358,6 +359,9 @@ pub struct Collected {
     pub missing: Vec<String>,
 }
 
+/// For how long [`collect`] waits for processes that still compute: one whose worker has just told it to stop ends within a second.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Makes the table of a folder's runs, however they were computed. Needs the list that [`Listing::keep`] wrote.
 ///
 /// # Errors
@@ -366,7 +370,7 @@ pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
     if !folder.join(crate::store::PLAN).is_file() {
         return Err(ListingError::Missing { folder: folder.to_owned() });
     }
-    let store = Store::open(folder, Access::Whole)?;
+    let store = Store::open_within(PATIENCE, folder, Access::Whole)?;
     check_version(&store)?;
     let text = store.plan()?.unwrap_or_default();
     let (mut summary, mut missing) = (Summary::default(), Vec::new());

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! OUT/.kasuri               marks the folder as ours, and is locked while a process writes
+//! OUT/.kasuri-claims        locked in part for each run that one of several processes is computing
 //! OUT/input.toml            the experiment file as read
 //! OUT/runs/KEY.json         the row of a finished run: the truth
 //! OUT/runs/KEY.NAME.npy     its vectors, written before the row
@@ -12,6 +13,7 @@
 //! A file appears whole or not at all: it is written beside its place, flushed to the disk and renamed. So whatever is killed,
 //! and whenever, every finished run stays, and what is half done is done again.
 
+use crate::claims::{Claim, Claims};
 use crate::results::{RunRow, SCHEMA_VERSION, VECTORS, Vector, is_whole_npy, to_csv, to_json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,6 +21,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// The file that marks a folder as a store.
@@ -36,7 +39,13 @@ pub struct Store {
     folder: PathBuf,
     /// Keeps the lock while the store is open.
     _lock: File,
+    /// Where other processes may write.
+    claims: Option<Claims>,
 }
+
+/// Another process is computing the run.
+#[derive(Debug)]
+pub(crate) struct Claimed;
 
 /// Whether other processes may write into the same store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +142,14 @@ impl Store {
     /// # Errors
     /// The folder belongs to somebody else, another process writes there, or the operating system refuses.
     pub fn open(folder: &Path, access: Access) -> Result<Self, StoreError> {
+        Self::open_within(Duration::ZERO, folder, access)
+    }
+
+    /// [`Store::open`], but waits for so long until other processes have ended.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub(crate) fn open_within(patience: Duration, folder: &Path, access: Access) -> Result<Self, StoreError> {
         if folder.exists() && !folder.is_dir() {
             return Err(StoreError::NotAFolder { folder: folder.to_owned() });
         }
@@ -146,11 +163,7 @@ impl Store {
         fs::create_dir_all(folder).map_err(|error| StoreError::at(folder, error))?;
         let lock = File::options().create(true).truncate(false).write(true).read(true).open(&marker);
         let lock = lock.map_err(|error| StoreError::at(&marker, error))?;
-        let locked = match access {
-            Access::Whole => lock.try_lock(),
-            Access::Point => lock.try_lock_shared(),
-        };
-        match locked {
+        match lock_within(patience, &lock, access) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { folder: folder.to_owned() }),
             // Some network file systems have no locks. Files still appear whole; only the message to a second process is lost.
@@ -158,7 +171,11 @@ impl Store {
             Err(TryLockError::Error(error)) => return Err(StoreError::at(&marker, error)),
         }
         fs::create_dir_all(&runs).map_err(|error| StoreError::at(&runs, error))?;
-        let store = Self { folder: folder.to_owned(), _lock: lock };
+        let claims = match access {
+            Access::Whole => None,
+            Access::Point => Some(Claims::open(folder).map_err(|error| StoreError::at(folder, error))?),
+        };
+        let store = Self { folder: folder.to_owned(), _lock: lock, claims };
         if access == Access::Whole {
             store.remove_left_overs()?;
         }
@@ -168,6 +185,14 @@ impl Store {
     /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Claims a run, so that no other process computes it before the claim is dropped; nothing where no other process may write.
+    ///
+    /// # Errors
+    /// Another process has it.
+    pub(crate) fn claim(&self, key: &str) -> Result<Option<Claim<'_>>, Claimed> {
+        self.claims.as_ref().map(|claims| claims.claim(key).ok_or(Claimed)).transpose()
     }
 
     /// Removes what killed processes left half written. Only with the folder to ourselves: a neighbour may be writing.
@@ -316,6 +341,24 @@ impl Store {
     pub fn keep_table(&self, rows: &[RunRow]) -> Result<(), StoreError> {
         let json = format!("{:#}\n", to_json(rows)).into_bytes();
         write_whole(&[(self.folder.join("runs.json"), json), (self.folder.join("runs.csv"), to_csv(rows).into_bytes())])
+    }
+}
+
+/// Between two tries to lock.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Locks a store; where other processes hold it, tries again for so long.
+fn lock_within(patience: Duration, lock: &File, access: Access) -> Result<(), TryLockError> {
+    let begin = Instant::now();
+    loop {
+        let locked = match access {
+            Access::Whole => lock.try_lock(),
+            Access::Point => lock.try_lock_shared(),
+        };
+        if !matches!(locked, Err(TryLockError::WouldBlock)) || begin.elapsed() >= patience {
+            return locked;
+        }
+        std::thread::sleep(LOOK);
     }
 }
 
@@ -473,6 +516,19 @@ mod tests {
         drop(first);
         let _points = [(); 2].map(|()| Store::open(folder.path(), Access::Point).unwrap());
         assert!(matches!(Store::open(folder.path(), Access::Whole), Err(StoreError::Locked { .. })));
+    }
+
+    #[test]
+    fn a_store_may_be_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let point = Store::open(folder.path(), Access::Point).unwrap();
+        let waiting = std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| Store::open_within(Duration::from_secs(60), folder.path(), Access::Whole));
+            std::thread::sleep(Duration::from_millis(100));
+            drop(point);
+            waiting.join().unwrap()
+        });
+        assert!(waiting.is_ok(), "{waiting:?}");
     }
 
     #[test]

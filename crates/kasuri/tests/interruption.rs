@@ -58,12 +58,16 @@ impl Folder {
     /// Starts a run and waits until it has finished this many points.
     fn start(&self, finished: usize) -> Child {
         let child = self.command(&["--jobs", "1"]).spawn().unwrap();
+        self.wait_for(finished);
+        child
+    }
+
+    fn wait_for(&self, finished: usize) {
         let begin = Instant::now();
         while finished_runs(&self.out()) < finished {
             assert!(begin.elapsed() < Duration::from_secs(60), "the runs take too long");
             std::thread::sleep(Duration::from_millis(1));
         }
-        child
     }
 
     /// The rows of `runs.json` without the columns that differ between equal runs.
@@ -197,4 +201,55 @@ fn points_of_a_batch_system_add_up_to_the_whole() {
     assert_eq!(finished_runs(&folder.out()), 4);
     assert!(folder.run(&[]).status.success());
     assert!(folder.table() == whole.table());
+}
+
+/// Starts a process that computes all runs of a list, and leaves room for others.
+fn start_with_list(folder: &Folder, list: &Path) -> Child {
+    let words = ["--points-from", list.to_str().unwrap(), "--jobs", "1", "--format", "json"];
+    folder.command(&words).spawn().unwrap()
+}
+
+fn list_of(folder: &Folder) -> PathBuf {
+    let path = folder.file().with_file_name("list");
+    fs::write(&path, folder.run(&["--plan"]).stdout).unwrap();
+    path
+}
+
+/// What processor time a run took differs each time: who computed a run himself shows another one than who found it in the folder.
+#[test]
+fn processes_with_the_same_list_compute_no_run_twice() {
+    let whole = Folder::new();
+    assert!(whole.run(&[]).status.success());
+    let folder = Folder::new();
+    let list = list_of(&folder);
+    let children: Vec<Child> = (0..3).map(|_| start_with_list(&folder, &list)).collect();
+    let answers: Vec<Value> = children
+        .into_iter()
+        .map(|child| {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", message(&output));
+            serde_json::from_slice(&output.stdout).unwrap()
+        })
+        .collect();
+    assert_eq!(answers[0]["runs"].as_array().unwrap().len(), RUNS);
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "each run was computed by one of them");
+    assert!(folder.run(&[]).status.success());
+    assert!(folder.table() == whole.table());
+}
+
+#[test]
+fn what_a_killed_process_was_computing_another_one_computes_at_once() {
+    let folder = Folder::new();
+    let list = list_of(&folder);
+    for _ in 0..3 {
+        let (mut killed, other) = (start_with_list(&folder, &list), start_with_list(&folder, &list));
+        let moment = finished_runs(&folder.out()) + 1 + any_below(20);
+        folder.wait_for(moment);
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        let output = other.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", message(&output));
+        assert_eq!(finished_runs(&folder.out()), RUNS, "killed after {moment} runs");
+        fs::remove_dir_all(folder.out().join("runs")).unwrap();
+    }
 }

@@ -135,8 +135,8 @@ class Sweep:
             self._hand_out_again()
 
     def _hand_out_again(self) -> None:
-        """Take back groups that no worker has begun with."""
-        waiting = [name for name, group in self.groups.items() if group.worker is None]
+        """Take back groups that no worker has begun with, as far as we know; what one has begun meanwhile is claimed in the store."""
+        waiting = [name for name, group in self.groups.items() if group.worker is None and group.future.status == "pending"]
         self.client.cancel([self.groups[name].future for name in waiting], force=True)
         for name in waiting:
             self._put_back(self.groups.pop(name).points)

@@ -7,7 +7,7 @@ use crate::input::KNOWN;
 use crate::measure::{Offer, Report, controller, saturation};
 use crate::results::{RowHead, RunRow, Vector, vectors};
 use crate::stop::{Interruptible, Stop};
-use crate::store::{Failure, Found, Store, StoreError};
+use crate::store::{Claimed, Failure, Found, Store, StoreError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kasuri_model::config::{EngineName, Preparation, Search, Study, Until};
 use kasuri_model::engine::{Engine, EngineError, Outcome, Status};
@@ -16,7 +16,14 @@ use kasuri_model::scenario::Scenario;
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// For how long a process waits for a point that another one is computing: longer than a file server keeps the locks of a machine
+/// that has died (90 s by NFS 4). Then it computes the point itself, which costs time but does no harm.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Between two looks at such a point.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// How one point ended.
 pub(super) enum End {
@@ -78,17 +85,43 @@ impl<'a> Workshop<'a> {
     /// # Errors
     /// The store cannot be used.
     pub(super) fn finish_all(self, points: &[PreparedPoint], engines: &[&dyn Engine], works: &[Work]) -> Result<Vec<Finished>, StoreError> {
-        let numbers = (0..points.len()).collect();
-        let ends = longest_first(numbers, works, |number| self.finish(&points[number], engines[number]));
+        let all = (0..points.len()).collect();
+        let mut ends = longest_first(all, works, |number| self.finish(&points[number], engines[number]).ok());
+        // What other processes were computing comes last: by then most of it is in the store.
+        let claimed: Vec<usize> = (0..points.len()).filter(|&number| ends[number].is_none()).collect();
+        let waited = longest_first(claimed.clone(), works, |number| self.wait_and_finish(&points[number], engines[number]));
+        claimed.into_iter().zip(waited).for_each(|(number, end)| ends[number] = Some(end));
         self.bar.finish_and_clear();
         match self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
             Some(error) => Err(error),
-            None => Ok(ends),
+            None => Ok(ends.into_iter().flatten().collect()),
         }
     }
 
+    /// Takes a point from the store or computes and keeps it.
+    ///
+    /// # Errors
+    /// Another process is computing it.
+    fn finish(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<Finished, Claimed> {
+        // Until the row is in the store.
+        let _claim = self.store.map_or(Ok(None), |store| store.claim(point.key()))?;
+        Ok(self.finish_claimed(point, engine))
+    }
+
+    /// Waits for the process that is computing a point and takes it from the store, or computes it if that process has not.
+    fn wait_and_finish(&self, point: &PreparedPoint, engine: &dyn Engine) -> Finished {
+        let begin = Instant::now();
+        while !self.stop.is_requested() && begin.elapsed() < PATIENCE {
+            if let Ok(finished) = self.finish(point, engine) {
+                return finished;
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.finish_claimed(point, engine)
+    }
+
     /// Takes a point from the store or computes and keeps it; with a message if a file was set aside.
-    fn finish(&self, point: &PreparedPoint, engine: &dyn Engine) -> Finished {
+    fn finish_claimed(&self, point: &PreparedPoint, engine: &dyn Engine) -> Finished {
         if self.stop.is_requested() {
             return (End::Stopped, None);
         }
