@@ -288,7 +288,8 @@ def test_signals_end_a_sweep_and_keep_what_is_finished(tmp_path, number, status,
 
 
 def test_a_second_client_of_a_folder_is_refused(tmp_path, client):
-    file, out = written(tmp_path, LONG), tmp_path / "out"
+    # So many points that the first client is still busy when the second one has come.
+    file, out = written(tmp_path, LONG.replace("to = 24", "to = 2400")), tmp_path / "out"
     process = client(file, out, "dask")
     wait_until(lambda: finished(out) >= 1)
     for executor in ("dask", "local"):

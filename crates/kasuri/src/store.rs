@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! OUT/.kasuri               marks the folder as ours, and is locked while a process writes
+//! OUT/.kasuri-client        locked by the client of a sweep on a cluster, whose workers need not be writing at every moment
 //! OUT/.kasuri-claims        locked in part for each run that one of several processes is computing
 //! OUT/input.toml            the experiment file as read
 //! OUT/runs/KEY.json         the row of a finished run: the truth
@@ -27,6 +28,9 @@ use thiserror::Error;
 /// The file that marks a folder as a store.
 const MARKER: &str = ".kasuri";
 
+/// The file that a client of workers locks; it is there only where one has been.
+const CLIENT: &str = ".kasuri-client";
+
 /// What a store writes beside `runs/`: a folder with one of these and no marker belongs to somebody else.
 const OWN_NAMES: [&str; 6] = ["runs", "runs.json", "runs.csv", "input.toml", "failed", PLAN];
 
@@ -37,8 +41,8 @@ pub(crate) const PLAN: &str = "plan.jsonl";
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    /// Keeps the lock while the store is open.
-    _lock: File,
+    /// Keep the locks while the store is open.
+    _locks: Vec<File>,
     /// Where other processes may write.
     claims: Option<Claims>,
 }
@@ -161,21 +165,16 @@ impl Store {
         }
         let runs = folder.join("runs");
         fs::create_dir_all(folder).map_err(|error| StoreError::at(folder, error))?;
-        let lock = File::options().create(true).truncate(false).write(true).read(true).open(&marker);
-        let lock = lock.map_err(|error| StoreError::at(&marker, error))?;
-        match lock_within(patience, &lock, access) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { folder: folder.to_owned() }),
-            // Some network file systems have no locks. Files still appear whole; only the message to a second process is lost.
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
-            Err(TryLockError::Error(error)) => return Err(StoreError::at(&marker, error)),
-        }
+        let client = folder.join(CLIENT);
+        // Where nobody else may write, no client's workers may either, not even between two of their runs.
+        let names = if access == Access::Whole && client.exists() { vec![marker, client] } else { vec![marker] };
+        let locks = names.iter().map(|name| lock_within(patience, name, access)).collect::<Result<_, _>>()?;
         fs::create_dir_all(&runs).map_err(|error| StoreError::at(&runs, error))?;
         let claims = match access {
             Access::Whole => None,
             Access::Point => Some(Claims::open(folder).map_err(|error| StoreError::at(folder, error))?),
         };
-        let store = Self { folder: folder.to_owned(), _lock: lock, claims };
+        let store = Self { folder: folder.to_owned(), _locks: locks, claims };
         if access == Access::Whole {
             store.remove_left_overs()?;
         }
@@ -347,18 +346,23 @@ impl Store {
 /// Between two tries to lock.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Locks a store; where other processes hold it, tries again for so long.
-fn lock_within(patience: Duration, lock: &File, access: Access) -> Result<(), TryLockError> {
+/// Locks a file of a store; where other processes hold it, tries again for so long.
+fn lock_within(patience: Duration, path: &Path, access: Access) -> Result<File, StoreError> {
+    let file = File::options().create(true).truncate(false).write(true).read(true).open(path);
+    let file = file.map_err(|error| StoreError::at(path, error))?;
     let begin = Instant::now();
     loop {
         let locked = match access {
-            Access::Whole => lock.try_lock(),
-            Access::Point => lock.try_lock_shared(),
+            Access::Whole => file.try_lock(),
+            Access::Point => file.try_lock_shared(),
         };
-        if !matches!(locked, Err(TryLockError::WouldBlock)) || begin.elapsed() >= patience {
-            return locked;
+        match locked {
+            Err(TryLockError::WouldBlock) if begin.elapsed() < patience => std::thread::sleep(LOOK),
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { folder: path.parent().unwrap_or(path).to_owned() }),
+            // Some network file systems have no locks. Files still appear whole; only the message to a second process is lost.
+            Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => return Err(StoreError::at(path, error)),
+            _ => return Ok(file),
         }
-        std::thread::sleep(LOOK);
     }
 }
 
@@ -516,6 +520,18 @@ mod tests {
         drop(first);
         let _points = [(); 2].map(|()| Store::open(folder.path(), Access::Point).unwrap());
         assert!(matches!(Store::open(folder.path(), Access::Whole), Err(StoreError::Locked { .. })));
+    }
+
+    #[test]
+    fn a_client_keeps_the_store_for_its_workers_while_none_of_them_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Store::open(folder.path(), Access::Point).unwrap());
+        let client = File::create(folder.path().join(CLIENT)).unwrap();
+        client.lock().unwrap();
+        assert!(matches!(Store::open(folder.path(), Access::Whole), Err(StoreError::Locked { .. })));
+        drop(Store::open(folder.path(), Access::Point).unwrap());
+        drop(client);
+        store(folder.path());
     }
 
     #[test]
