@@ -40,10 +40,11 @@ $(VENV)/.%: requirements/%.txt requirements/runtime.txt $(VENV)/.made
 build: rust $(VENV)/.runtime  ## the command .venv/bin/kasuri and the Python package, ready to use
 	$(call say,built $(KASURI) ($$($(KASURI) --version)))
 
-# One optimised profile with assertions serves command, extension and tests, so nothing is compiled twice.
+# One optimised profile with assertions serves command, extension and tests, so nothing is compiled twice. That asks for all packages and
+# for examples, too: else cargo chooses other features of the dependencies than for tests, and compiles everything for each choice.
 rust: $(VENV)/.made
 	$(call say,compiling the command and the Python extension (cargo; the first time takes minutes))
-	@cargo build --locked --package kasuri --package kasuri-py
+	@cargo build --locked --workspace --lib --bins --examples
 	@cmp -s $(TARGET)/debug/kasuri $(KASURI) || install -m 755 $(TARGET)/debug/kasuri $(KASURI)
 	@cmp -s $(TARGET)/debug/lib_kasuri.so $(EXTENSION) || install -m 755 $(TARGET)/debug/lib_kasuri.so $(EXTENSION)
 
