@@ -1,4 +1,4 @@
-//! Times the engine alone: `cargo run --release -p kasuri-flit --example engine_speed CASE`.
+//! Times the engine alone: `cargo run --release -p kasuri-flit --example flit_speed CASE`.
 #[path = "../tests/common/mod.rs"]
 mod common;
 use common::{Fixed, Setup, ToTheEnd};
