@@ -2,7 +2,7 @@
 //!
 //! A claim is a lock on one byte of a file, at an offset that is the head of the run's key. The operating system releases it with the
 //! process, however that ends, so that whoever is killed leaves no claim behind. Locks are advice to spare work, no more: without
-//! them (some network file systems) a run is computed twice at worst, with the same result.
+//! them (systems other than Linux, some network file systems) a run is computed twice at worst, with the same result.
 
 use std::fs::File;
 use std::io;
