@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -153,3 +154,64 @@ def test_times_keep_their_parts_of_cycles():
     results = kasuri.Results([{"key": "a", "status": "completed", "completion_time": 833.4, "cycles": 834}])
     assert results.to_arrow().to_pydict()["completion_time"] == [833.4]
     assert results.to_pandas()["completion_time"].tolist() == [833.4]
+
+
+class Cells(HTMLParser):
+    """The texts of a table's cells, row by row; every element must close."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+
+
+def cells(results: kasuri.Results) -> list[list[str]]:
+    parser = Cells()
+    parser.feed(results._repr_html_())
+    assert parser.open == []
+    return parser.rows
+
+
+def test_a_notebook_shows_the_swept_keys_and_main_answers(results):
+    head, *body = cells(results.where(traffic__pattern="uniform"))
+    assert head[:3] == ["traffic.load", "offered_load", "accepted_throughput_mean"]
+    assert [line[0] for line in body] == [f"{0.05 * step:.4g}" for step in range(1, 10)]
+    assert {len(line) for line in body} == {len(head)}
+
+
+def test_a_notebook_shows_the_ends_of_a_long_table(results):
+    body = cells(results)[1:]
+    assert len(body) == 21
+    assert body[10] == ["… 7 more …"]
+    assert body[-1][:2] == ["tornado", "0.45"]
+
+
+def test_words_of_rows_become_no_markup_in_a_notebook_or_terminal(capsys):
+    results = kasuri.Results([{"case": "<b>&[red]", "status": "converged"}, {"case": "[/]", "status": "saturated"}], "out/<i>")
+    assert [line[0] for line in cells(results)] == ["case", "<b>&[red]", "[/]"]
+    assert "<b>" not in results._repr_html_()
+    assert "<i>" not in results._repr_html_()
+    results.show()
+    shown = capsys.readouterr().out
+    assert "<b>&[red]" in shown
+    assert "[/]" in shown
+
+
+def test_a_swept_engine_counts_as_swept():
+    results = kasuri.Results([{"engine": "flit", "traffic.load": 0.1}, {"engine": "analysis", "traffic.load": 0.1}])
+    assert results.swept == ["engine"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -30,6 +31,9 @@ COUNTS = (
     "prediction_hint_bits",
 )
 LISTS = ("not_modelled", "deadlock")
+
+#: Keys of the experiment file that stand in no section and may be swept.
+TOP_LEVEL_INPUTS = ("engine", "case")
 
 _RATE_UNIT = "flits/terminal/cycle"
 
@@ -99,10 +103,21 @@ def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def is_input(column: str) -> bool:
-    """Tell whether a column is a key of the experiment file (those are dotted) and not an answer."""
-    return "." in column
+    """Tell whether a column is a key of the experiment file (those of sections are dotted) and not an answer."""
+    return "." in column or column in TOP_LEVEL_INPUTS
 
 
 def number(value: Any) -> float:
     """Give a number for plotting and sorting: NaN where there is none."""
     return float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else float("nan")
+
+
+def shown(value: Any) -> str:
+    """Write a value for a reader: four digits, a dash where there is none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1e6 else f"{value:.4e}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value)
+    return ", ".join(map(shown, value)) or "–" if isinstance(value, list) else str(value)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kasuri import _kasuri
+from kasuri import _job, _kasuri, _progress
 from kasuri._plain import as_json
 from kasuri.errors import ConfigError
 from kasuri.network import Network
@@ -20,7 +20,14 @@ __all__ = ["run", "sweep"]
 Experiment = str | Path | Mapping[str, Any]
 
 
-def run(experiment: Experiment, *, out: str | Path | None = None, jobs: int | None = None, **overrides: Any) -> Results:
+def run(
+    experiment: Experiment,
+    *,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    progress: _progress.Wish = None,
+    **overrides: Any,
+) -> Results:
     """Run an experiment; what is finished already is not computed again.
 
     Parameters
@@ -33,6 +40,9 @@ def run(experiment: Experiment, *, out: str | Path | None = None, jobs: int | No
         folder that goes with the results.
     jobs : int, optional
         Runs at once; without it, one per processor.
+    progress : bool or callable, optional
+        Show how far the runs are: a bar in a terminal or in the cell of a notebook; a function is called with the numbers of
+        finished and of all runs, and what it raises stops them. Without it: where a terminal or a notebook is there to show it.
     **overrides
         Keys that replace those of the experiment, with ``__`` for the dot: ``traffic__load=0.2``. A key that the experiment
         sweeps is taken out of the sweep.
@@ -49,6 +59,9 @@ def run(experiment: Experiment, *, out: str | Path | None = None, jobs: int | No
         The description is wrong; the message names the key and what would be right.
     ResultsError
         The folder cannot be written, or another process writes into it.
+    KeyboardInterrupt
+        Ctrl-C (in a notebook: "interrupt"). Finished runs are kept in the folder; the same call again computes the rest. As all signals
+        it reaches the main thread alone; where it ends the program, experiments of other threads end with it.
 
     Examples
     --------
@@ -64,15 +77,17 @@ def run(experiment: Experiment, *, out: str | Path | None = None, jobs: int | No
     if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
         raise ConfigError(f"jobs: is {jobs!r}; it must be a whole number, at least 1")
     changes = {key.replace("__", "."): value for key, value in overrides.items()}
+    display = _progress.display(progress)
     if isinstance(experiment, Mapping):
-        return _run_table(experiment, changes, out, jobs)
+        return _run_table(experiment, changes, out, jobs, display)
     path = Path(experiment)
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     folder = Path("out") / path.stem if out is None else Path(out)
-    _kasuri.run_text(str(path), text, as_json(changes), str(path.parent), str(folder), jobs)
+    values = as_json(changes)
+    _job.finish(lambda: _kasuri.run_text(str(path), text, values, str(path.parent), str(folder), jobs), folder, display, kept=True)
     return read(folder)
 
 
@@ -82,6 +97,7 @@ def sweep(
     *,
     out: str | Path | None = None,
     jobs: int | None = None,
+    progress: _progress.Wish = None,
     **overrides: Any,
 ) -> Results:
     """Run an experiment for every combination of values: the ``[sweep]`` of the experiment file.
@@ -93,7 +109,7 @@ def sweep(
     values : mapping of str to sequence
         Dotted keys and their values, for example ``{"traffic.load": [0.1, 0.2], "measure.seed": [1, 2, 3]}``; the last key
         varies fastest.
-    out, jobs, **overrides
+    out, jobs, progress, **overrides
         As in :func:`run`.
 
     Returns
@@ -118,7 +134,7 @@ def sweep(
     [0.1, 0.2]
     """
     axes = {f"sweep.{key}": list(axis) for key, axis in values.items()}
-    return run(experiment, out=out, jobs=jobs, **overrides, **axes)
+    return run(experiment, out=out, jobs=jobs, progress=progress, **overrides, **axes)
 
 
 class _TemporaryFolder:
@@ -129,14 +145,17 @@ class _TemporaryFolder:
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-def _run_table(experiment: Mapping[str, Any], changes: Mapping[str, Any], out: str | Path | None, jobs: int | None) -> Results:
+def _run_table(
+    experiment: Mapping[str, Any], changes: Mapping[str, Any], out: str | Path | None, jobs: int | None, display: _progress.Display
+) -> Results:
     table, texts = dict(experiment), dict[str, str]()
     network = table.get("network")
     if isinstance(network, Network):
         table["network"], texts = network.table, network.texts
+    description, values = as_json(table), as_json(changes)
     temporary = _TemporaryFolder() if out is None else None
     folder = Path(temporary.path if temporary else out or ".")
-    _kasuri.run_table(as_json(table), as_json(changes), texts, str(folder), jobs)
+    _job.finish(lambda: _kasuri.run_table(description, values, texts, str(folder), jobs), folder, display, kept=temporary is None)
     results = read(folder)
     # The vectors live as long as the rows that they belong to.
     results._keep_alive = temporary

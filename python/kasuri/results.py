@@ -298,13 +298,27 @@ class Results(Sequence[dict[str, Any]]):
         """Print the table to the terminal: the swept keys and the main answers, or the given columns."""
         from rich.console import Console
         from rich.table import Table
+        from rich.text import Text
 
-        main = ["offered_load", "accepted_throughput_mean", "packet_latency_mean", "packet_latency_ci95", "completion_time", "status"]
-        shown = list(columns or [*self.swept, *(name for name in main if any(row.get(name) is not None for row in self.rows))])
-        table = Table(*shown)
+        names = list(columns or self._main_columns())
+        table = Table()
+        for name in names:
+            table.add_column(Text(name))
         for row in self.rows:
-            table.add_row(*(_cell(row.get(name)) for name in shown))
+            table.add_row(*(Text(_columns.shown(row.get(name))) for name in names))
         Console().print(table)
+
+    def _repr_html_(self) -> str:
+        """Show a compact table in a notebook: the swept keys and the main answers."""
+        from kasuri import _html
+
+        return _html.table(self, self._main_columns())
+
+    def _main_columns(self) -> list[str]:
+        """The swept keys and those main answers that some row has."""
+        main = ["saturation_load", "offered_load", "accepted_throughput_mean", "packet_latency_mean", "packet_latency_ci95"]
+        main += ["completion_time", "status"]
+        return [*self.swept, *(name for name in main if any(row.get(name) is not None for row in self.rows))]
 
     def _full_name(self, name: str) -> str:
         matches = [name] if name in self.columns else [column for column in self.columns if column.endswith("." + name)]
@@ -376,12 +390,6 @@ def _is_number(value: Any) -> bool:
 
 def _matches(value: Any, wanted: Any) -> bool:
     return value in wanted if isinstance(wanted, list | tuple | set | frozenset) else value == wanted
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _arrow_array(name: str, values: list[Any]) -> pyarrow.Array:

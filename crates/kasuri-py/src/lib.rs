@@ -15,7 +15,7 @@ mod _kasuri {
     #[pymodule_export]
     use super::network::{edge_list, metrics, network};
     #[pymodule_export]
-    use super::run::{run_table, run_text};
+    use super::run::{Job, run_table, run_text};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

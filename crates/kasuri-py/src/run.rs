@@ -1,73 +1,149 @@
-//! Running experiments: the façade's plan, with the interpreter released.
+//! Running experiments: the façade's plan on a thread of its own, so that the interpreter stays free to see signals.
 
 use crate::errors;
 use crate::text::{Sources, table_of_json};
 use kasuri::plan::{self, RunError, RunOptions};
 use kasuri::stop::Stop;
+use kasuri::tally::Tally;
 use kasuri_model::config::Document;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
-/// Runs an experiment given as TOML text. `changes` is a JSON object of dotted keys and values that replace those of the text.
+/// SIGINT: what a stop asked for by Python counts as.
+const SIGINT: u8 = 2;
+
+/// Begins an experiment given as TOML text. `changes` is a JSON object of dotted keys and values that replace those of the text.
 #[pyfunction]
 #[pyo3(signature = (name, text, changes, folder, out, jobs = None))]
-pub(crate) fn run_text(
-    py: Python<'_>,
-    name: &str,
-    text: &str,
-    changes: &str,
-    folder: &str,
-    out: &str,
-    jobs: Option<usize>,
-) -> PyResult<()> {
+pub(crate) fn run_text(name: &str, text: &str, changes: &str, folder: &str, out: &str, jobs: Option<usize>) -> PyResult<Job> {
     let document = Document::parse(name, text).map_err(errors::config)?;
-    run(py, document, changes, Sources::new(folder, BTreeMap::new()), text.to_owned(), out, jobs)
+    Job::begin(document, changes, Sources::new(folder, BTreeMap::new()), text.to_owned(), out, jobs)
 }
 
-/// Runs an experiment given as a JSON object. `texts` are files that it names, by path.
+/// Begins an experiment given as a JSON object. `texts` are files that it names, by path.
 #[pyfunction]
 #[pyo3(signature = (table, changes, texts, out, jobs = None))]
-pub(crate) fn run_table(
-    py: Python<'_>,
-    table: &str,
-    changes: &str,
-    texts: BTreeMap<String, String>,
-    out: &str,
-    jobs: Option<usize>,
-) -> PyResult<()> {
+pub(crate) fn run_table(table: &str, changes: &str, texts: BTreeMap<String, String>, out: &str, jobs: Option<usize>) -> PyResult<Job> {
     let table = table_of_json(table)?;
     let input = toml::to_string(&table).unwrap_or_default();
     let document = Document::from_table("dict", table).map_err(errors::config)?;
-    run(py, document, changes, Sources::new(".", texts), input, out, jobs)
+    Job::begin(document, changes, Sources::new(".", texts), input, out, jobs)
 }
 
-fn run(
-    py: Python<'_>,
-    mut document: Document,
-    changes: &str,
-    files: Sources,
-    input: String,
-    out: &str,
-    jobs: Option<usize>,
-) -> PyResult<()> {
-    for (key, value) in table_of_json(changes)? {
-        document.set(&key, value).map_err(errors::config)?;
+/// An experiment that is being computed.
+#[pyclass(frozen, module = "kasuri._kasuri")]
+pub(crate) struct Job {
+    shared: Arc<Shared>,
+    stop: Stop,
+    tally: Tally,
+}
+
+/// What the computing thread leaves.
+#[derive(Default)]
+struct Shared {
+    end: Mutex<End>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct End {
+    has_come: bool,
+    problem: Option<Problem>,
+}
+
+/// Why there is no result.
+enum Problem {
+    Run(RunError),
+    /// A defect of ours, with what it says.
+    Panic(String),
+}
+
+#[pymethods]
+impl Job {
+    /// Waits for the end, at most so many seconds, with the interpreter released; tells whether it has come.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
+        let patience = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        py.detach(|| {
+            let end = self.shared.end.lock().unwrap_or_else(PoisonError::into_inner);
+            let waited = self.shared.ended.wait_timeout_while(end, patience, |end| !end.has_come);
+            waited.unwrap_or_else(PoisonError::into_inner).0.has_come
+        })
     }
-    let options = RunOptions {
-        jobs,
-        out: Some(PathBuf::from(out)),
-        point: None,
-        paranoid: false,
-        progress: false,
-        stop: Stop::default(),
-        input: Some(input),
-    };
-    let summary = py.detach(|| plan::run(&document, &files, &options));
-    summary.map(|_| ()).map_err(|error| match error {
-        RunError::Config(error) => errors::config(error),
-        RunError::Store(error) => errors::exception("ResultsError", error.to_string()),
-        RunError::Deadlock { .. } => errors::exception("DeadlockError", error.to_string()),
-        other => errors::exception("ConfigError", other.to_string()),
-    })
+
+    /// Asks the runs to end soon, as Ctrl-C asks the command; what is finished stays in the store.
+    fn stop(&self) {
+        self.stop.request(SIGINT);
+    }
+
+    /// Runs finished and runs planned; (0, 0) while the experiment is being checked.
+    fn progress(&self) -> (usize, usize) {
+        self.tally.look()
+    }
+
+    /// Raises what went wrong, once.
+    fn check(&self) -> PyResult<()> {
+        let problem = self.shared.end.lock().unwrap_or_else(PoisonError::into_inner).problem.take();
+        problem.map_or(Ok(()), |problem| Err(exception(problem)))
+    }
+}
+
+impl Job {
+    fn begin(mut document: Document, changes: &str, files: Sources, input: String, out: &str, jobs: Option<usize>) -> PyResult<Self> {
+        for (key, value) in table_of_json(changes)? {
+            document.set(&key, value).map_err(errors::config)?;
+        }
+        let job = Self { shared: Arc::default(), stop: Stop::default(), tally: Tally::default() };
+        let options = RunOptions {
+            jobs,
+            out: Some(PathBuf::from(out)),
+            point: None,
+            paranoid: false,
+            progress: false,
+            tally: job.tally.clone(),
+            stop: job.stop.clone(),
+            input: Some(input),
+        };
+        let shared = Arc::clone(&job.shared);
+        let compute = move || {
+            let result = catch_unwind(AssertUnwindSafe(|| plan::run(&document, &files, &options)));
+            let mut end = shared.end.lock().unwrap_or_else(PoisonError::into_inner);
+            end.problem = match result {
+                Ok(Ok(_)) => None,
+                Ok(Err(error)) => Some(Problem::Run(error)),
+                Err(payload) => Some(Problem::Panic(text_of(&*payload))),
+            };
+            end.has_come = true;
+            shared.ended.notify_all();
+        };
+        let thread = thread::Builder::new().name("kasuri".to_owned()).spawn(compute);
+        thread.map_err(|error| errors::exception("RunError", format!("no thread can be started: {error}")))?;
+        Ok(job)
+    }
+}
+
+impl Drop for Job {
+    /// Nobody waits for the answer any more.
+    fn drop(&mut self) {
+        self.stop.request(SIGINT);
+    }
+}
+
+fn exception(problem: Problem) -> PyErr {
+    match problem {
+        Problem::Run(RunError::Config(error)) => errors::config(error),
+        Problem::Run(error @ RunError::Store(_)) => errors::exception("ResultsError", error.to_string()),
+        Problem::Run(error @ RunError::Deadlock { .. }) => errors::exception("DeadlockError", error.to_string()),
+        Problem::Run(error) => errors::exception("ConfigError", error.to_string()),
+        Problem::Panic(message) => errors::exception("RunError", format!("a defect of Kasuri: {message}")),
+    }
+}
+
+fn text_of(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
+    text.unwrap_or("something that cannot happen has happened").to_owned()
 }

@@ -14,5 +14,6 @@ pub mod plan;
 pub mod results;
 pub mod stop;
 pub mod store;
+pub mod tally;
 pub mod timeline;
 mod users;

@@ -15,6 +15,7 @@ use crate::measure::controller;
 use crate::results::{RowHead, RunRow, Vector};
 use crate::stop::Stop;
 use crate::store::{Access, Store, StoreError};
+use crate::tally::Tally;
 use kasuri_model::collective;
 use kasuri_model::config::{ConfigError, Document, EngineName, Point, Preparation, Study};
 use kasuri_model::deadlock::{self, Verdict};
@@ -45,6 +46,8 @@ pub struct RunOptions {
     pub paranoid: bool,
     /// Show a progress bar on standard error, if that is a terminal.
     pub progress: bool,
+    /// Counts the runs that are finished, for a display of one's own.
+    pub tally: Tally,
     /// Ends the runs early when requested.
     pub stop: Stop,
     /// The text of the experiment file, kept in the store as `input.toml`.

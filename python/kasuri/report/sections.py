@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kasuri import _columns
+from kasuri._columns import shown
 from kasuri.errors import KasuriError
 from kasuri.network import Network
 from kasuri.plot import channel_utilisation, draw_network, experiment_plots, style
@@ -166,17 +167,6 @@ def groups(rows: Sequence[dict[str, Any]], split: Sequence[str]) -> list[tuple[l
         values = [row.get(key) for key in split]
         found.setdefault(json.dumps(values), (values, []))[1].append(row)
     return list(found.values())
-
-
-def shown(value: Any) -> str:
-    """Write a value for a reader: four digits, a dash where there is none."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1e6 else f"{value:.4e}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value)
-    return ", ".join(map(str, value)) or "–" if isinstance(value, list) else str(value)
 
 
 def sort_key(value: Any) -> str:

@@ -6,6 +6,7 @@ use crate::estimate::Costs;
 use crate::plan::{Plan, RunError, RunOptions, Summary};
 use crate::results::{self, RunRow};
 use crate::stop::Stop;
+use crate::tally::Tally;
 use crate::timeline::chrome_trace;
 use clap::{Args, ValueEnum};
 use kasuri_model::config::Document;
@@ -84,6 +85,7 @@ impl Running {
             point: point.map(str::to_owned),
             paranoid: self.paranoid,
             progress: true,
+            tally: Tally::default(),
             stop: Stop::on_signals().map_err(|error| Failure::Other(format!("signals cannot be awaited: {error}")))?,
             input: Some(input),
         };

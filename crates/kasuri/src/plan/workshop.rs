@@ -8,6 +8,7 @@ use crate::measure::{Offer, Report, controller, saturation};
 use crate::results::{RowHead, RunRow, Vector, vectors};
 use crate::stop::{Interruptible, Stop};
 use crate::store::{Claimed, Failure, Found, Store, StoreError};
+use crate::tally::Tally;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kasuri_model::config::{EngineName, Preparation, Search, Study, Until};
 use kasuri_model::engine::{Engine, EngineError, Outcome, Status};
@@ -49,6 +50,7 @@ pub(super) struct Workshop<'a> {
     /// The first error of the store; it stops everything.
     failure: Mutex<Option<StoreError>>,
     bar: ProgressBar,
+    tally: Tally,
 }
 
 /// Why a point has no outcome.
@@ -70,6 +72,7 @@ impl From<EngineError> for Missing {
 impl<'a> Workshop<'a> {
     /// Prepares to compute some of the runs of a plan.
     pub(super) fn new(plan: &'a Plan<'a>, options: &RunOptions, store: Option<&'a Store>, runs: usize) -> Self {
+        options.tally.plan(runs);
         Self {
             plan,
             paranoid: options.paranoid,
@@ -77,6 +80,7 @@ impl<'a> Workshop<'a> {
             store,
             failure: Mutex::new(None),
             bar: bar(runs, options),
+            tally: options.tally.clone(),
         }
     }
 
@@ -133,6 +137,7 @@ impl<'a> Workshop<'a> {
             Err(error) => (self.give_up(error), None),
         };
         self.bar.inc(1);
+        self.tally.add();
         result
     }
 

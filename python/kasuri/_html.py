@@ -1,0 +1,38 @@
+"""Results as a compact table of a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from kasuri import _columns
+
+if TYPE_CHECKING:
+    from kasuri.results import Results
+
+#: Rows shown; of more the first and the last.
+MOST = 20
+
+
+def table(results: Results, columns: Sequence[str]) -> str:
+    """Write the rows as HTML: these columns, with their units; what stands in them is escaped."""
+    gap = len(results) > MOST
+    heads = "".join(f"<th>{escape(name)}{_unit(name)}</th>" for name in columns)
+    first = results.rows[: MOST // 2] if gap else results.rows
+    lines = [_line([row.get(name) for name in columns]) for row in first]
+    if gap:
+        lines.append(f'<tr><td colspan="{len(columns)}" style="text-align: center">… {len(results) - MOST} more …</td></tr>')
+        lines += [_line([row.get(name) for name in columns]) for row in results.rows[-(MOST // 2) :]]
+    where = f" in <code>{escape(str(results.directory))}</code>" if results.directory else ""
+    count = f"<p>{len(results)} run{'' if len(results) == 1 else 's'}{where}</p>"
+    return f"<div>{count}<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+
+
+def _line(values: Sequence[object]) -> str:
+    return "<tr>" + "".join(f"<td>{escape(_columns.shown(value))}</td>" for value in values) + "</tr>"
+
+
+def _unit(name: str) -> str:
+    unit = _columns.UNITS.get(name, "1")
+    return "" if unit == "1" else f'<br><span style="font-weight: normal">{escape(unit)}</span>'
