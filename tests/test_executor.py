@@ -381,6 +381,9 @@ def test_workers_without_the_folder_return_what_they_compute(tmp_path, far):
     vectors = {path.name: path.read_bytes() for path in (tmp_path / "local/runs").glob("*.npy")}
     assert len(vectors) >= 10
     assert {path.name: path.read_bytes() for path in (out / "runs").glob("*.npy")} == vectors
+    networks = {path.name: path.read_bytes() for path in (tmp_path / "local/networks").iterdir()}
+    assert len(networks) == 1
+    assert {path.name: path.read_bytes() for path in (out / "networks").iterdir()} == networks
 
 
 def test_a_full_scratch_folder_ends_the_sweep_with_its_reason(tmp_path, far, undisturbed):

@@ -11,7 +11,7 @@ import numpy as np
 LATENCIES = ("packet_latency", "network_latency", "flit_latency")
 LATENCY_STATISTICS = ("mean", "ci95", "min", "p50", "p99", "p999", "max")
 
-TEXT = ("key", "title", "engine", "status", "message", "kasuri_version")
+TEXT = ("key", "title", "engine", "status", "message", "kasuri_version", "network_id")
 COUNTS = (
     "schema_version",
     "seed",

@@ -43,6 +43,8 @@ class Network:
         Cycles, shape ``[channels]``: a flit is seen ``latency + 1`` cycles after sending and occupies the channel for ``period``.
     labels : dict of str to numpy.ndarray
         What the topology says of each router, for example ``coordinate.0`` or ``level``; shape ``[routers]``.
+    router_names, terminal_names : list of str or None
+        Names by number; ``None`` where the network has no names of its own.
     table : dict
         The ``[network]`` table of an experiment on this network.
     texts : dict of str to str
@@ -68,6 +70,8 @@ class Network:
     latency: np.ndarray
     period: np.ndarray
     labels: dict[str, np.ndarray]
+    router_names: list[str] | None
+    terminal_names: list[str] | None
     table: dict[str, Any]
     texts: dict[str, str]
 
@@ -157,6 +161,42 @@ class Network:
         return cls({"topology": "file", "path": name}, texts={name: text})
 
     @classmethod
+    def from_json(cls, source: str | Path | Mapping[str, Any]) -> Network:
+        """Build a network from JSON, as ``kasuri topology … --export json`` prints it and folders of results keep it.
+
+        It is the same network, with its ports, labels and names, so that every routing runs on it that ran on the first.
+
+        Parameters
+        ----------
+        source : path-like or mapping
+            The file, or what is in it.
+
+        Raises
+        ------
+        ConfigError
+            The file cannot be read, or holds no network.
+
+        Examples
+        --------
+        >>> mesh = Network.from_topology("mesh", dimensions=[4, 4])
+        >>> Network.from_json(json.loads(mesh.to_json())).name
+        'mesh [4, 4]'
+        """
+        if isinstance(source, Mapping):
+            return cls._from_json_text(json.dumps(source))
+        try:
+            return cls._from_json_text(Path(source).read_text())
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{source}: cannot be read: {error}") from error
+        except ConfigError as error:
+            raise ConfigError(f"{source}: {error}") from None
+
+    @classmethod
+    def _from_json_text(cls, text: str) -> Network:
+        name = f"network-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}.json"
+        return cls({"topology": "file", "path": name}, texts={name: text})
+
+    @classmethod
     def from_networkx(cls, graph: networkx.Graph, *, terminals: int = 1) -> Network:
         """Build a network from a networkx graph.
 
@@ -223,6 +263,10 @@ class Network:
         from kasuri import _graphs
 
         return _graphs.graph_of(self)
+
+    def to_json(self) -> str:
+        """Write the network as JSON, with labels and names; :meth:`from_json` and topology ``file`` read it."""
+        return _kasuri.network_json(*self._origin)
 
     def edge_list(self) -> str:
         """Write the network as an edge list with every port, latency and period, as topology ``file`` reads it."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from kasuri import _columns
-from kasuri.errors import DeadlockError, ResultsError, RunError
+from kasuri.errors import ConfigError, DeadlockError, ResultsError, RunError
+from kasuri.network import Network
 
 if TYPE_CHECKING:
     import pandas
@@ -212,6 +213,43 @@ class Results(Sequence[dict[str, Any]]):
             return np.load(path, allow_pickle=False)
         except (OSError, ValueError) as error:
             raise ResultsError(f"{path}: {error}; remove the file and run the experiment again") from error
+
+    def network(self, run: int | str | Mapping[str, Any]) -> Network | None:
+        """Give the network that a run was made on, as it was built.
+
+        Parameters
+        ----------
+        run : int, str or row
+            The row's position, its key, or the row itself.
+
+        Returns
+        -------
+        Network or None
+            ``None`` where the network was not kept: it has more than 100,000 channels, the run failed, the results are of an older
+            Kasuri, or they lie in no folder.
+
+        Raises
+        ------
+        ResultsError
+            There is no such run, or the file is damaged.
+        """
+        if isinstance(run, int):
+            run = self.rows[run]
+        if isinstance(run, str):
+            found = next((row for row in self.rows if row.get("key") == run), None)
+            if found is None:
+                raise ResultsError(f"no run has the key `{run}`")
+            run = found
+        name = run.get("network_id")
+        if self.directory is None or not name:
+            return None
+        path = self.directory / "networks" / f"{name}.json"
+        if not path.exists():
+            return None
+        try:
+            return Network.from_json(path)
+        except ConfigError as error:
+            raise ResultsError(f"{error}; remove the file and run the experiment again") from error
 
     # --- conversions ---
 

@@ -13,7 +13,7 @@ mod _kasuri {
     use super::*;
 
     #[pymodule_export]
-    use super::network::{edge_list, metrics, network};
+    use super::network::{edge_list, metrics, network, network_json};
     #[pymodule_export]
     use super::run::{Job, run_table, run_text};
 

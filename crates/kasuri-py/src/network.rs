@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// Parameters: the table as JSON, the folder that the paths in it are relative to, and the texts of files that are not on the
 /// disk. Returns a dictionary: `name`, `terminals`, `routers`; per router `ports`; per channel `source_router`, `source_port`,
 /// `source_terminal`, the same for `destination`, `latency`, `period` (-1 where a channel's end is no router or no terminal);
-/// `labels`, arrays by name.
+/// `labels`, arrays by name; `router_names` and `terminal_names`, lists, or `None` where the network has no names of its own.
 #[pyfunction]
 pub(crate) fn network<'py>(py: Python<'py>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<Bound<'py, PyDict>> {
     columns(py, &build(py, table, folder, texts)?)
@@ -26,6 +26,13 @@ pub(crate) fn network<'py>(py: Python<'py>, table: &str, folder: &str, texts: BT
 pub(crate) fn edge_list(py: Python<'_>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<String> {
     let network = build(py, table, folder, texts)?;
     Ok(py.detach(|| kasuri_model::format::edge_list::write(&network)))
+}
+
+/// The same network as JSON text, with labels and names.
+#[pyfunction]
+pub(crate) fn network_json(py: Python<'_>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<String> {
+    let network = build(py, table, folder, texts)?;
+    Ok(py.detach(|| kasuri_model::format::network_json::write(&network)))
 }
 
 /// Counts, distances and bisection as JSON text.
@@ -78,6 +85,8 @@ fn columns<'py>(py: Python<'py>, network: &Network) -> PyResult<Bound<'py, PyDic
         labels.set_item(name, column.into_pyarray(py))?;
     }
     answer.set_item("labels", labels)?;
+    answer.set_item("router_names", network.router_names().all())?;
+    answer.set_item("terminal_names", network.terminal_names().all())?;
     Ok(answer)
 }
 

@@ -10,6 +10,7 @@ pub mod estimate;
 pub mod input;
 pub mod listing;
 pub mod measure;
+pub mod networks;
 pub mod plan;
 pub mod results;
 pub mod stop;

@@ -28,11 +28,15 @@ const fn column(name: &'static str, unit: &'static str, summary: &'static str) -
     Column { name, unit, summary }
 }
 
+/// The column that names the network of a run.
+pub(crate) const NETWORK_ID: &str = "network_id";
+
 const RATE: &str = "flits/terminal/cycle";
 
 /// All columns of results, in their order; the columns of the input stand before them.
 pub const COLUMNS: &[Column] = &[
     column("seed", "", "measure.seed"),
+    column(NETWORK_ID, "", "the network as it was built: networks/ID.json in the folder of results, where it has at most 100,000 channels"),
     column("terminals", "", "terminals of the network"),
     column("routers", "", "routers of the network"),
     column("channels", "", "channels of the network, those of the terminals included"),

@@ -7,6 +7,7 @@
 //! OUT/input.toml            the experiment file as read
 //! OUT/runs/KEY.json         the row of a finished run: the truth
 //! OUT/runs/KEY.NAME.npy     its vectors, written before the row
+//! OUT/networks/ID.json      each distinct network of the runs, where it is not too large; rows name it in `network_id`
 //! OUT/failed/KEY.json       why a run came to no result, until it does
 //! OUT/plan.jsonl            all runs with their costs, where processes share them among them
 //! OUT/runs.json, runs.csv   the table, derived from the rows
@@ -32,7 +33,10 @@ const MARKER: &str = ".kasuri";
 const CLIENT: &str = ".kasuri-client";
 
 /// What a store writes beside `runs/`: a folder with one of these and no marker belongs to somebody else.
-const OWN_NAMES: [&str; 6] = ["runs", "runs.json", "runs.csv", "input.toml", "failed", PLAN];
+const OWN_NAMES: [&str; 7] = ["runs", "runs.json", "runs.csv", "input.toml", "failed", NETWORKS, PLAN];
+
+/// The folder of the networks.
+const NETWORKS: &str = "networks";
 
 /// The list of all runs.
 pub(crate) const PLAN: &str = "plan.jsonl";
@@ -196,7 +200,7 @@ impl Store {
 
     /// Removes what killed processes left half written. Only with the folder to ourselves: a neighbour may be writing.
     fn remove_left_overs(&self) -> Result<(), StoreError> {
-        for folder in [self.folder.clone(), self.folder.join("runs"), self.folder.join("failed")] {
+        for folder in [self.folder.clone(), self.folder.join("runs"), self.folder.join("failed"), self.folder.join(NETWORKS)] {
             if !folder.exists() {
                 continue;
             }
@@ -298,6 +302,20 @@ impl Store {
     /// Why a run came to no result, if that was noted.
     pub fn failure(&self, key: &str) -> Option<Failure> {
         fs::read(self.failure_path(key)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok())
+    }
+
+    /// Keeps a network under the hash of its text.
+    ///
+    /// # Errors
+    /// As [`Store::keep`].
+    pub(crate) fn keep_network(&self, id: &str, text: &str) -> Result<(), StoreError> {
+        let folder = self.folder.join(NETWORKS);
+        let path = folder.join(format!("{id}.json"));
+        if fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes()) {
+            return Ok(());
+        }
+        fs::create_dir_all(&folder).map_err(|error| StoreError::at(&folder, error))?;
+        write_whole(&[(path, text.as_bytes().to_vec())])
     }
 
     /// The path of the list of all runs.

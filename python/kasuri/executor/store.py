@@ -53,7 +53,7 @@ def token(out: Path) -> Iterator[str]:
 
 
 def write(out: Path, files: Mapping[str, bytes]) -> None:
-    """Write files of the run store, so that each appears whole or not at all: vectors first, the row that vouches for them last.
+    """Write files of the run store, so that each appears whole or not at all: the row that vouches for the others last.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def write(out: Path, files: Mapping[str, bytes]) -> None:
         The disk is full, or the system refuses.
     """
     renames = []
-    for number, (name, content) in enumerate(sorted(files.items(), key=lambda item: item[0].endswith(".json"))):
+    for number, (name, content) in enumerate(sorted(files.items(), key=lambda item: _is_row(item[0]))):
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{number}.kasuri-tmp")
@@ -76,3 +76,7 @@ def write(out: Path, files: Mapping[str, bytes]) -> None:
         renames.append((temporary, path))
     for temporary, path in renames:
         temporary.replace(path)
+
+
+def _is_row(name: str) -> bool:
+    return name.startswith("runs") and name.endswith(".json")

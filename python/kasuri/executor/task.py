@@ -193,10 +193,13 @@ def _unpack(experiment: Experiment, scratch: Path) -> Path:
 
 
 def _files(out: Path, keys: list[str]) -> dict[str, bytes]:
-    """Read what a run store holds of some points."""
+    """Read what a run store holds of some points, and of their networks."""
     found = {}
     for key in keys:
-        for path in (*sorted((out / "runs").glob(f"{key}.*")), out / "failed" / f"{key}.json"):
+        paths = [*sorted((out / "runs").glob(f"{key}.*")), out / "failed" / f"{key}.json"]
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            paths.append(out / "networks" / f"{json.loads((out / 'runs' / f'{key}.json').read_bytes())['network_id']}.json")
+        for path in paths:
             if path.is_file() and not path.name.endswith(".damaged"):
                 found[str(path.relative_to(out))] = path.read_bytes()
     return found

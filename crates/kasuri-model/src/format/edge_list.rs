@@ -253,6 +253,8 @@ impl EdgeList {
                 }
             }
         }
+        builder.name_routers(self.routers.clone());
+        builder.name_terminals(self.terminals.clone());
         builder.finish()
     }
 

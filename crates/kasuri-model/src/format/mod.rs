@@ -8,6 +8,7 @@ pub mod goal;
 pub mod graphml;
 pub mod hosts;
 pub mod mpi;
+pub mod network_json;
 pub mod traffic;
 
 use thiserror::Error;

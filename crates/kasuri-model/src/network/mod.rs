@@ -5,6 +5,9 @@
 //! channel is `terminals + t`, the channels between routers follow in the order in which they were added.
 
 pub mod metrics;
+mod names;
+
+pub use names::Names;
 
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
 use crate::memory::{fetch_ahead, filled, large_vec};
@@ -90,6 +93,11 @@ impl Labels {
         self.routers.get(name).map(Vec::as_slice)
     }
 
+    /// The names of the lists about the whole network in alphabetical order.
+    pub fn attribute_names(&self) -> impl Iterator<Item = &str> {
+        self.attributes.keys().map(String::as_str)
+    }
+
     /// A list of numbers about the whole network, such as `dimensions`, if the topology has it.
     pub fn attribute(&self, name: &str) -> Option<&[u32]> {
         self.attributes.get(name).map(Vec::as_slice)
@@ -120,6 +128,14 @@ pub struct Network {
     link: Vec<u32>,
     links: Vec<Link>,
     labels: Labels,
+    names: EndNames,
+}
+
+/// What routers and terminals are called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct EndNames {
+    routers: Names,
+    terminals: Names,
 }
 
 impl Network {
@@ -290,9 +306,37 @@ impl Network {
         &self.labels
     }
 
+    /// The names of its own that the network gives its routers.
+    pub fn router_names(&self) -> &Names {
+        &self.names.routers
+    }
+
+    /// The names of its own that the network gives its terminals.
+    pub fn terminal_names(&self) -> &Names {
+        &self.names.terminals
+    }
+
+    /// A router's name for messages: `router 3`, `router leaf-a`.
+    pub fn router_name(&self, router: RouterId) -> String {
+        format!("router {}", self.names.routers.of(router.0))
+    }
+
+    /// A terminal's name for messages: `terminal 3`, `terminal host-3`.
+    pub fn terminal_name(&self, terminal: TerminalId) -> String {
+        format!("terminal {}", self.names.terminals.of(terminal.0))
+    }
+
+    /// The name of a channel's end for messages: `router 3 port 1`, `terminal host-3`.
+    pub fn endpoint_name(&self, endpoint: Endpoint) -> String {
+        match endpoint {
+            Endpoint::Router(router, port) => format!("{} port {port}", self.router_name(router)),
+            Endpoint::Terminal(terminal) => self.terminal_name(terminal),
+        }
+    }
+
     /// A channel's name for messages: `router 3 port 1 -> router 4 port 0`.
     pub fn channel_name(&self, channel: ChannelId) -> String {
-        format!("{} -> {}", endpoint_name(self.source(channel)), endpoint_name(self.destination(channel)))
+        format!("{} -> {}", self.endpoint_name(self.source(channel)), self.endpoint_name(self.destination(channel)))
     }
 }
 
@@ -318,13 +362,6 @@ impl<T> Eq for OnRequest<T> {}
 
 fn some_channel(channel: u32) -> Option<ChannelId> {
     (channel != NONE).then_some(ChannelId(channel))
-}
-
-fn endpoint_name(endpoint: Endpoint) -> String {
-    match endpoint {
-        Endpoint::Router(router, port) => format!("router {router} port {port}"),
-        Endpoint::Terminal(terminal) => format!("terminal {terminal}"),
-    }
 }
 
 /// Why a network cannot be built.
@@ -358,6 +395,14 @@ pub enum NetworkError {
         /// How many ports the router has.
         ports: u32,
     },
+    /// Names are not one for each, or are repeated.
+    #[error("{kind} names: {problem}; give each {kind} a name of its own")]
+    Names {
+        /// `router` or `terminal`.
+        kind: &'static str,
+        /// What was found.
+        problem: String,
+    },
     /// The network would not fit into the numbers that name its parts.
     #[error("the network is too large: {0}")]
     TooLarge(String),
@@ -381,6 +426,7 @@ pub struct NetworkBuilder {
     links: Vec<Link>,
     link_numbers: BTreeMap<(u32, u32), u32>,
     labels: Labels,
+    names: EndNames,
 }
 
 /// The injection channel of a terminal ends, and its ejection channel begins, here.
@@ -410,6 +456,7 @@ impl NetworkBuilder {
             links: Vec::new(),
             link_numbers: BTreeMap::new(),
             labels: Labels::default(),
+            names: EndNames::default(),
         }
     }
 
@@ -482,10 +529,21 @@ impl NetworkBuilder {
         self.labels.attributes.insert(name.into(), values);
     }
 
+    /// Names the routers, in the order of their numbers.
+    pub fn name_routers(&mut self, names: Vec<String>) {
+        self.names.routers = Names::new(names);
+    }
+
+    /// Names the terminals, in the order of their numbers.
+    pub fn name_terminals(&mut self, names: Vec<String>) {
+        self.names.terminals = Names::new(names);
+    }
+
     /// Checks the structure and finishes.
     ///
     /// # Errors
-    /// A port that does not exist or is connected twice; no terminal; a label column of the wrong length.
+    /// A port that does not exist or is connected twice; no terminal; a label column of the wrong length; names
+    /// that are not one for each, or are repeated.
     pub fn finish(self) -> Result<Network, NetworkError> {
         let ports = *self.port_base.last().expect("the column starts with 0") as usize;
         let count = self.channels.len() + 2 * self.terminals.len();
@@ -505,7 +563,9 @@ impl NetworkBuilder {
             link: Vec::with_capacity(if self.links.len() == 1 { 0 } else { count }),
             links: self.links,
             labels: self.labels,
+            names: self.names,
         };
+        network.check_names()?;
         let mut is_taken = vec![false; ports];
         for terminal in &self.terminals {
             network.push_channel(None, Some(terminal.injection), terminal.link, &mut is_taken)?;
@@ -524,6 +584,20 @@ impl NetworkBuilder {
 }
 
 impl Network {
+    fn check_names(&self) -> Result<(), NetworkError> {
+        for (kind, names, count) in
+            [("router", &self.names.routers, self.router_count()), ("terminal", &self.names.terminals, self.terminals)]
+        {
+            if let Some(length) = names.len().filter(|&length| length != count as usize) {
+                return Err(NetworkError::Names { kind, problem: format!("there are {length} for {count}") });
+            }
+            if let Some(name) = names.repeated() {
+                return Err(NetworkError::Names { kind, problem: format!("`{name}` stands twice") });
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a channel between two ports, or between a port and a terminal. `is_taken` tells the inputs that have one.
     fn push_channel(
         &mut self,

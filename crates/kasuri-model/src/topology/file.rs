@@ -1,7 +1,7 @@
 //! Any network from a file.
 
 use super::{BuildContext, Topology};
-use crate::format::edge_list;
+use crate::format::{edge_list, network_json};
 use crate::network::{Network, NetworkError};
 use crate::registry::Member;
 use schemars::JsonSchema;
@@ -9,7 +9,8 @@ use serde::Deserialize;
 
 /// The network of an edge list: lines `router A router B [latency=L] [period=P]` and `terminal T router A`, comments after `#`.
 ///
-/// The grammar stands in [`crate::format::edge_list`]. Channels whose line tells no latency or period have those of `[network]`.
+/// The grammar stands in [`crate::format::edge_list`]. Channels whose line tells no latency or period have those of `[network]`. A file
+/// whose name ends in `.json` is a network as `kasuri topology --export json` writes it, with its labels: latencies and periods are its own.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct File {
@@ -19,7 +20,7 @@ pub struct File {
 
 impl Member for File {
     const NAME: &'static str = "file";
-    const SUMMARY: &'static str = "any network, from an edge list with latencies";
+    const SUMMARY: &'static str = "any network, from an edge list with latencies, or from JSON";
     const SOURCE: &'static str = "Kasuri's edge list, described in the reference";
     const EXAMPLE: &'static str = "path = \"network.txt\"";
 }
@@ -28,6 +29,9 @@ impl Topology for File {
     fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError> {
         context.channels.check(1)?;
         let bytes = context.files.read(&self.path).map_err(|problem| NetworkError::parameter("path", problem))?;
+        if self.path.ends_with(".json") {
+            return network_json::parse(&self.path, &bytes).map_err(|error| NetworkError::parameter("path", error.to_string()));
+        }
         let list = edge_list::parse(&self.path, &bytes).map_err(|error| NetworkError::parameter("path", error.to_string()))?;
         list.network(context.channels.link(0), context.channels.terminal_link())
     }

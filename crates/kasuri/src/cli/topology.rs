@@ -4,6 +4,7 @@ use super::{Exit, Failure, output};
 use crate::input::FolderFiles;
 use clap::{Args, ValueEnum};
 use kasuri_model::config::Document;
+use kasuri_model::format;
 use kasuri_model::network::metrics::{Basis, Metrics};
 use std::io::Write;
 use toml::{Table, Value};
@@ -28,6 +29,8 @@ enum Export {
     Dot,
     /// GraphML, which networkx reads
     Graphml,
+    /// Everything: columns of channels, labels, names; `topology file` and Python read it
+    Json,
 }
 
 impl Topology {
@@ -39,16 +42,14 @@ impl Topology {
             document.set_argument("network", parameter, parameter)?;
         }
         let network = document.network(&document.points()?[0], &FolderFiles::new(""))?;
-        match self.export {
-            Some(Export::Dot) => {
-                write!(out, "{}", kasuri_model::format::dot::write(&network))?;
-                return Ok(Exit::DONE);
-            }
-            Some(Export::Graphml) => {
-                write!(out, "{}", kasuri_model::format::graphml::write(&network))?;
-                return Ok(Exit::DONE);
-            }
-            None => {}
+        if let Some(export) = self.export {
+            let text = match export {
+                Export::Dot => format::dot::write(&network),
+                Export::Graphml => format::graphml::write(&network),
+                Export::Json => format::network_json::write(&network),
+            };
+            write!(out, "{text}")?;
+            return Ok(Exit::DONE);
         }
         let metrics = Metrics::of(&network);
         let distances = &metrics.distances;

@@ -5,7 +5,8 @@ use crate::cost::Meter;
 use crate::estimate::Work;
 use crate::input::KNOWN;
 use crate::measure::{Offer, Report, controller, saturation};
-use crate::results::{RowHead, RunRow, Vector, vectors};
+use crate::networks::Networks;
+use crate::results::{NETWORK_ID, RowHead, RunRow, Vector, vectors};
 use crate::stop::{Interruptible, Stop};
 use crate::store::{Claimed, Failure, Found, Store, StoreError};
 use crate::tally::Tally;
@@ -47,6 +48,7 @@ pub(super) struct Workshop<'a> {
     paranoid: bool,
     stop: Stop,
     store: Option<&'a Store>,
+    networks: Networks,
     /// The first error of the store; it stops everything.
     failure: Mutex<Option<StoreError>>,
     bar: ProgressBar,
@@ -78,6 +80,7 @@ impl<'a> Workshop<'a> {
             paranoid: options.paranoid,
             stop: options.stop.of_experiment(),
             store,
+            networks: Networks::default(),
             failure: Mutex::new(None),
             bar: bar(runs, options),
             tally: options.tally.clone(),
@@ -131,7 +134,7 @@ impl<'a> Workshop<'a> {
         }
         let found = self.store.map_or(Ok(Found::Nothing), |store| store.find(point.key()));
         let result = match found {
-            Ok(Found::Run(row)) => (End::Reused(row.under(&point.head)), None),
+            Ok(Found::Run(row)) => (self.reuse(point, row), None),
             Ok(Found::Nothing) => (self.compute(point, engine), None),
             Ok(Found::SetAside(message)) => (self.compute(point, engine), Some(message)),
             Err(error) => (self.give_up(error), None),
@@ -139,6 +142,18 @@ impl<'a> Workshop<'a> {
         self.bar.inc(1);
         self.tally.add();
         result
+    }
+
+    /// A finished run; one of an older store gets its network.
+    fn reuse(&self, point: &PreparedPoint, row: RunRow) -> End {
+        match self.networks.keep(&point.study.scenario.network, self.store) {
+            Ok(id) => {
+                let mut row = row.under(&point.head);
+                row.set(NETWORK_ID, id);
+                End::Reused(row)
+            }
+            Err(error) => self.give_up(error),
+        }
     }
 
     fn compute(&self, point: &PreparedPoint, engine: &dyn Engine) -> End {
@@ -160,6 +175,11 @@ impl<'a> Workshop<'a> {
             Err(payload) => return self.fail(point, format!("a defect of Kasuri: {}", panic_text(&*payload)), false),
         };
         begin.end(&mut row);
+        // Before the row: a row is the truth of what else is there.
+        match self.networks.keep(&point.study.scenario.network, self.store) {
+            Ok(id) => row.set(NETWORK_ID, id),
+            Err(error) => return self.give_up(error),
+        }
         match self.store {
             None => End::Computed(row, vectors),
             Some(store) => match store.keep(&row, &vectors) {

@@ -1,0 +1,264 @@
+//! Whole networks as JSON: columns for routers and channels, labels, names. What is written is read back as the same network.
+//!
+//! ```json
+//! {"format": "kasuri-network", "version": 1, "name": "pair", "routers": 2, "terminals": 2, "channels": 6,
+//!  "router_names": ["a", "b"], "terminal_names": null, "ports": [2, 2],
+//!  "source_router": [-1, -1, 0, 1, 0, 1], "source_port": [-1, -1, 0, 0, 1, 1], "source_terminal": [0, 1, -1, -1, -1, -1],
+//!  "destination_router": [0, 1, -1, -1, 1, 0], "destination_port": [0, 0, -1, -1, 1, 1], "destination_terminal": [-1, -1, 0, 1, -1, -1],
+//!  "latency": [1, 1, 1, 1, 1, 1], "period": [1, 1, 1, 1, 1, 1], "labels": {"level": [0, 0]}, "attributes": {}}
+//! ```
+//!
+//! The columns of channels stand in the order of their numbers: a channel from each terminal, one to each terminal, then those between
+//! routers. -1 says that a channel does not begin or end at a router, or at a terminal. Latency and period are cycles.
+
+use super::FormatError;
+use crate::id::{ChannelId, Port, RouterId, TerminalId};
+use crate::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Network, NetworkBuilder};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// What the key `format` says.
+const FORMAT: &str = "kasuri-network";
+
+/// The only version so far.
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Columns<'a> {
+    format: Cow<'a, str>,
+    version: u32,
+    name: Cow<'a, str>,
+    routers: u32,
+    terminals: u32,
+    channels: u32,
+    router_names: Option<Cow<'a, [String]>>,
+    terminal_names: Option<Cow<'a, [String]>>,
+    ports: Vec<u32>,
+    source_router: Vec<i64>,
+    source_port: Vec<i64>,
+    source_terminal: Vec<i64>,
+    destination_router: Vec<i64>,
+    destination_port: Vec<i64>,
+    destination_terminal: Vec<i64>,
+    latency: Vec<u32>,
+    period: Vec<u32>,
+    labels: BTreeMap<Cow<'a, str>, Cow<'a, [u32]>>,
+    attributes: BTreeMap<Cow<'a, str>, Cow<'a, [u32]>>,
+}
+
+/// Writes a network as one line of JSON.
+pub fn write(network: &Network) -> String {
+    let channels = || (0..network.channel_count()).map(ChannelId);
+    let [sources, destinations] = [Network::source, Network::destination].map(|end| channels().map(move |channel| end(network, channel)));
+    let (source, destination) = (Ends::of(sources), Ends::of(destinations));
+    let labels = network.labels();
+    let columns = Columns {
+        format: FORMAT.into(),
+        version: VERSION,
+        name: network.name().into(),
+        routers: network.router_count(),
+        terminals: network.terminal_count(),
+        channels: network.channel_count(),
+        router_names: network.router_names().all().map(Cow::Borrowed),
+        terminal_names: network.terminal_names().all().map(Cow::Borrowed),
+        ports: (0..network.router_count()).map(|router| network.port_count(RouterId(router))).collect(),
+        source_router: source.router,
+        source_port: source.port,
+        source_terminal: source.terminal,
+        destination_router: destination.router,
+        destination_port: destination.port,
+        destination_terminal: destination.terminal,
+        latency: channels().map(|channel| network.link(channel).latency).collect(),
+        period: channels().map(|channel| network.link(channel).period).collect(),
+        labels: labels.router_names().filter_map(|name| Some((name.into(), labels.router(name)?.into()))).collect(),
+        attributes: labels.attribute_names().filter_map(|name| Some((name.into(), labels.attribute(name)?.into()))).collect(),
+    };
+    serde_json::to_string(&columns).expect("columns of numbers and text are always JSON") + "\n"
+}
+
+/// Where channels begin, or where they end.
+struct Ends {
+    router: Vec<i64>,
+    port: Vec<i64>,
+    terminal: Vec<i64>,
+}
+
+impl Ends {
+    fn of(ends: impl Iterator<Item = Endpoint>) -> Self {
+        let mut columns = Self { router: Vec::new(), port: Vec::new(), terminal: Vec::new() };
+        for end in ends {
+            let [router, port, terminal] = match end {
+                Endpoint::Router(router, port) => [i64::from(router.0), i64::from(port), -1],
+                Endpoint::Terminal(terminal) => [-1, -1, i64::from(terminal.0)],
+            };
+            columns.router.push(router);
+            columns.port.push(port);
+            columns.terminal.push(terminal);
+        }
+        columns
+    }
+}
+
+/// Reads a network. `name` is the file's name for messages.
+///
+/// # Errors
+/// The text is no JSON of this layout, columns have different lengths, or they describe no network.
+pub fn parse(name: &str, bytes: &[u8]) -> Result<Network, FormatError> {
+    let columns: Columns<'_> = serde_json::from_slice(bytes).map_err(|error| {
+        FormatError::new(name, error.line().max(1), format!("is no network as `kasuri topology --export json` writes it: {error}"))
+    })?;
+    columns.network().map_err(|problem| FormatError::new(name, 1, problem))
+}
+
+impl Columns<'_> {
+    fn network(self) -> Result<Network, String> {
+        self.check_lengths()?;
+        let mut builder = NetworkBuilder::new(&*self.name);
+        for &ports in &self.ports {
+            builder.add_router(ports as usize).map_err(|error| error.to_string())?;
+        }
+        for terminal in 0..self.terminals as usize {
+            let (into, back) = (terminal, terminal + self.terminals as usize);
+            let link = self.link(into)?;
+            if self.source(into)? != Endpoint::Terminal(TerminalId(terminal as u32)) || self.destination(back)? != self.source(into)? {
+                return Err(format!("channels {into} and {back} must begin and end at terminal {terminal}"));
+            }
+            if self.link(back)? != link {
+                return Err(format!("channels {into} and {back} of terminal {terminal} must have the same latency and period"));
+            }
+            match (self.destination(into)?, self.source(back)?) {
+                (Endpoint::Router(router, port), Endpoint::Router(other, out)) => {
+                    builder.add_split_terminal((router, port), (other, out), link);
+                }
+                _ => return Err(format!("channels {into} and {back} must lead to a router and come from one")),
+            }
+        }
+        for channel in 2 * self.terminals as usize..self.channels as usize {
+            match (self.source(channel)?, self.destination(channel)?) {
+                (Endpoint::Router(from, out), Endpoint::Router(to, into)) => {
+                    builder.add_channel((from, out), (to, into), self.link(channel)?);
+                }
+                _ => return Err(format!("channel {channel} must lead from a router to a router")),
+            }
+        }
+        self.labels.into_iter().for_each(|(name, column)| builder.label_routers(name, column.into_owned()));
+        self.attributes.into_iter().for_each(|(name, values)| builder.set_attribute(name, values.into_owned()));
+        self.router_names.into_iter().for_each(|names| builder.name_routers(names.into_owned()));
+        self.terminal_names.into_iter().for_each(|names| builder.name_terminals(names.into_owned()));
+        builder.finish().map_err(|error| error.to_string())
+    }
+
+    fn check_lengths(&self) -> Result<(), String> {
+        if self.format != FORMAT || self.version != VERSION {
+            return Err(format!(
+                "is of format `{}`, version {}; this kasuri reads `{FORMAT}`, version {VERSION}",
+                self.format, self.version
+            ));
+        }
+        if self.terminals == 0 || u64::from(self.channels) < 2 * u64::from(self.terminals) {
+            return Err(format!("has {} terminals and {} channels; each terminal has two channels", self.terminals, self.channels));
+        }
+        let columns = [
+            ("source_router", self.source_router.len()),
+            ("source_port", self.source_port.len()),
+            ("source_terminal", self.source_terminal.len()),
+            ("destination_router", self.destination_router.len()),
+            ("destination_port", self.destination_port.len()),
+            ("destination_terminal", self.destination_terminal.len()),
+            ("latency", self.latency.len()),
+            ("period", self.period.len()),
+        ];
+        let by_channel = columns.into_iter().map(|(column, length)| (column, length, self.channels, "channels"));
+        let by_router = self.labels.iter().map(|(name, column)| (&**name, column.len()));
+        let by_router = by_router.chain([("ports", self.ports.len())]).map(|(column, length)| (column, length, self.routers, "routers"));
+        match by_channel.chain(by_router).find(|(_, length, count, _)| *length != *count as usize) {
+            Some((column, length, count, what)) => Err(format!("`{column}` has {length} numbers for {count} {what}")),
+            None => Ok(()),
+        }
+    }
+
+    fn source(&self, channel: usize) -> Result<Endpoint, String> {
+        self.end(channel, [&self.source_router, &self.source_port, &self.source_terminal])
+    }
+
+    fn destination(&self, channel: usize) -> Result<Endpoint, String> {
+        self.end(channel, [&self.destination_router, &self.destination_port, &self.destination_terminal])
+    }
+
+    fn end(&self, channel: usize, [router, port, terminal]: [&[i64]; 3]) -> Result<Endpoint, String> {
+        let (router, port, terminal) = (router[channel], port[channel], terminal[channel]);
+        let is_below = |number: i64, count: u32| (0..i64::from(count)).contains(&number);
+        if terminal == -1 && is_below(router, self.routers) && is_below(port, MAX_PORTS as u32) {
+            Ok(Endpoint::Router(RouterId(router as u32), port as Port))
+        } else if router == -1 && port == -1 && is_below(terminal, self.terminals) {
+            Ok(Endpoint::Terminal(TerminalId(terminal as u32)))
+        } else {
+            Err(format!(
+                "channel {channel}: an end at router {router}, port {port}, terminal {terminal}; \
+                 give a router and its port, or a terminal, and -1 for what it is not"
+            ))
+        }
+    }
+
+    fn link(&self, channel: usize) -> Result<Link, String> {
+        let (latency, period) = (self.latency[channel], self.period[channel]);
+        if latency > MAX_CHANNEL_CYCLES || !(1..=MAX_CHANNEL_CYCLES).contains(&period) {
+            return Err(format!(
+                "channel {channel}: latency {latency}, period {period}; at most {MAX_CHANNEL_CYCLES}, a period at least 1"
+            ));
+        }
+        Ok(Link { latency, period })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PAIR: &str = r#"{"format": "kasuri-network", "version": 1, "name": "pair", "routers": 2, "terminals": 2, "channels": 6,
+        "router_names": ["a", "b"], "terminal_names": null, "ports": [2, 2],
+        "source_router": [-1, -1, 0, 1, 0, 1], "source_port": [-1, -1, 0, 0, 1, 1], "source_terminal": [0, 1, -1, -1, -1, -1],
+        "destination_router": [0, 1, -1, -1, 1, 0], "destination_port": [0, 0, -1, -1, 1, 1], "destination_terminal": [-1, -1, 0, 1, -1, -1],
+        "latency": [1, 1, 1, 1, 3, 3], "period": [1, 1, 1, 1, 1, 2], "labels": {"level": [0, 1]}, "attributes": {"sizes": [2]}}"#;
+
+    #[test]
+    fn what_is_read_is_written_again() {
+        let pair = parse("pair.json", PAIR.as_bytes()).unwrap();
+        assert_eq!((pair.router_count(), pair.terminal_count(), pair.channel_count()), (2, 2, 6));
+        assert_eq!(pair.router_names().all().unwrap(), ["a", "b"]);
+        assert_eq!(pair.link(ChannelId(5)), Link { latency: 3, period: 2 });
+        assert_eq!((pair.labels().router("level"), pair.labels().attribute("sizes")), (Some(&[0, 1][..]), Some(&[2][..])));
+        assert_eq!(parse("again", write(&pair).as_bytes()).unwrap(), pair);
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused_with_the_reason() {
+        for (old, new, expected) in [
+            ("\"version\": 1", "\"version\": 2", "version 2; this kasuri reads"),
+            ("\"ports\": [2, 2]", "\"ports\": [2]", "`ports` has 1 numbers for 2 routers"),
+            ("\"period\": [1,", "\"period\": [0,", "channel 0: latency 1, period 0"),
+            ("[\"a\", \"b\"]", "[\"a\", \"a\"]", "router names: `a` stands twice"),
+            ("[\"a\", \"b\"]", "[\"a\"]", "router names: there are 1 for 2"),
+            ("[-1, -1, 0, 1, 0, 1], \"source_port\"", "[-1, -1, 0, 1, 0, 2], \"source_port\"", "channel 5: an end at router 2"),
+            ("\"source_terminal\": [0, 1", "\"source_terminal\": [1, 0", "channels 0 and 2 must begin and end at terminal 0"),
+            ("\"terminals\": 2", "\"terminals\": 0", "each terminal has two channels"),
+            ("\"name\"", "\"nom\"", "pair.json:1: is no network"),
+        ] {
+            let error = parse("pair.json", PAIR.replacen(old, new, 1).as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{new}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(place in 0..1000_usize, byte in any::<u8>()) {
+            let mut bytes = PAIR.as_bytes().to_vec();
+            let place = place % bytes.len();
+            bytes[place] = byte;
+            let _ = parse("pair.json", &bytes);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The networks of runs beside their rows: each distinct one once, named by a hash of its content.
+
+use crate::store::{Store, StoreError};
+use kasuri_model::format::network_json;
+use kasuri_model::network::Network;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Networks with more channels than this are not kept: nobody draws them, and the text of one takes megabytes.
+pub const MOST_CHANNELS: u32 = 100_000;
+
+/// Names the networks of an experiment's runs and keeps them in its store.
+#[derive(Debug, Default)]
+pub(crate) struct Networks {
+    /// Those that were met. The plan holds them, so they are found by their places.
+    known: Mutex<Vec<(Weak<Network>, String)>>,
+}
+
+impl Networks {
+    /// The name of a run's network, the column `network_id`; nothing if it is too large. With a store the network is in it afterwards.
+    ///
+    /// # Errors
+    /// The disk is full or the operating system refuses.
+    pub(crate) fn keep(&self, network: &Arc<Network>, store: Option<&Store>) -> Result<Option<String>, StoreError> {
+        if network.channel_count() > MOST_CHANNELS {
+            return Ok(None);
+        }
+        // Held while a network is written: equal runs would write it together.
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(network, _)| network.strong_count() > 0);
+        if let Some((_, id)) = known.iter().find(|(other, _)| std::ptr::eq(other.as_ptr(), Arc::as_ptr(network))) {
+            return Ok(Some(id.clone()));
+        }
+        let text = network_json::write(network);
+        let id = blake3::hash(text.as_bytes()).to_hex()[..32].to_owned();
+        if let Some(store) = store {
+            store.keep_network(&id, &text)?;
+        }
+        known.push((Arc::downgrade(network), id.clone()));
+        Ok(Some(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::tests::network;
+    use crate::store::Access;
+    use std::fs;
+
+    #[test]
+    fn equal_networks_are_one_file_which_holds_the_network_and_is_mended() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), Access::Whole).unwrap();
+        let (one, equal) = (Arc::new(network()), Arc::new(network()));
+        let networks = Networks::default();
+        let id = networks.keep(&one, Some(&store)).unwrap().unwrap();
+        assert_eq!(networks.keep(&equal, Some(&store)).unwrap().unwrap(), id);
+        assert_eq!(Networks::default().keep(&one, None).unwrap().unwrap(), id);
+        let path = folder.path().join("networks").join(format!("{id}.json"));
+        let read = || network_json::parse("n", &fs::read(&path).unwrap()).unwrap();
+        assert_eq!(read(), *one);
+        fs::write(&path, "damaged").unwrap();
+        Networks::default().keep(&one, Some(&store)).unwrap();
+        assert_eq!(read(), *one);
+        assert_eq!(fs::read_dir(folder.path().join("networks")).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,159 @@
+"""The networks of runs are kept beside them as they were built, whoever computes the runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kasuri
+
+KASURI = Path(sys.executable).with_name("kasuri")
+COLUMNS = ("source_router", "source_port", "source_terminal", "destination_router", "destination_port", "destination_terminal")
+
+SWEEP = """
+[network]
+topology = "mesh"
+dimensions = [2, 2]
+channel_latency = 3
+[routing]
+algorithm = "up-down"
+[traffic]
+pattern = "uniform"
+load = 0.1
+[measure]
+warmup = 10
+cycles = 100
+[sweep]
+"network.topology" = ["mesh", "torus"]
+"network.dimensions" = [[2, 2], [3, 3]]
+"measure.seed" = [1, 2]
+"""
+
+NAMED = """
+router leaf-a router leaf-b latency=5
+terminal host-x router leaf-a
+terminal host-y router leaf-b
+terminal host-z router leaf-b
+"""
+
+
+def command(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([KASURI, *map(str, words)], capture_output=True, text=True, check=True, timeout=120)
+
+
+def same(one: kasuri.Network, other: kasuri.Network) -> bool:
+    columns = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in (*COLUMNS, "latency", "period", "ports"))
+    labels = {name: column.tolist() for name, column in one.labels.items()} == {
+        name: column.tolist() for name, column in other.labels.items()
+    }
+    names = (one.router_names, one.terminal_names) == (other.router_names, other.terminal_names)
+    return columns and labels and names and one.name == other.name
+
+
+def wanted(row: dict) -> kasuri.Network:
+    """Build the network that a row of the sweep says."""
+    return kasuri.Network.from_topology(row["network.topology"], dimensions=row["network.dimensions"], channel_latency=3)
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Path:
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    return tmp_path / "sweep.toml"
+
+
+def test_each_row_gives_the_network_of_its_own_values(sweep, tmp_path):
+    results = kasuri.run(sweep, out=tmp_path / "out")
+    assert len(results) == 8
+    for row in results:
+        assert same(results.network(row), wanted(row))
+    assert same(results.network(2), wanted(results[2]))
+    assert same(results.network(results[5]["key"]), wanted(results[5]))
+    assert len(list((tmp_path / "out" / "networks").iterdir())) == 4
+
+
+def test_points_computed_alone_and_collected_have_their_networks(sweep, tmp_path):
+    out = tmp_path / "out"
+    command("run", sweep, "--out", out, "--plan")
+    for key in (line.split()[0] for line in command("run", sweep, "--out", out, "--missing").stdout.splitlines()):
+        command("run", sweep, "--out", out, "--point", key)
+    command("collect", out)
+    results = kasuri.read(out)
+    assert len(results) == 8
+    assert all(same(results.network(row), wanted(row)) for row in results)
+
+
+def test_a_kept_run_without_its_network_gets_it_when_it_is_used_again(sweep, tmp_path):
+    out = tmp_path / "out"
+    kasuri.run(sweep, out=out)
+    for path in (out / "networks").iterdir():
+        path.unlink()
+    for path in (out / "runs").glob("*.json"):
+        row = json.loads(path.read_text())
+        del row["network_id"]
+        path.write_text(json.dumps(row))
+    results = kasuri.run(sweep, out=out)
+    assert all(same(results.network(row), wanted(row)) for row in results)
+
+
+def test_names_of_an_edge_list_come_with_the_results(tmp_path):
+    network = kasuri.Network.from_text(NAMED)
+    assert (network.router_names, network.terminal_names) == (["leaf-a", "leaf-b"], ["host-x", "host-y", "host-z"])
+    results = kasuri.run(
+        {
+            "network": network,
+            "routing": {"algorithm": "up-down"},
+            "traffic": {"pattern": "uniform", "load": 0.1},
+            "measure": {"warmup": 10, "cycles": 100},
+        }
+    )
+    assert same(results.network(0), network)
+
+
+def test_generated_networks_have_no_names():
+    mesh = kasuri.Network.from_topology("mesh", dimensions=[3, 3])
+    assert mesh.router_names is None
+    assert mesh.terminal_names is None
+
+
+def test_a_network_too_large_to_be_drawn_is_not_kept(tmp_path):
+    results = kasuri.run(
+        {
+            "engine": "analysis",
+            "network": {"topology": "full-mesh", "routers": 317, "concentration": 1},
+            "routing": {"algorithm": "minimal"},
+            "traffic": {"pattern": "random-permutation", "load": 0.1},
+        },
+        out=tmp_path / "out",
+    )
+    assert results[0]["channels"] == 317 * 316 + 2 * 317
+    assert results.network(0) is None
+    assert not (tmp_path / "out" / "networks").exists()
+
+
+def test_a_damaged_network_is_named(sweep, tmp_path):
+    results = kasuri.run(sweep, out=tmp_path / "out")
+    path = tmp_path / "out" / "networks" / f"{results[0]['network_id']}.json"
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(kasuri.ResultsError, match=path.name):
+        results.network(0)
+
+
+def test_json_reads_back_as_the_same_network_with_its_labels(tmp_path):
+    path = tmp_path / "torus.json"
+    path.write_text(command("topology", "torus", "dimensions=[4,3]", "concentration=2", "--export", "json").stdout)
+    torus = kasuri.Network.from_topology("torus", dimensions=[4, 3], concentration=2)
+    assert same(kasuri.Network.from_json(path), torus)
+    assert same(kasuri.Network.from_json(str(path)), torus)
+    assert same(kasuri.Network.from_json(json.loads(torus.to_json())), torus)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "kasuri-network"}'])
+def test_a_file_that_holds_no_network_is_named(tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(kasuri.ConfigError, match=r"x\.json"):
+        kasuri.Network.from_json(tmp_path / "x.json")
