@@ -4,8 +4,10 @@ mod common;
 
 use common::{Fixed, ToTheEnd};
 use kasuri_flit::FlitEngine;
+use kasuri_model::collective::COLLECTIVES;
 use kasuri_model::config::Document;
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status, UserOutcome};
+use kasuri_model::rng::{Purpose, Streams};
 use kasuri_model::topology::NoFiles;
 
 fn run(text: &str, paranoid: bool, controller: &mut dyn Controller) -> Outcome {
@@ -208,5 +210,45 @@ fn routes_inside_a_region_meet_no_foreign_packet() {
         assert_eq!((user.foreign_packets, user.misdelivered), (0, 0));
         assert_eq!(user.accesses, user.ended);
         assert!(user.accesses > 500, "{user:?}");
+    }
+}
+
+/// Two users, each with eight nodes of his own that lie in a row.
+fn collective_of_users(workload: &str) -> Outcome {
+    let user =
+        |name: &str, first: u32| format!("[[user]]\nname = \"{name}\"\nnodes = {:?}\n{workload}\n", (first..first + 8).collect::<Vec<_>>());
+    run(&format!("{MACHINE}[router]\nvirtual_channels = 4\n{}{}", user("a", 0), user("b", 16)), true, &mut ToTheEnd)
+}
+
+/// Each of a few messages in a row may begin a cycle later than it could.
+const ROUNDING: f64 = 6.0;
+
+/// Whatever the collective, and however far apart the ranks of a user start, all of its messages are sent and arrive: not before the last
+/// rank has started, and a broadcast or a barrier, whose ways do not meet, is as late as its latest rank at most. A broadcast does not
+/// begin before its root.
+#[test]
+fn a_users_collective_is_delivered_whole_wherever_its_ranks_start() {
+    const SKEW: f64 = 500.0;
+    for entry in COLLECTIVES {
+        let keys = format!("collective = \"{}\"\nschedule = \"{}\"", entry.collective, entry.schedule);
+        let run = |skew: f64| collective_of_users(&format!("[user.workload]\n{keys}\nmessage_flits = 20\nstart_skew_cycles = {skew:.1}"));
+        let (together, apart) = (run(0.0), run(SKEW));
+        for user in 0..2 {
+            let flits = |outcome: &Outcome| outcome.users[user].accepted_flits;
+            assert_eq!((apart.status, flits(&apart)), (Status::Completed, flits(&together)), "{keys}");
+            assert!(flits(&together) >= 7, "{keys}");
+            let end = |outcome: &Outcome| outcome.users[user].completion.unwrap();
+            let streams = Streams::new(1).of_user(user as u32);
+            let starts: Vec<f64> = (0..8).map(|rank| streams.get(Purpose::Start, rank).unit() * SKEW).collect();
+            let last = starts.iter().copied().fold(0.0, f64::max);
+            if entry.collective == "broadcast" {
+                assert!(end(&apart) >= end(&together) + starts[0].floor() - ROUNDING, "{keys}: {} {}", end(&apart), end(&together));
+            } else {
+                assert!(end(&apart) >= last, "{keys}: {} {last}", end(&apart));
+            }
+            if entry.collective == "barrier" || entry.schedule == "binomial" {
+                assert!(end(&apart) <= end(&together) + last + ROUNDING, "{keys}: {} {}", end(&apart), end(&together));
+            }
+        }
     }
 }

@@ -4,8 +4,10 @@ mod common;
 
 use common::UntilDone;
 use kasuri_flow::FlowEngine;
+use kasuri_model::collective::COLLECTIVES;
 use kasuri_model::config::{Document, Known, Preparation};
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
+use kasuri_model::rng::{Purpose, Streams};
 use kasuri_model::topology::NoFiles;
 
 /// Two users on the left and the right half of a line of eight routers, one terminal each.
@@ -15,7 +17,11 @@ fn run(users: &str, first: &str, second: &str, controller: &mut dyn Controller) 
          flow = {{ latency = false }}\nusers = {{ {users} }}\n\
          [[user]]\nname = \"a\"\nnodes = [0, 1, 2, 3]\n{first}\n[[user]]\nname = \"b\"\nnodes = [4, 5, 6, 7]\n{second}\n"
     );
-    let document = Document::parse("users.toml", &text).expect("TOML");
+    study_run(&text, controller)
+}
+
+fn study_run(text: &str, controller: &mut dyn Controller) -> Outcome {
+    let document = Document::parse("users.toml", text).expect("TOML");
     let points = document.points().expect("one point");
     let study = Preparation::new(&document, &NoFiles, Known::default()).study(&points[0]).expect("users");
     FlowEngine.run(&study.scenario, controller).expect("a run")
@@ -62,4 +68,51 @@ fn each_users_rate_is_his_load() {
     let outcome = run("", OPEN, &half, &mut Cycles(200_000));
     let rate = |user: usize| outcome.users[user].accepted_flits as f64 / 200_000.0 / 4.0;
     assert!((rate(0) - 0.25).abs() < 0.005 && (rate(1) - 0.125).abs() < 0.005, "{} {}", rate(0), rate(1));
+}
+
+/// Two users, each with eight nodes of his own that lie in a row.
+fn collective_of_users(workload: &str) -> Outcome {
+    let user =
+        |name: &str, first: u32| format!("[[user]]\nname = \"{name}\"\nnodes = {:?}\n{workload}\n", (first..first + 8).collect::<Vec<_>>());
+    study_run(
+        &format!(
+            "[network]\ntopology = \"mesh\"\ndimensions = [8, 3]\n[routing]\nalgorithm = \"dimension-order\"\n{}{}",
+            user("a", 0),
+            user("b", 16)
+        ),
+        &mut UntilDone,
+    )
+}
+
+/// Times are no whole cycles, and are not rounded.
+const ROUNDING: f64 = 1e-6;
+
+/// Whatever the collective, and however far apart the ranks of a user start, all of its messages are sent and arrive: not before the last
+/// rank has started, and a broadcast or a barrier, whose ways do not meet, is as late as its latest rank at most. A broadcast does not
+/// begin before its root.
+#[test]
+fn a_users_collective_is_delivered_whole_wherever_its_ranks_start() {
+    const SKEW: f64 = 500.0;
+    for entry in COLLECTIVES {
+        let keys = format!("collective = \"{}\"\nschedule = \"{}\"", entry.collective, entry.schedule);
+        let run = |skew: f64| collective_of_users(&format!("[user.workload]\n{keys}\nmessage_flits = 20\nstart_skew_cycles = {skew:.1}"));
+        let (together, apart) = (run(0.0), run(SKEW));
+        for user in 0..2 {
+            let flits = |outcome: &Outcome| outcome.users[user].accepted_flits;
+            assert_eq!((apart.status, flits(&apart)), (Status::Completed, flits(&together)), "{keys}");
+            assert!(flits(&together) >= 7, "{keys}");
+            let end = |outcome: &Outcome| outcome.users[user].completion.unwrap();
+            let streams = Streams::new(1).of_user(user as u32);
+            let starts: Vec<f64> = (0..8).map(|rank| streams.get(Purpose::Start, rank).unit() * SKEW).collect();
+            let last = starts.iter().copied().fold(0.0, f64::max);
+            if entry.collective == "broadcast" {
+                assert!(end(&apart) >= end(&together) + starts[0].floor() - ROUNDING, "{keys}: {} {}", end(&apart), end(&together));
+            } else {
+                assert!(end(&apart) >= last, "{keys}: {} {last}", end(&apart));
+            }
+            if entry.collective == "barrier" || entry.schedule == "binomial" {
+                assert!(end(&apart) <= end(&together) + last + ROUNDING, "{keys}: {} {}", end(&apart), end(&together));
+            }
+        }
+    }
 }

@@ -15,10 +15,15 @@ pub mod together;
 
 use crate::id::TerminalId;
 use crate::rng::Streams;
+use crate::translation::users::MAX_USERS;
 use std::fmt::Debug;
 
-/// Names a message or a computation between an engine and an execution.
+/// Names a message or a computation between an engine and an execution, in the low [`TOKEN_BITS`] bits: workloads that run together
+/// need the others to tell whose it is.
 pub type Token = u64;
+
+/// Bits of a token that a workload has for its own names.
+pub const TOKEN_BITS: u32 = Token::BITS - MAX_USERS.trailing_zeros();
 
 /// What has to be done. Immutable; each run begins it anew.
 pub trait Workload: Debug + Send + Sync {

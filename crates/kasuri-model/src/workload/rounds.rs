@@ -4,7 +4,7 @@
 //! on the number of ranks or rounds. What a rank keeps is its round and which messages have arrived before it needs them.
 
 use super::program::{Dependency, Description, Kind, Operation};
-use super::{Action, Event, Execution, Message, Token, Workload};
+use super::{Action, Event, Execution, Message, TOKEN_BITS, Token, Workload};
 use crate::collective::{Collective, Transfer};
 use crate::id::TerminalId;
 use crate::rng::{Purpose, Streams, split_mix};
@@ -76,7 +76,7 @@ impl Rounds {
     ///
     /// # Errors
     /// `synchronisation` is less than the schedule needs, a number of `options` is outside its range, or the rounds of all
-    /// repetitions are 2^32 or more.
+    /// repetitions are 2^26 or more.
     pub fn new(collective: Box<dyn Collective>, placement: Vec<TerminalId>, options: &Options) -> Result<Self, RoundsError> {
         let synchronisation = synchronisation(&*collective, options.synchronisation)?;
         let Options { start_skew_cycles, jitter_cycles, .. } = *options;
@@ -86,8 +86,8 @@ impl Rounds {
             }
         }
         let once = collective.rounds();
-        let total = once.checked_mul(options.repeat).filter(|&total| total > 0 && total < u32::MAX).ok_or_else(|| {
-            let most = (u32::MAX - 1) / once.max(1);
+        let total = once.checked_mul(options.repeat).filter(|&total| total > 0 && total < START).ok_or_else(|| {
+            let most = (START - 1) / once.max(1);
             RoundsError { key: "repeat", problem: format!("is {}; it must be 1 to {most}", options.repeat) }
         })?;
         let (messages, longest) = volume(&*collective, placement.len() as u32);
@@ -211,8 +211,8 @@ impl Rounds {
     }
 }
 
-/// Stands for a round in the name of the time before a rank starts. No collective has so many rounds.
-const START: u32 = u32::MAX;
+/// Stands for a round in the name of the time before a rank starts: the last one that a name has room for beside its rank.
+const START: u32 = (1 << (TOKEN_BITS - 32)) - 1;
 
 /// A message is named after its round and its sender.
 #[inline]

@@ -3,7 +3,7 @@
 //! Each user's workload names his logical nodes; here they become the terminals that his table gives them. The workloads know
 //! nothing of each other: whatever one waits for because of another, it waits for in the network.
 
-use super::{Action, Event, Execution, Message, Token, Workload};
+use super::{Action, Event, Execution, Message, TOKEN_BITS, Token, Workload};
 use crate::id::TerminalId;
 use crate::rng::Streams;
 use crate::translation::users::MAX_USERS;
@@ -41,11 +41,11 @@ impl Together {
     }
 }
 
-/// Bits of a token that tell whose it is. They are the low ones: the high ones of a collective count its rounds, of which there
-/// are far fewer than 2^26.
-const BITS: u32 = MAX_USERS.trailing_zeros();
+/// Bits of a token that tell whose it is: the low ones, above them the part's own name. So events come in the order of the parts' names.
+const BITS: u32 = Token::BITS - TOKEN_BITS;
 
 fn name(token: Token, part: usize) -> Token {
+    debug_assert_eq!(token >> TOKEN_BITS, 0, "a workload names nothing above its own bits");
     token << BITS | part as Token
 }
 
@@ -127,16 +127,19 @@ impl Execution for Pass<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::{COLLECTIVES, MessageSize, Parameters};
+    use crate::collective::{COLLECTIVES, Entry, MessageSize, Parameters};
     use crate::workload::placement;
-    use crate::workload::rounds::{Options, Rounds};
+    use crate::workload::rounds::{Options, Rounds, Synchronisation};
     use std::collections::BTreeSet;
+
+    fn collective(entry: &Entry, ranks: u32, options: &Options) -> Option<Arc<dyn Workload>> {
+        let collective = entry.build(&Parameters { ranks, root: 0, size: MessageSize::of_flits(3) }).unwrap();
+        Some(Arc::new(Rounds::new(collective, placement::linear(ranks), options).ok()?))
+    }
 
     fn all_to_all(ranks: u32) -> Arc<dyn Workload> {
         let entry = COLLECTIVES.iter().find(|entry| (entry.collective, entry.schedule) == ("alltoall", "pairwise")).unwrap();
-        let collective = entry.build(&Parameters { ranks, root: 0, size: MessageSize::of_flits(3) }).unwrap();
-        let options = Options { start_skew_cycles: 10.0, ..Options::default() };
-        Arc::new(Rounds::new(collective, placement::linear(ranks), &options).unwrap())
+        collective(entry, ranks, &Options { start_skew_cycles: 10.0, ..Options::default() }).unwrap()
     }
 
     fn together() -> Together {
@@ -189,6 +192,34 @@ mod tests {
         let mut listed = Vec::new();
         workload.each_message(&mut |message| listed.push((message.source.0, message.destination.0)));
         assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), pairs);
+    }
+
+    /// Whatever the collective, and whether ranks start together, apart, or wait before each message: a part sends just what its workload
+    /// has in it, each message once, and one start is drawn for each rank that does not start at once.
+    #[test]
+    fn every_collective_is_sent_whole_wherever_its_ranks_start() {
+        let ways = [None, Some(Synchronisation::None), Some(Synchronisation::Receive), Some(Synchronisation::Barrier)];
+        for entry in COLLECTIVES {
+            for (skew, jitter, repeat) in [(0.0, 0.0, 1), (20.0, 0.0, 1), (20.0, 0.0, 3), (20.0, 5.0, 2), (0.0, 5.0, 3)] {
+                for synchronisation in ways {
+                    let options = Options { synchronisation, start_skew_cycles: skew, jitter_cycles: jitter, repeat };
+                    // What passes on what it has received cannot do without that.
+                    let Some(workload) = collective(entry, 4, &options) else { continue };
+                    let terminals = [9, 4, 7, 1].map(TerminalId).to_vec();
+                    let user = |user: u32| UserWorkload { workload: Arc::clone(&workload), terminals: terminals.clone(), user };
+                    let whole = Together::new(vec![user(0), user(1)]);
+                    let (mut messages, times) = sent(&whole);
+                    let mut expected = Vec::new();
+                    whole.each_message(&mut |message| expected.push(*message));
+                    messages.sort_unstable_by_key(|message| message.token);
+                    expected.sort_unstable_by_key(|message| message.token);
+                    assert_eq!(messages, expected, "{} {}: {options:?}", entry.collective, entry.schedule);
+                    let starts = if skew > 0.0 { 2 * 4 } else { 0 };
+                    let waits = if jitter > 0.0 { messages.len() } else { 0 };
+                    assert_eq!(times.len(), starts + waits);
+                }
+            }
+        }
     }
 
     /// What is random depends on the user's number alone.
