@@ -8,9 +8,13 @@
 use crate::lanes::Lanes;
 use crate::state::{InputSlot, NONE, Simulation};
 use crate::vc_mask::VcMask;
+use kasuri_model::engine::EngineError;
 use kasuri_model::id::ChannelId;
 use kasuri_model::router::Switching;
 use std::collections::BTreeMap;
+
+/// Buffers of a standstill that are described, at most.
+const NAMED: usize = 4;
 
 /// Virtual channels of an output port that a head waits for.
 struct Asked {
@@ -24,6 +28,42 @@ impl<L: Lanes> Simulation<'_, L> {
         let waiting = self.waiting_heads();
         let stuck = self.stuck_slots(&waiting);
         self.cycle_among(&stuck)
+    }
+
+    /// What stands still although no packets wait for each other: a few of the packets, where they are, and what they wait for.
+    pub(crate) fn standstill(&self) -> EngineError {
+        let waiting = self.waiting_heads();
+        let all: Vec<u32> = (0..self.first_terminal_slot()).filter(|&slot| self.lanes.flits(slot) > 0).collect();
+        let mut standing: Vec<String> = all.iter().take(NAMED).map(|&slot| self.standing_in(slot, &waiting)).collect();
+        if all.len() > NAMED {
+            standing.push(format!("and so on in {} more buffers", all.len() - NAMED));
+        }
+        if standing.is_empty() {
+            standing.push(format!("{} flits have left the routers and stay before their terminals", self.flits_inside));
+        }
+        EngineError::Standstill { cycle: self.cycle, what: standing.join("; ") }
+    }
+
+    /// What stands in a buffer, in words.
+    fn standing_in(&self, slot: u32, waiting: &BTreeMap<u32, Vec<Asked>>) -> String {
+        let vc = |slot: u32| slot & (L::Mask::BITS - 1);
+        let name = |channel: Option<ChannelId>| channel.map_or_else(String::new, |channel| self.scenario.network.channel_name(channel));
+        let packet = &self.packets[self.front_packet(slot) as usize];
+        let output = self.lanes.held_output(slot);
+        let wish = match waiting.get(&slot).and_then(|asked| asked.first()) {
+            _ if output != NONE => {
+                let channel = name(self.channel_of_port(output >> L::Mask::SHIFT));
+                format!("holds virtual channel {} of {channel}, behind which there is room for {} flits", vc(output), self.room(output))
+            }
+            Some(asked) => format!("waits for a virtual channel of {}", name(self.channel_of_port(asked.port))),
+            None => "waits for the rest of it".to_owned(),
+        };
+        let (source, destination, flits) = (packet.source, packet.destination, packet.flits);
+        let place = name(self.channel_into_port(slot >> L::Mask::SHIFT));
+        format!(
+            "a packet of {flits} flits from terminal {source} to terminal {destination} in virtual channel {} of {place} {wish}",
+            vc(slot)
+        )
     }
 
     /// Heads that wait for a virtual channel: what each asks for.

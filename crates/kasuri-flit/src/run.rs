@@ -24,6 +24,21 @@ const DEADLOCK_PERIOD: u64 = 16_384;
 /// Cycles between two balances of the books in a `paranoid` run.
 const BOOKS_PERIOD: u64 = 61;
 
+/// Intervals in a row that may end in the cycle in which they began: a phase of measurement of which nothing is outstanding is over at
+/// once, and there are fewer phases than this.
+const MOST_ENDINGS_AT_ONCE: u32 = 8;
+
+/// Why the clock was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Halt {
+    /// The interval has ended.
+    AtEnd,
+    /// What was waited for has come.
+    Over,
+    /// Flits are inside, none of them is on its way, and nobody can act: so it stays, whatever else enters the network.
+    Standstill,
+}
+
 /// The cycle-accurate engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlitEngine;
@@ -54,16 +69,24 @@ impl Engine for FlitEngine {
 impl<L: Lanes> Simulation<'_, L> {
     pub(crate) fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         self.prepare_closed_workload();
+        let mut endings_at_once = 0;
         loop {
             let begin = self.cycle;
             let end = begin.saturating_add(controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
-            let frozen = self.advance(end)?;
+            let halt = self.advance(end)?;
             let interval = self.close_interval(begin);
-            let status = if frozen || self.cycle / DEADLOCK_PERIOD != begin / DEADLOCK_PERIOD { self.deadlock_status() } else { None };
+            let looks = halt == Halt::Standstill || self.cycle / DEADLOCK_PERIOD != begin / DEADLOCK_PERIOD;
+            let status = if looks { self.deadlock_status() } else { None };
             let command = match status {
                 Some(status) => Command::End(status),
+                None if halt == Halt::Standstill => return Err(self.standstill()),
                 None => controller.interval_ended(&interval),
             };
+            endings_at_once = if self.cycle > begin { 0 } else { endings_at_once + 1 };
+            if endings_at_once > MOST_ENDINGS_AT_ONCE && !matches!(command, Command::End(_)) {
+                let what = format!("the rules of measurement ask again and again for what is over, {command:?} last");
+                return Err(EngineError::Unbalanced { cycle: self.cycle, what });
+            }
             match command {
                 Command::Continue => {}
                 Command::Clear => self.clear(Phase::WarmUp),
@@ -113,30 +136,44 @@ impl<L: Lanes> Simulation<'_, L> {
         self.statistics.unfinished = of_terminal;
     }
 
-    /// Runs until `end`, or until nothing is left to wait for. Is the network frozen with flits inside?
-    fn advance(&mut self, end: u64) -> Result<bool, EngineError> {
-        while self.cycle < end && !self.is_over() {
-            if self.is_idle() {
-                let is_awaited = self.interfaces.as_ref().is_some_and(|interfaces| interfaces.nodes.next_due().is_some());
-                if !is_awaited && (self.flits_inside > 0 || self.sources.has_stuck_packet()) {
-                    return Ok(true);
-                }
-                let next = self.next_event(end)?;
-                self.sample_idle(self.cycle, next);
-                self.cycle = next;
-                self.proceed();
-                if self.cycle >= end {
-                    break;
-                }
+    /// Runs until `end`, or until nothing is left to wait for.
+    fn advance(&mut self, end: u64) -> Result<Halt, EngineError> {
+        while self.cycle < end {
+            if self.is_over() {
+                return Ok(Halt::Over);
             }
-            let length = u64::from(self.parameters.window).min(end - self.cycle);
-            self.advance_window(length);
+            let before = self.cycle;
+            if !self.advance_once(end)? {
+                return Ok(Halt::Standstill);
+            }
+            assert!(self.cycle > before, "the clock stands still in cycle {before}");
+        }
+        Ok(Halt::AtEnd)
+    }
+
+    /// Moves the clock on by a window, or to the next cycle in which there is something to do and a window more: the only place where it
+    /// moves. False if there are flits inside and nothing will ever move them; then it does not.
+    fn advance_once(&mut self, end: u64) -> Result<bool, EngineError> {
+        if self.is_idle() {
+            let is_awaited = self.interfaces.as_ref().is_some_and(|interfaces| interfaces.nodes.next_due().is_some());
+            if !is_awaited && (self.flits_inside > 0 || self.sources.has_stuck_packet()) {
+                return Ok(false);
+            }
+            let next = self.next_event(end)?;
+            self.sample_idle(self.cycle, next);
+            self.cycle = next;
             self.proceed();
-            if self.scenario.paranoid && self.cycle % BOOKS_PERIOD < length {
-                self.balance_books()?;
+            if self.cycle >= end {
+                return Ok(true);
             }
         }
-        Ok(false)
+        let length = u64::from(self.parameters.window).min(end - self.cycle);
+        self.advance_window(length);
+        self.proceed();
+        if self.scenario.paranoid && self.cycle % BOOKS_PERIOD < length {
+            self.balance_books()?;
+        }
+        Ok(true)
     }
 
     /// The next cycle in which an idle network has something to do, at most `end`.

@@ -9,6 +9,7 @@ use kasuri_model::router::{
     AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, LongStages, PipelineEntry, Priority, RouterParameters, Speculation,
     Switching, VcRelease,
 };
+use kasuri_model::topology::ChannelParameters;
 use std::sync::Arc;
 
 fn allocator(name: &str) -> AllocatorParameters {
@@ -475,4 +476,20 @@ fn heads_keep_away_from_full_channels_where_they_are_taken() {
     };
     let [usual, careful] = [false, true].map(latency);
     assert!(careful < usual, "{careful} {usual}");
+}
+
+/// Over channels that take several cycles for a flit, too, and where so little is under way that nothing but the time wakes a router whose
+/// flit waits for its channel.
+#[test]
+fn both_forms_send_over_slow_channels_as_soon_as_they_can() {
+    let networks = [Setup::mesh(&[4, 3]), Setup::torus(&[4, 4]), Setup::fat_tree(3, 2)];
+    for (setup, (channel_period, terminal_channel_period)) in networks.iter().zip([(3, 2), (8, 1), (1, 5)]) {
+        let channels = ChannelParameters { channel_period, terminal_channel_period, ..ChannelParameters::default() };
+        for load in [0.002, 0.05] {
+            let plain = Setup { channels: channels.clone(), load, paranoid: true, ..setup.clone() };
+            let router = RouterParameters { output_buffer_flits: ENOUGH, ..plain.router.clone() };
+            let general = Setup { router, ..plain.clone() };
+            assert_eq!(plain.run(&mut Fixed::new(1000, 4000)), general.run(&mut Fixed::new(1000, 4000)), "{channels:?}, load {load}");
+        }
+    }
 }

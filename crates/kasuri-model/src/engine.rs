@@ -461,6 +461,14 @@ pub enum EngineError {
         /// Why.
         what: String,
     },
+    /// Nothing moves any more, although packets are inside that do not wait for each other.
+    #[error("in cycle {cycle} nothing can move any more: {what}")]
+    Standstill {
+        /// When.
+        cycle: u64,
+        /// Which packets stand where, and what they wait for.
+        what: String,
+    },
     /// A conservation law is broken: a defect of Kasuri.
     #[error("the simulator's books do not balance in cycle {cycle}: {what}; this is a defect of Kasuri")]
     Unbalanced {

@@ -65,7 +65,9 @@ enum Missing {
 impl From<EngineError> for Missing {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Unbalanced { .. } | EngineError::Program { .. } => Self::Defect(error.to_string()),
+            EngineError::Unbalanced { .. } | EngineError::Program { .. } | EngineError::Standstill { .. } => {
+                Self::Defect(error.to_string())
+            }
             _ => Self::Refused(error.to_string()),
         }
     }

@@ -3,6 +3,7 @@
 use super::{Allocators, Bid, Form, General, InputVc, Unit, Urgency};
 use crate::allocator::Request;
 use crate::prefetch::prefetch;
+use crate::source::NEVER;
 use crate::state::{NONE, Simulation};
 use crate::step::Route;
 use crate::vc_mask::VcMask;
@@ -34,6 +35,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         }
         events.clear();
         self.events = events;
+        self.lanes.wake_sleepers(tile, now);
         let mut awake = std::mem::take(&mut self.lanes.awake[tile as usize]);
         let mut masks = self.lanes.masks.take();
         let steps = self.lanes.clock.steps(now);
@@ -46,6 +48,9 @@ impl<M: VcMask> Simulation<'_, General<M>> {
                 };
             }
             self.lanes.units[number as usize].is_awake = stays;
+            if !stays {
+                self.lanes.set_alarm(tile, number);
+            }
             stays
         });
         self.lanes.masks = masks;
@@ -281,7 +286,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             let (row, column) = self.lanes.crossing(number, slot, output);
             self.lanes.taken.rows[row as usize] = true;
             self.lanes.taken.columns[column as usize] = true;
-            let goes_on = flits > 0 && self.room(output) > 0 && self.has_place(output >> M::SHIFT, now);
+            let goes_on = flits > 0 && self.room(output) > 0 && self.place_from(output >> M::SHIFT, now) <= now;
             if goes_on {
                 self.lanes.winners.push(slot);
             }
@@ -296,13 +301,18 @@ impl<M: VcMask> Simulation<'_, General<M>> {
     fn allocate_crossing(&mut self, number: usize, step: u64, now: u64) -> bool {
         let mut bids = std::mem::take(&mut self.lanes.bids);
         bids.clear();
+        let mut due = NEVER;
         for position in 0..self.lanes.units[number].active.len() {
             let slot = self.lanes.units[number].active[position];
             let InputVc { output, flits, ready, .. } = self.lanes.input[slot];
-            if ready <= step && flits > 0 && self.room(output) > 0 && self.has_place(output >> M::SHIFT, now) {
-                bids.extend(self.lanes.bid(number, slot, output));
+            if ready <= step && flits > 0 && self.room(output) > 0 {
+                match self.place_from(output >> M::SHIFT, now) {
+                    from if from <= now => bids.extend(self.lanes.bid(number, slot, output)),
+                    from => due = due.min(from),
+                }
             }
         }
+        self.lanes.units[number].due = due;
         let turns = self.lanes.form.switch_turns && self.someone_stands(number, step);
         let asked = !bids.is_empty() || turns;
         let together = self.lanes.form.router.speculation == Speculation::Together;
@@ -319,18 +329,23 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         asked
     }
 
-    /// Can a flit cross to this output port now: is its channel, or a place in its buffer, to be had?
+    /// The cycle from which a flit may cross to this output port, as far as is known now: `now` if its channel, and a place in its buffer,
+    /// are to be had.
     #[inline(always)]
-    pub(super) fn has_place(&mut self, port: u32, now: u64) -> bool {
-        if self.parameters.periodic && self.lanes.port[port].next_departure > now + u64::from(self.lanes.form.traversal_steps) {
-            return false;
+    pub(super) fn place_from(&mut self, port: u32, now: u64) -> u64 {
+        let traversal = u64::from(self.lanes.form.traversal_steps);
+        let channel = self.lanes.port[port].next_departure;
+        if self.parameters.periodic && channel > now + traversal {
+            return channel - traversal;
         }
-        let Some(places) = self.lanes.form.router.output_buffer_flits else { return true };
+        let Some(places) = self.lanes.form.router.output_buffer_flits else { return now };
         let buffered = &mut self.lanes.buffered[port as usize];
         while buffered.front().is_some_and(|&(_, departure)| departure < now) {
             buffered.pop_front();
         }
-        buffered.iter().take_while(|&&(arrival, _)| arrival < now).count() < places as usize
+        let taken = buffered.iter().take_while(|&&(arrival, _)| arrival < now).count();
+        // The first one there leaves first.
+        buffered.front().filter(|_| taken >= places as usize).map_or(now, |&(_, departure)| departure + 1)
     }
 
     /// Of the bids of one input of the switch for one output only the first counts; the allocator decides among the rest.

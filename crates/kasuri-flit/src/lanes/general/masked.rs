@@ -4,6 +4,7 @@
 
 use super::{Allocators, Form, General, InputVc, Unit};
 use crate::allocator::masks::{RequestMasks, first_from};
+use crate::source::NEVER;
 use crate::state::Simulation;
 use crate::vc_mask::VcMask;
 
@@ -111,13 +112,18 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         masks.granted.clear();
         let Unit { base, ports, .. } = self.lanes.units[number];
         let columns = ports * masks.output_speedup;
+        let mut due = NEVER;
         for position in 0..self.lanes.units[number].active.len() {
             let slot = self.lanes.units[number].active[position];
             let InputVc { output, flits, ready, .. } = self.lanes.input[slot];
-            if ready <= step && flits > 0 && self.room(output) > 0 && self.has_place(output >> M::SHIFT, now) {
-                masks.bid((slot >> M::SHIFT) - base, slot & (M::BITS - 1), (output >> M::SHIFT) - base, columns);
+            if ready <= step && flits > 0 && self.room(output) > 0 {
+                match self.place_from(output >> M::SHIFT, now) {
+                    from if from <= now => masks.bid((slot >> M::SHIFT) - base, slot & (M::BITS - 1), (output >> M::SHIFT) - base, columns),
+                    from => due = due.min(from),
+                }
             }
         }
+        self.lanes.units[number].due = due;
         if masks.requests.is_empty() {
             return false;
         }

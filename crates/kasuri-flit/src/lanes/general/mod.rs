@@ -2,7 +2,8 @@
 //! in a cycle, output buffers, stages that work in batches, several candidate ports for a head.
 //!
 //! A router is taken as a whole, step by step (`cycle`), and only while it is awake: it falls asleep when a step asks for nothing, and
-//! an arrival or a credit wakes it. So here, too, the cost follows the events.
+//! an arrival or a credit wakes it, or the time when a channel or a place in an output's buffer will be free for a flit that waits for
+//! nothing else. So here, too, the cost follows the events.
 
 mod batches;
 mod cycle;
@@ -13,6 +14,7 @@ use crate::allocator::masks::{MaskAllocator, Rule};
 use crate::allocator::{self, Making, Request, RouterAllocator, RouterShape};
 use crate::buffer::flits_of_port;
 use crate::clock::Clock;
+use crate::source::NEVER;
 use crate::state::{InputSlot, Links, NONE, OutputSlot, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::ListWheel;
@@ -25,7 +27,8 @@ use kasuri_model::rng::{Purpose, Streams};
 use kasuri_model::router::{AllocatorParameters, Arbiter, ArbiterParameters, LongStages, Priority, RouterParameters};
 use kasuri_model::routing::{Candidate, VirtualChannels};
 use masked::Masks;
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// What the general form needs to know beyond [`Parameters`].
 #[derive(Clone, Debug)]
@@ -143,6 +146,10 @@ struct Unit {
     base: u32,
     ports: u32,
     is_awake: bool,
+    /// The cycle in which the first of the flits that only their channels hold up may cross, as the last step has found, and the one for
+    /// which the router is to be woken; [`NEVER`] if there is none.
+    due: u64,
+    alarm: u64,
     /// Input slots whose front is a new head.
     heads: Vec<u32>,
     /// Input slots that wait for a virtual channel.
@@ -203,6 +210,8 @@ pub(crate) struct General<M> {
     unit_of_port: Column<u32>,
     /// Routers that are awake, by tile.
     awake: Vec<Vec<u32>>,
+    /// Cycles in which routers that sleep are to be woken, by tile.
+    alarms: Vec<BinaryHeap<Reverse<(u64, u32)>>>,
     bids: Vec<Bid>,
     speculative: Vec<Bid>,
     requests: Vec<Request>,
@@ -250,6 +259,28 @@ impl<M: VcMask> General<M> {
             self.awake[tile as usize].push(number);
         }
     }
+
+    /// A router that falls asleep is woken when one of its flits may cross, unless it is woken before that in any case.
+    fn set_alarm(&mut self, tile: u32, number: u32) {
+        let unit = &mut self.units[number as usize];
+        if unit.due < unit.alarm {
+            unit.alarm = unit.due;
+            self.alarms[tile as usize].push(Reverse((unit.due, number)));
+        }
+    }
+
+    /// Wakes the routers of a tile whose time has come.
+    fn wake_sleepers(&mut self, tile: u32, now: u64) {
+        while let Some(&Reverse((time, number))) = self.alarms[tile as usize].peek().filter(|alarm| alarm.0.0 <= now) {
+            self.alarms[tile as usize].pop();
+            let unit = &mut self.units[number as usize];
+            let base = unit.base;
+            if unit.alarm == time {
+                unit.alarm = NEVER;
+            }
+            self.wake(base);
+        }
+    }
 }
 
 /// The sides of a router's virtual-channel allocation and of its switch allocation.
@@ -285,6 +316,8 @@ fn unit(number: u32, base: u32, ports: u32, form: &Form, rules: Option<[Rule; 2]
         base,
         ports,
         is_awake: false,
+        due: NEVER,
+        alarm: NEVER,
         heads: Vec::new(),
         waiting: Vec::new(),
         active: Vec::new(),
@@ -327,6 +360,7 @@ impl<M: VcMask> Lanes for General<M> {
             units: Vec::new(),
             unit_of_port: Column::filled(ports as usize, NONE),
             awake: vec![Vec::new(); parameters.router_tiles as usize],
+            alarms: vec![BinaryHeap::new(); parameters.router_tiles as usize],
             bids: Vec::new(),
             speculative: Vec::new(),
             requests: Vec::new(),
@@ -437,7 +471,7 @@ impl<M: VcMask> Lanes for General<M> {
     }
 
     fn is_idle(&self, tile: u32) -> bool {
-        self.awake[tile as usize].is_empty()
+        self.awake[tile as usize].is_empty() && self.alarms[tile as usize].is_empty()
     }
 
     fn router_cycle(simulation: &mut Simulation<'_, Self>, tile: u32, now: u64) {

@@ -12,7 +12,7 @@ pub mod programs;
 use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared};
 use crate::id::TerminalId;
 use crate::registry::Member;
-use crate::router::Architecture;
+use crate::router::{Architecture, BufferPolicy, RouterParameters};
 use crate::routing::VirtualChannels;
 use programs::{Step, Workload};
 use schemars::{JsonSchema, Schema, schema_for};
@@ -90,6 +90,7 @@ impl EndpointModel for Dsm {
 
     fn prepare(&self, context: &EndpointContext<'_>) -> Result<Prepared, EndpointError> {
         self.check()?;
+        self.check_buffers(context.router)?;
         let networks = virtual_networks(context)?;
         let workload: Workload = context
             .workload
@@ -116,6 +117,43 @@ impl Dsm {
             }
             None => Ok(()),
         }
+    }
+
+    /// A packet stays before an interface until it is there in whole: the buffer at the end of the channel must be able to hold it,
+    /// whatever the other virtual channels hold.
+    fn check_buffers(&self, router: &RouterParameters) -> Result<(), EndpointError> {
+        let longest = self.command_flits.max(self.data_flits);
+        let wrong = |key: &str, problem: String| Err(EndpointError::new("router", key, problem));
+        if router.buffer_policy == BufferPolicy::Private {
+            if router.buffer_flits < longest {
+                let problem = format!(
+                    "is {}; it must be {longest} or more with endpoint.model = \"dsm\": a packet of {longest} flits waits in one buffer \
+                     until its interface takes it",
+                    router.buffer_flits
+                );
+                return wrong("buffer_flits", problem);
+            }
+            return Ok(());
+        }
+        let channels = router.virtual_channels;
+        let most = match router.buffer_policy {
+            BufferPolicy::Private | BufferPolicy::Shared => router.channel_depth(),
+            BufferPolicy::Limited => router.most_held_flits.unwrap_or_else(|| router.channel_depth()),
+            BufferPolicy::Dynamic => router.channel_depth() / channels.max(1),
+            BufferPolicy::Shifting => router.channel_depth() / channels.max(1).next_power_of_two(),
+        };
+        // At worst each virtual channel has all of a packet but its last flit.
+        let parts = u64::from(channels) * u64::from((longest - 1).max(router.private_flits));
+        if most < longest || router.private_flits < longest && u64::from(router.channel_depth()) <= parts {
+            let least = if most < longest { "more for each virtual channel".to_owned() } else { format!("{} or more", parts + 1) };
+            let problem = format!(
+                "makes a buffer of {} flits; it must be {least} with endpoint.model = \"dsm\": a packet of {longest} flits waits in it until \
+                 its interface takes it",
+                router.channel_depth()
+            );
+            return wrong("port_buffer_flits", problem);
+        }
+        Ok(())
     }
 
     /// Flits of a parcel.
