@@ -4,7 +4,8 @@ Every function draws on the axes that it is given, or on new ones, and returns t
 Matplotlib, and importing this module does not import it.
 """
 
-from kasuri.plot.curves import curves, experiment_plots, latency_load
+from kasuri.plot.asked import experiment_plots
+from kasuri.plot.curves import curves, latency_load
 from kasuri.plot.drawing import draw_network
 from kasuri.plot.heatmap import channel_utilisation
 from kasuri.plot.style import save

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import kasuri
 from kasuri import plot
+from kasuri.plot import asked
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,14 +21,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         results = kasuri.read(options.directory)
         results.save_parquet()
-        for name, ax in plot.experiment_plots(results):
+        drawings = asked.drawings(results)
+        for drawing in drawings:
+            if drawing.ax is None:
+                print(f"kasuri: {drawing.problem}", file=sys.stderr)
+                continue
             for ending in options.formats.split(","):
-                path = plot.save(ax, options.directory / "plots" / f"{name}.{ending.strip('.')}")
+                path = plot.save(drawing.ax, options.directory / "plots" / f"{drawing.name}.{ending.strip('.')}")
                 print(f"kasuri: wrote {path}", file=sys.stderr)
     except (kasuri.KasuriError, OSError) as error:
         print(f"kasuri: {error}", file=sys.stderr)
         return 2
-    return 0
+    return 2 if any(drawing.problem for drawing in drawings) else 0
 
 
 if __name__ == "__main__":

@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kasuri import _columns
-from kasuri.plot import style
+from kasuri.plot import spots, style, tips
+from kasuri.plot.spots import Curve, Spot, State
 from kasuri.plot.table import rows_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
-    from kasuri.results import Results
-
-#: Statuses whose latency is no steady-state mean: it grows with the length of the run.
-UNSTEADY = frozenset({"saturated", "max_cycles", "deadlock", "failed"})
-#: Answers that lose their meaning beyond saturation, by the beginning of their names.
-_LATENCIES = _columns.LATENCIES
-
-# Student's t, 97.5 %, by degrees of freedom 1 to 30 (then the normal distribution's 1.96): half-widths over repeated seeds.
-_STUDENT = (
-    (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-    + (2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086)
-    + (2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042)
-)
+#: What the legend says of a state.
+STATE_WORDS = {
+    State.LIMIT: "half-filled: max_cycles reached, estimate",
+    State.SATURATED: "hollow, dotted: saturated",
+    State.BROKEN: "cross: deadlock or failed",
+}
+# How its markers look.
+_FILLS: dict[State, dict[str, Any]] = {
+    State.STEADY: {},
+    State.LIMIT: {"fillstyle": "bottom", "markerfacecoloralt": "none"},
+    State.SATURATED: {"markerfacecolor": "none"},
+    State.BROKEN: {"marker": "x"},
+}
 
 
 @dataclass(frozen=True)
-class Spot:
-    """One place of a curve: the mean over its runs, the half-width of the 95 % interval, and whether it is steady."""
+class View:
+    """What several axes of one plot share: abscissa, ordinate, scales, the cut of the ordinate, and the look of each curve."""
 
-    x: float
-    y: float
-    half_width: float
-    steady: bool
+    x: str
+    y: str
+    band: bool = True
+    log_x: bool = False
+    log_y: bool = False
+    ceiling: float | None = None
+    categories: Mapping[str, int] | None = None
+    looks: Mapping[str, int] | None = None
 
 
 def latency_load(table: Any, *, x: str = "traffic.load", series: str | Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
@@ -68,25 +74,31 @@ def curves(
     y: str,
     series: str | Sequence[str] | None = None,
     band: bool = True,
+    log_x: bool = False,
+    log_y: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one column over another, a curve for each value of ``series``.
+    """Draw one column over another, a curve for each value of ``series`` and of every other key that varies.
 
-    Runs that differ in their seed alone are averaged. The band is the 95 % confidence interval: of the run where there is one
-    (``*_ci95``), over the seeds where there are several. Places beyond saturation have hollow markers and dashed lines: a
-    latency there grows with the length of the run and is no property of the network; where they would squash the
-    rest of the figure, the first stands as a triangle at its upper edge.
+    Runs that differ in ``measure.seed`` alone are averaged, nothing else: a key that varies and is neither ``x`` nor in ``series``
+    sets curves apart, too. The band is the 95 % confidence interval: of the run where there is one (``*_ci95``), over the seeds where
+    there are several. Places beyond saturation have hollow markers and dotted lines: a latency there grows with the length of the
+    run and is no property of the network; where they would squash the rest of the figure, the first stands as a triangle at its upper
+    edge. Half-filled markers are runs that ended as ``max_cycles``: estimates. The legend stands outside of the axes.
 
     Parameters
     ----------
     table : Results or any tidy table
         One row per run.
     x, y : str
-        The columns to draw, for example ``"traffic.load"`` and ``"accepted_throughput_mean"``.
+        The columns to draw, for example ``"traffic.load"`` and ``"accepted_throughput_mean"``. An ``x`` of words becomes places
+        side by side.
     series : str or sequence of str, optional
-        The columns whose values make curves of their own; without it, all dotted columns that vary, seeds excepted.
+        The columns whose values name the curves; without it, all keys that vary, seeds excepted.
     band : bool, default True
         Draw the confidence intervals.
+    log_x, log_y : bool, default False
+        Logarithmic axes.
     ax : matplotlib.axes.Axes, optional
         Where to draw; without it, on a new figure.
 
@@ -99,6 +111,8 @@ def curves(
     ------
     KeyError
         A column is not in the table.
+    ValueError
+        No run has a number in ``y``, or there are more curves than can be told apart; the keys that make them are named.
 
     Examples
     --------
@@ -108,141 +122,149 @@ def curves(
     'injection rate (flits/terminal/cycle)'
     """
     rows = rows_of(table)
-    split = _series_columns(rows, x, series)
-    for name in (x, y, *split):
-        if rows and name not in _columns.names(rows):
-            raise KeyError(f"no column `{name}`; there are {', '.join(_columns.names(rows))}")
-    ax = style.new_axes() if ax is None else ax
-    ceiling = _ceiling(rows, y)
-    for number, (name, part) in enumerate(_groups(rows, split)):
-        _draw_curve(ax, _spots(part, x, y), number, name, ceiling, band)
-    ax.set_xlabel(_columns.label(x))
-    ax.set_ylabel(_columns.label(y))
-    if ceiling is not None:
-        ax.set_ylim(0, ceiling)
-    elif all(_columns.number(row.get(y)) >= 0 for row in rows if not math.isnan(_columns.number(row.get(y)))):
-        ax.set_ylim(bottom=0)
-    if split:
-        ax.legend(title=", ".join(split), frameon=False, fontsize="small", title_fontsize="small")
+    named = as_names(series)
+    check_columns(rows, x, y, named)
+    keys = [*named, *spots.own_keys(rows, x, named)]
+    count = len(spots.split(rows, keys))
+    if count > style.MAX_CURVES:
+        raise ValueError(f"{', '.join(keys)} make {count} curves, and {style.MAX_CURVES} can be told apart; draw a part of the rows")
+    return draw(rows, keys, View(x, y, band, log_x, log_y), ax)
+
+
+def as_names(series: str | Sequence[str] | None) -> list[str]:
+    """Give the columns that are named as series."""
+    return [] if series is None else [series] if isinstance(series, str) else list(series)
+
+
+def check_columns(rows: Sequence[Mapping[str, Any]], x: str, y: str, named: Sequence[str]) -> None:
+    """Refuse columns that are not there, and an ordinate without numbers.
+
+    Raises
+    ------
+    KeyError
+        A column is not in the table.
+    ValueError
+        No run has a number in ``y``.
+    """
+    there = _columns.names(rows)
+    for name in (x, y, *named):
+        if rows and name not in there:
+            raise KeyError(f"no column `{name}`; there are {', '.join(there)}")
+    if rows and all(math.isnan(_columns.number(row.get(y))) for row in rows):
+        raise ValueError(f"no run has a number in `{y}`")
+
+
+def draw(
+    rows: Sequence[Mapping[str, Any]], keys: Sequence[str], view: View, ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.0)
+) -> Axes:
+    """Draw the curves that the keys set apart; see :func:`curves`."""
+    grow = ax is None
+    ax = style.new_axes(*size) if ax is None else ax
+    places = spots.categories(rows, view.x) if view.categories is None else view.categories
+    found = spots.curves_of(rows, view.x, view.y, keys, places)
+    ceiling = cut(rows, view.y) if view.ceiling is None else view.ceiling
+    handles = []
+    for number, curve in enumerate(found):
+        look = style.identity((view.looks or {}).get(curve.name, number))
+        handles.append(_draw_curve(ax, curve, look, ceiling, view, joined=places is None))
+    _set_axes(ax, rows, view, ceiling, places)
+    states = sorted({spot.state for curve in found for spot in curve.spots} - {State.STEADY})
+    if keys or states:
+        names = [curve.name for curve in found] if keys else []
+        signs = [_sign(one) for one in states]
+        heading = ", ".join(keys)
+        style.legend(ax, [*(handles if keys else []), *signs], [*names, *(STATE_WORDS[one] for one in states)], heading, grow=grow)
     style.tidy(ax)
     return ax
 
 
-def experiment_plots(results: Results) -> list[tuple[str, Axes]]:
-    """Draw the plots that the experiment file asks for (``[[plot]]``); without any, latency over the first swept key.
-
-    Parameters
-    ----------
-    results : Results
-        Results in a folder.
-
-    Returns
-    -------
-    list of (str, matplotlib.axes.Axes)
-        A file name without ending, and the axes.
-    """
-    plots = []
-    for number, wish in enumerate(wishes(results), start=1):
-        ax = curves(results, x=wish["x"], y=wish["y"], series=wish.get("series"))
-        ax.set_title(wish.get("title", ""), color=style.INK, loc="left")
-        plots.append((f"{number:02}-{wish['y']}-over-{wish['x']}".replace(".", "-"), ax))
-    return plots
-
-
-def wishes(results: Results) -> list[dict[str, Any]]:
-    """Give the ``[[plot]]`` tables that can be drawn from these rows, or sensible ones where the experiment has none."""
-    asked = results.input.get("plot", [])
-    columns = set(results.columns)
-    if asked:
-        return [wish for wish in asked if {wish.get("x"), wish.get("y")} <= columns]
-    numeric = [key for key in results.swept if key != "measure.seed" and results.column(key).dtype != object]
-    if not numeric:
-        return []
-    x = "traffic.load" if "traffic.load" in numeric else numeric[0]
-    closed = any(row.get("completion_time") is not None for row in results)
-    return [{"x": x, "y": name} for name in (["completion_time"] if closed else ["packet_latency_mean", "accepted_throughput_mean"])]
-
-
-def _series_columns(rows: list[dict[str, Any]], x: str, series: str | Sequence[str] | None) -> list[str]:
-    if series is not None:
-        return [series] if isinstance(series, str) else list(series)
-    keys = [name for name in _columns.names(rows) if _columns.is_input(name) and name not in (x, "measure.seed")]
-    if x != "traffic.load" and not _columns.is_input(x):
-        # An answer as abscissa (latency over throughput): the load moves along the curve.
-        keys = [name for name in keys if name != "traffic.load"]
-    return [name for name in keys if len({str(row.get(name)) for row in rows}) > 1]
-
-
-def _groups(rows: Iterable[dict[str, Any]], split: Sequence[str]) -> list[tuple[str, list[dict[str, Any]]]]:
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(tuple(_name(row.get(column)) for column in split), []).append(row)
-    return [(", ".join(values), part) for values, part in groups.items()]
-
-
-def _name(value: Any) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(_name(part) for part in value) + "]"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _spots(rows: Iterable[dict[str, Any]], x: str, y: str) -> list[Spot]:
-    """Average the runs of each place (they differ in their seed), in ascending order of x."""
-    # Runs are gathered by their injection rate where x is an answer, since answers differ from seed to seed.
-    anchor = x if _columns.is_input(x) or not any("traffic.load" in row for row in rows) else "traffic.load"
-    places: dict[Any, list[dict[str, Any]]] = {}
-    for row in rows:
-        if not math.isnan(_columns.number(row.get(x))) and not math.isnan(_columns.number(row.get(y))):
-            places.setdefault(row.get(anchor), []).append(row)
-    spots = [_spot(part, x, y) for part in places.values()]
-    return sorted(spots, key=lambda spot: spot.x) if _columns.is_input(x) else spots
-
-
-def _spot(rows: list[dict[str, Any]], x: str, y: str) -> Spot:
-    values = [_columns.number(row.get(y)) for row in rows]
-    mean = math.fsum(values) / len(values)
-    if len(values) == 1:
-        half_width = _columns.number(rows[0].get(y.removesuffix("_mean") + "_ci95")) if y.endswith("_mean") else math.nan
-    else:
-        variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-        student = _STUDENT[len(values) - 2] if len(values) - 2 < len(_STUDENT) else 1.96
-        half_width = student * math.sqrt(variance / len(values))
-    place = math.fsum(_columns.number(row.get(x)) for row in rows) / len(rows)
-    return Spot(place, mean, half_width, not any(row.get("status") in UNSTEADY for row in rows))
-
-
-def _ceiling(rows: list[dict[str, Any]], y: str) -> float | None:
+def cut(rows: Sequence[Mapping[str, Any]], y: str) -> float | None:
     """Where to cut the ordinate of a latency, so that what lies beyond saturation does not squash the steady part."""
-    if not y.startswith(_LATENCIES):
+    if not y.startswith(_columns.LATENCIES):
         return None
-    steady = [_columns.number(row.get(y)) for row in rows if row.get("status") not in UNSTEADY]
-    unsteady = [_columns.number(row.get(y)) for row in rows if row.get("status") in UNSTEADY]
-    highest = max((value for value in steady if not math.isnan(value)), default=math.nan)
-    if math.isnan(highest) or not any(value > 1.3 * highest for value in unsteady):
+    numbers = [(spots.state(row), _columns.number(row.get(y))) for row in rows]
+    known = [(worth, value) for worth, value in numbers if not math.isnan(value)]
+    # Without a steady run the estimates have to do.
+    best = min((worth for worth, _ in known), default=State.BROKEN)
+    highest = max((value for worth, value in known if worth == best and worth <= State.LIMIT), default=math.nan)
+    if math.isnan(highest) or not any(value > 1.3 * highest for _, value in known):
         return None
     return 1.3 * highest
 
 
-def _draw_curve(ax: Axes, spots: list[Spot], number: int, name: str, ceiling: float | None, band: bool) -> None:
-    colour = style.COLOURS[number % len(style.COLOURS)]
-    marker = style.MARKERS[number % len(style.MARKERS)]
-    steady = [spot for spot in spots if spot.steady]
-    unsteady = [spot for spot in spots if not spot.steady]
-    line: dict[str, Any] = {"color": colour, "linewidth": 1.6}
-    ax.plot([spot.x for spot in steady], [spot.y for spot in steady], marker=marker, markersize=4, label=name or None, **line)
-    if not steady and name:
-        ax.plot([], [], marker=marker, markersize=4, markerfacecolor="none", label=name, linestyle="--", **line)
-    tail = steady[-1:] + unsteady
-    ax.plot([spot.x for spot in tail], [spot.y for spot in tail], linestyle="--", alpha=0.8, **line)
-    for spot in unsteady:
+def _set_axes(ax: Axes, rows: Sequence[Mapping[str, Any]], view: View, ceiling: float | None, places: Mapping[str, int] | None) -> None:
+    ax.set_xlabel(_columns.label(view.x), parse_math=False)
+    ax.set_ylabel(_columns.label(view.y), parse_math=False)
+    if places is not None:
+        words = {spots.token(row.get(view.x)): spots.label([row.get(view.x)]) for row in rows}
+        turned = sum(len(words.get(one, "")) for one in places) > 60
+        ax.set_xticks(list(places.values()), [words.get(one, "") for one in places], parse_math=False)
+        ax.tick_params("x", rotation=30 if turned else 0)
+        ax.set_xlim(-0.5, len(places) - 0.5)
+    elif view.log_x:
+        ax.set_xscale("log")
+    if view.log_y:
+        ax.set_yscale("log")
+        if ceiling is not None:
+            ax.set_ylim(top=ceiling)
+    elif ceiling is not None:
+        ax.set_ylim(0, ceiling)
+    elif all(_columns.number(row.get(view.y)) >= 0 for row in rows if not math.isnan(_columns.number(row.get(view.y)))):
+        ax.set_ylim(bottom=0)
+
+
+def _draw_curve(ax: Axes, curve: Curve, look: Mapping[str, Any], ceiling: float | None, view: View, *, joined: bool) -> Line2D:
+    """Draw a curve; give its sign for the legend."""
+    colour, marker = look["color"], look["marker"]
+    sound = [spot for spot in curve.spots if spot.state <= State.LIMIT]
+    line: dict[str, Any] = {"color": colour, "linewidth": 1.6, "linestyle": look["linestyle"] if joined else "none"}
+    marked = [spot.state == State.STEADY for spot in sound]
+    (sign,) = ax.plot(*_columns_of(sound), marker=marker, markersize=4.5, markevery=marked or None, label=curve.name or "_curve", **line)
+    told = []
+    after = [spot for spot in curve.spots if spot.state > State.LIMIT]
+    if joined and after:
+        ax.plot(*_columns_of(sound[-1:] + after), color=colour, linewidth=1.0, linestyle=":", alpha=0.9, label="_beyond")
+    for spot in (spot for spot in curve.spots if spot.state > State.STEADY):
         outside = ceiling is not None and spot.y > ceiling
         height = min(spot.y, math.inf if ceiling is None else ceiling)
-        shape = "^" if outside else marker
-        ax.plot([spot.x], [height], shape, color=colour, markersize=5, markerfacecolor="none", clip_on=False, zorder=3)
-        if outside:
+        fill: dict[str, Any] = {"marker": marker, **_FILLS[spot.state], **({"marker": "^"} if outside else {})}
+        ax.plot([spot.x], [height], color=colour, markersize=5.5, linestyle="none", clip_on=False, zorder=3, label="_place", **fill)
+        told.append((spot, height))
+        if outside and joined and spot.state > State.LIMIT:
             break  # one triangle says it; those of the higher loads would cover other curves'
-    known = [spot for spot in steady if not math.isnan(spot.half_width)]
-    if band and known:
+    told += [(spot, spot.y) for spot in sound if spot.state == State.STEADY]
+    tips.add(ax, [(spot.x, height) for spot, height in told], [_words(curve, spot) for spot, _ in told])
+    _draw_bands(ax, sound, colour, view.band, joined=joined)
+    return sign
+
+
+def _draw_bands(ax: Axes, sound: Sequence[Spot], colour: str, band: bool, *, joined: bool) -> None:
+    known = [spot for spot in sound if not math.isnan(spot.half_width)]
+    if not band or not known:
+        return
+    across, up = _columns_of(known)
+    if joined:
         below = [spot.y - spot.half_width for spot in known]
         above = [spot.y + spot.half_width for spot in known]
-        ax.fill_between([spot.x for spot in known], below, above, color=colour, alpha=0.2, linewidth=0)
+        ax.fill_between(across, below, above, color=colour, alpha=0.2, linewidth=0)
+    if not joined or len(known) == 1:
+        ax.errorbar(across, up, yerr=[spot.half_width for spot in known], fmt="none", ecolor=colour, elinewidth=1, capsize=2)
+
+
+def _columns_of(places: Sequence[Spot]) -> tuple[list[float], list[float]]:
+    return [spot.x for spot in places], [spot.y for spot in places]
+
+
+def _sign(state: State) -> Line2D:
+    from matplotlib.lines import Line2D
+
+    look: dict[str, Any] = {"marker": style.MARKERS[0], "linestyle": "none", "color": style.FAINT, "markersize": 5.5}
+    return Line2D([], [], **{**look, **_FILLS[state]})
+
+
+def _words(curve: Curve, spot: Spot) -> str:
+    spread = "" if math.isnan(spot.half_width) else f" ± {_columns.shown(spot.half_width)}"
+    seeds = f", mean of {spot.runs} seeds" if spot.runs > 1 else ""
+    what = {State.STEADY: "", State.LIMIT: ", ended at max_cycles", State.SATURATED: ", saturated", State.BROKEN: ", deadlock or failed"}
+    name = f"{curve.name}: " if curve.name else ""
+    return f"{name}{_columns.shown(spot.y)}{spread} at {_columns.shown(spot.x)}{seeds}{what[spot.state]}"

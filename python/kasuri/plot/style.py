@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import textwrap
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +13,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 #: Colours that people with any colour vision tell apart, and that stand on light and dark pages (after Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d46", "#7f7f7f")
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
+#: When the colours come round again, the line differs.
+DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 3, 1, 1, 1)))
+#: More curves than this nobody tells apart.
+MAX_CURVES = len(COLOURS) * len(DASHES)
 #: Text and axes. One colour that nothing else has, so that a page can replace it by its own.
 INK = "#24292f"
 FAINT = "#8c959f"
@@ -29,6 +37,87 @@ def new_axes(width: float = 6.4, height: float = 4.0) -> Axes:
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure.add_subplot()
+
+
+def identity(number: int) -> dict[str, Any]:
+    """Give the look of a curve: no two of :data:`MAX_CURVES` have the same colour and line, nor the same colour and marker."""
+    turn = number // len(COLOURS)
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "linestyle": DASHES[turn % len(DASHES)],
+        "marker": MARKERS[(number + turn) % len(MARKERS)],
+    }
+
+
+def write(text: Text, words: str) -> None:
+    """Set words of a user: mathematics where Matplotlib can set it, else as they stand; without control characters."""
+    from matplotlib.mathtext import MathTextParser
+
+    words = printable(words)
+    try:
+        MathTextParser("path").parse(words)
+    except Exception:  # noqa: BLE001  # whatever a parser does with what is no mathematics
+        text.set_parse_math(False)
+    text.set_text(words)
+
+
+def printable(words: str) -> str:
+    """Replace control characters, which no file format of figures can hold."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in words)
+
+
+def title(ax: Axes, words: str) -> None:
+    """Set a title over the axes, in lines as wide as the figure."""
+    inches = figure_of(ax).get_figwidth()
+    lines = textwrap.wrap(words, max(20, int(11 * inches)), max_lines=4, placeholder=" …")
+    write(ax.set_title("", color=INK, loc="left"), "\n".join(lines) if "$" not in words else words)
+
+
+def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], heading: str, *, grow: bool) -> None:
+    """Put a legend outside of the axes, where it covers nothing: to the right, below narrow figures.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        The axes.
+    handles, names : sequences
+        What it shows.
+    heading : str
+        Its title.
+    grow : bool
+        Make the figure larger by the legend; else the axes have to give the room.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = figure_of(ax)
+    names = [textwrap.fill(printable(name), 44) for name in names]
+    lines = [line for name in [*names, textwrap.fill(heading, 44)] for line in name.splitlines()]
+    longest = max(map(len, lines), default=0)
+    width, height = figure.get_size_inches()
+    options: dict[str, Any] = {
+        "frameon": False,
+        "fontsize": "small",
+        "title_fontsize": "small",
+        "borderaxespad": 0,
+        "alignment": "left",
+        "handlelength": 3.0,
+    }
+    if width >= 5.6:
+        if grow:
+            figure.set_size_inches(width + 0.55 + 0.078 * longest, max(height, 0.5 + 0.2 * len(lines)))
+        box = ax.legend(handles, names, title=textwrap.fill(heading, 44), loc="upper left", bbox_to_anchor=(1.02, 1), **options)
+    else:
+        columns = max(1, min(len(names), int((width - 0.8) / (0.5 + 0.078 * longest))))
+        if grow:
+            figure.set_size_inches(width, height + 0.3 + 0.2 * -(-len(lines) // columns))
+        under = ax.transAxes + ScaledTranslation(0, -0.58, figure.dpi_scale_trans)
+        box = ax.legend(
+            *(handles, names),
+            **{"title": heading, "loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": under, "ncols": columns, **options},
+        )
+    for text in (*box.get_texts(), box.get_title()):
+        text.set_parse_math(False)
+        text.set_color(INK)
 
 
 def heat() -> Colormap:
@@ -50,11 +139,6 @@ def tidy(ax: Axes) -> None:
     ax.title.set_color(INK)
     ax.grid(True, color=FAINT, alpha=0.25, linewidth=0.6)
     ax.set_axisbelow(True)
-    legend = ax.get_legend()
-    if legend is not None:
-        for text in legend.get_texts():
-            text.set_color(INK)
-        legend.get_title().set_color(INK)
 
 
 def figure_of(ax: Axes) -> Figure:
@@ -72,7 +156,7 @@ def save(ax: Axes, path: str | Path, **options: Any) -> Path:
     ax : matplotlib.axes.Axes
         Axes that a function of this module has returned.
     path : path-like
-        A file that ends in ``.svg``, ``.png`` or ``.pdf``. Its folder is made where it is missing.
+        A file that ends in ``.svg``, ``.png``, ``.pdf`` or ``.eps``. Its folder is made where it is missing.
     **options
         Passed on to Matplotlib's ``savefig``, for example ``dpi=300``.
 
@@ -86,8 +170,12 @@ def save(ax: Axes, path: str | Path, **options: Any) -> Path:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     no_date = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    with mpl.rc_context({"svg.hashsalt": "kasuri", "savefig.dpi": 150}):
-        figure_of(ax).savefig(path, metadata=no_date.get(path.suffix), **options)
+    figure = figure_of(ax)
+    if figure.get_layout_engine() is None and any(one.get_legend() is not None for one in figure.axes):
+        options.setdefault("bbox_inches", "tight")  # a legend outside of the axes may lie outside of such a figure
+    # Type 42: journals refuse the Type 3 fonts that Matplotlib embeds by itself.
+    with mpl.rc_context({"svg.hashsalt": "kasuri", "savefig.dpi": 150, "pdf.fonttype": 42, "ps.fonttype": 42}):
+        figure.savefig(path, metadata=no_date.get(path.suffix), **options)
     return path
 
 
@@ -97,7 +185,8 @@ def svg_text(ax: Axes, salt: str) -> str:
 
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     buffer = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
+    with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the reader's browser has more letters
         figure_of(ax).savefig(buffer, format="svg", transparent=True, metadata=nothing)
     text = buffer.getvalue()
     return text[text.index("<svg") :]

@@ -15,9 +15,10 @@ from kasuri import _columns
 from kasuri._columns import shown
 from kasuri.errors import KasuriError
 from kasuri.network import Network
-from kasuri.plot import channel_utilisation, draw_network, experiment_plots, style
-from kasuri.plot.curves import UNSTEADY, wishes
+from kasuri.plot import channel_utilisation, draw_network, style
+from kasuri.plot.asked import drawings, wishes
 from kasuri.plot.drawing import drawable
+from kasuri.plot.spots import State, state
 from kasuri.results import Results
 
 #: How runs end; the sentences of the page.
@@ -30,6 +31,8 @@ STATUS_MEANINGS = {
     "deadlock": "Packets wait for each other in a circle; nothing moves any more.",
     "failed": "The run could not be done; the message says why.",
 }
+#: Figures of this size (inches) can be read on a telephone and fill half of a wide page.
+PAGE_SIZE = (5.2, 3.5)
 #: More maps than this tire the reader; those left out are counted.
 MAX_MAPS = 12
 #: The answers that the table shows at first, in this order.
@@ -70,10 +73,14 @@ def plots(
 ) -> list[Figure]:
     """Draw the experiment's plots; write them into ``folder`` too, with each of ``endings``."""
     figures = []
-    for number, (name, ax) in enumerate(experiment_plots(results)[:limit]):
+    for number, drawing in enumerate(drawings(results, PAGE_SIZE)[:limit]):
+        if drawing.ax is None:
+            figures.append(Figure("", f"Not drawn: {drawing.problem}."))
+            continue
+        # First for the page: the layout of a figure depends a little on where it was drawn before.
+        figures.append(inline(drawing.ax, f"{salt}{number}", " ".join(drawing.notes)))
         for ending in endings if folder else ():
-            style.save(ax, Path(folder or ".") / f"{name}.{ending}")
-        figures.append(inline(ax, f"{salt}{number}", ax.get_title(loc="left")))
+            style.save(drawing.ax, Path(folder or ".") / f"{drawing.name}.{ending}")
     return figures
 
 
@@ -91,7 +98,7 @@ def at_a_glance(results: Results) -> dict[str, Any] | None:
     split = [key for key in results.swept if key not in ("traffic.load", "measure.seed")]
     lines = []
     for values, rows in groups(results.rows, split):
-        steady = [row for row in rows if row.get("status") not in UNSTEADY]
+        steady = [row for row in rows if state(row) <= State.LIMIT]
         beyond = [_columns.number(row.get("traffic.load")) for row in rows if row.get("status") == "saturated"]
         least = min(rows, key=lambda row: _columns.number(row.get("traffic.load")))
         lines.append(
@@ -227,12 +234,12 @@ def _build(results: Results, table: dict[str, Any]) -> Network | KasuriError:
 def _worth_a_map(results: Results) -> list[dict[str, Any]]:
     """Choose the run of each curve that shows most: the highest load that is steady, else the highest."""
     asked = wishes(results)
-    along = {wish["x"] for wish in asked if _columns.is_input(wish["x"])} | {"traffic.load", "measure.seed"}
+    along = {wish.x for wish in asked if _columns.is_input(wish.x)} | {"traffic.load", "measure.seed"}
     split = [key for key in results.swept if key not in along]
     chosen = []
     for _, rows in groups(results.rows, split):
         with_vector = [row for row in rows if _has_vector(results, row)]
-        steady = [row for row in with_vector if row.get("status") not in UNSTEADY]
+        steady = [row for row in with_vector if state(row) <= State.LIMIT]
         if with_vector:
             chosen.append(max(steady or with_vector, key=lambda row: _order(row.get("traffic.load"))))
     return chosen
