@@ -73,7 +73,7 @@ def test_plots_network_and_utilisation_are_drawn_inside(page):
 
 
 def test_every_run_and_the_input_stand_on_the_page(page):
-    body = page[page.index('<table class="runs">') :]
+    body = page[page.index('<table class="runs sorted">') :]
     assert body.split("<tbody>")[1].split("</tbody>")[0].count("<tr>") == len(synthetic.rows())
     assert "&#34;traffic.pattern&#34; = [&#34;uniform&#34;, &#34;transpose&#34;, &#34;tornado&#34;]" in page
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kasuri.plot import style
+from kasuri.plot import style, tips
 from kasuri.plot.layout import Layout, layout
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: Above these a drawing is a blot.
 MAX_ROUTERS = 400
 MAX_CHANNELS = 4000
+#: Of more lines a page says nothing when somebody points at them: it would be large, and nobody hits one.
+MAX_TIPS = 1500
 
 
 def drawable(network: Network) -> bool:
@@ -24,16 +26,18 @@ def drawable(network: Network) -> bool:
     return network.routers <= MAX_ROUTERS and network.channels - 2 * network.terminals <= MAX_CHANNELS
 
 
-def draw_network(network: Network, *, utilisation: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw a network: meshes and tori by coordinates, trees by level, others round a circle or by springs.
+def draw_network(network: Network, *, utilisation: Any = None, highest: float | None = None, ax: Axes | None = None) -> Axes:
+    """Draw a network: meshes and tori by coordinates, trees by level, dragonflies by group, others round a circle or by springs.
 
     Parameters
     ----------
     network : Network
-        The network.
+        The network; where its routers have names, these stand beside them.
     utilisation : array-like, optional
         Utilisation of each channel in [0, 1], shape ``[channels]``: the two directions of a link are drawn side by side, each
-        in the colour of its load (right-hand traffic, seen in its own direction), routers in that of their ejection channels.
+        in the colour of its load (right-hand traffic, seen in its own direction).
+    highest : float, optional
+        The utilisation at the end of the colours, so that several maps can be compared; without it the largest value.
     ax : matplotlib.axes.Axes, optional
         Where to draw; without it, on a new figure.
 
@@ -52,7 +56,8 @@ def draw_network(network: Network, *, utilisation: Any = None, ax: Axes | None =
     values = None if utilisation is None else np.asarray(utilisation, dtype=float)
     if values is not None and values.shape != (network.channels,):
         raise ValueError(f"utilisation has shape {values.shape}, but the network has {network.channels} channels")
-    _draw_channels(ax, network, places, values)
+    _draw_groups(ax, places)
+    _draw_channels(ax, network, places, values, highest)
     _draw_nodes(ax, network, places, values)
     ax.set_aspect("equal" if places.kind != "levels" else "auto")
     ax.margins(0.06)
@@ -69,66 +74,122 @@ def _size(places: Layout) -> tuple[float, float]:
     return (max(2.0, width * scale) + 0.8, max(1.4, height * scale))
 
 
-def _draw_channels(ax: Axes, network: Network, places: Layout, values: np.ndarray | None) -> None:
+def _draw_groups(ax: Axes, places: Layout) -> None:
+    from matplotlib.patches import Circle
+
+    for group in places.groups:
+        ax.add_patch(Circle(group.centre, group.radius, facecolor=style.FAINT, edgecolor=style.FAINT, alpha=0.18, zorder=0))
+        outward = np.asarray(group.centre) * (1 + 1.28 / max(np.hypot(*group.centre), 1e-9))
+        ax.text(float(outward[0]), float(outward[1]), group.name, ha="center", va="center", color=style.INK, fontsize=7)
+
+
+def _draw_channels(ax: Axes, network: Network, places: Layout, values: np.ndarray | None, highest: float | None) -> None:
     from matplotlib.collections import LineCollection
 
     between = np.arange(2 * network.terminals, network.channels)
     start = places.routers[network.source_router[between]]
     end = places.routers[network.destination_router[between]]
+    wraps = np.zeros(len(between), dtype=bool) if places.wraps is None else places.wraps
     if places.terminals is not None:
         injection = np.arange(network.terminals)
         ejection = injection + network.terminals
         start = np.vstack([places.terminals, places.routers[network.source_router[ejection]], start])
         end = np.vstack([places.routers[network.destination_router[injection]], places.terminals, end])
         between = np.concatenate([injection, ejection, between])
-    segments, owners = _segments(start, end, places.kind)
+        wraps = np.concatenate([np.zeros(2 * network.terminals, dtype=bool), wraps])
+    lines, owners = _lines(start, end, wraps, places)
+    channels = between[owners]
     if values is None:
-        ax.add_collection(LineCollection(list(segments), colors=style.FAINT, linewidths=0.8, zorder=1))
-        return
-    shifted = _to_the_right(segments, ax, places)
-    order = np.argsort(values[between][owners], kind="stable")  # the busiest on top
-    lines = LineCollection(list(shifted[order]), cmap=style.heat(), linewidths=_width(len(order)), zorder=1, capstyle="butt")
-    lines.set_array(values[between][owners][order])
-    lines.set_clim(0, max(float(values.max(initial=0.0)), 1e-9))
-    ax.add_collection(lines)
-    bar = style.figure_of(ax).colorbar(lines, ax=ax, shrink=0.8, pad=0.01)
-    bar.set_label("channel utilisation", color=style.INK)
-    bar.ax.tick_params(colors=style.INK)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+        ax.add_collection(LineCollection(lines, colors=style.FAINT, linewidths=0.8, zorder=1))
+    else:
+        order = np.argsort(values[channels], kind="stable")  # the busiest on top
+        lines, channels = [lines[number] for number in order], channels[order]
+        drawn = LineCollection(lines, cmap=style.heat(), linewidths=_width(len(order)), zorder=1, capstyle="butt")
+        drawn.set_array(values[channels])
+        drawn.set_clim(0, max(float(values.max(initial=0.0)) if highest is None else highest, 1e-9))
+        ax.add_collection(drawn)
+        bar = style.figure_of(ax).colorbar(drawn, ax=ax, shrink=0.8, pad=0.01)
+        bar.set_label("channel utilisation", color=style.INK)
+        bar.ax.tick_params(colors=style.INK)
+        bar.outline.set_visible(False)  # type: ignore[operator]
+    if len(lines) <= MAX_TIPS:
+        words = channel_words(network, channels, values)
+        for points in sorted({len(line) for line in lines}):
+            some = [number for number, line in enumerate(lines) if len(line) == points]
+            tips.add(ax, [lines[number] for number in some], [words[number] for number in some])
+
+
+def channel_words(network: Network, channels: np.ndarray, values: np.ndarray | None) -> list[str]:
+    """Say of channels from where to where they lead, how long they take, and how busy they are."""
+    words = []
+    for channel in channels.tolist():
+        source, destination = channel_ends(network, channel)
+        load = f": utilisation {values[channel]:.3g}" if values is not None else ""
+        latency, period = int(network.latency[channel]), int(network.period[channel])
+        speed = f", latency {latency}" + (f", a flit in {period} cycles" if period != 1 else "")
+        words.append(f"{source} → {destination}{load}{speed}")
+    return words
+
+
+def channel_ends(network: Network, channel: int) -> tuple[str, str]:
+    """Name the two ends of a channel."""
+    ends = []
+    for side in ("source", "destination"):
+        router, terminal = (int(getattr(network, f"{side}_{part}")[channel]) for part in ("router", "terminal"))
+        ends.append(router_name(network, router) if router >= 0 else terminal_name(network, terminal))
+    return ends[0], ends[1]
+
+
+def router_name(network: Network, router: int) -> str:
+    """Name a router: as its file does, else by its number."""
+    return f"router {router}" if network.router_names is None else network.router_names[router]
+
+
+def terminal_name(network: Network, terminal: int) -> str:
+    """Name a terminal: as its file does, else by its number."""
+    return f"terminal {terminal}" if network.terminal_names is None else network.terminal_names[terminal]
 
 
 def _width(count: int) -> float:
     return 2.6 if count <= 300 else 1.6 if count <= 1000 else 0.9
 
 
-def _segments(start: np.ndarray, end: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Straight lines, except that the long way back of a ring leaves as a stub at either side of a grid."""
-    owners = np.arange(len(start))
-    if kind != "grid" or not len(start):
-        return np.stack([start, end], axis=1), owners
+def _lines(start: np.ndarray, end: np.ndarray, wraps: np.ndarray, places: Layout) -> tuple[list[np.ndarray], np.ndarray]:
+    """Draw every channel at the right of its way: straight; as a stub at either side where it closes a ring; round what stands between.
+
+    Returns
+    -------
+    lines : list of numpy.ndarray
+        Shape ``[points, 2]`` each.
+    owners : numpy.ndarray
+        The channel of each line.
+    """
     step = end - start
     length = np.linalg.norm(step, axis=1)
-    wraps = length > 1.5 * np.median(length) + 1e-9
     direction = step / np.maximum(length, 1e-9)[:, None]
-    # The way out of the grid is opposite to the straight line between both ends.
-    out = np.stack([start, start - 0.45 * direction], axis=1)[wraps]
-    into = np.stack([end + 0.45 * direction, end], axis=1)[wraps]
-    straight = np.stack([start, end], axis=1)[~wraps]
-    return np.concatenate([straight, out, into]), np.concatenate([owners[~wraps], owners[wraps], owners[wraps]])
-
-
-def _to_the_right(segments: np.ndarray, ax: Axes, places: Layout) -> np.ndarray:
-    """Shift every line to its right, so that the two directions of a link lie side by side."""
-    step = segments[:, 1] - segments[:, 0]
-    extent = np.ptp(places.routers, axis=0) + 1e-9
+    normal = np.column_stack([direction[:, 1], -direction[:, 0]])
+    unit = _spacing(places.routers)
     if places.kind == "levels":
         # Both axes are stretched differently there: shift horizontally, by a hair of the width.
-        shift = np.where(step[:, 1:2] >= 0, 1.0, -1.0) * np.array([[0.002 * extent[0], 0.0]])
+        width = np.ptp(places.routers[:, 0]) + 1e-9
+        shift = np.where(step[:, 1:2] >= 0, 1.0, -1.0) * np.array([[0.002 * width, 0.0]])
     else:
-        normal = np.column_stack([step[:, 1], -step[:, 0]])
-        normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-9)[:, None]
-        shift = normal * 0.07 * _spacing(places.routers)
-    return segments + shift[:, None, :]
+        shift = normal * 0.07 * unit
+    lines, owners = [], []
+    for channel in range(len(start)):
+        if wraps[channel]:
+            # The way out of the grid is opposite to the straight line between both ends.
+            stub = 0.45 * direction[channel]
+            ways = [np.array([start[channel], start[channel] - stub]), np.array([end[channel] + stub, end[channel]])]
+        elif places.kind == "grid" and np.min(np.abs(step[channel])) < 1e-9 and length[channel] > 1.5 * unit:
+            along = np.linspace(0, 1, 9)[:, None]
+            bulge = min(0.12 * length[channel], 0.42 * unit) * np.sin(np.pi * along) * normal[channel]
+            ways = [start[channel] + along * step[channel] + bulge]
+        else:
+            ways = [np.array([start[channel], end[channel]])]
+        lines += [way + shift[channel] for way in ways]
+        owners += [channel] * len(ways)
+    return lines, np.array(owners, dtype=int)
 
 
 def _spacing(points: np.ndarray) -> float:
@@ -146,10 +207,34 @@ def _draw_nodes(ax: Axes, network: Network, places: Layout, values: np.ndarray |
     size = float(np.clip(9000 / max(network.routers, 1), 12, 160))
     across, up = places.routers.T
     ax.scatter(across, up, s=size, marker="s", color=shades[0], linewidths=0, zorder=2)
-    if network.routers <= 64:
+    tips.add(ax, places.routers, _router_words(network))
+    if network.routers <= 64 and network.router_names is not None:
+        for name, place in zip(network.router_names, places.routers, strict=True):
+            short = name if len(name) <= 18 else name[:17] + "…"
+            words = ax.annotate("", place, xytext=(0, -4 - size**0.5 / 2), textcoords="offset points", ha="center", va="top", zorder=4)
+            words.set(color=style.INK, fontsize=7)
+            words.set_parse_math(False)
+            words.set_text(style.printable(short))
+    elif network.routers <= 64:
         for router, place in enumerate(places.routers):
             ax.text(place[0], place[1], str(router), ha="center", va="center", color="white", fontsize=6.5, zorder=3)
     if places.terminals is not None:
         across, up = places.terminals.T
         dots = float(np.clip(2500 / max(network.terminals, 1), 4, 30))
         ax.scatter(across, up, s=dots, color=shades[1], linewidths=0, zorder=2)
+        tips.add(ax, places.terminals, [terminal_name(network, terminal) for terminal in range(network.terminals)])
+
+
+def _router_words(network: Network) -> list[str]:
+    """Name each router, its terminals and what the topology says of it."""
+    homes: dict[int, list[str]] = {}
+    for terminal, router in enumerate(network.terminal_routers.tolist()):
+        homes.setdefault(router, []).append(terminal_name(network, terminal))
+    words = []
+    for router in range(network.routers):
+        labels = ", ".join(f"{name} {int(column[router])}" for name, column in network.labels.items())
+        here = homes.get(router, [])
+        more = f" and {len(here) - 3} more" if len(here) > 3 else ""
+        what = "; ".join(filter(None, [labels, ", ".join(here[:3]) + more]))
+        words.append(router_name(network, router) + (f" ({what})" if what else ""))
+    return words

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_CELLS = 256
 
 
-def channel_utilisation(network: Network, utilisation: Any, *, ax: Axes | None = None) -> Axes:
+def channel_utilisation(network: Network, utilisation: Any, *, highest: float | None = None, ax: Axes | None = None) -> Axes:
     """Draw the utilisation of the channels between routers as a matrix: from (row) to (column).
 
     Parallel channels between two routers, and the routers of a block where there are more than 256, are averaged.
@@ -28,6 +28,8 @@ def channel_utilisation(network: Network, utilisation: Any, *, ax: Axes | None =
         The network.
     utilisation : array-like
         Utilisation of each channel in [0, 1], shape ``[channels]``: ``results.vector(run, "channel_utilisation")``.
+    highest : float, optional
+        The utilisation at the end of the colours, so that several maps can be compared; without it the largest value.
     ax : matplotlib.axes.Axes, optional
         Where to draw; without it, on a new figure.
 
@@ -47,7 +49,7 @@ def channel_utilisation(network: Network, utilisation: Any, *, ax: Axes | None =
     block = -(-network.routers // MAX_CELLS)
     matrix = _matrix(network, values, block)
     ax = style.new_axes(5.4, 4.4) if ax is None else ax
-    image = ax.imshow(matrix, cmap=style.heat(), vmin=0, interpolation="nearest")
+    image = ax.imshow(matrix, cmap=style.heat(), vmin=0, vmax=highest, interpolation="nearest")
     bar = style.figure_of(ax).colorbar(image, ax=ax, shrink=0.9)
     bar.set_label("channel utilisation", color=style.INK)
     bar.ax.tick_params(colors=style.INK)

@@ -1,4 +1,4 @@
-"""Where to draw the routers and terminals of a network: by coordinates, by level, or round a circle."""
+"""Where to draw the routers and terminals of a network: by coordinates, by level, by group, or round a circle."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Group:
+    """A circle round routers that belong together."""
+
+    name: str
+    centre: tuple[float, float]
+    radius: float
+
+
+@dataclass(frozen=True)
 class Layout:
     """Places in a plane.
 
@@ -23,23 +32,65 @@ class Layout:
     terminals : numpy.ndarray or None
         Shape ``[terminals, 2]``, or None where terminals are better not drawn.
     kind : str
-        ``grid``, ``levels``, ``spring`` or ``circle``.
+        ``grid``, ``levels``, ``groups``, ``spring`` or ``circle``.
+    wraps : numpy.ndarray or None
+        Of each channel between routers: is it the long way back of a ring?
+    groups : tuple of Group
+        Routers that belong together.
     """
 
     routers: np.ndarray
     terminals: np.ndarray | None
     kind: str
+    wraps: np.ndarray | None = None
+    groups: tuple[Group, ...] = ()
 
 
 def layout(network: Network) -> Layout:
-    """Place a network: meshes and tori by coordinates, trees and butterflies by level or stage, others by springs or round a circle."""
+    """Place a network: by coordinates, by level or stage, by group; else by springs or round a circle."""
     coordinates = [network.labels[f"coordinate.{number}"] for number in _dimensions(network)]
     if coordinates:
-        return Layout(_grid(coordinates), None, "grid")
+        if "subgraph" in network.labels:  # two grids side by side
+            part = network.labels["subgraph"]
+            coordinates[0] = coordinates[0] + part * (coordinates[0].max() + 2)
+            return Layout(_grid(coordinates), None, "grid")
+        return Layout(_grid(coordinates), None, "grid", _ways_back(network, coordinates))
     for name in ("level", "stage"):
         if name in network.labels:
             return _levels(network, network.labels[name])
+    if "group" in network.labels and np.unique(network.labels["group"]).size > 1:
+        return _groups(network.labels["group"])
     return _free(network)
+
+
+def _ways_back(network: Network, coordinates: list[np.ndarray]) -> np.ndarray:
+    """Tell which channels close a ring: those from end to end of a dimension in which all others lead to a neighbour."""
+    start, end = network.router_edges.T
+    steps = np.array([np.abs(coordinate[end] - coordinate[start]) for coordinate in coordinates]).reshape(len(coordinates), -1)
+    alone = (steps > 0).sum(axis=0) == 1
+    wraps = np.zeros(len(start), dtype=bool)
+    for coordinate, step in zip(coordinates, steps, strict=True):
+        longest = coordinate.max(initial=0)
+        if longest > 1 and np.isin(step[alone], (0, 1, longest)).all():
+            wraps |= alone & (step == longest)
+    return wraps
+
+
+def _groups(group: np.ndarray) -> Layout:
+    """Groups round a circle, the routers of each round a small one."""
+    names = np.unique(group)
+    distance = max(1.35 / math.sin(math.pi / len(names)), 2.2)
+    places = np.zeros((len(group), 2))
+    circles = []
+    for number, name in enumerate(names):
+        members = np.flatnonzero(group == name)
+        turn = 2 * math.pi * number / len(names)
+        centre = distance * np.array([math.sin(turn), math.cos(turn)])
+        angle = turn + 2 * math.pi * (np.arange(len(members)) + 0.5) / len(members)
+        radius = 0.72 if len(members) > 1 else 0.0
+        places[members] = centre + radius * np.column_stack([np.sin(angle), np.cos(angle)])
+        circles.append(Group(f"group {name}", (float(centre[0]), float(centre[1])), 1.0))
+    return Layout(places, None, "groups", groups=tuple(circles))
 
 
 def _dimensions(network: Network) -> list[int]:

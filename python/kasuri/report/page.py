@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kasuri import _kasuri
-from kasuri.report import sections
+from kasuri.report import maps, sections
 from kasuri.results import Results, read
 
 
@@ -48,9 +48,10 @@ def write(directory: str | Path, output: str | Path | None = None, *, plots: Seq
         folder=directory.name,
         status=sections.status_counts(results),
         glance=sections.at_a_glance(results),
+        times=sections.times_at_a_glance(results),
         plots=figures,
-        networks=sections.networks(results),
-        utilisation=sections.utilisation(results),
+        networks=maps.networks(results),
+        utilisation=maps.utilisation(results),
         table=sections.table(results),
         input_text=results.input_text,
         meanings=sections.STATUS_MEANINGS,

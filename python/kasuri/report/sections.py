@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,11 @@ import numpy as np
 
 from kasuri import _columns
 from kasuri._columns import shown
-from kasuri.errors import KasuriError
-from kasuri.network import Network
-from kasuri.plot import channel_utilisation, draw_network, style
-from kasuri.plot.asked import drawings, wishes
-from kasuri.plot.drawing import drawable
-from kasuri.plot.spots import State, state
+from kasuri.plot import style
+from kasuri.plot.asked import drawings, is_closed
+from kasuri.plot.spots import SEEDS, State, is_missing, state
+from kasuri.report.figure import Figure, inline
+from kasuri.report.maps import point_of
 from kasuri.results import Results
 
 #: How runs end; the sentences of the page.
@@ -33,8 +31,6 @@ STATUS_MEANINGS = {
 }
 #: Figures of this size (inches) can be read on a telephone and fill half of a wide page.
 PAGE_SIZE = (5.2, 3.5)
-#: More maps than this tire the reader; those left out are counted.
-MAX_MAPS = 12
 #: The answers that the table shows at first, in this order.
 MAIN_ANSWERS = (
     "status",
@@ -52,20 +48,11 @@ MAIN_ANSWERS = (
 )
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A drawing for the page: the text of its ``<svg>`` and the words under it."""
-
-    svg: str
-    caption: str
-
-
-def inline(ax: Any, salt: str, caption: str) -> Figure:
-    """Make a figure that takes its ink from the page, so that it stands on light and dark."""
-    from markupsafe import Markup
-
-    text = style.svg_text(ax, salt).replace(style.INK, "currentColor")
-    return Figure(Markup(text), caption)  # noqa: S704  # our own drawing; the words in it were escaped by Matplotlib
+#: What the summary of closed workloads shows, where runs have it.
+TIME_ANSWERS = ("completion_time", "completion_time_ns", "efficiency", "accepted_throughput_mean", "channel_utilisation_max")
+#: More lines than this are no summary.
+MAX_LINES = 40
+_TIME_UNITS = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
 
 
 def plots(
@@ -84,7 +71,7 @@ def plots(
     return figures
 
 
-def status_counts(results: Results) -> list[tuple[str, int]]:
+def status_counts(results: Iterable[Mapping[str, Any]]) -> list[tuple[str, int]]:
     """Count the runs by how they ended, in the order of :data:`STATUS_MEANINGS`."""
     found = [str(row.get("status")) for row in results]
     known = [status for status in STATUS_MEANINGS if status in found]
@@ -98,7 +85,7 @@ def at_a_glance(results: Results) -> dict[str, Any] | None:
     split = [key for key in results.swept if key not in ("traffic.load", "measure.seed")]
     lines = []
     for values, rows in groups(results.rows, split):
-        steady = [row for row in rows if state(row) <= State.LIMIT]
+        steady = [row for row in rows if state(row) == State.STEADY]
         beyond = [_columns.number(row.get("traffic.load")) for row in rows if row.get("status") == "saturated"]
         least = min(rows, key=lambda row: _columns.number(row.get("traffic.load")))
         lines.append(
@@ -114,38 +101,34 @@ def at_a_glance(results: Results) -> dict[str, Any] | None:
     return {"split": split, "lines": lines}
 
 
-def networks(results: Results) -> list[dict[str, Any]]:
-    """Describe every distinct network of the experiment, and draw those that are small."""
-    found = []
-    for number, (table, rows) in enumerate(_distinct_networks(results)):
-        network = _build(results, table)
-        entry: dict[str, Any] = {"table": table, "rows": len(rows), "figure": None, "facts": []}
-        if isinstance(network, Network):
-            entry["name"] = network.name
-            entry["facts"] = [("terminals", network.terminals), ("routers", network.routers), ("channels", network.channels)]
-            if drawable(network):
-                entry["figure"] = inline(draw_network(network), f"network{number}", "")
-        else:
-            entry["name"] = str(table.get("topology", "?"))
-            entry["note"] = f"not drawn: {network}"
-        found.append(entry)
-    return found
+def times_at_a_glance(results: Results) -> dict[str, Any] | None:
+    """Sum up closed workloads: how long each took, the mean over seeds, and what else tells how well the network was used."""
+    if not is_closed(results):
+        return None
+    keys = [key for key in results.swept if key not in SEEDS]
+    answers = [name for name in TIME_ANSWERS if any(row.get(name) is not None for row in results)]
+    lines, seeds = [], False
+    for values, rows in groups(sorted(results, key=_file_order(results)), keys):
+        means = [_mean(row.get(name) for row in rows) for name in answers]
+        statuses = [status for status, _ in status_counts(rows)]
+        times = [_time(*one) for one in zip(answers, means, strict=True)]
+        lines.append({"values": [shown(value) for value in values], "answers": times, "statuses": statuses})
+        seeds |= len(rows) > 1
+    heads = [(name.replace("_", " "), "" if name.endswith("_ns") else _columns.UNITS.get(name, "")) for name in answers]
+    return {"split": keys, "heads": heads, "lines": lines[:MAX_LINES], "left_out": max(0, len(lines) - MAX_LINES), "seeds": seeds}
 
 
-def utilisation(results: Results) -> dict[str, Any]:
-    """Map the channels' utilisation: of each curve, the run at the highest load that is not saturated."""
-    chosen = _worth_a_map(results)
-    figures = []
-    for number, row in enumerate(chosen[:MAX_MAPS]):
-        network = _build(results, _network_table(results, row))
-        if not isinstance(network, Network):
-            continue
-        values = results.vector(row, "channel_utilisation")
-        if values.shape != (network.channels,):
-            continue
-        ax = draw_network(network, utilisation=values) if drawable(network) else channel_utilisation(network, values)
-        figures.append(inline(ax, f"map{number}", _point(results, row)))
-    return {"figures": figures, "left_out": max(0, len(chosen) - MAX_MAPS)}
+def _mean(values: Iterable[Any]) -> float | None:
+    known = [_columns.number(value) for value in values if not is_missing(value)]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _time(name: str, value: float | None) -> str:
+    """Write an answer; a time in ns with the unit that a reader expects."""
+    if value is None or not name.endswith("_ns"):
+        return shown(value)
+    unit, factor = next((one for one in _TIME_UNITS if abs(value) < 1000 * one[1]), _TIME_UNITS[-1])
+    return f"{value / factor:.4g} {unit}"
 
 
 def table(results: Results) -> dict[str, Any]:
@@ -164,7 +147,7 @@ def table(results: Results) -> dict[str, Any]:
 
 def deadlocks(results: Results) -> list[tuple[str, list[str]]]:
     """List the circles of waiting channels of the runs that came to a standstill."""
-    return [(_point(results, row), row["deadlock"]) for row in results if row.get("deadlock")]
+    return [(point_of(results, row), row["deadlock"]) for row in results if row.get("deadlock")]
 
 
 def groups(rows: Sequence[dict[str, Any]], split: Sequence[str]) -> list[tuple[list[Any], list[dict[str, Any]]]]:
@@ -196,55 +179,3 @@ def _file_order(results: Results) -> Callable[[dict[str, Any]], list[tuple[int, 
         return places
 
     return order
-
-
-def _order(value: Any) -> tuple[int, float, str]:
-    number = _columns.number(value)
-    return (1, 0.0, str(value)) if math.isnan(number) else (0, number, "")
-
-
-def _point(results: Results, row: dict[str, Any]) -> str:
-    return ", ".join(f"{key} = {shown(row.get(key))}" for key in results.swept) or str(row.get("title") or row.get("key"))
-
-
-def _network_table(results: Results, row: dict[str, Any]) -> dict[str, Any]:
-    """Give the [network] table of a run: that of the input with the row's own keys put in."""
-    table = dict(results.input.get("network", {}))
-    for key, value in row.items():
-        if key.startswith("network."):
-            table[key.removeprefix("network.")] = value
-    return table
-
-
-def _distinct_networks(results: Results) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    found: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {}
-    for row in results:
-        table = _network_table(results, row)
-        found.setdefault(json.dumps(table, sort_keys=True), (table, []))[1].append(row)
-    return list(found.values())
-
-
-def _build(results: Results, table: dict[str, Any]) -> Network | KasuriError:
-    try:
-        return Network(table, results.directory or ".")
-    except KasuriError as error:
-        return error
-
-
-def _worth_a_map(results: Results) -> list[dict[str, Any]]:
-    """Choose the run of each curve that shows most: the highest load that is steady, else the highest."""
-    asked = wishes(results)
-    along = {wish.x for wish in asked if _columns.is_input(wish.x)} | {"traffic.load", "measure.seed"}
-    split = [key for key in results.swept if key not in along]
-    chosen = []
-    for _, rows in groups(results.rows, split):
-        with_vector = [row for row in rows if _has_vector(results, row)]
-        steady = [row for row in with_vector if state(row) <= State.LIMIT]
-        if with_vector:
-            chosen.append(max(steady or with_vector, key=lambda row: _order(row.get("traffic.load"))))
-    return chosen
-
-
-def _has_vector(results: Results, row: dict[str, Any]) -> bool:
-    folder = results.directory
-    return folder is not None and (folder / "runs" / f"{row.get('key')}.channel_utilisation.npy").exists()

@@ -104,14 +104,15 @@ def print_table(outcomes: Sequence[Outcome], file: TextIO) -> None:
 
 def write_page(paper: Paper, outcomes: Sequence[Outcome], folder: Path) -> Path:
     """Write ``index.html``: every figure with its verdict, claim, criterion, measured text and plot."""
-    from kasuri.report import page, sections
+    from kasuri.report import page
+    from kasuri.report.figure import inline
 
     entries = []
     for number, outcome in enumerate(outcomes):
         figure = outcome.figure
         plot = None
         if figure.plot is not None and len(outcome.table):
-            plot = sections.inline(draw(figure, figure.plot, outcome.table), f"figure{number}", figure.claim)
+            plot = inline(draw(figure, figure.plot, outcome.table), f"figure{number}", figure.claim)
         entries.append({"outcome": outcome, "plot": plot})
     text = page.render("reproduce.html.j2", paper=paper, entries=entries, summary=summary(outcomes), versions=page.versions())
     return page.replace(folder / "index.html", text)
