@@ -113,10 +113,12 @@ def number(value: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    """Write a value for a reader: four digits, a dash where there is none."""
+    """Write a value for a reader: at least four digits, a dash where there is none."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, float):
+        if 1000 <= abs(value) < 1e6:
+            return shown(round(value))
         return f"{value:.4g}" if abs(value) < 1e6 else f"{value:.4e}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value)

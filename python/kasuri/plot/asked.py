@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kasuri import _columns
 from kasuri.errors import ResultsError
 from kasuri.plot import spots, style
 from kasuri.plot.curves import View, as_names, check_columns, cut, draw
@@ -97,12 +99,19 @@ def wishes(results: Results) -> list[Wish]:
     searched = any(row.get("saturation_load") is not None for row in results) and x != "traffic.load"
     open_loop = ["saturation_load"] if searched else ["packet_latency_mean", "accepted_throughput_mean"]
     answers = ["completion_time"] if is_closed(results) else open_loop
-    return [Wish(x, name) for name in answers if any(row.get(name) is not None for row in results)]
+    there = [name for name in answers if any(row.get(name) is not None for row in results)]
+    return [Wish(x, name, log_x=_is_wide(results, x), log_y=is_closed(results) and _is_wide(results, name)) for name in there]
 
 
 def is_closed(results: Sequence[Mapping[str, Any]]) -> bool:
     """Tell whether the experiment runs a closed workload: something that ends."""
     return any(row.get("completion_time") is not None for row in results)
+
+
+def _is_wide(results: Results, name: str) -> bool:
+    """Tell whether a column of positive numbers spans so much that a linear axis would hide most of it."""
+    numbers = [value for row in results if not math.isnan(value := _columns.number(row.get(name)))]
+    return bool(numbers) and min(numbers) > 0 and max(numbers) >= 50 * min(numbers)
 
 
 def _wishes_of(table: Mapping[str, Any]) -> list[Wish]:

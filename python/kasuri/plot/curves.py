@@ -203,6 +203,8 @@ def _set_axes(ax: Axes, rows: Sequence[Mapping[str, Any]], view: View, ceiling: 
         ax.set_xlim(-0.5, len(places) - 0.5)
     elif view.log_x:
         ax.set_xscale("log")
+    else:
+        ax.locator_params("x", nbins=max(4, int(1.4 * style.figure_of(ax).get_figwidth())))
     if view.log_y:
         ax.set_yscale("log")
         if ceiling is not None:

@@ -174,7 +174,7 @@ def _lines(start: np.ndarray, end: np.ndarray, wraps: np.ndarray, places: Layout
         width = np.ptp(places.routers[:, 0]) + 1e-9
         shift = np.where(step[:, 1:2] >= 0, 1.0, -1.0) * np.array([[0.002 * width, 0.0]])
     else:
-        shift = normal * 0.07 * unit
+        shift = normal * min(0.07 * unit, 0.012 * float(np.ptp(places.routers, axis=0).max(initial=0.0)) + 1e-9)
     lines, owners = [], []
     for channel in range(len(start)):
         if wraps[channel]:
@@ -212,7 +212,7 @@ def _draw_nodes(ax: Axes, network: Network, places: Layout, values: np.ndarray |
         for name, place in zip(network.router_names, places.routers, strict=True):
             short = name if len(name) <= 18 else name[:17] + "…"
             words = ax.annotate("", place, xytext=(0, -4 - size**0.5 / 2), textcoords="offset points", ha="center", va="top", zorder=4)
-            words.set(color=style.INK, fontsize=7)
+            words.set(color=style.INK, fontsize=9 if network.routers <= 20 else 7)
             words.set_parse_math(False)
             words.set_text(style.printable(short))
     elif network.routers <= 64:

@@ -15,7 +15,7 @@ from kasuri.network import Network
 from kasuri.plot import channel_utilisation, draw_network
 from kasuri.plot.asked import wishes
 from kasuri.plot.drawing import channel_ends, drawable
-from kasuri.plot.spots import SEEDS, is_missing, split, state
+from kasuri.plot.spots import SEEDS, categories, is_missing, split, state
 from kasuri.report.figure import Figure, inline
 from kasuri.results import Results
 
@@ -122,7 +122,8 @@ def _by_network(results: Results) -> list[list[dict[str, Any]]]:
 
 def _worth_a_map(results: Results) -> list[Mapping[str, Any]]:
     """Choose the run of each curve that shows most: the soundest, of those that at the highest load."""
-    along = {wish.x for wish in wishes(results) if _columns.is_input(wish.x)} | {"traffic.load", *SEEDS}
+    numbers = {wish.x for wish in wishes(results) if _columns.is_input(wish.x) and categories(results.rows, wish.x) is None}
+    along = {*numbers, "traffic.load", *SEEDS}
     keys = [key for key in results.swept if key not in along]
     parts = [[row for row in rows if _has_vector(results, row)] for _, rows in split(results.rows, keys)]
     return [_soundest(rows) for rows in parts if rows]
