@@ -1,14 +1,14 @@
 /* MPI_Alltoall and MPI_Alltoallv by the phases of a schedule, in place of the MPI library's own. */
-#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "blocks.h"
 #include "plan.h"
 #include "trace.h"
 
-/* Messages of schedules have a communicator of their own, so one tag will do. */
-enum { TAG = 1 };
+/* The ranks tell each other the longest of their blocks at the first all-to-alls of blocks of their own lengths, and after so many. */
+enum { TELL_AT_FIRST = 2, TELL_EVERY = 64 };
 
 static unsigned long long scheduled, left;
 
@@ -26,248 +26,234 @@ void kasuri_report(void)
         fprintf(stderr, "kasuri: all-to-alls of rank 0: %llu by the schedule, %llu by the MPI library\n", scheduled, left);
 }
 
-/* The messages that a call sends or receives, one for each rank of its communicator. */
-struct blocks {
-    char *buffer;
-    MPI_Datatype type;
-    /* Extent of an element and its size, in bytes. */
-    MPI_Aint extent;
-    MPI_Count size;
-    /* Elements for each rank: `count`, or `counts` with `displacements` in elements or `offsets` in bytes. */
-    int count;
-    const int *counts;
-    const int *displacements;
-    const MPI_Aint *offsets;
+/* A call. */
+struct call {
+    MPI_Comm comm;
+    /* NULL where the MPI library's own is used. */
+    struct kasuri_plan *plan;
+    struct kasuri_blocks out, in;
+    int is_in_place;
+    /* Where both ways are tried: what is known of calls like it. And when it began. */
+    struct kasuri_choice *choice;
+    double begin;
 };
 
-static int count_of(const struct blocks *blocks, int rank)
+/* The longest message of a rank, in bytes; -1 if a count is wrong. */
+static MPI_Count longest(const struct kasuri_blocks *blocks, int size)
 {
-    return blocks->counts ? blocks->counts[rank] : blocks->count;
+    MPI_Count most = 0;
+    for (int rank = 0; rank < (kasuri_is_list(blocks) ? size : 1); rank++) {
+        if (kasuri_count(blocks, rank) < 0)
+            return -1;
+        if (kasuri_bytes(blocks, rank) > most)
+            most = kasuri_bytes(blocks, rank);
+    }
+    return most;
 }
 
-static MPI_Count bytes_of(const struct blocks *blocks, int rank)
-{
-    return count_of(blocks, rank) * blocks->size;
-}
+/* What is known of a type of MPI's own, which never changes. Asking the library costs a message of a few bytes a tenth of its time. */
+struct named {
+    MPI_Datatype type;
+    MPI_Aint extent;
+    MPI_Count size;
+    int is_known;
+};
 
-static char *address(const struct blocks *blocks, int rank)
+/* The sizes of the type, if the MPI library takes it. `*is_named`: it is no derived type. */
+static int measure_type(struct kasuri_blocks *blocks, int *is_named)
 {
-    if (blocks->offsets)
-        return blocks->buffer + blocks->offsets[rank];
-    const MPI_Aint elements = blocks->counts ? blocks->displacements[rank] : (MPI_Aint)blocks->count * rank;
-    return blocks->buffer + elements * blocks->extent;
-}
-
-/* Does MPI know the type? */
-static int measure(struct blocks *blocks)
-{
+    static _Thread_local struct named last;
+    if (last.is_known && blocks->type == last.type) {
+        blocks->extent = last.extent;
+        blocks->size = last.size;
+        *is_named = 1;
+        return 1;
+    }
     MPI_Aint low;
-    return blocks->type != MPI_DATATYPE_NULL && PMPI_Type_get_extent(blocks->type, &low, &blocks->extent) == MPI_SUCCESS &&
-           PMPI_Type_size_x(blocks->type, &blocks->size) == MPI_SUCCESS;
+    int integers, addresses, types, combiner;
+    if (!kasuri_is_valid(blocks->type) || PMPI_Type_get_extent(blocks->type, &low, &blocks->extent) != MPI_SUCCESS ||
+        PMPI_Type_size_x(blocks->type, &blocks->size) != MPI_SUCCESS ||
+        PMPI_Type_get_envelope(blocks->type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
+        return 0;
+    *is_named = combiner == MPI_COMBINER_NAMED;
+    if (*is_named)
+        last = (struct named){blocks->type, blocks->extent, blocks->size, 1};
+    return 1;
 }
 
-/* The longest message that a schedule sends, in bytes. */
-static MPI_Count limit(void)
+/* Is the buffer one that the MPI library takes? Fills in the sizes. What is wrong with it is for the library to say. */
+static int measure(struct kasuri_blocks *blocks, int size, MPI_Count *most)
 {
-    const char *text = getenv("KASURI_MPI_MAX_BYTES");
-    const long long asked = text ? atoll(text) : INT_MAX;
-    return asked > 0 && asked < INT_MAX ? asked : INT_MAX;
+    int is_named = 0;
+    if (blocks->buffer == MPI_IN_PLACE || !measure_type(blocks, &is_named))
+        return 0;
+    *most = longest(blocks, size);
+    /* A derived type may hold addresses; any other needs a buffer. */
+    return *most >= 0 && (*most == 0 || blocks->buffer || !is_named);
 }
 
-/* Are the counts right, and no message too long? */
-enum verdict { GOES, LONG, WRONG };
-
-static enum verdict judge(const struct blocks *blocks, int size)
+/* MPICH refuses one buffer for both where it sees that all of what it sends is overwritten; others do not look. */
+static int is_refused_alias(const struct call *call)
 {
-    const MPI_Count most = limit();
-    enum verdict verdict = GOES;
-    for (int rank = 0; rank < (blocks->counts ? size : 1); rank++) {
-        if (count_of(blocks, rank) < 0)
-            return WRONG;
-        if (bytes_of(blocks, rank) > most)
-            verdict = LONG;
+#if defined(MPICH) || defined(MPICH_VERSION)
+    const struct kasuri_blocks *out = &call->out, *in = &call->in;
+    return !call->is_in_place && in->buffer == out->buffer && in->type == out->type && in->count == out->count &&
+           in->counts == out->counts && in->long_counts == out->long_counts;
+#else
+    (void)call;
+    return 0;
+#endif
+}
+
+/* The bytes by which it is decided how a call goes: the same on all ranks. Those of an MPI_Alltoall have the same length. Those of an
+ * MPI_Alltoallv tell each other theirs, not at every call, for that would cost as much as a call of short messages. In place, all must
+ * know. */
+static MPI_Count common_bytes(const struct call *call, MPI_Count most)
+{
+    struct kasuri_plan *plan = call->plan;
+    if (!kasuri_is_list(&call->in))
+        return most;
+    const unsigned number = plan->vectors++;
+    if (number < TELL_AT_FIRST || number % TELL_EVERY == 0 || call->is_in_place) {
+        long long mine = most, all = 0;
+        PMPI_Allreduce(&mine, &all, 1, MPI_LONG_LONG, MPI_MAX, plan->messages);
+        plan->longest = all;
     }
-    return verdict;
+    return plan->longest;
 }
 
-/* The first real error among those of a phase. */
-static int first_error(int error, const MPI_Status *statuses, int count)
+/* Is the call one for the schedule? Fills in `choice` where both ways are tried. */
+static int goes_by_schedule(struct call *call, MPI_Count bytes)
 {
-    int class = error;
-    PMPI_Error_class(error, &class);
-    for (int i = 0; class == MPI_ERR_IN_STATUS && i < count; i++)
-        if (statuses[i].MPI_ERROR != MPI_SUCCESS && statuses[i].MPI_ERROR != MPI_ERR_PENDING)
-            return statuses[i].MPI_ERROR;
-    return error;
+    struct kasuri_plan *plan = call->plan;
+    if (bytes > plan->most) {
+        char reason[128];
+        snprintf(reason, sizeof reason, "a message is longer than %lld bytes, which a schedule does not send", (long long)plan->most);
+        kasuri_say(reason);
+        return 0;
+    }
+    if (bytes < plan->least)
+        return 0;
+    if (!plan->is_tried)
+        return 1;
+    call->choice = &plan->choices[2 * kasuri_is_list(&call->in) + call->is_in_place][kasuri_length(bytes)];
+    return kasuri_choose(call->choice);
 }
 
-/* One phase. `can_go_on` is cleared if a message could not be sent or awaited: then neither can the others. */
-static int run_step(const struct kasuri_plan *plan, struct kasuri_step step, const struct blocks *out, const struct blocks *in,
-                    int *can_go_on)
+/* Writes the messages of a call: by phases, or all at once where the library does it. */
+static void trace(const struct call *call)
 {
-    MPI_Request requests[2];
-    MPI_Status statuses[2];
-    int count = 0, error = MPI_SUCCESS;
-    if (step.from != MPI_PROC_NULL && bytes_of(in, step.from) > 0) {
-        error = PMPI_Irecv(address(in, step.from), count_of(in, step.from), in->type, step.from, TAG, plan->messages, &requests[count]);
-        count += error == MPI_SUCCESS;
-    }
-    if (error == MPI_SUCCESS && step.to != MPI_PROC_NULL && bytes_of(out, step.to) > 0) {
-        error = PMPI_Isend(address(out, step.to), count_of(out, step.to), out->type, step.to, TAG, plan->messages, &requests[count]);
-        count += error == MPI_SUCCESS;
-    }
-    if (error != MPI_SUCCESS) {
-        *can_go_on = 0;
-        if (count > 0) {
-            PMPI_Cancel(&requests[0]);
-            PMPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-        }
-        return error;
-    }
-    return first_error(PMPI_Waitall(count, requests, statuses), statuses, count);
-}
-
-/* The message to oneself, unless it stays in place, and the phases. The phases go on after a message that was longer than awaited:
- * the other ranks need theirs. */
-static int run(const struct kasuri_plan *plan, const struct blocks *out, const struct blocks *in, int is_in_place)
-{
-    const int self = plan->rank;
-    int result = MPI_SUCCESS, can_go_on = 1;
-    if (!is_in_place)
-        result = PMPI_Sendrecv(address(out, self), count_of(out, self), out->type, self, TAG, address(in, self), count_of(in, self),
-                               in->type, self, TAG, plan->messages, MPI_STATUS_IGNORE);
-    for (int i = 0; i < plan->steps && can_go_on; i++) {
-        const int error = run_step(plan, plan->step[i], out, in, &can_go_on);
-        if (result == MPI_SUCCESS)
-            result = error;
-    }
-    return result;
-}
-
-/* Fills in counts and offsets of a packed copy of the blocks; the bytes are allocated here. */
-static int pack(const struct kasuri_plan *plan, const struct blocks *in, struct blocks *copy, int *counts, MPI_Aint *offsets)
-{
-    MPI_Aint total = 0;
-    int error = MPI_SUCCESS;
-    for (int rank = 0; rank < plan->size && error == MPI_SUCCESS; rank++) {
-        error = PMPI_Pack_size(count_of(in, rank), in->type, plan->messages, &counts[rank]);
-        offsets[rank] = total;
-        total += counts[rank];
-    }
-    if (error != MPI_SUCCESS)
-        return error;
-    copy->buffer = malloc((size_t)total + 1);
-    if (!copy->buffer)
-        return MPI_ERR_NO_MEM;
-    for (int rank = 0; rank < plan->size && error == MPI_SUCCESS; rank++) {
-        int position = 0;
-        error = PMPI_Pack(address(in, rank), count_of(in, rank), in->type, address(copy, rank), counts[rank], &position, plan->messages);
-        counts[rank] = position;
-    }
-    return error;
-}
-
-/* In place, what arrives would overwrite what is still to be sent: a packed copy is sent. */
-static int run_in_place(const struct kasuri_plan *plan, const struct blocks *in)
-{
-    int *counts = calloc((size_t)plan->size, sizeof *counts);
-    MPI_Aint *offsets = calloc((size_t)plan->size, sizeof *offsets);
-    struct blocks copy = {.type = MPI_PACKED, .extent = 1, .size = 1, .counts = counts, .offsets = offsets};
-    int error = counts && offsets ? pack(plan, in, &copy, counts, offsets) : MPI_ERR_NO_MEM;
-    if (error == MPI_SUCCESS)
-        error = run(plan, &copy, in, 1);
-    free(counts);
-    free(offsets);
-    free(copy.buffer);
-    return error;
-}
-
-/* Writes the messages of a call: by phases, or all at once where the library has done it. */
-static void trace(MPI_Comm comm, const struct kasuri_plan *plan, const struct blocks *out, const struct blocks *in)
-{
+    const struct kasuri_plan *plan = call->plan;
     int size, self;
-    if (!kasuri_trace_enter(comm))
+    if (!kasuri_trace_enter(call->comm))
         return;
-    PMPI_Comm_size(comm, &size);
-    PMPI_Comm_rank(comm, &self);
+    PMPI_Comm_size(call->comm, &size);
+    PMPI_Comm_rank(call->comm, &self);
     for (int i = 0; i < (plan ? plan->steps : size - 1); i++) {
         const struct kasuri_step shift = {(self + i + 1) % size, (self + size - i - 1) % size};
         const struct kasuri_step step = plan ? plan->step[i] : shift;
         if (step.to != MPI_PROC_NULL)
-            kasuri_trace_send(step.to, bytes_of(out, step.to));
+            kasuri_trace_send(step.to, kasuri_bytes(&call->out, step.to));
         if (step.from != MPI_PROC_NULL)
-            kasuri_trace_receive(step.from, bytes_of(in, step.from));
-        if (plan)
+            kasuri_trace_receive(step.from, kasuri_bytes(&call->in, step.from));
+        if (plan && kasuri_waits(plan, step, &call->out, &call->in))
             kasuri_trace_stage();
     }
 }
 
-/* Runs a call by the schedule. `took` tells whether it has: else the library's own must. */
-static int call(MPI_Comm comm, struct blocks out, struct blocks in, int is_in_place, int *took)
+/* Decides how a call goes. Where anything is wrong with it, it is the MPI library's, which says so as it would without us. */
+static void decide(struct call *call)
 {
-    *took = 0;
-    if (comm == MPI_COMM_NULL)
-        return MPI_SUCCESS;
-    const struct kasuri_plan *plan = kasuri_plan_of(comm);
-    int size = 0;
-    PMPI_Comm_size(comm, &size);
-    int is_known = measure(&in) && (is_in_place || measure(&out));
-    if (is_in_place)
-        out = in;
-    int verdict = WRONG;
-    if (is_known) {
-        verdict = judge(&in, size);
-        const int other = judge(&out, size);
-        verdict = verdict > other ? verdict : other;
+    MPI_Count sent = 0, received = 0;
+    int size = 0, is_between = 0;
+    struct kasuri_plan *plan = call->comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(call->comm);
+    if (call->comm == MPI_COMM_NULL || (!plan && !kasuri_trace_is_on()))
+        return;
+    if (plan) {
+        plan->calls++;
+        size = plan->size;
+    } else if (PMPI_Comm_test_inter(call->comm, &is_between) != MPI_SUCCESS || is_between ||
+               PMPI_Comm_size(call->comm, &size) != MPI_SUCCESS) {
+        return;
     }
-    /* The ranks of an MPI_Alltoall see the same length; those of an MPI_Alltoallv must agree. */
-    if (plan && in.counts)
-        PMPI_Allreduce(MPI_IN_PLACE, &verdict, 1, MPI_INT, MPI_MAX, plan->messages);
-    if (plan && verdict == LONG) {
-        char reason[128];
-        snprintf(reason, sizeof reason, "a message is longer than %lld bytes, which a schedule does not send", (long long)limit());
-        kasuri_say(plan->rank, reason);
-    }
-    if (verdict != GOES)
-        plan = NULL;
-    if (verdict != WRONG)
-        trace(comm, plan, &out, &in);
-    if (!plan)
-        return MPI_SUCCESS;
-    *took = 1;
+    if (!measure(&call->in, size, &received) || (!call->is_in_place && !measure(&call->out, size, &sent)))
+        return;
+    if (call->is_in_place)
+        call->out = call->in;
+    call->plan = plan;
+    if (plan && is_refused_alias(call))
+        call->plan = NULL;
+    if (call->plan && !goes_by_schedule(call, common_bytes(call, received > sent ? received : sent)))
+        call->plan = NULL;
+    trace(call);
+    if (call->choice)
+        call->begin = PMPI_Wtime();
+}
+
+/* Runs a call by the schedule, if it goes so. */
+static int run(const struct call *call)
+{
     scheduled++;
-    const int error = is_in_place ? run_in_place(plan, &in) : run(plan, &out, &in, 0);
+    const int error = call->is_in_place ? kasuri_run_in_place(call->plan, &call->in) : kasuri_run(call->plan, &call->out, &call->in);
     if (error != MPI_SUCCESS)
-        PMPI_Comm_call_errhandler(comm, error);
+        PMPI_Comm_call_errhandler(call->comm, error);
     return error;
 }
 
-int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                 MPI_Comm comm)
+static void end(const struct call *call)
 {
-    const struct blocks out = {.buffer = (char *)sendbuf, .type = sendtype, .count = sendcount};
-    const struct blocks in = {.buffer = recvbuf, .type = recvtype, .count = recvcount};
-    int took;
-    int error = call(comm, out, in, sendbuf == MPI_IN_PLACE, &took);
-    left += !took;
-    if (!took)
-        error = PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    if (call->choice)
+        kasuri_learn(call->choice, call->comm, PMPI_Wtime() - call->begin);
     kasuri_trace_leave();
-    return error;
 }
 
-int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
-                  const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
-{
-    const struct blocks out = {.buffer = (char *)sendbuf, .type = sendtype, .counts = sendcounts, .displacements = sdispls};
-    const struct blocks in = {.buffer = recvbuf, .type = recvtype, .counts = recvcounts, .displacements = rdispls};
-    const int is_in_place = sendbuf == MPI_IN_PLACE;
-    int took = 0, error = MPI_SUCCESS;
-    if (recvcounts && rdispls && (is_in_place || (sendcounts && sdispls)))
-        error = call(comm, out, in, is_in_place, &took);
-    left += !took;
-    if (!took)
-        error = PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    kasuri_trace_leave();
-    return error;
-}
+/* The body of a call: by the schedule, or else by `own`, the MPI library's. */
+#define CALL(call, own)                                                                                                                    \
+    do {                                                                                                                                   \
+        int error;                                                                                                                         \
+        decide(&(call));                                                                                                                   \
+        if ((call).plan) {                                                                                                                 \
+            error = run(&(call));                                                                                                          \
+        } else {                                                                                                                           \
+            left++;                                                                                                                        \
+            error = own;                                                                                                                   \
+        }                                                                                                                                  \
+        end(&(call));                                                                                                                      \
+        return error;                                                                                                                      \
+    } while (0)
+
+#define ALLTOALL(name, count_type)                                                                                                         \
+    int MPI_##name(const void *sendbuf, count_type sendcount, MPI_Datatype sendtype, void *recvbuf, count_type recvcount,                  \
+                   MPI_Datatype recvtype, MPI_Comm comm)                                                                                   \
+    {                                                                                                                                      \
+        struct call call = {.comm = comm,                                                                                                  \
+                            .out = {.buffer = (char *)sendbuf, .type = sendtype, .count = sendcount},                                      \
+                            .in = {.buffer = recvbuf, .type = recvtype, .count = recvcount},                                               \
+                            .is_in_place = sendbuf == MPI_IN_PLACE};                                                                       \
+        CALL(call, PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));                                         \
+    }
+
+#define ALLTOALLV(name, count_type, place_type, width)                                                                                     \
+    int MPI_##name(const void *sendbuf, const count_type sendcounts[], const place_type sdispls[], MPI_Datatype sendtype, void *recvbuf,   \
+                   const count_type recvcounts[], const place_type rdispls[], MPI_Datatype recvtype, MPI_Comm comm)                        \
+    {                                                                                                                                      \
+        struct call call = {                                                                                                               \
+            .comm = comm,                                                                                                                  \
+            .out = {.buffer = (char *)sendbuf, .type = sendtype, .width##counts = sendcounts, .width##displacements = sdispls},            \
+            .in = {.buffer = recvbuf, .type = recvtype, .width##counts = recvcounts, .width##displacements = rdispls},                     \
+            .is_in_place = sendbuf == MPI_IN_PLACE};                                                                                       \
+        if (!recvcounts || !rdispls || (!call.is_in_place && (!sendcounts || !sdispls))) {                                                 \
+            left++;                                                                                                                        \
+            return PMPI_##name(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);                      \
+        }                                                                                                                                  \
+        CALL(call, PMPI_##name(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm));                     \
+    }
+
+ALLTOALL(Alltoall, int)
+ALLTOALLV(Alltoallv, int, int, )
+
+/* From MPI 4 on with long counts, too: mpi4py calls these. */
+#if MPI_VERSION >= 4
+ALLTOALL(Alltoall_c, MPI_Count)
+ALLTOALLV(Alltoallv_c, MPI_Count, MPI_Aint, long_)
+#endif

@@ -5,7 +5,7 @@
 #include "plan.h"
 #include "trace.h"
 
-static MPI_Count bytes_of(int count, MPI_Datatype type)
+static MPI_Count bytes_of(MPI_Count count, MPI_Datatype type)
 {
     MPI_Count size = 0;
     if (type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS)
@@ -60,34 +60,43 @@ static int is_rank(int root, MPI_Comm comm)
     return comm != MPI_COMM_NULL && PMPI_Comm_size(comm, &size) == MPI_SUCCESS && root >= 0 && root < size;
 }
 
-int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-    if (is_rank(root, comm) && kasuri_trace_enter(comm))
-        tree(comm, root, bytes_of(count, type), 1);
-    const int error = PMPI_Bcast(buffer, count, type, root, comm);
-    kasuri_trace_leave();
-    return error;
-}
-
-int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
-{
-    if (is_rank(root, comm) && kasuri_trace_enter(comm))
-        tree(comm, root, bytes_of(count, type), 0);
-    const int error = PMPI_Reduce(sendbuf, recvbuf, count, type, op, root, comm);
-    kasuri_trace_leave();
-    return error;
-}
-
-int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-    if (is_rank(0, comm) && kasuri_trace_enter(comm)) {
-        tree(comm, 0, bytes_of(count, type), 0);
-        tree(comm, 0, bytes_of(count, type), 1);
+/* The calls that have counts, with counts of either width. */
+#define WITH_COUNTS(suffix, count_type)                                                                                                    \
+    int MPI_Bcast##suffix(void *buffer, count_type count, MPI_Datatype type, int root, MPI_Comm comm)                                      \
+    {                                                                                                                                      \
+        if (is_rank(root, comm) && kasuri_trace_enter(comm))                                                                               \
+            tree(comm, root, bytes_of(count, type), 1);                                                                                    \
+        const int error = PMPI_Bcast##suffix(buffer, count, type, root, comm);                                                             \
+        kasuri_trace_leave();                                                                                                              \
+        return error;                                                                                                                      \
+    }                                                                                                                                      \
+                                                                                                                                           \
+    int MPI_Reduce##suffix(const void *sendbuf, void *recvbuf, count_type count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)    \
+    {                                                                                                                                      \
+        if (is_rank(root, comm) && kasuri_trace_enter(comm))                                                                               \
+            tree(comm, root, bytes_of(count, type), 0);                                                                                    \
+        const int error = PMPI_Reduce##suffix(sendbuf, recvbuf, count, type, op, root, comm);                                              \
+        kasuri_trace_leave();                                                                                                              \
+        return error;                                                                                                                      \
+    }                                                                                                                                      \
+                                                                                                                                           \
+    int MPI_Allreduce##suffix(const void *sendbuf, void *recvbuf, count_type count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)           \
+    {                                                                                                                                      \
+        if (is_rank(0, comm) && kasuri_trace_enter(comm)) {                                                                                \
+            tree(comm, 0, bytes_of(count, type), 0);                                                                                       \
+            tree(comm, 0, bytes_of(count, type), 1);                                                                                       \
+        }                                                                                                                                  \
+        const int error = PMPI_Allreduce##suffix(sendbuf, recvbuf, count, type, op, comm);                                                 \
+        kasuri_trace_leave();                                                                                                              \
+        return error;                                                                                                                      \
     }
-    const int error = PMPI_Allreduce(sendbuf, recvbuf, count, type, op, comm);
-    kasuri_trace_leave();
-    return error;
-}
+
+WITH_COUNTS(, int)
+
+/* From MPI 4 on; mpi4py calls these. */
+#if MPI_VERSION >= 4
+WITH_COUNTS(_c, MPI_Count)
+#endif
 
 int MPI_Barrier(MPI_Comm comm)
 {
@@ -102,5 +111,6 @@ int MPI_Finalize(void)
 {
     kasuri_trace_write();
     kasuri_report();
+    kasuri_end();
     return PMPI_Finalize();
 }

@@ -62,6 +62,28 @@ void mpi_alltoallv_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcounts, MPI_Fint *
         OWN(mpi_alltoallv_f08ts_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, error);
 }
 
+/* The same with counts of 64 bits. */
+#if MPI_VERSION >= 4
+void mpi_alltoall_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Count *recvcount,
+                               MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Alltoall_c(buffer_of(sendbuf), *sendcount, *sendtype, buffer_of(recvbuf), *recvcount, *recvtype, *comm));
+    else
+        OWN(mpi_alltoall_f08ts_large_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, error);
+}
+
+void mpi_alltoallv_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf,
+                                MPI_Count *recvcounts, MPI_Aint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Alltoallv_c(buffer_of(sendbuf), sendcounts, sdispls, *sendtype, buffer_of(recvbuf), recvcounts, rdispls,
+                                      *recvtype, *comm));
+    else
+        OWN(mpi_alltoallv_f08ts_large_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, error);
+}
+#endif
+
 void mpi_bcast_f08ts_(CFI_cdesc_t *buffer, MPI_Fint *count, MPI_Fint *type, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *error)
 {
     if (is_whole(buffer))

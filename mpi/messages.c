@@ -5,7 +5,7 @@
 
 #include "trace.h"
 
-static MPI_Count bytes_of(int count, MPI_Datatype type)
+static MPI_Count bytes_of(MPI_Count count, MPI_Datatype type)
 {
     MPI_Count size = 0;
     if (type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS)
@@ -19,8 +19,8 @@ static int enter(MPI_Comm comm)
     return kasuri_trace_is_on() && comm != MPI_COMM_NULL && kasuri_trace_enter(comm);
 }
 
-#define SEND(name)                                                                                                                         \
-    int MPI_##name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)                                       \
+#define SEND(name, count_type)                                                                                                             \
+    int MPI_##name(const void *buffer, count_type count, MPI_Datatype type, int to, int tag, MPI_Comm comm)                                \
     {                                                                                                                                      \
         if (enter(comm))                                                                                                                   \
             kasuri_trace_own_send(to, bytes_of(count, type), tag);                                                                         \
@@ -29,13 +29,13 @@ static int enter(MPI_Comm comm)
         return error;                                                                                                                      \
     }
 
-SEND(Send)
-SEND(Ssend)
-SEND(Bsend)
-SEND(Rsend)
+SEND(Send, int)
+SEND(Ssend, int)
+SEND(Bsend, int)
+SEND(Rsend, int)
 
-#define START_SEND(name)                                                                                                                   \
-    int MPI_##name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)                 \
+#define START_SEND(name, count_type)                                                                                                       \
+    int MPI_##name(const void *buffer, count_type count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)          \
     {                                                                                                                                      \
         const int is_recorded = enter(comm);                                                                                               \
         const int error = PMPI_##name(buffer, count, type, to, tag, comm, request);                                                        \
@@ -45,60 +45,79 @@ SEND(Rsend)
         return error;                                                                                                                      \
     }
 
-START_SEND(Isend)
-START_SEND(Issend)
-START_SEND(Ibsend)
-START_SEND(Irsend)
+START_SEND(Isend, int)
+START_SEND(Issend, int)
+START_SEND(Ibsend, int)
+START_SEND(Irsend, int)
 
-int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status)
-{
-    MPI_Status mine, *told = status == MPI_STATUS_IGNORE ? &mine : status;
-    const int is_recorded = enter(comm);
-    const int error = PMPI_Recv(buffer, count, type, from, tag, comm, told);
-    if (is_recorded && error == MPI_SUCCESS)
-        kasuri_trace_own_receive(told);
-    kasuri_trace_leave();
-    return error;
-}
+/* Receives and exchanges, with counts of either width. */
+#define RECEIVES(suffix, count_type)                                                                                                       \
+    int MPI_Recv##suffix(void *buffer, count_type count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status)          \
+    {                                                                                                                                      \
+        MPI_Status mine, *told = status == MPI_STATUS_IGNORE ? &mine : status;                                                             \
+        const int is_recorded = enter(comm);                                                                                               \
+        const int error = PMPI_Recv##suffix(buffer, count, type, from, tag, comm, told);                                                   \
+        if (is_recorded && error == MPI_SUCCESS)                                                                                           \
+            kasuri_trace_own_receive(told);                                                                                                \
+        kasuri_trace_leave();                                                                                                              \
+        return error;                                                                                                                      \
+    }                                                                                                                                      \
+                                                                                                                                           \
+    int MPI_Irecv##suffix(void *buffer, count_type count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)       \
+    {                                                                                                                                      \
+        const int is_recorded = enter(comm);                                                                                               \
+        const int error = PMPI_Irecv##suffix(buffer, count, type, from, tag, comm, request);                                               \
+        if (is_recorded && error == MPI_SUCCESS)                                                                                           \
+            kasuri_trace_start_receive(comm, *request);                                                                                    \
+        kasuri_trace_leave();                                                                                                              \
+        return error;                                                                                                                      \
+    }                                                                                                                                      \
+                                                                                                                                           \
+    int MPI_Sendrecv##suffix(const void *sendbuf, count_type sendcount, MPI_Datatype sendtype, int to, int sendtag,                        \
+                 void *recvbuf, count_type recvcount,                                                                                      \
+                     MPI_Datatype recvtype, int from, int recvtag, MPI_Comm comm, MPI_Status *status)                                      \
+    {                                                                                                                                      \
+        MPI_Status mine, *told = status == MPI_STATUS_IGNORE ? &mine : status;                                                             \
+        const int is_recorded = enter(comm);                                                                                               \
+        if (is_recorded)                                                                                                                   \
+            kasuri_trace_own_send(to, bytes_of(sendcount, sendtype), sendtag);                                                             \
+        const int error =                                                                                                                  \
+            PMPI_Sendrecv##suffix(sendbuf, sendcount, sendtype, to, sendtag, recvbuf, recvcount, recvtype, from, recvtag, comm, told);     \
+        if (is_recorded && error == MPI_SUCCESS)                                                                                           \
+            kasuri_trace_own_receive(told);                                                                                                \
+        kasuri_trace_leave();                                                                                                              \
+        return error;                                                                                                                      \
+    }                                                                                                                                      \
+                                                                                                                                           \
+    int MPI_Sendrecv_replace##suffix(void *buffer, count_type count, MPI_Datatype type, int to, int sendtag, int from,                     \
+                 int recvtag, MPI_Comm comm,                                                                                               \
+                             MPI_Status *status)                                                                                           \
+    {                                                                                                                                      \
+        MPI_Status mine, *told = status == MPI_STATUS_IGNORE ? &mine : status;                                                             \
+        const int is_recorded = enter(comm);                                                                                               \
+        if (is_recorded)                                                                                                                   \
+            kasuri_trace_own_send(to, bytes_of(count, type), sendtag);                                                                     \
+        const int error = PMPI_Sendrecv_replace##suffix(buffer, count, type, to, sendtag, from, recvtag, comm, told);                      \
+        if (is_recorded && error == MPI_SUCCESS)                                                                                           \
+            kasuri_trace_own_receive(told);                                                                                                \
+        kasuri_trace_leave();                                                                                                              \
+        return error;                                                                                                                      \
+    }
 
-int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
-{
-    const int is_recorded = enter(comm);
-    const int error = PMPI_Irecv(buffer, count, type, from, tag, comm, request);
-    if (is_recorded && error == MPI_SUCCESS)
-        kasuri_trace_start_receive(comm, *request);
-    kasuri_trace_leave();
-    return error;
-}
+RECEIVES(, int)
 
-int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int to, int sendtag, void *recvbuf, int recvcount,
-                 MPI_Datatype recvtype, int from, int recvtag, MPI_Comm comm, MPI_Status *status)
-{
-    MPI_Status mine, *told = status == MPI_STATUS_IGNORE ? &mine : status;
-    const int is_recorded = enter(comm);
-    if (is_recorded)
-        kasuri_trace_own_send(to, bytes_of(sendcount, sendtype), sendtag);
-    const int error =
-        PMPI_Sendrecv(sendbuf, sendcount, sendtype, to, sendtag, recvbuf, recvcount, recvtype, from, recvtag, comm, told);
-    if (is_recorded && error == MPI_SUCCESS)
-        kasuri_trace_own_receive(told);
-    kasuri_trace_leave();
-    return error;
-}
-
-int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int to, int sendtag, int from, int recvtag, MPI_Comm comm,
-                         MPI_Status *status)
-{
-    MPI_Status mine, *told = status == MPI_STATUS_IGNORE ? &mine : status;
-    const int is_recorded = enter(comm);
-    if (is_recorded)
-        kasuri_trace_own_send(to, bytes_of(count, type), sendtag);
-    const int error = PMPI_Sendrecv_replace(buffer, count, type, to, sendtag, from, recvtag, comm, told);
-    if (is_recorded && error == MPI_SUCCESS)
-        kasuri_trace_own_receive(told);
-    kasuri_trace_leave();
-    return error;
-}
+/* From MPI 4 on; mpi4py calls these. */
+#if MPI_VERSION >= 4
+SEND(Send_c, MPI_Count)
+SEND(Ssend_c, MPI_Count)
+SEND(Bsend_c, MPI_Count)
+SEND(Rsend_c, MPI_Count)
+START_SEND(Isend_c, MPI_Count)
+START_SEND(Issend_c, MPI_Count)
+START_SEND(Ibsend_c, MPI_Count)
+START_SEND(Irsend_c, MPI_Count)
+RECEIVES(_c, MPI_Count)
+#endif
 
 /* Requests as they were before a call, statuses of our own, and which have ended: in the order of the requests. */
 struct waiting {

@@ -11,30 +11,38 @@
 #include <unistd.h>
 
 #include "schedule.h"
+#include "settings.h"
 
-enum { NAME = 256, REASON = 512 };
+/* An MPI library has some 2,000 communicators (MPICH); so many may have a second one for the messages of schedules. */
+enum { NAME = 256, REASON = 512, MAX_PLANS = 128 };
 
 /* What a rank tells the others. */
 struct facts {
     /* Could it read the file, and is the file for as many ranks as the program has? */
     int32_t usable;
     uint32_t checksum;
-    /* Its rank in MPI_COMM_WORLD, -1 outside. */
+    /* Its rank in MPI_COMM_WORLD. */
     int32_t world_rank;
+    /* Has it a communicator to spare? */
+    int32_t has_room;
+    struct kasuri_settings settings;
     /* Where it runs. */
     char host[NAME];
 };
 
 static struct kasuri_schedule schedule;
+static struct kasuri_settings settings;
 static char unusable[REASON];
 static char host[NAME];
 static int keyval = MPI_KEYVAL_INVALID;
+static MPI_Comm alone = MPI_COMM_NULL;
+static int own_world_rank, plans;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-void kasuri_say(int rank, const char *reason)
+void kasuri_say(const char *reason)
 {
     static int has_spoken;
-    if (rank == 0 && !has_spoken) {
+    if (own_world_rank == 0 && !has_spoken) {
         has_spoken = 1;
         fprintf(stderr, "kasuri: the MPI library's own all-to-all is used: %s\n", reason);
     }
@@ -52,22 +60,39 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra)
     (void)key;
     (void)extra;
     /* The communicators of MPI itself end with MPI, which frees what is left. */
-    if (plan->messages != MPI_COMM_NULL && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF)
+    if (plan->messages != MPI_COMM_NULL && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF) {
         PMPI_Comm_free(&plan->messages);
+        plans--;
+    }
     free_plan(plan);
     return MPI_SUCCESS;
 }
 
-/* The file and the host's name, once in a process. */
-static void start(void)
+/* A second communicator of the same ranks: a new one, for a duplicate would call the program's own functions for its attributes. That
+ * there is none left is no error of the program. */
+static MPI_Comm second(MPI_Comm comm)
 {
-    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS)
-        keyval = MPI_KEYVAL_INVALID;
-    const char *given = getenv("KASURI_MPI_HOST"), *path = getenv("KASURI_MPI_SCHEDULE");
-    if (given)
-        snprintf(host, sizeof host, "%s", given);
-    else if (gethostname(host, sizeof host - 1) != 0)
-        snprintf(host, sizeof host, "?");
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Group group;
+    MPI_Errhandler handler;
+    if (PMPI_Comm_get_errhandler(comm, &handler) != MPI_SUCCESS)
+        return MPI_COMM_NULL;
+    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    PMPI_Comm_group(comm, &group);
+    if (PMPI_Comm_create(comm, group, &made) != MPI_SUCCESS)
+        made = MPI_COMM_NULL;
+    else
+        PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    PMPI_Group_free(&group);
+    PMPI_Comm_set_errhandler(comm, handler);
+    PMPI_Errhandler_free(&handler);
+    return made;
+}
+
+/* The schedule's file, as this process sees it. */
+static void read_schedule(void)
+{
+    const char *path = getenv("KASURI_MPI_SCHEDULE");
     if (!path || !*path) {
         snprintf(unusable, sizeof unusable, "KASURI_MPI_SCHEDULE names no schedule");
         return;
@@ -81,18 +106,67 @@ static void start(void)
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if ((uint32_t)ranks != schedule.ranks)
         snprintf(unusable, sizeof unusable, "%.*s is for %u ranks; the program has %d", NAME - 1, path, (unsigned)schedule.ranks, ranks);
+    else if (kasuri_settings_read(&settings, schedule.min_bytes, reason, sizeof reason) != 0)
+        snprintf(unusable, sizeof unusable, "%s", reason);
 }
 
-static int world_rank(MPI_Comm comm, int rank)
+/* What does not change, once in a process. */
+static void start(void)
+{
+    PMPI_Comm_rank(MPI_COMM_WORLD, &own_world_rank);
+    alone = second(MPI_COMM_SELF);
+    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS)
+        keyval = MPI_KEYVAL_INVALID;
+    const char *given = getenv("KASURI_MPI_HOST");
+    if (given)
+        snprintf(host, sizeof host, "%s", given);
+    else if (gethostname(host, sizeof host - 1) != 0)
+        snprintf(host, sizeof host, "?");
+    read_schedule();
+    if (!*unusable && alone == MPI_COMM_NULL)
+        snprintf(unusable, sizeof unusable, "the MPI library has no communicator left");
+}
+
+int kasuri_is_valid(MPI_Datatype type)
+{
+    /* Nothing is read from it: the message goes nowhere. But of no elements a type may be anything. */
+    static const char somewhere;
+    return type != MPI_DATATYPE_NULL && alone != MPI_COMM_NULL && PMPI_Send(&somewhere, 1, type, MPI_PROC_NULL, 0, alone) == MPI_SUCCESS;
+}
+
+void kasuri_end(void)
+{
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    /* Rank 0 speaks for all, though it may have taken part in none. */
+    if (rank == 0 && getenv("KASURI_MPI_SCHEDULE")) {
+        pthread_once(&once, start);
+        if (*unusable)
+            kasuri_say(unusable);
+    }
+    if (alone != MPI_COMM_NULL)
+        PMPI_Comm_free(&alone);
+}
+
+/* The rank of each process of a communicator in MPI_COMM_WORLD. Fails if one is of another world: it was spawned, or has connected. Then
+ * every process of the communicator finds one. */
+static int find_in_world(MPI_Comm comm, int size, int *world_ranks)
 {
     MPI_Group world, group;
-    int found = MPI_UNDEFINED;
+    int *ranks = malloc((size_t)size * sizeof *ranks), is_inside = ranks != NULL;
+    if (!ranks)
+        return 0;
+    for (int rank = 0; rank < size; rank++)
+        ranks[rank] = rank;
     PMPI_Comm_group(MPI_COMM_WORLD, &world);
     PMPI_Comm_group(comm, &group);
-    PMPI_Group_translate_ranks(group, 1, &rank, world, &found);
+    PMPI_Group_translate_ranks(group, size, ranks, world, world_ranks);
     PMPI_Group_free(&world);
     PMPI_Group_free(&group);
-    return found == MPI_UNDEFINED ? -1 : found;
+    for (int rank = 0; rank < size; rank++)
+        is_inside &= world_ranks[rank] != MPI_UNDEFINED;
+    free(ranks);
+    return is_inside;
 }
 
 /* Are these names of one host? One of them may have its domain behind it. */
@@ -102,6 +176,19 @@ static int is_same_host(const char *one, const char *other)
     if (one[length] && other[other_length])
         return strcmp(one, other) == 0;
     return length == other_length && strncmp(one, other, length) == 0;
+}
+
+/* The place of a rank in the schedule that is free: that of its host, or that of its number. schedule.ranks for none. */
+static uint32_t place_of(const struct facts *facts, const int32_t *placed)
+{
+    const uint32_t number = (uint32_t)facts->world_rank;
+    if (!schedule.hosts)
+        return number < schedule.ranks && placed[number] < 0 ? number : schedule.ranks;
+    /* A host with several ranks gives them its places in the order in which they stand in the communicator. */
+    uint32_t place = 0;
+    while (place < schedule.ranks && (placed[place] >= 0 || !is_same_host(schedule.hosts[place], facts->host)))
+        place++;
+    return place;
 }
 
 /* The rank of the communicator for each rank of the schedule, -1 for none; or the reason why not. */
@@ -114,18 +201,12 @@ static int place(const struct facts *facts, int size, int32_t *placed, char *rea
             snprintf(reason, length, "rank %d has read another schedule", rank);
             return -1;
         }
-        uint32_t place = schedule.ranks;
-        if (!schedule.hosts && facts[rank].world_rank >= 0)
-            place = (uint32_t)facts[rank].world_rank;
-        /* A host with several ranks gives them its places in the order in which they stand in the communicator. */
-        for (uint32_t i = 0; schedule.hosts && place == schedule.ranks && i < schedule.ranks; i++)
-            if (placed[i] < 0 && is_same_host(schedule.hosts[i], facts[rank].host))
-                place = i;
-        if (place >= schedule.ranks) {
+        const uint32_t found = place_of(&facts[rank], placed);
+        if (found >= schedule.ranks) {
             snprintf(reason, length, "rank %d runs on %s, where the schedule has no place for it", rank, facts[rank].host);
             return -1;
         }
-        placed[place] = rank;
+        placed[found] = rank;
     }
     return 0;
 }
@@ -153,67 +234,118 @@ static int list_steps(struct kasuri_plan *plan, const int32_t *placed)
     return 0;
 }
 
-/* Fills in the plan of a communicator; it stays without messages where the schedule does not apply. */
-static void agree(MPI_Comm comm, struct kasuri_plan *plan)
+/* Does the schedule apply by what the ranks say? Fills in what follows from it: places, and the settings, on which all must agree. */
+static int is_agreed(const struct facts *facts, struct kasuri_plan *plan, int32_t *placed, char *reason, size_t length)
 {
-    struct facts mine = {!*unusable, schedule.checksum, world_rank(comm, plan->rank), ""};
+    plan->least = facts[0].settings.least;
+    plan->most = facts[0].settings.most;
+    plan->is_tried = facts[0].settings.is_tried;
+    for (int rank = 0; rank < plan->size; rank++) {
+        if (!facts[rank].usable) {
+            snprintf(reason, length, "rank %d cannot use the schedule", rank);
+            if (*unusable)
+                snprintf(reason, length, "%s", unusable);
+            return 0;
+        }
+        if (!facts[rank].has_room) {
+            snprintf(reason, length, "%d communicators have a schedule already", MAX_PLANS);
+            return 0;
+        }
+        if (memcmp(&facts[rank].settings, &facts[0].settings, sizeof facts->settings) != 0) {
+            snprintf(reason, length, "ranks 0 and %d have other settings (KASURI_MPI_MIN_BYTES, KASURI_MPI_MAX_BYTES)", rank);
+            return 0;
+        }
+    }
+    return place(facts, plan->size, placed, reason, length) == 0;
+}
+
+/* Have all ranks of the communicator what they need? */
+static int have_all(MPI_Comm comm, int have)
+{
+    int all = 0;
+    return PMPI_Allreduce(&have, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
+}
+
+/* Fills in the plan of a communicator of one world; it stays without messages where the schedule does not apply. */
+static void agree(MPI_Comm comm, struct kasuri_plan *plan, int world_rank)
+{
+    struct facts mine;
+    memset(&mine, 0, sizeof mine);
+    mine = (struct facts){.usable = !*unusable,
+                          .checksum = schedule.checksum,
+                          .world_rank = world_rank,
+                          .has_room = plans < MAX_PLANS,
+                          .settings = settings};
     snprintf(mine.host, sizeof mine.host, "%s", host);
     struct facts *facts = malloc((size_t)plan->size * sizeof *facts);
     int32_t *placed = malloc((schedule.ranks + 1) * sizeof *placed);
-    char reason[REASON];
-    int has_memory = facts && placed, all = 0;
-    PMPI_Allreduce(&has_memory, &all, 1, MPI_INT, MPI_MIN, comm);
-    if (!all) {
-        kasuri_say(plan->rank, "there is not enough memory");
-        goto done;
+    char reason[REASON] = "there is not enough memory";
+    int applies = have_all(comm, facts && placed) &&
+                  PMPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, facts, (int)sizeof mine, MPI_BYTE, comm) == MPI_SUCCESS &&
+                  is_agreed(facts, plan, placed, reason, sizeof reason);
+    if (applies) {
+        snprintf(reason, sizeof reason, "there is not enough memory");
+        applies = have_all(comm, list_steps(plan, placed) == 0);
     }
-    if (PMPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, facts, (int)sizeof mine, MPI_BYTE, comm) != MPI_SUCCESS)
-        goto done;
-    for (int rank = 0; rank < plan->size; rank++) {
-        if (!facts[rank].usable) {
-            snprintf(reason, sizeof reason, "rank %d cannot use the schedule", rank);
-            kasuri_say(plan->rank, *unusable ? unusable : reason);
-            goto done;
+    if (applies) {
+        snprintf(reason, sizeof reason, "the MPI library has no communicator left");
+        plan->messages = second(comm);
+        applies = have_all(comm, plan->messages != MPI_COMM_NULL);
+        plans += plan->messages != MPI_COMM_NULL;
+    }
+    if (!applies) {
+        kasuri_say(reason);
+        if (plan->messages != MPI_COMM_NULL) {
+            PMPI_Comm_free(&plan->messages);
+            plans--;
         }
     }
-    if (place(facts, plan->size, placed, reason, sizeof reason) != 0) {
-        kasuri_say(plan->rank, reason);
-        goto done;
-    }
-    int is_ready = list_steps(plan, placed) == 0;
-    PMPI_Allreduce(&is_ready, &all, 1, MPI_INT, MPI_MIN, comm);
-    MPI_Group group;
-    PMPI_Comm_group(comm, &group);
-    /* Not a duplicate: that would call the program's own functions for its attributes. */
-    if (!all || PMPI_Comm_create(comm, group, &plan->messages) != MPI_SUCCESS)
-        plan->messages = MPI_COMM_NULL;
-    else
-        PMPI_Comm_set_errhandler(plan->messages, MPI_ERRORS_RETURN);
-    PMPI_Group_free(&group);
-done:
     free(facts);
     free(placed);
 }
 
-const struct kasuri_plan *kasuri_plan_of(MPI_Comm comm)
+/* Those who were spawned leave it to their parents. */
+static void say_of_worlds(void)
 {
-    pthread_once(&once, start);
-    struct kasuri_plan *plan = NULL;
-    int is_known = 0, is_between = 0;
-    PMPI_Comm_test_inter(comm, &is_between);
-    if (is_between || keyval == MPI_KEYVAL_INVALID)
+    MPI_Comm parent = MPI_COMM_NULL;
+    PMPI_Comm_get_parent(&parent);
+    if (parent == MPI_COMM_NULL)
+        kasuri_say("processes of several worlds take part, which were spawned or have connected");
+}
+
+/* Makes the plan of a communicator. */
+static struct kasuri_plan *make(MPI_Comm comm)
+{
+    struct kasuri_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
         return NULL;
-    PMPI_Comm_get_attr(comm, keyval, &plan, &is_known);
-    if (!is_known) {
-        plan = calloc(1, sizeof *plan);
-        if (!plan)
-            return NULL;
-        plan->messages = MPI_COMM_NULL;
-        PMPI_Comm_size(comm, &plan->size);
-        PMPI_Comm_rank(comm, &plan->rank);
-        if (plan->size > 1)
-            agree(comm, plan);
-        PMPI_Comm_set_attr(comm, keyval, plan);
+    plan->messages = MPI_COMM_NULL;
+    PMPI_Comm_size(comm, &plan->size);
+    PMPI_Comm_rank(comm, &plan->rank);
+    int *world_ranks = malloc((size_t)plan->size * sizeof *world_ranks);
+    if (plan->size > 1) {
+        if (world_ranks && find_in_world(comm, plan->size, world_ranks))
+            agree(comm, plan, world_ranks[plan->rank]);
+        else
+            say_of_worlds();
     }
-    return plan->messages == MPI_COMM_NULL ? NULL : plan;
+    free(world_ranks);
+    PMPI_Comm_set_attr(comm, keyval, plan);
+    return plan;
+}
+
+struct kasuri_plan *kasuri_plan_of(MPI_Comm comm)
+{
+    struct kasuri_plan *plan = NULL;
+    int is_known = 0, is_between = 0, has_world = 0;
+    if (keyval != MPI_KEYVAL_INVALID && PMPI_Comm_get_attr(comm, keyval, &plan, &is_known) == MPI_SUCCESS && is_known)
+        return plan->messages != MPI_COMM_NULL ? plan : NULL;
+    /* Communicators of sessions (MPI 4) may have no world. */
+    if (PMPI_Initialized(&has_world) != MPI_SUCCESS || !has_world || PMPI_Comm_test_inter(comm, &is_between) != MPI_SUCCESS || is_between)
+        return NULL;
+    pthread_once(&once, start);
+    if (keyval == MPI_KEYVAL_INVALID)
+        return NULL;
+    plan = make(comm);
+    return plan && plan->messages != MPI_COMM_NULL ? plan : NULL;
 }

@@ -8,7 +8,7 @@
 
 static const unsigned char MAGIC[8] = {'K', 'A', 'S', 'U', 'R', 'I', '\r', '\n'};
 
-enum { VERSION = 1, HEAD = 24, CHECKSUM = 4, MAX_RANKS = 16384 };
+enum { VERSION = 2, HEAD = 28, CHECKSUM = 4, MAX_RANKS = 16384 };
 
 uint32_t kasuri_crc32(const unsigned char *bytes, size_t length)
 {
@@ -137,6 +137,10 @@ static int check_bytes(const unsigned char *bytes, size_t length, char *reason, 
         return -1;
     }
     const uint64_t ranks = number(bytes + 12), phases = number(bytes + 16), placement = number(bytes + 20);
+    if (number(bytes + 24) > INT32_MAX) {
+        snprintf(reason, size, "begins with messages of %u bytes, at most %d", (unsigned)number(bytes + 24), INT32_MAX);
+        return -1;
+    }
     if (ranks < 2 || ranks > MAX_RANKS || phases > ranks * ranks) {
         snprintf(reason, size, "has %u ranks and %u phases", (unsigned)ranks, (unsigned)phases);
         return -1;
@@ -162,6 +166,7 @@ int kasuri_schedule_read(const char *path, struct kasuri_schedule *schedule, cha
         goto failed;
     schedule->ranks = number(bytes + 12);
     schedule->phases = number(bytes + 16);
+    schedule->min_bytes = number(bytes + 24);
     schedule->checksum = number(bytes + length - CHECKSUM);
     const size_t placement = number(bytes + 20);
     schedule->table = bytes + HEAD + placement;

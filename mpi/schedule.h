@@ -11,6 +11,8 @@
 struct kasuri_schedule {
     uint32_t ranks;
     uint32_t phases;
+    /* Shorter messages are better left to the MPI library. */
+    uint32_t min_bytes;
     uint32_t checksum;
     /* The host of each rank; NULL if ranks are known by their numbers. */
     char **hosts;

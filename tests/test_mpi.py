@@ -11,6 +11,7 @@ import re
 import socket
 import subprocess
 import sys
+import types
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +35,9 @@ def launch(
     mpi: str, ranks: int, *command: str | Path, environment: dict[str, str] | None = None, preload: bool = True
 ) -> subprocess.CompletedProcess[str]:
     """Run a program of ``mpi/build`` (or another) on so many ranks; only the ranks see `environment`."""
-    given = dict(environment or {})
+    # By the schedule whatever is faster here, unless a test says otherwise.
+    given = {"KASURI_MPI_MIN_BYTES": "0"} | (environment or {})
+    given.pop(given.pop("KASURI_TEST_UNSET", ""), None)
     preloaded = [given.get("LD_PRELOAD", ""), str(BUILD / mpi / "libkasuri_alltoall.so") if preload else ""]
     if mpi == "mpich":
         # There are more ranks than processors.
@@ -109,7 +112,7 @@ def changed(data: bytes, how: str) -> bytes:
     if how == "checksum":
         return data[:-6] + bytes([data[-6] ^ 1]) + data[-5:]
     if how == "version":
-        return data[:8] + b"\x02" + data[9:]
+        return data[:8] + b"\x09" + data[9:]
     return b""
 
 
@@ -118,13 +121,15 @@ def changed(data: bytes, how: str) -> bytes:
     [
         ("truncated", "is it cut off?"),
         ("checksum", "has a wrong checksum"),
-        ("version", "has layout 2; this library reads layout 1"),
+        ("version", "has layout 9; this library reads layout 2"),
         ("empty", "is no schedule for MPI, or is cut off"),
         ("missing", "cannot be opened: No such file or directory"),
         ("ranks", "is for 8 ranks; the program has 4"),
         ("placement", "rank 0 runs on"),
         ("length", "a message is longer than 7 bytes, which a schedule does not send"),
         ("none", "KASURI_MPI_SCHEDULE names no schedule"),
+        ("MAX_BYTES", "KASURI_MPI_MAX_BYTES is `abc`; it must be a number of bytes, 1 to 2147483647"),
+        ("MIN_BYTES", "KASURI_MPI_MIN_BYTES is `abc`; it must be a number of bytes, 0 to 2147483647"),
     ],
 )
 def test_where_no_schedule_applies_one_line_says_why_and_the_program_runs(mpi, how, reason, schedule, tmp_path):
@@ -139,6 +144,9 @@ def test_where_no_schedule_applies_one_line_says_why_and_the_program_runs(mpi, h
         environment["KASURI_MPI_MAX_BYTES"] = "7"
     elif how == "none":
         environment = {}
+    elif how in ("MAX_BYTES", "MIN_BYTES"):
+        file.write_bytes(schedule(4).read_bytes())
+        environment[f"KASURI_MPI_{how}"] = "abc"
     elif how != "missing":
         file.write_bytes(changed(schedule(4).read_bytes(), how))
     found = launch(mpi, 4, BUILD / mpi / "ft", "S", environment=environment)
@@ -159,9 +167,10 @@ def test_no_damage_to_a_file_misleads_its_reader(host, schedule, tmp_path):
     assert found.returncode == 0, found.stderr
     accepted = re.fullmatch(r"0 damaged files accepted; with a right checksum (\d+)\n", found.stdout)
     assert accepted is not None, found.stdout
-    # Only another name of a host makes another schedule of a file: four changes of each letter, and none of a line's end.
+    # Only another name of a host, or another shortest message, makes another schedule of a file: four changes of each letter (and none of a
+    # line's end), and of each of the four bytes of that number.
     letters = 8 * len(host) if host else 0
-    assert int(accepted[1]) <= 4 * letters
+    assert int(accepted[1]) <= 4 * (letters + 4)
 
 
 @pytest.mark.parametrize("grid", ["S", "W"])
@@ -278,6 +287,96 @@ def test_published_all_to_alls_are_of_as_many_bytes_as_the_grid_says(grid, ranks
     assert published(grid, ranks) == [("alltoall", points // ranks**2 * 16)] * 8
 
 
+def lines_of(found: subprocess.CompletedProcess[str]) -> list[str]:
+    """Give what the library has said."""
+    return [line for line in found.stderr.splitlines() if line.startswith("kasuri:")]
+
+
+def test_a_job_whose_groups_have_no_schedule_says_so_once(mpi, tmp_path):
+    """Each half of the ranks has a first all-to-all of its own, and both are without a schedule."""
+    found = launch(mpi, 8, BUILD / mpi / "often", "1", "1", environment={"KASURI_MPI_SCHEDULE": str(tmp_path / "missing")})
+    assert found.returncode == 0, found.stderr
+    assert len(lines_of(found)) == 1, found.stderr
+
+
+@pytest.mark.parametrize("mode", ["merge", "connect"])
+def test_processes_of_several_worlds_exchange_what_they_do_without_us(mpi, mode, schedule):
+    """Debian's MPICH can spawn no process; then it cannot with the library either."""
+    native = launch(mpi, 4, BUILD / mpi / "spawn", mode, preload=False)
+    assert native.stdout == f"{mode}: {'as it should be' if mpi == 'openmpi' else 'cannot'}\n", native.stderr
+    for hosts in (None, socket.gethostname()):
+        found = launch(mpi, 4, BUILD / mpi / "spawn", mode, environment={"KASURI_MPI_SCHEDULE": str(schedule(4, hosts))})
+        assert (found.returncode, found.stdout) == (native.returncode, native.stdout), found.stderr
+        assert mpi == "mpich" or ["processes of several worlds" in line for line in lines_of(found)] == [True], found.stderr
+
+
+def test_a_program_has_as_many_communicators_as_without_us(mpi, schedule):
+    """MPICH has some 2,000. Those that get a second one for messages are few."""
+    environment = {"KASURI_MPI_SCHEDULE": str(schedule(2)), "KASURI_MPI_REPORT": "1"}
+    found = launch(mpi, 2, BUILD / mpi / "many", "1800", environment=environment)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "1800 communicators: as it should be" in found.stdout
+    assert "128 communicators have a schedule already" in found.stderr
+    assert "129 by the schedule, 1672 by the MPI library" in found.stderr
+
+
+def outcomes(mpi: str, ranks: int, cases: int, environment: dict[str, str], preload: bool) -> list[str]:
+    """Give a line for each case of calls with wrong arguments, those that end the program included."""
+    lines: list[str] = []
+    while len(lines) < cases:
+        words = [BUILD / mpi / "wrong", str(len(lines)), str(cases - len(lines))]
+        found = launch(mpi, ranks, *words, environment=environment, preload=preload)
+        lines += re.findall(r"^\d+: .*$", found.stdout, re.MULTILINE)
+        if len(lines) < cases:
+            assert found.returncode != 0
+            lines.append(f"{len(lines)}: ends the program")
+    return lines
+
+
+def test_random_wrong_arguments_do_what_they_do_without_us(mpi, schedule):
+    """The same class of error and the same data, or the same end. The mistakes come in turns, their sizes and calls by chance."""
+    cases = max(45, CASES // 4)
+    native = outcomes(mpi, 4, cases, {}, preload=False)
+    assert native == outcomes(mpi, 4, cases, {"KASURI_MPI_SCHEDULE": str(schedule(4))}, preload=True)
+    assert sum("error class 0" in line for line in native) > cases // 10
+    assert sum("error class" in line and "class 0" not in line for line in native) > cases // 3
+
+
+@pytest.mark.parametrize("slow", ["schedule", "library"])
+def test_the_faster_way_is_found_by_trial(mpi, slow, schedule):
+    """Of 100 calls the slower way gets what it is tried for: 8 of the first 16, and 4 later. The halves' short messages are never tried."""
+    environment = {"KASURI_MPI_SCHEDULE": str(schedule(4)), "KASURI_MPI_REPORT": "1", "KASURI_TEST_SLOW": slow}
+    environment |= {"LD_PRELOAD": str(BUILD / mpi / "libslow.so"), "KASURI_TEST_UNSET": "KASURI_MPI_MIN_BYTES"}
+    found = launch(mpi, 4, BUILD / mpi / "often", "100", "16384", environment=environment)
+    assert found.returncode == 0, found.stderr
+    counts = {"schedule": (12, 89), "library": (88, 13)}[slow]
+    assert "all-to-alls of rank 0: {} by the schedule, {} by the MPI library".format(*counts) in found.stderr
+
+
+@pytest.mark.parametrize(("least", "by_schedule"), [(None, 0), ("1024", 0), ("1000", 3), ("0", 4)])
+def test_short_messages_are_left_to_the_mpi_library(mpi, least, by_schedule, schedule):
+    """Three calls of 1000 bytes and one of 1. A schedule's file asks for as many bytes as a channel carries in a microsecond."""
+    environment = {"KASURI_MPI_SCHEDULE": str(schedule(4)), "KASURI_MPI_REPORT": "1"}
+    environment |= {"KASURI_TEST_UNSET": "KASURI_MPI_MIN_BYTES"} if least is None else {"KASURI_MPI_MIN_BYTES": least}
+    found = launch(mpi, 4, BUILD / mpi / "often", "3", "1000", environment=environment)
+    assert found.returncode == 0, found.stderr
+    assert f"{by_schedule} by the schedule, {4 - by_schedule} by the MPI library" in found.stderr
+
+
+@pytest.mark.parametrize("calls", [[], ["--vector"]])
+def test_the_benchmark_compares_size_by_size(mpi, calls, schedule):
+    """With KASURI_MPI_BENCH=PAIRS, which a quiet machine needs, also: no size is more than a tenth slower than without us."""
+    pairs = os.environ.get("KASURI_MPI_BENCH", "")
+    environment = {"KASURI_MPI_SCHEDULE": str(schedule(4)), "KASURI_TEST_UNSET": "KASURI_MPI_MIN_BYTES"}
+    found = launch(mpi, 4, BUILD / mpi / "bench", "--pairs", pairs or "3", *calls, environment=environment)
+    assert found.returncode == 0, found.stderr
+    rows = list(csv.DictReader(found.stdout.splitlines()))
+    assert [row["bytes"] for row in rows] == [str(8 * 4**i) for i in range(8)]
+    assert [row["by"] for row in rows] == ["library" if int(row["bytes"]) < 12_500 else "either" for row in rows]
+    if pairs:
+        assert all(min(float(row["ratio"]), float(row["median_ratio"])) <= 1.1 for row in rows), found.stdout
+
+
 PROGRAM = """
 import sys
 import numpy as np
@@ -300,11 +399,22 @@ if MPI.COMM_WORLD.Get_rank() == 0:
 
 
 def run_python(
-    schedule: Path, tmp_path: Path, environment: dict[str, str] | None = None, preload: bool = False
+    schedule: Path,
+    tmp_path: Path,
+    environment: dict[str, str] | None = None,
+    preload: bool = False,
+    text: str = PROGRAM,
+    mpi: str = "openmpi",
 ) -> subprocess.CompletedProcess[str]:
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    return launch("openmpi", 8, sys.executable, program, schedule, environment=environment, preload=preload)
+    program.write_text(text)
+    given = {"MPI4PY_MPIABI": mpi} | (environment or {})
+    if mpi == "mpich":
+        # mpi4py looks for MPICH's library under the name that MPICH itself gives it; Debian's has another.
+        found = subprocess.run(["ldd", BUILD / mpi / "ft"], capture_output=True, text=True, check=True).stdout
+        (tmp_path / "libmpi.so.12").symlink_to(re.findall(r"libmpich\.so\.\d+ => (\S+)", found)[0])
+        given["LD_LIBRARY_PATH"] = f"{tmp_path}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    return launch(mpi, 8, sys.executable, program, schedule, environment=given, preload=preload)
 
 
 def test_mpi4py_programs_can_use_a_schedule(schedule, tmp_path):
@@ -313,11 +423,91 @@ def test_mpi4py_programs_can_use_a_schedule(schedule, tmp_path):
     assert found.stdout == "applied 32 of 32\n"
 
 
-def test_all_to_alls_of_mpi4py_itself_are_taken_over(schedule, tmp_path):
+def test_all_to_alls_of_mpi4py_itself_are_taken_over(mpi, schedule, tmp_path):
+    """Under an MPI library of MPI 4, such as MPICH here, mpi4py makes the calls with long counts."""
     file = schedule(8)
-    found = run_python(file, tmp_path, environment={"KASURI_MPI_SCHEDULE": str(file), "KASURI_MPI_REPORT": "1"}, preload=True)
+    found = run_python(file, tmp_path, environment={"KASURI_MPI_SCHEDULE": str(file), "KASURI_MPI_REPORT": "1"}, preload=True, mpi=mpi)
     assert found.returncode == 0, found.stderr
     assert "all-to-alls of rank 0: 4 by the schedule, 0 by the MPI library" in found.stderr
+
+
+BETWEEN_GROUPS = """
+import sys
+import numpy as np
+from mpi4py import MPI
+import kasuri.mpi
+
+world = MPI.COMM_WORLD
+rank, half = world.Get_rank(), world.Get_size() // 2
+group = world.Split(rank < half and 1 or 2, rank)
+between = group.Create_intercomm(0, world, half if rank < half else 0)
+sent = 100 * rank + np.arange(2 * half)
+received = np.zeros_like(sent)
+assert not kasuri.mpi.alltoall(between, sent, received, sys.argv[1])
+others = np.arange(half) + (half if rank < half else 0)
+assert (received.reshape(half, 2) == 100 * others[:, None] + 2 * (rank % half) + [0, 1]).all(), received
+small = np.zeros(2 * world.Get_size(), dtype=np.int8)
+assert not kasuri.mpi.alltoall(world, small, small.copy(), sys.argv[1])
+if rank == 0:
+    print("as it should be")
+"""
+
+
+def test_between_groups_and_for_short_blocks_it_is_the_librarys_call(mpi, schedule, tmp_path):
+    found = run_python(schedule(8), tmp_path, environment={"KASURI_MPI_MIN_BYTES": "3"}, text=BETWEEN_GROUPS, mpi=mpi)
+    assert (found.returncode, found.stdout) == (0, "as it should be\n"), found.stderr
+
+
+MERGED = """
+import sys
+import numpy as np
+from mpi4py import MPI
+import kasuri.mpi
+
+parent = MPI.Comm.Get_parent()
+if parent == MPI.COMM_NULL:
+    link = MPI.COMM_WORLD.Spawn(sys.executable, [__file__, sys.argv[1]], MPI.COMM_WORLD.Get_size())
+both = (link if parent == MPI.COMM_NULL else parent).Merge(parent != MPI.COMM_NULL)
+rank, size = both.Get_rank(), both.Get_size()
+sent = 100 * rank + np.arange(size)
+received = np.zeros_like(sent)
+applied = kasuri.mpi.alltoall(both, sent, received, sys.argv[1])
+right = both.allreduce(bool((received == 100 * np.arange(size) + rank).all()), MPI.LAND)
+if rank == 0:
+    print(size, applied, right)
+both.Free()
+(link if parent == MPI.COMM_NULL else parent).Disconnect()
+"""
+
+
+def test_mpi4py_programs_that_spawn_others_fall_back(schedule, tmp_path):
+    found = run_python(schedule(8), tmp_path, text=MERGED)
+    assert (found.returncode, found.stdout) == (0, "16 False True\n"), found.stderr
+
+
+#: What `kasuri.mpi` asks a communicator before it looks at the buffers.
+TWO_RANKS = types.SimpleNamespace(Is_inter=lambda: False, Get_size=lambda: 2)
+
+
+@pytest.mark.parametrize(
+    ("received", "problem"),
+    [
+        (np.zeros(4, dtype=np.int32), "recvbuf: has type int32 and sendbuf float64"),
+        (np.zeros(6), "recvbuf: has 6 elements and sendbuf 4"),
+        (np.zeros(3), "recvbuf: must be a NumPy array in C order"),
+        (np.array([None] * 4), "recvbuf: holds Python objects"),
+        (np.broadcast_to(0.0, (0, 4)).copy(), "recvbuf: has 0 elements"),
+    ],
+)
+def test_buffers_that_do_not_fit_together_are_refused_in_python(received, problem):
+    with pytest.raises(kasuri.ConfigError, match=problem):
+        kasuri.mpi.alltoall(TWO_RANKS, np.zeros(4), received, "unread")
+
+
+def test_one_buffer_for_both_is_refused_in_python():
+    numbers = np.zeros(6)
+    with pytest.raises(kasuri.ConfigError, match="overlaps"):
+        kasuri.mpi.alltoall(TWO_RANKS, numbers[:4], numbers[2:], "unread")
 
 
 def test_mpi4py_programs_fall_back(schedule, tmp_path):

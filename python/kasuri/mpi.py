@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["Schedule", "alltoall", "read"]
 
 MAGIC = b"KASURI\r\n"
-VERSION = 1
+VERSION = 2
 #: The number in a schedule's table where a rank sends nothing.
 NOBODY = 0xFFFF
-_HEAD = 24
+_HEAD = 28
 _CHECKSUM = 4
 _TAG = 1
 
@@ -52,12 +52,15 @@ class Schedule:
         By phase and rank, the rank to which it sends, or ``NOBODY``.
     checksum
         The file's, by which ranks know that they have read the same.
+    min_bytes
+        Messages of fewer bytes are better left to the MPI library.
     """
 
     ranks: int
     hosts: tuple[str, ...]
     destinations: NDArray[np.uint16]
     checksum: int
+    min_bytes: int = 0
 
 
 def read(path: str | os.PathLike[str]) -> Schedule:
@@ -74,9 +77,10 @@ def read(path: str | os.PathLike[str]) -> Schedule:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     if len(data) < _HEAD + _CHECKSUM or not data.startswith(MAGIC):
         raise ConfigError(f"{path}: is no schedule for MPI, or is cut off")
-    version, ranks, phases, placement = (int(number) for number in np.frombuffer(data, "<u4", 4, len(MAGIC)))
+    version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 4], "little")
     if version != VERSION:
         raise ConfigError(f"{path}: has layout {version}; this version reads layout {VERSION}")
+    ranks, phases, placement, min_bytes = (int(number) for number in np.frombuffer(data, "<u4", 4, len(MAGIC) + 4))
     expected = _HEAD + placement + 2 * ranks * phases + _CHECKSUM
     if len(data) != expected:
         raise ConfigError(f"{path}: has {len(data)} bytes in place of {expected}: is it cut off?")
@@ -89,7 +93,7 @@ def read(path: str | os.PathLike[str]) -> Schedule:
     table = np.frombuffer(data, "<u2", ranks * phases, _HEAD + placement).reshape(phases, ranks)
     if not _is_all_to_all(table, ranks):
         raise ConfigError(f"{path}: is no all-to-all: not every pair is served once")
-    return Schedule(ranks, hosts, table, checksum)
+    return Schedule(ranks, hosts, table, checksum, min_bytes)
 
 
 def _is_all_to_all(table: NDArray[np.uint16], ranks: int) -> bool:
@@ -105,31 +109,33 @@ def _is_all_to_all(table: NDArray[np.uint16], ranks: int) -> bool:
 def alltoall(comm: Any, sendbuf: Any, recvbuf: Any, schedule: Schedule | str | os.PathLike[str] | None = None) -> bool:
     """Send block i of ``sendbuf`` to rank i and receive block i of ``recvbuf`` from it, phase by phase.
 
-    All ranks of the communicator call it. Where the schedule does not apply (another placement, a file that cannot be read) it is
-    ``comm.Alltoall``; rank 0 then says why on standard error.
+    All ranks of the communicator call it. Where the schedule does not apply (another placement, a file that cannot be read, processes that
+    were spawned) it is ``comm.Alltoall``; rank 0 then says why on standard error. Between two groups, and for blocks of fewer bytes than
+    ``KASURI_MPI_MIN_BYTES`` or else the schedule's file says, it is ``comm.Alltoall``, too.
 
     Parameters
     ----------
     comm
-        A communicator of mpi4py within one group.
+        A communicator of mpi4py.
     sendbuf, recvbuf
-        NumPy arrays in C order that do not overlap, of as many equal blocks as the communicator has ranks.
+        NumPy arrays in C order of one type and size that do not overlap, of as many equal blocks as there are ranks to send to.
     schedule
         The schedule or its file; the file that ``KASURI_MPI_SCHEDULE`` names unless given.
 
     Returns
     -------
     bool
-        Did the schedule apply?
+        Went the blocks by the schedule?
 
     Raises
     ------
     ConfigError
-        A buffer that cannot be cut into the blocks.
+        A buffer that cannot be cut into the blocks, two that do not fit together, or a variable of the environment that is no number.
     """
     sent, received = _blocks(comm, sendbuf, "sendbuf"), _blocks(comm, recvbuf, "recvbuf")
-    steps, messages = _plan(comm, schedule)
-    if messages is None:
+    _check_pair(sent, received)
+    steps, messages, least = ([], None, 0) if comm.Is_inter() else _plan(comm, schedule)
+    if messages is None or sent[0].nbytes < least:
         comm.Alltoall(sendbuf, recvbuf)
         return False
     self = comm.Get_rank()
@@ -147,14 +153,29 @@ def alltoall(comm: Any, sendbuf: Any, recvbuf: Any, schedule: Schedule | str | o
 
 def _blocks(comm: Any, buffer: Any, name: str) -> NDArray[Any]:
     """Give a view of a buffer, a row for each rank."""
-    size = comm.Get_size()
+    size = comm.Get_remote_size() if comm.Is_inter() else comm.Get_size()
     if not isinstance(buffer, np.ndarray) or not buffer.flags.c_contiguous or buffer.size % size:
         raise ConfigError(f"{name}: must be a NumPy array in C order whose size is a multiple of the {size} ranks")
-    return buffer.reshape(size, -1)
+    if buffer.dtype.hasobject:
+        raise ConfigError(f"{name}: holds Python objects (type {buffer.dtype}); it must hold numbers")
+    return buffer.reshape(size, buffer.size // size)
 
 
-#: What a communicator does with a schedule: its steps, and the communicator of the messages, or None where it does not apply.
-_Plan = tuple[list[tuple[int, int]], Any]
+def _check_pair(sent: NDArray[Any], received: NDArray[Any]) -> None:
+    """Refuse two buffers of which what arrives is not what was sent."""
+    if sent.dtype != received.dtype:
+        raise ConfigError(f"recvbuf: has type {received.dtype} and sendbuf {sent.dtype}; they must have one")
+    if sent.size != received.size:
+        raise ConfigError(f"recvbuf: has {received.size} elements and sendbuf {sent.size}; they must have as many")
+    if not received.flags.writeable:
+        raise ConfigError("recvbuf: cannot be written to")
+    if np.shares_memory(sent, received):
+        raise ConfigError("recvbuf: overlaps with sendbuf")
+
+
+#: What a communicator does with a schedule: its steps, the communicator of the messages, or None where it does not apply, and the bytes
+#: of a block from which on it is used.
+_Plan = tuple[list[tuple[int, int]], Any, int]
 _keyval: int | None = None
 
 
@@ -182,7 +203,7 @@ def _forget(comm: Any, _keyval: int, plans: dict[Any, _Plan]) -> None:
     from mpi4py import MPI
 
     if comm not in (MPI.COMM_WORLD, MPI.COMM_SELF):
-        for _, messages in plans.values():
+        for _, messages, _ in plans.values():
             if messages is not None:
                 messages.Free()
 
@@ -191,7 +212,10 @@ def _agree(comm: Any, given: Schedule | str | os.PathLike[str]) -> _Plan:
     """Find out with all other ranks whether the schedule applies: all decide from the same facts."""
     from mpi4py import MPI
 
-    reason, schedule = "", None
+    reason, schedule, least = "", None, _least()
+    if MPI.UNDEFINED in comm.group.Translate_ranks(list(range(comm.Get_size())), MPI.COMM_WORLD.group):
+        # Every process of the communicator finds one of another world: all decide alike without a word to each other.
+        return _fall_back("processes of several worlds take part, which were spawned or have connected")
     try:
         schedule = given if isinstance(given, Schedule) else read(given)
         if schedule.ranks != MPI.COMM_WORLD.Get_size():
@@ -200,22 +224,67 @@ def _agree(comm: Any, given: Schedule | str | os.PathLike[str]) -> _Plan:
         reason = str(error)
     world = comm.group.Translate_ranks([comm.Get_rank()], MPI.COMM_WORLD.group)[0]
     host = os.environ.get("KASURI_MPI_HOST") or socket.gethostname()
-    facts = comm.allgather((reason, schedule.checksum if schedule else 0, world, host))
+    facts = comm.allgather((reason, schedule.checksum if schedule else 0, world, host, least))
     reason = next((reason for reason, *_ in facts if reason), "")
     placed: dict[int, int] = {}
+    if len({least for *_, least in facts}) > 1:
+        reason = reason or "ranks have other settings (KASURI_MPI_MIN_BYTES)"
     if not reason and schedule:
         placed, reason = _place(schedule, facts)
     if reason or not schedule:
-        if comm.Get_rank() == 0:
-            print(f"kasuri: the MPI library's own all-to-all is used: {reason}", file=sys.stderr)
-        return [], None
-    return _steps(schedule, placed, comm.Get_rank()), comm.Create(comm.group)
+        return _fall_back(reason)
+    messages = _second(comm)
+    if messages is None:
+        return _fall_back("the MPI library has no communicator left")
+    return _steps(schedule, placed, comm.Get_rank()), messages, schedule.min_bytes if least is None else least
 
 
-def _place(schedule: Schedule, facts: list[tuple[str, int, int, str]]) -> tuple[dict[int, int], str]:
+def _least() -> int | None:
+    """Give the bytes of a block from which on the schedule is used, if the user has said so."""
+    text = os.environ.get("KASURI_MPI_MIN_BYTES")
+    if text is not None and not (text.isascii() and text.isdigit()):
+        raise ConfigError(f"KASURI_MPI_MIN_BYTES is `{text[:64]}`; it must be a number of bytes")
+    return None if text is None else int(text)
+
+
+_has_spoken = False
+
+
+def _fall_back(reason: str) -> _Plan:
+    """Say once in a job, by rank 0 of the world, why the schedule does not apply."""
+    global _has_spoken
+    from mpi4py import MPI
+
+    if MPI.COMM_WORLD.Get_rank() == 0 and not _has_spoken:
+        _has_spoken = True
+        print(f"kasuri: the MPI library's own all-to-all is used: {reason}", file=sys.stderr)
+    return [], None, 0
+
+
+def _second(comm: Any) -> Any:
+    """Make a second communicator of the same ranks; None if there is none left."""
+    from mpi4py import MPI
+
+    handler = comm.Get_errhandler()
+    comm.Set_errhandler(MPI.ERRORS_RETURN)
+    try:
+        made = comm.Create(comm.group)
+    except MPI.Exception:
+        made = None
+    finally:
+        comm.Set_errhandler(handler)
+        handler.Free()
+    if comm.allreduce(int(made is not None), MPI.MIN):
+        return made
+    if made is not None:
+        made.Free()
+    return None
+
+
+def _place(schedule: Schedule, facts: list[tuple[str, int, int, str, int | None]]) -> tuple[dict[int, int], str]:
     """Give the rank of the communicator for each rank of the schedule that has one, or the reason why not."""
     placed: dict[int, int] = {}
-    for rank, (_, checksum, world, host) in enumerate(facts):
+    for rank, (_, checksum, world, host, _) in enumerate(facts):
         if checksum != schedule.checksum:
             return {}, f"rank {rank} has read another schedule"
         places = (i for i, name in enumerate(schedule.hosts) if i not in placed and _is_same_host(name, host))

@@ -220,6 +220,14 @@ impl<'a> Preparation<'a> {
         Ok((network, routing))
     }
 
+    /// What flits and cycles are, by `[network]` of a point.
+    ///
+    /// # Errors
+    /// A key of theirs is wrong.
+    pub fn units_of(&self, point: &Point) -> Result<Units, ConfigError> {
+        Context { document: self.document, point, schemas: &self.schemas }.units()
+    }
+
     fn router(&mut self, context: Context<'_>) -> Result<(RouterParameters, Pipeline), ConfigError> {
         let empty = Table::new();
         let table = context.table("router")?.unwrap_or(&empty);

@@ -44,6 +44,9 @@ pub(super) struct Schedule {
     /// Bytes of a message, for --export goal
     #[arg(long, value_name = "NUMBER", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     message_bytes: u32,
+    /// For --export mpi: messages of fewer bytes are left to the MPI library; those that a channel carries in a microsecond unless given
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(0..=i64::from(i32::MAX)))]
+    min_bytes: Option<u32>,
     /// Print the schedule instead of what was counted
     #[arg(long, value_enum)]
     export: Option<Export>,
@@ -93,7 +96,9 @@ impl Schedule {
         let Collective::Alltoall = self.collective;
         let (document, _) = read_experiment(&self.network, &self.set)?;
         let files = FolderFiles::beside(&self.network);
-        let (network, routing) = Preparation::new(&document, &files, *KNOWN).routed(&document.points()?[0])?;
+        let point = &document.points()?[0];
+        let mut preparation = Preparation::new(&document, &files, *KNOWN);
+        let (network, routing) = preparation.routed(point)?;
         let hosts = self.read_hosts(&network)?;
         let Counted { entry, plan, verification: counted } = self.plan(&network, routing.as_ref(), hosts.as_ref())?;
         let names = hosts.map_or(Ok(Vec::new()), |hosts| names(&hosts, &plan.terminals))?;
@@ -102,7 +107,10 @@ impl Schedule {
             Some(Export::Csv) => write_csv(&plan, out)?,
             Some(Export::Json) => write_json(&network, entry, &plan, &counted, out)?,
             Some(Export::Goal) => write_goal(plan, self.message_bytes, out)?,
-            Some(Export::Mpi) => write_mpi(&plan, &names.iter().map(String::as_str).collect::<Vec<_>>(), out)?,
+            Some(Export::Mpi) => {
+                let least = self.min_bytes.map_or_else(|| preparation.units_of(point).map(mpi::min_bytes), Ok)?;
+                write_mpi(&plan, &names.iter().map(String::as_str).collect::<Vec<_>>(), least, out)?;
+            }
             Some(Export::Ranks) if !names.is_empty() => names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
             Some(Export::Ranks) => plan.terminals.iter().try_for_each(|terminal| writeln!(out, "{terminal}"))?,
         }
@@ -227,8 +235,8 @@ fn write_json(network: &Network, entry: &Entry, plan: &Plan, counted: &Verificat
     Ok(())
 }
 
-fn write_mpi(plan: &Plan, names: &[&str], out: &mut dyn Write) -> Result<(), Failure> {
-    let bytes = mpi::write(plan.schedule.as_ref(), plan.terminals.len() as u32, names);
+fn write_mpi(plan: &Plan, names: &[&str], min_bytes: u32, out: &mut dyn Write) -> Result<(), Failure> {
+    let bytes = mpi::write(plan.schedule.as_ref(), plan.terminals.len() as u32, names, min_bytes);
     out.write_all(&bytes.map_err(|error| Failure::Input(error.to_string()))?)?;
     Ok(())
 }

@@ -1,0 +1,53 @@
+/* The messages of an all-to-all that a rank sends or receives, and the phases by which they go. */
+#ifndef KASURI_BLOCKS_H
+#define KASURI_BLOCKS_H
+
+#include <mpi.h>
+
+#include "plan.h"
+
+/* One message for each rank of the communicator. */
+struct kasuri_blocks {
+    char *buffer;
+    MPI_Datatype type;
+    /* Extent of an element and its size, in bytes. */
+    MPI_Aint extent;
+    MPI_Count size;
+    /* Elements for each rank: `count`, or as many as stand in one of the lists, of either width. */
+    MPI_Count count;
+    const int *counts;
+    const MPI_Count *long_counts;
+    /* With a list: where they lie, in elements; or in bytes. */
+    const int *displacements;
+    const MPI_Aint *long_displacements;
+    const MPI_Aint *offsets;
+};
+
+/* Has each rank a count of its own? */
+static inline int kasuri_is_list(const struct kasuri_blocks *blocks)
+{
+    return blocks->counts || blocks->long_counts;
+}
+
+static inline MPI_Count kasuri_count(const struct kasuri_blocks *blocks, int rank)
+{
+    if (blocks->long_counts)
+        return blocks->long_counts[rank];
+    return blocks->counts ? blocks->counts[rank] : blocks->count;
+}
+
+static inline MPI_Count kasuri_bytes(const struct kasuri_blocks *blocks, int rank)
+{
+    return kasuri_count(blocks, rank) * blocks->size;
+}
+
+/* Does a rank wait for its messages of a step before it goes on? For short ones, time is lost that no contention costs. */
+int kasuri_waits(const struct kasuri_plan *plan, struct kasuri_step step, const struct kasuri_blocks *out, const struct kasuri_blocks *in);
+
+/* Sends and receives all by the phases of the plan. Returns MPI's error. */
+int kasuri_run(const struct kasuri_plan *plan, const struct kasuri_blocks *out, const struct kasuri_blocks *in);
+
+/* The same where what arrives takes the place of what is sent. */
+int kasuri_run_in_place(const struct kasuri_plan *plan, const struct kasuri_blocks *in);
+
+#endif
