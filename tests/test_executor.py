@@ -7,10 +7,14 @@ import csv
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.parse
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -468,6 +472,131 @@ def test_a_worker_of_another_version_is_refused_with_both_versions(tmp_path):
     assert "has kasuri 9.8.7 (" in message
     assert f"this is kasuri {version} (" in message
     assert not list((tmp_path / "out").glob("runs/*.json"))
+
+
+def another_kasuri(folder: Path, key: str, value: str) -> list[str]:
+    """Words before a command for which the program is one of which a part of the identity differs."""
+    own = json.loads(subprocess.run([KASURI, "identity"], capture_output=True, text=True, check=True).stdout)
+    other = folder / "kasuri"
+    other.write_text(f"#!/bin/sh\necho '{json.dumps(own | {key: value}, separators=(',', ':'))}'\n")
+    other.chmod(0o755)
+    return apart(f"--bind {other} {KASURI.resolve()}")
+
+
+@pytest.mark.parametrize(("key", "value"), [("kasuri", "9.8.7"), ("build", "0123456789abcdef")])
+def test_a_worker_of_another_build_is_left_out_and_the_others_go_on(tmp_path, key, value):
+    if not can_hide(tmp_path):
+        pytest.skip("this system lets nobody mount a file system of his own")
+    file, out = written(tmp_path, SMALL), tmp_path / "out"
+    few = ("--set", "traffic.load=0.2")
+    cluster = Cluster(tmp_path)
+    try:
+        cluster.add_worker(before=another_kasuri(tmp_path, key, value))
+        cluster.add_worker()
+        wait_until(lambda: workers_of(cluster) == 2)
+        answer = kasuri(file, out, *few, "--executor", f"dask:{cluster.address}")
+    finally:
+        cluster.end()
+    assert answer.returncode == 0, answer.stderr
+    assert len([line for line in answer.stderr.splitlines() if "is left out" in line and value in line]) == 1, answer.stderr
+    assert kasuri(file, tmp_path / "local", *few).returncode == 0
+    assert table(out) == table(tmp_path / "local")
+
+
+def workers_of(cluster: Cluster) -> int:
+    """Count the workers that have come to a scheduler."""
+    import distributed
+
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        return len(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def test_a_worker_that_does_not_answer_is_left_out(tmp_path):
+    file, out = written(tmp_path, SMALL), tmp_path / "out"
+    cluster = Cluster(tmp_path)
+    try:
+        for _ in range(2):
+            cluster.add_worker()
+        wait_until(lambda: workers_of(cluster) == 2)
+        cluster.workers[0].send_signal(signal.SIGSTOP)
+        code = (
+            "import sys, kasuri.executor.sweep as sweep; sweep.ANSWER = 1.0; "
+            "from kasuri.executor.__main__ import main; sys.exit(main(sys.argv[1:]))"
+        )
+        words = ["--executor", f"dask:{cluster.address}", "--out", str(out), "--command", str(KASURI), "--set", "traffic.load=0.2"]
+        answer = subprocess.run([sys.executable, "-c", code, str(file), *words], capture_output=True, text=True, timeout=90)
+    finally:
+        cluster.end()
+    assert answer.returncode == 0, answer.stderr
+    assert "is left out: no answer within 1 s" in answer.stderr
+
+
+def test_what_listens_but_is_no_scheduler_is_given_up(tmp_path):
+    """As a dashboard does: it takes the connection and waits for a request."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        file = tmp_path / "silent.toml"
+        file.write_text(f'kind = "dask"\nscheduler = "{address}"\nwait = 1.5\n')
+        begin = time.monotonic()
+        assert f"no Dask scheduler answers at {address} within 1.5 s" in refused(tmp_path, str(file))
+        assert time.monotonic() - begin < 30
+
+
+def test_others_on_the_machine_cannot_command_the_local_workers(tmp_path):
+    """Without the key that was made for it nobody speaks with the scheduler or a worker; the dashboard takes no commands."""
+    import distributed
+
+    from kasuri.executor.local_cluster import LocalCluster
+
+    with LocalCluster(jobs=1).connect(tmp_path) as client:
+        info = client.scheduler_info(n_workers=-1)
+        addresses = [info["address"], *info["workers"]]
+        assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
+        assert client.submit(sum, [1, 2]).result(timeout=30) == 3
+        for address in addresses:
+            for scheme in ("tcp", "tls"):
+                with pytest.raises((OSError, TypeError, ValueError, RuntimeError)):
+                    distributed.Client(address.replace("tls", scheme), timeout=2, set_as_default=False)
+        dashboard = urllib.parse.urlsplit(client.dashboard_link)
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"http://{dashboard.netloc}/api/v1/retire_workers", b"{}")
+
+
+@pytest.mark.parametrize("words", [["run", "small.toml", "--executor", "dask", "--jobs", "1"], ["report", "done"], ["reproduce", "none"]])
+def test_no_module_of_the_current_folder_is_run(tmp_path, words):
+    folder, home = tmp_path / "someone_elses", tmp_path / "own"
+    folder.mkdir()
+    home.mkdir()
+    (folder / "small.toml").write_text(SMALL)
+    assert kasuri(folder / "small.toml", folder / "done", "--set", "traffic.load=0.2").returncode == 0
+    for name in ("json", "kasuri", "distributed", "dask", "numpy", "argparse"):
+        (folder / f"{name}.py").write_text(f"open({str(home / name)!r}, 'w').close()\nraise SystemExit('the module of the folder')\n")
+    more = ["--set", "traffic.load=0.2"] if words[0] == "run" else []
+    answer = subprocess.run([KASURI, *words, *more], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert "the module of the folder" not in answer.stderr
+    assert list(home.iterdir()) == []
+    assert words[0] == "reproduce" or answer.returncode == 0, answer.stderr
+
+
+def test_what_a_killed_client_left_is_removed(tmp_path):
+    (tmp_path / ".shared-of-one-that-was-killed").touch()
+    with store.token(tmp_path) as name:
+        assert [path.name for path in tmp_path.glob(".shared-*")] == [name]
+    assert not list(tmp_path.glob(".shared-*"))
+
+
+def test_collect_prints_the_table_of_a_plain_run(tmp_path):
+    file, out = written(tmp_path, SMALL), tmp_path / "out"
+    assert kasuri(file, out, "--set", "traffic.load=0.2").returncode == 0
+    before = (out / "runs.csv").read_bytes()
+    answer = subprocess.run([KASURI, "collect", out, "--format", "csv"], capture_output=True)
+    assert (answer.returncode, answer.stdout) == (0, before), answer.stderr
+    row = next((out / "runs").glob("*.json"))
+    row.unlink()
+    answer = subprocess.run([KASURI, "collect", out], capture_output=True, text=True)
+    assert answer.returncode == 1
+    assert f"  {row.stem}" in answer.stderr
+    assert (out / "runs.csv").read_bytes() == before
 
 
 def test_without_dask_the_option_says_what_to_install(tmp_path):

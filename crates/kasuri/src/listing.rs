@@ -29,6 +29,9 @@ pub struct Identity {
     pub results: u64,
     /// [`SCHEMA_VERSION`].
     pub schema: u64,
+    /// The sources that it was built of: two builds between releases have one version. Empty in lists of older programs.
+    #[serde(default)]
+    pub build: String,
     /// Processor and operating system.
     pub platform: String,
 }
@@ -40,6 +43,7 @@ impl Identity {
             kasuri: env!("CARGO_PKG_VERSION").to_owned(),
             results: RESULTS_VERSION,
             schema: SCHEMA_VERSION,
+            build: env!("KASURI_BUILD").to_owned(),
             platform: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
         }
     }
@@ -47,8 +51,8 @@ impl Identity {
 
 impl std::fmt::Display for Identity {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { kasuri, results, schema, platform } = self;
-        write!(formatter, "{kasuri} (results {results}, layout {schema}, {platform})")
+        let Self { kasuri, results, schema, build, platform } = self;
+        write!(formatter, "{kasuri} (results {results}, layout {schema}, build {build}, {platform})")
     }
 }
 
@@ -62,7 +66,7 @@ pub enum ListingError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// There is no list.
-    #[error("{}: there is no list of runs (plan.jsonl); `kasuri run FILE --out {} --plan` writes it", folder.display(), folder.display())]
+    #[error("{}: there is no list of runs (plan.jsonl) and no table (runs.json); `kasuri run FILE --out {} --plan` writes the list", folder.display(), folder.display())]
     Missing {
         /// The folder of results.
         folder: PathBuf,
@@ -338,7 +342,8 @@ pub fn check_version(store: &Store) -> Result<(), ListingError> {
 
 fn check_identity(store: &Store, about: &About) -> Result<(), ListingError> {
     let own = Identity::own();
-    if about.identity == own {
+    // Runs of another build of the same version may be kept: that is what the version of results says. Workers must be of one build.
+    if (Identity { build: own.build.clone(), ..about.identity.clone() }) == own {
         return Ok(());
     }
     Err(ListingError::Version { folder: store.folder().to_owned(), found: Box::new(about.identity.clone()), own: Box::new(own) })
@@ -362,13 +367,14 @@ pub struct Collected {
 /// For how long [`collect`] waits for processes that still compute: one whose worker has just told it to stop ends within a second.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Makes the table of a folder's runs, however they were computed. Needs the list that [`Listing::keep`] wrote.
+/// Makes the table of a folder's runs, however they were computed: those of the list that [`Listing::keep`] wrote, or of the table that a
+/// complete run has left.
 ///
 /// # Errors
 /// There is no list, it is damaged or of another version, another process writes into the folder, or the system refuses.
 pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
     if !folder.join(crate::store::PLAN).is_file() {
-        return Err(ListingError::Missing { folder: folder.to_owned() });
+        return collect_table(folder);
     }
     let store = Store::open_within(PATIENCE, folder, Access::Whole)?;
     check_version(&store)?;
@@ -393,6 +399,38 @@ pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
         }
     }
     store.keep_table(&summary.rows)?;
+    Ok(Collected { summary, missing })
+}
+
+/// The rows of a table: they are there if the store still has them.
+fn collect_table(folder: &Path) -> Result<Collected, ListingError> {
+    let path = folder.join("runs.json");
+    if !path.is_file() {
+        return Err(ListingError::Missing { folder: folder.to_owned() });
+    }
+    let damaged = |problem: String| ListingError::Damaged { path: path.clone(), line: 1, problem };
+    let store = Store::open_within(PATIENCE, folder, Access::Whole)?;
+    let text = std::fs::read(&path).map_err(|error| damaged(error.to_string()))?;
+    let table: Value = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+    let rows = table.get("runs").and_then(Value::as_array).ok_or_else(|| damaged("it has no list `runs`".to_owned()))?;
+    let (mut summary, mut missing) = (Summary::default(), Vec::new());
+    for row in rows {
+        let row = RunRow::from_json(row.clone()).ok_or_else(|| damaged("a run is no object".to_owned()))?;
+        summary.planned += 1;
+        if row.status() == "failed" {
+            summary.collect_failure(row, false);
+            continue;
+        }
+        match store.find(row.key())? {
+            Found::Run(_) => summary.collect(row),
+            found => {
+                if let Found::SetAside(message) = found {
+                    summary.messages.push(message);
+                }
+                missing.push(row.key().to_owned());
+            }
+        }
+    }
     Ok(Collected { summary, missing })
 }
 

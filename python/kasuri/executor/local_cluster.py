@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kasuri.errors import ConfigError
 from kasuri.executor.task import MEMORY
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ QUIET = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "5s",
 }
+
+
+#: What the dashboard serves. All users of the machine can look at it; none shall command the workers by it.
+ROUTES = "distributed.scheduler.http.routes"
 
 
 @dataclass(frozen=True)
@@ -46,15 +51,29 @@ class LocalCluster:
 
     @contextmanager
     def connect(self, out: Path) -> Iterator[Client]:
-        """Start the processes; they end with the context."""
+        """Start the processes; they end with the context.
+
+        Whoever reaches a scheduler can have any program run by its workers, and all users of a machine reach its ports. So this one knows
+        its own by a key that is made for it, never written to a file, and forgotten with it.
+
+        Raises
+        ------
+        ConfigError
+            The package that makes keys is not installed.
+        """
         import dask
         import distributed
+
+        try:
+            security = distributed.Security.temporary()
+        except ImportError as error:
+            raise ConfigError(f"{error}; --executor dask needs cryptography: pip install 'kasuri[distributed]'") from error
 
         jobs = self.jobs or len(os.sched_getaffinity(0))
         mebibytes = self.memory * 1e9 / 2**20 if self.memory else SHARE * distributed.system.MEMORY_LIMIT / 2**20 / jobs
         # Points have processes of their own, which the tasks watch; Dask's own limit would only see the worker.
         with (
-            dask.config.set(QUIET),
+            dask.config.set(QUIET | {ROUTES: [route for route in dask.config.get(ROUTES) if not route.endswith(".api")]}),
             distributed.LocalCluster(
                 n_workers=jobs,
                 threads_per_worker=1,
@@ -62,6 +81,8 @@ class LocalCluster:
                 memory_limit=0,
                 resources={MEMORY: mebibytes},
                 local_directory=self.scratch,
+                host="127.0.0.1",
+                security=security,
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
             ) as cluster,

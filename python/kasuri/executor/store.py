@@ -42,7 +42,10 @@ def locked(out: Path) -> Iterator[None]:
 
 @contextmanager
 def token(out: Path) -> Iterator[str]:
-    """Leave a file in a folder by which workers see that it is the same; give its name."""
+    """Leave a file in a folder, which is locked, by which workers see that it is the same; give its name."""
+    # A client that was killed has left its own; the lock says that it is over.
+    for left in out.glob(".shared-*"):
+        left.unlink(missing_ok=True)
     name = f".shared-{uuid.uuid4().hex}"
     (out / name).touch()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import queue
 import time
@@ -24,6 +25,10 @@ KILLS = 2
 
 #: Seconds between two looks at the cluster when nothing happens.
 LOOK = 0.5
+
+#: Seconds that a worker has for its first answer, and how often it is asked before it is left out.
+ANSWER = 10.0
+TRIES = 3
 
 #: Seconds without any worker after which the user is told.
 PATIENCE = 30.0
@@ -83,7 +88,10 @@ class Sweep:
         self._kills: Counter[str] = Counter()
         self._number = 0
         self._workers: dict[str, Any] = {}
-        self._looked_at: set[str] = set()
+        # Workers that can compute, those that cannot with the reason, and how often others have not answered.
+        self._fit: set[str] = set()
+        self._left_out: dict[str, str] = {}
+        self._silent: Counter[str] = Counter()
         self._last_worker = time.monotonic()
         # What the threads of the client tell: ("done", group) and ("event", message).
         self._news: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
@@ -102,10 +110,12 @@ class Sweep:
         """
         self.client.subscribe_topic(TOPIC, lambda event: self._news.put(("begun", event[1])))
         self.client.subscribe_topic("all", lambda event: self._news.put(("event", event[1])))
+        self._refresh()
         self._look_at_workers()
         with Bar(self.total, self.done) as bar:
             try:
                 while (len(self.waiting) or self.groups) and self.outcome.stopped is None:
+                    self._look_at_workers()
                     self._hand_out()
                     self._listen()
                     self._tell_of_waiting()
@@ -116,23 +126,61 @@ class Sweep:
                 self._leave()
         return self.outcome
 
-    def _look_at_workers(self, workers: list[str] | None = None) -> None:
-        """Refuse workers of another version; send the experiment's files where one does not share the folder."""
-        answers = self.client.run(prepare, asdict(self.experiment), workers=workers, on_error="return") if workers != [] else {}
-        self._looked_at |= answers.keys()
+    def _look_at_workers(self) -> None:
+        """Ask workers that are new. Those of another version are left out; the experiment's files go to those that share no folder."""
+        new = [worker for worker in self._workers if worker not in self._fit and worker not in self._left_out]
+        if not new:
+            return
+        answers = self._ask(new)
         self._refresh()
-        for worker, answer in answers.items():
+        given = False
+        for worker in new:
+            answer = answers[worker]
+            if worker not in self._workers:
+                continue
             if isinstance(answer, BaseException):
-                if worker not in self._workers:
-                    continue
-                raise ConfigError(f"the worker {worker} cannot be used: {type(answer).__name__}: {answer}")
-            if answer["refused"]:
-                raise ConfigError(f"the worker {worker} is refused: {answer['refused']}")
-            if not answer["shared"]:
-                self._send_contents()
+                self._silent[worker] += 1
+                if self._silent[worker] >= TRIES:
+                    reason = f"no answer within {ANSWER:g} s" if isinstance(answer, TimeoutError) else f"{type(answer).__name__}: {answer}"
+                    self._refuse(worker, reason)
+            elif answer["refused"]:
+                self._refuse(worker, answer["refused"])
+            else:
+                self._fit.add(worker)
+                given |= answer["given"]
+                if not answer["shared"]:
+                    self._send_contents()
         # Dask does not look again at what nobody could take when a worker has got its memory only now.
-        if any(not isinstance(answer, BaseException) and answer["given"] for answer in answers.values()):
+        if given:
             self._hand_out_again()
+
+    def _ask(self, workers: list[str]) -> dict[str, Any]:
+        """Have workers look at themselves. One that dies meanwhile may never answer: the others do not wait for it."""
+
+        async def ask(worker: str) -> Any:
+            asked = self.client._run(prepare, asdict(self.experiment), workers=[worker], on_error="return")
+            return (await asyncio.wait_for(asked, ANSWER)).get(worker, OSError("it has gone"))
+
+        async def ask_all() -> list[Any]:
+            return await asyncio.gather(*map(ask, workers), return_exceptions=True)
+
+        return dict(zip(workers, self.client.sync(ask_all), strict=True))
+
+    def _refuse(self, worker: str, reason: str) -> None:
+        if not self._leave_out(worker, reason):
+            raise ConfigError(f"the worker {worker} is refused: {reason}")
+
+    def _leave_out(self, worker: str, reason: str) -> bool:
+        """Give a worker nothing more. Is there any other?"""
+        if worker not in self._left_out:
+            self._fit.discard(worker)
+            self._left_out[worker] = reason
+            others = self._workers.keys() - self._left_out.keys()
+            if not others:
+                return False
+            say(f"the worker {worker} is left out: {reason}")
+            self._hand_out_again()
+        return bool(self._workers.keys() - self._left_out.keys())
 
     def _hand_out_again(self) -> None:
         """Take back groups that no worker has begun with, as far as we know; what one has begun meanwhile is claimed in the store."""
@@ -159,9 +207,11 @@ class Sweep:
 
     def _refresh(self) -> None:
         self._workers = dict(self.client.scheduler_info(n_workers=-1)["workers"])
+        self._fit &= self._workers.keys()
+        self._left_out = {worker: reason for worker, reason in self._left_out.items() if worker in self._workers}
 
     def _threads(self) -> int:
-        return sum(worker["nthreads"] for worker in self._workers.values())
+        return sum(worker["nthreads"] for address, worker in self._workers.items() if address not in self._left_out)
 
     def _seconds_under_way(self) -> float:
         return sum(point.seconds for group in self.groups.values() for point in group.points)
@@ -184,13 +234,15 @@ class Sweep:
                 pure=False,
                 resources={MEMORY: self._memory(points)},
                 priority=-self._number,
+                workers=sorted(self._workers.keys() - self._left_out.keys()) if self._left_out else None,
             )
             self.groups[name] = Group(points, future)
             future.add_done_callback(lambda _, name=name: self._news.put(("done", name)))
 
     def _memory(self, points: list[Point]) -> float:
         """Give what a group may ask for: no more than the largest worker has, lest it wait for ever."""
-        largest = max((worker.get("resources", {}).get(MEMORY, 0.0) for worker in self._workers.values()), default=0.0)
+        fit = (worker for address, worker in self._workers.items() if address not in self._left_out)
+        largest = max((worker.get("resources", {}).get(MEMORY, 0.0) for worker in fit), default=0.0)
         wanted = max(point.memory for point in points)
         return min(wanted, largest) if largest else wanted
 
@@ -211,11 +263,15 @@ class Sweep:
             elif what.get("action") == "remove-worker":
                 self._worker_lost(what)
             if kind == "event" and what.get("action") == "remove-worker":
+                # One that comes again under the same address is another one.
+                self._fit.discard(what["worker"])
+                self._silent.pop(what["worker"], None)
                 self._refresh()
+                # Groups that are bound to workers would wait for those that have gone.
+                if self._left_out:
+                    self._hand_out_again()
             if kind == "event" and what.get("action") == "add-worker":
                 self._refresh()
-                came = [worker for worker in self._workers if worker not in self._looked_at]
-                self._look_at_workers(came)
         if self.client.status not in ("running", "connecting"):
             raise LostSchedulerError(f"the Dask scheduler at {self.client.scheduler.address if self.client.scheduler else '?'} has gone")
 
@@ -271,7 +327,9 @@ class Sweep:
         if answer.refused == "no folder":
             self._send_contents()
         elif answer.refused:
-            raise ConfigError(f"a worker that came late is refused: {answer.refused}")
+            self._refuse(answer.worker, answer.refused)
+        if answer.unfit and not self._leave_out(answer.worker, answer.unfit):
+            self.outcome.stopped = answer.unfit
         if answer.lost:
             self.outcome.stopped = answer.lost
         if answer.killed:

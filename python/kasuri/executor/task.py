@@ -81,6 +81,10 @@ class Answer:
         An error of the folder of results; nothing more can be kept there.
     files : dict
         Files of the run store by their path in it, where the worker does not share the client's folder.
+    worker : str
+        The address of the worker.
+    unfit : str or None
+        An error of this worker's own folder; others may do better.
     cancelled : bool
         Whether the worker was asked to stop.
     """
@@ -92,6 +96,8 @@ class Answer:
     refused: str | None = None
     lost: str | None = None
     files: dict[str, bytes] = field(default_factory=dict)
+    worker: str = ""
+    unfit: str | None = None
     cancelled: bool = False
 
 
@@ -124,7 +130,8 @@ def readable(identity: str) -> str:
     """Write what ``kasuri identity`` prints as people read it."""
     try:
         parts = json.loads(identity)
-        return f"{parts['kasuri']} (results {parts['results']}, layout {parts['schema']}, {parts['platform']})"
+        build = parts.get("build", "unknown")
+        return f"{parts['kasuri']} (results {parts['results']}, layout {parts['schema']}, build {build}, {parts['platform']})"
     except (ValueError, KeyError, TypeError):
         return "of an unknown version"
 
@@ -151,7 +158,11 @@ def memory_of_machine() -> int:
 
 def compute(description: dict[str, Any], points: list[tuple[str, int]], group: str) -> dict[str, Any]:
     """Compute points, given by key and number, one after the other; give an :class:`Answer` as a dictionary."""
-    return asdict(_compute(Experiment(**description), points, group))
+    from distributed import get_worker
+
+    answer = _compute(Experiment(**description), points, group)
+    answer.worker = get_worker().address
+    return asdict(answer)
 
 
 def _compute(experiment: Experiment, points: list[tuple[str, int]], group: str) -> Answer:
@@ -175,9 +186,11 @@ def _compute(experiment: Experiment, points: list[tuple[str, int]], group: str) 
             out = Path(scratch) / "out"
             answer = _run(experiment, points, file, out, worker)
             answer.files = _files(out, [key for key, _ in points])
+            if answer.lost:
+                answer.unfit, answer.lost = f"{platform.node()}: {answer.lost}", None
             return answer
     except OSError as error:
-        return Answer(lost=f"{platform.node()}, {worker.local_directory}: {error.strerror or error}")
+        return Answer(unfit=f"{platform.node()}, {worker.local_directory}: {error.strerror or error}")
 
 
 def _unpack(experiment: Experiment, scratch: Path) -> Path:

@@ -25,7 +25,7 @@ impl Python {
     /// Runs `python -m module` with what `add` adds to the command, and ends as it does.
     pub(super) fn run(&self, module: &str, add: impl FnOnce(&mut Command)) -> Result<Exit, Failure> {
         self.check_package()?;
-        let mut command = Command::new(&self.program);
+        let mut command = self.command();
         command.args(["-m", module]);
         add(&mut command);
         let status = command.status().map_err(|reason| self.cannot_start(&reason))?;
@@ -35,7 +35,7 @@ impl Python {
     /// Becomes `python -m module` with what `add` adds to the command: signals then reach it alone. Returns only if that fails.
     pub(super) fn become_module(&self, module: &str, add: impl FnOnce(&mut Command)) -> Result<Exit, Failure> {
         self.check_package()?;
-        let mut command = Command::new(&self.program);
+        let mut command = self.command();
         command.args(["-m", module]);
         add(&mut command);
         #[cfg(unix)]
@@ -47,7 +47,7 @@ impl Python {
     /// Runs `python -m module` as `run` does, with a text on its standard input.
     pub(super) fn feed(&self, module: &str, text: &str, add: impl FnOnce(&mut Command)) -> Result<Exit, Failure> {
         self.check_package()?;
-        let mut command = Command::new(&self.program);
+        let mut command = self.command();
         command.args(["-m", module]).stdin(Stdio::piped());
         add(&mut command);
         let mut child = command.spawn().map_err(|reason| self.cannot_start(&reason))?;
@@ -58,10 +58,18 @@ impl Python {
         Ok(Exit(exit_code(child.wait()?)))
     }
 
+    /// Python that takes no module from the folder in which it is started: that folder may be somebody else's. The variable says so to the
+    /// Pythons that this one starts.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("-P").env("PYTHONSAFEPATH", "1");
+        command
+    }
+
     /// Asks for the package without importing it, which would take a second.
     fn check_package(&self) -> Result<(), Failure> {
         let question = "import importlib.util, sys; sys.exit(0 if importlib.util.find_spec('kasuri') else 1)";
-        let mut command = Command::new(&self.program);
+        let mut command = self.command();
         let status = command.args(["-c", question]).stdin(Stdio::null()).stderr(Stdio::null()).status();
         match status {
             Ok(status) if status.success() => Ok(()),
