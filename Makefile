@@ -62,6 +62,8 @@ demo: build  ## runs the examples and writes their reports to out/demo
 verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
 	$(call say,searching phases for a thousand terminals)
 	@cargo test --locked --quiet --package kasuri-model --test general_schedule -- --ignored
+	$(call say,whether check and run agree on two thousand experiments)
+	@PROPTEST_CASES=2000 cargo test --locked --quiet --package kasuri --test gate
 	$(call say,comparing a thousand random all-to-alls with those of Open MPI and MPICH)
 	@KASURI_MPI_CASES=1000 $(PY) -m pytest tests/test_mpi.py -k random
 	$(call say,sweeps on a Slurm of two nodes on this machine)

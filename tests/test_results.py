@@ -212,6 +212,20 @@ def test_words_of_rows_become_no_markup_in_a_notebook_or_terminal(capsys):
     assert "[/]" in shown
 
 
+def test_cases_stand_for_the_keys_that_follow_them():
+    """Keys that have one value in each case are no axes of their own; every column that varies is shown."""
+    rows = [
+        {"case": case, "network.topology": topology, "router.virtual_channels": channels, "traffic.load": load}
+        for case, topology, channels in (("a", "mesh", 1), ("b", "torus", 2), ("c", "torus", 4))
+        for load in (0.1, 0.2)
+    ]
+    results = kasuri.Results(rows)
+    assert results.swept == ["case", "traffic.load"]
+    assert results.varying == ["case", "network.topology", "router.virtual_channels", "traffic.load"]
+    assert results.where(case="b").swept == ["traffic.load"]
+    assert results.to_xarray().sizes == {"case": 3, "traffic.load": 2}
+
+
 def test_a_swept_engine_counts_as_swept():
     results = kasuri.Results([{"engine": "flit", "traffic.load": 0.1}, {"engine": "analysis", "traffic.load": 0.1}])
     assert results.swept == ["engine"]

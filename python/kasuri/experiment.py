@@ -108,7 +108,8 @@ def sweep(
         As :func:`run` takes it. A ``[sweep]`` of its own is replaced key by key.
     values : mapping of str to sequence
         Dotted keys and their values, for example ``{"traffic.load": [0.1, 0.2], "measure.seed": [1, 2, 3]}``; the last key
-        varies fastest.
+        varies fastest. A value that is a dictionary is merged over the experiment's. Values that go together stand under
+        ``"case"``: ``[{"label": "mesh", "network": {...}, "routing.algorithm": ...}, ...]``.
     out, jobs, progress, **overrides
         As in :func:`run`.
 

@@ -100,10 +100,20 @@ class Results(Sequence[dict[str, Any]]):
         return _columns.names(self.rows)
 
     @property
-    def swept(self) -> list[str]:
-        """The keys of the experiment that differ between the rows."""
+    def varying(self) -> list[str]:
+        """The columns of the experiment's input that differ between the rows: what tells any two of them apart."""
         inputs = filter(_columns.is_input, self.columns)
         return [key for key in inputs if len({json.dumps(row.get(key)) for row in self.rows}) > 1]
+
+    @property
+    def swept(self) -> list[str]:
+        """What was swept: :attr:`varying`, but where the experiment has cases, their column ``case`` stands for the keys that follow it."""
+        varying = self.varying
+        if "case" not in varying:
+            return varying
+        cases = len({json.dumps(row.get("case")) for row in self.rows})
+        together = {key: {json.dumps([row.get("case"), row.get(key)]) for row in self.rows} for key in varying}
+        return [key for key in varying if key == "case" or len(together[key]) > cases]
 
     def column(self, name: str) -> np.ndarray:
         """Give one column as an array: numbers as float64 with NaN where there is none, anything else as objects.
@@ -333,7 +343,7 @@ class Results(Sequence[dict[str, Any]]):
         return path
 
     def show(self, columns: Sequence[str] | None = None) -> None:
-        """Print the table to the terminal: the swept keys and the main answers, or the given columns."""
+        """Print the table to the terminal: all inputs that vary and the main answers, or the given columns."""
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
@@ -347,16 +357,16 @@ class Results(Sequence[dict[str, Any]]):
         Console().print(table)
 
     def _repr_html_(self) -> str:
-        """Show a compact table in a notebook: the swept keys and the main answers."""
+        """Show a compact table in a notebook: all inputs that vary and the main answers."""
         from kasuri import _html
 
         return _html.table(self, self._main_columns())
 
     def _main_columns(self) -> list[str]:
-        """The swept keys and those main answers that some row has."""
+        """The inputs that vary, and those main answers that some row has."""
         main = ["saturation_load", "offered_load", "accepted_throughput_mean", "packet_latency_mean", "packet_latency_ci95"]
         main += ["completion_time", "status"]
-        return [*self.swept, *(name for name in main if any(row.get(name) is not None for row in self.rows))]
+        return [*self.varying, *(name for name in main if any(row.get(name) is not None for row in self.rows))]
 
     def _full_name(self, name: str) -> str:
         matches = [name] if name in self.columns else [column for column in self.columns if column.endswith("." + name)]

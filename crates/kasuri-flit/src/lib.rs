@@ -40,5 +40,4 @@ mod wheel;
 
 pub use allocator::{ALLOCATORS, AllocatorEntry};
 pub use options::{FlitOptions, Simd};
-pub use prediction::check_prediction;
 pub use run::FlitEngine;

@@ -303,7 +303,7 @@ fn parts(scenario: &Scenario) -> Result<(Box<dyn Predictor>, Option<Hint<'_>>), 
 ///
 /// # Errors
 /// Predictor, hint bits or pipeline do not fit each other or the network.
-pub fn check_prediction(scenario: &Scenario) -> Result<(), EngineError> {
+pub(crate) fn check_prediction(scenario: &Scenario) -> Result<(), EngineError> {
     if scenario.router.predictor == predictor::NONE { Ok(()) } else { parts(scenario).map(|_| ()) }
 }
 

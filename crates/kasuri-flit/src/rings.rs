@@ -32,11 +32,16 @@ pub(crate) struct Rings {
 }
 
 impl Rings {
+    /// The numbers of rings of at least so many places; `None` if they are more than 32-bit numbers name.
+    pub(crate) fn length(slots: usize, places: u32) -> Option<usize> {
+        let shift = slots.next_power_of_two().trailing_zeros() + places.next_power_of_two().trailing_zeros();
+        (shift <= u32::BITS).then(|| 1usize << shift)
+    }
+
     /// Rings of at least so many places; `None` if they are more than 32-bit numbers name.
     pub(crate) fn new(slots: usize, places: u32) -> Option<Self> {
         let slots_shift = slots.next_power_of_two().trailing_zeros();
-        let shift = slots_shift + places.next_power_of_two().trailing_zeros();
-        let length = (shift <= u32::BITS).then(|| 1usize << shift)?;
+        let length = Self::length(slots, places)?;
         // Memory that the operating system zeroes becomes resident where it is used.
         let mut packets = vec![0; length];
         prefer_large_pages(&mut packets);

@@ -48,12 +48,23 @@ impl Engine for FlitEngine {
         "flit"
     }
 
+    fn check(&self, scenario: &Scenario) -> Result<(), EngineError> {
+        let options = options(scenario)?;
+        if endpoint::runs_alone(scenario)? {
+            return Ok(());
+        }
+        match scenario.router.architecture {
+            Architecture::InputQueued => select::check(scenario, options),
+            Architecture::VirtualOutputQueued | Architecture::Crosspoint => {
+                select::check_queues(scenario)?;
+                select::check(&select::with_queues_for_outputs(scenario), options)
+            }
+        }
+    }
+
     fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-        let options: FlitOptions = scenario
-            .engine_options
-            .clone()
-            .try_into()
-            .map_err(|error: toml::de::Error| EngineError::Option { key: "flit".to_owned(), problem: error.message().to_owned() })?;
+        self.check(scenario)?;
+        let options = options(scenario)?;
         if let Some(outcome) = endpoint::run(scenario, controller) {
             return outcome;
         }
@@ -64,6 +75,12 @@ impl Engine for FlitEngine {
             }
         }
     }
+}
+
+/// What `[flit]` says.
+fn options(scenario: &Scenario) -> Result<FlitOptions, EngineError> {
+    let wrong = |error: toml::de::Error| EngineError::Option { key: "flit".to_owned(), problem: error.message().to_owned() };
+    scenario.engine_options.clone().try_into().map_err(wrong)
 }
 
 impl<L: Lanes> Simulation<'_, L> {

@@ -1,5 +1,6 @@
 //! Which layout runs a scenario. The choice changes the time that it takes and nothing else.
 
+use crate::lanes::Lanes;
 use crate::lanes::general::General;
 use crate::lanes::portable::Portable;
 use crate::options::{FlitOptions, Simd};
@@ -8,7 +9,7 @@ use crate::vc_mask::{VcMask, Wide, Word};
 use kasuri_model::engine::{Controller, EngineError, Outcome};
 use kasuri_model::id::ChannelId;
 use kasuri_model::network::Network;
-use kasuri_model::router::Bidding;
+use kasuri_model::router::{Bidding, MAX_VIRTUAL_CHANNELS};
 use kasuri_model::routing::per_output::PerOutput;
 use kasuri_model::scenario::Scenario;
 use std::sync::Arc;
@@ -29,27 +30,83 @@ pub(crate) fn with_queues_for_outputs(scenario: &Scenario) -> Scenario {
     queued
 }
 
+/// Refuses routers with a queue for each output that have more queues than virtual channels can be numbered, and routings that cannot look
+/// ahead.
+pub(crate) fn check_queues(scenario: &Scenario) -> Result<(), EngineError> {
+    let each = scenario.router.virtual_channels;
+    let queues = PerOutput::virtual_channels(&scenario.network, each);
+    let wrong = |key: &str, problem: String| Err(EngineError::Option { key: key.to_owned(), problem });
+    if queues > MAX_VIRTUAL_CHANNELS {
+        let problem =
+            format!("is {each}, which makes {queues} queues of an input, one for each output; there are at most {MAX_VIRTUAL_CHANNELS}");
+        return wrong("router.virtual_channels", problem);
+    }
+    if scenario.routing.observes_congestion() {
+        return wrong("routing.algorithm", "looks at congestion, which routers with queues for outputs cannot see ahead".to_owned());
+    }
+    Ok(())
+}
+
 /// Runs a scenario on the layout that suits it.
 ///
 /// # Errors
 /// As the engine's.
 pub(crate) fn run(scenario: &Scenario, options: FlitOptions, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+    on_layout(scenario, options, Run(controller))
+}
+
+/// Can the layout that suits a scenario run it?
+///
+/// # Errors
+/// As [`run`], before anything runs.
+pub(crate) fn check(scenario: &Scenario, options: FlitOptions) -> Result<(), EngineError> {
+    on_layout(scenario, options, Check)
+}
+
+/// What is done on the layout that suits a scenario.
+trait OnLayout {
+    type Answer;
+
+    fn of<L: Lanes>(self, scenario: &Scenario) -> Result<Self::Answer, EngineError>;
+}
+
+struct Run<'a>(&'a mut dyn Controller);
+
+impl OnLayout for Run<'_> {
+    type Answer = Outcome;
+
+    fn of<L: Lanes>(self, scenario: &Scenario) -> Result<Outcome, EngineError> {
+        Simulation::<L>::new(scenario)?.run(self.0)
+    }
+}
+
+struct Check;
+
+impl OnLayout for Check {
+    type Answer = ();
+
+    fn of<L: Lanes>(self, scenario: &Scenario) -> Result<(), EngineError> {
+        Simulation::<L>::check(scenario)
+    }
+}
+
+fn on_layout<T: OnLayout>(scenario: &Scenario, options: FlitOptions, task: T) -> Result<T::Answer, EngineError> {
     if is_general(scenario) {
         return match scenario.router.virtual_channels {
-            0..=4 => Simulation::<General<Word<u8, 2>>>::new(scenario)?.run(controller),
-            5..=8 => Simulation::<General<Word<u8, 3>>>::new(scenario)?.run(controller),
-            9..=16 => Simulation::<General<Word<u16, 4>>>::new(scenario)?.run(controller),
-            _ => Simulation::<General<Wide>>::new(scenario)?.run(controller),
+            0..=4 => task.of::<General<Word<u8, 2>>>(scenario),
+            5..=8 => task.of::<General<Word<u8, 3>>>(scenario),
+            9..=16 => task.of::<General<Word<u16, 4>>>(scenario),
+            _ => task.of::<General<Wide>>(scenario),
         };
     }
     // A narrow mask keeps the records small; each width is compiled for itself, so not every power of two is worth one.
     match scenario.router.virtual_channels {
-        0..=2 => run_narrow::<Word<u8, 1>>(scenario, options, controller),
-        3..=4 => run_narrow::<Word<u8, 2>>(scenario, options, controller),
-        5..=8 => run_narrow::<Word<u8, 3>>(scenario, options, controller),
-        9..=16 => Simulation::<Portable<Word<u16, 4>>>::new(scenario)?.run(controller),
-        17..=64 => Simulation::<Portable<Word<u64, 6>>>::new(scenario)?.run(controller),
-        _ => Simulation::<Portable<Wide>>::new(scenario)?.run(controller),
+        0..=2 => on_narrow::<Word<u8, 1>, T>(scenario, options, task),
+        3..=4 => on_narrow::<Word<u8, 2>, T>(scenario, options, task),
+        5..=8 => on_narrow::<Word<u8, 3>, T>(scenario, options, task),
+        9..=16 => task.of::<Portable<Word<u16, 4>>>(scenario),
+        17..=64 => task.of::<Portable<Word<u64, 6>>>(scenario),
+        _ => task.of::<Portable<Wide>>(scenario),
     }
 }
 
@@ -72,19 +129,19 @@ pub(crate) fn has_slow_channel(network: &Network) -> bool {
 }
 
 /// Up to 8 virtual channels: the vector layout where it serves.
-fn run_narrow<M: VcMask>(scenario: &Scenario, options: FlitOptions, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+fn on_narrow<M: VcMask, T: OnLayout>(scenario: &Scenario, options: FlitOptions, task: T) -> Result<T::Answer, EngineError> {
     #[cfg(target_arch = "x86_64")]
     if options.simd != Simd::Portable && fits_vector_layout::<M>(scenario) && (options.simd == Simd::Always || is_loaded::<M>(scenario)) {
         use crate::lanes::avx512::Avx512;
         return match widest_router::<M>(scenario).div_ceil(64) {
-            0..=1 => Simulation::<Avx512<M, 1>>::new(scenario)?.run(controller),
-            2 => Simulation::<Avx512<M, 2>>::new(scenario)?.run(controller),
+            0..=1 => task.of::<Avx512<M, 1>>(scenario),
+            2 => task.of::<Avx512<M, 2>>(scenario),
             // Two virtual channels of up to 48 ports: the routers of most clusters.
-            3 if M::SHIFT == 1 => Simulation::<Avx512<M, 3>>::new(scenario)?.run(controller),
-            _ => Simulation::<Avx512<M, 4>>::new(scenario)?.run(controller),
+            3 if M::SHIFT == 1 => task.of::<Avx512<M, 3>>(scenario),
+            _ => task.of::<Avx512<M, 4>>(scenario),
         };
     }
-    Simulation::<Portable<M>>::new(scenario)?.run(controller)
+    task.of::<Portable<M>>(scenario)
 }
 
 /// Slots of the widest router.

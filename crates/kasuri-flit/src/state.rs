@@ -329,29 +329,40 @@ fn packet_channels(scenario: &Scenario) -> Vec<[VirtualChannels; 2]> {
     scenario.channels_of_classes().into_iter().chain(endpoint).collect()
 }
 
-impl<'a, L: Lanes> Simulation<'a, L> {
-    /// Compiles a scenario into columns.
+/// What is worked out of a scenario before anything is made: addresses, times, sizes. All limits of the engine are checked on the way.
+struct Compiled {
+    addresses: Addresses,
+    delays: Delays,
+    parameters: Parameters,
+    packets_per_buffer: u32,
+    /// Cycles that the wheels of flits and credits take, and the credits that a port may send in a cycle.
+    horizon: u32,
+    credits_of_port: u32,
+}
+
+impl Compiled {
+    /// Works them out for a layout.
     ///
     /// # Errors
-    /// The network is too large for 32-bit addresses, or a latency for 16 bits.
-    pub(crate) fn new(scenario: &'a Scenario) -> Result<Self, EngineError> {
+    /// The routers cannot predict as asked; the network is too large for 32-bit addresses, or a latency for 16 bits.
+    fn of<L: Lanes>(scenario: &Scenario) -> Result<Self, EngineError> {
         let network = &*scenario.network;
         let router = &scenario.router;
         let vc_shift = L::Mask::SHIFT;
         let addresses = assign_addresses::<L>(network)?;
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
-        let prediction = PredictionUnit::new(scenario, &addresses.router_port, addresses.first_terminal_port, L::Mask::BITS)?;
+        crate::prediction::check_prediction(scenario)?;
         let delays = Delays::new(scenario)?;
-        let (shortest, longest_packet) = (crate::source::shortest_packet(scenario), crate::source::longest_packet(scenario));
+        let predicts = router.predictor != kasuri_model::predictor::NONE;
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
         let depth = router.channel_depth();
-        let packets_per_buffer = (depth - 1) / shortest + 2;
-        let rings = Rings::new(slots, packets_per_buffer).ok_or_else(|| {
-            EngineError::TooLarge(format!(
+        let packets_per_buffer = (depth - 1) / crate::source::shortest_packet(scenario) + 2;
+        if Rings::length(slots, packets_per_buffer).is_none() {
+            return Err(EngineError::TooLarge(format!(
                 "the buffers of {ports} ports, {} virtual channels and {depth} flits each take too much memory",
                 router.virtual_channels
-            ))
-        })?;
+            )));
+        }
         let router_tiles = addresses.first_terminal_port >> (addresses.tile_shift - vc_shift);
         let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
         // Whatever a message brings about may concern any terminal in the next cycle.
@@ -405,21 +416,52 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         }
         // In the general form, one for each input of the switch; a flit or a credit may have to wait for its channel.
         let general_credits = parameters.form.as_ref().map(|form| form.router.input_speedup.min(1 << vc_shift));
-        let usual_credits = if parameters.crosspoint { 1 << vc_shift } else { 1 + u32::from(prediction.is_some() && vc_shift > 0) };
+        let usual_credits = if parameters.crosspoint { 1 << vc_shift } else { 1 + u32::from(predicts && vc_shift > 0) };
         let credits_of_port = general_credits.unwrap_or(usual_credits);
         let longest_wait = match &parameters.form {
             Some(form) => form.longest_wait(),
             None if parameters.clock.is_plain() => 0,
             None => flits_of_port(router),
         };
+        let horizon = delays.greatest + longest_wait + window + 1;
+        let compiled = Self { addresses, delays, parameters, packets_per_buffer, horizon, credits_of_port };
+        let fits =
+            |events_of_port: u32| L::Wheel::fits(horizon, slots as u32, compiled.addresses.tile_shift, (1 << vc_shift) / events_of_port);
+        if !fits(1) || !fits(credits_of_port) {
+            return Err(EngineError::TooLarge(format!(
+                "{} ports and channels of up to {} cycles need more event lists than the flit engine can name",
+                compiled.addresses.ports, compiled.delays.greatest
+            )));
+        }
+        Ok(compiled)
+    }
+}
+
+impl<'a, L: Lanes> Simulation<'a, L> {
+    /// Can a scenario be compiled?
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn check(scenario: &Scenario) -> Result<(), EngineError> {
+        Compiled::of::<L>(scenario).map(|_| ())
+    }
+
+    /// Compiles a scenario into columns.
+    ///
+    /// # Errors
+    /// The routers cannot predict as asked; the network is too large for 32-bit addresses, or a latency for 16 bits.
+    pub(crate) fn new(scenario: &'a Scenario) -> Result<Self, EngineError> {
+        let network = &*scenario.network;
+        let router = &scenario.router;
+        let vc_shift = L::Mask::SHIFT;
+        let Compiled { addresses, delays, parameters, packets_per_buffer, horizon, credits_of_port } = Compiled::of::<L>(scenario)?;
+        let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
+        let prediction = PredictionUnit::new(scenario, &addresses.router_port, addresses.first_terminal_port, L::Mask::BITS)?;
+        let (router_tiles, periodic) = (parameters.router_tiles, parameters.periodic);
+        let too_large = || EngineError::TooLarge("the buffers of all ports take too much memory".to_owned());
+        let rings = Rings::new(slots, packets_per_buffer).ok_or_else(too_large)?;
         let wheel = |events_of_port: u32| {
-            L::Wheel::new(delays.greatest + longest_wait + window + 1, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port)
-                .ok_or_else(|| {
-                    EngineError::TooLarge(format!(
-                        "{} ports and channels of up to {} cycles need more event lists than the flit engine can name",
-                        addresses.ports, delays.greatest
-                    ))
-                })
+            L::Wheel::new(horizon, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port).ok_or_else(too_large)
         };
         let if_periodic = |length: usize| if periodic { length } else { 0 };
         let unconnected =
@@ -454,7 +496,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             free_packets: Vec::new(),
             gaps: Vec::new(),
             long_gaps: std::collections::BTreeMap::new(),
-            longest_packet,
+            longest_packet: crate::source::longest_packet(scenario),
             statistics: Statistics::new(network),
             buffers: Buffers::new(router, ports, vc_shift),
             flits_inside: 0,
@@ -466,7 +508,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             route_memo: RouteMemo::new(&*scenario.routing, network, addresses.first_terminal_port << vc_shift),
             routing_seed: scenario.streams.key(kasuri_model::rng::Purpose::Routing),
             prediction,
-            lookahead,
+            lookahead: Lookahead::of(scenario),
             parameters,
         };
         simulation.connect(&addresses.router_port, &delays);

@@ -9,6 +9,9 @@ pub(crate) trait Wheel: Sized {
     /// gets at most one event in a cycle. `None`: more places than 32-bit numbers name.
     fn new(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> Option<Self>;
 
+    /// Can there be such a wheel?
+    fn fits(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> bool;
+
     /// Posts an event.
     fn post(&mut self, time: u32, address: u32);
 
@@ -38,6 +41,12 @@ pub(crate) struct ListWheel {
 }
 
 impl Wheel for ListWheel {
+    fn fits(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> bool {
+        let tiles = slots.div_ceil(1 << tile_shift).next_power_of_two();
+        let lists = horizon.next_power_of_two().checked_mul(tiles);
+        lists.and_then(|lists| lists.checked_mul((1 << tile_shift).min(slots) / stride)).is_some()
+    }
+
     fn new(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> Option<Self> {
         let cycles = horizon.next_power_of_two();
         let tiles = slots.div_ceil(1 << tile_shift).next_power_of_two();
@@ -158,6 +167,10 @@ pub(crate) struct BitWheel {
 }
 
 impl Wheel for BitWheel {
+    fn fits(horizon: u32, slots: u32, _tile_shift: u32, _stride: u32) -> bool {
+        horizon.next_power_of_two().checked_mul(slots.div_ceil(64)).is_some()
+    }
+
     fn new(horizon: u32, slots: u32, tile_shift: u32, _stride: u32) -> Option<Self> {
         let cycles = horizon.next_power_of_two();
         let words_per_cycle = slots.div_ceil(64);

@@ -2,8 +2,9 @@
 
 use crate::fluid::Fluid;
 use crate::packets;
-use crate::sharing::{self, SHARINGS};
+use crate::sharing::{self, SHARINGS, Sharing};
 use kasuri_model::engine::{Controller, Engine, EngineError, Outcome, refuse_endpoint};
+use kasuri_model::predictor;
 use kasuri_model::scenario::{Scenario, TrafficClass};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,24 +35,35 @@ impl Engine for FlowEngine {
         "flow"
     }
 
-    fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-        let refuse = |key: &str, problem: String| EngineError::Option { key: key.to_owned(), problem };
-        let options: FlowOptions =
-            scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| refuse("flow", error.message().to_owned()))?;
-        let known = || SHARINGS.iter().map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>().join(" or ");
-        let sharing = sharing::build(&options.sharing)
-            .ok_or_else(|| refuse("flow.sharing", format!("is \"{}\"; it must be {}", options.sharing, known())))?;
-        if scenario.router.predictor != "none" {
+    fn check(&self, scenario: &Scenario) -> Result<(), EngineError> {
+        options(scenario)?;
+        if scenario.router.predictor != predictor::NONE {
             return Err(EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "flow", what: "predictors".to_owned() });
         }
         refuse_batches(scenario)?;
-        if let Some(outcome) = packets::run(scenario, options.latency, controller) {
-            return outcome;
+        if packets::machine(scenario).is_some() { Ok(()) } else { refuse_endpoint(scenario, "flow") }
+    }
+
+    fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        self.check(scenario)?;
+        let (options, sharing) = options(scenario)?;
+        if let Some(machine) = packets::machine(scenario) {
+            return packets::run(scenario, machine, options.latency, controller);
         }
-        refuse_endpoint(scenario, "flow")?;
         let by_equal_shares = options.sharing == SHARINGS[0].name;
         Fluid::new(scenario, sharing, by_equal_shares, options.latency).run(controller)
     }
+}
+
+/// What `[flow]` says, and its rule of sharing.
+fn options(scenario: &Scenario) -> Result<(FlowOptions, Box<dyn Sharing>), EngineError> {
+    let refuse = |key: &str, problem: String| EngineError::Option { key: key.to_owned(), problem };
+    let options: FlowOptions =
+        scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| refuse("flow", error.message().to_owned()))?;
+    let known = || SHARINGS.iter().map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>().join(" or ");
+    let sharing = sharing::build(&options.sharing)
+        .ok_or_else(|| refuse("flow.sharing", format!("is \"{}\"; it must be {}", options.sharing, known())))?;
+    Ok((options, sharing))
 }
 
 /// Flows know nothing of batches that several classes share, nor of those in which answers count.

@@ -26,11 +26,15 @@ const NOT_MODELLED: &[&str] = &[
     "router.vc_release",
 ];
 
-/// Runs the scenario's machine, if it has one whose packets this engine can carry.
-pub(crate) fn run(scenario: &Scenario, latency: bool, controller: &mut dyn Controller) -> Option<Result<Outcome, EngineError>> {
+/// The scenario's machine, if it has one whose packets this engine can carry.
+pub(crate) fn machine(scenario: &Scenario) -> Option<&Machine> {
     let machine: &dyn Any = scenario.endpoint.as_deref()?;
-    let machine = machine.downcast_ref::<Machine>()?;
-    Some(Packets::new(scenario, machine, latency).run(controller))
+    machine.downcast_ref()
+}
+
+/// Runs the scenario's machine.
+pub(crate) fn run(scenario: &Scenario, machine: &Machine, latency: bool, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+    Packets::new(scenario, machine, latency).run(controller)
 }
 
 /// A packet under way.

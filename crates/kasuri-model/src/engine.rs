@@ -12,10 +12,18 @@ pub trait Engine: Send + Sync {
     /// The name in the experiment file: `analysis`, `flow` or `flit`.
     fn name(&self) -> &'static str;
 
+    /// Can this engine run the scenario? Says so without running it; [`Engine::run`] refuses what this refuses, for the same reason, and
+    /// besides only what no look at the scenario tells: a message that does not arrive, programs that wait for ever, routes without a
+    /// formula.
+    ///
+    /// # Errors
+    /// What the engine cannot model although it changes the question, options of its section that are wrong, sizes beyond its limits.
+    fn check(&self, scenario: &Scenario) -> Result<(), EngineError>;
+
     /// Runs one scenario.
     ///
     /// # Errors
-    /// The engine cannot model something that changes the question, or found its own books unbalanced (`paranoid`).
+    /// As [`Engine::check`]; and what only the run has shown, its own books that do not balance (`paranoid`) among it.
     fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError>;
 }
 
@@ -442,7 +450,7 @@ pub enum EngineError {
         /// What it lacks.
         what: String,
     },
-    /// A value of the engine's own section is wrong.
+    /// A value is wrong for this engine, or does not go together with others.
     #[error("{key}: {problem}")]
     Option {
         /// The key with its section.
@@ -477,4 +485,21 @@ pub enum EngineError {
         /// Which law.
         what: String,
     },
+}
+
+impl EngineError {
+    /// The key of the experiment file that is to be changed, where it is one.
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Self::NotModelled { key, .. } | Self::Option { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+
+    /// What is wrong, without the key.
+    pub fn message(&self) -> String {
+        let text = self.to_string();
+        let without = self.key().and_then(|key| text.strip_prefix(key)).and_then(|rest| rest.strip_prefix(": "));
+        without.map_or_else(|| text.clone(), str::to_owned)
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::results::RunRow;
 use kasuri_model::config::EngineName;
+use serde_json::Value;
 
 /// What the engines are compared by.
 const QUANTITIES: [&str; 6] =
@@ -10,8 +11,8 @@ const QUANTITIES: [&str; 6] =
 /// One quantity of runs that differ in nothing but their engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What was run: the texts of the input columns, in their order.
-    pub inputs: Vec<(String, String)>,
+    /// What was run: the input columns, in their order.
+    pub inputs: Vec<(String, Value)>,
     /// The column that is compared.
     pub quantity: &'static str,
     /// Each engine's answer, from the coarsest to the finest; `None` where it has none.
@@ -30,7 +31,7 @@ impl Comparison {
 
 /// Compares the rows that differ in their engine only; nothing if no two do. The order is that of the rows.
 pub fn side_by_side(rows: &[RunRow]) -> Vec<Comparison> {
-    let mut groups: Vec<(Vec<(String, String)>, Vec<&RunRow>)> = Vec::new();
+    let mut groups: Vec<(Vec<(String, Value)>, Vec<&RunRow>)> = Vec::new();
     for row in rows {
         let inputs = inputs(row);
         match groups.iter_mut().find(|(known, _)| *known == inputs) {
@@ -54,9 +55,9 @@ pub fn side_by_side(rows: &[RunRow]) -> Vec<Comparison> {
     comparisons
 }
 
-/// The dotted columns: what was run, but for the engine.
-fn inputs(row: &RunRow) -> Vec<(String, String)> {
-    row.columns().filter(|(name, _)| name.contains('.')).map(|(name, value)| (name.to_owned(), value.to_string())).collect()
+/// The dotted columns: what was run, but for the engine. A case's label stands for what it sets, which has columns of its own.
+fn inputs(row: &RunRow) -> Vec<(String, Value)> {
+    row.columns().filter(|(name, _)| name.contains('.')).map(|(name, value)| (name.to_owned(), value.clone())).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Each run is computed by one thread and depends on nothing but its own input, so the table is the same for any number of
 //! threads, wall-clock times apart. A run that fails does not stop the others.
 
+mod shown;
 mod workshop;
 
 pub(crate) use workshop::panic_text;
@@ -11,12 +12,11 @@ use crate::cost::{peak_memory_mib, resident_memory_mib};
 use crate::engines;
 use crate::estimate::{Measured, Work};
 use crate::input::KNOWN;
-use crate::measure::controller;
+use crate::measure::{controller, saturation};
 use crate::results::{RowHead, RunRow, Vector};
 use crate::stop::Stop;
 use crate::store::{Access, Store, StoreError};
 use crate::tally::Tally;
-use kasuri_model::collective;
 use kasuri_model::config::{ConfigError, Document, EngineName, Point, Preparation, Study};
 use kasuri_model::deadlock::{self, Verdict};
 use kasuri_model::engine::{Engine, EngineError, Span};
@@ -82,20 +82,20 @@ pub enum RunError {
         /// Which packet, and why.
         finding: String,
     },
-    /// The routers cannot predict so. Choose what fits the network.
+    /// The network does not fit the engine's limits. Choose another engine, or a smaller network.
     #[error("{document}: {problem}")]
-    Prediction {
+    TooLarge {
         /// The experiment file.
         document: String,
-        /// The key, what was found and what would be right.
+        /// Which limit.
         problem: EngineError,
     },
-    /// A search needs one load that all classes follow.
-    #[error("{document}: measure.search: {problem}")]
-    Search {
+    /// A row would show what its run does not use: a defect of Kasuri.
+    #[error("{document}: a defect of Kasuri: {problem}")]
+    Defect {
         /// The experiment file.
         document: String,
-        /// What stands in the way and what would be right.
+        /// What is at odds.
         problem: String,
     },
     /// There is no single run of endpoints to be followed.
@@ -134,7 +134,7 @@ impl RunError {
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Store(error) if !error.is_usage() => 1,
-            Self::Threads(_) => 1,
+            Self::Threads(_) | Self::Defect { .. } => 1,
             _ => 2,
         }
     }
@@ -233,17 +233,34 @@ impl<'a> Preparer<'a> {
         self.hashes.keys().cloned().collect()
     }
 
+    /// Decides whether a point can be run, but for what its routes tell: `kasuri check` and all ways of running ask here.
+    pub(crate) fn study(&mut self, point: &Point) -> Result<Study, RunError> {
+        let document = || self.document.name().to_owned();
+        shown::check_point(point).map_err(|problem| RunError::Defect { document: document(), problem })?;
+        let study = self.preparation.study(point)?;
+        if study.measure.search.is_some() {
+            check_search(self.document, point, &study)?;
+        }
+        if shown::searches(&study) {
+            for load in [saturation::ZERO_LOAD, greatest_load(&study)] {
+                self.preparation.study(&at_load(point, load))?;
+            }
+        }
+        if let Some((key, _)) = point.assignments.iter().find(|(key, _)| shown::every_class_has_its_own(key, point)) {
+            let message = "is swept, but every [[traffic.class]] has a value of its own, so that it changes nothing; sweep those";
+            return Err(self.document.refusal(point, key, message).into());
+        }
+        engines::engine(study.engine).check(&study.scenario).map_err(|problem| match problem.key() {
+            Some(key) => self.document.refusal(point, key, problem.message()).into(),
+            None => RunError::TooLarge { document: document(), problem },
+        })?;
+        Ok(study)
+    }
+
     /// Checks a point.
     pub(crate) fn prepare(&mut self, point: Point) -> Result<PreparedPoint, RunError> {
-        let study = self.preparation.study(&point)?;
+        let study = self.study(&point)?;
         check_deadlock(self.document, &study, &mut self.checked)?;
-        if study.engine == EngineName::Flit {
-            kasuri_flit::check_prediction(&study.scenario)
-                .map_err(|problem| RunError::Prediction { document: self.document.name().to_owned(), problem })?;
-        }
-        if study.measure.search.is_some() {
-            check_search(self.document, &point)?;
-        }
         let head = head(&point, &study, self.files, &mut self.hashes);
         Ok(PreparedPoint { head, point, study })
     }
@@ -435,74 +452,43 @@ fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>
     Ok(())
 }
 
-/// A search sets `traffic.load`, so no class may have a load of its own.
-fn check_search(document: &Document, point: &Point) -> Result<(), RunError> {
-    let problem = |problem: &str| RunError::Search { document: document.name().to_owned(), problem: problem.to_owned() };
-    let classes = at(&point.table, "traffic.class").and_then(toml::Value::as_array);
+/// A search sets `traffic.load`, so no class may have a load of its own, and nothing else may set it.
+fn check_search(document: &Document, point: &Point, study: &Study) -> Result<(), ConfigError> {
+    let problem = |problem: &str| Err(document.refusal(point, "measure.search", problem));
+    let classes = shown::at(&point.table, "traffic.class").and_then(toml::Value::as_array);
     if classes.into_iter().flatten().any(|class| class.get("load").is_some()) {
-        return Err(problem("it varies traffic.load, but a [[traffic.class]] has a load of its own; take that out"));
+        return problem("it varies traffic.load, but a [[traffic.class]] has a load of its own; take that out");
     }
     if point.table.contains_key("workload") {
-        return Err(problem("a closed workload has no load to search; take the search out, or describe open traffic in [traffic]"));
+        return problem("a closed workload has no load to search; take the search out, or describe open traffic in [traffic]");
     }
-    if at(&point.table, "traffic.process").and_then(toml::Value::as_str) == Some("batch") {
-        return Err(problem("a batch has no load to search; take the search out, or use another traffic.process"));
+    if study.scenario.classes.iter().any(|class| class.packets_per_terminal.is_some()) {
+        return problem("a batch has no load to search; take the search out, or use another traffic.process");
+    }
+    if shown::searches(study) && point.assignments.iter().any(|(key, _)| key == "traffic.load") {
+        let message = "is swept, but measure.search = \"saturation\" varies it; take it out of [sweep], or take the search out";
+        return Err(document.refusal(point, "traffic.load", message));
     }
     Ok(())
 }
 
-/// The value of a dotted key.
-fn at<'t>(table: &'t toml::Table, key: &str) -> Option<&'t toml::Value> {
-    let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
-    let value = table.get(first)?;
-    match rest {
-        None => Some(value),
-        Some(rest) => at(value.as_table()?, rest),
+/// A point of a search at one of its loads.
+fn at_load(point: &Point, load: f64) -> Point {
+    let mut point = point.clone();
+    if let Some(toml::Value::Table(traffic)) = point.table.get_mut("traffic") {
+        traffic.insert("load".to_owned(), toml::Value::Float(load));
     }
+    point
 }
 
-/// Keys that every row of open traffic shows, swept or not.
-const ALWAYS: [&str; 5] = ["network.topology", "routing.algorithm", "traffic.pattern", "traffic.load", "measure.seed"];
-
-/// Keys that every row of a closed workload shows, swept or not.
-const ALWAYS_CLOSED: [&str; 8] = [
-    "network.topology",
-    "routing.algorithm",
-    "workload.collective",
-    "workload.schedule",
-    "workload.message_flits",
-    "workload.message_bytes",
-    "workload.trace",
-    "measure.seed",
-];
-
-/// The value of a key as a row shows it: a default where the file leaves out what the row is about.
-fn shown(key: &str, point: &Point, study: &Study) -> Value {
-    let given = at(&point.table, key).map(to_json);
-    match key {
-        "measure.seed" => json!(study.measure.seed),
-        "workload.schedule" => given.unwrap_or_else(|| {
-            let collective = at(&point.table, "workload.collective").and_then(toml::Value::as_str).unwrap_or_default();
-            collective::schedules(collective).next().map_or(Value::Null, |entry| json!(entry.schedule))
-        }),
-        _ => given.unwrap_or(Value::Null),
-    }
-}
-
-fn to_json(value: &toml::Value) -> Value {
-    serde_json::to_value(value).unwrap_or(Value::Null)
+/// The greatest load of a search: all classes share the terminal's channel.
+fn greatest_load(study: &Study) -> f64 {
+    1.0 / study.scenario.classes.len().max(1) as f64
 }
 
 fn head(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<String, String>) -> RowHead {
-    let always: &[&str] = if study.scenario.workload.is_some() || study.scenario.endpoint.is_some() { &ALWAYS_CLOSED } else { &ALWAYS };
-    let mut inputs: Vec<(String, Value)> = always.iter().map(|key| ((*key).to_owned(), shown(key, point, study))).collect();
-    for (key, value) in &point.assignments {
-        // `engine` and `title` have columns of their own.
-        if key.contains('.') && !always.contains(&key.as_str()) {
-            inputs.push((key.clone(), to_json(value)));
-        }
-    }
-    RowHead { key: key(point, study, files, hashes), title: study.title.clone(), engine: study.engine, seed: study.measure.seed, inputs }
+    let (title, inputs) = (study.title.clone(), shown::inputs(point, study));
+    RowHead { key: key(point, study, files, hashes), title, engine: study.engine, seed: study.measure.seed, inputs }
 }
 
 /// The key of a run: 32 hexadecimal digits of the BLAKE3 hash over everything that its result depends on, as JSON with sorted
@@ -525,7 +511,7 @@ fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<St
     let mut whole = json!({
         "engine": study.engine.name(),
         "files": contents,
-        "input": table().map(|(key, value)| (key.clone(), to_json(value))).collect::<serde_json::Map<_, _>>(),
+        "input": table().map(|(key, value)| (key.clone(), shown::to_json(value))).collect::<serde_json::Map<_, _>>(),
         "results": RESULTS_VERSION,
     });
     whole.sort_all_objects();

@@ -4,11 +4,16 @@
 //! it ended, and then holds every column of [`COLUMNS`]; what is unknown is `null`, never 0.
 
 use crate::measure::{Offer, Report};
-use kasuri_model::config::EngineName;
+use kasuri_model::config::{CASE, EngineName};
 use kasuri_model::engine::{Distribution, Formulas, Interfaces, Outcome, Prediction};
 use kasuri_model::id::{ChannelId, TerminalId};
 use kasuri_model::network::Network;
 use serde_json::{Map, Value, json};
+
+/// Is a column one of a run's input: a dotted key of the experiment file, or the label of a case?
+pub fn is_input(column: &str) -> bool {
+    column.contains('.') || column == CASE
+}
 
 /// The version of the row's layout. It rises when a column changes its meaning or goes away.
 pub const SCHEMA_VERSION: u64 = 2;

@@ -81,3 +81,54 @@ fn a_table_has_a_line_for_each_user() {
         assert_eq!(line[1..4], ["8", &format!("{load:.4}"), &format!("{throughput:.4}")], "{table}");
     }
 }
+
+/// A network with a clock under two pipelines, and a network of another kind.
+const CASES: &str = r#"
+[network]
+topology = "mesh"
+dimensions = [2, 2]
+cycle_ns = 20
+[routing]
+algorithm = "dimension-order"
+[traffic]
+pattern = "uniform"
+load = 0.1
+[measure]
+cycles = 500
+[sweep]
+"router.lookahead" = [false, true]
+[[sweep.case]]
+router.pipeline = ["RC", "VSA", "ST"]
+[[sweep.case]]
+label = "ring"
+network = { topology = "torus", dimensions = [6] }
+router.virtual_channels = 2
+"#;
+
+/// What distinguishes runs is never an empty field: lists, truth values and labels stand there as the file has them, and where the length of
+/// a cycle is known a time is the number of cycles times that.
+#[test]
+fn a_table_shows_whatever_varies_and_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cases.toml");
+    std::fs::write(&file, CASES).unwrap();
+    let out = folder.path().join("out");
+    let output = kasuri(&["run", file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    let cells = |line: &str| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = table.lines().map(cells).collect();
+    let inputs = |line: &[String], wanted: &[&str]| wanted.iter().all(|cell| line.iter().any(|other| other == cell));
+    assert!(
+        inputs(&lines[0], &["case", "router.pipeline", "network.topology", "network.dimensions", "router.virtual_channels"]),
+        "{table}"
+    );
+    for (line, lookahead) in [(1, "false"), (3, "true")] {
+        assert!(inputs(&lines[line], &["pipeline = [RC, VSA, ST]", "[RC, VSA, ST]", "mesh", "[2, 2]", lookahead]), "{table}");
+        assert!(inputs(&lines[line + 1], &["ring", "torus", "[6]", "2", lookahead]), "{table}");
+    }
+    let heading = table.lines().next().unwrap();
+    assert!(heading.contains("packet_latency_mean  packet_latency_mean (ns)"), "{table}");
+    let answers = &lines[1][lines[1].iter().position(|cell| cell == "converged").unwrap()..];
+    let [cycles, time] = [3, 4].map(|place| answers[place].parse::<f64>().unwrap());
+    assert!((time / cycles - 20.0).abs() < 1e-3, "{table}");
+}

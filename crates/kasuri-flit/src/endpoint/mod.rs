@@ -19,15 +19,34 @@ struct TimedEndpoint {
 
 static ENDPOINTS: &[TimedEndpoint] = &[cenju4::ENTRY];
 
+/// The scenario's machine, if it has one that runs by itself, and how it is run.
+type Alone<'a> = (&'a dyn Any, &'static TimedEndpoint);
+
+/// A scenario's machine that runs by itself.
+///
+/// # Errors
+/// This engine does not know the model.
+fn alone(scenario: &Scenario) -> Result<Option<Alone<'_>>, EngineError> {
+    let Some(machine) = scenario.endpoint.as_deref().filter(|_| dsm::machine(scenario).is_none()) else { return Ok(None) };
+    let entry = ENDPOINTS.iter().find(|entry| entry.name == machine.model()).ok_or_else(|| {
+        let what = format!("the endpoint {}", machine.model());
+        EngineError::NotModelled { key: "endpoint.model".to_owned(), engine: "flit", what }
+    })?;
+    Ok(Some((machine, entry)))
+}
+
+/// Has the scenario a machine that runs by itself?
+///
+/// # Errors
+/// This engine does not know the model.
+pub(crate) fn runs_alone(scenario: &Scenario) -> Result<bool, EngineError> {
+    alone(scenario).map(|found| found.is_some())
+}
+
 /// Runs a scenario's machine, if it has one that runs by itself.
 pub(crate) fn run(scenario: &Scenario, controller: &mut dyn Controller) -> Option<Result<Outcome, EngineError>> {
-    let machine = scenario.endpoint.as_deref()?;
-    if dsm::machine(scenario).is_some() {
-        return None;
+    match alone(scenario) {
+        Ok(found) => found.map(|(machine, entry)| (entry.run)(scenario, machine, controller)),
+        Err(error) => Some(Err(error)),
     }
-    let Some(entry) = ENDPOINTS.iter().find(|entry| entry.name == machine.model()) else {
-        let what = format!("the endpoint {}", machine.model());
-        return Some(Err(EngineError::NotModelled { key: "endpoint.model".to_owned(), engine: "flit", what }));
-    };
-    Some((entry.run)(scenario, machine, controller))
 }

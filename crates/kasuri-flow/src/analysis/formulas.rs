@@ -1,5 +1,6 @@
 //! All closed-form answers about a scenario together, and the engine that gives them.
 
+use super::prediction::Guided;
 use super::waiting::Waiting;
 use super::workload::closed_workload;
 use super::{AnalysisError, ChannelLoads, channel_loads, hit_rates, zero_load};
@@ -39,22 +40,26 @@ impl Engine for AnalysisEngine {
         "analysis"
     }
 
-    fn run(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+    fn check(&self, scenario: &Scenario) -> Result<(), EngineError> {
         refuse_endpoint(scenario, "analysis")?;
         refuse_interfaces(scenario, "analysis")?;
+        if scenario.workload.is_none() {
+            return Guided::of(scenario).map(|_| ()).map_err(refuse);
+        }
+        if scenario.router.predictor != predictor::NONE {
+            return Err(not_modelled("router.predictor", "predictors under a closed workload".to_owned()));
+        }
+        if !scenario.classes.is_empty() {
+            return Err(not_modelled("user", "open traffic beside a closed workload".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn run(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        self.check(scenario)?;
         if let Some(closed) = &scenario.workload {
-            if scenario.router.predictor != predictor::NONE {
-                return Err(not_modelled("predictors under a closed workload".to_owned()));
-            }
-            if !scenario.classes.is_empty() {
-                return Err(not_modelled("open traffic beside a closed workload".to_owned()));
-            }
             return closed_workload(scenario, closed);
         }
-        let refuse = |error: AnalysisError| match error {
-            AnalysisError::Prediction { problem } => not_modelled(format!("predictor {problem}")),
-            other => EngineError::TooLarge(other.to_string()),
-        };
         let loads = channel_loads(scenario).map_err(refuse)?;
         let formulas = formulas(scenario, &loads).map_err(refuse)?;
         let rates = hit_rates(scenario).map_err(refuse)?;
@@ -70,9 +75,20 @@ impl Engine for AnalysisEngine {
     }
 }
 
-/// A predictor that no formula knows.
-fn not_modelled(what: String) -> EngineError {
-    EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "analysis", what }
+fn refuse(error: AnalysisError) -> EngineError {
+    match error {
+        AnalysisError::Prediction { problem } => not_modelled("router.predictor", format!("predictor {problem}")),
+        AnalysisError::NoTraffic => EngineError::Option { key: "traffic".to_owned(), problem: error.to_string() },
+        AnalysisError::Lost { .. } | AnalysisError::Circular { .. } => {
+            EngineError::Option { key: "routing.algorithm".to_owned(), problem: error.to_string() }
+        }
+        AnalysisError::TooLarge { .. } => EngineError::TooLarge(error.to_string()),
+    }
+}
+
+/// Something that no formula knows.
+fn not_modelled(key: &str, what: String) -> EngineError {
+    EngineError::NotModelled { key: key.to_owned(), engine: "analysis", what }
 }
 
 /// Works out everything that formulas say of a scenario.

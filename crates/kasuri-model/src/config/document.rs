@@ -2,6 +2,7 @@
 
 use super::error::{ConfigError, Location};
 use super::names::{shown, unknown};
+use super::sweep::{CASE, flatten_cases};
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
@@ -57,6 +58,8 @@ pub struct Document {
     table: Table,
     /// By dotted path, list positions as numbers: `traffic.class.0.load`.
     places: BTreeMap<String, Place>,
+    /// Keys of `[sweep]` that the text gives twice, as `"traffic.load"` and under `[sweep.traffic]`: the first of them, and the second place.
+    twice: Option<(String, Location)>,
     /// Where a value without a place of its own stands.
     default: Location,
 }
@@ -88,12 +91,13 @@ impl Document {
         };
         let spanned = DeTable::parse(text).map_err(syntax)?;
         let table: Table = toml::from_str(text).map_err(syntax)?;
-        let mut places = BTreeMap::new();
         let lines = Lines::new(text);
+        let mut recorded = Recorded { lines: &lines, places: BTreeMap::new(), twice: None };
         for (key, value) in spanned.get_ref() {
-            record(&lines, key.get_ref(), key.span().start, value, &mut places);
+            recorded.record(key.get_ref(), key.span().start, value);
         }
-        Self { name: name.to_owned(), table, places, default: Location::Text { line: 1, column: 1 } }.normalised()
+        let Recorded { places, twice, .. } = recorded;
+        Self { name: name.to_owned(), table, places, twice, default: Location::Text { line: 1, column: 1 } }.normalised()
     }
 
     /// Takes a table that has no text (a Python dictionary, a translated file). `name` stands in messages: `dict`.
@@ -101,7 +105,7 @@ impl Document {
     /// # Errors
     /// A section or key at its top that does not exist.
     pub fn from_table(name: &str, table: Table) -> Result<Self, ConfigError> {
-        Self { name: name.to_owned(), table, places: BTreeMap::new(), default: Location::Table }.normalised()
+        Self { name: name.to_owned(), table, places: BTreeMap::new(), twice: None, default: Location::Table }.normalised()
     }
 
     /// The file's name as given.
@@ -151,21 +155,63 @@ impl Document {
             return Err(self.error_at(location, section, problem));
         }
         if let Some(swept) = key.strip_prefix("sweep.") {
-            if let Value::Table(sweep) = self.table.entry("sweep").or_insert_with(|| Value::Table(Table::new())) {
-                sweep.insert(swept.to_owned(), value);
-            }
+            self.set_swept(swept, value).map_err(|message| self.error_at(location.clone(), key, message))?;
         } else {
             assign(&mut self.table, key, value).map_err(|message| self.error_at(location.clone(), key, message))?;
-            if let Some(Value::Table(sweep)) = self.table.get_mut("sweep") {
-                let was_last = sweep.remove(key).is_some() && sweep.is_empty();
-                if was_last {
-                    self.table.remove("sweep");
-                }
-            }
+            self.take_out_of_sweep(key).map_err(|message| self.error_at(location.clone(), key, message))?;
         }
         self.places.retain(|path, _| !is_within(path, key));
         self.places.insert(key.to_owned(), Place { key: location.clone(), value: location });
         self.normalise()
+    }
+
+    /// Sets a key of `[sweep]`, or with `case.N.KEY` a key of one of its cases.
+    fn set_swept(&mut self, key: &str, value: Value) -> Result<(), String> {
+        let Value::Table(sweep) = self.table.entry("sweep").or_insert_with(|| Value::Table(Table::new())) else { return Ok(()) };
+        let Some((number, inner)) = key.strip_prefix("case.").and_then(|rest| rest.split_once('.')) else {
+            sweep.insert(key.to_owned(), value);
+            return Ok(());
+        };
+        let cases = sweep.get_mut(CASE).and_then(Value::as_array_mut);
+        let count = cases.as_ref().map_or(0, |cases| cases.len());
+        let case = cases.zip(number.parse::<usize>().ok()).and_then(|(cases, number)| cases.get_mut(number)).and_then(Value::as_table_mut);
+        let case = case.ok_or_else(|| format!("there is no case {number}; there are {count}, the first is 0"))?;
+        case.retain(|known, _| !is_within(known, inner));
+        case.insert(inner.to_owned(), value);
+        Ok(())
+    }
+
+    /// Takes a key that has got one value out of all that `[sweep]` sets.
+    fn take_out_of_sweep(&mut self, key: &str) -> Result<(), String> {
+        let Some(Value::Table(sweep)) = self.table.get_mut("sweep") else { return Ok(()) };
+        let before = sweep.len();
+        let names: Vec<String> = sweep.keys().cloned().collect();
+        for name in names {
+            if name != CASE && is_within(&name, key) {
+                sweep.remove(&name);
+                continue;
+            }
+            let Some(Value::Array(values)) = sweep.get_mut(&name) else { continue };
+            let within = if name == CASE { Some(key) } else { key.strip_prefix(&name).and_then(|rest| rest.strip_prefix('.')) };
+            let Some(within) = within else { continue };
+            let changed = values.iter_mut().try_fold(false, |changed, value| Ok(take_out(value, within)? | changed));
+            if changed.map_err(|kind: &str| format!("lies in `{name}`, which [sweep] varies as {kind}; set sweep.{name}"))? {
+                let mut distinct: Vec<Value> = Vec::new();
+                values.drain(..).for_each(|value| {
+                    if !distinct.contains(&value) {
+                        distinct.push(value)
+                    }
+                });
+                *values = distinct;
+                if values.iter().all(|value| value.as_table().is_some_and(Table::is_empty)) {
+                    sweep.remove(&name);
+                }
+            }
+        }
+        if sweep.is_empty() && before > 0 {
+            self.table.remove("sweep");
+        }
+        Ok(())
     }
 
     /// The place of a key or its value, or of the nearest table around it.
@@ -197,6 +243,13 @@ impl Document {
     }
 
     fn normalised(mut self) -> Result<Self, ConfigError> {
+        if let Some((key, second)) = self.twice.take() {
+            let first = match self.locate(&key, Part::Key) {
+                Location::Text { line, .. } => format!(" in line {line}"),
+                _ => String::new(),
+            };
+            return Err(self.error_at(second, &key, format!("stands{first} already; keep one of the two")));
+        }
         for key in self.table.keys() {
             if let Some(problem) = section_problem(key) {
                 return Err(self.error(key, Part::Key, problem));
@@ -212,9 +265,12 @@ impl Document {
             None => Ok(()),
             Some(Value::Table(nested)) => {
                 let mut flat = Table::new();
-                flatten(std::mem::take(nested), "", &mut flat);
+                let mut result = flatten(std::mem::take(nested), "", &mut flat).map_err(|key| format!("sweep.{key}"));
+                if let Some(cases) = flat.get_mut(CASE) {
+                    result = result.and_then(|()| flatten_cases(cases));
+                }
                 *nested = flat;
-                Ok(())
+                result.map_err(|key| self.error(&key, Part::Key, "is set twice; keep one of the two"))
             }
             Some(other) => {
                 let message = format!("is {}; it must be a section: [sweep], then \"traffic.load\" = [0.1, 0.2]", shown(other));
@@ -286,38 +342,82 @@ pub(super) fn is_within(path: &str, key: &str) -> bool {
     path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
+/// Takes a dotted key out of the tables of one value of `[sweep]`, under whichever form it stands there. Has that changed anything?
+///
+/// # Errors
+/// The key lies in a value that is no table: what kind of value that is.
+fn take_out(value: &mut Value, key: &str) -> Result<bool, &'static str> {
+    let Value::Table(table) = value else { return Err(if value.is_array() { "a list" } else { "one value" }) };
+    let before = table.len();
+    table.retain(|name, _| !is_within(name, key));
+    let mut changed = table.len() < before;
+    for (name, inner) in table.iter_mut() {
+        if let Some(rest) = key.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('.')) {
+            changed |= take_out(inner, rest)?;
+        }
+    }
+    Ok(changed)
+}
+
 /// Makes `traffic.load = …` and `[sweep.traffic]` in `[sweep]` the same as `"traffic.load" = …`.
-fn flatten(nested: Table, prefix: &str, flat: &mut Table) {
+///
+/// # Errors
+/// A key that is there twice.
+fn flatten(nested: Table, prefix: &str, flat: &mut Table) -> Result<(), String> {
     for (key, value) in nested {
         let path = format!("{prefix}{key}");
         match value {
-            Value::Table(inner) if !is_range(&inner) => flatten(inner, &format!("{path}."), flat),
+            Value::Table(inner) if !is_range(&inner) => flatten(inner, &format!("{path}."), flat)?,
             other => {
-                flat.insert(path, other);
+                if flat.insert(path.clone(), other).is_some() {
+                    return Err(path);
+                }
             }
         }
     }
+    Ok(())
 }
 
 /// `{ from, to, step }`, possibly with a mistake in it. No section has a key of these names.
-fn is_range(table: &Table) -> bool {
+pub(super) fn is_range(table: &Table) -> bool {
     table.is_empty() || ["from", "to", "step"].iter().any(|key| table.contains_key(*key))
 }
 
-fn record(lines: &Lines<'_>, path: &str, key: usize, value: &Spanned<DeValue<'_>>, places: &mut BTreeMap<String, Place>) {
-    places.insert(path.to_owned(), Place { key: lines.at(key), value: lines.at(value.span().start) });
-    match value.get_ref() {
-        DeValue::Table(table) => {
-            for (key, value) in table {
-                record(lines, &format!("{path}.{}", key.get_ref()), key.span().start, value, places);
+/// Where everything stands, while a text is read.
+struct Recorded<'a> {
+    lines: &'a Lines<'a>,
+    places: BTreeMap<String, Place>,
+    twice: Option<(String, Location)>,
+}
+
+impl Recorded<'_> {
+    fn record(&mut self, path: &str, key: usize, value: &Spanned<DeValue<'_>>) {
+        let place = Place { key: self.lines.at(key), value: self.lines.at(value.span().start) };
+        let is_table = matches!(value.get_ref(), DeValue::Table(_));
+        // A key that names a position of a list looks like that element; whether it stands twice is found without places.
+        let is_position = path.rsplit('.').next().is_some_and(|part| part.parse::<usize>().is_ok());
+        match self.places.get(path) {
+            // Only there is a dotted key in quotes the same as one in tables.
+            Some(_) if path.starts_with("sweep.") && !is_table && !is_position => {
+                self.twice.get_or_insert_with(|| (path.to_owned(), place.key));
+            }
+            _ => {
+                self.places.insert(path.to_owned(), place);
             }
         }
-        DeValue::Array(elements) => {
-            for (position, element) in elements.iter().enumerate() {
-                record(lines, &format!("{path}.{position}"), element.span().start, element, places);
+        match value.get_ref() {
+            DeValue::Table(table) => {
+                for (key, value) in table {
+                    self.record(&format!("{path}.{}", key.get_ref()), key.span().start, value);
+                }
             }
+            DeValue::Array(elements) => {
+                for (position, element) in elements.iter().enumerate() {
+                    self.record(&format!("{path}.{position}"), element.span().start, element);
+                }
+            }
+            _ => {}
         }
-        _ => {}
     }
 }
 

@@ -29,7 +29,7 @@ pub use error::{ConfigError, Location};
 pub use measure::{BookSimRules, Measure, Rules, Search, SimType, Until};
 pub use schema::json_schema;
 pub use study::{EngineName, Preparation, Study};
-pub use sweep::{MAX_POINTS, Point, Sweep};
+pub use sweep::{CASE, MAX_POINTS, Point, Sweep};
 
 /// The names that this crate cannot know because engines define them.
 #[derive(Clone, Copy, Debug)]

@@ -218,10 +218,19 @@ fn sweep() -> Json {
         "required": ["from", "to", "step"],
         "additionalProperties": false,
     });
+    let case = json!({
+        "type": "object",
+        "description": "Keys of the file with one value each, as dotted keys or as tables.",
+        "properties": { "label": { "type": "string", "minLength": 1, "description": "Its name in the column `case`; made of what distinguishes it unless given." } },
+    });
     json!({
         "type": "object",
-        "description": "Keys of the file, each with its values: the runs are their cartesian product, the last key fastest.",
+        "description": "Keys of the file, each with its values: the runs are their cartesian product, the last key fastest. A table is merged over the file's.",
         "minProperties": 1,
+        "properties": { "case": {
+            "type": "array", "minItems": 1, "items": case,
+            "description": "Values that go together: each case is one value of a single axis.",
+        } },
         "additionalProperties": { "anyOf": [{ "type": "array", "minItems": 1 }, range, { "type": "object" }] },
     })
 }

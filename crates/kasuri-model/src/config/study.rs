@@ -1,6 +1,6 @@
 //! From the values of one point to what an engine receives.
 
-use super::document::{Document, Part, is_within};
+use super::document::{Document, Part};
 use super::error::ConfigError;
 use super::measure::{Measure, MeasureSection, Search, Until};
 use super::names::{compact, shown, unknown};
@@ -90,6 +90,11 @@ impl Document {
         build_network(Context { document: self, point, schemas: &Schemas::default() }, files)
     }
 
+    /// The error about a key of a point that someone else refuses, with its place.
+    pub fn refusal(&self, point: &Point, key: &str, message: impl Into<String>) -> ConfigError {
+        Context { document: self, point, schemas: &Schemas::default() }.error(key, Part::Value, message)
+    }
+
     /// Checks one point and builds what an engine receives. For many points of one experiment use a [`Preparation`], which
     /// builds equal networks and routings once.
     ///
@@ -143,12 +148,12 @@ impl<'a> Preparation<'a> {
         let (mut router, pipeline) = self.router(context)?;
         let network = self.network(context)?;
         let (mut routing, allow_deadlock) = self.routing(context, &network)?;
+        if routing.offers_several() {
+            context.check_choice_of_ports(&router)?;
+        }
         if router.vc_per_destination {
             router.virtual_channels = context.virtual_channels_of_terminals(&network)?;
             routing = Arc::new(PerDestination::over(routing));
-        }
-        if routing.offers_several() {
-            context.check_choice_of_ports(&router)?;
         }
         let optional_load = measure.search == Some(Search::Saturation);
         let setting = traffic::Setting {
@@ -168,7 +173,8 @@ impl<'a> Preparation<'a> {
             Some(Prepared::Interfaces(interfaces)) => (None, Some(interfaces)),
             None => (None, None),
         };
-        if endpoint.is_none() && router.architecture != Architecture::InputQueued {
+        let through_routers = endpoint.as_ref().is_none_or(|machine| machine.packet_flits().is_some());
+        if through_routers && router.architecture != Architecture::InputQueued {
             context.check_queues(&network, routing.as_ref(), &router)?;
         }
         let users = context.users(&setting, units, &streams)?;
@@ -310,12 +316,9 @@ pub(super) struct Context<'a> {
 impl<'a> Context<'a> {
     /// An error at a key's value. A value that comes from `[sweep]` is shown there.
     pub(super) fn error(self, path: &str, part: Part, message: impl Into<String>) -> ConfigError {
-        let swept = self.point.assignments.iter().find(|(key, _)| is_within(path, key));
-        match swept {
-            Some((key, _)) => {
-                let location = self.document.locate(&format!("sweep.{key}"), part);
-                self.document.error_at(location, path, message)
-            }
+        let beside = !self.document.has_place(path);
+        match self.point.place_of(path, false).or_else(|| self.point.place_of(path, beside)) {
+            Some(place) => self.document.error_at(self.document.locate(place, part), path, message),
             None => self.document.error(path, part, message),
         }
     }

@@ -1,20 +1,51 @@
-//! `[sweep]`: the cartesian product of the values of some keys.
+//! `[sweep]`: the cartesian product of the values of some keys, and of cases: values that go together.
+//!
+//! A value that is a table is merged over the file's: it sets the keys that it names, and the file's others stay. So each value of an axis
+//! comes down to *leaf keys* with values that are no tables, and all leaf keys that an axis sets anywhere are columns of the results. Two
+//! axes never set the same key, so that the order of axes does not matter.
 
-use super::document::{Document, Part, assign, section_problem};
-use super::error::ConfigError;
-use super::names::{compact, shown, unknown};
+mod axis;
+mod case;
+mod family;
+mod range;
+mod set;
+
+use super::document::{Document, Part, section_problem};
+use super::error::{ConfigError, Location};
+use super::names::shown;
+use axis::{Axis, Claims};
+pub(super) use case::flatten_cases;
+use family::Families;
+use std::sync::Arc;
 use toml::{Table, Value};
 
 /// The largest number of points of a sweep, and of values in one range.
 pub const MAX_POINTS: usize = 1_000_000;
+
+/// The key of the cases in `[sweep]`, and the column that holds their labels.
+pub const CASE: &str = "case";
 
 /// One run of an experiment: the file's values with those of the sweep put in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Everything but `[sweep]` and `[[plot]]`.
     pub table: Table,
-    /// The swept keys with this point's values, in the order of the file.
+    /// What the sweep sets for this point, in the order of the file: the label of its case under [`CASE`], and leaf keys with their values.
     pub assignments: Vec<(String, Value)>,
+    /// All columns that the points of this sweep differ in: [`CASE`] where there are cases, and every leaf key that is set for some point.
+    pub columns: Arc<[String]>,
+    /// Where each of `assignments` stands, as a path of the document.
+    pub(super) places: Vec<Arc<str>>,
+}
+
+impl Point {
+    /// Where the sweep sets a key, or something in it or around it; else, with `beside`, a key of the same table.
+    pub(super) fn place_of(&self, path: &str, beside: bool) -> Option<&str> {
+        let table = |key: &str| key.rsplit_once('.').map(|(table, _)| table.to_owned());
+        let sets = |key: &str| super::document::is_within(path, key) || beside && table(key) == table(path);
+        let found = self.assignments.iter().position(|(key, _)| key != CASE && sets(key))?;
+        Some(&self.places[found])
+    }
 }
 
 /// All runs of an experiment, made one at a time: [`Document::sweep`].
@@ -23,14 +54,21 @@ pub struct Sweep<'a> {
     document: &'a Document,
     /// Everything but `[sweep]` and `[[plot]]`.
     table: Table,
-    /// The swept keys with their values, in the order of the file.
-    axes: Vec<(String, Vec<Value>)>,
+    /// In the order of the file.
+    axes: Vec<Axis>,
+    columns: Arc<[String]>,
+    families: Families,
 }
 
 impl Sweep<'_> {
     /// How many runs there are.
     pub fn count(&self) -> usize {
-        self.axes.iter().map(|(_, values)| values.len()).product()
+        self.axes.iter().map(Axis::len).product()
+    }
+
+    /// What distinguishes the runs: [`CASE`] where there are cases, and every leaf key that the sweep sets, in the order of the file.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
     }
 
     /// The run of this number, from 0; the last key varies fastest.
@@ -38,17 +76,24 @@ impl Sweep<'_> {
     /// # Errors
     /// A swept key lies under a key that has a value of its own.
     pub fn point(&self, number: usize) -> Result<Point, ConfigError> {
-        let mut table = self.table.clone();
-        let mut assignments = Vec::with_capacity(self.axes.len());
         let mut repetitions = self.count();
-        for (key, values) in &self.axes {
-            repetitions /= values.len();
-            let value = &values[number / repetitions % values.len()];
-            let problem = |message| self.document.error(&format!("sweep.{key}"), Part::Key, message);
-            assign(&mut table, key, value.clone()).map_err(problem)?;
-            assignments.push((key.clone(), value.clone()));
+        let (mut assignments, mut places, mut settings) = (Vec::new(), Vec::new(), Vec::new());
+        for axis in &self.axes {
+            repetitions /= axis.len();
+            let chosen = number / repetitions % axis.len();
+            if let Some(label) = axis.label(chosen) {
+                assignments.push((CASE.to_owned(), Value::String(label.to_owned())));
+                places.push(Arc::from(format!("sweep.{CASE}.{chosen}")));
+            }
+            settings.extend(axis.settings(chosen));
         }
-        Ok(Point { table, assignments })
+        let mut table = self.table.clone();
+        set::apply(&mut table, &settings, &self.families).map_err(|(place, message)| self.document.error(&place, Part::Key, message))?;
+        for setting in settings {
+            assignments.push((setting.key.to_string(), setting.value.clone()));
+            places.push(Arc::clone(&setting.place));
+        }
+        Ok(Point { table, assignments, columns: Arc::clone(&self.columns), places })
     }
 }
 
@@ -57,7 +102,7 @@ impl Document {
     /// fastest.
     ///
     /// # Errors
-    /// A wrong `[[plot]]`; a key of `[sweep]` that belongs to no section, an axis without values, a wrong range, more than [`MAX_POINTS`] points.
+    /// As [`Document::sweep`].
     pub fn points(&self) -> Result<Vec<Point>, ConfigError> {
         let sweep = self.sweep()?;
         (0..sweep.count()).map(|number| sweep.point(number)).collect()
@@ -66,42 +111,72 @@ impl Document {
     /// As [`Document::points`], without making them: a large sweep need not lie in memory.
     ///
     /// # Errors
-    /// As [`Document::points`].
+    /// A wrong `[[plot]]`; a key of `[sweep]` that belongs to no section, an axis without values, a wrong range or case, two entries that set
+    /// the same key, two values that make the same run, more than [`MAX_POINTS`] points.
     pub fn sweep(&self) -> Result<Sweep<'_>, ConfigError> {
         self.check_plots()?;
         let mut table = self.table().clone();
         table.remove("plot");
         let swept = match table.remove("sweep") {
             Some(Value::Table(swept)) => swept,
-            _ => return Ok(Sweep { document: self, table, axes: Vec::new() }),
+            _ => Table::new(),
         };
-        if swept.is_empty() {
+        if swept.is_empty() && self.table().contains_key("sweep") {
             return Err(self.error("sweep", Part::Value, "is a sweep over nothing; give a key with values, or leave [sweep] out"));
         }
-        let mut sweep = Sweep { document: self, table, axes: Vec::new() };
-        for (key, axis) in swept {
-            let values = self.axis(&key, &axis)?;
-            if sweep.count().saturating_mul(values.len()) > MAX_POINTS {
+        let mut axes: Vec<Axis> = Vec::with_capacity(swept.len());
+        for (key, values) in swept {
+            let axis = if key == CASE { self.cases(&values, &table)? } else { self.axis(&key, &values)? };
+            if axes.iter().map(Axis::len).product::<usize>().saturating_mul(axis.len()) > MAX_POINTS {
                 return Err(self.error("sweep", Part::Value, format!("has more than {MAX_POINTS} points; split the experiment")));
             }
-            sweep.axes.push((key, values));
+            axes.push(axis);
         }
-        Ok(sweep)
+        let families = Families::of(&table, axes.iter().flat_map(Axis::all_settings));
+        let mut claims = Claims::default();
+        for axis in &axes {
+            claims.add(axis).map_err(|(mine, key, theirs)| self.set_twice(&mine, &key, &theirs))?;
+            axis.check_distinct(&table, &families).map_err(|(place, message)| self.error(&place, Part::Value, message))?;
+        }
+        let columns = axes.iter().flat_map(Axis::columns).collect();
+        Ok(Sweep { document: self, table, axes, columns, families })
+    }
+
+    /// Two entries of `[sweep]` set the same key.
+    fn set_twice(&self, place: &str, key: &str, other: &str) -> ConfigError {
+        let there = match self.locate(other, Part::Key) {
+            Location::Text { line, .. } => format!("line {line}"),
+            Location::Argument(argument) => argument,
+            Location::Table => format!("`{}`", other.strip_prefix("sweep.").unwrap_or(other)),
+        };
+        let message =
+            format!("sets `{key}`, which another entry of [sweep] sets too ({there}); a run has one value of it, so keep one of the two");
+        self.error(place, Part::Key, message)
     }
 
     /// The values of one key of `[sweep]`.
-    fn axis(&self, key: &str, axis: &Value) -> Result<Vec<Value>, ConfigError> {
+    fn axis(&self, key: &str, axis: &Value) -> Result<Axis, ConfigError> {
         let path = format!("sweep.{key}");
         let section = key.split('.').next().unwrap_or_default();
         if matches!(section, "sweep" | "plot") {
             return Err(self.error(&path, Part::Key, format!("[{section}] itself cannot be swept")));
+        }
+        if key == "title" {
+            let message = "changes no run; name runs by cases: [[sweep.case]] with a label";
+            return Err(self.error(&path, Part::Key, message));
+        }
+        if section == CASE {
+            let message = "is no list of cases; each case begins with [[sweep.case]]";
+            return Err(self.error(&path, Part::Key, message));
         }
         if let Some(problem) = section_problem(section) {
             return Err(self.error(&path, Part::Key, problem));
         }
         let values = match axis {
             Value::Array(values) => values.clone(),
-            Value::Table(range) => expand(range).map_err(|(inner, message)| self.error(&format!("{path}{inner}"), Part::Value, message))?,
+            Value::Table(range) => {
+                range::expand(range).map_err(|(inner, message)| self.error(&format!("{path}{inner}"), Part::Value, message))?
+            }
             other => {
                 let message = format!("is {}; it must be a list of values, or {{ from = 0.1, to = 0.9, step = 0.1 }}", shown(other));
                 return Err(self.error(&path, Part::Value, message));
@@ -110,85 +185,9 @@ impl Document {
         if values.is_empty() {
             return Err(self.error(&path, Part::Value, "is a sweep over nothing; give at least one value, or leave the key out"));
         }
-        for (position, value) in values.iter().enumerate().take(1000) {
-            if values[..position].contains(value) {
-                let message = format!("{} stands twice; each value makes a run of its own, so give it once", compact(value));
-                return Err(self.error(&format!("{path}.{position}"), Part::Value, message));
-            }
-        }
-        Ok(values)
+        Axis::of_values(key, values).map_err(|(place, message)| self.error(&place, Part::Key, message))
     }
-}
-
-/// The values of `{ from, to, step }`; on error the path within it (with its dot) and a sentence.
-fn expand(range: &Table) -> Result<Vec<Value>, (String, String)> {
-    const KEYS: [&str; 3] = ["from", "to", "step"];
-    if let Some(key) = range.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        return Err((format!(".{key}"), unknown("key", key, KEYS)));
-    }
-    let mut numbers = [0.0; 3];
-    for (number, key) in numbers.iter_mut().zip(KEYS) {
-        *number = match range.get(key) {
-            Some(Value::Integer(whole)) => *whole as f64,
-            Some(Value::Float(real)) if real.is_finite() => *real,
-            Some(other) => return Err((format!(".{key}"), format!("is {}; it must be a number", shown(other)))),
-            None => return Err((String::new(), format!("has no `{key}`; a range needs from, to and step"))),
-        };
-    }
-    let [from, to, step] = numbers;
-    if step <= 0.0 {
-        return Err((".step".to_owned(), format!("is {step}; it must be above 0")));
-    }
-    if to < from {
-        return Err((".to".to_owned(), format!("is {to}, below from = {from}: a sweep over nothing")));
-    }
-    // A part in 10^9 of a step forgives rounding, so that { from = 0.1, to = 0.3, step = 0.1 } has its last value.
-    let steps = ((to - from) / step + 1e-9).floor();
-    if steps >= MAX_POINTS as f64 {
-        return Err((".step".to_owned(), format!("makes {} values; the limit is {MAX_POINTS}", steps + 1.0)));
-    }
-    let whole = KEYS.iter().all(|key| range.get(*key).is_some_and(Value::is_integer));
-    let value = |index: u64| {
-        let number = from + index as f64 * step;
-        if whole { Value::Integer(number as i64) } else { Value::Float(rounded(number)) }
-    };
-    Ok((0..=steps as u64).map(value).collect())
-}
-
-/// To 12 significant digits, so that 0.1 + 2 * 0.1 is 0.3 and not 0.30000000000000004.
-fn rounded(number: f64) -> f64 {
-    format!("{number:.11e}").parse().unwrap_or(number)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn values(range: &str) -> Result<Vec<Value>, (String, String)> {
-        expand(&toml::from_str(range).unwrap())
-    }
-
-    #[test]
-    fn a_range_includes_its_end_and_holds_round_numbers() {
-        let expected: Vec<Value> = (1..=9).map(|tenth| Value::Float(f64::from(tenth) / 10.0)).collect();
-        assert_eq!(values("from = 0.1\nto = 0.9\nstep = 0.1").unwrap(), expected);
-        assert_eq!(values("from = 2\nto = 7\nstep = 2").unwrap(), [2, 4, 6].map(Value::Integer));
-        assert_eq!(values("from = 0.5\nto = 0.5\nstep = 1").unwrap(), [Value::Float(0.5)]);
-    }
-
-    #[test]
-    fn a_wrong_range_names_the_number() {
-        for (range, path) in [
-            ("from = 1\nto = 2\nstep = 0", ".step"),
-            ("from = 1\nto = 2\nstep = -1", ".step"),
-            ("from = 2\nto = 1\nstep = 1", ".to"),
-            ("from = 1\nto = 2", ""),
-            ("from = nan\nto = 2\nstep = 1", ".from"),
-            ("from = 0\nto = 2\nstep = 1e-9", ".step"),
-            ("from = 0\nto = \"2\"\nstep = 1", ".to"),
-            ("from = 0\nto = 2\nstep = 1\nstop = 4", ".stop"),
-        ] {
-            assert_eq!(values(range).unwrap_err().0, path, "{range}");
-        }
-    }
-}
+mod tests;

@@ -1,17 +1,20 @@
 //! `kasuri check`: is the experiment right, how large is it, can it deadlock?
 
 use super::{Exit, Failure};
+use crate::engines;
 use crate::estimate::{Costs, Total, Work};
-use crate::input::{FolderFiles, KNOWN, read_experiment};
+use crate::input::{FolderFiles, read_experiment};
 use crate::listing::Listing;
-use crate::plan::Plan;
+use crate::measure::controller;
+use crate::plan::{Plan, Preparer};
 use clap::Args;
-use kasuri_model::config::{Preparation, Study};
+use kasuri_model::config::{Document, EngineName, Point, Study};
 use kasuri_model::deadlock;
 use kasuri_model::network::Network;
 use kasuri_model::predictor;
-use kasuri_model::routing::Routing;
+use kasuri_model::routing::{Routing, VirtualChannels};
 use kasuri_model::scenario::ClosedWorkload;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,34 +45,104 @@ impl Check {
         if self.costs {
             return list_costs(&Listing::of(&document, &files, &Costs::of_this_machine())?, out);
         }
-        let points = document.points()?;
-        let mut preparation = Preparation::new(&document, &files, *KNOWN);
-        let mut seen: Vec<(Arc<Network>, Arc<dyn Routing>)> = Vec::new();
-        let mut workloads: Vec<String> = Vec::new();
-        let mut works = Vec::with_capacity(points.len());
-        let mut exit = Exit::DONE;
-        for point in &points {
-            let study = preparation.study(point)?;
+        let sweep = document.sweep()?;
+        let mut preparer = Preparer::new(&document, &files);
+        let mut seen = Seen::default();
+        let mut works = Vec::with_capacity(sweep.count());
+        let mut verdict = Verdict::Right;
+        for number in 0..sweep.count() {
+            let point = sweep.point(number)?;
+            let study = preparer.study(&point)?;
             works.push(Work::of(&study));
-            let (network, routing) = (&study.scenario.network, &study.scenario.routing);
-            let workload = study.scenario.workload.as_ref().map(describe_workload).filter(|text| !workloads.contains(text));
-            if let Some(text) = workload {
+            if let Some(text) = study.scenario.workload.as_ref().and_then(|closed| seen.workload(describe_workload(closed))) {
                 writeln!(out, "{text}")?;
-                workloads.push(text);
             }
-            if seen.iter().any(|(known, by)| Arc::ptr_eq(known, network) && Arc::ptr_eq(by, routing)) {
-                continue;
+            if seen.ways(&study) {
+                verdict = verdict.max(describe(&study, out)?);
             }
-            seen.push((Arc::clone(network), Arc::clone(routing)));
-            if !describe(&study, out)? && !study.allow_deadlock {
-                exit = Exit::DEADLOCK_POSSIBLE;
+            if study.engine == EngineName::Analysis && seen.traffic(&point) {
+                try_formulas(&document, &point, &study)?;
             }
         }
         let costs = Costs::of_this_machine();
         writeln!(out, "{}", describe_costs(&Total::of(&costs, works)))?;
-        let verdict = if exit == Exit::DONE { "right" } else { "can deadlock" };
-        writeln!(out, "{}: {verdict}; {} run{}", self.file.display(), points.len(), if points.len() == 1 { "" } else { "s" })?;
-        Ok(exit)
+        let (count, text) = (sweep.count(), verdict.text());
+        writeln!(out, "{}: {text}; {count} run{}", self.file.display(), if count == 1 { "" } else { "s" })?;
+        Ok(if verdict == Verdict::Right { Exit::DONE } else { Exit::DEADLOCK_POSSIBLE })
+    }
+}
+
+/// What is to be said of an experiment as a whole, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Right,
+    CanDeadlock,
+    CannotDeliver,
+}
+
+impl Verdict {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Right => "right",
+            Self::CanDeadlock => "can deadlock",
+            Self::CannotDeliver => "cannot deliver every packet",
+        }
+    }
+}
+
+/// What has been described: equal things are described once.
+#[derive(Default)]
+struct Seen {
+    ways: Vec<(Arc<Network>, Arc<dyn Routing>, Vec<VirtualChannels>, bool)>,
+    workloads: Vec<String>,
+    traffic: BTreeSet<String>,
+}
+
+impl Seen {
+    /// The description of a workload, unless it has been given.
+    fn workload(&mut self, text: String) -> Option<String> {
+        if self.workloads.contains(&text) {
+            return None;
+        }
+        self.workloads.push(text.clone());
+        Some(text)
+    }
+
+    /// Is it new what packets may wait for in this study?
+    fn ways(&mut self, study: &Study) -> bool {
+        let scenario = &study.scenario;
+        let (channels, widened) = (scenario.virtual_channel_ranges(), scenario.takes_accepted_ports());
+        let known = self.ways.iter().any(|(network, routing, ranges, wide)| {
+            Arc::ptr_eq(network, &scenario.network) && Arc::ptr_eq(routing, &scenario.routing) && *ranges == channels && *wide == widened
+        });
+        if !known {
+            self.ways.push((Arc::clone(&scenario.network), Arc::clone(&scenario.routing), channels, widened));
+        }
+        !known
+    }
+
+    /// Is this traffic new to the formulas? How much of it there is changes nothing in whether they hold.
+    fn traffic(&mut self, point: &Point) -> bool {
+        let mut table = point.table.clone();
+        ["title", "measure"].into_iter().for_each(|section| {
+            table.remove(section);
+        });
+        if let Some(toml::Value::Table(traffic)) = table.get_mut("traffic") {
+            traffic.remove("load");
+        }
+        self.traffic.insert(table.to_string())
+    }
+}
+
+/// Whether routes have formulas only the formulas tell, and these cost little.
+fn try_formulas(document: &Document, point: &Point, study: &Study) -> Result<(), Failure> {
+    let mut controller = controller(study);
+    match engines::engine(study.engine).run(&study.scenario, &mut *controller) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(match error.key() {
+            Some(key) => document.refusal(point, key, error.message()).into(),
+            None => Failure::Input(format!("{}: {error}", document.name())),
+        }),
     }
 }
 
@@ -129,8 +202,8 @@ fn describe_workload(closed: &ClosedWorkload) -> String {
     format!("workload: {messages} messages of at most {longest} flits, in all {flits} flits in {packets} packets")
 }
 
-/// Describes a network with its routing. Is it free of deadlock?
-fn describe(study: &Study, out: &mut dyn Write) -> Result<bool, Failure> {
+/// Describes a network with its routing, and says what becomes of packets.
+fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
     let scenario = &study.scenario;
     let network = &scenario.network;
     let counts =
@@ -156,5 +229,9 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<bool, Failure> {
         };
         writeln!(out, "  predictions: {ways}wrong copies hold nothing and wait for nothing")?;
     }
-    Ok(report.is_safe())
+    Ok(match (&report.unroutable, report.is_safe() || study.allow_deadlock) {
+        (Some(_), _) => Verdict::CannotDeliver,
+        (None, true) => Verdict::Right,
+        (None, false) => Verdict::CanDeadlock,
+    })
 }

@@ -9,9 +9,10 @@ use crate::stop::Stop;
 use crate::tally::Tally;
 use crate::timeline::chrome_trace;
 use clap::{Args, ValueEnum};
-use kasuri_model::config::Document;
+use kasuri_model::config::{CASE, Document};
 use kasuri_model::topology::Files;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -165,14 +166,65 @@ const SHOWN: [&str; 7] =
 
 /// A value of a row as people read it.
 fn shown(row: &RunRow, name: &str) -> String {
-    row.number(name).map_or_else(|| row.text(name).to_owned(), number)
+    row.number(name).map_or_else(|| text(row.get(name)), number)
+}
+
+/// A value that is no number: names without quotes, lists and tables as in the experiment file.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(name) => name.clone(),
+        Value::Array(values) => format!("[{}]", values.iter().map(text).collect::<Vec<_>>().join(", ")),
+        Value::Object(table) => {
+            let pairs: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {}", text(value))).collect();
+            format!("{{ {} }}", pairs.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The columns of several rows, each once. Rows of open traffic and of closed workloads have different ones.
+fn columns(rows: &[RunRow]) -> Vec<&str> {
+    let mut names: Vec<&str> = rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name).collect();
+    let mut known: BTreeSet<&str> = names.iter().copied().collect();
+    for (name, _) in rows.iter().flat_map(RunRow::columns) {
+        if known.insert(name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// The inputs that distinguish runs.
 fn varying(rows: &[RunRow]) -> impl Iterator<Item = &str> {
     let varies = |name: &str| rows.iter().any(|row| row.get(name) != rows[0].get(name));
-    let inputs = rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name);
-    inputs.filter(move |name| (name.contains('.') || *name == "engine") && varies(name))
+    columns(rows).into_iter().filter(move |name| (results::is_input(name) || *name == "engine") && varies(name))
+}
+
+/// A column of the table: its heading, and the value of each row.
+struct Shown<'a> {
+    heading: String,
+    value: Box<dyn Fn(&RunRow) -> String + 'a>,
+}
+
+impl<'a> Shown<'a> {
+    fn plain(name: &'a str) -> Self {
+        Self { heading: name.to_owned(), value: Box::new(move |row| shown(row, name)) }
+    }
+
+    /// The column, and where the length of a cycle is known the time beside the cycles, in the unit that fits the longest one.
+    fn with_time(name: &'a str, rows: &[RunRow]) -> Vec<Self> {
+        let in_ns = format!("{name}_ns");
+        let longest = rows.iter().filter_map(|row| row.number(&in_ns)).reduce(f64::max);
+        let Some(longest) = longest else { return vec![Self::plain(name)] };
+        let (unit, of_ns) = match longest {
+            ..1e4 => ("ns", 1.0),
+            1e4..1e7 => ("us", 1e3),
+            _ => ("ms", 1e6),
+        };
+        let time = move |row: &RunRow| row.number(&in_ns).map_or_else(String::new, |time| number(time / of_ns));
+        vec![Self::plain(name), Self { heading: format!("{name} ({unit})"), value: Box::new(time) }]
+    }
 }
 
 /// Columns of a user that people ask for most.
@@ -193,20 +245,20 @@ fn users_table(rows: &[RunRow]) -> Option<String> {
         .flat_map(|row| users(row).into_iter().filter(|user| user["runs"] == true).map(|user| of_user(row, &user)).collect::<Vec<_>>())
         .collect();
     let heading: Vec<&str> = inputs.iter().copied().chain(["user"]).chain(SHOWN_OF_USERS).collect();
-    let right: Vec<bool> = heading.iter().map(|name| !matches!(*name, "user" | "engine")).collect();
+    let right: Vec<bool> = heading.iter().map(|name| !matches!(*name, "user" | "engine" | CASE)).collect();
     (!lines.is_empty()).then(|| output::table(&heading, lines, &right))
 }
 
 /// One line for each run: what distinguishes it, then the columns asked for most that have a value in some run.
 fn table(rows: &[RunRow]) -> String {
-    let inputs = rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name);
     let varying: Vec<&str> = varying(rows).collect();
-    let names: Vec<&str> = inputs
-        .filter(|name| varying.contains(name) || *name == "traffic.load" && rows.iter().any(|row| !row.get(name).is_null()))
-        .chain(SHOWN.into_iter().filter(|name| rows.iter().any(|row| !row.get(name).is_null())))
-        .collect();
-    let lines = rows.iter().map(|row| names.iter().map(|name| shown(row, name)).collect()).collect();
-    output::table(&names, lines, &names.iter().map(|name| !matches!(*name, "status" | "engine")).collect::<Vec<_>>())
+    let is_known = |name: &str| rows.iter().any(|row| !row.get(name).is_null());
+    let inputs = columns(rows).into_iter().filter(|name| varying.contains(name) || *name == "traffic.load" && is_known(name));
+    let answers = SHOWN.into_iter().filter(|name| is_known(name)).flat_map(|name| Shown::with_time(name, rows));
+    let columns: Vec<Shown<'_>> = inputs.map(Shown::plain).chain(answers).collect();
+    let lines = rows.iter().map(|row| columns.iter().map(|column| (column.value)(row)).collect()).collect();
+    let headings: Vec<&str> = columns.iter().map(|column| column.heading.as_str()).collect();
+    output::table(&headings, lines, &headings.iter().map(|name| !matches!(*name, "status" | "engine" | CASE)).collect::<Vec<_>>())
 }
 
 fn number(number: f64) -> String {
@@ -227,7 +279,7 @@ fn comparison_table(comparisons: &[Comparison]) -> String {
     heading.extend(differences.iter().take(engines.len() - 1).map(String::as_str));
     let line = |one: &Comparison| {
         let inputs =
-            varying.iter().map(|name| one.inputs.iter().find(|input| input.0 == *name).map_or_else(String::new, |input| input.1.clone()));
+            varying.iter().map(|name| one.inputs.iter().find(|input| input.0 == *name).map_or_else(String::new, |input| text(&input.1)));
         let answer = |engine| one.answers.iter().find(|answer| answer.0 == engine).and_then(|answer| answer.1);
         let answers = engines.iter().map(|&engine| answer(engine).map_or_else(String::new, number));
         let percent = |engine| one.difference(engine).map_or_else(String::new, |part| format!("{:+.2} %", 100.0 * part));

@@ -44,6 +44,10 @@ impl Engine for Fake {
         "flit"
     }
 
+    fn check(&self, _scenario: &Scenario) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         let load = scenario.classes[0].load;
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
@@ -249,6 +253,10 @@ struct Saturating;
 impl Engine for Saturating {
     fn name(&self) -> &'static str {
         "flit"
+    }
+
+    fn check(&self, _scenario: &Scenario) -> Result<(), EngineError> {
+        Ok(())
     }
 
     fn run(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {

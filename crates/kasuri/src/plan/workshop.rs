@@ -1,6 +1,6 @@
 //! Computing the runs of a plan: each is taken from the store, or computed by one thread and kept.
 
-use super::{Plan, PreparedPoint, RunOptions};
+use super::{Plan, PreparedPoint, RunOptions, shown};
 use crate::cost::Meter;
 use crate::estimate::Work;
 use crate::input::KNOWN;
@@ -141,6 +141,7 @@ impl<'a> Workshop<'a> {
             Ok(Found::SetAside(message)) => (self.compute(point, engine), Some(message)),
             Err(error) => (self.give_up(error), None),
         };
+        let result = (self.checked(result.0, point), result.1);
         self.bar.inc(1);
         self.tally.add();
         result
@@ -155,6 +156,15 @@ impl<'a> Workshop<'a> {
                 End::Reused(row)
             }
             Err(error) => self.give_up(error),
+        }
+    }
+
+    /// Lets no row pass that shows another input than its run's.
+    fn checked(&self, end: End, point: &PreparedPoint) -> End {
+        let (End::Reused(row) | End::Computed(row, _) | End::Failed { row, .. }) = &end else { return end };
+        match shown::check_row(row, point) {
+            Ok(()) => end,
+            Err(problem) => self.fail(point, format!("a defect of Kasuri: {problem}"), false),
         }
     }
 
@@ -236,18 +246,15 @@ impl<'a> Workshop<'a> {
     fn search_load(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), NotFound> {
         let mut preparation = Preparation::new(self.plan.document, self.plan.files, *KNOWN);
         let mut run = |load: f64| {
-            let mut point = point.point.clone();
-            if let Some(toml::Value::Table(traffic)) = point.table.get_mut("traffic") {
-                traffic.insert("load".to_owned(), toml::Value::Float(load));
-            }
-            let study = preparation.study(&point).map_err(|error| NotFound::Missing(Missing::Refused(error.to_string())))?;
+            let study = preparation
+                .study(&super::at_load(&point.point, load))
+                .map_err(|error| NotFound::Missing(Missing::Refused(error.to_string())))?;
             match self.trial(study, engine).map_err(NotFound::Missing)? {
                 trial if trial.outcome.status == Status::Deadlock => Err(NotFound::Deadlock(Box::new(trial), load)),
                 trial => Ok(trial),
             }
         };
-        // All classes share the terminal's channel.
-        let highest = 1.0 / point.study.scenario.classes.len() as f64;
+        let highest = super::greatest_load(&point.study);
         let zero_load_latency = run(saturation::ZERO_LOAD)?.outcome.packet_latency.mean();
         let sustained = |trial: &Trial| saturation::is_sustained(&trial.outcome, &Offer::of(&trial.study.scenario), zero_load_latency);
         let found = saturation::search(highest, run, sustained)?;

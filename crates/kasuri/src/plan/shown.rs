@@ -1,0 +1,129 @@
+//! What a row shows of its run's input, and that this is what the run used.
+
+use super::PreparedPoint;
+use crate::results::RunRow;
+use kasuri_model::collective;
+use kasuri_model::config::{CASE, EngineName, Point, Search, Study};
+use serde_json::{Value, json};
+
+/// Keys that every row of open traffic shows, swept or not.
+const ALWAYS: [&str; 5] = ["network.topology", "routing.algorithm", "traffic.pattern", "traffic.load", "measure.seed"];
+
+/// Keys that every row of a closed workload shows, swept or not.
+const ALWAYS_CLOSED: [&str; 8] = [
+    "network.topology",
+    "routing.algorithm",
+    "workload.collective",
+    "workload.schedule",
+    "workload.message_flits",
+    "workload.message_bytes",
+    "workload.trace",
+    "measure.seed",
+];
+
+/// The columns of a run's input with their values: the keys that every row shows, then all that the sweep sets for some point.
+pub(super) fn inputs(point: &Point, study: &Study) -> Vec<(String, Value)> {
+    let always: &[&str] = if study.scenario.workload.is_some() || study.scenario.endpoint.is_some() { &ALWAYS_CLOSED } else { &ALWAYS };
+    // `engine` and `title` have columns of their own.
+    let swept = point.columns.iter().map(String::as_str).filter(|key| key.contains('.') || *key == CASE);
+    let swept = swept.filter(|key| !always.contains(key));
+    always.iter().copied().chain(swept).map(|key| (key.to_owned(), shown(key, point, study))).collect()
+}
+
+/// The value of a key as a row shows it: a default where the file leaves out what the row is about, nothing where the run has no such value.
+fn shown(key: &str, point: &Point, study: &Study) -> Value {
+    let given = at(&point.table, key).map(to_json);
+    match key {
+        CASE => point.assignments.iter().find(|(key, _)| key == CASE).map_or(Value::Null, |(_, label)| to_json(label)),
+        "measure.seed" => json!(study.measure.seed),
+        "workload.schedule" => given.unwrap_or_else(|| {
+            let collective = at(&point.table, "workload.collective").and_then(toml::Value::as_str).unwrap_or_default();
+            collective::schedules(collective).next().map_or(Value::Null, |entry| json!(entry.schedule))
+        }),
+        "traffic.load" if searches(study) => Value::Null,
+        _ if every_class_has_its_own(key, point) => Value::Null,
+        _ => given.unwrap_or(Value::Null),
+    }
+}
+
+/// Does the run choose its loads itself?
+pub(super) fn searches(study: &Study) -> bool {
+    study.measure.search == Some(Search::Saturation) && study.engine != EngineName::Analysis
+}
+
+/// Is this a key of `[traffic]` that nobody takes from there?
+pub(super) fn every_class_has_its_own(key: &str, point: &Point) -> bool {
+    let Some(name) = key.strip_prefix("traffic.").filter(|name| !name.contains('.')) else { return false };
+    let classes = at(&point.table, "traffic.class").and_then(toml::Value::as_array);
+    classes.is_some_and(|classes| !classes.is_empty() && classes.iter().all(|class| class.get(name).is_some()))
+}
+
+/// The value of a dotted key; numbers are positions in lists.
+pub(super) fn at<'t>(table: &'t toml::Table, key: &str) -> Option<&'t toml::Value> {
+    let mut parts = key.split('.');
+    let first = table.get(parts.next()?)?;
+    parts.try_fold(first, |value, part| match value {
+        toml::Value::Array(elements) => elements.get(part.parse::<usize>().ok()?),
+        other => other.get(part),
+    })
+}
+
+pub(super) fn to_json(value: &toml::Value) -> Value {
+    serde_json::to_value(value).unwrap_or(Value::Null)
+}
+
+/// Checks that the table of a point has what its sweep sets, whatever else was put in after it.
+///
+/// # Errors
+/// A defect of Kasuri: which key, and both values.
+pub(super) fn check_point(point: &Point) -> Result<(), String> {
+    for (key, value) in point.assignments.iter().filter(|(key, _)| key != CASE) {
+        let found = at(&point.table, key);
+        if found != Some(value) {
+            let found = found.map_or_else(|| "nothing".to_owned(), toml::Value::to_string);
+            return Err(format!("[sweep] sets {key} to {value}, but the run would have {found}"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a row shows its point's input, and that where the study tells what was used, it was that.
+///
+/// # Errors
+/// A defect of Kasuri: which column, and both values.
+pub(super) fn check_row(row: &RunRow, prepared: &PreparedPoint) -> Result<(), String> {
+    let PreparedPoint { head, point, study } = prepared;
+    for (key, value) in &head.inputs {
+        let of_point = shown(key, point, study);
+        if row.get(key) != value || *value != of_point {
+            return Err(format!("the row shows {key} = {}, but its point has {of_point}", row.get(key)));
+        }
+        if let Some(used) = used(key, study)
+            && !value.is_null()
+            && value.as_f64() != Some(used)
+        {
+            return Err(format!("the row shows {key} = {value}, but the run had {used}"));
+        }
+    }
+    let (engine, seed) = (row.text("engine"), row.get("seed").as_u64());
+    if engine != study.engine.name() || seed != Some(study.measure.seed) || row.key() != head.key {
+        return Err(format!("the row is that of the engine {engine} with seed {seed:?} under {}", row.key()));
+    }
+    Ok(())
+}
+
+/// The number that a run used for a key, where the study has it in the same form.
+fn used(key: &str, study: &Study) -> Option<f64> {
+    let (scenario, router) = (&study.scenario, &study.scenario.router);
+    match key {
+        "measure.seed" => Some(study.measure.seed as f64),
+        "router.virtual_channels" => Some(f64::from(router.virtual_channels)),
+        "router.buffer_flits" => Some(f64::from(router.buffer_flits)),
+        "router.credit_delay" => Some(f64::from(router.credit_delay)),
+        "traffic.load" if scenario.users.is_none() => match &scenario.classes[..] {
+            [class] if class.packets_per_terminal.is_none() => Some(class.load),
+            _ => None,
+        },
+        _ => None,
+    }
+}
