@@ -47,9 +47,46 @@ impl Clock {
     }
 }
 
+/// When the last flits of a channel are sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    /// The latest cycle.
+    last: u64,
+    /// Bit i: is a flit sent i cycles before?
+    cycles: u64,
+}
+
+impl Sent {
+    /// A flit is sent in a cycle after all others.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, cycle: u64) {
+        self.cycles = self.cycles.checked_shl((cycle - self.last).min(64) as u32).unwrap_or(0) | 1;
+        self.last = cycle;
+    }
+
+    /// How many are sent in cycle `from` or later. So long before the last one that it is not kept, they stand close, one each `period`.
+    pub(crate) fn from(self, from: u64, period: u32) -> u32 {
+        let span = (self.last + 1).saturating_sub(from);
+        if span < 64 {
+            (self.cycles & ((1 << span) - 1)).count_ones()
+        } else {
+            self.cycles.count_ones() + ((span - 64) / u64::from(period)) as u32
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flits_are_counted_from_any_cycle_on() {
+        let mut sent = Sent::default();
+        [3, 4, 5, 9, 10].into_iter().for_each(|cycle| sent.add(cycle));
+        assert_eq!([0, 3, 4, 6, 9, 10, 11, 50].map(|from| sent.from(from, 1)), [5, 5, 4, 2, 2, 1, 0, 0]);
+        (11..200).for_each(|cycle| sent.add(cycle));
+        assert_eq!([20, 150, 199, 200].map(|from| sent.from(from, 1)), [180, 50, 1, 0]);
+    }
 
     #[test]
     fn fractions_of_steps_add_up() {

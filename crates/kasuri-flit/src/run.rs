@@ -360,7 +360,14 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         self.lanes.collect_sent(&mut self.links);
         for port in 0..self.links.len() as u32 {
-            let sent = std::mem::take(&mut self.links[port].sent);
+            let mut sent = std::mem::take(&mut self.links[port].sent);
+            if port < self.parameters.first_terminal_port {
+                // What has crossed the switch and stands before the channel is not sent yet.
+                let period = if self.parameters.periodic { self.period[port] } else { 1 };
+                let waiting = self.lanes.before_channel(port, self.cycle, period);
+                let before = std::mem::replace(&mut self.before_channel[port], waiting);
+                sent = (sent + before).saturating_sub(waiting);
+            }
             if sent > 0 && self.statistics.counting.rates {
                 let channel = self.channel_of_port(port).expect("only connected ports send");
                 self.statistics.channel_flits[channel.index()] += u64::from(sent);
@@ -447,6 +454,7 @@ impl<L: Lanes> Simulation<'_, L> {
             // What a terminal injects is what its injection channel, numbered like it, carries.
             injected_flits: statistics.channel_flits[..statistics.accepted.len()].to_vec(),
             accepted_flits: statistics.accepted.iter().copied().collect(),
+            self_flits: Some(statistics.to_self),
             channel_flits: statistics.channel_flits.clone(),
             router_occupancy: statistics.occupancy.iter().map(|&flits| flits as f64 / samples).collect(),
             completion_time: completed

@@ -221,6 +221,8 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) links: Column<Links>,
     /// Cycles that a flit occupies the port's channel; empty unless some channel needs more than one.
     pub(crate) period: Column<u32>,
+    /// By port of a router: flits that have crossed the switch and are not counted as sent on the channel.
+    pub(crate) before_channel: Column<u32>,
     /// The router of a port address, [`NONE`] in gaps and for terminals.
     pub(crate) router_of_port: Column<u32>,
     /// First port address of each router.
@@ -475,6 +477,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             rings,
             links: Column::filled(ports, unconnected),
             period: Column::filled(if_periodic(ports), 1),
+            before_channel: Column::filled(addresses.first_terminal_port as usize, 0),
             router_of_port: Column::filled(ports, NONE),
             router_port: Column::filled(network.router_count() as usize, 0),
             arrivals: wheel(1)?,

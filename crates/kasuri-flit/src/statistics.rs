@@ -76,6 +76,8 @@ pub(crate) struct Statistics {
     pub(crate) flit_latency: Counter,
     pub(crate) hops: Counter,
     pub(crate) accepted: Column<u64>,
+    /// Of these, flits that terminals have sent to themselves.
+    pub(crate) to_self: u64,
     pub(crate) channel_flits: Vec<u64>,
     /// Sum over samples of the flits in each router, and the samples.
     pub(crate) occupancy: Vec<u64>,
@@ -108,6 +110,7 @@ impl Statistics {
             flit_latency: Counter::new(),
             hops: Counter::new(),
             accepted: Column::filled(terminals, 0),
+            to_self: 0,
             channel_flits: vec![0; network.channel_count() as usize],
             occupancy: vec![0; network.router_count() as usize],
             occupancy_samples: 0,
@@ -179,6 +182,7 @@ impl Statistics {
             counter.clear();
         }
         self.accepted.iter_mut().for_each(|flits| *flits = 0);
+        self.to_self = 0;
         self.channel_flits.fill(0);
         self.occupancy.fill(0);
         self.occupancy_samples = 0;

@@ -558,7 +558,11 @@ impl<L: Lanes> Simulation<'_, L> {
     fn settle_sink(&mut self, slot: u32) {
         let sink = &mut self.terminals.ejection[slot];
         let flits = u64::from(sink.index - sink.settled) * u64::from(self.statistics.counting.rates);
-        self.statistics.accepted[slot >> L::Mask::SHIFT] += flits;
+        let terminal = slot >> L::Mask::SHIFT;
+        self.statistics.accepted[terminal] += flits;
+        if flits > 0 && self.packets[sink.packet as usize].source == terminal {
+            self.statistics.to_self += flits;
+        }
         sink.settled = sink.index;
     }
 

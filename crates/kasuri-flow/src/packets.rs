@@ -263,7 +263,7 @@ impl<'a> Packets<'a> {
         }
         let terminal = flight.parcel.destination();
         let hops = flight.way.len() as u16 - 1;
-        self.statistics.arrive(&Arrival { created: flight.created, begun: flight.begun as f64, time: self.now as f64, hops });
+        self.statistics.arrive(&Arrival { created: flight.created as f64, begun: flight.begun as f64, time: self.now as f64, hops });
         self.accepted[terminal.index()] += u64::from(flight.flits);
         self.accepted_in_interval += u64::from(flight.flits);
         self.last_arrival[terminal.index()] = self.now;
@@ -317,6 +317,7 @@ impl<'a> Packets<'a> {
             hops: self.statistics.hops.distribution(),
             injected_flits: channel_flits[..terminals].to_vec(),
             accepted_flits: self.accepted,
+            self_flits: None,
             flit_hops: into_routers.map(|channel| channel_flits[channel.index()]).sum(),
             channel_flits,
             router_occupancy: Vec::new(),

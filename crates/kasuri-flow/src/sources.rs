@@ -14,7 +14,8 @@ const NEVER: u64 = u64::MAX;
 /// A message at the head of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drawn {
-    pub(crate) created: u64,
+    /// Sources create in whole cycles; a closed workload whenever something has happened.
+    pub(crate) created: f64,
     pub(crate) destination: TerminalId,
     pub(crate) flits: u32,
     pub(crate) class: u8,
@@ -133,7 +134,7 @@ impl Sources {
     /// Takes the message at the head of a terminal's queue at time `now`, if one has been created.
     pub(crate) fn draw(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<Drawn> {
         if let Some(queue) = self.replies.get_mut(terminal.index())
-            && queue.front().is_some_and(|reply| reply.created as f64 <= now)
+            && queue.front().is_some_and(|reply| reply.created <= now)
         {
             return queue.pop_front();
         }
@@ -175,12 +176,12 @@ impl Sources {
         if let Some(turn) = self.next_class.get_mut(terminal.index()) {
             *turn = ((class + 1) % scenario.classes.len()) as u8;
         }
-        destination.map(|destination| Drawn { created, destination, flits, class: class as u8, is_reply: false })
+        destination.map(|destination| Drawn { created: created as f64, destination, flits, class: class as u8, is_reply: false })
     }
 
     /// When a terminal's next message is created, if ever.
     pub(crate) fn next(&self, terminal: TerminalId) -> Option<f64> {
-        let reply = self.replies.get(terminal.index()).and_then(|queue| queue.front()).map(|reply| reply.created);
+        let reply = self.replies.get(terminal.index()).and_then(|queue| queue.front()).map(|reply| reply.created as u64);
         let classes = if self.closed { 0 } else { self.creations.len() / self.terminals };
         let creations = (0..classes).map(|class| self.creations[class * self.terminals + terminal.index()].next);
         creations.chain(reply).min().filter(|&next| next != NEVER).map(|next| next as f64)
@@ -210,14 +211,14 @@ impl Sources {
     pub(crate) fn reply(&mut self, scenario: &Scenario, terminal: TerminalId, to: TerminalId, class: u8, now: u64) {
         let Some(reply) = &scenario.classes[usize::from(class)].reply else { return };
         let flits = reply.sizes.draw(&mut self.creations[usize::from(class) * self.terminals + terminal.index()].destinations);
-        self.replies[terminal.index()].push_back(Drawn { created: now, destination: to, flits, class, is_reply: true });
+        self.replies[terminal.index()].push_back(Drawn { created: now as f64, destination: to, flits, class, is_reply: true });
     }
 
     /// Messages created before `cycle` that nobody has drawn yet, counting one for each queue of a class.
     pub(crate) fn waiting(&self, from: u64, cycle: u64) -> u64 {
         let drawable = |creations: &&Creations| (from..cycle).contains(&creations.next);
         let new = if self.closed { 0 } else { self.creations.iter().filter(drawable).count() };
-        let replies = self.replies.iter().flatten().filter(|reply| (from..cycle).contains(&reply.created)).count();
+        let replies = self.replies.iter().flatten().filter(|reply| (from..cycle).contains(&(reply.created as u64))).count();
         (new + replies) as u64
     }
 

@@ -69,7 +69,7 @@ impl Tally {
 /// A message that has arrived: when it was created and its transfer begun, and when its last flit came, cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Arrival {
-    pub(crate) created: u64,
+    pub(crate) created: f64,
     pub(crate) begun: f64,
     pub(crate) time: f64,
     /// Routers crossed.
@@ -79,7 +79,7 @@ pub(crate) struct Arrival {
 impl Arrival {
     /// Creation to last flit.
     fn latency(&self) -> f64 {
-        self.time - self.created as f64
+        self.time - self.created
     }
 
     /// Begin of the transfer to last flit.
@@ -100,6 +100,8 @@ pub(crate) struct Statistics {
     times: u64,
     /// Flits that each terminal has sent, shape `[terminals]`.
     pub(crate) injected: Box<[f64]>,
+    /// Of these, flits for themselves.
+    pub(crate) to_self: f64,
     /// In the present interval: arrivals, and flits that have moved.
     pub(crate) arrived: Totals,
     pub(crate) moved: f64,
@@ -117,6 +119,7 @@ impl Statistics {
             last: Arrival::default(),
             times: 0,
             injected: filled(terminals, 0.0),
+            to_self: 0.0,
             arrived: Totals::default(),
             moved: 0.0,
             counted: Totals::default(),
@@ -139,7 +142,7 @@ impl Statistics {
             return;
         }
         add(&mut self.arrived, &arrival, times);
-        if self.counting.covers(arrival.created) {
+        if covers(&self.counting, arrival.created) {
             add(&mut self.counted, &arrival, times);
             self.latency.record(arrival.latency(), times);
             self.network_latency.record(arrival.network_latency(), times);
@@ -152,10 +155,18 @@ impl Statistics {
         self.settle();
         let fresh = Self::new(0);
         self.injected.fill(0.0);
+        self.to_self = 0.0;
         (self.latency, self.network_latency, self.hops) = (fresh.latency, fresh.network_latency, fresh.hops);
         self.counting.clear(phase, now);
         self.counted = Totals::default();
     }
+}
+
+/// Is a message that was created at this time measured?
+#[inline(always)]
+pub(crate) fn covers(counting: &Counting, created: f64) -> bool {
+    // Measuring begins and ends with whole cycles: what is created within a cycle belongs to it.
+    counting.covers(created as u64)
 }
 
 fn add(totals: &mut Totals, arrival: &Arrival, times: u64) {

@@ -254,6 +254,9 @@ pub struct Outcome {
     pub injected_flits: Vec<u64>,
     /// Flits delivered per terminal while rates were counted, shape `[terminals]`.
     pub accepted_flits: Vec<u64>,
+    /// Of these, flits that terminals have sent to themselves: they cross their own router and no channel between routers. `None` of an
+    /// engine that does not tell them apart.
+    pub self_flits: Option<u64>,
     /// Flits sent on each channel while rates were counted, shape `[channels]`.
     pub channel_flits: Vec<u64>,
     /// Mean number of flits in each router's buffers while rates were counted, shape `[routers]`.

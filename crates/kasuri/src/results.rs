@@ -54,9 +54,14 @@ pub const COLUMNS: &[Column] = &[
     column("accepted_throughput_max", RATE, "the same, greatest terminal"),
     column("accepted_throughput_ci95", RATE, "half-width of the 95 % confidence interval of accepted_throughput_mean"),
     column(
+        "self_share",
+        "",
+        "part of the accepted flits that terminals have sent to themselves: they cross their own router and no channel between routers; all rates count them",
+    ),
+    column(
         "atr",
         "",
-        "average throughput rate, at offered load 1 or until the first terminal has finished: accepted throughput over the bandwidth of the terminal's channel, mean over terminals",
+        "average throughput rate, at offered load 1 or until the first terminal has finished: accepted throughput over the bandwidth of the terminal's channel, mean over the terminals that send",
     ),
     column("packet_latency_mean", "cycles", "creation at the source to tail ejected, mean over measured packets"),
     column("packet_latency_ci95", "cycles", "half-width of the 95 % confidence interval of the mean"),
@@ -91,6 +96,13 @@ pub const COLUMNS: &[Column] = &[
     column("ideal_throughput", RATE, "by formula: a bound for any routing, by terminals, distances and the bandwidth of all channels"),
     column("bisection_bandwidth", "flits/cycle", "by formula: over the cut into halves, both directions together"),
     column("completion_time", "cycles", "start to last flit delivered, of a closed workload; by formula: a lower bound"),
+    column(
+        "completion_bound",
+        "cycles",
+        "cycles that a collective needs at least: its data over the terminals' channels, of an all-to-all also over the most loaded channel between routers by the best known routing",
+    ),
+    column("efficiency", "", "of a collective: completion_bound over completion_time"),
+    column("hint", "", "keys that would make the collective faster, by counting its messages on the channels"),
     column("packet_latency_mean_ns", "ns", "packet_latency_mean, where the length of a cycle is known"),
     column("packet_latency_ci95_ns", "ns", "packet_latency_ci95, where the length of a cycle is known"),
     column("packet_latency_min_ns", "ns", "packet_latency_min, where the length of a cycle is known"),
@@ -171,6 +183,9 @@ fn whole(cycles: f64) -> Value {
 impl RunRow {
     /// The row of a run that has ended.
     pub fn new(head: &RowHead, network: &Network, offer: Option<&Offer>, outcome: &Outcome, report: &Report) -> Self {
+        // Rules of measurement have nothing to say of formulas.
+        let unmeasured = Report::default();
+        let report = if outcome.formulas.is_some() { &unmeasured } else { report };
         let mut row = Self::empty(head, outcome.status.name(), &report.notes.join("; "));
         row.set("seed", head.seed);
         row.set("terminals", network.terminal_count());
@@ -179,6 +194,7 @@ impl RunRow {
         row.set("offered_load", offer.map(Offer::load));
         row.set_rates(outcome);
         row.set("atr", offer.filter(|offer| offer.is_full()).and_then(|_| average_throughput_rate(network, outcome)));
+        row.set("self_share", self_share(outcome));
         row.set("accepted_throughput_ci95", report.accepted_throughput_ci95);
         row.set_latency("packet_latency", &outcome.packet_latency, report.packet_latency_ci95);
         row.set_latency("network_latency", &outcome.network_latency, report.network_latency_ci95);
@@ -357,11 +373,17 @@ impl RunRow {
         }
     }
 
-    /// The average throughput rate of a closed run that ended with its first terminal: until then all terminals were sending,
-    /// as at offered load 1. `silent` of them have nothing to send but to themselves, which nothing hinders: rate 1.
-    pub fn set_throughput_rate(&mut self, network: &Network, silent: u32, outcome: &Outcome) {
-        let unhindered = f64::from(silent) / f64::from(network.terminal_count().max(1));
-        self.set("atr", average_throughput_rate(network, outcome).map(|rate| rate + unhindered));
+    /// The average throughput rate of a closed run that ended with its first terminal: until then `senders` terminals were sending, as at
+    /// offered load 1. Those that send nothing offer nothing, and are no part of the mean.
+    pub fn set_throughput_rate(&mut self, network: &Network, senders: u32, outcome: &Outcome) {
+        let of_senders = f64::from(network.terminal_count()) / f64::from(senders.max(1));
+        self.set("atr", average_throughput_rate(network, outcome).map(|rate| rate * of_senders));
+    }
+
+    /// What a collective comes to beside its bound, and how it would come nearer.
+    pub(crate) fn set_efficiency(&mut self, bound: f64, completion: f64) {
+        self.set("completion_bound", whole(bound));
+        self.set("efficiency", (completion > 0.0).then(|| bound / completion));
     }
 
     /// Formulas know hits and attempts only, as expectations for a thousand million packets.
@@ -392,6 +414,12 @@ fn average_throughput_rate(network: &Network, outcome: &Outcome) -> Option<f64> 
     let accepted = rates(&outcome.accepted_flits, outcome.measured_cycles);
     let period = |terminal: usize| f64::from(network.link(network.ejection_channel(TerminalId(terminal as u32))).period);
     mean(&accepted.iter().enumerate().map(|(terminal, rate)| rate * period(terminal)).collect::<Vec<_>>())
+}
+
+/// The part of what was accepted that had crossed no channel between routers because it came from the same terminal.
+fn self_share(outcome: &Outcome) -> Option<f64> {
+    let accepted: u64 = outcome.accepted_flits.iter().sum();
+    outcome.self_flits.filter(|_| accepted > 0).map(|flits| flits as f64 / accepted as f64)
 }
 
 /// The channels of a deadlock by name.
@@ -594,6 +622,7 @@ pub(crate) mod tests {
             hops: Distribution { count: 4, sum: 8.0, min: 2, max: 2, buckets: vec![(2, 4)] },
             injected_flits: vec![20, 30],
             accepted_flits: vec![10, 30],
+            self_flits: Some(4),
             channel_flits: vec![20, 30, 10, 30, 15, 5],
             router_occupancy: vec![0.5, 1.5],
             completion_cycles: Vec::new(),
@@ -627,6 +656,8 @@ pub(crate) mod tests {
             ("packet_latency_p50", 12.0),
             ("packet_latency_p99", 16.0),
             ("hops_mean", 2.0),
+            // 4 of 40 flits.
+            ("self_share", 0.1),
             // (0.1 + 0.3)^2 / (2 (0.1^2 + 0.3^2)).
             ("fairness_jain", 0.8),
             // 15 and 5 flits of 2 cycles each in 100 cycles.

@@ -1,6 +1,6 @@
 //! One packet alone: the flit engine and the zero-load formula agree to the cycle.
 
-use kasuri::measure::Completion;
+use kasuri::measure::{Completion, Fixed, Offer};
 use kasuri_flit::FlitEngine;
 use kasuri_flow::analysis::zero_load;
 use kasuri_model::config::{Document, Until};
@@ -89,3 +89,98 @@ proptest! {
         check(&channels, network, &format!("switching = \"{switching}\"\nbuffer_flits = {buffer}"), flits, pair);
     }
 }
+
+/// Networks and routings whose ways hang on chance or on what a router sees, or that leave the shortest ones.
+const ROUTED: [(&str, u32); 17] = [
+    ("topology = \"torus\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"ugal\"", 16),
+    ("topology = \"flattened-butterfly\"\ndimensions = [3, 3]\nconcentration = 2\n[routing]\nalgorithm = \"ugal\"\nthreshold = 3", 18),
+    ("topology = \"flattened-butterfly\"\ndimensions = [4, 4]\nconcentration = 2\n[routing]\nalgorithm = \"ugal-ordered\"", 32),
+    (
+        "topology = \"flattened-butterfly\"\ndimensions = [4, 4]\nconcentration = 1\n[routing]\nalgorithm = \"ugal-ordered\"\nboth_orders = true",
+        16,
+    ),
+    ("topology = \"dragonfly\"\nterminals_per_router = 2\nrouters_per_group = 4\nglobal_channels = 2\n[routing]\nalgorithm = \"ugal\"", 72),
+    (
+        "topology = \"dragonfly\"\nterminals_per_router = 2\nrouters_per_group = 4\nglobal_channels = 2\n[routing]\nalgorithm = \"dragonfly-phases\"\nadaptive = true",
+        72,
+    ),
+    ("topology = \"slim-fly\"\norder = 4\n[routing]\nalgorithm = \"ugal\"", 32),
+    ("topology = \"full-mesh\"\nrouters = 6\nconcentration = 2\n[routing]\nalgorithm = \"ugal\"", 12),
+    ("topology = \"full-mesh\"\nrouters = 6\nconcentration = 2\n[routing]\nalgorithm = \"valiant\"", 12),
+    ("topology = \"torus\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"valiant\"", 16),
+    ("topology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"o1turn\"", 16),
+    ("topology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"two-phase\"", 16),
+    ("topology = \"torus\"\ndimensions = [5, 4]\n[routing]\nalgorithm = \"dimension-order\"\ntie = \"random\"", 20),
+    ("topology = \"mlfm\"\ndegree = 3\n[routing]\nalgorithm = \"minimal\"", 36),
+    ("topology = \"rdt\"\nside = 8\nranks = 1\n[routing]\nalgorithm = \"vector\"", 64),
+    ("topology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"planar-adaptive\"", 16),
+    ("topology = \"mesh\"\ndimensions = [4, 3]\n[routing]\nalgorithm = \"minimal-adaptive\"", 12),
+];
+
+/// Cycles between two packets of a pair: longer than a packet and its credits are under way.
+const APART: u64 = 200;
+
+/// The mean latency and hops of packets of one pair that are sent far apart from each other, with the standard errors of both, and the formula.
+fn one_by_one(text: &str, pair: (u32, u32)) -> ([f64; 2], [f64; 2], kasuri_flow::analysis::ZeroLoad) {
+    let document = Document::parse("lone.toml", text).unwrap();
+    let study = document.study(&document.points().unwrap()[0], &OnePair(pair.0, pair.1)).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let mut controller = Fixed::new(Offer::of(&study.scenario), Some(0), 300 * APART, 1_000_000);
+    let outcome = FlitEngine.run(&study.scenario, &mut controller).unwrap();
+    let of = |values: &kasuri_model::engine::Distribution| {
+        let (count, mean) = (values.count as f64, values.mean().unwrap());
+        let square: f64 = values.buckets.iter().map(|&(value, count)| (value as f64 - mean).powi(2) * count as f64).sum();
+        (mean, (square / count / (count - 1.0)).sqrt())
+    };
+    let (latency, hops) = (of(&outcome.packet_latency), of(&outcome.hops));
+    ([latency.0, hops.0], [latency.1, hops.1], zero_load(&study.scenario).unwrap())
+}
+
+/// What an approximate formula may be off by.
+const APPROXIMATE: f64 = 0.15;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the routing draws or asks of congestion, a lone packet finds every buffer empty: the formula is its mean. Where it calls
+    /// itself exact, the mean of many such packets is within five standard errors (to the cycle, where nothing is left to chance).
+    #[test]
+    fn packets_one_by_one_take_the_cycles_of_the_formula_on_every_routing(
+        routed in 0..ROUTED.len(),
+        router in 0..ROUTERS.len(),
+        (latency, terminal_latency, flits) in (1u32..4, 0u32..3, 1u32..9),
+        pair in (0u32..72, 0u32..72),
+    ) {
+        let (shape, terminals) = ROUTED[routed];
+        let pair = (pair.0 % terminals, pair.1 % terminals);
+        let text = format!(
+            "[network]\nchannel_latency = {latency}\nterminal_channel_latency = {terminal_latency}\n{shape}\n\
+             [router]\nvirtual_channels = 12\nbuffer_flits = 16\n{}\n\
+             [traffic]\npattern = \"permutation\"\npath = \"pair\"\nprocess = \"periodic\"\nload = {}\npacket_flits = {flits}\n",
+            ROUTERS[router],
+            f64::from(flits) / APART as f64
+        );
+        let (found, errors, expected) = one_by_one(&text, pair);
+        let off = (found[0] - expected.packet_latency).abs();
+        if expected.exact {
+            prop_assert!(off <= 1e-6 + 5.0 * errors[0], "{} cycles, not {}, on\n{text}", found[0], expected.packet_latency);
+            prop_assert!((found[1] - expected.hops).abs() <= 1e-6 + 5.0 * errors[1], "{} routers, not {}, on\n{text}", found[1], expected.hops);
+        } else {
+            prop_assert!(off <= APPROXIMATE * found[0], "{} cycles, not about {}, on\n{text}", found[0], expected.packet_latency);
+        }
+    }
+}
+
+/// Routers with more than the plain ones have.
+const ROUTERS: [&str; 11] = [
+    "",
+    "internal_speedup = 2.0",
+    "internal_speedup = 3.0",
+    "internal_speedup = 1.5",
+    "internal_speedup = 2.0\npipeline = [{ stage = \"RC\", cycles = 2 }, \"VA\", \"SA\", { stage = \"ST\", cycles = 2 }]",
+    "input_speedup = 2\noutput_speedup = 2",
+    "output_buffer_flits = 4",
+    "hold_switch = true",
+    "priority = \"age\"",
+    "long_stages = \"batched\"\npipeline = [{ stage = \"RC\", cycles = 3 }, \"VA\", \"SA\", { stage = \"ST\", cycles = 2 }]",
+    "speculative = true\nlookahead = true",
+];

@@ -110,6 +110,10 @@ impl<M: VcMask> Lanes for Portable<M> {
     type Mask = M;
     type Wheel = ListWheel;
 
+    fn before_channel(&self, port: u32, from: u64, _period: u32) -> u32 {
+        self.departures.as_ref().map_or(0, |departures| departures.waiting(port, from))
+    }
+
     fn reserved_slots(slots: u32, _widest: u32) -> u32 {
         slots
     }

@@ -1,7 +1,7 @@
 //! The load of each channel, and the throughput that the most loaded one allows.
 
 use super::AnalysisError;
-use super::flow::{for_each_flow, packets};
+use super::flow::{Congestion, for_each_flow, packets};
 use kasuri_model::id::{ChannelId, TerminalId};
 use kasuri_model::network::Network;
 use kasuri_model::routing::walk::DELIVERED;
@@ -12,6 +12,8 @@ use kasuri_model::scenario::Scenario;
 pub struct ChannelLoads {
     /// Flits per cycle on each channel when the classes together offer one flit per terminal and cycle, shape `[channels]`.
     pub load: Vec<f64>,
+    /// Flits per cycle at that load that all terminals together send to themselves.
+    pub to_self: f64,
     /// The part of the traffic that was looked at; 1 is all. Large networks are sampled, and the loads scaled up: their sum is
     /// an estimate, single loads are not.
     pub share: f64,
@@ -43,10 +45,10 @@ impl ChannelLoads {
 /// A packet that does not arrive, or routes that lead back.
 pub fn channel_loads(scenario: &Scenario) -> Result<ChannelLoads, AnalysisError> {
     let network = &scenario.network;
-    let mut loads = ChannelLoads { load: vec![0.0; network.channel_count() as usize], share: 1.0 };
+    let mut loads = ChannelLoads { load: vec![0.0; network.channel_count() as usize], to_self: 0.0, share: 1.0 };
     for kind in packets(scenario) {
         let mut between_routers = vec![0.0; loads.load.len()];
-        let (demand, share) = for_each_flow(scenario, &kind, |flow| {
+        let (demand, share) = for_each_flow(scenario, &kind, Congestion::Unknown, |flow| {
             let through = flow.through();
             for step in flow.routes.steps.iter().filter(|step| step.to != DELIVERED) {
                 between_routers[step.channel.index()] += through[step.from as usize] * step.probability;
@@ -59,6 +61,7 @@ pub fn channel_loads(scenario: &Scenario) -> Result<ChannelLoads, AnalysisError>
         for (load, packets) in loads.load.iter_mut().zip(&between_routers) {
             *load += flits * packets / share;
         }
+        loads.to_self += flits * demand.to_self;
         // Routes to terminals on one router share all but their last channel: these are added from the pattern itself.
         for terminal in (0..network.terminal_count()).map(TerminalId) {
             loads.load[network.injection_channel(terminal).index()] += flits * demand.sent[terminal.index()];

@@ -52,6 +52,8 @@ pub(super) struct Demand {
     pub(super) sent: Vec<f64>,
     /// What each terminal receives.
     pub(super) received: Vec<f64>,
+    /// What all terminals send to themselves.
+    pub(super) to_self: f64,
     /// The part of the sources that was looked at; 1 is all.
     pub(super) share: f64,
 }
@@ -68,6 +70,7 @@ impl Demand {
             between: vec![0.0; destinations * groups],
             sent: vec![0.0; terminals as usize],
             received: vec![0.0; terminals as usize],
+            to_self: 0.0,
             share: 1.0 / scale,
         };
         for index in 0..walked {
@@ -76,6 +79,7 @@ impl Demand {
                 let (from, to) = if packets.reversed { (other, one) } else { (one, other) };
                 let weight = weight * scale;
                 demand.sent[from.index()] += weight;
+                demand.to_self += if from == to { weight } else { 0.0 };
                 demand.received[to.index()] += weight;
                 demand.between[group_of_destination[to.index()] as usize * groups + group_of_source[from.index()] as usize] += weight;
             }
@@ -111,14 +115,27 @@ impl Flow<'_> {
     }
 }
 
+/// What choices by congestion find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Congestion {
+    /// Nothing is known of it: all alternatives are equally likely.
+    Unknown,
+    /// Every buffer is empty.
+    None,
+}
+
 /// Calls `visit` with the flow to each destination, or to an evenly spaced sample of them. The answer is the demand and the
 /// part of it that was visited.
 pub(super) fn for_each_flow(
     scenario: &Scenario,
     packets: &Packets<'_>,
+    congestion: Congestion,
     mut visit: impl FnMut(&Flow<'_>),
 ) -> Result<(Demand, f64), AnalysisError> {
     let mut walker = Walker::new(&scenario.network, scenario.routing.as_ref(), packets.virtual_channels);
+    if congestion == Congestion::None {
+        walker = walker.idle();
+    }
     let (destinations, group_of_destination) = walker.destination_groups();
     let groups = walker.group_count();
     let pairs = destinations.len().saturating_mul(groups);

@@ -238,6 +238,7 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         hops: Distribution::default(),
         injected_flits: terminals().map(|terminal| of_terminal(network.injection_channel(terminal))).collect(),
         accepted_flits: terminals().map(|terminal| of_terminal(network.ejection_channel(terminal))).collect(),
+        self_flits: Some(flits(loads.to_self)),
         channel_flits: loads.load.iter().map(|&load| flits(load)).collect(),
         router_occupancy: Vec::new(),
         completion_cycles: Vec::new(),

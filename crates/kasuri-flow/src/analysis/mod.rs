@@ -1,7 +1,8 @@
 //! Closed-form answers about a scenario.
 //!
 //! Each walks all routes of the scenario's traffic as a graph ([`kasuri_model::routing::walk`]) and lets the pattern's
-//! probabilities flow through it. Choices by congestion count as equally likely.
+//! probabilities flow through it. Choices by congestion count as equally likely, but at zero load,
+//! where they find every buffer empty.
 
 mod channel_load;
 mod flow;

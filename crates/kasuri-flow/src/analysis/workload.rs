@@ -18,6 +18,7 @@ struct Sums {
     /// Messages of each terminal so far.
     serials: Vec<u32>,
     channel_flits: Vec<u64>,
+    to_self: u64,
     messages: u64,
     hops: u64,
     latency: f64,
@@ -31,6 +32,7 @@ pub(super) fn closed_workload(scenario: &Scenario, closed: &ClosedWorkload) -> R
         paths: Paths::new(scenario),
         serials: vec![0; network.terminal_count() as usize],
         channel_flits: vec![0; network.channel_count() as usize],
+        to_self: 0,
         messages: 0,
         hops: 0,
         latency: 0.0,
@@ -62,6 +64,7 @@ impl Sums {
         for (walk, message) in walks.iter().zip(batch) {
             let hops = walk.channels.len() as u64 - 1;
             walk.channels.iter().for_each(|&channel| self.channel_flits[channel as usize] += u64::from(message.flits));
+            self.to_self += if message.source == message.destination { u64::from(message.flits) } else { 0 };
             self.messages += 1;
             self.hops += hops;
             self.flit_hops += hops * u64::from(message.flits);
@@ -90,6 +93,7 @@ fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
         hops: Distribution::default(),
         injected_flits: terminals().map(|terminal| of(network.injection_channel(terminal))).collect(),
         accepted_flits: terminals().map(|terminal| of(network.ejection_channel(terminal))).collect(),
+        self_flits: Some(sums.to_self),
         router_occupancy: Vec::new(),
         completion_cycles: Vec::new(),
         completion_time: Some(bound as f64),

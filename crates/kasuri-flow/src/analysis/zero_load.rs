@@ -1,11 +1,11 @@
 //! The latency that a scenario's packets have when each is alone in the network.
 
-use super::flow::{Flow, Packets, for_each_flow, packets};
+use super::flow::{Congestion, Flow, Packets, for_each_flow, packets};
 use super::prediction::{Guided, rates_of, saved_cycles};
 use super::{AnalysisError, LonePacket, lone_packet_latency};
 use kasuri_model::id::ChannelId;
 use kasuri_model::network::{Link, Network};
-use kasuri_model::router::Switching;
+use kasuri_model::router::{RouterParameters, Switching};
 use kasuri_model::routing::walk::DELIVERED;
 use kasuri_model::scenario::Scenario;
 
@@ -16,8 +16,9 @@ pub struct ZeroLoad {
     pub packet_latency: f64,
     /// Routers crossed.
     pub hops: f64,
-    /// Is the latency exact? Otherwise channels of different speed meet packets that stall on small buffers or slow channels,
-    /// and these stalls are those of the slowest channels.
+    /// Is the latency exact? Otherwise channels of different speed meet packets that stall on small buffers or slow channels (and these
+    /// stalls are those of the slowest channels), the router has a part that the formula leaves out, it and not the routing chooses
+    /// among ports, or it takes several steps in a cycle and the sum is over whole cycles on the average.
     pub exact: bool,
     /// The part of the traffic that was looked at; 1 is all. Large networks are sampled.
     pub share: f64,
@@ -53,11 +54,13 @@ fn can_stall(scenario: &Scenario, kind: &Packets<'_>) -> bool {
 
 fn without_prediction(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
     let mut sum = Sum::default();
-    let (mut share, mut exact) = (1.0f64, true);
-    for kind in packets(scenario) {
+    let kinds = packets(scenario);
+    let mut share = 1.0f64;
+    let mut exact = is_plain(&scenario.router, &kinds) && !scenario.routing.offers_several();
+    for kind in kinds {
         let extra = Extra::new(scenario, &kind);
         let mut one = Sum::default();
-        let (demand, visited) = for_each_flow(scenario, &kind, |flow| one.add(scenario, flow, extra.depends_on_hops))?;
+        let (demand, visited) = for_each_flow(scenario, &kind, Congestion::None, |flow| one.add(scenario, flow, extra.depends_on_hops))?;
         if one.packets == 0.0 {
             continue;
         }
@@ -91,10 +94,11 @@ impl Sum {
     fn add(&mut self, scenario: &Scenario, flow: &Flow<'_>, by_hops: bool) {
         let network = &scenario.network;
         let through = flow.through();
+        let head_cycles = head_cycles(scenario);
         for step in &flow.routes.steps {
             let packets = through[step.from as usize] * step.probability;
             self.hops += packets;
-            self.latency += packets * f64::from(scenario.pipeline.head_cycles() + network.link(step.channel).latency);
+            self.latency += packets * (head_cycles + f64::from(network.link(step.channel).latency));
         }
         for (place, &packets) in flow.routes.places.iter().zip(&flow.beginning).filter(|(_, packets)| **packets > 0.0) {
             let injection = network.injection_channel(place.hop.source);
@@ -123,6 +127,37 @@ impl Sum {
             }
         }
     }
+}
+
+/// Cycles that a lone head spends in a router, on the average over the cycles in which it may come.
+///
+/// A router with an internal speed-up of s takes the steps floor(t s) to floor((t + 1) s) - 1 in cycle t; those that a head needs after
+/// its first one may fit into the same cycle.
+fn head_cycles(scenario: &Scenario) -> f64 {
+    let (steps, speedup) = (scenario.pipeline.head_cycles() - 1, scenario.router.internal_speedup);
+    if speedup == 1.0 {
+        return f64::from(steps + 1);
+    }
+    let first_step = |cycle: u64| (cycle as f64 * speedup) as u64;
+    let in_router = |cycle: u64| {
+        let last = first_step(cycle) + u64::from(steps);
+        (cycle..).take_while(|&cycle| first_step(cycle + 1) <= last).count() as u64 + 1
+    };
+    (0..PHASES).map(in_router).sum::<u64>() as f64 / PHASES as f64
+}
+
+/// Cycles over which steps within cycles are averaged.
+const PHASES: u64 = 360;
+
+/// What makes a lone packet slower than the formula knows.
+const LEFT_OUT: [&str; 1] = ["long_stages"];
+
+/// Is the time in a router the same in every cycle, and nothing in it that the formula leaves out?
+fn is_plain(router: &RouterParameters, kinds: &[Packets<'_>]) -> bool {
+    let has_whole_steps = router.internal_speedup.fract() == 0.0;
+    // Several steps in a cycle send the flits of a packet as fast as its channels take them, unless credits are missing.
+    let is_streamed = router.internal_speedup == 1.0 || kinds.iter().all(|kind| kind.sizes.max() <= router.channel_depth());
+    has_whole_steps && is_streamed && !router.general_keys().any(|key| LEFT_OUT.contains(&key))
 }
 
 /// What a packet's length adds to the latency of its head.

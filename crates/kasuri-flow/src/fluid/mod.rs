@@ -14,7 +14,7 @@ use crate::heap::Heap;
 use crate::paths::Paths;
 use crate::sharing::Sharing;
 use crate::sources::Sources;
-use crate::statistics::{Arrival, Statistics};
+use crate::statistics::{Arrival, Statistics, covers};
 use crate::together::Together;
 use kasuri_model::engine::{Command, Controller, EngineError, Outcome, Phase, Status, UserOutcome};
 use kasuri_model::id::{ChannelId, TerminalId};
@@ -35,7 +35,7 @@ const CHECK_PERIOD: u64 = 64;
 /// The message that a terminal sends at present. 40 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Message {
-    created: u64,
+    created: f64,
     begun: f64,
     /// Flits that the counters hold already.
     counted: f64,
@@ -51,7 +51,7 @@ struct Message {
 
 impl Message {
     const NONE: Self = Self {
-        created: 0,
+        created: 0.0,
         begun: 0.0,
         counted: 0.0,
         destination: TerminalId(0),
@@ -107,8 +107,6 @@ pub(crate) struct Fluid<'a> {
     /// Batches: have all messages of some terminal arrived, and does the controller know?
     first_finished: bool,
     first_told: bool,
-    /// When the last message of a closed workload joined its queue, and the cycle in which that counts.
-    joined: (f64, u64),
     /// Messages on their way.
     live: u64,
     /// Draining: measured messages on their way, and queues whose next message is measured.
@@ -164,7 +162,6 @@ impl<'a> Fluid<'a> {
             completion: filled(if scenario.is_closed() { terminals } else { 0 }, 0.0),
             first_finished: false,
             first_told: false,
-            joined: (0.0, 0),
             live: 0,
             outstanding: 0,
             flit_hops: 0.0,
@@ -322,7 +319,7 @@ impl<'a> Fluid<'a> {
         self.statistics.arrive(&Arrival { created, begun: message.begun, time: arrival, hops: message.hops });
         self.count_for_user(message.class, message.flits, created, arrival);
         self.live -= 1;
-        self.outstanding -= u64::from(self.statistics.counting.phase == Phase::Draining && self.statistics.counting.covers(created));
+        self.outstanding -= u64::from(self.statistics.counting.phase == Phase::Draining && covers(&self.statistics.counting, created));
         self.flit_hops += f64::from(message.flits) * f64::from(message.hops);
         let destination = message.destination;
         // The last flit arrives within this cycle: who waits for it goes on in the next.
@@ -358,12 +355,12 @@ impl<'a> Fluid<'a> {
     }
 
     /// Counts a message for the user whose it is, if there are users.
-    fn count_for_user(&mut self, class: u8, flits: u32, created: u64, arrival: f64) {
+    fn count_for_user(&mut self, class: u8, flits: u32, created: f64, arrival: f64) {
         let Some(&user) = self.user_of_class.get(usize::from(class)) else { return };
         let (counting, outcome) = (&self.statistics.counting, &mut self.users[user]);
         outcome.accepted_flits += u64::from(flits) * u64::from(counting.rates);
-        if counting.covers(created) {
-            let latency = (arrival - created as f64).round() as u64;
+        if covers(counting, created) {
+            let latency = (arrival - created).round() as u64;
             outcome.packets += 1;
             outcome.packet_latency += latency;
             outcome.packet_latency_max = outcome.packet_latency_max.max(latency);
@@ -385,6 +382,9 @@ impl<'a> Fluid<'a> {
             return 0.0;
         }
         self.statistics.injected[flow as usize] += moved;
+        if message.destination.0 == flow {
+            self.statistics.to_self += moved;
+        }
         moved
     }
 
@@ -412,7 +412,7 @@ impl<'a> Fluid<'a> {
         self.statistics.settle();
         self.statistics.counting.drain(phase, now);
         self.hand_over();
-        let measured = |message: &&Message| message.is_there() && self.statistics.counting.covers(message.created);
+        let measured = |message: &&Message| message.is_there() && covers(&self.statistics.counting, message.created);
         let live = self.messages.iter().filter(measured).count() as u64;
         self.outstanding =
             live + self.sources.waiting(self.statistics.counting.measured_from, self.statistics.counting.rates_until.unwrap_or(now));

@@ -139,14 +139,10 @@ impl Fluid<'_> {
     }
 
     #[inline(always)]
-    pub(super) fn join(&mut self, message: &workload::Message, since: f64) -> Drawn {
-        // Messages mostly join their queues together; `f64::ceil` is a call.
-        if since != self.joined.0 {
-            self.joined = (since, since.ceil() as u64);
-        }
+    pub(super) fn join(&self, message: &workload::Message, since: f64) -> Drawn {
         let several = self.scenario.workload.as_ref().filter(|_| self.parts.len() > 1);
         let class = self.open_classes + several.map_or(0, |closed| closed.part_of(message.token)) as u8;
-        Drawn { created: self.joined.1, destination: message.destination, flits: message.flits, class, is_reply: false }
+        Drawn { created: since, destination: message.destination, flits: message.flits, class, is_reply: false }
     }
 
     /// The beginning of the way of a terminal's next message.

@@ -28,7 +28,7 @@ impl Fluid<'_> {
             let message = &self.messages[flow as usize];
             if message.is_there() {
                 interval.in_flight_flits += left.ceil() as u64;
-                interval.in_flight_age += left.ceil() as u64 * now.saturating_sub(message.created);
+                interval.in_flight_age += left.ceil() as u64 * now.saturating_sub(message.created as u64);
             }
         }
         self.statistics.settle();
@@ -84,6 +84,7 @@ impl Fluid<'_> {
             hops: statistics.hops.distribution(),
             injected_flits: statistics.injected.iter().map(|flits| flits.round() as u64).collect(),
             accepted_flits,
+            self_flits: Some(statistics.to_self.round() as u64),
             channel_flits,
             router_occupancy: Vec::new(),
             completion_cycles: if completed { cycles(&self.completion) } else { Vec::new() },

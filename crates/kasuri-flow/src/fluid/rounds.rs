@@ -36,6 +36,9 @@ impl Fluid<'_> {
             flit_hops += u64::from(flits) * u64::from(hops);
             if rates {
                 statistics.injected[member.flow as usize] += f64::from(flits);
+                if member.destination == member.flow {
+                    statistics.to_self += f64::from(flits);
+                }
             }
             let arrival = *now + f64::from(member.head_latency);
             statistics.arrive(&Arrival { created, begun, time: arrival, hops });

@@ -14,7 +14,7 @@ use kasuri_model::workload::Token;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) token: Token,
-    pub(crate) created: u64,
+    pub(crate) created: f64,
     pub(crate) flow: u32,
     pub(crate) destination: u32,
     pub(crate) flits: u32,

@@ -234,7 +234,11 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
             "class = []",
             "a.toml:21:9 traffic.class: is [], a list; classes are written as [[traffic.class]], at least one",
         ),
-        ("packet_flits = 5", "[[traffic.class]]\nload = 0.8\n[[traffic.class]]", "a.toml:21:1 traffic.class: offers a load of 1.05 in all"),
+        (
+            "packet_flits = 5",
+            "[[traffic.class]]\nload = 0.8\n[[traffic.class]]",
+            "a.toml:21:1 traffic.class: offers a load of 1.05 in all at terminal 0",
+        ),
         ("packet_flits = 5", "[[traffic.class]]\nload = 2", "a.toml:22:8 traffic.class.0.load: is 2; it must be above 0"),
         ("load = 0.25", "load = 25\n[[traffic.class]]", "a.toml:20:8 traffic.load: is 25; it must be above 0"),
         // Sections.

@@ -4,6 +4,7 @@ use super::error::ConfigError;
 use super::names::shown;
 use super::section::Section;
 use super::study::{Context, owned};
+use crate::id::TerminalId;
 use crate::network::Network;
 use crate::registry::Entry;
 use crate::router::RouterParameters;
@@ -134,12 +135,23 @@ impl Setting<'_> {
                 sharing.push((number, merged));
             }
         }
-        let total: f64 = classes.iter().map(|class| class.load).sum();
-        if total > 1.0 + ROUNDING {
-            return Err(whole.error("class", format!("offers a load of {total} in all; a terminal sends at most 1 flit per cycle")));
+        if let Some((terminal, total)) = self.overloaded(&classes) {
+            let problem = format!("offers a load of {total} in all at terminal {terminal}; a terminal sends at most 1 flit per cycle");
+            return Err(whole.error("class", problem));
         }
         self.join_processes(&whole, &mut classes, &sharing)?;
         Ok(classes)
+    }
+
+    /// The first terminal that would have to send more than its channel carries, and how much: classes may have different sources.
+    fn overloaded(&self, classes: &[TrafficClass]) -> Option<(TerminalId, f64)> {
+        let all: f64 = classes.iter().map(|class| class.load).sum();
+        if all <= 1.0 + ROUNDING {
+            return None;
+        }
+        let of = |terminal: TerminalId| classes.iter().filter(|class| !class.pattern.is_silent(terminal)).map(|class| class.load).sum();
+        let terminals = (0..self.network.terminal_count()).map(TerminalId);
+        terminals.map(|terminal| (terminal, of(terminal))).find(|&(_, total): &(_, f64)| total > 1.0 + ROUNDING)
     }
 
     /// Gives the classes that share their coins one process at the sum of their rates. `sharing` has their numbers and keys.

@@ -321,7 +321,8 @@ pub fn every_initial_state(routing: &dyn Routing, source: TerminalId, destinatio
 
 /// Takes every branch of a routing's decisions, each with its probability; reused, it allocates nothing.
 ///
-/// A uniform choice gives each alternative the same probability, and so does a choice by congestion, of which nothing is known.
+/// A uniform choice gives each alternative the same probability, and so does a choice by congestion, of which nothing is known; or the
+/// network is idle ([`Branches::idle`]), and congestion leaves the alternatives of the least cost.
 #[derive(Debug, Default)]
 pub struct Branches {
     replay: Replay,
@@ -329,6 +330,11 @@ pub struct Branches {
 }
 
 impl Branches {
+    /// The branches of a packet that is alone in the network: no buffer holds anything.
+    pub fn idle() -> Self {
+        Self { replay: Replay { idle: true, ..Replay::default() }, candidates: Vec::new() }
+    }
+
     /// Calls `visit` with the candidates, the state after the hop and the probability of each branch. The probabilities sum to
     /// 1; branches with the same outcome are not merged.
     pub fn of_hop(&mut self, routing: &dyn Routing, hop: &Hop, state: u32, mut visit: impl FnMut(&[Candidate], u32, f64)) {
@@ -368,6 +374,8 @@ impl Branches {
 struct Replay {
     decisions: Vec<(u32, u32)>,
     position: usize,
+    /// Are costs those of empty buffers, and not unknown?
+    idle: bool,
 }
 
 impl Replay {
@@ -396,8 +404,14 @@ impl Choice for Replay {
         self.decisions[self.position - 1].0
     }
 
-    fn least(&mut self, alternatives: u32, _cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
-        self.uniform(alternatives)
+    fn least(&mut self, alternatives: u32, cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
+        if !self.idle {
+            return self.uniform(alternatives);
+        }
+        let least = (0..alternatives).map(|alternative| cost(&NoView, alternative)).min();
+        let best: Vec<u32> = (0..alternatives).filter(|&alternative| Some(cost(&NoView, alternative)) == least).collect();
+        let taken = self.uniform(best.len() as u32);
+        best[taken as usize]
     }
 }
 

@@ -115,6 +115,12 @@ impl<'a> Walker<'a> {
         Self { network, routing, available, reads, groups, group_of, branches: Branches::default(), places: HashMap::default() }
     }
 
+    /// Walks the routes of packets of which each is alone in the network: choices by congestion find every buffer empty.
+    #[must_use]
+    pub fn idle(self) -> Self {
+        Self { branches: Branches::idle(), ..self }
+    }
+
     /// The group of each source: the sources of one group take the same routes.
     pub fn group_of(&self) -> &[u32] {
         &self.group_of

@@ -131,6 +131,7 @@ mod tests {
             flit_latency: Distribution::default(),
             hops: Distribution::default(),
             injected_flits: Vec::new(),
+            self_flits: None,
             accepted_flits: vec![(50_000.0 * accepted) as u64; 64],
             channel_flits: Vec::new(),
             router_occupancy: Vec::new(),

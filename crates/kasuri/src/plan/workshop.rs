@@ -295,7 +295,7 @@ impl Trial {
             row.set_nanoseconds(cycle_ns);
         }
         if self.study.measure.until == Until::FirstTerminal {
-            row.set_throughput_rate(&scenario.network, silent_terminals(scenario), &self.outcome);
+            row.set_throughput_rate(&scenario.network, sending_terminals(scenario), &self.outcome);
         }
         match self.outcome.status {
             Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
@@ -311,10 +311,10 @@ impl Trial {
     }
 }
 
-/// Terminals that send nothing: a permutation maps them to themselves.
-fn silent_terminals(scenario: &Scenario) -> u32 {
-    let is_silent = |&terminal: &u32| scenario.classes.iter().all(|class| class.pattern.is_silent(TerminalId(terminal)));
-    (0..scenario.network.terminal_count()).filter(is_silent).count() as u32
+/// Terminals that send anything.
+fn sending_terminals(scenario: &Scenario) -> u32 {
+    let sends = |&terminal: &u32| scenario.classes.iter().any(|class| !class.pattern.is_silent(TerminalId(terminal)));
+    (0..scenario.network.terminal_count()).filter(sends).count() as u32
 }
 
 impl Trial {

@@ -326,6 +326,7 @@ impl<'a> Simulation<'a> {
             hops: self.statistics.hops.distribution(),
             injected_flits: channel_flits[..terminals].to_vec(),
             accepted_flits: self.stations.iter().map(|station| station.accepted_flits).collect(),
+            self_flits: None,
             channel_flits,
             router_occupancy: vec![0.0; self.scenario.network.router_count() as usize],
             completion_cycles: if completed {

@@ -484,6 +484,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let across = lanes.clock.cycle_of(step + wait + u64::from(lanes.form.traversal_steps), now);
         let state = &mut lanes.port[port];
         let departure = across.max(state.next_departure);
+        state.sent.add(departure);
         state.next_departure = departure + if self.parameters.periodic { u64::from(self.period[port]) } else { 1 };
         if let Some(buffered) = lanes.buffered.get_mut(port as usize) {
             buffered.push_back((across, departure));

@@ -13,7 +13,7 @@ use super::Lanes;
 use crate::allocator::masks::{MaskAllocator, Rule};
 use crate::allocator::{self, Making, Request, RouterAllocator, RouterShape};
 use crate::buffer::flits_of_port;
-use crate::clock::Clock;
+use crate::clock::{Clock, Sent};
 use crate::source::NEVER;
 use crate::state::{InputSlot, Links, NONE, OutputSlot, Parameters, Simulation};
 use crate::vc_mask::VcMask;
@@ -135,6 +135,7 @@ struct PortState<M> {
     free: M,
     /// Cycle after that in which the last flit is sent.
     next_departure: u64,
+    sent: Sent,
     /// Cycle in which the last credits were sent by the input side, and the step of the flits that they stand for.
     credit_cycle: u64,
     credit_step: u64,
@@ -333,6 +334,12 @@ impl<M: VcMask> Lanes for General<M> {
     type Mask = M;
     type Wheel = ListWheel;
 
+    fn before_channel(&self, port: u32, from: u64, period: u32) -> u32 {
+        // Elsewhere a flit is sent as it crosses the switch, and counted then.
+        let queues = !self.clock.is_plain() || self.form.router.output_speedup > 1;
+        if queues { self.port[port].sent.from(from, period) } else { 0 }
+    }
+
     fn reserved_slots(slots: u32, _widest: u32) -> u32 {
         slots
     }
@@ -342,7 +349,7 @@ impl<M: VcMask> Lanes for General<M> {
         let slots = (ports as usize) << M::SHIFT;
         let bounded = form.router.output_buffer_flits.is_some();
         let nowhere = Candidate::new(0, VirtualChannels { begin: 0, end: 0 });
-        let port = PortState { free: M::default(), next_departure: 0, credit_cycle: 0, credit_step: u64::MAX };
+        let port = PortState { free: M::default(), next_departure: 0, sent: Sent::default(), credit_cycle: 0, credit_step: u64::MAX };
         Self {
             clock: Clock::new(form.router.internal_speedup),
             tile_shift: parameters.tile_shift,
