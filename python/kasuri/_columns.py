@@ -11,7 +11,7 @@ import numpy as np
 LATENCIES = ("packet_latency", "network_latency", "flit_latency")
 LATENCY_STATISTICS = ("mean", "ci95", "min", "p50", "p99", "p999", "max")
 
-TEXT = ("key", "title", "engine", "status", "message", "kasuri_version", "network_id")
+TEXT = ("key", "title", "engine", "status", "message", "kasuri_version", "network_id", "hint")
 COUNTS = (
     "schema_version",
     "seed",
@@ -54,6 +54,9 @@ UNITS: dict[str, str] = {
     "router_occupancy_max": "flits",
     "completion_time": "cycles",
     "completion_time_ns": "ns",
+    "completion_bound": "cycles",
+    "efficiency": "1",
+    "self_share": "1",
     "warmup_cycles": "cycles",
     "measured_cycles": "cycles",
     "cycles": "cycles",
@@ -79,6 +82,8 @@ _LABELS = {
     "channel_utilisation_max": "channel utilisation, greatest",
     "completion_time": "completion time",
     "completion_time_ns": "completion time",
+    "completion_bound": "bound of the completion time",
+    "self_share": "share of traffic to oneself",
 }
 
 

@@ -365,7 +365,7 @@ class Results(Sequence[dict[str, Any]]):
     def _main_columns(self) -> list[str]:
         """The inputs that vary, and those main answers that some row has."""
         main = ["saturation_load", "offered_load", "accepted_throughput_mean", "packet_latency_mean", "packet_latency_ci95"]
-        main += ["completion_time", "status"]
+        main += ["completion_time", "efficiency", "status"]
         return [*self.varying, *(name for name in main if any(row.get(name) is not None for row in self.rows))]
 
     def _full_name(self, name: str) -> str:

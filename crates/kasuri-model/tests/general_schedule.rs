@@ -10,7 +10,7 @@ use kasuri_model::id::TerminalId;
 use kasuri_model::network::Network;
 use kasuri_model::rng::{Purpose, Stream, Streams};
 use kasuri_model::routing::Routing;
-use kasuri_model::schedule::{Job, Plan, SCHEDULES, ScheduleError, Verification, verify};
+use kasuri_model::schedule::{Counted, Job, Plan, SCHEDULES, ScheduleError, Verification, default_for, fastest, verify};
 use kasuri_model::topology::ChannelParameters;
 use std::sync::Arc;
 
@@ -168,4 +168,27 @@ fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").expect("Linux");
     let fields: Vec<&str> = text.rsplit(')').next().expect("the fields behind the name").split_whitespace().collect();
     fields[11].parse::<f64>().expect("clock ticks, a hundred a second") / 100.0
+}
+
+/// A network without a formula would be served by shifts, which meet on its channels; the schedule that is taken unasked is never slower than
+/// that or than the search, and keeps the formula where that is as fast as anything can be. Jobs that are too large are not searched.
+#[test]
+fn the_schedule_taken_unasked_is_the_fastest_known() {
+    for (name, parameters, (algorithm, tie)) in
+        NETWORKS.into_iter().chain([("slim-fly", "order = 4\nconcentration = 2", STATIC), ("mesh", "dimensions = [4, 4]", POSITIVE)])
+    {
+        let network = network(name, parameters);
+        let routing = routing(algorithm, tie, &network).unwrap();
+        let time = |found: &Counted| (found.entry.name, found.counted.time());
+        let own = Counted::of(default_for(&network), &network, routing.as_ref(), &Job::All).unwrap();
+        let taken = fastest(&network, routing.as_ref(), &Job::All, 200).unwrap();
+        let searched = ratio(&network, routing.as_ref(), &Job::All) * f64::from(taken.counted.lower_bound());
+        assert!(taken.counted.time() <= own.counted.time() && taken.counted.is_complete(), "{:?} {:?}", time(&taken), time(&own));
+        if own.counted.time() == u64::from(own.counted.lower_bound()) {
+            assert_eq!(taken.entry.name, own.entry.name);
+        } else {
+            assert!(taken.counted.time() as f64 <= searched + 1e-9, "{:?}, not {searched}, on {}", time(&taken), network.name());
+        }
+        assert_eq!(time(&fastest(&network, routing.as_ref(), &Job::All, 0).unwrap()), time(&own));
+    }
 }

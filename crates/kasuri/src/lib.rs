@@ -5,6 +5,7 @@ pub mod cli;
 mod cost;
 pub mod depths;
 pub mod design;
+mod efficiency;
 pub mod engines;
 pub mod estimate;
 pub mod input;

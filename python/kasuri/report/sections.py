@@ -43,6 +43,8 @@ MAIN_ANSWERS = (
     "hops_mean",
     "channel_utilisation_max",
     "completion_time",
+    "efficiency",
+    "self_share",
     "saturation_load",
     "wall_seconds",
 )

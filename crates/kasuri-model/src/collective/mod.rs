@@ -134,6 +134,38 @@ impl MessageSize {
     }
 }
 
+/// What an operation asks of the terminals, whatever the schedule: a bound for all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Least {
+    /// Flits that some rank has to send at least.
+    pub sent: u64,
+    /// Flits that some rank has to receive at least.
+    pub received: u64,
+}
+
+impl Least {
+    /// The least volume of an operation; `None` of one without data, whose time is all latency.
+    ///
+    /// All-to-all and allgather: the blocks of the N - 1 others, in flits as full as they can be. Broadcast: the message. Allreduce: 2 (N -
+    /// 1) / N of the vector in each direction (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69, 2009).
+    pub fn of(operation: &str, parameters: &Parameters) -> Option<Self> {
+        let Parameters { ranks, size, .. } = *parameters;
+        let others = u64::from(size.whole(ranks - 1));
+        let one = u64::from(size.whole(1));
+        match operation {
+            "alltoall" => Some(Self { sent: others, received: others }),
+            "allgather" => Some(Self { sent: one, received: others }),
+            "broadcast" => Some(Self { sent: one, received: one }),
+            "allreduce" => {
+                let both = u128::from(size.amount) * 2 * u128::from(ranks - 1) / u128::from(ranks);
+                let flits = (both.div_ceil(u128::from(size.per_flit)) as u64).max(1);
+                Some(Self { sent: flits, received: flits })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The key of a [`CollectiveError`] about the size of messages, which `[workload]` gives by one of several keys.
 pub const MESSAGE: &str = "message";
 

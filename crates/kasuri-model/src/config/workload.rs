@@ -186,7 +186,12 @@ impl Setting<'_> {
     }
 
     fn collective(&self, section: &Section<'_>, keys: &WorkloadSection, units: Units) -> Result<Rounds, ConfigError> {
-        let (collective, placement) = match algorithm(section, keys)? {
+        let algorithm = algorithm(section, keys)?;
+        let (operation, schedule) = match algorithm {
+            Algorithm::OfRanks(entry) => (entry.collective, entry.schedule),
+            Algorithm::OfNetwork(entry) => (ALL_TO_ALL, entry.name),
+        };
+        let (collective, placement) = match algorithm {
             Algorithm::OfRanks(entry) => self.by_ranks(section, keys, entry, units)?,
             Algorithm::OfNetwork(entry) if self.of_user => {
                 let problem =
@@ -197,7 +202,10 @@ impl Setting<'_> {
         };
         let WorkloadSection { synchronisation, start_skew_cycles, jitter_cycles, repeat, .. } = *keys;
         let options = Options { synchronisation, start_skew_cycles, jitter_cycles, repeat };
-        Rounds::new(collective, placement, &options).map_err(|error| section.error(error.key, error.problem))
+        let parameters =
+            Parameters { ranks: placement.len() as u32, root: keys.root, size: message_size(section, keys, operation, units)?.0 };
+        let rounds = Rounds::new(collective, placement, &options).map_err(|error| section.error(error.key, error.problem))?;
+        Ok(rounds.named(operation, schedule, &parameters))
     }
 
     /// A schedule that knows only ranks, and where these are placed.

@@ -88,7 +88,7 @@ pub struct Entry {
 /// All constructions; the first that fits a network is its default.
 pub static SCHEDULES: &[Entry] = &[mlfm::ENTRY, oft::ENTRY, full_mesh::ENTRY, hypercube::ENTRY, torus::ENTRY, shift::ENTRY, general::ENTRY];
 
-/// The first construction that fits the network. `shift` fits all.
+/// The first construction that fits the network. `shift` fits all; [`fastest`] may know a faster one.
 pub fn default_for(network: &Network) -> &'static Entry {
     SCHEDULES.iter().find(|entry| (entry.fits)(network)).unwrap_or(&shift::ENTRY)
 }
@@ -127,6 +127,53 @@ impl Entry {
         }
         let schedule = (self.build)(network, routing, &terminals)?;
         Ok(Plan { terminals, schedule })
+    }
+}
+
+/// A schedule for a job, and what it was counted to do.
+#[derive(Debug)]
+pub struct Counted {
+    /// The construction.
+    pub entry: &'static Entry,
+    /// The schedule.
+    pub plan: Plan,
+    /// What was counted.
+    pub counted: Verification,
+}
+
+impl Counted {
+    /// Makes a schedule and counts it.
+    ///
+    /// # Errors
+    /// As [`Entry::plan`] and [`verify`].
+    pub fn of(entry: &'static Entry, network: &Network, routing: &dyn Routing, job: &Job) -> Result<Self, ScheduleError> {
+        let plan = entry.plan(network, routing, job)?;
+        let counted = verify(network, routing, &plan)?;
+        Ok(Self { entry, plan, counted })
+    }
+}
+
+/// The fastest schedule that is known for a job: the one that is made for the network, and where that is slower than its N - 1 messages or
+/// cannot be made, the one that a search finds, unless the job has more than `searched` terminals. The search takes some ten seconds for
+/// 1024 of them, and grows faster than they.
+///
+/// # Errors
+/// As [`Counted::of`].
+pub fn fastest(network: &Network, routing: &dyn Routing, job: &Job, searched: u32) -> Result<Counted, ScheduleError> {
+    let own = Counted::of(default_for(network), network, routing, job);
+    let ranks = match job {
+        Job::All => network.terminal_count(),
+        Job::Count(count) => *count,
+        Job::Terminals(terminals) => terminals.len() as u32,
+    };
+    let is_fastest = own.as_ref().is_ok_and(|own| own.counted.time() <= u64::from(own.counted.lower_bound()));
+    if is_fastest || ranks > searched {
+        return own;
+    }
+    match (own, Counted::of(&general::ENTRY, network, routing, job)) {
+        (Ok(own), Ok(general)) if own.counted.time() <= general.counted.time() => Ok(own),
+        (_, Ok(general)) => Ok(general),
+        (own, Err(_)) => own,
     }
 }
 

@@ -13,6 +13,7 @@ pub mod rounds;
 pub mod stages;
 pub mod together;
 
+use crate::collective::Least;
 use crate::id::TerminalId;
 use crate::rng::Streams;
 use crate::translation::users::MAX_USERS;
@@ -41,8 +42,30 @@ pub trait Workload: Debug + Send + Sync {
         0
     }
 
+    /// The collective operation that this is, if it is one and nothing else.
+    fn collective(&self) -> Option<Collective<'_>> {
+        None
+    }
+
     /// Begins one pass.
     fn begin(&self, streams: &Streams) -> Box<dyn Execution + '_>;
+}
+
+/// A collective operation that a workload consists of.
+#[derive(Clone, Copy, Debug)]
+pub struct Collective<'a> {
+    /// The operation: `workload.collective`.
+    pub operation: &'static str,
+    /// The algorithm: `workload.schedule`.
+    pub schedule: &'static str,
+    /// The terminal of each rank.
+    pub terminals: &'a [TerminalId],
+    /// What it asks of the terminals at least, each time that it is run.
+    pub least: Option<Least>,
+    /// Flits of one message: of the block for each destination in an all-to-all.
+    pub message_flits: u32,
+    /// How often it is run.
+    pub times: u32,
 }
 
 /// One pass through a workload.

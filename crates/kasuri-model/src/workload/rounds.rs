@@ -5,7 +5,7 @@
 
 use super::program::{Dependency, Description, Kind, Operation};
 use super::{Action, Event, Execution, Message, TOKEN_BITS, Token, Workload};
-use crate::collective::{Collective, Transfer};
+use crate::collective::{Collective, Least, Parameters, Transfer};
 use crate::id::TerminalId;
 use crate::rng::{Purpose, Streams, split_mix};
 use schemars::JsonSchema;
@@ -69,6 +69,17 @@ pub struct Rounds {
     total: u32,
     messages: u64,
     longest: u32,
+    /// What is run, if that has a name.
+    operation: Option<Named>,
+}
+
+/// An operation, the schedule by which it is done, and what it asks of the terminals at least.
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    name: &'static str,
+    schedule: &'static str,
+    least: Option<Least>,
+    message_flits: u32,
 }
 
 impl Rounds {
@@ -92,7 +103,15 @@ impl Rounds {
         })?;
         let (messages, longest) = volume(&*collective, placement.len() as u32);
         let messages = messages * u64::from(options.repeat);
-        Ok(Self { collective, placement, synchronisation, start_skew_cycles, jitter_cycles, once, total, messages, longest })
+        let operation = None;
+        Ok(Self { collective, placement, synchronisation, start_skew_cycles, jitter_cycles, once, total, messages, longest, operation })
+    }
+
+    /// Says which operation these rounds are, by which schedule, and for which parameters that was made.
+    #[must_use]
+    pub fn named(self, name: &'static str, schedule: &'static str, parameters: &Parameters) -> Self {
+        let operation = Named { name, schedule, least: Least::of(name, parameters), message_flits: parameters.size.whole(1) };
+        Self { operation: Some(operation), ..self }
     }
 
     /// How many ranks take part.
@@ -255,6 +274,12 @@ fn volume(collective: &dyn Collective, ranks: u32) -> (u64, u32) {
 impl Workload for Rounds {
     fn messages(&self) -> u64 {
         self.messages
+    }
+
+    fn collective(&self) -> Option<super::Collective<'_>> {
+        let Named { name, schedule, least, message_flits } = self.operation?;
+        let times = self.total / self.once.max(1);
+        Some(super::Collective { operation: name, schedule, terminals: &self.placement, least, message_flits, times })
     }
 
     fn each_message(&self, each: &mut dyn FnMut(&Message)) {

@@ -137,6 +137,7 @@ pub(super) fn print(rows: &[RunRow], format: Format, out: &mut dyn Write) -> Res
     match format {
         Format::Table => {
             writeln!(out, "{}", table(rows))?;
+            hints(rows).iter().try_for_each(|hint| writeln!(out, "{hint}"))?;
             if let Some(users) = users_table(rows) {
                 writeln!(out, "\n{users}")?;
             }
@@ -161,8 +162,35 @@ impl From<RunError> for Failure {
 }
 
 /// The columns that people ask for most.
-const SHOWN: [&str; 7] =
-    ["status", "offered_load", "accepted_throughput_mean", "packet_latency_mean", "network_latency_mean", "hops_mean", "completion_time"];
+const SHOWN: [&str; 9] = [
+    "status",
+    "offered_load",
+    "accepted_throughput_mean",
+    "self_share",
+    "packet_latency_mean",
+    "network_latency_mean",
+    "hops_mean",
+    "completion_time",
+    "efficiency",
+];
+
+/// Has a row something to show in a column? Where no terminal sends to itself, its share is no news.
+fn is_shown(row: &RunRow, name: &str) -> bool {
+    !row.get(name).is_null() && (name != "self_share" || row.number(name) > Some(0.0))
+}
+
+/// The lines under the table that say what would be faster: each once, and for how many runs where there are several.
+fn hints(rows: &[RunRow]) -> Vec<String> {
+    let mut found: Vec<(&str, usize)> = Vec::new();
+    for hint in rows.iter().map(|row| row.text("hint")).filter(|hint| !hint.is_empty()) {
+        match found.iter_mut().find(|(known, _)| *known == hint) {
+            Some((_, runs)) => *runs += 1,
+            None => found.push((hint, 1)),
+        }
+    }
+    let of_runs = |runs: usize| if rows.len() == 1 { String::new() } else { format!(" ({runs} of {} runs)", rows.len()) };
+    found.into_iter().map(|(hint, runs)| format!("hint: {hint}{}", of_runs(runs))).collect()
+}
 
 /// A value of a row as people read it.
 fn shown(row: &RunRow, name: &str) -> String {
@@ -254,7 +282,7 @@ fn table(rows: &[RunRow]) -> String {
     let varying: Vec<&str> = varying(rows).collect();
     let is_known = |name: &str| rows.iter().any(|row| !row.get(name).is_null());
     let inputs = columns(rows).into_iter().filter(|name| varying.contains(name) || *name == "traffic.load" && is_known(name));
-    let answers = SHOWN.into_iter().filter(|name| is_known(name)).flat_map(|name| Shown::with_time(name, rows));
+    let answers = SHOWN.into_iter().filter(|name| rows.iter().any(|row| is_shown(row, name))).flat_map(|name| Shown::with_time(name, rows));
     let columns: Vec<Shown<'_>> = inputs.map(Shown::plain).chain(answers).collect();
     let lines = rows.iter().map(|row| columns.iter().map(|column| (column.value)(row)).collect()).collect();
     let headings: Vec<&str> = columns.iter().map(|column| column.heading.as_str()).collect();

@@ -9,7 +9,7 @@ use kasuri_model::format::{goal, mpi};
 use kasuri_model::id::TerminalId;
 use kasuri_model::network::Network;
 use kasuri_model::routing::Routing;
-use kasuri_model::schedule::{Entry, Job, Plan, SCHEDULES, Scheduled, Verification, default_for, verify};
+use kasuri_model::schedule::{Counted, Entry, Job, Plan, SCHEDULES, Scheduled, Verification, fastest};
 use kasuri_model::workload::program::MAX_OPERATIONS;
 use kasuri_model::workload::rounds::{Options, Rounds};
 use serde_json::{Value as Json, json};
@@ -28,7 +28,7 @@ pub(super) struct Schedule {
     /// Sets a key of the file, for example routing.tie=destination
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The schedule: mlfm, oft, full-mesh, hypercube, torus, shift or general; the one made for the network unless given
+    /// The schedule: mlfm, oft, full-mesh, hypercube, torus, shift or general; the fastest that is known for the network unless given
     #[arg(long, value_name = "NAME")]
     schedule: Option<String>,
     /// So many terminals, chosen by the schedule, instead of all
@@ -74,14 +74,7 @@ enum Export {
 }
 
 /// Jobs larger than this are not searched unasked: the search takes some ten seconds for so many, and grows faster than they.
-const SEARCHED_TERMINALS: usize = 1024;
-
-/// A schedule and what was counted of it.
-struct Counted {
-    entry: &'static Entry,
-    plan: Plan,
-    verification: Verification,
-}
+const SEARCHED_TERMINALS: u32 = 1024;
 
 /// A list of terminals.
 #[derive(Clone, Debug)]
@@ -100,7 +93,7 @@ impl Schedule {
         let mut preparation = Preparation::new(&document, &files, *KNOWN);
         let (network, routing) = preparation.routed(point)?;
         let hosts = self.read_hosts(&network)?;
-        let Counted { entry, plan, verification: counted } = self.plan(&network, routing.as_ref(), hosts.as_ref())?;
+        let Counted { entry, plan, counted } = self.plan(&network, routing.as_ref(), hosts.as_ref())?;
         let names = hosts.map_or(Ok(Vec::new()), |hosts| names(&hosts, &plan.terminals))?;
         match self.export {
             None => writeln!(out, "{}", table(&network, entry, &counted))?,
@@ -117,30 +110,15 @@ impl Schedule {
         Ok(Exit::DONE)
     }
 
-    /// By the schedule that is asked for, else by the one made for the network. For a part of the terminals `general` may be faster, or
-    /// the only one.
+    /// By the schedule that is asked for, else by the fastest that is known.
     fn plan(&self, network: &Network, routing: &dyn Routing, hosts: Option<&Hosts>) -> Result<Counted, Failure> {
         let job = self.job(hosts);
         let input = |error: &dyn std::fmt::Display| Failure::Input(format!("{}: {error}", self.network.display()));
-        let made = |entry: &'static Entry| -> Result<Counted, Failure> {
-            let plan = entry.plan(network, routing, &job).map_err(|error| input(&error))?;
-            let verification = verify(network, routing, &plan).map_err(|error| input(&error))?;
-            Ok(Counted { entry, plan, verification })
+        let found = match &self.schedule {
+            Some(name) => Counted::of(named(name)?, network, routing, &job),
+            None => fastest(network, routing, &job, SEARCHED_TERMINALS),
         };
-        if let Some(name) = &self.schedule {
-            return made(named(name)?);
-        }
-        let own = made(default_for(network));
-        let is_fastest = own.as_ref().is_ok_and(|own| own.verification.time() < own.plan.terminals.len() as u64);
-        let is_long = own.as_ref().is_ok_and(|own| own.plan.terminals.len() > SEARCHED_TERMINALS);
-        if is_fastest || is_long || job == Job::All {
-            return own;
-        }
-        match (own, made(named("general")?)) {
-            (Ok(own), Ok(general)) if own.verification.time() <= general.verification.time() => Ok(own),
-            (_, Ok(general)) => Ok(general),
-            (own, Err(_)) => own,
-        }
+        found.map_err(|error| input(&error))
     }
 
     fn job(&self, hosts: Option<&Hosts>) -> Job {
@@ -177,6 +155,11 @@ fn named(name: &str) -> Result<&'static Entry, Failure> {
     })
 }
 
+/// What nothing can beat over what the phases take.
+fn efficiency(counted: &Verification) -> f64 {
+    f64::from(counted.lower_bound()) / counted.time().max(1) as f64
+}
+
 fn table(network: &Network, entry: &Entry, counted: &Verification) -> String {
     let pairs = match counted.shortfall {
         None => "once".to_owned(),
@@ -195,6 +178,7 @@ fn table(network: &Network, entry: &Entry, counted: &Verification) -> String {
         ("message times of all phases", counted.time().to_string()),
         ("messages of all pairs on a channel between routers, at most", counted.all_pairs_load.to_string()),
         ("message times that nothing can beat", counted.lower_bound().to_string()),
+        ("efficiency: the one over the other", format!("{:.3}", efficiency(counted))),
     ];
     output::table(&["QUANTITY", "VALUE"], rows.map(|(name, value)| vec![name.to_owned(), value]).to_vec(), &[])
 }
@@ -222,6 +206,7 @@ fn write_json(network: &Network, entry: &Entry, plan: &Plan, counted: &Verificat
         "message_times": counted.time(),
         "all_pairs_load": counted.all_pairs_load,
         "lower_bound": counted.lower_bound(),
+        "efficiency": efficiency(counted),
         "terminals": plan.terminals.iter().map(|terminal| terminal.0).collect::<Vec<_>>(),
     });
     // The phases may be too many to hold: they are written one by one into the object that is still open.

@@ -137,6 +137,38 @@ fn all_to_all(network: &Network, graph: &Graph) -> f64 {
     (f64::from(network.terminal_count().saturating_sub(1)) / busiest.max(1.0)).min(1.0)
 }
 
+/// Terminals times channels for which shared shortest paths are still followed: some seconds.
+const SHARING_BUDGET: u64 = 1 << 31;
+
+/// Cycles that the most loaded channel between routers is busy when each of these terminals sends one flit to each other one, by the best
+/// routing that is known: closed forms where there are some, else shortest paths with equal ways shared equally. `None` where links lead one
+/// way only, or where it costs too much.
+pub(crate) fn all_pairs_cycles(network: &Network, terminals: &[TerminalId]) -> Option<f64> {
+    let is_all = terminals.len() == network.terminal_count() as usize;
+    let is_plain = network.router_channels().all(|channel| network.link(channel).period == 1);
+    if is_all && is_plain {
+        let others = f64::from(network.terminal_count().saturating_sub(1));
+        if let Some(&[up, down, ..]) = network.labels().attribute("fat_tree")
+            && up >= down
+        {
+            return Some(others);
+        }
+        if let Some(load) = dragonfly_load(network).or_else(|| mesh_load(network)) {
+            return Some(load);
+        }
+    }
+    let mut graph = Graph::of(network);
+    let targets = u64::from(network.router_count()).min(terminals.len() as u64);
+    if !graph.leads_both_ways() || targets * graph.ends.len() as u64 > SHARING_BUDGET {
+        return None;
+    }
+    graph.terminals.fill(0.0);
+    for &terminal in terminals {
+        graph.terminals[network.injection_port(terminal).0.index()] += 1.0;
+    }
+    Some(graph.busiest_channel())
+}
+
 /// Messages of all pairs on the busiest channel of a dragonfly. A global link carries (a p)^2; a local one p^2 within the group,
 /// p h a p towards the other groups that its end serves and as many from those that its beginning serves.
 fn dragonfly_load(network: &Network) -> Option<f64> {
@@ -186,20 +218,25 @@ struct Graph {
     first: Vec<usize>,
     /// The routers at their ends.
     ends: Vec<u32>,
+    /// Cycles that a flit occupies each of them.
+    periods: Vec<f64>,
     /// Terminals on each router.
     terminals: Vec<f64>,
 }
 
 impl Graph {
     fn of(network: &Network) -> Self {
-        let mut graph = Self { first: vec![0], ends: Vec::new(), terminals: Vec::new() };
+        let mut graph = Self { first: vec![0], ends: Vec::new(), periods: Vec::new(), terminals: Vec::new() };
         for router in (0..network.router_count()).map(RouterId) {
             let mut terminals = 0.0;
             for port in 0..network.port_count(router) {
-                match network.output_channel(router, port as u16).map(|channel| network.destination(channel)) {
-                    Some(Endpoint::Router(end, _)) => graph.ends.push(end.0),
-                    Some(Endpoint::Terminal(_)) => terminals += 1.0,
-                    None => {}
+                let Some(channel) = network.output_channel(router, port as u16) else { continue };
+                match network.destination(channel) {
+                    Endpoint::Router(end, _) => {
+                        graph.ends.push(end.0);
+                        graph.periods.push(f64::from(network.link(channel).period));
+                    }
+                    Endpoint::Terminal(_) => terminals += 1.0,
                 }
             }
             graph.first.push(graph.ends.len());
@@ -210,6 +247,17 @@ impl Graph {
 
     fn channels(&self, router: u32) -> std::ops::Range<usize> {
         self.first[router as usize]..self.first[router as usize + 1]
+    }
+
+    /// Has every channel one back?
+    fn leads_both_ways(&self) -> bool {
+        let routers = 0..self.terminals.len() as u32;
+        let mut there: Vec<(u32, u32)> =
+            routers.flat_map(|router| self.ends[self.channels(router)].iter().map(move |&end| (router, end))).collect();
+        let mut back: Vec<(u32, u32)> = there.iter().map(|&(from, to)| (to, from)).collect();
+        there.sort_unstable();
+        back.sort_unstable();
+        there == back
     }
 
     /// Ports in use of the widest router: links lead both ways, terminals have a port each.
@@ -251,7 +299,7 @@ impl Graph {
             .unwrap_or(u32::MAX)
     }
 
-    /// Messages on the busiest channel when every terminal sends one to every other on shortest paths, equal ways at each router
+    /// Cycles of the busiest channel when every terminal sends one flit to every other on shortest paths, equal ways at each router
     /// sharing equally. All links lead both ways.
     fn busiest_channel(&self) -> f64 {
         let mut load = vec![0.0; self.ends.len()];
@@ -270,7 +318,7 @@ impl Graph {
                 }
             }
         }
-        load.into_iter().fold(0.0, f64::max)
+        load.iter().zip(&self.periods).map(|(load, period)| load * period).fold(0.0, f64::max)
     }
 
     /// Hops from a router, or to it; `order` becomes the routers by rising distance.

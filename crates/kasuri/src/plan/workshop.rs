@@ -2,6 +2,7 @@
 
 use super::{Plan, PreparedPoint, RunOptions, shown};
 use crate::cost::Meter;
+use crate::efficiency::{self, Hints};
 use crate::estimate::Work;
 use crate::input::KNOWN;
 use crate::measure::{Offer, Report, controller, saturation};
@@ -53,6 +54,7 @@ pub(super) struct Workshop<'a> {
     failure: Mutex<Option<StoreError>>,
     bar: ProgressBar,
     tally: Tally,
+    hints: Hints,
 }
 
 /// Why a point has no outcome.
@@ -85,6 +87,7 @@ impl<'a> Workshop<'a> {
             networks: Networks::default(),
             failure: Mutex::new(None),
             bar: bar(runs, options),
+            hints: Hints::default(),
             tally: options.tally.clone(),
         }
     }
@@ -187,6 +190,9 @@ impl<'a> Workshop<'a> {
             Err(payload) => return self.fail(point, format!("a defect of Kasuri: {}", panic_text(&*payload)), false),
         };
         begin.end(&mut row);
+        // Counting phases is no part of the run's time.
+        let preparation = || Preparation::new(self.plan.document, self.plan.files, *KNOWN);
+        row.set("hint", self.hints.line(preparation, point, &row));
         // Before the row: a row is the truth of what else is there.
         match self.networks.keep(&point.study.scenario.network, self.store) {
             Ok(id) => row.set(NETWORK_ID, id),
@@ -296,6 +302,9 @@ impl Trial {
         }
         if self.study.measure.until == Until::FirstTerminal {
             row.set_throughput_rate(&scenario.network, sending_terminals(scenario), &self.outcome);
+        }
+        if let Some((bound, completion)) = efficiency::bound(&self.study, &self.outcome).zip(self.outcome.completion_time) {
+            row.set_efficiency(bound, completion);
         }
         match self.outcome.status {
             Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
