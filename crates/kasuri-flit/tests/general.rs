@@ -128,6 +128,8 @@ fn every_option() -> Vec<RouterParameters> {
         RouterParameters { internal_speedup: 3.0, input_speedup: 2, output_buffer_flits: Some(4), ..plain.clone() },
         RouterParameters { hold_switch: true, ..plain.clone() },
         RouterParameters { hold_switch: true, input_speedup: 4, output_speedup: 2, ..plain.clone() },
+        RouterParameters { hold_switch: true, output_buffer_flits: Some(1), internal_speedup: 1.5, ..plain.clone() },
+        RouterParameters { speculative: true, output_buffer_flits: Some(1), output_speedup: 2, ..plain.clone() },
         RouterParameters { speculative: true, switch_allocator: allocator("wavefront"), ..plain.clone() },
         RouterParameters { buffer_policy: BufferPolicy::Shared, ..plain.clone() },
         RouterParameters { buffer_policy: BufferPolicy::Limited, port_buffer_flits: Some(9), most_held_flits: Some(3), ..plain.clone() },
@@ -254,6 +256,48 @@ fn a_held_switch_lets_packets_pass_as_a_whole() {
     };
     let (held, free) = (spread(true), spread(false));
     assert!(held < free, "{held} {free}");
+}
+
+/// Flits per cycle that leave by one output of a switch of 8 ports, which all inputs want: packets of 16 flits, whatever their buffers.
+fn busy_output(hold_switch: bool, router: &RouterParameters) -> Outcome {
+    let setup = Setup {
+        topology: ("butterfly", "radix = 8\nstages = 1".to_owned()),
+        routing: ("destination-tag", ""),
+        router: RouterParameters { hold_switch, output_buffer_flits: ENOUGH, virtual_channels: 8, ..router.clone() },
+        pattern: ("hotspot", "terminals = [0]\nweights = [1.0]"),
+        packet_flits: 16,
+        load: 1.0,
+        paranoid: true,
+        ..Setup::mesh(&[2])
+    };
+    setup.run(&mut Fixed::new(400, 2000))
+}
+
+/// A packet keeps its way through the switch while it can use it, and no longer. Where its buffer runs empty, others have the output from
+/// the next cycle on, so that an output that all inputs want is busy in every cycle, as without holding; where credits run out first, the
+/// router learns it in the cycle in which the next flit would have crossed, and of B + 1 cycles, B being the credits, one is lost.
+#[test]
+fn a_held_switch_leaves_no_output_idle_that_another_input_can_use() {
+    let per_cycle = |outcome: &Outcome| outcome.accepted_flits[0] as f64 / outcome.measured_cycles as f64;
+    for speculation in [None, Some(Speculation::Apart), Some(Speculation::Together)] {
+        let router = |buffer_flits| RouterParameters {
+            buffer_flits,
+            speculative: speculation.is_some(),
+            speculation: speculation.unwrap_or_default(),
+            switch_allocator: allocator("wavefront"),
+            ..RouterParameters::default()
+        };
+        let (held, free) = (busy_output(true, &router(2)), busy_output(false, &router(2)));
+        assert!(per_cycle(&free) > 0.99, "{speculation:?}: {}", per_cycle(&free));
+        assert!(per_cycle(&held) > 0.99, "{speculation:?}: {}", per_cycle(&held));
+        for buffer_flits in [3, 4, 6, 16, 20] {
+            let held = per_cycle(&busy_output(true, &router(buffer_flits)));
+            let least = f64::from(buffer_flits) / f64::from(buffer_flits + 1);
+            assert!(held > 0.99 * least, "{speculation:?}, {buffer_flits} flits: {held}, {least}");
+        }
+        // A buffer of one flit never has the next one: there is nothing to keep a way for.
+        assert_eq!(busy_output(true, &router(1)), busy_output(false, &router(1)), "{speculation:?}");
+    }
 }
 
 /// Without other packets a batched traversal of two cycles delays a packet by one, once, as its second flit comes while the first is on

@@ -102,7 +102,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             self.compute_routes(number, step);
         }
         if self.parameters.bidding == Bidding::Speculative {
-            self.note_speculative_bids(number, step);
+            self.note_speculative_bids(number, step, now);
         }
         let mut asked = self.allocate_channels(number, step);
         if !at_once {
@@ -221,9 +221,10 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         self.lanes.units[number].waiting.iter().any(|&slot| self.lanes.input[slot].ready <= step)
     }
 
-    /// Does any flit wait for the switch in this step, or for a credit to ask for it?
+    /// Does any flit without a way of its own wait for the switch in this step, or for a credit to ask for it?
     fn someone_stands(&self, number: usize, step: u64) -> bool {
-        let stands = |&slot: &u32| self.lanes.input[slot].ready <= step && self.lanes.input[slot].flits > 0;
+        let has_way = |slot| self.lanes.holders.contains(&slot);
+        let stands = |&slot: &u32| self.lanes.input[slot].ready <= step && self.lanes.input[slot].flits > 0 && !has_way(slot);
         self.lanes.units[number].active.iter().any(stands) || self.lanes.form.speculates && self.someone_waits(number, step)
     }
 
@@ -271,22 +272,26 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         units[number].waiting.retain(|&slot| input[slot].output == NONE);
     }
 
-    /// Ways through the switch that are kept are used, or given up. Is there any?
+    /// Ways through the switch that are kept are used, or given up where a credit or a place behind the switch is missing. Either way they
+    /// are taken in this step: who gives one up bids anew from the next on. Is there any?
     fn cross_on_kept_ways(&mut self, number: usize, now: u64) -> bool {
         let General { units, taken, form, .. } = &mut self.lanes;
         let unit = &mut units[number];
         taken.clear(unit.ports, form);
         self.lanes.winners.clear();
+        self.lanes.holders.clear();
         if self.lanes.units[number].kept.is_empty() {
             return false;
         }
         let mut kept = std::mem::take(&mut self.lanes.units[number].kept);
+        self.lanes.holders.extend_from_slice(&kept);
         kept.retain(|&slot| {
-            let InputVc { output, flits, .. } = self.lanes.input[slot];
+            let output = self.lanes.input[slot].output;
             let (row, column) = self.lanes.crossing(number, slot, output);
             self.lanes.taken.rows[row as usize] = true;
             self.lanes.taken.columns[column as usize] = true;
-            let goes_on = flits > 0 && self.room(output) > 0 && self.place_from(output >> M::SHIFT, now) <= now;
+            debug_assert!(self.lanes.input[slot].flits > 0, "a way is given up with the last flit of a buffer");
+            let goes_on = self.room(output) > 0 && self.place_from(output >> M::SHIFT, now) <= now;
             if goes_on {
                 self.lanes.winners.push(slot);
             }
@@ -332,20 +337,23 @@ impl<M: VcMask> Simulation<'_, General<M>> {
     /// The cycle from which a flit may cross to this output port, as far as is known now: `now` if its channel, and a place in its buffer,
     /// are to be had.
     #[inline(always)]
-    pub(super) fn place_from(&mut self, port: u32, now: u64) -> u64 {
+    pub(super) fn place_from(&self, port: u32, now: u64) -> u64 {
         let traversal = u64::from(self.lanes.form.traversal_steps);
         let channel = self.lanes.port[port].next_departure;
         if self.parameters.periodic && channel > now + traversal {
             return channel - traversal;
         }
+        self.place_behind_from(port, now)
+    }
+
+    /// The cycle from which the buffer behind the switch has a place. What crosses in this cycle has taken none yet.
+    fn place_behind_from(&self, port: u32, now: u64) -> u64 {
         let Some(places) = self.lanes.form.router.output_buffer_flits else { return now };
-        let buffered = &mut self.lanes.buffered[port as usize];
-        while buffered.front().is_some_and(|&(_, departure)| departure < now) {
-            buffered.pop_front();
-        }
-        let taken = buffered.iter().take_while(|&&(arrival, _)| arrival < now).count();
+        let is_gone = |&&(_, departure): &&(u64, u64)| departure < now;
+        let mut waiting = self.lanes.buffered[port as usize].iter().skip_while(is_gone);
+        let taken = waiting.clone().take_while(|&&(arrival, _)| arrival < now).count();
         // The first one there leaves first.
-        buffered.front().filter(|_| taken >= places as usize).map_or(now, |&(_, departure)| departure + 1)
+        waiting.next().filter(|_| taken >= places as usize).map_or(now, |&(_, departure)| departure + 1)
     }
 
     /// Of the bids of one input of the switch for one output only the first counts; the allocator decides among the rest.
@@ -357,7 +365,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let pair = |bid: &Bid| (bid.request.row, bid.request.column);
         bids.sort_unstable_by_key(|bid| (pair(bid), std::cmp::Reverse(bid.request.priority), bid.distance));
         bids.dedup_by_key(|bid| pair(bid));
-        let General { units, requests, granted, winners, taken, .. } = &mut self.lanes;
+        let General { units, requests, granted, winners, taken, form, .. } = &mut self.lanes;
         requests.clear();
         requests.extend(bids.iter().map(|bid| bid.request));
         if let Allocators::OnRequests { switch, .. } = &mut units[number].allocators {
@@ -369,10 +377,20 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             taken.columns[request.column as usize] = true;
             winners.push(slot);
         }
+        // In one allocation of both kinds of bids, one that turns out to be wasted has had its turn all the same.
+        if form.router.speculation == Speculation::Together {
+            for &position in granted.iter() {
+                let Bid { request, slot, in_vain, .. } = bids[position as usize];
+                if !in_vain {
+                    units[number].pass_pointer(slot & (M::BITS - 1), request.row, form);
+                }
+            }
+        }
     }
 
-    /// Heads that bid for a virtual channel bid for the switch too, where one with a credit is to be had.
-    fn note_speculative_bids(&mut self, number: usize, step: u64) {
+    /// Heads that bid for a virtual channel bid for the switch too, where one with a credit and a place behind the switch are to be had.
+    /// In one allocation of both kinds of bids a head bids in vain if only some of its candidates have these, as in BookSim 2.
+    fn note_speculative_bids(&mut self, number: usize, step: u64, now: u64) {
         let mut bids = std::mem::take(&mut self.lanes.speculative);
         bids.clear();
         let unit = &self.lanes.units[number];
@@ -381,13 +399,17 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             if self.lanes.input[slot].ready > step {
                 continue;
             }
-            for candidate in self.lanes.candidates(slot) {
+            let (first, candidates) = (bids.len(), self.lanes.candidates(slot));
+            for candidate in candidates {
                 let port = base + u32::from(candidate.port);
                 let mut open = members(self.open_channels(slot, port, candidate)).map(|vc| port << M::SHIFT | vc);
-                if let Some(output) = open.find(|&output| self.room(output) > 0) {
+                if let Some(output) = open.find(|&output| self.room(output) > 0 && self.place_from(port, now) <= now) {
                     let (row, column) = places(base, slot, output, M::SHIFT, form);
                     bids.push(self.lanes.bid_at(number, slot, row, column));
                 }
+            }
+            if form.router.speculation == Speculation::Together && bids.len() < first + candidates.len() {
+                bids[first..].iter_mut().for_each(|bid| bid.in_vain = true);
             }
         }
         self.lanes.speculative = bids;
@@ -413,8 +435,8 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             let slot = self.lanes.winners[position];
             let output = self.lanes.input[slot].output;
             let granted = self.lanes.granted[position - first];
-            let Request { row, column, .. } = bids[granted as usize].request;
-            if output != NONE && self.room(output) > 0 && self.lanes.crossing(number, slot, output) == (row, column) {
+            let Bid { request: Request { row, column, .. }, in_vain, .. } = bids[granted as usize];
+            if !in_vain && output != NONE && self.room(output) > 0 && self.lanes.crossing(number, slot, output) == (row, column) {
                 self.lanes.winners[kept] = slot;
                 kept += 1;
             }
@@ -443,6 +465,8 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             came.pop_front();
         }
         let InputVc { output, flits, left, .. } = *input;
+        debug_assert!(self.place_behind_from(output >> M::SHIFT, now) <= now, "who crosses has a place behind the switch");
+        let lanes = &mut self.lanes;
         lanes.output[output].credits -= 1;
         self.note_departure(slot, output, left);
         if let Some(buffers) = &mut self.buffers {
@@ -450,13 +474,10 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         }
         self.send_credit(slot, step, now);
         self.send_flit_on(number, output, step, now);
-        let router = &self.lanes.form.router;
-        let (speedup, keeps) = (router.input_speedup, router.hold_switch && left > 0 && flits > 0);
-        let (after, channels) = ((slot & (M::BITS - 1)) + speedup, self.lanes.virtual_channels);
-        let unit = &mut self.lanes.units[number];
-        unit.vc_pointer[row as usize] = if after < channels { after } else { after % channels };
-        if keeps && !unit.kept.contains(&slot) {
-            unit.kept.push(slot);
+        let (unit, form) = (&mut self.lanes.units[number], &self.lanes.form);
+        unit.pass_pointer(slot & (M::BITS - 1), row, form);
+        if form.router.hold_switch {
+            unit.keep_way(slot, left > 0 && flits > 0);
         }
         if left == 0 {
             self.end_packet(number, slot, output);
@@ -487,6 +508,9 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         state.sent.add(departure);
         state.next_departure = departure + if self.parameters.periodic { u64::from(self.period[port]) } else { 1 };
         if let Some(buffered) = lanes.buffered.get_mut(port as usize) {
+            while buffered.front().is_some_and(|&(_, departure)| departure < now) {
+                buffered.pop_front();
+            }
             buffered.push_back((across, departure));
         }
         let link = &mut self.links[port];
@@ -500,9 +524,6 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         self.lanes.output[output].holder = NONE;
         self.lanes.input[slot].output = NONE;
         let unit = &mut self.lanes.units[number];
-        if !unit.kept.is_empty() {
-            unit.kept.retain(|&kept| kept != slot);
-        }
         let place = unit.active.iter().position(|&active| active == slot).expect("who sends holds a virtual channel");
         unit.active.swap_remove(place);
         self.leave_queue(slot);
@@ -540,7 +561,7 @@ impl<M: VcMask> General<M> {
         let (vc, pointer) = (slot & (M::BITS - 1), self.units[number].vc_pointer[row as usize]);
         let distance = (vc + self.virtual_channels - pointer) % self.virtual_channels;
         let (priority, created) = (self.priority(slot), self.urgency[slot].created);
-        Bid { request: Request { row, column, preference: priority, priority, created }, distance, slot }
+        Bid { request: Request { row, column, preference: priority, priority, created }, distance, slot, in_vain: false }
     }
 
     /// The priority of the flit at the front of a buffer.

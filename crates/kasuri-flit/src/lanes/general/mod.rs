@@ -157,13 +157,33 @@ struct Unit {
     waiting: Vec<u32>,
     /// Input slots that hold one.
     active: Vec<u32>,
-    /// Input slots that keep their way through the switch.
+    /// Input slots that keep their way through the switch: their next flit has come.
     kept: Vec<u32>,
     computation: Batches,
     traversal: Batches,
     /// Round-robin pointer over the virtual channels of each input of the switch.
     vc_pointer: Box<[u32]>,
     allocators: Allocators,
+}
+
+impl Unit {
+    /// An input of the switch that has served this virtual channel looks at the next ones first from now on.
+    fn pass_pointer(&mut self, vc: u32, row: u32, form: &Form) {
+        let (after, channels) = (vc + form.router.input_speedup, form.router.virtual_channels);
+        self.vc_pointer[row as usize] = if after < channels { after } else { after % channels };
+    }
+
+    /// A flit of this slot has crossed: does its packet keep the way for the next one?
+    fn keep_way(&mut self, slot: u32, keeps: bool) {
+        let place = self.kept.iter().position(|&kept| kept == slot);
+        match place {
+            None if keeps => self.kept.push(slot),
+            Some(place) if !keeps => {
+                self.kept.remove(place);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The allocators of a router for virtual channels and for its switch.
@@ -179,6 +199,8 @@ struct Bid {
     /// The virtual channel's distance from the pointer of its input of the switch.
     distance: u32,
     slot: u32,
+    /// Is it wasted whatever the allocator says?
+    in_vain: bool,
 }
 
 impl Bid {
@@ -219,6 +241,8 @@ pub(crate) struct General<M> {
     granted: Vec<u32>,
     /// Input slots whose flit crosses the switch in this step.
     winners: Vec<u32>,
+    /// Input slots that came into this step with a way through the switch.
+    holders: Vec<u32>,
     taken: Taken,
     masks: Option<Box<Masks>>,
 }
@@ -373,6 +397,7 @@ impl<M: VcMask> Lanes for General<M> {
             requests: Vec::new(),
             granted: Vec::new(),
             winners: Vec::new(),
+            holders: Vec::new(),
             taken: Taken::default(),
             masks: None,
             form,
