@@ -122,6 +122,7 @@ const CONFIGURATIONS: &[&[&str]] = &[
     &["topology=torus", "k=4", "n=2", "routing_function=min_adapt", "num_vcs=2", "injection_rate=0.1"],
     &["topology=torus", "k=4", "n=2", "routing_function=min_adapt", "num_vcs=5", "injection_rate=0.1"],
     &["topology=tree4", "k=4", "n=3", "routing_function=nca", "classes=2", "injection_rate={0.02,0.05}", "traffic={uniform,bitcomp}"],
+    &["topology=tree4", "k=4", "n=3", "routing_function=anca", "num_vcs=2", "packet_size=3", "vc_buf_size=2", "injection_rate=0.01"],
     &["topology=anynet", "routing_function=min", "injection_rate=0.05"],
     &["topology=mesh", "k=4", "n=2", "routing_function=dor", "sw_allocator=pim(2)", "vc_allocator=pim", "injection_rate=0.1"],
     &["topology=mesh", "k=4", "n=2", "routing_function=dor", "speculative=1", "st_final_delay=2", "packet_size=3", "injection_rate=0.1"],

@@ -1,8 +1,10 @@
 //! Shortest paths by table, on any network.
 
+use super::minimal_adaptive::Ways;
 use super::shortest::{HopClasses, Progress, Shortest, no_path, places_at_router};
-use super::table::Destinations;
+use super::table::{Destinations, edges};
 use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
+use crate::id::Port;
 use crate::network::Network;
 use crate::registry::Member;
 use schemars::JsonSchema;
@@ -29,6 +31,10 @@ pub struct Minimal {
     /// How the virtual channels are divided among the hops.
     #[serde(default)]
     pub classes: Classes,
+    /// On trees (networks whose routers have levels): which of the shortest ways up are offered to the router at once, of which it takes
+    /// one whose virtual channel it gets. Unless given, `tie` chooses on the way up as on the way down.
+    #[serde(default)]
+    pub ways_up: Option<Ways>,
 }
 
 impl Member for Minimal {
@@ -50,13 +56,41 @@ impl RoutingAlgorithm for Minimal {
         let hops_per_class = self.classes.hops_per_class(network);
         let classes = HopClasses::new(hops_per_class, &[shortest.diameter]);
         let places = places_at_router(network);
-        Ok(Box::new(Compiled { tie: self.tie, is_safe: hops_per_class.is_some(), classes, destinations, shortest, places }))
+        let ways_up = self.ways_up.map(|ways| ports_up(network).map(|leads_up| WaysUp { ways, leads_up })).transpose()?;
+        let (network, is_safe) = (Arc::clone(network), hops_per_class.is_some());
+        Ok(Box::new(Compiled { network, tie: self.tie, ways_up, is_safe, classes, destinations, shortest, places }))
     }
+}
+
+/// By port of the whole network: does it lead to a router of a higher level?
+///
+/// # Errors
+/// A network whose routers have no levels.
+fn ports_up(network: &Network) -> Result<Vec<bool>, RoutingError> {
+    let Some(level) = network.labels().router("level") else {
+        let problem = format!("has no way up on {}, whose routers have no levels; leave it out", network.name());
+        return Err(RoutingError::Parameter { key: "ways_up".to_owned(), problem });
+    };
+    let mut leads_up = vec![false; network.port_bases()[network.router_count() as usize] as usize];
+    for edge in edges(network) {
+        leads_up[network.port_index(edge.from, edge.port)] = level[edge.to.index()] > level[edge.from.index()];
+    }
+    Ok(leads_up)
+}
+
+/// What is offered on the way up.
+#[derive(Debug)]
+struct WaysUp {
+    ways: Ways,
+    /// By port of the whole network.
+    leads_up: Vec<bool>,
 }
 
 #[derive(Debug)]
 struct Compiled {
+    network: Arc<Network>,
     tie: MinimalTie,
+    ways_up: Option<WaysUp>,
     is_safe: bool,
     classes: HopClasses,
     destinations: Destinations,
@@ -82,6 +116,10 @@ impl Routing for Compiled {
         self.is_safe
     }
 
+    fn offers_several(&self) -> bool {
+        self.ways_up.as_ref().is_some_and(|up| up.ways == Ways::All)
+    }
+
     /// The state is the progress in the classes.
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
         let destination = self.destinations.terminals[hop.destination.index()];
@@ -90,9 +128,89 @@ impl Routing for Compiled {
             return;
         }
         let ports = self.shortest.ports(hop.router, destination.column);
-        let Some(port) = self.tie.pick(ports, hop, &self.places, choice) else { return };
         let progress = Progress::unpack(*state);
-        candidates.push(Candidate::new(port, self.classes.channels(hop.available, progress)));
+        let candidate = |port| Candidate::new(port, self.classes.channels(hop.available, progress));
+        match self.offered_on_the_way_up(ports, hop) {
+            Some([]) => return,
+            Some(up) => {
+                // Who looks at one candidate alone is not to take the same port always.
+                let first = choice.uniform(up.len() as u32) as usize;
+                candidates.extend(up[first..].iter().chain(&up[..first]).copied().map(candidate));
+            }
+            None => {
+                let Some(port) = self.tie.pick(ports, hop, &self.places, choice) else { return };
+                candidates.push(candidate(port));
+            }
+        }
         *state = self.classes.after_hop(progress).pack();
+    }
+}
+
+impl Compiled {
+    /// What a packet is offered of the shortest ways, if they lead up and the ways up are offered together.
+    fn offered_on_the_way_up<'a>(&self, ports: &'a [Port], hop: &Hop) -> Option<&'a [Port]> {
+        let up = self.ways_up.as_ref()?;
+        let all_up = ports.iter().all(|&port| up.leads_up[self.network.port_index(hop.router, port)]);
+        all_up.then(|| match up.ways {
+            Ways::All => ports,
+            Ways::Lowest => &ports[..ports.len().min(1)],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{RouterId, TerminalId};
+    use crate::routing::{VirtualChannels, every_hop};
+    use crate::topology::mesh::Mesh;
+    use crate::topology::tree4::Tree4;
+    use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
+
+    const CONTEXT: fn(&ChannelParameters) -> BuildContext<'_> = |channels| BuildContext { channels, files: &NoFiles, structure_seed: 0 };
+
+    /// The ports that a packet to terminal 63 is offered, in every outcome of a decision.
+    fn offered(parameters: &str, router: u32) -> Vec<Vec<Port>> {
+        let network = Arc::new(Tree4 {}.build(&CONTEXT(&ChannelParameters::default())).unwrap());
+        let minimal: Minimal = toml::from_str(parameters).unwrap();
+        let routing = minimal.compile(&network).unwrap();
+        let available = VirtualChannels { begin: 0, end: 2 };
+        let (source, destination) = (TerminalId(0), TerminalId(63));
+        let hop = Hop { router: RouterId(router), input: 0, virtual_channel: 0, source, destination, available };
+        let mut outcomes: Vec<Vec<Port>> = every_hop(routing.as_ref(), &hop, 0)
+            .into_iter()
+            .map(|(candidates, _)| candidates.iter().map(|candidate| candidate.port).collect::<std::collections::BTreeSet<_>>())
+            .map(|ports| ports.into_iter().collect())
+            .collect();
+        outcomes.sort();
+        outcomes.dedup();
+        outcomes
+    }
+
+    /// On the tree of 64 terminals: from a leaf (router 12) both links up, from the middle (4) the four roots, all at once or the lowest
+    /// alone; from a root (0) to the last terminal either of two routers of the middle, one of which is drawn in any case, and from
+    /// there (10) the one port to its leaf.
+    #[test]
+    fn ways_up_are_offered_together_and_ways_down_one_by_one() {
+        let down = vec![vec![6], vec![7]];
+        for (parameters, leaf, middle) in [
+            ("ways_up = \"all\"", vec![vec![4, 5]], vec![vec![4, 5, 6, 7]]),
+            ("ways_up = \"lowest\"", vec![vec![4]], vec![vec![4]]),
+            ("", vec![vec![4], vec![5]], vec![vec![4], vec![5], vec![6], vec![7]]),
+        ] {
+            assert_eq!(
+                [12, 4, 0, 10].map(|router| offered(parameters, router)),
+                [leaf, middle, down.clone(), vec![vec![3]]],
+                "{parameters}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_levels_there_is_no_way_up() {
+        let network = Arc::new(Mesh { dimensions: vec![3], concentration: 1 }.build(&CONTEXT(&ChannelParameters::default())).unwrap());
+        let minimal: Minimal = toml::from_str("ways_up = \"all\"").unwrap();
+        let problem = minimal.compile(&network).unwrap_err().to_string();
+        assert!(problem.starts_with("ways_up: has no way up on mesh"), "{problem}");
     }
 }

@@ -298,7 +298,7 @@ mod tests {
             ("flatfly", cluster, "ran_min xyyx adaptive_xyyx valiant ugal ugal_xyyx ugal_pni"),
             ("dragonflynew", "k = 1; n = 1; num_vcs = 3;", "min ugal"),
             ("qtree", "k = 4; n = 3;", "nca"),
-            ("tree4", "k = 4; n = 3;", "nca"),
+            ("tree4", "k = 4; n = 3;", "nca anca"),
         ] {
             for routing in routings.split(' ') {
                 let table = table(&format!("topology = {topology}; {shape} routing_function = {routing};"));

@@ -188,8 +188,7 @@ impl Translator<'_> {
             "flatfly" => self.on_flattened_butterfly(&function, channels)?,
             "dragonflynew" => Some(self.on_dragonfly(&function, channels)?),
             "fattree" | "qtree" => Some(Routing::new("nca").with("up_port", if function == "anca" { "better-of-two" } else { "random" })),
-            "tree4" if function == "nca" => Some(Routing::new("minimal").with("tie", "random").with("classes", "none")),
-            "tree4" => self.refuse_routing(SEVERAL_PORTS),
+            "tree4" => Some(self.on_tree4(&function)),
             "fly" => Some(Routing::new("destination-tag")),
             _ => Some(Routing::new("dijkstra").that_can_deadlock(true)),
         };
@@ -199,6 +198,22 @@ impl Translator<'_> {
     fn refuse_routing(&mut self, reason: &'static str) -> Option<Routing> {
         self.refuse("routing_function", reason);
         None
+    }
+
+    /// `anca` offers all ports up at once, of which BookSim's set of outputs, with one entry for each priority, keeps the lowest.
+    fn on_tree4(&mut self, function: &str) -> Routing {
+        let drawn = Routing::new("minimal").with("tie", "random").with("classes", "none");
+        if function == "nca" {
+            return drawn;
+        }
+        let is_booksims = self.rules == Rules::BookSim;
+        let here = if is_booksims { "as here" } else { "here all are offered, as its text says" };
+        self.notes.push(format!(
+            "{}: routing_function = anca: of the ports up, which have the same priority, BookSim 2 keeps the lowest alone ({here}); all \
+             packets meet at the first root, which uniform traffic saturates at 1/12 flit a terminal and cycle: beyond, BookSim is unstable",
+            self.place("routing_function")
+        ));
+        drawn.with("ways_up", if is_booksims { "lowest" } else { "all" })
     }
 
     fn on_mesh(&mut self, function: &str, channels: i64) -> Result<Option<Routing>, BookSimError> {
@@ -347,6 +362,5 @@ fn fat_tree(up: i64, down: i64, levels: i64) -> Vec<(&'static str, Toml)> {
     vec![("topology", "fat-tree".into()), ("up", up.into()), ("down", down.into()), ("levels", levels.into())]
 }
 
-const SEVERAL_PORTS: &str = "all ports up at once, of which the allocator takes one; nca draws one";
 const CHAOS: &str = "a routing for BookSim's chaos router";
 const ODD_HALVES: &str = "two halves of an odd number of virtual channels; give an even num_vcs";
