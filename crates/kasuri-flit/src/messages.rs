@@ -91,7 +91,7 @@ impl<'a> Messages<'a> {
         self.heads[terminal as usize] = (head.left > 0).then_some(head);
         let Head { created, destination, record: message, .. } = head;
         let class = self.first_class + head.part;
-        Some(Drawn { created, destination, flits, class, is_reply: false, access: AccessId::default(), message })
+        Some(Drawn { created, asked: created, destination, flits, class, is_reply: false, access: AccessId::default(), message })
     }
 
     fn begin(&mut self, terminal: u32) -> Option<Head> {

@@ -112,6 +112,7 @@ impl<L: Lanes> Simulation<'_, L> {
                     self.clear(Phase::Measuring);
                     self.measures_waiting = true;
                 }
+                Command::RedrawPhases => self.sources.redraw_phases(self.scenario, self.cycle),
                 Command::Drain => self.drain(Phase::Draining),
                 Command::Empty => self.drain(Phase::Emptying),
                 Command::End(status) => return Ok(self.end(status)),
@@ -390,7 +391,7 @@ impl<L: Lanes> Simulation<'_, L> {
     fn recount_arriving_packets(&mut self) {
         self.recount_predicted_packets();
         for sink in self.terminals.ejection.iter_mut().filter(|sink| sink.left > 0) {
-            sink.counted = is_counted(&self.statistics.counting, &self.packets[sink.packet as usize], &self.waited, sink.packet);
+            sink.counted = is_counted(&self.statistics.counting, &self.packets[sink.packet as usize], &self.origins, sink.packet);
         }
     }
 
@@ -406,6 +407,7 @@ impl<L: Lanes> Simulation<'_, L> {
         self.sources.drain_from = if self.measures_waiting { 0 } else { from };
         let waiting = self.users.as_ref().map_or(0, |users| users.waiting_since(from));
         self.statistics.draining_live = waiting
+            + self.sources.answers_since(from)
             + self.packets.iter().zip(0..).filter(|&(packet, number)| packet.alive && self.is_waited_for(packet, number)).count() as u64;
     }
 

@@ -107,6 +107,8 @@ struct Creations {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drawn {
     pub(crate) created: u64,
+    /// The cycle that decides whether it is measured: `created` or, of an answer, that of the packet that it answers.
+    pub(crate) asked: u64,
     pub(crate) destination: TerminalId,
     pub(crate) flits: u32,
     pub(crate) class: u8,
@@ -145,6 +147,13 @@ pub(crate) struct Sources {
     pub(crate) undrained: u64,
     /// Nothing new is created any more.
     pub(crate) closed: bool,
+    /// From when on the phases that were drawn last hold.
+    phases_from: u64,
+}
+
+/// The first creation from cycle `from` on, by a phase that is drawn for it.
+fn next_of_phase(process: &dyn Process, from: u64, stream: &mut Stream) -> u64 {
+    process.next(0, None, stream).map_or(NEVER, |phase| from.saturating_add(phase))
 }
 
 /// The shortest packet of a scenario, flits. The last packet of a workload's message may have any length.
@@ -207,21 +216,50 @@ impl Sources {
             drain_from: 0,
             undrained: 0,
             closed: false,
+            phases_from: 0,
         }
     }
 
     /// Draws the first creation of every terminal and class.
     pub(crate) fn start(&mut self, scenario: &Scenario) {
         for entry in 0..self.creations.len() as u32 {
-            let class = entry / self.terminals;
+            let Some(process) = self.process_of(scenario, entry / self.terminals) else { continue };
             let creations = &mut self.creations[entry as usize];
-            let process = match &self.joint {
-                Some(joint) if joint.classes[1..].contains(&class) => continue,
-                Some(joint) if joint.classes[0] == class => &joint.process,
-                _ => &scenario.classes[class as usize].process,
-            };
             creations.next = process.next(0, None, &mut creations.gaps).unwrap_or(NEVER);
             self.schedule(entry);
+        }
+    }
+
+    /// The process by which the entries of a class create packets, if they do.
+    fn process_of<'a>(&self, scenario: &'a Scenario, class: u32) -> Option<&'a dyn Process> {
+        let traffic = &scenario.classes[class as usize];
+        match &self.joint {
+            Some(joint) if joint.classes[1..].contains(&class) => None,
+            Some(joint) if joint.classes[0] == class => traffic.joint.as_deref(),
+            _ => Some(&*traffic.process),
+        }
+    }
+
+    /// Draws the phases of sources that have one anew: what they create from cycle `now` on follows it. Packets that wait in a queue
+    /// keep their creation, and the queue takes up its new phase behind them.
+    pub(crate) fn redraw_phases(&mut self, scenario: &Scenario, now: u64) {
+        self.phases_from = now;
+        let waits_in_calendar = |creations: &Creations| creations.next >= now && creations.next != NEVER;
+        for entry in 0..self.creations.len() as u32 {
+            let Some(process) = self.process_of(scenario, entry / self.terminals).filter(|process| process.has_phase()) else { continue };
+            let creations = &mut self.creations[entry as usize];
+            if waits_in_calendar(creations) {
+                creations.next = next_of_phase(process, now, &mut creations.gaps);
+            }
+        }
+        for tile in &mut self.tiles {
+            tile.calendar.fill(NONE);
+            tile.scheduled = 0;
+        }
+        for entry in 0..self.creations.len() as u32 {
+            if waits_in_calendar(&self.creations[entry as usize]) {
+                self.schedule(entry);
+            }
         }
     }
 
@@ -398,6 +436,9 @@ impl Sources {
         let more = destination.is_some();
         creations.outstanding += u32::from(more);
         creations.next = if more { process.next(creations.index, Some(created), &mut creations.gaps).unwrap_or(NEVER) } else { NEVER };
+        if created < self.phases_from && creations.next >= self.phases_from && creations.next != NEVER && process.has_phase() {
+            creations.next = next_of_phase(&**process, self.phases_from, &mut creations.gaps);
+        }
         let next = creations.next;
         if created < self.drain_before && next >= self.drain_before {
             self.undrained -= 1;
@@ -408,7 +449,16 @@ impl Sources {
         let is_last = class as usize + 1 == scenario.classes.len();
         self.source[terminal as usize].next_class = if is_last { 0 } else { class as u8 + 1 };
         let access = AccessId::default();
-        destination.map(|destination| Drawn { created, destination, flits, class: class as u8, is_reply: false, access, message: NONE })
+        destination.map(|destination| Drawn {
+            created,
+            asked: created,
+            destination,
+            flits,
+            class: class as u8,
+            is_reply: false,
+            access,
+            message: NONE,
+        })
     }
 
     /// The entry of a class at a terminal; classes that share their coins have that of the first of them.
@@ -489,6 +539,11 @@ impl Sources {
     pub(crate) fn drain(&mut self, cycle: u64) {
         self.drain_before = cycle;
         self.undrained = self.creations.iter().filter(|creations| creations.next < cycle).count() as u64;
+    }
+
+    /// Answers in queues to packets of which the decisive cycle is this one or a later one.
+    pub(crate) fn answers_since(&self, cycle: u64) -> u64 {
+        self.replies.iter().flatten().filter(|reply| reply.asked >= cycle).count() as u64
     }
 
     /// Sum over all entries of the cycles by which their next creation lies before `now`.

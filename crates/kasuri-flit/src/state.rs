@@ -23,7 +23,7 @@ use crate::route_memo::RouteMemo;
 use crate::select;
 use crate::shares::Granted;
 use crate::source::Sources;
-use crate::statistics::Statistics;
+use crate::statistics::{Origins, Statistics};
 use crate::terminal::Terminals;
 use crate::users::Users;
 use crate::vc_mask::VcMask;
@@ -245,8 +245,7 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     /// By class: the virtual channels of its packets and of their replies.
     pub(crate) packet_channels: Vec<[VirtualChannels; 2]>,
     pub(crate) packets: Vec<Packet>,
-    /// By packet, where those that waited for their source count: was it created before the measurement and drawn during it?
-    pub(crate) waited: Vec<bool>,
+    pub(crate) origins: Origins,
     pub(crate) measures_waiting: bool,
     pub(crate) free_packets: Vec<u32>,
     /// Cycles between the injections of a packet's flit and the one before it, 0 for the head; 255 means: look in `long_gaps`.
@@ -494,7 +493,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             users: Users::new(scenario).map(Box::new),
             packet_channels: packet_channels(scenario),
             packets: Vec::new(),
-            waited: Vec::new(),
+            origins: Origins::default(),
             measures_waiting: false,
             free_packets: Vec::new(),
             gaps: Vec::new(),

@@ -62,10 +62,40 @@ impl Counter {
     }
 }
 
-/// Is a packet measured? `waited` says which count although they were created before.
+/// By packet, what else than its creation decides whether it is measured. Empty where nothing does.
+#[derive(Debug, Default)]
+pub(crate) struct Origins {
+    /// Where those that waited for their source count: was it created before the measurement and drawn during it?
+    pub(crate) waited: Vec<bool>,
+    /// Where there are answers: the creation of the packet that it answers, of an answer.
+    pub(crate) asked: Vec<u64>,
+}
+
+impl Origins {
+    /// The cycle that decides whether a packet is measured: its creation or, of an answer, that of the packet that it answers.
+    #[inline(always)]
+    pub(crate) fn decisive(&self, record: &Packet, packet: u32) -> u64 {
+        if record.is_reply { self.asked.get(packet as usize).copied().unwrap_or(record.created) } else { record.created }
+    }
+
+    #[inline(always)]
+    pub(crate) fn has_waited(&self, packet: u32) -> bool {
+        self.waited.get(packet as usize).is_some_and(|&waited| waited)
+    }
+
+    /// Notes the cycle that decides of an answer.
+    pub(crate) fn note_answer(&mut self, packet: u32, asked: u64) {
+        if self.asked.len() <= packet as usize {
+            self.asked.resize(packet as usize + 1, 0);
+        }
+        self.asked[packet as usize] = asked;
+    }
+}
+
+/// Is a packet measured?
 #[inline(always)]
-pub(crate) fn is_counted(counting: &Counting, record: &Packet, waited: &[bool], packet: u32) -> bool {
-    counting.covers(record.created) || waited.get(packet as usize).is_some_and(|&waited| waited)
+pub(crate) fn is_counted(counting: &Counting, record: &Packet, origins: &Origins, packet: u32) -> bool {
+    counting.covers(origins.decisive(record, packet)) || origins.has_waited(packet)
 }
 
 /// All counters of a run.

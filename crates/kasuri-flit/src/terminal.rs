@@ -251,7 +251,7 @@ impl<L: Lanes> Simulation<'_, L> {
         self.leave_queue(self.first_terminal_slot() + slot);
         let sink = &mut self.terminals.ejection[slot];
         (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
-        sink.counted = is_counted(&self.statistics.counting, &record, &self.waited, packet);
+        sink.counted = is_counted(&self.statistics.counting, &record, &self.origins, packet);
     }
 
     /// The packet that arrives next at a sink's slot, once its head is on its way.
@@ -302,9 +302,11 @@ impl<L: Lanes> Simulation<'_, L> {
         let (packet, terminal) = (sink.packet, TerminalId(slot >> L::Mask::SHIFT));
         let record = self.packets[packet as usize];
         debug_assert_eq!(record.destination, terminal.0, "a packet arrives at its destination");
-        let counted = is_counted(&self.statistics.counting, &record, &self.waited, packet);
+        let counted = is_counted(&self.statistics.counting, &record, &self.origins, packet);
         self.statistics.count_packet(&record, counted, now);
-        if record.created < self.sources.drain_before && self.is_waited_for(&record, packet) {
+        let asked = self.origins.decisive(&record, packet);
+        // An answer takes the place of the packet that it answers among those that are waited for.
+        if asked < self.sources.drain_before && self.is_waited_for(&record, packet) && !self.is_answered(&record) {
             self.statistics.draining_live -= 1;
         }
         self.packets[packet as usize].alive = false;
@@ -318,19 +320,20 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(messages) = &mut self.messages
             && messages.packet_arrived(packet, now)
         {
-            self.count_for_user(packet, &record, now);
+            self.count_for_user(packet, &record, now, counted);
             return;
         }
         if let Some(interfaces) = &mut self.interfaces {
             interfaces.packet_arrived(packet, slot, record.flits, now);
             return;
         }
-        let access = self.count_for_user(packet, &record, now);
+        let access = self.count_for_user(packet, &record, now, counted);
         let class = &self.scenario.classes[usize::from(record.class)];
         if let (Some(reply), false) = (&class.reply, record.is_reply) {
             let flits = self.sources.reply_flits(terminal, record.class, &reply.sizes);
             let answer = Drawn {
                 created: now,
+                asked: if self.origins.has_waited(packet) { self.statistics.counting.measured_from } else { asked },
                 destination: TerminalId(record.source),
                 flits,
                 class: record.class,
@@ -344,10 +347,16 @@ impl<L: Lanes> Simulation<'_, L> {
         }
     }
 
+    /// Does the arrival of a packet bring an answer about?
+    #[inline(always)]
+    fn is_answered(&self, record: &Packet) -> bool {
+        !record.is_reply && self.scenario.classes.get(usize::from(record.class)).is_some_and(|class| class.reply.is_some())
+    }
+
     /// Ends the access of a packet that has arrived, where there are users.
-    fn count_for_user(&mut self, packet: u32, record: &Packet, now: u64) -> AccessId {
+    fn count_for_user(&mut self, packet: u32, record: &Packet, now: u64, counted: bool) -> AccessId {
         let Some(users) = &mut self.users else { return AccessId::default() };
-        users.arrived(packet, record, now, &self.statistics.counting);
+        users.arrived(packet, record, now, &self.statistics.counting, counted);
         users.access_of(packet)
     }
 
@@ -622,25 +631,26 @@ impl<L: Lanes> Simulation<'_, L> {
         self.statistics.drop_packet(terminal, self.scenario.classes[usize::from(class)].reply.is_some());
     }
 
-    /// Is a drawn packet one that draining waits for?
+    /// Is a drawn packet one that draining waits for, and not yet? Answers are waited for since what they answer has been.
     #[inline(always)]
     fn is_drained(&self, drawn: &Drawn) -> bool {
-        drawn.created < self.sources.drain_before && drawn.created >= self.sources.drain_from
+        drawn.created < self.sources.drain_before && drawn.created >= self.sources.drain_from && !drawn.is_reply
     }
 
     /// Is a packet one that draining waits for, if it was created before that?
     #[inline(always)]
     pub(crate) fn is_waited_for(&self, record: &Packet, packet: u32) -> bool {
-        record.created >= self.statistics.counting.measured_from || self.waited.get(packet as usize).is_some_and(|&waited| waited)
+        self.origins.decisive(record, packet) >= self.statistics.counting.measured_from || self.origins.has_waited(packet)
     }
 
     /// Notes whether a packet that is drawn now has waited since before the measurement.
     #[cold]
     fn note_waited(&mut self, packet: u32) {
-        if self.waited.len() <= packet as usize {
-            self.waited.resize(packet as usize + 1, false);
+        let (waited, record) = (&mut self.origins.waited, &self.packets[packet as usize]);
+        if waited.len() <= packet as usize {
+            waited.resize(packet as usize + 1, false);
         }
-        self.waited[packet as usize] = self.packets[packet as usize].created < self.statistics.counting.measured_from;
+        waited[packet as usize] = !record.is_reply && record.created < self.statistics.counting.measured_from;
     }
 
     /// Puts a drawn packet at the head of its queue.
@@ -670,6 +680,9 @@ impl<L: Lanes> Simulation<'_, L> {
         };
         self.statistics.draining_live += u64::from(self.is_drained(&drawn));
         let packet = self.store_packet(record);
+        if drawn.is_reply {
+            self.origins.note_answer(packet, drawn.asked);
+        }
         if self.measures_waiting {
             self.note_waited(packet);
         }

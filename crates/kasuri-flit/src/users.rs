@@ -224,11 +224,13 @@ impl<'a> Users<'a> {
     }
 
     /// A packet's tail has arrived in cycle `now`: is it where it was meant to go, and is its access at its end?
-    pub(crate) fn arrived(&mut self, packet: u32, record: &Packet, now: u64, counting: &Counting) {
+    ///
+    /// `counted`: is it measured?
+    pub(crate) fn arrived(&mut self, packet: u32, record: &Packet, now: u64, counting: &Counting, counted: bool) {
         let user = self.user_of_class[usize::from(record.class)];
         let outcome = &mut self.outcomes[usize::from(user)];
         outcome.accepted_flits += u64::from(record.flits) * u64::from(counting.rates);
-        if counting.covers(record.created) {
+        if counted {
             let latency = now - record.created;
             outcome.packets += 1;
             outcome.packet_latency += latency;

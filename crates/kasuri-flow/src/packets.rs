@@ -263,7 +263,13 @@ impl<'a> Packets<'a> {
         }
         let terminal = flight.parcel.destination();
         let hops = flight.way.len() as u16 - 1;
-        self.statistics.arrive(&Arrival { created: flight.created as f64, begun: flight.begun as f64, time: self.now as f64, hops });
+        self.statistics.arrive(&Arrival {
+            created: flight.created as f64,
+            asked: flight.created,
+            begun: flight.begun as f64,
+            time: self.now as f64,
+            hops,
+        });
         self.accepted[terminal.index()] += u64::from(flight.flits);
         self.accepted_in_interval += u64::from(flight.flits);
         self.last_arrival[terminal.index()] = self.now;

@@ -5,6 +5,7 @@ use kasuri_model::id::TerminalId;
 use kasuri_model::memory::{fetch_ahead, large_vec};
 use kasuri_model::rng::{Purpose, Stream};
 use kasuri_model::scenario::Scenario;
+use kasuri_model::traffic::process::Process;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -16,6 +17,8 @@ const NEVER: u64 = u64::MAX;
 pub(crate) struct Drawn {
     /// Sources create in whole cycles; a closed workload whenever something has happened.
     pub(crate) created: f64,
+    /// The cycle that decides whether it is measured: that of `created` or, of an answer, that of the message that it answers.
+    pub(crate) asked: u64,
     pub(crate) destination: TerminalId,
     pub(crate) flits: u32,
     pub(crate) class: u8,
@@ -30,6 +33,11 @@ struct Creations {
     /// Of the first class: messages that the terminal has begun.
     begun: u32,
     destinations: Stream,
+}
+
+/// The first creation from cycle `from` on, by a phase that is drawn for it.
+fn next_of_phase(process: &dyn Process, from: u64, stream: &mut Stream) -> u64 {
+    process.next(0, None, stream).map_or(NEVER, |phase| from.saturating_add(phase))
 }
 
 /// The window of one class at one terminal.
@@ -83,7 +91,8 @@ pub(crate) struct Sources {
     creations: Vec<Creations>,
     /// When they create messages, shape `[classes, terminals]`; of one stream that nobody draws from if all are batches.
     gaps: Vec<Stream>,
-    replies: Vec<VecDeque<Drawn>>,
+    /// Answers, each with the cycle from which on it may be sent.
+    replies: Vec<VecDeque<(u64, Drawn)>>,
     /// Shape `[classes, terminals]`; empty if there are none.
     windows: Vec<Window>,
     /// The class whose turn it is; empty if there is one only.
@@ -92,6 +101,8 @@ pub(crate) struct Sources {
     begun: Vec<u32>,
     /// Nothing new is created any more.
     pub(crate) closed: bool,
+    /// From when on the phases that were drawn last hold.
+    phases_from: u64,
 }
 
 impl Sources {
@@ -128,15 +139,29 @@ impl Sources {
             next_class: vec![0; if scenario.classes.len() > 1 { terminals as usize } else { 0 }],
             begun: vec![0; if scenario.classes.is_empty() { terminals as usize } else { 0 }],
             closed: false,
+            phases_from: 0,
+        }
+    }
+
+    /// Draws the phases of sources that have one anew: what they create from cycle `now` on follows it. Messages that wait keep their
+    /// creation.
+    pub(crate) fn redraw_phases(&mut self, scenario: &Scenario, now: u64) {
+        self.phases_from = now;
+        for (entry, creations) in self.creations.iter_mut().enumerate() {
+            let process = &scenario.classes[entry / self.terminals].process;
+            if process.has_phase() && creations.next >= now && creations.next != NEVER {
+                let gaps = if self.gaps.len() == 1 { &mut self.gaps[0] } else { &mut self.gaps[entry] };
+                creations.next = next_of_phase(&**process, now, gaps);
+            }
         }
     }
 
     /// Takes the message at the head of a terminal's queue at time `now`, if one has been created.
     pub(crate) fn draw(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<Drawn> {
         if let Some(queue) = self.replies.get_mut(terminal.index())
-            && queue.front().is_some_and(|reply| reply.created <= now)
+            && queue.front().is_some_and(|&(from, _)| from as f64 <= now)
         {
-            return queue.pop_front();
+            return queue.pop_front().map(|(_, reply)| reply);
         }
         let classes = if self.closed { 0 } else { scenario.classes.len() };
         let first = self.next_class.get(terminal.index()).map_or(0, |&class| usize::from(class));
@@ -171,17 +196,20 @@ impl Sources {
         let flits = traffic.sizes.draw(&mut creations.destinations);
         creations.index += 1;
         let following = destination.and_then(|_| traffic.process.next(u64::from(creations.index), Some(created), gaps));
-        let following = following.unwrap_or(NEVER);
+        let mut following = following.unwrap_or(NEVER);
+        if created < self.phases_from && following >= self.phases_from && following != NEVER && traffic.process.has_phase() {
+            following = next_of_phase(&*traffic.process, self.phases_from, gaps);
+        }
         creations.next = self.windows.get_mut(entry).map_or(following, |window| window.enter(following));
         if let Some(turn) = self.next_class.get_mut(terminal.index()) {
             *turn = ((class + 1) % scenario.classes.len()) as u8;
         }
-        destination.map(|destination| Drawn { created: created as f64, destination, flits, class: class as u8, is_reply: false })
+        destination.map(|destination| Drawn { created: created as f64, asked: created, destination, flits, class: class as u8, is_reply: false })
     }
 
     /// When a terminal's next message is created, if ever.
     pub(crate) fn next(&self, terminal: TerminalId) -> Option<f64> {
-        let reply = self.replies.get(terminal.index()).and_then(|queue| queue.front()).map(|reply| reply.created as u64);
+        let reply = self.replies.get(terminal.index()).and_then(|queue| queue.front()).map(|&(from, _)| from);
         let classes = if self.closed { 0 } else { self.creations.len() / self.terminals };
         let creations = (0..classes).map(|class| self.creations[class * self.terminals + terminal.index()].next);
         creations.chain(reply).min().filter(|&next| next != NEVER).map(|next| next as f64)
@@ -207,18 +235,19 @@ impl Sources {
         }
     }
 
-    /// Queues the answer to a message of a class that arrives at `terminal` in cycle `now`.
-    pub(crate) fn reply(&mut self, scenario: &Scenario, terminal: TerminalId, to: TerminalId, class: u8, now: u64) {
+    /// Queues the answer to a message of a class that arrives at `terminal` in cycle `now`; `asked` decides whether both are measured.
+    pub(crate) fn reply(&mut self, scenario: &Scenario, terminal: TerminalId, to: TerminalId, class: u8, now: u64, asked: u64) {
         let Some(reply) = &scenario.classes[usize::from(class)].reply else { return };
         let flits = reply.sizes.draw(&mut self.creations[usize::from(class) * self.terminals + terminal.index()].destinations);
-        self.replies[terminal.index()].push_back(Drawn { created: now as f64, destination: to, flits, class, is_reply: true });
+        let answer = Drawn { created: now as f64, asked, destination: to, flits, class, is_reply: true };
+        self.replies[terminal.index()].push_back((now + u64::from(reply.delay), answer));
     }
 
-    /// Messages created before `cycle` that nobody has drawn yet, counting one for each queue of a class.
+    /// Messages created before `cycle` that nobody has drawn yet, counting one for each queue of a class, and answers to such.
     pub(crate) fn waiting(&self, from: u64, cycle: u64) -> u64 {
         let drawable = |creations: &&Creations| (from..cycle).contains(&creations.next);
         let new = if self.closed { 0 } else { self.creations.iter().filter(drawable).count() };
-        let replies = self.replies.iter().flatten().filter(|reply| (from..cycle).contains(&(reply.created as u64))).count();
+        let replies = self.replies.iter().flatten().filter(|(_, reply)| (from..cycle).contains(&reply.asked)).count();
         (new + replies) as u64
     }
 

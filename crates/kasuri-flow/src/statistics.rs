@@ -70,6 +70,8 @@ impl Tally {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Arrival {
     pub(crate) created: f64,
+    /// The cycle that decides whether it is measured: that of `created` or, of an answer, that of the message that it answers.
+    pub(crate) asked: u64,
     pub(crate) begun: f64,
     pub(crate) time: f64,
     /// Routers crossed.
@@ -142,7 +144,7 @@ impl Statistics {
             return;
         }
         add(&mut self.arrived, &arrival, times);
-        if covers(&self.counting, arrival.created) {
+        if self.counting.covers(arrival.asked) {
             add(&mut self.counted, &arrival, times);
             self.latency.record(arrival.latency(), times);
             self.network_latency.record(arrival.network_latency(), times);
@@ -160,13 +162,6 @@ impl Statistics {
         self.counting.clear(phase, now);
         self.counted = Totals::default();
     }
-}
-
-/// Is a message that was created at this time measured?
-#[inline(always)]
-pub(crate) fn covers(counting: &Counting, created: f64) -> bool {
-    // Measuring begins and ends with whole cycles: what is created within a cycle belongs to it.
-    counting.covers(created as u64)
 }
 
 fn add(totals: &mut Totals, arrival: &Arrival, times: u64) {

@@ -42,7 +42,7 @@ pub trait Controller {
 pub enum Phase {
     /// Statistics cover every packet that arrives; they are thrown away at [`Command::Measure`].
     WarmUp,
-    /// Packet statistics cover the packets created since the phase began; rates cover all flits.
+    /// Packet statistics cover the packets created since the phase began, and the answers to these; rates cover all flits.
     Measuring,
     /// Sources go on. Packet statistics cover the packets created while measuring; rates no longer change.
     Draining,
@@ -114,7 +114,11 @@ pub enum Command {
     /// As `Measure`, but packets created before that wait in their source's queue count too, once they come to its head (BookSim 2's rule;
     /// engines without such queues do as at `Measure`).
     MeasureWaiting,
-    /// Stop measuring rates; wait for the measured packets.
+    /// Let sources whose creations hang on a phase that they drew once draw it anew ([`Process::has_phase`]), and go on.
+    ///
+    /// [`Process::has_phase`]: crate::traffic::process::Process::has_phase
+    RedrawPhases,
+    /// Stop measuring rates; wait for the measured packets, and for the answers to those that are answered.
     Drain,
     /// Stop measuring rates and creating packets; wait until the network is empty.
     Empty,
@@ -169,7 +173,8 @@ pub struct Interval {
     pub counted_accepted_flits: u64,
     /// Since the statistics were last thrown away: cycles for which rates are counted.
     pub counted_cycles: u64,
-    /// Draining: measured packets that have not arrived, those still waiting at their source included.
+    /// Draining: measured packets that have not arrived, those still waiting at their source included, and the answers that measured
+    /// packets have brought about.
     pub outstanding_packets: u64,
     /// Flits of packets that have left their source queue in part or in whole, or stand at its head, and have not arrived.
     pub in_flight_flits: u64,

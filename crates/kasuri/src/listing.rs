@@ -398,6 +398,7 @@ pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
             }
         }
     }
+    summary.tell_ends();
     store.keep_table(&summary.rows)?;
     Ok(Collected { summary, missing })
 }

@@ -360,6 +360,7 @@ impl<'a> Plan<'a> {
             }
             summary.add((end, message));
         }
+        summary.tell_ends();
         if jobs == 1 {
             summary.memory = memory_of_largest(&summary.measured, before);
         }
@@ -551,23 +552,29 @@ impl Summary {
             End::Stopped => return,
             End::Reused(row) => {
                 self.reused += 1;
-                self.messages.extend(no_result(&row));
                 (row, Vec::new())
             }
             End::Computed(row, vectors) => {
                 self.computed += 1;
-                self.messages.extend(no_result(&row));
                 (row, vectors)
             }
             End::Failed { row, refused } => {
                 self.computed += 1;
                 self.refused |= refused;
-                self.messages.push(format!("run {}: {}", row.key(), row.text("message")));
                 (row, Vec::new())
             }
         };
         self.rows.push(row);
         self.vectors.push(vectors);
+    }
+
+    /// Says of the runs without a result why they have none, each by the values in which it differs from the others.
+    pub(crate) fn tell_ends(&mut self) {
+        let varies = |name: &str| self.rows.iter().any(|row| row.get(name) != self.rows[0].get(name));
+        let inputs = self.rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name);
+        let varying: Vec<&str> = inputs.filter(|name| (name.contains('.') || *name == "engine") && varies(name)).collect();
+        let told: Vec<String> = self.rows.iter().filter_map(|row| no_result(row, &varying)).collect();
+        self.messages.extend(told);
     }
 
     fn how_to_go_on(&self, store: Option<&Store>) -> String {
@@ -582,14 +589,22 @@ impl Summary {
     }
 }
 
-/// What to say of a run that ended without a result: a deadlock with the channels that wait, or too few cycles.
-fn no_result(row: &RunRow) -> Option<String> {
-    if !matches!(row.status(), "deadlock" | "max_cycles") {
-        return None;
+/// What to say of a run that ended without a result: that it could not be computed, a deadlock with the channels that wait, or too few
+/// cycles. `varying`: the columns in which runs differ.
+fn no_result(row: &RunRow, varying: &[&str]) -> Option<String> {
+    let value = |name: &&str| format!("{name} = {}", row.get(name));
+    let name = match varying {
+        [] => "run".to_owned(),
+        _ => format!("run with {}", varying.iter().map(value).collect::<Vec<_>>().join(", ")),
+    };
+    match row.status() {
+        "failed" => return Some(format!("{name}: {}", row.text("message"))),
+        "deadlock" | "max_cycles" => {}
+        _ => return None,
     }
     let waiting = row.get("deadlock").as_array().into_iter().flatten().filter_map(Value::as_str);
     let lines: String = waiting.map(|channel| format!("\n  {channel}")).collect();
-    Some(format!("run {}: {}: {}{lines}", row.key(), row.status(), row.text("message")))
+    Some(format!("{name}: {}: {}{lines}", row.status(), row.text("message")))
 }
 
 #[cfg(test)]

@@ -640,7 +640,7 @@ pub(crate) mod tests {
     }
 
     fn row() -> RunRow {
-        let offer = Offer { terminals: 2, sources: 2, packets_per_cycle: 0.1, flits_per_cycle: 0.5 };
+        let offer = Offer { terminals: 2, sources: 2, packets_per_cycle: 0.1, flits_per_cycle: 0.5, ..Offer::default() };
         RunRow::new(&head(), &network(), Some(&offer), &outcome(), &Report::default())
     }
 
@@ -698,7 +698,7 @@ pub(crate) mod tests {
     #[test]
     fn the_average_throughput_rate_stands_at_offered_load_1_alone() {
         for (flits_per_cycle, expected) in [(2.0, Some(0.2)), (0.5, None)] {
-            let offer = Offer { terminals: 2, sources: 2, packets_per_cycle: 0.1, flits_per_cycle };
+            let offer = Offer { terminals: 2, sources: 2, packets_per_cycle: 0.1, flits_per_cycle, ..Offer::default() };
             let row = RunRow::new(&head(), &network(), Some(&offer), &outcome(), &Report::default());
             assert_eq!(row.number("atr"), expected);
         }

@@ -116,7 +116,16 @@ impl<'a> Interfaces<'a> {
         let (parcel, created) = self.queues[terminal as usize].pop_front()?;
         self.drawn = Some(parcel);
         let (destination, flits) = (parcel.destination(), self.machine.constants.flits(&parcel));
-        Some(Drawn { created, destination, flits, class: 0, is_reply: parcel.is_reply, access: AccessId::default(), message: NONE })
+        Some(Drawn {
+            created,
+            asked: created,
+            destination,
+            flits,
+            class: 0,
+            is_reply: parcel.is_reply,
+            access: AccessId::default(),
+            message: NONE,
+        })
     }
 
     /// The packet drawn last has got this number.

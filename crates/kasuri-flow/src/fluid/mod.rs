@@ -14,7 +14,7 @@ use crate::heap::Heap;
 use crate::paths::Paths;
 use crate::sharing::Sharing;
 use crate::sources::Sources;
-use crate::statistics::{Arrival, Statistics, covers};
+use crate::statistics::{Arrival, Statistics};
 use crate::together::Together;
 use kasuri_model::engine::{Command, Controller, EngineError, Outcome, Phase, Status, UserOutcome};
 use kasuri_model::id::{ChannelId, TerminalId};
@@ -93,6 +93,8 @@ pub(crate) struct Fluid<'a> {
     /// Flows that end at the present moment.
     ending: Vec<u32>,
     messages: Box<[Message]>,
+    /// By terminal, where there are answers: the cycle that decides whether its message is measured.
+    asked: Box<[u64]>,
     /// When idle terminals have something to send.
     wakes: Heap,
     /// Terminals that have something to send at the present moment.
@@ -151,6 +153,7 @@ impl<'a> Fluid<'a> {
             ahead: Ahead::new(terminals, may_look_ahead(scenario)),
             ending: Vec::new(),
             messages: filled(terminals, Message::NONE),
+            asked: filled(if scenario.classes.iter().any(|class| class.reply.is_some()) { terminals } else { 0 }, 0),
             wakes: Heap::new(terminals),
             waking: Vec::new(),
             statistics: Statistics::new(terminals),
@@ -179,6 +182,7 @@ impl<'a> Fluid<'a> {
                 Command::Continue => {}
                 Command::Clear => self.clear(Phase::WarmUp, interval.end_cycle),
                 Command::Measure | Command::MeasureWaiting => self.clear(Phase::Measuring, interval.end_cycle),
+                Command::RedrawPhases => self.redraw_phases(interval.end_cycle),
                 Command::Drain => self.drain(Phase::Draining, interval.end_cycle),
                 Command::Empty => {
                     self.drain(Phase::Emptying, interval.end_cycle);
@@ -316,10 +320,15 @@ impl<'a> Fluid<'a> {
         self.messages[source.index()].flits = 0;
         let arrival = self.now + f64::from(message.head_latency);
         let created = message.created;
-        self.statistics.arrive(&Arrival { created, begun: message.begun, time: arrival, hops: message.hops });
-        self.count_for_user(message.class, message.flits, created, arrival);
+        let asked = self.asked_of(source.0);
+        self.statistics.arrive(&Arrival { created, asked, begun: message.begun, time: arrival, hops: message.hops });
+        self.count_for_user(message.class, message.flits, (created, asked), arrival);
         self.live -= 1;
-        self.outstanding -= u64::from(self.statistics.counting.phase == Phase::Draining && covers(&self.statistics.counting, created));
+        let is_answered =
+            !message.is_reply && self.scenario.classes.get(usize::from(message.class)).is_some_and(|class| class.reply.is_some());
+        // An answer takes the place of the message that it answers among those that are waited for.
+        let is_waited_for = self.statistics.counting.phase == Phase::Draining && self.statistics.counting.covers(asked);
+        self.outstanding -= u64::from(is_waited_for && !is_answered);
         self.flit_hops += f64::from(message.flits) * f64::from(message.hops);
         let destination = message.destination;
         // The last flit arrives within this cycle: who waits for it goes on in the next.
@@ -343,9 +352,9 @@ impl<'a> Fluid<'a> {
                 *to_come -= 1;
                 *last = last.max(end);
             }
-        } else if !message.is_reply && self.scenario.classes[usize::from(message.class)].reply.is_some() {
+        } else if is_answered {
             let at = arrival.ceil() as u64;
-            self.sources.reply(self.scenario, destination, source, message.class, at);
+            self.sources.reply(self.scenario, destination, source, message.class, at, asked);
             self.sleep(destination);
         } else if self.sources.has_windows() {
             let waiting = if message.is_reply { destination } else { source };
@@ -355,11 +364,11 @@ impl<'a> Fluid<'a> {
     }
 
     /// Counts a message for the user whose it is, if there are users.
-    fn count_for_user(&mut self, class: u8, flits: u32, created: f64, arrival: f64) {
+    fn count_for_user(&mut self, class: u8, flits: u32, (created, asked): (f64, u64), arrival: f64) {
         let Some(&user) = self.user_of_class.get(usize::from(class)) else { return };
         let (counting, outcome) = (&self.statistics.counting, &mut self.users[user]);
         outcome.accepted_flits += u64::from(flits) * u64::from(counting.rates);
-        if covers(counting, created) {
+        if counting.covers(asked) {
             let latency = (arrival - created).round() as u64;
             outcome.packets += 1;
             outcome.packet_latency += latency;
@@ -401,6 +410,19 @@ impl<'a> Fluid<'a> {
         }
     }
 
+    /// The cycle that decides whether the message of a terminal is measured: its creation or, of an answer, that of the message that it
+    /// answers.
+    fn asked_of(&self, flow: u32) -> u64 {
+        self.asked.get(flow as usize).copied().unwrap_or(self.messages[flow as usize].created as u64)
+    }
+
+    fn redraw_phases(&mut self, now: u64) {
+        self.sources.redraw_phases(self.scenario, now);
+        for terminal in 0..self.messages.len() as u32 {
+            self.sleep(TerminalId(terminal));
+        }
+    }
+
     fn clear(&mut self, phase: Phase, now: u64) {
         self.statistics.clear(phase, now);
         self.users.fill(UserOutcome::default());
@@ -412,8 +434,8 @@ impl<'a> Fluid<'a> {
         self.statistics.settle();
         self.statistics.counting.drain(phase, now);
         self.hand_over();
-        let measured = |message: &&Message| message.is_there() && covers(&self.statistics.counting, message.created);
-        let live = self.messages.iter().filter(measured).count() as u64;
+        let is_measured = |flow: &u32| self.messages[*flow as usize].is_there() && self.statistics.counting.covers(self.asked_of(*flow));
+        let live = (0..self.messages.len() as u32).filter(is_measured).count() as u64;
         self.outstanding =
             live + self.sources.waiting(self.statistics.counting.measured_from, self.statistics.counting.rates_until.unwrap_or(now));
     }

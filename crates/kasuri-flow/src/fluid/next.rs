@@ -90,6 +90,9 @@ impl Fluid<'_> {
         if let Some(until) = self.statistics.counting.rates_until {
             self.outstanding += u64::from(!drawn.is_reply && self.sources.has_next_before(source, drawn.class, until));
         }
+        if let Some(asked) = self.asked.get_mut(source.index()) {
+            *asked = drawn.asked;
+        }
         self.messages[source.index()] = Message {
             created: drawn.created,
             begun: self.now,
@@ -142,7 +145,8 @@ impl Fluid<'_> {
     pub(super) fn join(&self, message: &workload::Message, since: f64) -> Drawn {
         let several = self.scenario.workload.as_ref().filter(|_| self.parts.len() > 1);
         let class = self.open_classes + several.map_or(0, |closed| closed.part_of(message.token)) as u8;
-        Drawn { created: since, destination: message.destination, flits: message.flits, class, is_reply: false }
+        let asked = since as u64;
+        Drawn { created: since, asked, destination: message.destination, flits: message.flits, class, is_reply: false }
     }
 
     /// The beginning of the way of a terminal's next message.

@@ -128,7 +128,6 @@ pub(crate) fn not_modelled_of(scenario: &Scenario) -> impl Iterator<Item = Strin
     let of_classes = [
         ("router.class_queues", scenario.router.class_queues),
         ("traffic.class.shares_coins", scenario.classes.iter().any(|class| class.joint.is_some())),
-        ("traffic.class.reply.delay", scenario.classes.iter().filter_map(|class| class.reply.as_ref()).any(|reply| reply.delay > 0)),
     ];
     // Allocators stand among what is never modelled.
     let of_router = scenario.router.general_keys().filter(|key| !key.ends_with("_allocator")).map(|key| format!("router.{key}"));

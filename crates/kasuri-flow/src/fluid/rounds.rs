@@ -41,7 +41,7 @@ impl Fluid<'_> {
                 }
             }
             let arrival = *now + f64::from(member.head_latency);
-            statistics.arrive(&Arrival { created, begun, time: arrival, hops });
+            statistics.arrive(&Arrival { created, asked: created as u64, begun, time: arrival, hops });
             let completion = &mut completion[member.destination as usize];
             let end = arrival + tail;
             *completion = if end > *completion { end } else { *completion };

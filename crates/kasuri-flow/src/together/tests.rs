@@ -119,7 +119,7 @@ fn compare(name: &str, seed: u64) -> (u32, u32) {
             let destination = TerminalId(stream.below(TERMINALS));
             let way = random_way(&mut stream, between, destination.0);
             flits[flow as usize] = 1 + stream.below(most);
-            let drawn = Drawn { created: 0.0, destination, flits: flits[flow as usize], class: 0, is_reply: false };
+            let drawn = Drawn { created: 0.0, asked: 0, destination, flits: flits[flow as usize], class: 0, is_reply: false };
             both.iter_mut().for_each(|flows| flows.begin(flow, &drawn, &way, now));
         }
         counted += u32::from(both.each_mut().map(|flows| flows.share(now))[0]);

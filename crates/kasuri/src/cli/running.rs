@@ -162,8 +162,9 @@ impl From<RunError> for Failure {
 }
 
 /// The columns that people ask for most.
-const SHOWN: [&str; 9] = [
+const SHOWN: [&str; 10] = [
     "status",
+    SEARCHED,
     "offered_load",
     "accepted_throughput_mean",
     "self_share",
@@ -174,10 +175,8 @@ const SHOWN: [&str; 9] = [
     "efficiency",
 ];
 
-/// Has a row something to show in a column? Where no terminal sends to itself, its share is no news.
-fn is_shown(row: &RunRow, name: &str) -> bool {
-    !row.get(name).is_null() && (name != "self_share" || row.number(name) > Some(0.0))
-}
+/// What a search was for. Formulas answer it unasked.
+const SEARCHED: &str = "saturation_load";
 
 /// The lines under the table that say what would be faster: each once, and for how many runs where there are several.
 fn hints(rows: &[RunRow]) -> Vec<String> {
@@ -190,6 +189,15 @@ fn hints(rows: &[RunRow]) -> Vec<String> {
     }
     let of_runs = |runs: usize| if rows.len() == 1 { String::new() } else { format!(" ({runs} of {} runs)", rows.len()) };
     found.into_iter().map(|(hint, runs)| format!("hint: {hint}{}", of_runs(runs))).collect()
+}
+
+/// Has a row an answer in a column that people ask for? Where no terminal sends to itself, its share is no news.
+fn answers(row: &RunRow, name: &str) -> bool {
+    match name {
+        SEARCHED if row.text("engine") == "analysis" => false,
+        "self_share" => row.number(name) > Some(0.0),
+        _ => !row.get(name).is_null(),
+    }
 }
 
 /// A value of a row as people read it.
@@ -282,7 +290,7 @@ fn table(rows: &[RunRow]) -> String {
     let varying: Vec<&str> = varying(rows).collect();
     let is_known = |name: &str| rows.iter().any(|row| !row.get(name).is_null());
     let inputs = columns(rows).into_iter().filter(|name| varying.contains(name) || *name == "traffic.load" && is_known(name));
-    let answers = SHOWN.into_iter().filter(|name| rows.iter().any(|row| is_shown(row, name))).flat_map(|name| Shown::with_time(name, rows));
+    let answers = SHOWN.into_iter().filter(|name| rows.iter().any(|row| answers(row, name))).flat_map(|name| Shown::with_time(name, rows));
     let columns: Vec<Shown<'_>> = inputs.map(Shown::plain).chain(answers).collect();
     let lines = rows.iter().map(|row| columns.iter().map(|column| (column.value)(row)).collect()).collect();
     let headings: Vec<&str> = columns.iter().map(|column| column.heading.as_str()).collect();

@@ -5,9 +5,12 @@
 //! cumulatively until neither the mean latency nor the accepted rate changes by more than a threshold three times in a row, or
 //! until the number of periods is used up (which is no error); give up as unstable when the mean latency, the ages of the flits
 //! inside counted in, exceeds a limit. These rules know no confidence interval: a mean counts as converged when it changes
-//! little from period to period, which near saturation it does long before it is right.
+//! little from period to period, which near saturation it does long before it is right; and beyond saturation, where packets that never
+//! leave their queue are not counted. So the status is not BookSim 2's word: where less than 0.95 of the offered load was accepted the
+//! network is saturated, and `booksim_status` says what BookSim 2 makes of it.
 
-use super::{Measurement, Report};
+use super::growth::ACCEPTED_OF_OFFERED;
+use super::{Measurement, Offer, Report};
 use kasuri_model::config::{BookSimRules, SimType};
 use kasuri_model::engine::{Command, Controller, Interval, Status};
 
@@ -37,7 +40,7 @@ impl BookSimStatus {
 #[derive(Clone, Debug)]
 pub struct BookSim {
     rules: BookSimRules,
-    terminals: f64,
+    offer: Offer,
     max_cycles: u64,
     now: u64,
     stage: Stage,
@@ -45,6 +48,8 @@ pub struct BookSim {
     converged: u32,
     latency: f64,
     accepted: f64,
+    /// Flits accepted while sampling, and for how many cycles.
+    sampled: (u64, u64),
     status: Option<BookSimStatus>,
     notes: Vec<String>,
 }
@@ -64,11 +69,11 @@ const CONVERGED_PERIODS: u32 = 3;
 const DRAIN_CHECK: u64 = 1000;
 
 impl BookSim {
-    /// The rules for a network of so many terminals. `max_cycles` is Kasuri's own limit; BookSim 2 has none.
-    pub fn new(rules: BookSimRules, terminals: u32, max_cycles: u64) -> Self {
+    /// The rules for a network to which this is offered. `max_cycles` is Kasuri's own limit; BookSim 2 has none.
+    pub fn new(rules: BookSimRules, offer: Offer, max_cycles: u64) -> Self {
         Self {
             rules,
-            terminals: f64::from(terminals),
+            offer,
             max_cycles,
             now: 0,
             stage: Stage::WarmingUp,
@@ -76,6 +81,7 @@ impl BookSim {
             converged: 0,
             latency: 0.0,
             accepted: 0.0,
+            sampled: (0, 0),
             status: None,
             notes: Vec::new(),
         }
@@ -92,9 +98,28 @@ impl BookSim {
         match self.stage {
             Stage::WarmingUp | Stage::Running => self.period_ended(interval),
             Stage::Draining => self.drain(interval),
-            Stage::Emptying if interval.in_flight_flits == 0 => Command::End(Status::Converged),
+            Stage::Emptying if interval.in_flight_flits == 0 => Command::End(self.judge()),
             Stage::Emptying => Command::Continue,
         }
+    }
+
+    /// What became of a network whose sampling has ended: saturated, where less than 0.95 of what is offered was accepted by more than four
+    /// standard deviations of what Poisson sources offer.
+    fn judge(&mut self) -> Status {
+        let (flits, cycles) = (self.sampled.0 as f64, self.sampled.1 as f64);
+        let offered = self.offer.flits_per_cycle * cycles;
+        let chance = 4.0 * (self.offer.packets_per_cycle * cycles).sqrt() * self.offer.mean_packet_flits();
+        if flits >= offered - chance {
+            return Status::Converged;
+        }
+        let (accepted, offered_load) = (flits / cycles / f64::from(self.offer.terminals), self.offer.load());
+        let is_saturated = flits < ACCEPTED_OF_OFFERED * offered - chance;
+        let word = self.status.map_or("", BookSimStatus::name);
+        self.notes.push(format!(
+            "while sampling {accepted:.4} flits/terminal/cycle were accepted of the offered {offered_load:.4}, so that {}; BookSim 2 would end as {word}",
+            if is_saturated { "the network is saturated" } else { "queues still grew" },
+        ));
+        if is_saturated { Status::Saturated } else { Status::Converged }
     }
 
     fn batch(&mut self, interval: &Interval) -> Command {
@@ -119,6 +144,7 @@ impl BookSim {
         }
         self.periods += 1;
         if self.periods >= self.rules.max_samples || self.converged >= CONVERGED_PERIODS {
+            self.sampled = (interval.counted_accepted_flits, interval.counted_cycles);
             return self.sampling_ended(was_running);
         }
         match self.stage {
@@ -140,7 +166,7 @@ impl BookSim {
     fn settled(&mut self, interval: &Interval) -> bool {
         let counted = interval.counted;
         let latency = counted.packet_latency as f64 / counted.packets as f64;
-        let accepted = interval.counted_accepted_flits as f64 / interval.counted_cycles as f64 / self.terminals;
+        let accepted = interval.counted_accepted_flits as f64 / interval.counted_cycles as f64 / f64::from(self.offer.terminals);
         let latency_change = ((latency - self.latency) / latency).abs();
         let accepted_change = ((accepted - self.accepted) / accepted).abs();
         (self.latency, self.accepted) = (latency, accepted);
@@ -232,7 +258,31 @@ mod tests {
     use kasuri_model::engine::Totals;
 
     fn controller(rules: BookSimRules) -> BookSim {
-        BookSim::new(rules, 64, 1_000_000)
+        BookSim::new(rules, offer(64), 1_000_000)
+    }
+
+    /// 0.2 flits per terminal and cycle, packets of 5.
+    fn offer(terminals: u32) -> Offer {
+        let flits = 0.2 * f64::from(terminals);
+        Offer { terminals, sources: terminals, packets_per_cycle: flits / 5.0, flits_per_cycle: flits, ..Offer::default() }
+    }
+
+    /// A network that accepts 0.136 of 0.2 at a steady latency: BookSim 2 takes it for stable, and that is not what it is. At 0.192 of 0.2,
+    /// beyond chance but not by a twentieth, it is taken for what BookSim 2 takes it for, with a word about it.
+    #[test]
+    fn what_accepts_far_less_than_is_offered_is_saturated() {
+        for (accepted, status, notes) in
+            [(0.136, Status::Saturated, 1), (0.192, Status::Converged, 1), (0.2, Status::Converged, 0), (0.199, Status::Converged, 0)]
+        {
+            let mut controller = controller(BookSimRules::default());
+            let long =
+                |_| Interval { counted_cycles: 100_000, counted_accepted_flits: (6_400_000.0 * accepted) as u64, ..period(20.0, accepted) };
+            drive(&mut controller, &(0..6).map(long).collect::<Vec<_>>());
+            drive(&mut controller, &[Interval { cycles: 13, in_flight_flits: 7, ..Interval::default() }]);
+            assert_eq!(controller.interval_ended(&Interval::default()), Command::End(status), "{accepted}");
+            let report = controller.report();
+            assert_eq!((report.booksim_status, report.notes.len()), (Some(BookSimStatus::Ok), notes), "{accepted}");
+        }
     }
 
     /// A period with this cumulative mean latency and accepted rate per terminal.
@@ -316,7 +366,7 @@ mod tests {
         let mut settling = controller(rules);
         let latencies = [10.0, 20.0, 20.5];
         assert_eq!(drive(&mut settling, &latencies.map(|latency| period(latency, 0.2)))[2], Command::Measure);
-        let mut counting = BookSim::new(BookSimRules { count_waiting: true, ..rules }, 1, u64::MAX);
+        let mut counting = BookSim::new(BookSimRules { count_waiting: true, ..rules }, offer(1), u64::MAX);
         assert_eq!(drive(&mut counting, &latencies.map(|latency| period(latency, 0.2)))[2], Command::MeasureWaiting);
         let mut climbing = controller(rules);
         let intervals: Vec<Interval> = (0..10).map(|i| period(20.0 * 1.1_f64.powi(i), 0.2)).collect();

@@ -56,7 +56,7 @@ impl Fixed {
             growth: Growth::new(offer),
             saturated: false,
             accepted_flits: 0,
-            series: Series::new(offer.terminals),
+            series: Series::new(&offer),
         }
     }
 
@@ -125,7 +125,12 @@ impl Controller for Fixed {
 
 impl Measurement for Fixed {
     fn report(&self) -> Report {
-        let report = self.series.report();
+        let mut report = self.series.report();
+        if self.offer.phase_cycles.is_some() {
+            // What one draw of phases gives is no sample of what others would.
+            (report.packet_latency_ci95, report.network_latency_ci95) = (None, None);
+            report.notes.push("the phases of periodic sources hang on measure.seed: the mean is that of this seed alone".to_owned());
+        }
         if self.saturated { Report { accepted_throughput_ci95: report.accepted_throughput_ci95, ..Report::default() } } else { report }
     }
 }

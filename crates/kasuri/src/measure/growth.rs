@@ -11,6 +11,12 @@
 use super::Offer;
 use kasuri_model::engine::Interval;
 
+/// Flits that wait at the sources or travel at the end of an interval. Of a source only the creation of its next packet is known: what
+/// has been created since is taken from the mean rate.
+pub(super) fn content(interval: &Interval, flits_per_source_cycle: f64) -> f64 {
+    interval.in_flight_flits as f64 + interval.backlog_cycles as f64 * flits_per_source_cycle
+}
+
 /// Follows the content of the network.
 #[derive(Clone, Debug)]
 pub(crate) struct Growth {
@@ -29,6 +35,11 @@ const LINEAR_RATIO: f64 = 1.45;
 /// Growth must exceed this many standard deviations of the random walk of the offered flits.
 const WALK_DEVIATIONS: f64 = 4.0;
 
+/// The same for the random walk as it is seen in so many steps: their deviation is known to a fifth only, and means over blocks of a walk
+/// correlate.
+const SEEN_DEVIATIONS: f64 = 6.0;
+const STEPS: usize = 15;
+
 /// Cycles before plain and before slight saturation (accepted above 0.95 of offered) may be seen.
 const PLAIN_CYCLES: u64 = 2_000;
 const SLIGHT_CYCLES: u64 = 20_000;
@@ -44,8 +55,7 @@ impl Growth {
 
     /// Adds an interval; whether the network is now known to be saturated. Looks whenever the series has grown by a tenth.
     pub(crate) fn push(&mut self, interval: &Interval) -> bool {
-        let waiting = interval.backlog_cycles as f64 * self.offer.flits_per_source_cycle();
-        self.points.push((interval.end_cycle, interval.in_flight_flits as f64 + waiting));
+        self.points.push((interval.end_cycle, content(interval, self.offer.flits_per_source_cycle())));
         if self.points.len() < self.next_look {
             return false;
         }
@@ -59,9 +69,29 @@ impl Growth {
         let offered = self.offer.flits_per_cycle * trend.cycles;
         // A batch of n packets deviates by sqrt(n) packets (Poisson, an upper bound for Bernoulli and periodic sources).
         let walk = (self.offer.packets_per_cycle * trend.cycles).sqrt() * self.offer.mean_packet_flits();
+        // Where a few of many terminals are offered too much, what grows is less than the offered packets of all deviate by, but far more
+        // than what is inside does.
+        let seen = self.walk_as_seen().unwrap_or(f64::INFINITY);
+        let chance = (WALK_DEVIATIONS * walk).min(SEEN_DEVIATIONS * seen);
         let accepted = 1.0 - trend.growth / offered;
         let elapsed = if accepted < ACCEPTED_OF_OFFERED { PLAIN_CYCLES } else { SLIGHT_CYCLES };
-        trend.end >= elapsed && trend.is_linear && trend.growth > WALK_DEVIATIONS * walk
+        trend.end >= elapsed && trend.is_linear && trend.growth > chance
+    }
+
+    /// By how much the content would have changed from the first to the last of [`STEPS`] + 1 blocks of the later half, if it were a random
+    /// walk with steps like those seen, their mean taken off: one standard deviation.
+    fn walk_as_seen(&self) -> Option<f64> {
+        let end = self.points.last()?.0;
+        let later = &self.points[self.points.partition_point(|point| 2 * point.0 <= end)..];
+        let length = later.len() / (STEPS + 1);
+        if length == 0 {
+            return None;
+        }
+        let blocks: Vec<f64> = later.rchunks_exact(length).map(|points| points.iter().map(|point| point.1).sum()).take(STEPS + 1).collect();
+        let steps: Vec<f64> = blocks.windows(2).map(|pair| (pair[0] - pair[1]) / length as f64).collect();
+        let centre = steps.iter().sum::<f64>() / STEPS as f64;
+        let variance = steps.iter().map(|step| (step - centre) * (step - centre)).sum::<f64>() / (STEPS - 1) as f64;
+        Some((variance * STEPS as f64).sqrt())
     }
 
     /// The means of the content over four equal blocks of the later half of the run, and what they say.

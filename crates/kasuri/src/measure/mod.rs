@@ -22,7 +22,8 @@ pub use steady_state::SteadyState;
 use kasuri_model::config::{Rules, Study};
 use kasuri_model::engine::Controller;
 use kasuri_model::id::TerminalId;
-use kasuri_model::scenario::Scenario;
+use kasuri_model::scenario::{Scenario, TrafficClass};
+use kasuri_model::traffic::PacketSizes;
 
 /// The controller for a study: BookSim 2's rules if asked for, else completion for closed workloads, fixed lengths if
 /// `measure.cycles` is given, and the steady state otherwise.
@@ -30,7 +31,7 @@ pub fn controller(study: &Study) -> Box<dyn Measurement> {
     let (scenario, measure) = (&study.scenario, &study.measure);
     let max_cycles = measure.max_cycles;
     match (measure.rules, measure.cycles) {
-        (Rules::BookSim(rules), _) => Box::new(BookSim::new(rules, scenario.network.terminal_count(), max_cycles)),
+        (Rules::BookSim(rules), _) => Box::new(BookSim::new(rules, Offer::of(scenario), max_cycles)),
         (Rules::Kasuri, _) if scenario.is_closed() => Box::new(Completion::new(max_cycles, measure.until)),
         (Rules::Kasuri, Some(cycles)) => Box::new(Fixed::new(Offer::of(scenario), measure.warmup, cycles, max_cycles)),
         (Rules::Kasuri, None) => Box::new(SteadyState::new(Offer::of(scenario), measure.precision, max_cycles, measure.warmup)),
@@ -59,7 +60,7 @@ pub struct Report {
 }
 
 /// What the sources of a scenario offer, all classes and terminals together.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Offer {
     /// Terminals of the network.
     pub terminals: u32,
@@ -69,13 +70,31 @@ pub struct Offer {
     pub packets_per_cycle: f64,
     /// Flits per cycle, all terminals together, replies included.
     pub flits_per_cycle: f64,
+    /// Is that the mean in the long run? Where tables of users change and accesses fail, less is sent.
+    pub is_exact: bool,
+    /// The longest delay of an answer, cycles.
+    pub longest_delay: u64,
+    /// The longest spacing of sources that send periodically from a phase that they draw once, cycles.
+    pub phase_cycles: Option<f64>,
+    /// How often, all terminals together, the rarest of those events happens that weigh much in the answer: packets of a rare length,
+    /// bursts. Per cycle; `None` if nothing is rare.
+    pub rare_per_cycle: Option<f64>,
+}
+
+/// Packets of a length weigh much if they are this part of the mean square of lengths, by which queues grow (Pollaczek and Khinchine).
+const WEIGHTY: f64 = 0.01;
+
+/// How often a cycle the rarest length of packets comes that weighs much, where packets come at a rate.
+fn rarest(sizes: &PacketSizes, packets_per_cycle: f64) -> f64 {
+    let weighs = |&(flits, probability): &(u32, f64)| probability * f64::from(flits).powi(2) >= WEIGHTY * sizes.mean_square();
+    sizes.distribution().filter(weighs).map(|(_, probability)| probability * packets_per_cycle).fold(packets_per_cycle, f64::min)
 }
 
 impl Offer {
     /// Works out what a scenario offers.
     pub fn of(scenario: &Scenario) -> Self {
         let terminals = scenario.network.terminal_count();
-        let mut offer = Self { terminals, sources: 0, packets_per_cycle: 0.0, flits_per_cycle: 0.0 };
+        let mut offer = Self { terminals, is_exact: scenario.users.is_none(), ..Self::default() };
         for class in &scenario.classes {
             let sources = (0..terminals).filter(|&terminal| !class.pattern.is_silent(TerminalId(terminal))).count() as u32;
             let flits = class.load * f64::from(sources);
@@ -84,8 +103,26 @@ impl Offer {
             offer.sources = offer.sources.max(sources);
             offer.packets_per_cycle += if class.reply.is_some() { 2.0 * packets } else { packets };
             offer.flits_per_cycle += flits + reply_flits;
+            offer.note_events(class, sources, packets);
         }
         offer
+    }
+
+    /// Notes what of a class is rare, late or hangs on a phase.
+    fn note_events(&mut self, class: &TrafficClass, sources: u32, packets: f64) {
+        if packets <= 0.0 {
+            return;
+        }
+        let process = class.joint.as_ref().unwrap_or(&class.process);
+        let bursts = process.burst_cycles().map(|cycles| f64::from(sources) / cycles);
+        let replies = class.reply.as_ref().map(|reply| rarest(&reply.sizes, packets));
+        let rare = [Some(rarest(&class.sizes, packets)), replies, bursts, self.rare_per_cycle];
+        self.rare_per_cycle = rare.into_iter().flatten().reduce(f64::min);
+        if process.has_phase() {
+            let period = f64::from(sources) / packets;
+            self.phase_cycles = Some(self.phase_cycles.map_or(period, |longest| longest.max(period)));
+        }
+        self.longest_delay = self.longest_delay.max(class.reply.as_ref().map_or(0, |reply| u64::from(reply.delay)));
     }
 
     /// Offered load, flits/terminal/cycle, silent terminals counted in.

@@ -120,7 +120,7 @@ mod tests {
     /// 64 terminals, packets of 1 flit: 0.95 of the offered flits accepted within chance, latency up to three times zero load.
     #[test]
     fn accepted_throughput_and_latency_decide() {
-        let offer = Offer { terminals: 64, sources: 64, packets_per_cycle: 32.0, flits_per_cycle: 32.0 };
+        let offer = Offer { terminals: 64, sources: 64, packets_per_cycle: 32.0, flits_per_cycle: 32.0, ..Offer::default() };
         let outcome = |status, accepted: f64, latency: f64| Outcome {
             status,
             cycles: 100_000,

@@ -98,6 +98,15 @@ pub(crate) struct Sample {
 /// The least and the greatest number of batches from which precision is judged (Law recommends 20 to 40).
 const BATCHES: std::ops::Range<usize> = 20..40;
 
+/// How much more batches of half the length may correlate: of an AR(1) series, the batches then correlate by less than half of it.
+const FINER_ALLOWANCE: f64 = 0.1;
+
+/// The least number of the longer batches that bound the interval from below.
+const LONGER_BATCHES: usize = 6;
+
+/// A slope of more than so many standard errors is a trend.
+const TREND_ERRORS: f64 = 3.0;
+
 /// Batches of latencies whose neighbours correlate more than this are made longer.
 pub(crate) const LATENCY_CORRELATION: f64 = 0.2;
 
@@ -111,11 +120,15 @@ pub(crate) const RATE_CORRELATION: f64 = 0.5;
 /// taking them as independent would give intervals that are far too narrow; hence batches, and no interval while their means
 /// correlate. (2) Intervals hold different numbers of packets: a batch's value is a ratio of sums, so that packets weigh the
 /// same. (3) Looking after every interval and stopping at the first narrow moment stops too early: the series is looked at
-/// only when it has grown by a fifth since the last look, never with fewer than 20 batches, and two looks must agree.
+/// only when it has grown by a fifth since the last look, never with fewer than 20 batches, and two looks must agree. (4) Twenty
+/// batches overlook a correlation of one half more often than not: batches of half the length, of which there are twice as many, must
+/// not correlate either, and the interval is no narrower than one from batches three times as long.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchMeans {
     samples: Vec<Sample>,
     max_correlation: f64,
+    /// Are samples independent by their making?
+    are_replications: bool,
     per_batch: usize,
     next_look: usize,
     /// What the last look found: the number of samples then and the half-width.
@@ -140,7 +153,31 @@ impl BatchMeans {
     /// An empty series. Batches that correlate more than `max_correlation` are made longer.
     pub(crate) fn new(max_correlation: f64) -> Self {
         // Two intervals to a batch at least: from 20 single ones a correlation of one half is too easily overlooked.
-        Self { samples: Vec::new(), max_correlation, per_batch: 2, next_look: 2 * BATCHES.start, judged: None, was_precise: false }
+        Self {
+            samples: Vec::new(),
+            max_correlation,
+            are_replications: false,
+            per_batch: 2,
+            next_look: 2 * BATCHES.start,
+            judged: None,
+            was_precise: false,
+        }
+    }
+
+    /// The same for samples that are replications: each may be a batch.
+    pub(crate) fn of_replications(max_correlation: f64) -> Self {
+        Self { are_replications: true, per_batch: 1, next_look: BATCHES.start, ..Self::new(max_correlation) }
+    }
+
+    /// Puts the first look off until there are so many samples.
+    pub(crate) fn wait_for(&mut self, samples: usize) {
+        self.next_look = self.next_look.max(samples);
+    }
+
+    /// The mean of all samples; `None` without weight.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        let weight = self.weight();
+        (weight > 0.0).then(|| self.samples.iter().map(|sample| sample.sum).sum::<f64>() / weight)
     }
 
     /// Adds an interval.
@@ -169,13 +206,13 @@ impl BatchMeans {
         if drifts_up(&batches, tolerance) {
             return Look::Drifting;
         }
-        let width = if correlation(&batches) > self.max_correlation {
+        let width = if self.correlate(self.per_batch, &batches) {
             // No t interval holds; batches grow longer as the series does. But where all batches together lie within the
             // tolerance their correlation does no harm: the throughput of a saturated network may creep to its limit for ever
             // in steps of a millionth.
             range(&batches)
         } else {
-            corrected_half_width(&batches).unwrap_or(f64::INFINITY)
+            self.cautious_half_width(self.per_batch, &batches).unwrap_or(f64::INFINITY)
         };
         self.judged = Some((self.samples.len(), width));
         let is_precise = width <= tolerance;
@@ -196,9 +233,9 @@ impl BatchMeans {
             let longer = self.samples.len() / (2 * per_batch) >= 10;
             match self.batches(per_batch) {
                 Some(batches) if batches.len() >= 10 => {
-                    let correlated = correlation(&batches) > self.max_correlation;
+                    let correlated = self.correlate(per_batch, &batches);
                     if !correlated || !longer {
-                        return corrected_half_width(&batches).map(|width| (width, correlated));
+                        return self.cautious_half_width(per_batch, &batches).map(|width| (width, correlated));
                     }
                 }
                 _ if longer => {}
@@ -206,6 +243,30 @@ impl BatchMeans {
             }
             per_batch *= 2;
         }
+    }
+
+    /// Do batches of this length correlate, or those of half the length?
+    fn correlate(&self, per_batch: usize, batches: &[f64]) -> bool {
+        let finer = if self.are_replications && per_batch == 1 { None } else { self.batches((per_batch / 2).max(1)) };
+        correlation(batches) > self.max_correlation
+            || finer.is_some_and(|finer| per_batch > 1 && correlation(&finer) > self.max_correlation + FINER_ALLOWANCE)
+    }
+
+    /// The half-width by these batches, at least that by batches three times as long.
+    fn cautious_half_width(&self, per_batch: usize, batches: &[f64]) -> Option<f64> {
+        let longer = self.batches(3 * per_batch).filter(|longer| longer.len() >= LONGER_BATCHES);
+        let by_longer = longer.and_then(|longer| half_width_95(&longer)).unwrap_or(0.0);
+        corrected_half_width(batches).map(|width| width.max(by_longer))
+    }
+
+    /// Do the values rise along a straight line, by more than `tolerance` from the first to the last batch and by more than three standard
+    /// errors of the slope, those errors widened for what they correlate?
+    pub(crate) fn rises(&self, tolerance: f64) -> bool {
+        let per_batch = (self.samples.len() / BATCHES.start).max(1);
+        self.batches(per_batch).filter(|batches| batches.len() >= BATCHES.start).is_some_and(|batches| {
+            let (slope, error) = slope(&batches);
+            slope > TREND_ERRORS * error && slope * (batches.len() - 1) as f64 > tolerance
+        })
     }
 
     /// The values of the full batches; `None` if one of them has no weight. What does not fill the last batch is left out.
@@ -225,6 +286,18 @@ fn drifts_up(batches: &[f64], tolerance: f64) -> bool {
     let (early, late) = batches.split_at(batches.len() / 4);
     let rise = mean(late) - mean(early);
     early.len() >= 2 && rise > tolerance && rise > 4.0 * (variance_of_mean(early) + variance_of_mean(late)).sqrt()
+}
+
+/// The slope of a straight line through equidistant values, a step, and its standard error if the residuals are an AR(1) series.
+fn slope(values: &[f64]) -> (f64, f64) {
+    let (count, centre, middle) = (values.len() as f64, mean(values), (values.len() - 1) as f64 / 2.0);
+    let places = || (0..values.len()).map(|place| place as f64 - middle);
+    let squares: f64 = places().map(|place| place * place).sum();
+    let slope = places().zip(values).map(|(place, value)| place * (value - centre)).sum::<f64>() / squares;
+    let residuals: Vec<f64> = places().zip(values).map(|(place, value)| value - centre - slope * place).collect();
+    let variance = residuals.iter().map(|residual| residual * residual).sum::<f64>() / (count - 2.0);
+    let r = correlation(&residuals).clamp(0.0, 0.9);
+    (slope, (variance / squares * (1.0 + r) / (1.0 - r)).sqrt())
 }
 
 /// Greatest less least value.

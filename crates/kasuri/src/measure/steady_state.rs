@@ -1,10 +1,17 @@
 //! Kasuri's own rule for open traffic: warm up, measure until the answer is precise, recognise saturation.
 //!
-//! 1. *Warm-up* until MSER-5 cuts the series of interval means of packet latency in its first half.
-//! 2. *Measuring* until the 95 % confidence interval of the mean packet latency, by batch means, is as narrow as asked.
-//!    If the batches then show that the latency was still rising when measuring began, the warm-up was too short and measuring
-//!    begins anew.
-//! 3. *Draining* until every measured packet has arrived: leaving out those that are late would leave out the slow ones.
+//! 1. *Warm-up* until MSER-5 cuts the series of interval means of packet latency in its first half, and for twice the longest delay of
+//!    an answer at least.
+//! 2. *Measuring*, for as long at least as all that went before, until the 95 % confidence interval of the mean packet latency, by batch
+//!    means, is as narrow as asked, and nothing speaks against it ([`Obstacle`]): enough packets and enough of what is rare have come, the
+//!    accepted rate is known and is the offered one, and what waits does not grow. If the batches then show that the latency was still
+//!    rising when measuring began, the warm-up was too short and measuring begins anew; since it then lasts as long as all before,
+//!    that happens a few times at most.
+//! 3. *Draining* until every measured packet has arrived, and every answer to one: leaving out those that are late would leave out the
+//!    slow ones.
+//!
+//! Sources that hang on a phase that they draw once ([`Offer::phase_cycles`]) would give the answer of that draw, time and again the same;
+//! so their phases are drawn anew from time to time, and the stretches between are the samples.
 //!
 //! A network that is found saturated has no mean latency. Its accepted throughput has a steady state, so that is measured
 //! instead, to the same precision.
@@ -13,7 +20,7 @@
 //! result are those created while measuring. The two differ only at the edges; among the packets created *and* arrived since
 //! measuring began the fast ones would be too many at first.
 
-use super::growth::Growth;
+use super::growth::{Growth, content};
 use super::statistics::{BatchMeans, LATENCY_CORRELATION, Look, RATE_CORRELATION, Sample};
 use super::warm_up::WarmUp;
 use super::{Measurement, Offer, Report};
@@ -22,6 +29,7 @@ use kasuri_model::engine::{Command, Controller, Interval, Status};
 /// The controller of open traffic by Kasuri's own rule.
 #[derive(Debug)]
 pub struct SteadyState {
+    offer: Offer,
     precision: f64,
     max_cycles: u64,
     interval: u64,
@@ -31,7 +39,14 @@ pub struct SteadyState {
     warm_up: WarmUp,
     series: Series,
     min_packets: f64,
+    /// Intervals seen, all stages together.
+    intervals: usize,
+    /// Mean packet latency in the last interval that had one.
+    latest: f64,
+    /// What kept the run from ending when its latency was precise.
+    obstacle: Option<Obstacle>,
     restarts: u32,
+    redraws: u32,
 }
 
 /// Where the run stands.
@@ -42,6 +57,37 @@ enum Stage {
     Draining,
     /// Saturated: the accepted throughput is being measured.
     MeasuringThroughput,
+}
+
+/// Why a run whose latency looks precise has not converged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Obstacle {
+    /// Too few packets have arrived: for quantiles, or for each terminal.
+    FewPackets,
+    /// So many events of those that are rare and weigh much are expected in the measured time.
+    FewEvents(f64),
+    /// The accepted rate is known to this part of itself only.
+    VagueRate(f64),
+    /// The accepted rate is not the offered one: flits/terminal/cycle.
+    OtherRate { accepted: f64, offered: f64 },
+    /// What waits and travels still grows.
+    Growing,
+}
+
+impl Obstacle {
+    fn sentence(self) -> String {
+        match self {
+            Self::FewPackets => "too few packets arrived".to_owned(),
+            Self::FewEvents(events) => {
+                format!("of the rare packets or bursts that weigh most only {events:.1} are to be expected in the measured time")
+            }
+            Self::VagueRate(part) => format!("the accepted throughput is known to {:.1} % only", 100.0 * part),
+            Self::OtherRate { accepted, offered } => {
+                format!("{accepted:.4} flits/terminal/cycle were accepted where {offered:.4} are offered, more than chance explains")
+            }
+            Self::Growing => "the flits that wait and travel were still growing in number".to_owned(),
+        }
+    }
 }
 
 /// Packets that arrive in an interval, at least, on the average.
@@ -56,6 +102,19 @@ const INTERVALS_PER_RUN: u64 = 400;
 /// Packets for a result: enough for the quantiles, and ten for each terminal, so that rates over terminals mean something.
 const MIN_PACKETS: f64 = 1000.0;
 const MIN_PACKETS_PER_TERMINAL: f64 = 10.0;
+
+/// Rare events for a result: so many that their number varies by a seventh.
+const MIN_RARE_EVENTS: f64 = 50.0;
+
+/// The accepted rate need not be known better than this, whatever the asked precision: its mean is the offered load, which is known, and
+/// coins tossed independently leave 1.96 / sqrt(packets) for any rule to wait for.
+const RATE_PRECISION: f64 = 0.025;
+
+/// A stretch between two draws of phases lasts for so many periods at least, and for so many mean latencies: what it has of the phases
+/// before is a part of one latency, and counts the less the more precise the answer is to be.
+const PERIODS_OF_STRETCH: f64 = 5.0;
+const LATENCIES_OF_STRETCH: f64 = 4.0;
+const LATENCIES_TIMES_PRECISION: f64 = 0.1;
 
 /// The length of the intervals, cycles.
 pub(super) fn interval_cycles(offer: &Offer, max_cycles: u64) -> u64 {
@@ -76,20 +135,34 @@ impl SteadyState {
             stage: Stage::WarmingUp,
             growth: Growth::new(offer),
             warm_up: WarmUp::new(warm_up),
-            series: Series::new(offer.terminals),
+            series: Series::new(&offer),
             min_packets: MIN_PACKETS.max(MIN_PACKETS_PER_TERMINAL * f64::from(offer.sources)),
+            intervals: 0,
+            latest: 0.0,
+            obstacle: None,
             restarts: 0,
+            redraws: 0,
+            offer,
         }
     }
 
     fn decide(&mut self, interval: &Interval) -> Command {
+        self.intervals += 1;
+        if interval.arrived.packets > 0 {
+            self.latest = interval.arrived.packet_latency as f64 / interval.arrived.packets as f64;
+        }
         if matches!(self.stage, Stage::WarmingUp | Stage::Measuring) && self.growth.push(interval) {
             // The content grew linearly over half of the run, so throughput has been steady for that long: it is warm.
             return self.start(Stage::MeasuringThroughput);
         }
         match self.stage {
-            Stage::WarmingUp if self.warm_up.push(interval) => self.start(Stage::Measuring),
-            Stage::WarmingUp => Command::Continue,
+            Stage::WarmingUp => {
+                if self.is_warm(interval) {
+                    self.start(Stage::Measuring)
+                } else {
+                    Command::Continue
+                }
+            }
             Stage::Measuring => self.measure(interval),
             Stage::MeasuringThroughput => self.measure_throughput(interval),
             Stage::Draining if interval.outstanding_packets == 0 => Command::End(Status::Converged),
@@ -97,25 +170,51 @@ impl SteadyState {
         }
     }
 
+    fn is_warm(&mut self, interval: &Interval) -> bool {
+        let settled = self.warm_up.push(interval);
+        // Before an answer can have come the latency is that of half of the packets.
+        settled && (matches!(self.warm_up, WarmUp::Cycles(_)) || interval.end_cycle >= 2 * self.offer.longest_delay)
+    }
+
     fn start(&mut self, stage: Stage) -> Command {
+        let warm_up_is_given = self.restarts == 0 && matches!(self.warm_up, WarmUp::Cycles(_));
         self.stage = stage;
-        self.series = Series::new(self.series.terminals);
+        self.obstacle = None;
+        self.series = Series::new(&self.offer);
+        if stage == Stage::Measuring {
+            if let Some(period) = self.offer.phase_cycles {
+                let latencies = LATENCIES_OF_STRETCH.max(LATENCIES_TIMES_PRECISION / self.precision);
+                let cycles = (PERIODS_OF_STRETCH * period).max(latencies * self.latest);
+                self.series.take_stretches((cycles / self.interval as f64).ceil() as usize);
+            }
+            if !warm_up_is_given {
+                self.series.wait_for(self.intervals);
+            }
+        }
         Command::Measure
     }
 
     fn measure(&mut self, interval: &Interval) -> Command {
-        self.series.push(interval);
+        let is_stretch_over = self.series.push(interval);
         match self.series.packet_latency.look(self.precision) {
             Look::Drifting => {
                 self.restarts += 1;
-                self.start(Stage::Measuring)
+                return self.start(Stage::Measuring);
             }
-            Look::Precise if self.series.packet_latency.weight() >= self.min_packets => {
-                self.stage = Stage::Draining;
-                Command::Drain
+            Look::Precise => {
+                self.obstacle = self.series.obstacle(&self.offer, self.precision, self.min_packets);
+                if self.obstacle.is_none() {
+                    self.stage = Stage::Draining;
+                    return Command::Drain;
+                }
             }
-            Look::Precise | Look::Undecided => Command::Continue,
+            Look::Undecided => {}
         }
+        if is_stretch_over && self.offer.phase_cycles.is_some() {
+            self.redraws += 1;
+            return Command::RedrawPhases;
+        }
+        Command::Continue
     }
 
     fn measure_throughput(&mut self, interval: &Interval) -> Command {
@@ -169,35 +268,111 @@ impl Measurement for SteadyState {
             let times = if self.restarts == 1 { "once".to_owned() } else { format!("{} times", self.restarts) };
             report.notes.push(format!("measuring began anew {times}, because the latency was still rising"));
         }
+        if let (Stage::Measuring, Some(obstacle)) = (self.stage, self.obstacle) {
+            report.notes.push(obstacle.sentence());
+        }
+        if self.redraws > 0 && matches!(self.stage, Stage::Measuring | Stage::Draining) {
+            let times = self.redraws;
+            report.notes.push(format!("the phases of periodic sources were drawn anew {times} times: the answer is a mean over phases"));
+        }
         report
     }
 }
 
-/// The series of intervals while measuring, as ratios.
+/// The series of intervals while measuring, as ratios. A sample is an interval, or a stretch of several.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
-    pub(super) terminals: u32,
+    terminals: u32,
+    flits_per_source_cycle: f64,
     pub(super) packet_latency: BatchMeans,
     network_latency: BatchMeans,
-    accepted_throughput: BatchMeans,
+    pub(super) accepted_throughput: BatchMeans,
+    /// Flits that wait at the sources or travel, mean over intervals.
+    content: BatchMeans,
+    cycles: u64,
+    stretch: usize,
+    pending: [Sample; 4],
+    pending_intervals: usize,
 }
 
 impl Series {
-    pub(super) fn new(terminals: u32) -> Self {
+    pub(super) fn new(offer: &Offer) -> Self {
         Self {
-            terminals,
+            terminals: offer.terminals,
+            flits_per_source_cycle: offer.flits_per_source_cycle(),
             packet_latency: BatchMeans::new(LATENCY_CORRELATION),
             network_latency: BatchMeans::new(LATENCY_CORRELATION),
             accepted_throughput: BatchMeans::new(RATE_CORRELATION),
+            content: BatchMeans::new(RATE_CORRELATION),
+            cycles: 0,
+            stretch: 1,
+            pending: [Sample::default(); 4],
+            pending_intervals: 0,
         }
     }
 
-    pub(super) fn push(&mut self, interval: &Interval) {
+    /// Makes so many intervals a sample, each independent of the others. Before anything is pushed.
+    fn take_stretches(&mut self, intervals: usize) {
+        self.stretch = intervals.max(1);
+        self.packet_latency = BatchMeans::of_replications(LATENCY_CORRELATION);
+        self.network_latency = BatchMeans::of_replications(LATENCY_CORRELATION);
+    }
+
+    /// Puts the first look off until so many intervals have been pushed.
+    fn wait_for(&mut self, intervals: usize) {
+        self.packet_latency.wait_for(intervals.div_ceil(self.stretch));
+    }
+
+    /// Adds an interval; does it complete a sample?
+    pub(super) fn push(&mut self, interval: &Interval) -> bool {
+        self.cycles += interval.cycles;
         let packets = interval.arrived.packets as f64;
-        self.packet_latency.push(Sample { sum: interval.arrived.packet_latency as f64, weight: packets });
-        self.network_latency.push(Sample { sum: interval.arrived.network_latency as f64, weight: packets });
         let terminal_cycles = interval.cycles as f64 * f64::from(self.terminals);
-        self.accepted_throughput.push(Sample { sum: interval.accepted_flits as f64, weight: terminal_cycles });
+        let new = [
+            (interval.arrived.packet_latency as f64, packets),
+            (interval.arrived.network_latency as f64, packets),
+            (interval.accepted_flits as f64, terminal_cycles),
+            (content(interval, self.flits_per_source_cycle), 1.0),
+        ];
+        for (pending, (sum, weight)) in self.pending.iter_mut().zip(new) {
+            pending.sum += sum;
+            pending.weight += weight;
+        }
+        self.pending_intervals += 1;
+        let is_complete = self.pending_intervals >= self.stretch;
+        if is_complete {
+            let all = [&mut self.packet_latency, &mut self.network_latency, &mut self.accepted_throughput, &mut self.content];
+            all.into_iter().zip(std::mem::take(&mut self.pending)).for_each(|(series, sample)| series.push(sample));
+            self.pending_intervals = 0;
+        }
+        is_complete
+    }
+
+    /// What speaks against taking the measured time for a fair sample of the steady state, once the latency looks precise.
+    fn obstacle(&self, offer: &Offer, precision: f64, min_packets: f64) -> Option<Obstacle> {
+        if self.packet_latency.weight() < min_packets {
+            return Some(Obstacle::FewPackets);
+        }
+        if let Some(events) = offer.rare_per_cycle.map(|rate| rate * self.cycles as f64).filter(|&events| events < MIN_RARE_EVENTS) {
+            return Some(Obstacle::FewEvents(events));
+        }
+        self.obstacle_of_rate(offer, precision).or_else(|| {
+            // By Little's law what is inside is as many packets as are created in a mean latency.
+            let tolerance = precision * self.content.mean().unwrap_or(0.0);
+            self.content.rises(tolerance).then_some(Obstacle::Growing)
+        })
+    }
+
+    fn obstacle_of_rate(&self, offer: &Offer, precision: f64) -> Option<Obstacle> {
+        let (accepted, offered) = (self.accepted_throughput.mean()?, offer.load());
+        let (width, _) = self.accepted_throughput.half_width()?;
+        if width > precision.max(RATE_PRECISION) * accepted {
+            return Some(Obstacle::VagueRate(width / accepted));
+        }
+        // Of regular sources the edges of the measured time may cut off a packet each.
+        let edges = offer.mean_packet_flits() * f64::from(offer.sources) / (self.cycles as f64 * f64::from(self.terminals));
+        let is_other = offer.is_exact && (accepted - offered).abs() > width + edges;
+        is_other.then_some(Obstacle::OtherRate { accepted, offered })
     }
 
     /// The confidence intervals by what was seen.
@@ -284,7 +459,8 @@ mod tests {
 
     #[test]
     fn low_loads_take_long_intervals_and_a_load_of_nothing_ends() {
-        let offer = |packets| Offer { terminals: 64, sources: 64, packets_per_cycle: packets, flits_per_cycle: 5.0 * packets };
+        let offer =
+            |packets| Offer { terminals: 64, sources: 64, packets_per_cycle: packets, flits_per_cycle: 5.0 * packets, ..Offer::default() };
         assert_eq!(interval_cycles(&offer(0.05), 1_000_000), 1_000);
         assert_eq!(interval_cycles(&offer(10.0), 1_000_000), SHORTEST_INTERVAL);
         assert_eq!(interval_cycles(&offer(0.0), 1_000_000), 2_500);

@@ -46,7 +46,14 @@ impl Queues {
     pub(crate) fn offer(&self) -> Offer {
         let count = self.queues.len() as u32;
         let packets = self.rate * f64::from(count);
-        Offer { terminals: count, sources: count, packets_per_cycle: packets, flits_per_cycle: packets * self.service as f64 }
+        Offer {
+            terminals: count,
+            sources: count,
+            packets_per_cycle: packets,
+            flits_per_cycle: packets * self.service as f64,
+            is_exact: true,
+            ..Offer::default()
+        }
     }
 
     /// Mean time from creation to the end of service: s + p s (s - 1) / (2 (1 - p s)) (Takagi 1993, Geo/G/1).
@@ -111,7 +118,7 @@ impl Queues {
             assert!(cycles >= 1);
             let interval = self.advance(cycles, phase);
             match controller.interval_ended(&interval) {
-                Command::Continue => {}
+                Command::Continue | Command::RedrawPhases => {}
                 command @ (Command::Clear | Command::Measure | Command::MeasureWaiting) => {
                     self.counted = Totals::default();
                     self.counted_accepted = 0;

@@ -263,7 +263,11 @@ impl<'a> Workshop<'a> {
         let highest = super::greatest_load(&point.study);
         let zero_load_latency = run(saturation::ZERO_LOAD)?.outcome.packet_latency.mean();
         let sustained = |trial: &Trial| saturation::is_sustained(&trial.outcome, &Offer::of(&trial.study.scenario), zero_load_latency);
-        let found = saturation::search(highest, run, sustained)?;
+        let mut found = saturation::search(highest, run, sustained)?;
+        // The search has its answer, though the trial that shows it may have been cut short.
+        if found.trial.outcome.status == Status::MaxCycles {
+            found.trial.outcome.status = if found.load.is_some() { Status::Saturated } else { Status::Converged };
+        }
         let (mut row, vectors) = found.trial.row(&point.head);
         row.set("zero_load_latency", zero_load_latency);
         row.set("saturation_load", found.load.map(|load| load * point.study.scenario.classes.len() as f64));

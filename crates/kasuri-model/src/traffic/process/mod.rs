@@ -62,4 +62,16 @@ pub trait Process: Send + Sync + std::fmt::Debug {
     /// The cycle in which packet `index` (from 0) of a terminal is created, given the cycle of the one before (`None` for the
     /// first). `None`: the terminal creates no more packets. Cycles rise strictly.
     fn next(&self, index: u64, previous: Option<u64>, stream: &mut Stream) -> Option<u64>;
+
+    /// Do all creations of a terminal follow from the first one, which it draws, so that what two terminals are to each other never
+    /// changes? `next` without a packet before draws such a phase, in cycles from 0.
+    fn has_phase(&self) -> bool {
+        false
+    }
+
+    /// Mean number of cycles from one burst of a terminal to the next, for processes with bursts. Rates seen over a time that holds few
+    /// bursts say little of the mean rate.
+    fn burst_cycles(&self) -> Option<f64> {
+        None
+    }
 }

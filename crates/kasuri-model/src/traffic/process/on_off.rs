@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A terminal is on or off. In every cycle it goes on with probability `alpha` if it was off, off with `beta` if it was on, and
-/// then creates a packet with probability `on_rate` if it is on. It begins on or off with equal probability.
+/// then creates a packet with probability `on_rate` if it is on. It begins on with the probability that it has in the long run,
+/// alpha / (alpha + beta).
 ///
 /// The mean rate is `on_rate` alpha / (alpha + beta) packets a cycle: give two of the three, the load gives the third.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -27,7 +28,8 @@ pub struct OnOff {
 impl Member for OnOff {
     const NAME: &'static str = "on-off";
     const SUMMARY: &'static str = "bursts: packets in some states of a two-state Markov chain only";
-    const SOURCE: &'static str = "Dally and Towles (2004), section 24.2.2; as in BookSim 2 (on_off)";
+    const SOURCE: &'static str =
+        "Dally and Towles (2004), section 24.2.2; BookSim 2 (on_off), which begins on or off with equal probability";
     const EXAMPLE: &'static str = "alpha = 0.1\nbeta = 0.05";
 }
 
@@ -58,6 +60,9 @@ struct Compiled {
     log_no_event: f64,
     is_packet: f64,
     log_stays_off: f64,
+    /// In the long run.
+    is_on: f64,
+    burst_cycles: Option<f64>,
     never: bool,
 }
 
@@ -70,6 +75,8 @@ impl Compiled {
             log_no_event: (-event).ln_1p(),
             is_packet: packet / event,
             log_stays_off: (-alpha).ln_1p(),
+            is_on: alpha / (alpha + beta),
+            burst_cycles: (beta > 0.0).then(|| 1.0 / alpha + 1.0 / beta),
             never: on_rate == 0.0 || event == 0.0,
         }
     }
@@ -81,7 +88,7 @@ impl Process for Compiled {
             return None;
         }
         // Who has created a packet is on. Cycles are counted from the one before the first that may have it.
-        let mut on = previous.is_some() || stream.below(2) == 1;
+        let mut on = previous.is_some() || stream.unit() < self.is_on;
         let mut waited = 0u64;
         loop {
             if on {
@@ -100,6 +107,10 @@ impl Process for Compiled {
             }
         }
         Some(previous.map_or(waited - 1, |cycle| cycle.saturating_add(waited)))
+    }
+
+    fn burst_cycles(&self) -> Option<f64> {
+        self.burst_cycles
     }
 }
 
@@ -133,6 +144,33 @@ mod tests {
             let seen = gaps.iter().filter(|&&seen| seen == gap).count() as f64 / GAPS as f64;
             assert!((seen - probability).abs() < 6.0 * (probability * (1.0 - probability) / GAPS as f64).sqrt(), "{gap}: {seen}");
         }
+    }
+
+    /// A source is in its stationary state from the first cycle on: over 20,000 sources the packets of the first 100 cycles, and of 100
+    /// later ones, are as many as the rate says, though a source changes its state once in 100,000 cycles. Bound: six standard
+    /// deviations of the number of sources that are on (binomial).
+    #[test]
+    fn sources_begin_in_their_stationary_state() {
+        let (alpha, beta, rate) = (1e-6, 1e-5, 0.05);
+        let process = OnOff { alpha: Some(alpha), beta: Some(beta), on_rate: None }.compile(rate).unwrap();
+        let (sources, cycles) = (20_000u32, 1_000);
+        let mut packets = [0u32; 2];
+        for source in 0..sources {
+            let mut stream = Streams::new(7).get(Purpose::Creation, source);
+            let (mut index, mut at) = (0, process.next(0, None, &mut stream));
+            while let Some(cycle) = at.filter(|&cycle| cycle < cycles) {
+                packets[usize::from(cycle >= cycles / 2)] += 1;
+                index += 1;
+                at = process.next(index, at, &mut stream);
+            }
+        }
+        let is_on = alpha / (alpha + beta);
+        let deviation = ((1.0 - is_on) / is_on / f64::from(sources)).sqrt();
+        for seen in packets {
+            let of_rate = f64::from(seen) / (rate * f64::from(sources) * cycles as f64 / 2.0);
+            assert!((of_rate - 1.0).abs() < 6.0 * deviation, "{of_rate} of the rate; standard deviation {deviation}");
+        }
+        assert!((process.burst_cycles().unwrap() - 1.1e6).abs() < 1.0);
     }
 
     #[test]

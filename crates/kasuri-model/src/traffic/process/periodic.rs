@@ -8,6 +8,9 @@ use serde::Deserialize;
 
 /// A packet every 1/rate cycles, from a phase that each terminal draws.
 ///
+/// A run that measures until its answer is precise has the phases drawn anew from time to time: an average over one choice of phases would
+/// be one of the seed. Runs of a fixed length keep theirs.
+///
 /// Where 1/rate is not whole the gaps are its two neighbours in turn, so that the mean rate is exact.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -42,5 +45,10 @@ impl Process for Compiled {
             None => Some((stream.unit() * self.spacing) as u64),
             Some(cycle) => Some(cycle.saturating_add(elapsed(index) - elapsed(index - 1))),
         }
+    }
+
+    fn has_phase(&self) -> bool {
+        // At one packet a cycle there is one phase only.
+        self.spacing.is_finite() && self.spacing > 1.0
     }
 }
