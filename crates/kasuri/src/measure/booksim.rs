@@ -108,7 +108,7 @@ impl BookSim {
     fn judge(&mut self) -> Status {
         let (flits, cycles) = (self.sampled.0 as f64, self.sampled.1 as f64);
         let offered = self.offer.flits_per_cycle * cycles;
-        let chance = 4.0 * (self.offer.packets_per_cycle * cycles).sqrt() * self.offer.mean_packet_flits();
+        let chance = 4.0 * self.offer.deviation(cycles);
         if flits >= offered - chance {
             return Status::Converged;
         }

@@ -95,7 +95,7 @@ impl Fixed {
     /// Was less than 0.95 of the offered load accepted, by more than four standard deviations of what Poisson sources offer?
     fn accepts_too_little(&self) -> bool {
         let cycles = self.cycles as f64;
-        let chance = 4.0 * (self.offer.packets_per_cycle * cycles).sqrt() * self.offer.mean_packet_flits();
+        let chance = 4.0 * self.offer.deviation(cycles);
         (self.accepted_flits as f64) < ACCEPTED_OF_OFFERED * self.offer.flits_per_cycle * cycles - chance
     }
 }

@@ -67,8 +67,7 @@ impl Growth {
     pub(crate) fn is_saturated(&self) -> bool {
         let Some(trend) = self.trend() else { return false };
         let offered = self.offer.flits_per_cycle * trend.cycles;
-        // A batch of n packets deviates by sqrt(n) packets (Poisson, an upper bound for Bernoulli and periodic sources).
-        let walk = (self.offer.packets_per_cycle * trend.cycles).sqrt() * self.offer.mean_packet_flits();
+        let walk = self.offer.deviation(trend.cycles);
         // Where a few of many terminals are offered too much, what grows is less than the offered packets of all deviate by, but far more
         // than what is inside does.
         let seen = self.walk_as_seen().unwrap_or(f64::INFINITY);

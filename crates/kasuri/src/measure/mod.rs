@@ -70,6 +70,8 @@ pub struct Offer {
     pub packets_per_cycle: f64,
     /// Flits per cycle, all terminals together, replies included.
     pub flits_per_cycle: f64,
+    /// The sum over the packets of a cycle of their squared lengths, flits^2, replies included.
+    pub squares_per_cycle: f64,
     /// Is that the mean in the long run? Where tables of users change and accesses fail, less is sent.
     pub is_exact: bool,
     /// The longest delay of an answer, cycles.
@@ -103,6 +105,8 @@ impl Offer {
             offer.sources = offer.sources.max(sources);
             offer.packets_per_cycle += if class.reply.is_some() { 2.0 * packets } else { packets };
             offer.flits_per_cycle += flits + reply_flits;
+            let reply_squares = class.reply.as_ref().map_or(0.0, |reply| reply.sizes.mean_square());
+            offer.squares_per_cycle += packets * (class.sizes.mean_square() + reply_squares);
             offer.note_events(class, sources, packets);
         }
         offer
@@ -138,6 +142,12 @@ impl Offer {
     /// Mean packet length, flits; 1 if nothing is offered.
     pub(crate) fn mean_packet_flits(&self) -> f64 {
         if self.packets_per_cycle > 0.0 { self.flits_per_cycle / self.packets_per_cycle } else { 1.0 }
+    }
+
+    /// The standard deviation of the flits that Poisson sources offer in so many cycles (Bernoulli and periodic ones deviate less).
+    pub(crate) fn deviation(&self, cycles: f64) -> f64 {
+        let of_equal_lengths = self.packets_per_cycle * self.mean_packet_flits().powi(2);
+        (cycles * self.squares_per_cycle.max(of_equal_lengths)).sqrt()
     }
 
     /// Flits that one sending terminal offers per cycle.

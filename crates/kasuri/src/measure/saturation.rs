@@ -67,7 +67,7 @@ pub(crate) fn search<T, E>(
 /// time: a short run at a low load may well have been offered 5 % less than it should.
 pub(crate) fn is_sustained(outcome: &Outcome, offer: &Offer, zero_load_latency: Option<f64>) -> bool {
     let cycles = outcome.measured_cycles as f64;
-    let allowance = 4.0 * (offer.packets_per_cycle * cycles).sqrt() * offer.mean_packet_flits();
+    let allowance = 4.0 * offer.deviation(cycles);
     let accepted = outcome.accepted_flits.iter().sum::<u64>() as f64;
     let is_accepted = accepted + allowance >= ACCEPTED_OF_OFFERED * offer.flits_per_cycle * cycles;
     let is_quick = match (outcome.packet_latency.mean(), zero_load_latency) {
