@@ -53,6 +53,9 @@ pub enum Coverage {
         walked: u32,
         /// Destinations in all.
         of: u32,
+        /// Where packets are given a state when they are created (an intermediate router): the part of the states walked, per cent,
+        /// rounded up.
+        states_percent: u32,
     },
 }
 
@@ -66,7 +69,10 @@ impl Report {
     pub fn describe(&self, network: &Network) -> String {
         let coverage = match self.coverage {
             Coverage::Exact => "exact".to_owned(),
-            Coverage::Sampled { walked, of } => format!("sampled ({walked} of {of} destinations)"),
+            Coverage::Sampled { walked, of, states_percent: 100 } => format!("sampled ({walked} of {of} destinations)"),
+            Coverage::Sampled { walked, of, states_percent } => {
+                format!("sampled ({walked} of {of} destinations, at most {states_percent} % of the ways from each source)")
+            }
         };
         let size = format!("{} channels, {} dependencies, {coverage}", self.channels, self.dependencies);
         let mut text = match &self.verdict {
@@ -136,12 +142,15 @@ fn add_class(
     graph.add(&routes);
     let cost = ((routes.places.len() + routes.steps.len()) as u64).max(1);
     let sample = evenly_spaced(&destinations, (budget / cost).max(1) as usize);
+    let mut share = routes.share * routes.branch_share;
     for &destination in &sample[1..] {
         walker.walk(destination, &mut routes)?;
         graph.add(&routes);
+        share = share.min(routes.share * routes.branch_share);
     }
     let (walked, of) = (sample.len() as u32, destinations.len() as u32);
-    Ok(if walked == of { Coverage::Exact } else { Coverage::Sampled { walked, of } })
+    let states_percent = (100.0 * share).ceil() as u32;
+    Ok(if walked == of && share == 1.0 { Coverage::Exact } else { Coverage::Sampled { walked, of, states_percent } })
 }
 
 /// At most `count` of the items, evenly spaced, the first among them.

@@ -42,6 +42,13 @@ pub(crate) fn resident_memory_mib() -> Option<f64> {
     of_status("VmRSS:")
 }
 
+/// Memory that the machine has to spare, bytes, where the system tells it.
+pub(crate) fn available_memory_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let size = text.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    size.map(|kib| kib << 10)
+}
+
 /// A size that Linux keeps of this process, MiB.
 fn of_status(name: &str) -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

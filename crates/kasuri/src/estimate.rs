@@ -155,7 +155,9 @@ fn state_bytes(scenario: &Scenario) -> f64 {
     let channels = f64::from(network.channel_count());
     let slots = channels * f64::from(scenario.router.virtual_channels);
     let messages = scenario.workload.as_ref().map_or(0.0, |closed| closed.workload.messages() as f64);
-    channels * CHANNEL_BYTES + slots * SLOT_BYTES + f64::from(network.terminal_count()) * TERMINAL_BYTES + messages * MESSAGE_BYTES
+    let tables = scenario.routing.table_bytes() as f64;
+    let state = channels * CHANNEL_BYTES + slots * SLOT_BYTES + f64::from(network.terminal_count()) * TERMINAL_BYTES;
+    state + messages * MESSAGE_BYTES + tables
 }
 
 /// A run that was computed, and what it took.

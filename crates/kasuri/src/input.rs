@@ -1,10 +1,11 @@
 //! Experiment files and the files that they name.
 
+use crate::cost::available_memory_bytes;
 use kasuri_model::config::{ConfigError, Document, EngineName, EngineSection, Known};
 use kasuri_model::topology::Files;
 use schemars::schema_for;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use thiserror::Error;
@@ -20,6 +21,7 @@ pub static KNOWN: LazyLock<Known<'static>> = LazyLock::new(|| {
             EngineSection { engine: EngineName::Flit, schema: || schema_for!(kasuri_flit::FlitOptions) },
         ],
         allocators: &ALLOCATORS,
+        memory_bytes: available_memory_bytes().unwrap_or(u64::MAX),
     }
 });
 
@@ -62,12 +64,31 @@ pub fn read_experiment(path: &Path, assignments: &[String]) -> Result<(Document,
     Ok((document, text))
 }
 
+/// Bytes of the largest file that an experiment may name: traces are large.
+pub const MAX_FILE_BYTES: u64 = 4 << 30;
+
+/// Bytes of the largest experiment file, and of what is read from pipes and devices: these may never end.
+pub const MAX_TEXT_BYTES: u64 = 64 << 20;
+
+/// Reads a whole file that has at most so many bytes.
+pub(crate) fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path)?;
+    let most = if file.metadata()?.is_file() { most } else { most.min(MAX_TEXT_BYTES) };
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let reason = format!("has more than {most} bytes ({} MiB), the most that is read of such a file", most >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+    }
+    Ok(bytes)
+}
+
 /// Reads a text file. `expected` says what it should be.
 ///
 /// # Errors
-/// The file cannot be read or is no text.
+/// The file cannot be read, has more than [`MAX_TEXT_BYTES`], or is no text.
 pub fn read_text(path: &Path, expected: &'static str) -> Result<String, InputError> {
-    let bytes = fs::read(path).map_err(|reason| InputError::Unreadable { path: path.to_owned(), reason })?;
+    let bytes = read_at_most(path, MAX_TEXT_BYTES).map_err(|reason| InputError::Unreadable { path: path.to_owned(), reason })?;
     String::from_utf8(bytes).map_err(|error| InputError::NotText {
         expected,
         path: path.to_owned(),
@@ -96,6 +117,22 @@ impl FolderFiles {
 impl Files for FolderFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         let full = self.folder.join(path);
-        fs::read(&full).map_err(|reason| format!("`{}` cannot be read: {reason}", full.display()))
+        read_at_most(&full, MAX_FILE_BYTES).map_err(|reason| format!("`{}` cannot be read: {reason}", full.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device that never ends is refused, a file of the largest size is read.
+    #[test]
+    fn what_never_ends_is_refused() {
+        assert_eq!(read_at_most(Path::new("/dev/zero"), MAX_FILE_BYTES).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("five");
+        fs::write(&path, "12345").unwrap();
+        assert_eq!(read_at_most(&path, 5).unwrap(), b"12345");
+        assert!(read_at_most(&path, 4).unwrap_err().to_string().contains("more than 4 bytes"));
     }
 }

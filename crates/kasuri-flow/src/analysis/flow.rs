@@ -158,7 +158,7 @@ pub(super) fn for_each_flow(
         for start in &routes.starts {
             beginning[start.place as usize] += row(destination)[start.group as usize] * start.probability;
         }
-        visited += row(destination).iter().sum::<f64>();
+        visited += row(destination).iter().sum::<f64>() * routes.share;
         visit(&Flow { routes: &routes, order: &order, beginning });
         if index == 0 {
             // The first destination tells what one costs.

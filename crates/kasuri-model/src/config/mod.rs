@@ -40,11 +40,14 @@ pub struct Known<'a> {
     pub engine_sections: &'a [EngineSection],
     /// The names of allocators.
     pub allocators: &'a [&'a str],
+    /// Bytes that tables may take: what asks for more is refused before it is made.
+    pub memory_bytes: u64,
 }
 
 impl Default for Known<'_> {
     fn default() -> Self {
-        Self { engines: &EngineName::ALL, engine_sections: &[], allocators: &["islip", "separable-input-first", "separable-output-first"] }
+        let allocators = &["islip", "separable-input-first", "separable-output-first"];
+        Self { engines: &EngineName::ALL, engine_sections: &[], allocators, memory_bytes: u64::MAX }
     }
 }
 

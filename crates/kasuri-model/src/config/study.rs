@@ -268,6 +268,18 @@ impl<'a> Preparation<'a> {
             return Ok((Arc::clone(routing), allow_deadlock));
         }
         let algorithm = section.parse(entry, "algorithm")?;
+        let bytes = algorithm.most_table_bytes(network);
+        if bytes > self.known.memory_bytes {
+            let problem = format!(
+                "the tables of routing `{}` on {} may take {bytes} bytes ({}); this machine has {} to spare: take a routing without tables \
+                 (dimension-order, nca) or a smaller network",
+                entry.name,
+                network.name(),
+                amount(bytes),
+                amount(self.known.memory_bytes),
+            );
+            return Err(section.error("algorithm", problem));
+        }
         let routing: Arc<dyn Routing> = algorithm.compile(network).map(Arc::from).map_err(|error| match error {
             RoutingError::Parameter { key, problem } => section.error(&key, problem),
             other => section.error("algorithm", other.to_string()),
@@ -294,6 +306,13 @@ fn build_network(context: Context<'_>, files: &dyn Files) -> Result<Network, Con
         NetworkError::Parameter { key, problem } => section.error(&key, problem),
         other => section.error("topology", other.to_string()),
     })
+}
+
+/// Bytes in a unit that fits.
+fn amount(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["bytes", "KiB", "MiB", "GiB"];
+    let unit = (bytes.max(1).ilog2() / 10).min(3);
+    format!("{:.1} {}", bytes as f64 / f64::from(1u32 << (10 * unit)), UNITS[unit as usize])
 }
 
 pub(super) fn owned(keys: &[&str]) -> Vec<String> {

@@ -104,6 +104,17 @@ impl Detours {
         Ok(Self { network: Arc::clone(network), destinations, onward, to_group, places, tie, terminal_places, classes, is_safe })
     }
 
+    /// No tables of a network take more bytes than these while they are made.
+    pub(super) fn most_bytes(network: &Network, keep_hops: bool) -> u64 {
+        let bytes = |targets: u64| Shortest::most_bytes(network, Metric::Hops, targets, keep_hops);
+        bytes(Destinations::count(network)) + groups(network).map_or(0, |groups| bytes(groups.len() as u64))
+    }
+
+    /// Bytes of the tables.
+    pub(super) fn bytes(&self) -> u64 {
+        self.onward.bytes() + self.to_group.as_ref().map_or(0, Shortest::bytes)
+    }
+
     pub(super) fn destination(&self, terminal: TerminalId) -> Destination {
         self.destinations.terminals[terminal.index()]
     }

@@ -52,6 +52,10 @@ impl RoutingAlgorithm for Dijkstra {
         }
         Ok(Box::new(Compiled { destinations, columns, ports }))
     }
+
+    fn most_table_bytes(&self, network: &Network) -> u64 {
+        size_of::<Port>() as u64 * u64::from(network.router_count()) * Destinations::count(network)
+    }
 }
 
 /// Where no path leads.
@@ -88,6 +92,10 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
+    fn table_bytes(&self) -> u64 {
+        (size_of::<Port>() * self.ports.len()) as u64
+    }
+
     fn reads(&self) -> Reads {
         Reads::DESTINATION_ROUTER
     }

@@ -60,6 +60,10 @@ impl RoutingAlgorithm for Minimal {
         let (network, is_safe) = (Arc::clone(network), hops_per_class.is_some());
         Ok(Box::new(Compiled { network, tie: self.tie, ways_up, is_safe, classes, destinations, shortest, places }))
     }
+
+    fn most_table_bytes(&self, network: &Network) -> u64 {
+        Shortest::most_bytes(network, self.metric, Destinations::count(network), false)
+    }
 }
 
 /// By port of the whole network: does it lead to a router of a higher level?
@@ -100,6 +104,10 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
+    fn table_bytes(&self) -> u64 {
+        self.shortest.bytes()
+    }
+
     fn virtual_channels_required(&self) -> u32 {
         self.classes.count
     }

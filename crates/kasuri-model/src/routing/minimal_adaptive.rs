@@ -62,14 +62,7 @@ impl Member for MinimalAdaptive {
 
 impl RoutingAlgorithm for MinimalAdaptive {
     fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
-        let has_coordinates = network.labels().attribute("wrap").is_some();
-        let escape = match self.escape.unwrap_or(if has_coordinates { Escape::DimensionOrder } else { Escape::UpDown }) {
-            Escape::DimensionOrder => {
-                let usual: DimensionOrder = toml::from_str("").expect("every key of dimension-order has a default");
-                usual.compile(network)?
-            }
-            Escape::UpDown => UpDown { root: None }.compile(network)?,
-        };
+        let escape = self.escape_of(network).compile(network)?;
         let adaptive_channels = self.adaptive_channels.unwrap_or([escape.virtual_channels_required() as u16, u16::MAX]);
         let [first, end] = adaptive_channels;
         if u32::from(first) < escape.virtual_channels_required() || first >= end {
@@ -99,6 +92,21 @@ impl RoutingAlgorithm for MinimalAdaptive {
             adaptive_channels,
         }))
     }
+
+    fn most_table_bytes(&self, network: &Network) -> u64 {
+        Shortest::most_bytes(network, Metric::Hops, Destinations::count(network), false) + self.escape_of(network).most_table_bytes(network)
+    }
+}
+
+impl MinimalAdaptive {
+    /// The routing of the escape path.
+    fn escape_of(&self, network: &Network) -> Box<dyn RoutingAlgorithm> {
+        let has_coordinates = network.labels().attribute("wrap").is_some();
+        match self.escape.unwrap_or(if has_coordinates { Escape::DimensionOrder } else { Escape::UpDown }) {
+            Escape::DimensionOrder => Box::new(toml::from_str::<DimensionOrder>("").expect("every key of dimension-order has a default")),
+            Escape::UpDown => Box::new(UpDown { root: None }),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -115,6 +123,10 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
+    fn table_bytes(&self) -> u64 {
+        self.shortest.bytes() + self.escape.table_bytes()
+    }
+
     fn virtual_channels_required(&self) -> u32 {
         self.escape.virtual_channels_required()
     }

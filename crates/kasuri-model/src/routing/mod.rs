@@ -15,6 +15,7 @@ pub mod dimension_order;
 mod divisor;
 pub mod dragonfly_phases;
 mod grid;
+mod grid_paths;
 mod hashed;
 pub mod minimal;
 pub mod minimal_adaptive;
@@ -50,6 +51,12 @@ pub trait RoutingAlgorithm: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// The network is not of a kind that this routing knows.
     fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError>;
+
+    /// No tables that [`Self::compile`] makes for this network take more bytes. 0 for a routing without tables that grow faster than the
+    /// network.
+    fn most_table_bytes(&self, _network: &Network) -> u64 {
+        0
+    }
 }
 
 registry! {
@@ -145,6 +152,11 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     /// leaves the state as it is. `None` at one place is `None` at all. Who follows millions of messages asks this first.
     fn port_to(&self, _router: RouterId, _destination: TerminalId) -> Option<Port> {
         None
+    }
+
+    /// Bytes of the tables that it keeps, where they grow faster than the network.
+    fn table_bytes(&self) -> u64 {
+        0
     }
 
     /// Adds to `candidates` (empty on entry) what the packet may take next. At the destination's router this is the

@@ -1,6 +1,7 @@
 //! Shortest paths by table, and the virtual-channel classes that make them free of deadlock.
 
-use super::table::{Arcs, Edge, PortTable, PortTableBuilder, edges};
+use super::grid_paths::GridPaths;
+use super::table::{Arcs, BlockTable, BlockTableBuilder, Edge, PortTable, PortTableBuilder, edges};
 use super::{Choice, Hop, Reads, RoutingError, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
@@ -64,12 +65,18 @@ impl Classes {
 /// The ports on shortest paths from every router to every target, a target being a set of routers.
 #[derive(Debug)]
 pub(super) struct Shortest {
-    table: PortTable,
-    targets: usize,
-    /// Hops by (router, target), if they were asked for.
-    hops: Vec<u16>,
+    paths: Paths,
     /// The most hops from a router with terminals to a target.
     pub(super) diameter: u32,
+}
+
+/// How the paths are known.
+#[derive(Debug)]
+enum Paths {
+    /// By coordinates; the targets are all routers, one after the other.
+    Grid(GridPaths),
+    /// By table: the ports, and the hops by (router, target) if they were asked for.
+    Table { ports: PortTable, hops: Option<BlockTable> },
 }
 
 impl Shortest {
@@ -78,6 +85,25 @@ impl Shortest {
     /// # Errors
     /// A terminal from which no path leads to a target: the terminal and the target.
     pub(super) fn find(network: &Network, metric: Metric, targets: &[Vec<u32>], keep_hops: bool) -> Result<Self, (TerminalId, usize)> {
+        let all_routers =
+            targets.len() == network.router_count() as usize && targets.iter().zip(0..).all(|(target, router)| *target == [router]);
+        match all_routers.then(|| GridPaths::of(network, metric)).flatten() {
+            Some(grid) => Ok(Self { diameter: grid.diameter(), paths: Paths::Grid(grid) }),
+            None => Self::search(network, metric, targets, keep_hops),
+        }
+    }
+
+    /// No tables of a network take more bytes than these while they are made. Not known of those that the coordinates make superfluous.
+    pub(super) fn most_bytes(network: &Network, metric: Metric, targets: u64, keep_hops: bool) -> u64 {
+        let routers = u64::from(network.router_count());
+        if targets == routers && GridPaths::of(network, metric).is_some() {
+            return 0;
+        }
+        BlockTable::most_bytes(routers, targets) * (1 + u64::from(keep_hops))
+    }
+
+    /// As [`Self::find`], by a search from each target.
+    pub(super) fn search(network: &Network, metric: Metric, targets: &[Vec<u32>], keep_hops: bool) -> Result<Self, (TerminalId, usize)> {
         let group = network.labels().router("group");
         let cost = |edge: &Edge| {
             let leaves_group = group.is_some_and(|group| group[edge.from.index()] != group[edge.to.index()]);
@@ -96,7 +122,7 @@ impl Shortest {
         by_router.iter_mut().for_each(|list| list.sort_by_key(|&index| edges[index].port));
         let sources: Vec<_> = (0..network.terminal_count()).map(|terminal| network.injection_port(TerminalId(terminal)).0).collect();
         let mut table = PortTableBuilder::new(routers, targets.len());
-        let mut hops = vec![0; if keep_hops { routers * targets.len() } else { 0 }];
+        let mut hops = keep_hops.then(|| BlockTableBuilder::new(routers, targets.len()));
         let mut diameter = 0;
         let mut ports = Vec::new();
         for (column, target) in targets.iter().enumerate() {
@@ -113,22 +139,36 @@ impl Shortest {
                 };
                 ports.extend(out.iter().filter(best).map(|&index| edges[index].port));
                 table.set(router, column, &ports);
-                if keep_hops {
-                    hops[router * targets.len() + column] = (distance[router] & HOPS).min(u16::MAX.into()) as u16;
+                if let Some(hops) = &mut hops {
+                    hops.set(router, column, (distance[router] & HOPS).min(u16::MAX.into()) as u32);
                 }
             }
         }
-        Ok(Self { table: table.finish(), targets: targets.len(), hops, diameter })
+        Ok(Self { paths: Paths::Table { ports: table.finish(), hops: hops.map(BlockTableBuilder::finish) }, diameter })
     }
 
     /// The ports on shortest paths, ascending.
     pub(super) fn ports(&self, router: RouterId, target: u32) -> &[Port] {
-        self.table.ports(router.index(), target)
+        match &self.paths {
+            Paths::Grid(grid) => grid.ports(router, RouterId(target)),
+            Paths::Table { ports, .. } => ports.ports(router.index(), target),
+        }
     }
 
     /// Hops from a router to a target, if they were kept.
     pub(super) fn hops(&self, router: RouterId, target: u32) -> u32 {
-        self.hops[router.index() * self.targets + target as usize].into()
+        match &self.paths {
+            Paths::Grid(grid) => grid.hops(router, RouterId(target)),
+            Paths::Table { hops, .. } => hops.as_ref().map_or(0, |hops| hops.get(router.index(), target)),
+        }
+    }
+
+    /// Bytes in memory.
+    pub(super) fn bytes(&self) -> u64 {
+        match &self.paths {
+            Paths::Grid(grid) => grid.bytes(),
+            Paths::Table { ports, hops } => ports.bytes() + hops.as_ref().map_or(0, BlockTable::bytes),
+        }
     }
 }
 

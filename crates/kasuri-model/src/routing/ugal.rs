@@ -41,6 +41,10 @@ impl RoutingAlgorithm for Ugal {
         let detours = Detours::find(Self::NAME, network, self.tie, self.classes, true)?;
         Ok(Box::new(Compiled { tie: self.tie, threshold: self.threshold.into(), detours }))
     }
+
+    fn most_table_bytes(&self, network: &Network) -> u64 {
+        Detours::most_bytes(network, true)
+    }
 }
 
 #[derive(Debug)]
@@ -51,6 +55,10 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
+    fn table_bytes(&self) -> u64 {
+        self.detours.bytes()
+    }
+
     fn virtual_channels_required(&self) -> u32 {
         self.detours.classes.count
     }

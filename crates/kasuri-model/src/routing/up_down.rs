@@ -1,6 +1,6 @@
 //! Up*/down*: deadlock-free routing on any connected network.
 
-use super::table::{Arcs, Destinations, Edge, PortTable, PortTableBuilder, edges};
+use super::table::{Arcs, BlockTable, Destinations, Edge, PortTable, PortTableBuilder, edges};
 use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
 use crate::id::TerminalId;
 use crate::network::{NONE, Network};
@@ -46,6 +46,10 @@ impl RoutingAlgorithm for UpDown {
                 problem: format!("no path that goes up and then down leads from terminal {source} to terminal {destination}"),
             }),
         }
+    }
+
+    fn most_table_bytes(&self, network: &Network) -> u64 {
+        BlockTable::most_bytes(2 * u64::from(network.router_count()), Destinations::count(network))
     }
 }
 
@@ -148,6 +152,10 @@ fn build_table(network: &Network, edges: &[Edge], destinations: &Destinations, l
 }
 
 impl Routing for Ways {
+    fn table_bytes(&self) -> u64 {
+        self.table.bytes()
+    }
+
     fn observes_congestion(&self) -> bool {
         false
     }

@@ -44,6 +44,10 @@ impl RoutingAlgorithm for Valiant {
         let detours = Detours::find(Self::NAME, network, self.tie, self.classes, false)?;
         Ok(Box::new(Compiled { tie: self.tie, detours }))
     }
+
+    fn most_table_bytes(&self, network: &Network) -> u64 {
+        Detours::most_bytes(network, false)
+    }
 }
 
 #[derive(Debug)]
@@ -53,6 +57,10 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
+    fn table_bytes(&self) -> u64 {
+        self.detours.bytes()
+    }
+
     fn virtual_channels_required(&self) -> u32 {
         self.detours.classes.count
     }

@@ -12,7 +12,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Marks the step that delivers.
 pub const DELIVERED: u32 = u32::MAX;
 
-/// More places than this for one destination are taken for a routing state that grows without end.
+/// Where there are more places than this for one destination, because packets begin in many states or a hop has many branches, a sample of
+/// these is walked (`valiant` and `ugal` have 10^8 on 10,000 routers).
+const MANY_PLACES: usize = 1 << 20;
+
+/// Where there are more than this although nothing branches, the routing state is taken to grow without end.
 const MAX_PLACES: usize = 1 << 22;
 
 /// Walks the routes of one traffic class to one destination after the other.
@@ -26,6 +30,14 @@ pub struct Walker<'a> {
     groups: Vec<TerminalId>,
     group_of: Vec<u32>,
     branches: Branches,
+    /// The states in which packets of a group begin, each with its probability.
+    initial: Vec<(u32, f64)>,
+    /// Places that may be made for a destination.
+    most_places: usize,
+    /// States of each group, and branches of each hop, that may be walked.
+    most_branches: usize,
+    /// The most that there have been of either.
+    widest: usize,
     /// Looked up only, never iterated.
     places: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
 }
@@ -42,6 +54,10 @@ pub struct Routes {
     pub steps: Vec<Step>,
     /// Where packets begin.
     pub starts: Vec<Start>,
+    /// The part of the packets, by the states in which they begin, whose routes these are: 1 is all.
+    pub share: f64,
+    /// The least part of the branches of a hop that was walked; those walked have the probability of all.
+    pub branch_share: f64,
 }
 
 /// A router and what else the routing reads.
@@ -112,7 +128,27 @@ impl<'a> Walker<'a> {
                 })
             })
             .collect();
-        Self { network, routing, available, reads, groups, group_of, branches: Branches::default(), places: HashMap::default() }
+        Self {
+            network,
+            routing,
+            available,
+            reads,
+            groups,
+            group_of,
+            branches: Branches::default(),
+            initial: Vec::new(),
+            most_places: MANY_PLACES,
+            most_branches: usize::MAX,
+            widest: 1,
+            places: HashMap::default(),
+        }
+    }
+
+    /// Walks a sample where there are more places than these: for tests.
+    #[cfg(test)]
+    fn with_most_places(mut self, most_places: usize) -> Self {
+        self.most_places = most_places;
+        self
     }
 
     /// Walks the routes of packets of which each is alone in the network: choices by congestion find every buffer empty.
@@ -155,18 +191,34 @@ impl<'a> Walker<'a> {
         self.groups.len()
     }
 
-    /// Finds all routes to a destination, from every source that may send there.
+    /// Finds all routes to a destination, from every source that may send there; where there are too many, those of packets that begin in
+    /// an evenly spaced sample of the states that the routing may give them ([`Routes::share`]).
     ///
     /// # Errors
     /// A packet that no candidate, a wrong candidate or an endless growth of its state keeps from arriving.
     pub fn walk(&mut self, destination: TerminalId, routes: &mut Routes) -> Result<(), Lost> {
+        while !self.walk_some(destination, routes)? {
+            // What was too much for this destination is too much for the next.
+            self.most_branches = (self.most_branches.min(self.widest) / 4).max(1);
+        }
+        Ok(())
+    }
+
+    /// Walks from so many states as are allowed. Were the places enough?
+    fn walk_some(&mut self, destination: TerminalId, routes: &mut Routes) -> Result<bool, Lost> {
         routes.places.clear();
         routes.steps.clear();
         routes.starts.clear();
         self.places.clear();
+        self.initial.clear();
+        routes.branch_share = 1.0;
+        let mut connected = 0u32;
         for group in 0..self.groups.len() as u32 {
             if self.routing.connects(self.groups[group as usize], destination) {
-                self.start(group, destination, routes);
+                connected += 1;
+                if !self.start(group, destination, routes) {
+                    return Ok(false);
+                }
             }
         }
         let mut next = 0;
@@ -174,13 +226,19 @@ impl<'a> Walker<'a> {
             if let Err(problem) = self.leave(next as u32, destination, routes) {
                 return Err(self.lost(next as u32, destination, routes, problem));
             }
+            if routes.places.len() > self.most_places && self.widest.min(self.most_branches) > 1 {
+                return Ok(false);
+            }
             if routes.places.len() > MAX_PLACES {
                 let problem = format!("more than {MAX_PLACES} states on the way: its routing state seems to grow without end");
                 return Err(self.lost(next as u32, destination, routes, problem));
             }
             next += 1;
         }
-        Ok(())
+        let begun: f64 = routes.starts.iter().map(|start| start.probability).sum();
+        let whole = self.initial.len() <= self.most_branches;
+        routes.share = if whole { 1.0 } else { begun / f64::from(connected.max(1)) };
+        Ok(true)
     }
 
     fn lost(&self, place: u32, destination: TerminalId, routes: &Routes, problem: String) -> Lost {
@@ -191,19 +249,32 @@ impl<'a> Walker<'a> {
         Lost { source: routes.places[start as usize].hop.source, destination, problem }
     }
 
-    fn start(&mut self, group: u32, destination: TerminalId, routes: &mut Routes) {
+    /// Begins at the sources of a group. Are there places for all states in which their packets may begin?
+    fn start(&mut self, group: u32, destination: TerminalId, routes: &mut Routes) -> bool {
         let source = self.groups[group as usize];
         let (router, input) = self.network.injection_port(source);
-        let mut branches = std::mem::take(&mut self.branches);
-        branches.of_initial_state(self.routing, source, destination, |state, probability| {
+        if self.reads.source || self.initial.is_empty() {
+            let (branches, initial) = (&mut self.branches, &mut self.initial);
+            initial.clear();
+            branches.of_initial_state(self.routing, source, destination, |state, probability| initial.push((state, probability)));
+        }
+        let initial = std::mem::take(&mut self.initial);
+        self.widest = self.widest.max(initial.len());
+        let taken = initial.len().min(self.most_branches);
+        let fits = taken == 1 || routes.places.len() + taken <= self.most_places;
+        for index in (0..taken).filter(|_| fits) {
+            // Other states for other destinations: a sample of these covers more of those.
+            let place = (index * initial.len() / taken + if taken < initial.len() { destination.index() } else { 0 }) % initial.len();
+            let (state, probability) = initial[place];
             for virtual_channel in self.distinguished(self.available) {
                 let hop = Hop { router, input, virtual_channel: virtual_channel.begin, source, destination, available: self.available };
                 let place = self.place(hop, state, None, &mut routes.places);
                 let share = f64::from(virtual_channel.count()) / f64::from(self.available.count().max(1));
                 routes.starts.push(Start { group, place, probability: probability * share });
             }
-        });
-        self.branches = branches;
+        }
+        self.initial = initial;
+        fits
     }
 
     fn leave(&mut self, from: u32, destination: TerminalId, routes: &mut Routes) -> Result<(), String> {
@@ -211,7 +282,16 @@ impl<'a> Walker<'a> {
         let Place { hop, state, .. } = routes.places[from as usize];
         let mut branches = std::mem::take(&mut self.branches);
         let mut result = Ok(());
+        let stride = self.stride_of_branches(&hop, state, &mut branches);
+        routes.branch_share = routes.branch_share.min(1.0 / stride as f64);
+        let (mut branch, mut walked) = (destination.index(), 0.0);
+        let first_step = routes.steps.len();
         branches.of_hop(self.routing, &hop, state, |candidates, after, probability| {
+            branch += 1;
+            if result.is_err() || branch % stride != 0 || routes.places.len() > MAX_PLACES {
+                return;
+            }
+            walked += probability;
             if candidates.is_empty() {
                 result = Err(format!("the routing gives no way on at router {}", hop.router));
             }
@@ -239,7 +319,21 @@ impl<'a> Walker<'a> {
             }
         });
         self.branches = branches;
+        if stride > 1 && walked > 0.0 {
+            routes.steps[first_step..].iter_mut().for_each(|step| step.probability /= walked);
+        }
+        self.widest = self.widest.max(branch - destination.index());
         result
+    }
+
+    /// Every which branch of a hop is walked, so that they are at most as many as may be.
+    fn stride_of_branches(&self, hop: &Hop, state: u32, branches: &mut Branches) -> usize {
+        if self.most_branches == usize::MAX {
+            return 1;
+        }
+        let mut count = 0usize;
+        branches.of_hop(self.routing, hop, state, |_, _, _| count += 1);
+        count.div_ceil(self.most_branches).max(1)
     }
 
     fn checked_channel(
@@ -352,5 +446,46 @@ impl Hasher for KeyHasher {
 
     fn write_u32(&mut self, value: u32) {
         self.0 = (self.0.rotate_left(26) ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::find;
+    use crate::routing::ROUTINGS;
+    use crate::topology::mesh::Mesh;
+    use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
+    use std::sync::Arc;
+
+    fn compiled(routing: &str, network: &Arc<Network>) -> Box<dyn Routing> {
+        (find(ROUTINGS, routing).unwrap().parse)(toml::Table::new()).unwrap().compile(network).unwrap()
+    }
+
+    /// Detours by each of 36 routers from each of 36: where so many places are too many, a sample of the detours is walked. It delivers,
+    /// and each of its places is one of those of the whole walk.
+    #[test]
+    fn too_many_ways_are_sampled() {
+        let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
+        let network = Arc::new(Mesh { dimensions: vec![6, 6], concentration: 1 }.build(&context).unwrap());
+        for routing in ["valiant", "ugal"] {
+            let routing = compiled(routing, &network);
+            let available = VirtualChannels { begin: 0, end: 2 };
+            let (mut whole, mut part) = (Routes::default(), Routes::default());
+            Walker::new(&network, routing.as_ref(), available).walk(TerminalId(7), &mut whole).unwrap();
+            let mut walker = Walker::new(&network, routing.as_ref(), available).with_most_places(300);
+            walker.walk(TerminalId(7), &mut part).unwrap();
+            assert_eq!((whole.share, whole.branch_share), (1.0, 1.0));
+            assert!(part.share.min(part.branch_share) < 0.5 && part.places.len() <= 300 && whole.places.len() > 300);
+            let known: Vec<_> = whole.places.iter().map(|place| (place.hop.router, place.state)).collect();
+            assert!(part.places.iter().all(|place| known.contains(&(place.hop.router, place.state))));
+            assert!(part.steps.iter().any(|step| step.to == DELIVERED));
+            for place in 0..part.places.len() as u32 {
+                let sum: f64 = part.steps_of(place).iter().map(|step| step.probability).sum();
+                assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+            }
+            let begun: f64 = part.starts.iter().map(|start| start.probability).sum();
+            assert!((begun / 36.0 - part.share).abs() < 1e-9, "{begun}");
+        }
     }
 }
