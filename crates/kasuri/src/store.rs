@@ -5,7 +5,7 @@
 //! OUT/.kasuri-client        locked by the client of a sweep on a cluster, whose workers need not be writing at every moment
 //! OUT/.kasuri-claims        locked in part for each run that one of several processes is computing
 //! OUT/input.toml            the experiment file as read
-//! OUT/runs/KEY.json         the row of a finished run: the truth
+//! OUT/runs/KEY.json         the row of a finished run: the truth, with checksums (CRC-32) of itself and of its vectors
 //! OUT/runs/KEY.NAME.npy     its vectors, written before the row
 //! OUT/networks/ID.json      each distinct network of the runs, where it is not too large; rows name it in `network_id`
 //! OUT/failed/KEY.json       why a run came to no result, until it does
@@ -18,7 +18,7 @@
 use crate::claims::{Claim, Claims};
 use crate::results::{RunRow, SCHEMA_VERSION, VECTORS, Vector, is_whole_npy, to_csv, to_json};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -257,10 +257,13 @@ impl Store {
         if row.key() != key {
             return Err(format!("the file holds another run, `{}`", row.key()));
         }
+        if row.get(CHECKSUM) != &checksum_of_row(&row) {
+            return Err("the file is damaged (its checksum differs)".to_owned());
+        }
         for name in row.get("vectors").as_array().into_iter().flatten().filter_map(Value::as_str) {
             let path = self.vector_path(key, name);
-            let whole = VECTORS.contains(&name) && fs::read(&path).is_ok_and(|bytes| is_whole_npy(&bytes));
-            if !whole {
+            let sound = |bytes: &Vec<u8>| is_whole_npy(bytes) && row.get(VECTOR_CHECKSUMS).get(name) == Some(&checksum(bytes));
+            if !VECTORS.contains(&name) || !fs::read(&path).is_ok_and(|bytes| sound(&bytes)) {
                 return Err(format!("its vector `{}` is missing or damaged", path.file_name().unwrap_or_default().to_string_lossy()));
             }
         }
@@ -272,10 +275,13 @@ impl Store {
     /// # Errors
     /// The disk is full or the operating system refuses; then no part of the run's row is visible.
     pub fn keep(&self, row: &RunRow, vectors: &[Vector]) -> Result<(), StoreError> {
+        let contents: Vec<(&str, Vec<u8>)> = vectors.iter().map(|vector| (vector.name, vector.to_npy())).collect();
         let mut row = row.clone();
         row.set("vectors", vectors.iter().map(|vector| vector.name).collect::<Vec<_>>());
+        row.set(VECTOR_CHECKSUMS, contents.iter().map(|(name, bytes)| ((*name).to_owned(), checksum(bytes))).collect::<Map<_, _>>());
+        row.set(CHECKSUM, checksum_of_row(&row));
         let mut files: Vec<(PathBuf, Vec<u8>)> =
-            vectors.iter().map(|vector| (self.vector_path(row.key(), vector.name), vector.to_npy())).collect();
+            contents.into_iter().map(|(name, bytes)| (self.vector_path(row.key(), name), bytes)).collect();
         files.push((self.row_path(row.key()), format!("{:#}\n", row.to_json()).into_bytes()));
         write_whole(&files)?;
         // Left behind it would say nothing wrong: whoever collects looks for a result first.
@@ -359,6 +365,24 @@ impl Store {
         let json = format!("{:#}\n", to_json(rows)).into_bytes();
         write_whole(&[(self.folder.join("runs.json"), json), (self.folder.join("runs.csv"), to_csv(rows).into_bytes())])
     }
+}
+
+/// The row's own checksum, and those of its vectors by name.
+const CHECKSUM: &str = "checksum";
+const VECTOR_CHECKSUMS: &str = "vector_checksums";
+
+/// The CRC-32 of a file, as eight hexadecimal digits: what a disk or a copy has changed is found.
+fn checksum(bytes: &[u8]) -> Value {
+    format!("{:08x}", crc32fast::hash(bytes)).into()
+}
+
+/// The checksum of a row: of its compact JSON text without the checksum.
+fn checksum_of_row(row: &RunRow) -> Value {
+    let mut columns = row.to_json();
+    if let Value::Object(columns) = &mut columns {
+        columns.shift_remove(CHECKSUM);
+    }
+    checksum(columns.to_string().as_bytes())
 }
 
 /// Between two tries to lock.
@@ -506,6 +530,29 @@ mod tests {
             prop_assert!(message.contains("00ff.json: the file is damaged"));
             prop_assert!(store.folder().join("runs/00ff.json.damaged").exists());
             prop_assert_eq!(store.find(KEY).unwrap(), Found::Nothing);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        /// One bit of a stored file is changed, by a disk or on the way: the run is computed again, or what was read is what was kept (a
+        /// bit of the white space).
+        #[test]
+        fn a_flipped_bit_never_changes_an_answer(place in 0.0..1.0_f64, bit in 0u32..8, file in 0usize..6) {
+            let folder = tempfile::tempdir().unwrap();
+            let store = store(folder.path());
+            keep(&store);
+            let Found::Run(kept) = store.find(KEY).unwrap() else { panic!("found") };
+            let runs = store.folder().join("runs");
+            let path = runs.join(&names(&runs)[file]);
+            let mut bytes = fs::read(&path).unwrap();
+            let place = (bytes.len() as f64 * place) as usize;
+            bytes[place] ^= 1 << bit;
+            fs::write(&path, &bytes).unwrap();
+            match store.find(KEY).unwrap() {
+                Found::Run(found) => prop_assert!(path == store.row_path(KEY) && found == kept, "bit {bit} of byte {place} of {path:?}"),
+                found => prop_assert!(matches!(found, Found::SetAside(_)), "{found:?}"),
+            }
         }
     }
 
