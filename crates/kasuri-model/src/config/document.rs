@@ -3,6 +3,7 @@
 use super::error::{ConfigError, Location};
 use super::names::{shown, unknown};
 use super::sweep::{CASE, flatten_cases};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
@@ -87,8 +88,16 @@ impl Document {
             document: name.to_owned(),
             location: error.span().map_or(Location::Text { line: 1, column: 1 }, |span| Lines::new(text).at(span.start)),
             key: String::new(),
-            message: format!("this is not TOML: {}", error.message()),
+            message: match error.span().and_then(|span| text.get(span)).filter(|_| error.message() == "duplicate key") {
+                Some(key) => format!("the key `{key}` stands twice; each key of a table has one value"),
+                None => format!("this is not TOML: {}", error.message()),
+            },
         };
+        if let Some(offset) = deep_key(text) {
+            let location = Lines::new(text).at(offset);
+            let message = format!("is a key of more than {MAX_DEPTH} parts; those of an experiment have at most six, such as traffic.class.0.reply.delay");
+            return Err(ConfigError { document: name.to_owned(), location, key: String::new(), message });
+        }
         let spanned = DeTable::parse(text).map_err(syntax)?;
         let table: Table = toml::from_str(text).map_err(syntax)?;
         let lines = Lines::new(text);
@@ -302,8 +311,35 @@ fn parse_assignment(assignment: &str) -> Result<(String, Value), String> {
     Ok((key.to_owned(), value.unwrap_or_else(|| Value::String(text.trim().to_owned()))))
 }
 
+/// The most parts of a dotted key: tables in tables are read and dropped by functions that call themselves.
+const MAX_DEPTH: usize = 32;
+
+/// Where a dotted key begins that has more parts than [`MAX_DEPTH`], if there is one. Numbers and versions in a text have fewer.
+fn deep_key(text: &str) -> Option<usize> {
+    let (mut begin, mut dots, mut after_dot) = (0, 0, true);
+    for (offset, byte) in text.bytes().enumerate() {
+        match byte {
+            b'.' if !after_dot => (dots, after_dot) = (dots + 1, true),
+            b' ' | b'\t' => {}
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' => after_dot = false,
+            _ => (begin, dots, after_dot) = (offset + 1, 0, true),
+        }
+        if dots > MAX_DEPTH {
+            return Some(begin);
+        }
+    }
+    None
+}
+
 /// Puts a value at a dotted path; missing tables are made, numbers are positions in lists.
 pub(super) fn assign(table: &mut Table, path: &str, value: Value) -> Result<(), String> {
+    if path.bytes().filter(|&byte| byte == b'.').count() > MAX_DEPTH {
+        return Err(format!("is a key of more than {MAX_DEPTH} parts; those of an experiment have at most six"));
+    }
+    assign_part(table, path, value)
+}
+
+fn assign_part(table: &mut Table, path: &str, value: Value) -> Result<(), String> {
     let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
     if name.is_empty() {
         return Err(format!("`{path}` has an empty part; write a dotted key such as traffic.load"));
@@ -318,7 +354,7 @@ pub(super) fn assign(table: &mut Table, path: &str, value: Value) -> Result<(), 
 
 fn assign_within(container: &mut Value, name: &str, path: &str, value: Value) -> Result<(), String> {
     match container {
-        Value::Table(table) => assign(table, path, value),
+        Value::Table(table) => assign_part(table, path, value),
         Value::Array(elements) => {
             let (position, rest) = path.split_once('.').map_or((path, None), |(position, rest)| (position, Some(rest)));
             let length = elements.len();
@@ -426,18 +462,25 @@ struct Lines<'a> {
     text: &'a str,
     /// Where each line begins.
     starts: Vec<usize>,
+    /// The last place that was asked for: its line, offset and column. Places are mostly asked for in the order of the text, and a line may
+    /// hold a million of them.
+    last: Cell<(usize, usize, usize)>,
 }
 
 impl<'a> Lines<'a> {
     fn new(text: &'a str) -> Self {
         let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(offset, _)| offset + 1);
-        Self { text, starts: std::iter::once(0).chain(breaks).collect() }
+        Self { text, starts: std::iter::once(0).chain(breaks).collect(), last: Cell::new((1, 0, 1)) }
     }
 
     fn at(&self, offset: usize) -> Location {
         let line = self.starts.partition_point(|&start| start <= offset);
-        let start = self.starts[line - 1];
-        let column = self.text.get(start..offset).map_or(offset - start, |before| before.chars().count()) + 1;
+        let (start, first) = match self.last.get() {
+            (known, before, column) if known == line && before <= offset => (before, column),
+            _ => (self.starts[line - 1], 1),
+        };
+        let column = self.text.get(start..offset).map_or(offset - start, |between| between.chars().count()) + first;
+        self.last.set((line, offset, column));
         Location::Text { line, column }
     }
 }

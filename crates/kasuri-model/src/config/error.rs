@@ -1,5 +1,6 @@
 //! What a wrong description is answered with.
 
+use super::names::printable;
 use std::fmt;
 use thiserror::Error;
 
@@ -20,12 +21,16 @@ pub struct ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.location {
-            Location::Text { line, column } => write!(formatter, "{}:{line}:{column}", self.document)?,
-            Location::Argument(text) => formatter.write_str(text)?,
-            Location::Table => formatter.write_str(&self.document)?,
+        let mut text = match &self.location {
+            Location::Text { line, column } => format!("{}:{line}:{column}", self.document),
+            Location::Argument(text) => text.clone(),
+            Location::Table => self.document.clone(),
+        };
+        if !self.key.is_empty() {
+            text.push(' ');
+            text.push_str(&self.key);
         }
-        if self.key.is_empty() { write!(formatter, ": {}", self.message) } else { write!(formatter, " {}: {}", self.key, self.message) }
+        formatter.write_str(&printable(&format!("{text}: {}", self.message)))
     }
 }
 

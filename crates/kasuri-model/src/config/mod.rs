@@ -25,6 +25,7 @@ mod users;
 mod workload;
 
 pub use document::Document;
+pub use names::printable;
 pub use error::{ConfigError, Location};
 pub use measure::{BookSimRules, Measure, Rules, Search, SimType, Until};
 pub use schema::json_schema;

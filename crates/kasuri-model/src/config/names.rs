@@ -22,9 +22,48 @@ pub(crate) fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item 
     message
 }
 
+/// The longest word of a message that is printed whole, and what is left of a longer one, characters.
+const LONGEST_WORD: usize = 200;
+const SHORTENED_WORD: usize = 60;
+
+/// The longest message, characters.
+const LONGEST_MESSAGE: usize = 20_000;
+
+/// A text from outside as it may be printed: control characters are escaped, so that no file can command a terminal; words that nobody
+/// reads to their end are cut short, and so is a text without end.
+pub fn printable(text: &str) -> String {
+    let mut short = String::new();
+    for (number, line) in text.split('\n').enumerate() {
+        short.push_str(if number > 0 { "\n" } else { "" });
+        for word in line.split_inclusive(' ') {
+            let length = word.chars().take(LONGEST_WORD + 1).count();
+            let shown = if length > LONGEST_WORD { SHORTENED_WORD } else { length };
+            for letter in word.chars().take(shown) {
+                if letter.is_control() { short.extend(letter.escape_default()) } else { short.push(letter) }
+            }
+            if length > LONGEST_WORD {
+                short.push_str(&format!("… ({} characters) ", word.trim_end().chars().count()));
+            }
+        }
+        if short.len() > LONGEST_MESSAGE {
+            let end = (0..=LONGEST_MESSAGE).rev().find(|&end| short.is_char_boundary(end)).unwrap_or(0);
+            short.truncate(end);
+            short.push('…');
+            return short;
+        }
+    }
+    short
+}
+
+/// Names longer than this are no misspelt ones: to compare them takes time that grows with their square.
+const LONGEST_NAME: usize = 100;
+
 /// The known name that a misspelt one most likely means: at most a third of its letters (at least one, and one more for
 /// exchanged neighbours) differ.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    if name.len() > LONGEST_NAME {
+        return None;
+    }
     let written_alike = |text: &str| text.to_lowercase().replace('_', "-");
     let name = written_alike(name);
     known
@@ -38,6 +77,7 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 /// A value as it would stand in the file, shortened, with its kind where that is not plain to see.
 pub(crate) fn shown(value: &Value) -> String {
     let text = match value {
+        Value::Array(values) if values.len() > 100 => format!("[{}, …]", values[..20].iter().map(compact).collect::<Vec<_>>().join(", ")),
         Value::Table(_) | Value::Array(_) => compact(value),
         other => other.to_string(),
     };
@@ -68,6 +108,16 @@ pub(crate) fn compact(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_printed_commands_no_terminal_and_has_an_end() {
+        assert_eq!(printable("a\u{1b}[2Jb\tc\r\nd é"), "a\\u{1b}[2Jb\\tc\\r\nd é");
+        let long = "x".repeat(10_000_000);
+        let short = printable(&format!("unknown key `{long}` here"));
+        assert!(short.len() < 200 && short.ends_with("… (10000002 characters) here"), "{short}");
+        assert!(printable(&"word ".repeat(1_000_000)).chars().count() <= LONGEST_MESSAGE + 1);
+        assert!(unknown("key", &long, ["virtual_channels"]).contains("known keys"));
+    }
 
     #[test]
     fn the_nearest_name_is_offered_and_a_far_one_is_not() {

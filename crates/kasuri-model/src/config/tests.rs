@@ -712,3 +712,32 @@ fn wrong_units_are_refused() {
         assert!(found.starts_with(expected), "{found}");
     }
 }
+
+/// Keys of thousands of parts would be tables in tables in tables; a number such as 1.2.3.4 is none of them.
+#[test]
+fn keys_that_nobody_can_mean_are_refused_before_they_are_followed() {
+    let deep = vec!["a"; 20_000].join(".");
+    for text in [format!("[network]\n{deep} = 1"), format!("[{deep}]"), format!("title = {{ {deep} = 1 }}")] {
+        let problem = Document::parse("a.toml", &text).unwrap_err().to_string();
+        assert!(problem.contains("more than 32 parts") && problem.len() < 500, "{problem}");
+    }
+    let mut document = Document::parse("a.toml", "title = \"1.2.3.4.5 ... and ../../x\"").unwrap();
+    assert!(document.set(&format!("network.{deep}"), toml::Value::Integer(1)).unwrap_err().to_string().contains("more than 32 parts"));
+    let swept = Document::parse("a.toml", &format!("[sweep]\n\"network.{deep}\" = [1, 2]")).and_then(|document| document.points());
+    assert!(swept.is_err());
+}
+
+#[test]
+fn a_key_that_stands_twice_is_named() {
+    let problem = Document::parse("a.toml", "[network]\ntopology = \"mesh\"\ntopology = \"torus\"").unwrap_err().to_string();
+    assert!(problem.starts_with("a.toml:3:1: the key `topology` stands twice"), "{problem}");
+}
+
+/// A list of a hundred thousand values in one line: each has its column, counted on from the one before.
+#[test]
+fn values_of_a_long_line_have_their_columns() {
+    let values = vec!["é1"; 100_000].iter().map(|value| format!("\"{value}\"")).collect::<Vec<_>>().join(", ");
+    let document = Document::parse("a.toml", &format!("[sweep]\n\"traffic.pattern\" = [{values}]")).unwrap();
+    let problem = document.points().unwrap_err().to_string();
+    assert!(problem.starts_with("a.toml:2:28"), "{}", &problem[..100.min(problem.len())]);
+}

@@ -3,7 +3,7 @@
 use super::galois::{Field, nearest, prime_power};
 use super::{BuildContext, Topology};
 use crate::id::{Port, RouterId};
-use crate::network::{Network, NetworkBuilder, NetworkError};
+use crate::network::{MAX_NETWORK_PORTS, Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,7 +27,7 @@ const MAX_ORDER: u32 = 227;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SlimFly {
-    /// q: a prime power of the form 4 w + 1, 4 w or 4 w - 1, from 3 to 227.
+    /// q: a prime power of the form 4 w + 1, 4 w or 4 w - 1, from 3 to 193 with the usual number of terminals, to 227 with few.
     pub order: u32,
     /// Terminals on each router; otherwise half of its links, rounded up, with which uniform traffic is carried in full.
     #[serde(default)]
@@ -47,7 +47,7 @@ impl Topology for SlimFly {
         let field = self.field()?;
         context.channels.check(1)?;
         let q = self.order;
-        let concentration = self.concentration.unwrap_or_else(|| self.links().div_ceil(2));
+        let concentration = self.terminals_of_router();
         if concentration == 0 {
             return Err(NetworkError::parameter("concentration", "is 0; each router needs at least 1 terminal"));
         }
@@ -83,13 +83,24 @@ impl SlimFly {
         self.order + generators(self.order)
     }
 
+    fn terminals_of_router(&self) -> u32 {
+        self.concentration.unwrap_or_else(|| self.links().div_ceil(2))
+    }
+
     fn field(&self) -> Result<Field, NetworkError> {
-        let fits = |order: u32| order % 4 != 2 && prime_power(order).is_some();
+        let ports = |order: u32| {
+            let shape = Self { order, ..*self };
+            2 * u64::from(order * order) * (u64::from(shape.links()) + u64::from(shape.terminals_of_router()))
+        };
+        let fits = |order: u32| {
+            (3..=MAX_ORDER).contains(&order) && order % 4 != 2 && ports(order) <= MAX_NETWORK_PORTS && prime_power(order).is_some()
+        };
         match prime_power(self.order) {
-            Some((prime, exponent)) if fits(self.order) && (3..=MAX_ORDER).contains(&self.order) => Ok(Field::new(prime, exponent)),
+            Some((prime, exponent)) if fits(self.order) => Ok(Field::new(prime, exponent)),
             _ => {
                 let near = nearest(self.order, 3..=MAX_ORDER, fits);
-                let problem = format!("is {}; it must be a prime power from 3 to {MAX_ORDER}, such as {near}", self.order);
+                let most = (3..=MAX_ORDER).rev().find(|&order| fits(order)).unwrap_or(3);
+                let problem = format!("is {}; it must be a prime power from 3 to {most}, such as {near}", self.order);
                 Err(NetworkError::parameter("order", problem))
             }
         }

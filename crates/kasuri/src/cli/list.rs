@@ -18,8 +18,8 @@ use std::io::Write;
 /// Lists the names that may stand in an experiment file
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// What to list
-    family: Family,
+    /// What to list; without it an overview of all families
+    family: Option<Family>,
     /// How to print it
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -59,8 +59,9 @@ enum Format {
 
 impl List {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
-        let members = self.family.members();
-        let name = self.family.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let Some(family) = self.family else { return self.overview(out) };
+        let members = family.members();
+        let name = family.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
         if self.format == Format::Json {
             writeln!(out, "{:#}", json!({ name: members }))?;
         } else if members.is_empty() {
@@ -68,12 +69,32 @@ impl List {
         } else {
             let text = |member: &Json, key: &str| member[key].as_str().unwrap_or_default().to_owned();
             // Schedules of different collectives may have the same name.
-            let keys: &[&str] = if self.family == Family::Schedules { &["collective", "name", "summary"] } else { &["name", "summary"] };
+            let keys: &[&str] = if family == Family::Schedules { &["collective", "name", "summary"] } else { &["name", "summary"] };
             let rows = members.iter().map(|member| keys.iter().map(|key| text(member, key)).collect()).collect();
             let headings: Vec<String> = keys.iter().map(|key| key.to_uppercase()).collect();
             let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
             writeln!(out, "{}", output::table(&headings, rows, &[]))?;
         }
+        Ok(Exit::DONE)
+    }
+
+    /// One line for each family: its name, the key of the experiment file, and the names that may stand there.
+    fn overview(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let families = Family::value_variants().iter().filter_map(|family| Some((family, family.to_possible_value()?)));
+        if self.format == Format::Json {
+            let all: serde_json::Map<String, Json> =
+                families.map(|(family, value)| (value.get_name().to_owned(), Json::Array(family.members()))).collect();
+            writeln!(out, "{:#}", Json::Object(all))?;
+            return Ok(Exit::DONE);
+        }
+        let rows = families.map(|(family, value)| {
+            let mut names: Vec<String> = family.members().iter().filter_map(|member| Some(member["name"].as_str()?.to_owned())).collect();
+            names.dedup();
+            let key = value.get_help().map(ToString::to_string).unwrap_or_default();
+            vec![value.get_name().to_owned(), key, names.join(" ")]
+        });
+        writeln!(out, "{}", output::table(&["FAMILY", "KEY", "NAMES"], rows.collect(), &[]))?;
+        writeln!(out, "\n`kasuri list FAMILY` says what each is; `kasuri explain KEY` what a key of the file means.")?;
         Ok(Exit::DONE)
     }
 }

@@ -4,6 +4,7 @@ mod booksim;
 mod check;
 mod collect;
 mod design;
+mod explain;
 mod identity;
 mod list;
 mod output;
@@ -19,7 +20,7 @@ mod topology;
 
 use crate::input::InputError;
 use clap::{Parser, Subcommand};
-use kasuri_model::config::ConfigError;
+use kasuri_model::config::{ConfigError, printable};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -39,6 +40,7 @@ enum Command {
     Check(check::Check),
     Collect(collect::Collect),
     List(list::List),
+    Explain(explain::Explain),
     Topology(topology::Topology),
     Schedule(schedule::Schedule),
     Design(design::Design),
@@ -58,6 +60,7 @@ impl Command {
             Self::Check(command) => command.run(out),
             Self::Collect(command) => command.run(out),
             Self::List(command) => command.run(out),
+            Self::Explain(command) => command.run(out),
             Self::Topology(command) => command.run(out),
             Self::Schedule(command) => command.run(out),
             Self::Design(command) => command.run(out),
@@ -140,7 +143,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(Failure::PipeClosed) => (0, None),
     };
     if let Some(message) = message {
-        let _ = writeln!(io::stderr(), "error: {message}");
+        let _ = writeln!(io::stderr(), "error: {}", printable(&message));
     }
     ExitCode::from(status)
 }
