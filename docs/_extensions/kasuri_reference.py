@@ -90,6 +90,11 @@ def experiment_page(schema: Schema) -> str:
             "takes from `[traffic]`.",
             traffic,
         ),
+        (
+            "`[traffic]` with a trace",
+            "In place of pattern and process: a [file of messages](../file-formats.md#trace-of-open-traffic).",
+            sections["traffic"]["else"]["then"],
+        ),
         ("`reply`", "The keys of `traffic.reply`.", schema["$defs"]["traffic.ReplyParameters"]),
         (
             "`[workload]`",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import json
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kasuri.errors import ConfigError
@@ -20,13 +22,26 @@ def edge_list_of(graph: networkx.Graph, terminals: int) -> str:
     """Write a graph as an edge list; see :meth:`kasuri.Network.from_networkx`."""
     kinds = {node: data.get("kind", "router") for node, data in graph.nodes(data=True)}
     routers = {node: number for number, node in enumerate(node for node, kind in kinds.items() if kind != "terminal")}
-    names = {node: f"router {number}" for node, number in routers.items()}
-    names |= {node: f"terminal {number}" for number, node in enumerate(node for node, kind in kinds.items() if kind == "terminal")}
-    lines = [_router_line(names[router], graph.nodes[router]) for router in routers]
-    if len(names) == len(routers):
-        lines += _own_terminals(graph, routers, terminals)
-    lines += _directed_lines(graph, names) if graph.is_directed() else _link_lines(graph, names)
+    ends = [node for node, kind in kinds.items() if kind == "terminal"]
+    words = _words(graph, "router", list(routers)) | _words(graph, "terminal", ends)
+    lines = [_router_line(words[router], graph.nodes[router]) for router in routers]
+    # The order of the nodes is that of the numbers, whatever the edges name first.
+    lines += [words[terminal] for terminal in ends]
+    if not ends:
+        lines += _own_terminals(graph, words, routers, terminals)
+    lines += _directed_lines(graph, words) if graph.is_directed() else _link_lines(graph, words)
     return "\n".join(lines) + "\n"
+
+
+def _words(graph: networkx.Graph, kind: str, nodes: list[Hashable]) -> dict[Hashable, str]:
+    """Give the words by which lines name nodes: by their attribute ``name``, else by themselves; numbers where they have no names."""
+    names = [str(graph.nodes[node].get("name", node)) for node in nodes]
+    if all(name in (str(number), f"{kind} {number}", f"{kind[0]}{number}") for number, name in enumerate(names)):
+        return {node: f"{kind} {number}" for number, node in enumerate(nodes)}
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise ConfigError(f"two {kind}s are called {twice!r}; give each a name of its own")
+    return {node: f"{kind} {json.dumps(name, ensure_ascii=False)}" for node, name in zip(nodes, names, strict=True)}
 
 
 def graph_of(network: Network) -> networkx.MultiDiGraph:
@@ -34,17 +49,28 @@ def graph_of(network: Network) -> networkx.MultiDiGraph:
     import networkx
 
     graph = networkx.MultiDiGraph(name=network.name)
+    names = {"router": network.router_names, "terminal": network.terminal_names}
+    shared = set(names["router"] or ()) & set(names["terminal"] or ())
+
+    def node(kind: str, number: int) -> str:
+        own = names[kind]
+        return f"{kind} {number}" if own is None else f"{kind} {own[number]}" if own[number] in shared else own[number]
+
+    def called(kind: str, number: int) -> dict[str, str]:
+        own = names[kind]
+        return {} if own is None else {"name": own[number]}
+
     for router in range(network.routers):
         labels = {name: int(column[router]) for name, column in network.labels.items()}
-        graph.add_node(f"router {router}", kind="router", ports=int(network.ports[router]), **labels)
+        graph.add_node(node("router", router), kind="router", ports=int(network.ports[router]), **called("router", router), **labels)
     for terminal in range(network.terminals):
-        graph.add_node(f"terminal {terminal}", kind="terminal")
+        graph.add_node(node("terminal", terminal), kind="terminal", **called("terminal", terminal))
     for channel in range(network.channels):
         ends: list[str] = []
         ports: dict[str, int] = {}
         for side in ("source", "destination"):
             router, terminal, port = (int(getattr(network, f"{side}_{part}")[channel]) for part in ("router", "terminal", "port"))
-            ends.append(f"router {router}" if router >= 0 else f"terminal {terminal}")
+            ends.append(node("router", router) if router >= 0 else node("terminal", terminal))
             ports |= {f"{side}_port": port} if router >= 0 else {}
         speed = {"latency": int(network.latency[channel]), "period": int(network.period[channel])}
         graph.add_edge(*ends, channel=channel, **speed, **ports)
@@ -55,14 +81,14 @@ def _router_line(name: str, data: Mapping[str, Any]) -> str:
     return f"{name} ports={_number(data, 'ports', name)}" if "ports" in data else name
 
 
-def _own_terminals(graph: networkx.Graph, routers: Mapping[Hashable, int], terminals: int) -> list[str]:
+def _own_terminals(graph: networkx.Graph, words: Mapping[Hashable, str], routers: Iterable[Hashable], terminals: int) -> list[str]:
     """Give each router its terminals, since the graph has none."""
     homes = []
-    for node, number in routers.items():
+    for node in routers:
         data = graph.nodes[node]
         count = _number(data, "terminals", f"node {node!r}") if "terminals" in data else terminals
-        homes += [number] * count
-    return [f"terminal {terminal} router {router}" for terminal, router in enumerate(homes)]
+        homes += [words[node]] * count
+    return [f"terminal {terminal} {router}" for terminal, router in enumerate(homes)]
 
 
 def _link_lines(graph: networkx.Graph, names: Mapping[Hashable, str]) -> list[str]:
@@ -78,8 +104,9 @@ def _directed_lines(graph: networkx.DiGraph, names: Mapping[Hashable, str]) -> l
         edges.sort(key=lambda edge: _number(edge[2], "channel", "an edge"))  # numbers survive the way through networkx and back
     for one, other, data in edges:
         speed = _speed(data, one, other)
-        if "source_port" in data or "destination_port" in data:
-            lines.append(f"{names[one]}{_port(data, 'source_port')} -> {names[other]}{_port(data, 'destination_port')}{speed}")
+        from_port, to_port = _port(data, "source_port"), _port(data, "destination_port") or _port(data, "target_port")
+        if from_port or to_port:
+            lines.append(f"{names[one]}{from_port} -> {names[other]}{to_port}{speed}")
             continue
         back = waiting.get((f"{names[other]} -> {names[one]}", speed))
         if back:
@@ -97,7 +124,8 @@ def _speed(data: Mapping[str, Any], one: Hashable, other: Hashable) -> str:
 
 
 def _port(data: Mapping[str, Any], key: str) -> str:
-    return f" port {_number(data, key, 'an edge')}" if key in data else ""
+    # Files of older versions have -1 at a terminal.
+    return f" port {_number(data, key, 'an edge')}" if data.get(key, -1) != -1 else ""
 
 
 def _number(data: Mapping[str, Any], key: str, what: str) -> int:

@@ -203,9 +203,9 @@ class Network:
         Parameters
         ----------
         graph : networkx.Graph or networkx.DiGraph
-            Nodes whose attribute ``kind`` is ``"terminal"`` are terminals, in their order; all others are routers. An edge's
-            attribute ``latency`` is its latency in cycles. Edges of a directed graph are single channels where they have no
-            opposite.
+            Nodes whose attribute ``kind`` is ``"terminal"`` are terminals, in their order; all others are routers. Their names are those of
+            the nodes, or their attributes ``name``. An edge's attribute ``latency`` is its latency in cycles. Edges of a directed graph are
+            single channels where they have no opposite.
         terminals : int, default 1
             Terminals on every router, where the graph has no terminals of its own; a node's attribute ``terminals`` overrides it.
 
@@ -253,7 +253,9 @@ class Network:
     # --- ways out ---
 
     def to_networkx(self) -> networkx.MultiDiGraph:
-        """Convert to a networkx graph: nodes ``"router 0"``, ``"terminal 0"``, …; one edge per channel.
+        """Convert to a networkx graph: one edge per channel.
+
+        The nodes are the names of routers and terminals, or ``"router 0"``, ``"terminal 0"``, … where the network has none.
 
         Returns
         -------
@@ -308,7 +310,11 @@ class Network:
         return np.column_stack([self.source_router[between], self.destination_router[between]])
 
     def metrics(self) -> dict[str, Any]:
-        """Compute counts, diameter, average distance and bisection, as ``kasuri topology`` prints them."""
+        """Compute counts, diameter, average distance and bisection, as ``kasuri topology`` prints them.
+
+        In a disconnected network ``diameter`` and ``average_distance`` are ``None``, and ``disconnected`` names a terminal and one that it
+        cannot reach; otherwise that is ``None``.
+        """
         return dict(json.loads(_kasuri.metrics(*self._origin)))
 
     def __repr__(self) -> str:

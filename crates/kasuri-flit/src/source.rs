@@ -223,20 +223,21 @@ impl Sources {
     /// Draws the first creation of every terminal and class.
     pub(crate) fn start(&mut self, scenario: &Scenario) {
         for entry in 0..self.creations.len() as u32 {
-            let Some(process) = self.process_of(scenario, entry / self.terminals) else { continue };
+            let Some(process) = self.process_of(scenario, entry) else { continue };
             let creations = &mut self.creations[entry as usize];
             creations.next = process.next(0, None, &mut creations.gaps).unwrap_or(NEVER);
             self.schedule(entry);
         }
     }
 
-    /// The process by which the entries of a class create packets, if they do.
-    fn process_of<'a>(&self, scenario: &'a Scenario, class: u32) -> Option<&'a dyn Process> {
+    /// The process by which an entry creates packets, if it does.
+    fn process_of<'a>(&self, scenario: &'a Scenario, entry: u32) -> Option<&'a dyn Process> {
+        let class = entry / self.terminals;
         let traffic = &scenario.classes[class as usize];
         match &self.joint {
             Some(joint) if joint.classes[1..].contains(&class) => None,
             Some(joint) if joint.classes[0] == class => traffic.joint.as_deref(),
-            _ => Some(&*traffic.process),
+            _ => Some(traffic.process_at(TerminalId(entry % self.terminals))),
         }
     }
 
@@ -246,7 +247,7 @@ impl Sources {
         self.phases_from = now;
         let waits_in_calendar = |creations: &Creations| creations.next >= now && creations.next != NEVER;
         for entry in 0..self.creations.len() as u32 {
-            let Some(process) = self.process_of(scenario, entry / self.terminals).filter(|process| process.has_phase()) else { continue };
+            let Some(process) = self.process_of(scenario, entry).filter(|process| process.has_phase()) else { continue };
             let creations = &mut self.creations[entry as usize];
             if waits_in_calendar(creations) {
                 creations.next = next_of_phase(process, now, &mut creations.gaps);
@@ -427,7 +428,8 @@ impl Sources {
         }
         let creations = &mut self.creations[entry as usize];
         let joint = self.joint.as_ref().filter(|joint| joint.classes[0] == class);
-        let process = joint.map_or(&scenario.classes[class as usize].process, |joint| &joint.process);
+        let own = || scenario.classes[class as usize].process_at(TerminalId(terminal));
+        let process = joint.map_or_else(own, |joint| &*joint.process);
         let class = joint.map_or(class, |joint| joint.draw(&mut creations.destinations));
         let traffic = &scenario.classes[class as usize];
         let destination = destination(class as usize, &mut creations.destinations);
@@ -437,7 +439,7 @@ impl Sources {
         creations.outstanding += u32::from(more);
         creations.next = if more { process.next(creations.index, Some(created), &mut creations.gaps).unwrap_or(NEVER) } else { NEVER };
         if created < self.phases_from && creations.next >= self.phases_from && creations.next != NEVER && process.has_phase() {
-            creations.next = next_of_phase(&**process, self.phases_from, &mut creations.gaps);
+            creations.next = next_of_phase(process, self.phases_from, &mut creations.gaps);
         }
         let next = creations.next;
         if created < self.drain_before && next >= self.drain_before {
@@ -521,7 +523,7 @@ impl Sources {
             return false;
         }
         let creations = &mut self.creations[entry as usize];
-        let mut has_another = |index: u64| class.process.next(index, Some(now), &mut creations.gaps).is_some();
+        let mut has_another = |index: u64| class.process_at(TerminalId(terminal)).next(index, Some(now), &mut creations.gaps).is_some();
         let is_beyond = !has_another(creations.index) || class.pattern.is_silent(TerminalId(terminal));
         creations.index += 1;
         if !has_another(creations.index) {

@@ -116,7 +116,7 @@ impl Sources {
             for terminal in 0..terminals {
                 let entry = class as u32 * terminals + terminal;
                 let mut gaps = scenario.streams.get(Purpose::Creation, entry);
-                let mut next = traffic.process.next(0, None, &mut gaps).unwrap_or(NEVER);
+                let mut next = traffic.process_at(TerminalId(terminal)).next(0, None, &mut gaps).unwrap_or(NEVER);
                 if has_windows {
                     let unused = traffic.window.outstanding.unwrap_or(u32::MAX);
                     let mut window = Window { unused, free: BinaryHeap::new(), wanted: None };
@@ -148,10 +148,10 @@ impl Sources {
     pub(crate) fn redraw_phases(&mut self, scenario: &Scenario, now: u64) {
         self.phases_from = now;
         for (entry, creations) in self.creations.iter_mut().enumerate() {
-            let process = &scenario.classes[entry / self.terminals].process;
+            let process = scenario.classes[entry / self.terminals].process_at(TerminalId((entry % self.terminals) as u32));
             if process.has_phase() && creations.next >= now && creations.next != NEVER {
                 let gaps = if self.gaps.len() == 1 { &mut self.gaps[0] } else { &mut self.gaps[entry] };
-                creations.next = next_of_phase(&**process, now, gaps);
+                creations.next = next_of_phase(process, now, gaps);
             }
         }
     }
@@ -195,16 +195,24 @@ impl Sources {
         let destination = traffic.pattern.destination(terminal, &mut creations.destinations);
         let flits = traffic.sizes.draw(&mut creations.destinations);
         creations.index += 1;
-        let following = destination.and_then(|_| traffic.process.next(u64::from(creations.index), Some(created), gaps));
+        let process = traffic.process_at(terminal);
+        let following = destination.and_then(|_| process.next(u64::from(creations.index), Some(created), gaps));
         let mut following = following.unwrap_or(NEVER);
-        if created < self.phases_from && following >= self.phases_from && following != NEVER && traffic.process.has_phase() {
-            following = next_of_phase(&*traffic.process, self.phases_from, gaps);
+        if created < self.phases_from && following >= self.phases_from && following != NEVER && process.has_phase() {
+            following = next_of_phase(process, self.phases_from, gaps);
         }
         creations.next = self.windows.get_mut(entry).map_or(following, |window| window.enter(following));
         if let Some(turn) = self.next_class.get_mut(terminal.index()) {
             *turn = ((class + 1) % scenario.classes.len()) as u8;
         }
-        destination.map(|destination| Drawn { created: created as f64, asked: created, destination, flits, class: class as u8, is_reply: false })
+        destination.map(|destination| Drawn {
+            created: created as f64,
+            asked: created,
+            destination,
+            flits,
+            class: class as u8,
+            is_reply: false,
+        })
     }
 
     /// When a terminal's next message is created, if ever.

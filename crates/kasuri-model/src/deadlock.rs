@@ -87,7 +87,8 @@ impl Report {
             }
         };
         if let Some((source, destination, problem)) = &self.unroutable {
-            text += &format!("\na packet from terminal {source} to terminal {destination} does not arrive: {problem}");
+            let (from, to) = (network.terminal_name(*source), network.terminal_name(*destination));
+            text += &format!("\na packet from {from} to {to} does not arrive: {problem}");
         }
         text
     }

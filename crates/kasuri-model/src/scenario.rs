@@ -1,6 +1,7 @@
 //! The one thing that an engine receives: everything that is simulated, immutable.
 
 use crate::endpoint::{Endpoint, Interfaces};
+use crate::id::TerminalId;
 use crate::network::Network;
 use crate::predictor;
 use crate::rng::Streams;
@@ -208,6 +209,11 @@ pub struct TrafficClass {
 }
 
 impl TrafficClass {
+    /// When a terminal creates its packets.
+    pub fn process_at(&self, terminal: TerminalId) -> &dyn Process {
+        self.process.at(terminal).unwrap_or(&*self.process)
+    }
+
     /// Offered packets/terminal/cycle; 0 for a batch.
     pub fn packet_rate(&self) -> f64 {
         self.load / self.sizes.mean()

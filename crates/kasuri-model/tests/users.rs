@@ -117,7 +117,7 @@ fn an_optimised_embedding_is_not_worse_and_uses_the_same_nodes() {
 fn wrong_tables_are_refused_with_their_line() {
     let conflict = "  { logical = 0, physical = 1 },\n  { logical = 0, physical = 2 },";
     assert_message("  1, 2,", conflict, &["a.toml:23:", "user.0.table.1", "logical node 0 with key 0 is physical node 2 here and 1"]);
-    assert_message("  25,", "  64,", &["a.toml:25:", "user.0.table.8", "physical node 64", "0 to 63"]);
+    assert_message("  25,", "  64,", &["a.toml:25:", "user.0.table.8", "64 is not a terminal", "0 to 63"]);
     let gap = "  [1, 2], { logical = 1, physical = 2, key = 3 },";
     assert_message("  1, 2,", gap, &["a.toml:22:", "key 3 of logical node 1", "0 is missing"]);
     assert_message("  1, 2,", "  1, \"two\",", &["a.toml:22:", "user.0.table.1"]);
@@ -126,11 +126,7 @@ fn wrong_tables_are_refused_with_their_line() {
 #[test]
 fn users_overlap_only_with_permission() {
     let shared = ["nodes = [3, 4, 5, 6, 7,\n 9, 12, 13, 14, 15, 16, 19, 20, 21, 22, 23, 24, 26, 27, 28]"];
-    assert_message(
-        "nodes = 20",
-        shared[0],
-        &["a.toml:37:2", "user.1.nodes.5", "physical node 9", "\"irregular\"", "overlap = [\"irregular\"]"],
-    );
+    assert_message("nodes = 20", shared[0], &["a.toml:37:2", "user.1.nodes.5", "terminal 9", "\"irregular\"", "overlap = [\"irregular\"]"]);
     let allowed = format!("{}\noverlap = [\"irregular\"]", shared[0]);
     let users = study(&EXPERIMENT.replace("nodes = 20", &allowed)).unwrap().scenario.users.unwrap();
     assert_eq!(users.tables.hosted(TerminalId(9)).len(), 2);

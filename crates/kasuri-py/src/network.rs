@@ -40,14 +40,17 @@ pub(crate) fn network_json(py: Python<'_>, table: &str, folder: &str, texts: BTr
 pub(crate) fn metrics(py: Python<'_>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<String> {
     let network = build(py, table, folder, texts)?;
     let metrics = py.detach(|| Metrics::of(&network));
+    let distances = &metrics.distances;
+    let connected = distances.unreachable.is_none();
     let answer = serde_json::json!({
         "terminals": metrics.terminals,
         "routers": metrics.routers,
         "radix": metrics.radix,
         "router_channels": metrics.router_channels,
         "links": metrics.links,
-        "diameter": metrics.distances.diameter,
-        "average_distance": metrics.distances.average,
+        "diameter": connected.then_some(distances.diameter),
+        "average_distance": connected.then_some(distances.average),
+        "disconnected": distances.unreachable.map(|(from, to)| [from, to].map(|terminal| network.terminal_names().of(terminal.0))),
         "bisection_channels": metrics.bisection.map(|cut| cut.channels),
         "bisection_is_exact": metrics.bisection.map(|cut| matches!(cut.basis, Basis::ClosedForm(_))),
     });

@@ -48,4 +48,14 @@ impl Files for Sources {
             None => self.folder.read(path),
         }
     }
+
+    fn read_pieces(&self, path: &str, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), String> {
+        match self.texts.get(path) {
+            Some(text) => {
+                take(text.as_bytes());
+                Ok(())
+            }
+            None => self.folder.read_pieces(path, take),
+        }
+    }
 }

@@ -5,7 +5,7 @@ use kasuri_model::config::{ConfigError, Document, EngineName, EngineSection, Kno
 use kasuri_model::topology::Files;
 use schemars::schema_for;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use thiserror::Error;
@@ -114,10 +114,29 @@ impl FolderFiles {
     }
 }
 
+/// Bytes of a piece of a large file.
+const PIECE: usize = 1 << 18;
+
 impl Files for FolderFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         let full = self.folder.join(path);
         read_at_most(&full, MAX_FILE_BYTES).map_err(|reason| format!("`{}` cannot be read: {reason}", full.display()))
+    }
+
+    fn read_pieces(&self, path: &str, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), String> {
+        let full = self.folder.join(path);
+        let unreadable = |reason: io::Error| format!("`{}` cannot be read: {reason}", full.display());
+        let file = fs::File::open(&full).map_err(unreadable)?;
+        let most = if file.metadata().map_err(unreadable)?.is_file() { u64::MAX } else { MAX_TEXT_BYTES };
+        let mut file = BufReader::with_capacity(PIECE, file.take(most));
+        loop {
+            let piece = file.fill_buf().map_err(unreadable)?;
+            if piece.is_empty() || !take(piece) {
+                return Ok(());
+            }
+            let length = piece.len();
+            file.consume(length);
+        }
     }
 }
 

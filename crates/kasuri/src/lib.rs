@@ -1,5 +1,6 @@
 //! The façade: it knows all engines, files, threads and the command line, and simulates nothing itself.
 
+pub mod busiest;
 mod claims;
 pub mod cli;
 mod cost;

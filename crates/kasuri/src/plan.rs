@@ -501,11 +501,8 @@ fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<St
     let contents: serde_json::Map<String, Value> = names
         .into_iter()
         .map(|name| {
-            let hash = hashes.entry(name.clone()).or_insert_with(|| match files.read(&name) {
-                Ok(bytes) => blake3::hash(&bytes).to_hex().to_string(),
-                // The study was built without it, so that nothing depends on its contents.
-                Err(_) => String::new(),
-            });
+            // Where it cannot be read the study was built without it, so that nothing depends on its contents.
+            let hash = hashes.entry(name.clone()).or_insert_with(|| hash_of(files, &name).unwrap_or_default());
             (name, json!(hash))
         })
         .collect();
@@ -519,7 +516,18 @@ fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<St
     blake3::hash(whole.to_string().as_bytes()).to_hex()[..32].to_owned()
 }
 
-/// The files that a table names: by convention the strings under keys `path`, and `trace` in `[workload]`.
+/// The BLAKE3 hash of a file, which may be larger than memory.
+fn hash_of(files: &dyn Files, name: &str) -> Option<String> {
+    let mut hasher = blake3::Hasher::new();
+    let mut add = |piece: &[u8]| {
+        hasher.update(piece);
+        true
+    };
+    files.read_pieces(name, &mut add).ok()?;
+    Some(hasher.finalize().to_hex().to_string())
+}
+
+/// The files that a table names: by convention the strings under keys `path`, and `trace` in `[workload]` and `[traffic]`.
 fn collect_paths(value: &toml::Value, paths: &mut Vec<String>) {
     match value {
         toml::Value::Table(table) => {

@@ -221,7 +221,17 @@ impl Store {
 
     /// The path of a run's vector.
     pub fn vector_path(&self, key: &str, name: &str) -> PathBuf {
-        self.folder.join("runs").join(format!("{key}.{name}.npy"))
+        Self::vector_file(&self.folder, key, name)
+    }
+
+    /// The path of a run's vector in a folder of results.
+    pub(crate) fn vector_file(folder: &Path, key: &str, name: &str) -> PathBuf {
+        folder.join("runs").join(format!("{key}.{name}.npy"))
+    }
+
+    /// The path of a network in a folder of results.
+    pub(crate) fn network_file(folder: &Path, id: &str) -> PathBuf {
+        folder.join(NETWORKS).join(format!("{id}.json"))
     }
 
     /// Looks for a finished run. A file that is truncated, of another layout, or another run's is renamed to `….damaged`.
@@ -316,7 +326,7 @@ impl Store {
     /// As [`Store::keep`].
     pub(crate) fn keep_network(&self, id: &str, text: &str) -> Result<(), StoreError> {
         let folder = self.folder.join(NETWORKS);
-        let path = folder.join(format!("{id}.json"));
+        let path = Self::network_file(&self.folder, id);
         if fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes()) {
             return Ok(());
         }

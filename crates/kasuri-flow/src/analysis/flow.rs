@@ -75,9 +75,10 @@ impl Demand {
         };
         for index in 0..walked {
             let one = TerminalId((u64::from(index) * u64::from(terminals) / u64::from(walked)) as u32);
+            let share = packets.pattern.share(one);
             for (other, weight) in packets.pattern.weights(one) {
                 let (from, to) = if packets.reversed { (other, one) } else { (one, other) };
-                let weight = weight * scale;
+                let weight = weight * share * scale;
                 demand.sent[from.index()] += weight;
                 demand.to_self += if from == to { weight } else { 0.0 };
                 demand.received[to.index()] += weight;

@@ -151,7 +151,7 @@ fn ideal_throughput(scenario: &Scenario) -> Option<f64> {
         let (from, _) = network.injection_port(source);
         budget = budget.checked_sub(paths.search(network, from))?;
         for class in &scenario.classes {
-            let share = class.load.max(f64::MIN_POSITIVE) / total;
+            let share = class.pattern.share(source) * class.load.max(f64::MIN_POSITIVE) / total;
             let weights = class.pattern.weights(source);
             budget = budget.checked_sub(weights.len() as u64)?;
             for (destination, weight) in weights {

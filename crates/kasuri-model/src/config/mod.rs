@@ -19,6 +19,7 @@ mod section;
 mod shape;
 mod study;
 mod sweep;
+mod trace;
 mod traffic;
 mod units;
 mod users;

@@ -4,6 +4,7 @@ use super::Known;
 use super::measure::MeasureSection;
 use super::plot::Plot;
 use super::study::EngineName;
+use super::trace::TraceSection;
 use super::traffic::ClassParameters;
 use super::units::UnitParameters;
 use super::users::{TranslationSection, UserParameters, UsersSection};
@@ -165,11 +166,16 @@ impl Parts {
         let common = json!({ "$ref": "#/$defs/traffic" });
         let families = [self.family("pattern", PATTERNS, None), self.family("process", PROCESSES, Some("bernoulli"))];
         let [pattern, process] = families;
+        let trace = self.take("trace", schema_for!(TraceSection));
         json!({
             "type": "object",
             "if": { "required": ["class"] },
             "then": { "allOf": [common, names, class] },
-            "else": { "allOf": [common, pattern, process], "unevaluatedProperties": false },
+            "else": {
+                "if": { "required": ["trace"] },
+                "then": trace,
+                "else": { "allOf": [common, pattern, process], "unevaluatedProperties": false },
+            },
         })
     }
 

@@ -8,8 +8,9 @@ use super::schemas::Schemas;
 use super::section::Section;
 use super::sweep::Point;
 use super::units::UnitParameters;
-use super::{Known, shape, traffic};
+use super::{Known, shape, trace, traffic};
 use crate::endpoint::Prepared;
+use crate::network::connectivity::separated;
 use crate::network::{Network, NetworkError};
 use crate::predictor;
 use crate::registry::{Entry, find};
@@ -280,6 +281,7 @@ impl<'a> Preparation<'a> {
             );
             return Err(section.error("algorithm", problem));
         }
+        context.check_connected(network)?;
         let routing: Arc<dyn Routing> = algorithm.compile(network).map(Arc::from).map_err(|error| match error {
             RoutingError::Parameter { key, problem } => section.error(&key, problem),
             other => section.error("algorithm", other.to_string()),
@@ -333,6 +335,18 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
+    /// Refuses a network in which a packet could not arrive by any routing. Topologies that leave labels build connected ones.
+    fn check_connected(self, network: &Network) -> Result<(), ConfigError> {
+        if !network.labels().is_empty() {
+            return Ok(());
+        }
+        let Some((from, to)) = separated(network) else { return Ok(()) };
+        let (from, to) = (network.terminal_name(from), network.terminal_name(to));
+        let key = if self.table("network")?.is_some_and(|table| table.contains_key("path")) { "network.path" } else { "network.topology" };
+        let problem = format!("the network is disconnected: {from} cannot reach {to}; add channels, or leave one of the two out");
+        Err(self.error(key, Part::Value, problem))
+    }
+
     /// An error at a key's value. A value that comes from `[sweep]` is shown there.
     pub(super) fn error(self, path: &str, part: Part, message: impl Into<String>) -> ConfigError {
         let beside = !self.document.has_place(path);
@@ -437,6 +451,13 @@ impl<'a> Context<'a> {
     /// The open traffic or the closed workload.
     fn traffic(self, setting: &traffic::Setting<'_>, units: Units) -> Result<(Vec<TrafficClass>, Option<ClosedWorkload>), ConfigError> {
         match (self.table("traffic")?, self.table("workload")?) {
+            (Some(table), None) if trace::is_trace(table) => {
+                if setting.optional_load {
+                    return Err(self.error("measure.search", Part::Value, "searches a load; a trace has its own, so leave it out"));
+                }
+                let (workload, part) = setting.trace_of("traffic", table, units)?;
+                Ok((Vec::new(), Some(ClosedWorkload { workload, parts: vec![part], interfaces: None })))
+            }
             (Some(table), None) => Ok((setting.classes(table)?, None)),
             (None, Some(table)) => Ok((Vec::new(), Some(setting.workload(table, units)?))),
             (None, None) => {

@@ -668,7 +668,7 @@ fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() 
         (&format!("{right}\nplacement = [1, 2, 1]"), "a.toml:21:13 workload.placement: puts ranks 0 and 2 on terminal 1"),
         (
             &format!("{right}\nplacement = [1, 16]"),
-            "a.toml:21:13 workload.placement: puts rank 1 on terminal 16; the terminals are 0 to 15",
+            "a.toml:21:13 workload.placement: puts rank 1 where there is none: 16 is not a terminal; they are numbered 0 to 15",
         ),
         (&format!("{right}\nplacement = [1, 2]\nranks = 3"), "a.toml:21:13 workload.placement: lists 2 terminals; there are 3 ranks"),
         (&format!("{right}\nstart_skew_cycles = -1.0"), "a.toml:21:21 workload.start_skew_cycles: is -1; it must be 0 or more cycles"),

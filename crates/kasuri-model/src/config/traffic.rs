@@ -13,7 +13,7 @@ use crate::routing::VirtualChannels;
 use crate::scenario::{Reply, TrafficClass};
 use crate::topology::Files;
 use crate::traffic::pattern::{PATTERNS, Pattern, PatternContext, PatternError, TrafficPattern};
-use crate::traffic::process::{InjectionProcess, PROCESSES, Process, Window};
+use crate::traffic::process::{ByTerminal, InjectionProcess, PROCESSES, Process, Window};
 use crate::traffic::{PacketSizes, WeightedSize};
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
@@ -197,7 +197,12 @@ impl Setting<'_> {
             parameters.virtual_channels,
             self.default_channels.unwrap_or(self.all_channels()),
         )?;
-        let Creation { process, packets_per_terminal, window, load } = self.process(section, process, &parameters, &sizes)?;
+        let pattern = self.pattern(section, pattern, parameters.include_self)?;
+        if pattern.has_shares() && (self.of_user || parameters.shares_coins) {
+            let problem = "is false, but terminals of users, and classes with shares_coins, offer equal loads; leave it out";
+            return Err(section.error("normalise", problem));
+        }
+        let Creation { process, packets_per_terminal, window, load } = self.process(section, process, &parameters, &sizes, &*pattern)?;
         let reply = parameters.reply.as_ref().map(|reply| self.reply(section, reply, virtual_channels)).transpose()?;
         if window.counts_answers && reply.is_none() {
             return Err(section.error("counts_answers", "is true, but nothing is answered; give a reply, or leave it out".to_owned()));
@@ -206,7 +211,6 @@ impl Setting<'_> {
             let problem = "is given, but users have no windows; leave it out".to_owned();
             return Err(section.error(if window.outstanding.is_some() { "outstanding_packets" } else { "counts_answers" }, problem));
         }
-        let pattern = self.pattern(section, pattern, parameters.include_self)?;
         // Of one class its own process; of several see `join_processes`.
         let joint = parameters.shares_coins.then(|| Arc::clone(&process));
         let priority = parameters.priority;
@@ -232,6 +236,7 @@ impl Setting<'_> {
         entry: &Entry<dyn InjectionProcess>,
         parameters: &ClassParameters,
         sizes: &PacketSizes,
+        pattern: &dyn Pattern,
     ) -> Result<Creation, ConfigError> {
         let process = section.parse(entry, "process")?;
         let (packets_per_terminal, window) = (process.packets_per_terminal(), process.window());
@@ -247,7 +252,19 @@ impl Setting<'_> {
                 return Err(section.error_at_key("load", message));
             }
         };
-        let compiled = process.compile(load / sizes.mean()).map_err(|problem| {
+        let rate = load / sizes.mean();
+        let compiled = if !pattern.has_shares() {
+            process.compile(rate).map(Arc::from)
+        } else if packets_per_terminal.is_some() {
+            let problem = "is false, but in a batch every terminal sends as many packets; leave it out, or give an open process";
+            return Err(section.error("normalise", problem));
+        } else {
+            let shares = (0..self.network.terminal_count()).map(|terminal| pattern.share(TerminalId(terminal)));
+            // Who sends nothing has no rate.
+            let shares = shares.map(|share| if share > 0.0 { share } else { 1.0 });
+            ByTerminal::new(&*process, rate, shares).map(|all| Arc::new(all) as Arc<dyn Process>)
+        };
+        let process = compiled.map_err(|problem| {
             // A process says which of its keys is wrong by beginning with it.
             let key = section.keys_of(entry).into_iter().find(|key| problem.split_whitespace().next() == Some(key));
             match key {
@@ -255,7 +272,7 @@ impl Setting<'_> {
                 None => section.error("process", problem),
             }
         })?;
-        Ok(Creation { process: Arc::from(compiled), packets_per_terminal, window, load })
+        Ok(Creation { process, packets_per_terminal, window, load })
     }
 
     fn reply(&self, section: &Section<'_>, reply: &ReplyParameters, requests: VirtualChannels) -> Result<Reply, ConfigError> {

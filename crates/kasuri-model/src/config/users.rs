@@ -5,9 +5,10 @@ use super::error::ConfigError;
 use super::names::{shown, unknown};
 use super::section::Section;
 use super::study::{Context, owned};
+use super::trace::is_trace;
 use super::traffic::Setting;
 use crate::id::TerminalId;
-use crate::network::{Network, NetworkError};
+use crate::network::{Network, NetworkError, TerminalRef, Terminals};
 use crate::rng::{Purpose, Streams};
 use crate::router::Architecture;
 use crate::routing::regional::{NoWay, Regional};
@@ -74,30 +75,30 @@ fn whole_share() -> f64 {
 enum Nodes {
     /// So many.
     Count(u32),
-    /// These, in the order of the logical nodes.
-    List(Vec<u32>),
+    /// These, in the order of the logical nodes, by number or name.
+    List(Vec<TerminalRef>),
 }
 
 /// A line of `table`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum TableLine {
-    /// The next logical node is this terminal.
-    One(u32),
+    /// The next logical node is this terminal, by number or name.
+    One(TerminalRef),
     /// The next logical node is these terminals, chosen by key bits.
-    Aliases(Vec<u32>),
+    Aliases(Vec<TerminalRef>),
     /// A logical node for one value of the key bits.
     Entry(TableEntry),
 }
 
 /// A line of `table` in full.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TableEntry {
     /// The logical node.
     logical: u32,
-    /// The terminal.
-    physical: u32,
+    /// The terminal, by number or name.
+    physical: TerminalRef,
     /// The value of the key bits that chooses it.
     #[serde(default)]
     key: u32,
@@ -385,9 +386,7 @@ impl Assembly<'_, '_> {
         for (number, user) in self.written.iter().enumerate() {
             match &user.keys.nodes {
                 Some(Nodes::List(list)) => {
-                    let list: Vec<TerminalId> = list.iter().copied().map(TerminalId).collect();
-                    self.check_terminals(number, &list)?;
-                    given[number] = list;
+                    given[number] = self.listed(number, list)?;
                 }
                 Some(Nodes::Count(nodes)) => {
                     let placement = user.keys.placement.unwrap_or(self.common.placement);
@@ -406,18 +405,19 @@ impl Assembly<'_, '_> {
         Ok(given)
     }
 
-    fn check_terminals(&self, number: usize, list: &[TerminalId]) -> Result<(), ConfigError> {
-        let terminals = self.setting.network.terminal_count();
-        for (position, terminal) in list.iter().enumerate() {
+    fn listed(&self, number: usize, list: &[TerminalRef]) -> Result<Vec<TerminalId>, ConfigError> {
+        let terminals = Terminals::from(&**self.setting.network);
+        let mut found: Vec<TerminalId> = Vec::new();
+        for (position, written) in list.iter().enumerate() {
             let key = format!("nodes.{position}");
-            if terminal.0 >= terminals {
-                return Err(self.error(number, &key, format!("is {terminal}; the network has the terminals 0 to {}", terminals - 1)));
+            let terminal = written.find(terminals).map_err(|problem| self.error(number, &key, problem))?;
+            if found.contains(&TerminalId(terminal)) {
+                let name = terminals.name(terminal);
+                return Err(self.error(number, &key, format!("is {name}, which stands in the list already; name each terminal once")));
             }
-            if list[..position].contains(terminal) {
-                return Err(self.error(number, &key, format!("is {terminal}, which stands in the list already; name each terminal once")));
-            }
+            found.push(TerminalId(terminal));
         }
-        Ok(())
+        Ok(found)
     }
 
     /// The table of a user as written, if it is.
@@ -426,22 +426,27 @@ impl Assembly<'_, '_> {
         let Some(written) = &keys.table else { return Ok(None) };
         let mut lines: Vec<Line> = Vec::new();
         let mut line_of = Vec::new();
+        let at = |position: usize| format!("table.{position}");
         for (position, line) in written.iter().enumerate() {
             let next = position as u32;
-            let own: Vec<Line> = match line {
-                TableLine::One(terminal) => vec![(next, 0, TerminalId(*terminal))],
-                TableLine::Aliases(all) => (0..).zip(all).map(|(key, &terminal)| (next, key, TerminalId(terminal))).collect(),
-                TableLine::Entry(TableEntry { logical, physical, key }) => vec![(*logical, *key, TerminalId(*physical))],
+            let own: Vec<(u32, u32, &TerminalRef)> = match line {
+                TableLine::One(terminal) => vec![(next, 0, terminal)],
+                TableLine::Aliases(all) => (0..).zip(all).map(|(key, terminal)| (next, key, terminal)).collect(),
+                TableLine::Entry(TableEntry { logical, physical, key }) => vec![(*logical, *key, physical)],
             };
+            let terminals = Terminals::from(&**self.setting.network);
+            let found = own.into_iter().map(|(logical, key, written)| Ok((logical, key, TerminalId(written.find(terminals)?))));
+            let own = found.collect::<Result<Vec<Line>, String>>().map_err(|problem| self.error(number, &at(position), problem))?;
             line_of.extend(own.iter().map(|_| position));
             lines.extend(own);
         }
-        let at = |position: usize| format!("table.{position}");
         let table = Table::from_lines(&lines, keys.key_shift, self.setting.network.terminal_count())
             .map_err(|TableError { line, problem }| self.error(number, &at(line_of[line]), format!("names {problem}")))?;
         if let Some(line) = lines.iter().position(|(.., terminal)| !nodes.is_empty() && !nodes.contains(terminal)) {
-            let problem =
-                format!("names physical node {}, which is none of the user's nodes; add it there or name one of them", lines[line].2);
+            let problem = format!(
+                "names {}, which is none of the user's nodes; add it there or name one of them",
+                self.setting.network.terminal_name(lines[line].2)
+            );
             return Err(self.error(number, &at(line_of[line]), problem));
         }
         Ok(Some(table))
@@ -483,6 +488,12 @@ impl Assembly<'_, '_> {
             let setting = Setting { network: &plain, default_channels: Some(channels), of_user: true, ..*self.setting };
             let path = format!("{section}.{}", sends.key());
             match *sends {
+                Sends::Traffic(traffic) if is_trace(traffic) => {
+                    let (workload, part) = setting.trace_of(&path, traffic, self.units)?;
+                    self.check_channels(number, part.virtual_channels, channels)?;
+                    let terminals = self.terminals_of_workload(number, &table)?;
+                    parts.push((UserWorkload { workload, terminals, user: number as u32 }, part));
+                }
                 Sends::Traffic(traffic) => {
                     for class in setting.classes_of(&path, traffic)? {
                         let terminals = self.setting.network.terminal_count();
@@ -565,7 +576,10 @@ impl Assembly<'_, '_> {
                 return Err(self.error(number, "table", problem));
             };
             if let Some(other) = terminals.iter().position(|&taken| taken == terminal) {
-                let problem = format!("puts logical nodes {other} and {node} on terminal {terminal}; a rank needs one of its own");
+                let problem = format!(
+                    "puts logical nodes {other} and {node} on {}; a rank needs one of its own",
+                    self.setting.network.terminal_name(terminal)
+                );
                 return Err(self.error(number, "table", problem));
             }
             terminals.push(terminal);
@@ -639,8 +653,9 @@ impl Assembly<'_, '_> {
         let network = self.setting.network;
         let regional = Regional::new(network, users, &regions(users, network), self.common.isolation != Isolation::None);
         let regional = regional.map_err(|NoWay { user, source, destination }| {
+            let [source, destination] = [source, destination].map(|terminal| network.terminal_name(terminal));
             let problem = format!(
-                "has terminals {source} and {destination}, between which every way passes routers that are others' alone; choose nodes \
+                "has {source} and {destination}, between which every way passes routers that are others' alone; choose nodes \
                  that lie together (placement = \"contiguous\"), or leave out users.routing = \"inside\""
             );
             let key = if self.written[user].keys.nodes.is_some() { "nodes" } else { "table" };
@@ -666,8 +681,9 @@ impl Assembly<'_, '_> {
                 }
                 if let Some(shared) = user.nodes.iter().find(|node| other.nodes.contains(node)) {
                     let key = self.key_that_names(number, *shared);
+                    let shared = self.setting.network.terminal_name(*shared);
                     let problem = format!(
-                        "has physical node {shared}, which is user \"{}\"'s too; give each his own, or allow it with overlap = [\"{}\"]",
+                        "has {shared}, which is user \"{}\"'s too; give each his own, or allow it with overlap = [\"{}\"]",
                         other.name, other.name
                     );
                     return Err(self.error(number, &key, problem));
@@ -680,16 +696,18 @@ impl Assembly<'_, '_> {
     /// Where a user's section names a terminal.
     fn key_that_names(&self, number: usize, terminal: TerminalId) -> String {
         let keys = &self.written[number].keys;
+        let terminals = Terminals::from(&**self.setting.network);
+        let is_it = |written: &TerminalRef| written.find(terminals) == Ok(terminal.0);
         let names = |line: &TableLine| match line {
-            TableLine::One(one) => *one == terminal.0,
-            TableLine::Aliases(all) => all.contains(&terminal.0),
-            TableLine::Entry(entry) => entry.physical == terminal.0,
+            TableLine::One(one) => is_it(one),
+            TableLine::Aliases(all) => all.iter().any(is_it),
+            TableLine::Entry(entry) => is_it(&entry.physical),
         };
         if let Some(position) = keys.table.as_ref().and_then(|table| table.iter().position(names)) {
             return format!("table.{position}");
         }
         match &keys.nodes {
-            Some(Nodes::List(list)) => format!("nodes.{}", list.iter().position(|&node| node == terminal.0).unwrap_or_default()),
+            Some(Nodes::List(list)) => format!("nodes.{}", list.iter().position(is_it).unwrap_or_default()),
             _ => "nodes".to_owned(),
         }
     }

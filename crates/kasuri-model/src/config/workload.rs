@@ -7,6 +7,7 @@ use super::traffic::Setting;
 use crate::collective::{Collective, CollectiveError, Entry, MESSAGE, MessageSize, Parameters, operations, schedules};
 use crate::format::goal;
 use crate::id::TerminalId;
+use crate::network::{TerminalRef, Terminals};
 use crate::scenario::{ClosedWorkload, Units, WorkloadPart};
 use crate::schedule::{self, Job, SCHEDULES, ScheduleError, Scheduled};
 use crate::traffic::MAX_PACKET_FLITS;
@@ -91,8 +92,8 @@ fn sixteen() -> u32 {
 enum Placement {
     /// By a rule.
     Rule(Rule),
-    /// The terminal of each rank.
-    List(Vec<u32>),
+    /// The terminal of each rank, by number or name.
+    List(Vec<TerminalRef>),
 }
 
 /// How ranks are placed.
@@ -264,10 +265,7 @@ impl Setting<'_> {
         match &keys.placement {
             Placement::Rule(Rule::Linear) => Ok(placement::linear(ranks)),
             Placement::Rule(Rule::Random) => Ok(placement::random(ranks, terminals, keys.placement_seed)),
-            Placement::List(list) => {
-                check_placement(list, ranks, terminals).map_err(|problem| section.error("placement", problem))?;
-                Ok(list.iter().copied().map(TerminalId).collect())
-            }
+            Placement::List(list) => listed(list, ranks, (&**self.network).into()).map_err(|problem| section.error("placement", problem)),
         }
     }
 }
@@ -303,20 +301,22 @@ fn ns_each(section: &Section<'_>, key: &str, rate: Option<f64>) -> Result<f64, C
     }
 }
 
-fn check_placement(list: &[u32], ranks: u32, terminals: u32) -> Result<(), String> {
+/// The terminals of a list, one for each rank.
+fn listed(list: &[TerminalRef], ranks: u32, terminals: Terminals<'_>) -> Result<Vec<TerminalId>, String> {
     if list.len() != ranks as usize {
         return Err(format!("lists {} terminals; there are {ranks} ranks, and each needs one", list.len()));
     }
-    let mut rank_on = vec![None; terminals as usize];
-    for (rank, &terminal) in list.iter().enumerate() {
-        let Some(there) = rank_on.get_mut(terminal as usize) else {
-            return Err(format!("puts rank {rank} on terminal {terminal}; the terminals are 0 to {}", terminals.saturating_sub(1)));
-        };
-        if let Some(other) = there.replace(rank) {
-            return Err(format!("puts ranks {other} and {rank} on terminal {terminal}; each rank needs one of its own"));
+    let mut rank_on = vec![None; terminals.count() as usize];
+    let mut placed = Vec::with_capacity(list.len());
+    for (rank, terminal) in list.iter().enumerate() {
+        let terminal = terminal.find(terminals).map_err(|problem| format!("puts rank {rank} where there is none: {problem}"))?;
+        if let Some(other) = rank_on[terminal as usize].replace(rank) {
+            let name = terminals.name(terminal);
+            return Err(format!("puts ranks {other} and {rank} on terminal {name}; each rank needs one of its own"));
         }
+        placed.push(TerminalId(terminal));
     }
-    Ok(())
+    Ok(placed)
 }
 
 /// A schedule, and the terminal of each rank.

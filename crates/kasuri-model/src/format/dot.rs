@@ -1,24 +1,27 @@
 //! Networks as Graphviz DOT, to draw them.
 
 use crate::id::{ChannelId, RouterId, TerminalId};
-use crate::network::{Endpoint, NONE, Network};
+use crate::network::{Endpoint, NONE, Names, Network};
 use std::fmt::Write;
 
 /// Writes a network as a directed DOT graph: routers `r0`, … as boxes, terminals `t0`, … as circles.
 ///
 /// The two directions of a link are one edge with two heads; a latency other than 1 labels it. Router labels become
-/// attributes of the node (`level=2`).
+/// attributes of the node (`level=2`); a name of its own is what it is labelled with.
 pub fn write(network: &Network) -> String {
-    let mut text = format!("digraph \"{}\" {{\n  node [shape=box];\n", network.name().replace('"', "'"));
+    let mut text = format!("digraph \"{}\" {{\n  node [shape=box];\n", network.name().replace('"', "'").replace('\\', "/"));
     let mut line = |arguments: std::fmt::Arguments<'_>| text.write_fmt(arguments).expect("a string takes any text");
     for router in (0..network.router_count()).map(RouterId) {
         let labels = network.labels();
         let column = |name: &str| labels.router(name).map_or(0, |column| column[router.index()]);
-        let labels: Vec<String> = labels.router_names().map(|name| format!("{}={}", name.replace('.', "_"), column(name))).collect();
+        let name = name_label(network.router_names(), router.0);
+        let labels: Vec<String> =
+            name.into_iter().chain(labels.router_names().map(|name| format!("{}={}", name.replace('.', "_"), column(name)))).collect();
         line(format_args!("  r{router} [{}];\n", labels.join(", ")));
     }
     for terminal in 0..network.terminal_count() {
-        line(format_args!("  t{terminal} [shape=circle];\n"));
+        let name = name_label(network.terminal_names(), terminal).map_or(String::new(), |label| format!(", {label}"));
+        line(format_args!("  t{terminal} [shape=circle{name}];\n"));
     }
     for channel in (0..network.channel_count()).map(ChannelId) {
         let back = way_back(network, channel);
@@ -32,6 +35,12 @@ pub fn write(network: &Network) -> String {
     }
     text.push_str("}\n");
     text
+}
+
+/// The attribute that shows a name, where there are names.
+fn name_label(names: &Names, number: u32) -> Option<String> {
+    let name = &names.all()?[number as usize];
+    Some(format!("label=\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")))
 }
 
 /// The name of a router or terminal in exported graphs.

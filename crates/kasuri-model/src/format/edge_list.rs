@@ -13,14 +13,19 @@
 //! router b -> terminal 1
 //! # Ports may be told; the others are the lowest free ones, in the order of the lines.
 //! router a port 3 router b port 0
+//! # Terminals may be declared, too: that fixes their order.
+//! terminal 0
 //! ```
 //!
-//! Names are words or numbers. Where all routers (or all terminals) have numbers for names, they are numbered in ascending
-//! order of these; otherwise in the order in which the lines first name them. `#` starts a comment.
+//! Names are words or numbers; a name with blanks stands in double quotes, as JSON writes it. Where all routers (or all terminals) have
+//! numbers without quotes for names, they are numbered in ascending order of these; otherwise in the order in which the lines first name
+//! them. `#` starts a comment.
 
-use super::{FormatError, meaningful_lines};
+use super::FormatError;
+use super::words::{Word, lines_of_words, quoted};
 use crate::id::{Port, RouterId, TerminalId};
-use crate::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Network, NetworkBuilder, NetworkError};
+use crate::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Names, Network, NetworkBuilder, NetworkError};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -70,14 +75,20 @@ pub enum Node {
 /// # Errors
 /// A line of another form, a number outside its range, a link from a router to itself or between terminals.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<EdgeList, FormatError> {
-    let mut names = Names::default();
+    let mut names = Mentioned::default();
     let mut list = EdgeList { name: name.to_owned(), ..EdgeList::default() };
-    for (line, text) in meaningful_lines(name, bytes)? {
-        let mut words = Words { name, line, words: text.split_whitespace().collect(), position: 0 };
+    let mut declared: Vec<(u32, usize)> = Vec::new();
+    for (line, words) in lines_of_words(name, bytes, false)? {
+        let mut words = Words { name, line, words, position: 0 };
         let from = words.node(&mut names)?;
-        if words.peek().is_none_or(|word| word.contains('=')) {
-            let Node::Router(router, None) = from else {
-                return Err(words.error(format!("`{text}` has one end only; give both, e.g. `terminal 0 router a`")));
+        if words.peek().is_none_or(|word| !word.is_quoted && word.text.contains('=')) {
+            let router = match from {
+                Node::Router(router, None) => router,
+                Node::Terminal(terminal) if words.peek().is_none() => {
+                    declared.push((terminal, line));
+                    continue;
+                }
+                _ => return Err(words.error(format!("`{}` has one end only; {BOTH_ENDS}", words.shown()))),
             };
             let attributes = words.attributes(&["ports"])?;
             list.ports.push((router, attributes[0].unwrap_or(0), line));
@@ -96,54 +107,75 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<EdgeList, FormatError> {
         }
         list.edges.push(Edge { from, to, both_ways, latency: attributes[0], period: attributes[1], line });
     }
+    let mut linked = vec![false; names.terminals.names.len()];
+    for end in list.edges.iter().flat_map(|edge| [edge.from, edge.to]) {
+        if let Node::Terminal(number) = end {
+            linked[number as usize] = true;
+        }
+    }
+    if let Some(&(terminal, line)) = declared.iter().find(|(terminal, _)| !linked[*terminal as usize]) {
+        let problem = format!("`terminal {}` has one end only; {BOTH_ENDS}", names.terminals.names[terminal as usize]);
+        return Err(FormatError::new(name, line, problem));
+    }
     names.number(&mut list);
     Ok(list)
 }
+
+const BOTH_ENDS: &str = "give both, e.g. `terminal 0 router a`";
 
 /// The words of one line.
 struct Words<'a> {
     name: &'a str,
     line: usize,
-    words: Vec<&'a str>,
+    words: Vec<Word<'a>>,
     position: usize,
 }
 
 impl<'a> Words<'a> {
+    fn shown(&self) -> String {
+        self.words.iter().map(|word| &*word.text).collect::<Vec<_>>().join(" ")
+    }
+
     fn error(&self, problem: impl Into<String>) -> FormatError {
         FormatError::new(self.name, self.line, problem)
     }
 
-    fn peek(&self) -> Option<&'a str> {
-        self.words.get(self.position).copied()
+    fn peek(&self) -> Option<&Word<'a>> {
+        self.words.get(self.position)
     }
 
-    fn next(&mut self) -> Option<&'a str> {
+    fn next(&mut self) -> Option<Word<'a>> {
         self.position += 1;
-        self.words.get(self.position - 1).copied()
+        self.words.get(self.position - 1).cloned()
     }
 
-    fn skip(&mut self, word: &str) -> bool {
-        let found = self.peek() == Some(word);
+    fn skip(&mut self, keyword: &str) -> bool {
+        let found = self.peek().is_some_and(|word| word.is(keyword));
         self.position += usize::from(found);
         found
     }
 
-    fn node(&mut self, names: &mut Names) -> Result<Node, FormatError> {
-        let kind = self.next().unwrap_or("the end of the line");
-        if kind != "router" && kind != "terminal" {
-            return Err(self.error(format!("expected `router NAME` or `terminal NAME`, found `{kind}`")));
-        }
-        let Some(name) = self.next().filter(|name| !name.contains('=') && *name != "->") else {
-            return Err(self.error(format!("`{kind}` without a name")));
+    fn node(&mut self, names: &mut Mentioned) -> Result<Node, FormatError> {
+        let kind = self.next();
+        let is_terminal = match &kind {
+            Some(word) if word.is("router") => false,
+            Some(word) if word.is("terminal") => true,
+            other => {
+                let found = other.as_ref().map_or("the end of the line", |word| &word.text);
+                return Err(self.error(format!("expected `router NAME` or `terminal NAME`, found `{found}`")));
+            }
         };
-        if kind == "terminal" {
-            return Ok(Node::Terminal(names.terminals.add(name)));
+        let Some(name) = self.next().filter(|name| name.is_quoted || !name.text.contains('=') && name.text != "->") else {
+            return Err(self.error(format!("`{}` without a name", if is_terminal { "terminal" } else { "router" })));
+        };
+        if is_terminal {
+            return Ok(Node::Terminal(names.terminals.add(&name)));
         }
-        let router = names.routers.add(name);
+        let router = names.routers.add(&name);
         if !self.skip("port") {
             return Ok(Node::Router(router, None));
         }
-        let word = self.next().unwrap_or("the end of the line");
+        let word = self.next().map_or("the end of the line".into(), |word| word.text);
         match word.parse() {
             Ok(port) if usize::from(port) < MAX_PORTS => Ok(Node::Router(router, Some(port))),
             _ => Err(self.error(format!("`port {word}`; ports are numbered 0 to {}", MAX_PORTS - 1))),
@@ -153,8 +185,8 @@ impl<'a> Words<'a> {
     /// The rest of the line: `key=number`, each of `keys` at most once, in their order.
     fn attributes(&mut self, keys: &[&str]) -> Result<Vec<Option<u32>>, FormatError> {
         let mut values = vec![None; keys.len()];
-        while let Some(word) = self.next() {
-            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        while let Some(Word { text: word, .. }) = self.next() {
+            let (key, value) = word.split_once('=').unwrap_or((&*word, ""));
             let Some(position) = keys.iter().position(|known| *known == key) else {
                 return Err(self.error(format!("`{word}` is not known here; what may follow is {}=NUMBER", keys.join("=NUMBER, "))));
             };
@@ -170,7 +202,7 @@ impl<'a> Words<'a> {
 
 /// Names in the order of their first mention.
 #[derive(Default)]
-struct Names {
+struct Mentioned {
     routers: NameList,
     terminals: NameList,
 }
@@ -179,10 +211,14 @@ struct Names {
 struct NameList {
     names: Vec<String>,
     index: BTreeMap<String, u32>,
+    /// Does a name stand in quotes? Then none is a number.
+    has_quotes: bool,
 }
 
 impl NameList {
-    fn add(&mut self, name: &str) -> u32 {
+    fn add(&mut self, word: &Word<'_>) -> u32 {
+        self.has_quotes |= word.is_quoted;
+        let name = &*word.text;
         if let Some(&number) = self.index.get(name) {
             return number;
         }
@@ -196,7 +232,7 @@ impl NameList {
     fn order(self) -> (Vec<String>, Vec<u32>) {
         let mut order: Vec<usize> = (0..self.names.len()).collect();
         let numbers: Option<Vec<u64>> = self.names.iter().map(|name| name.parse().ok()).collect();
-        if let Some(numbers) = numbers {
+        if let Some(numbers) = numbers.filter(|_| !self.has_quotes) {
             order.sort_by_key(|&mention| numbers[mention]);
         }
         let mut final_number = vec![0; order.len()];
@@ -207,7 +243,7 @@ impl NameList {
     }
 }
 
-impl Names {
+impl Mentioned {
     fn number(self, list: &mut EdgeList) {
         let (routers, router) = self.routers.order();
         let (terminals, terminal) = self.terminals.order();
@@ -361,22 +397,23 @@ impl Edge {
 }
 
 /// Writes any network as an edge list with every port, latency and period told. Reading it back gives the same routers, ports,
-/// terminals and channels (labels are lost).
+/// terminals, channels and names (labels are lost).
 pub fn write(network: &Network) -> String {
-    let mut text = format!("# {}\n", network.name());
+    let mut text = format!("# {}\n", network.name().replace(['\n', '\r'], " "));
     let mut line = |arguments: std::fmt::Arguments<'_>| text.write_fmt(arguments).expect("a string takes any text");
+    let router_name = |router: RouterId| name(network.router_names(), router.0);
     for router in (0..network.router_count()).map(RouterId) {
-        line(format_args!("router {router} ports={}\n", network.port_count(router)));
+        line(format_args!("router {} ports={}\n", router_name(router), network.port_count(router)));
     }
     for terminal in (0..network.terminal_count()).map(TerminalId) {
-        let (injection, ejection) = (network.injection_port(terminal), network.ejection_port(terminal));
+        let ((into, in_port), (from, out_port)) = (network.injection_port(terminal), network.ejection_port(terminal));
         let Link { latency, period } = network.link(network.injection_channel(terminal));
-        let speed = format!("latency={latency} period={period}");
-        if injection == ejection {
-            line(format_args!("terminal {terminal} router {} port {} {speed}\n", injection.0, injection.1));
+        let (name, speed) = (name(network.terminal_names(), terminal.0), format!("latency={latency} period={period}"));
+        if (into, in_port) == (from, out_port) {
+            line(format_args!("terminal {name} router {} port {in_port} {speed}\n", router_name(into)));
         } else {
-            line(format_args!("terminal {terminal} -> router {} port {} {speed}\n", injection.0, injection.1));
-            line(format_args!("router {} port {} -> terminal {terminal} {speed}\n", ejection.0, ejection.1));
+            line(format_args!("terminal {name} -> router {} port {in_port} {speed}\n", router_name(into)));
+            line(format_args!("router {} port {out_port} -> terminal {name} {speed}\n", router_name(from)));
         }
     }
     let mut channels = network.router_channels().peekable();
@@ -391,9 +428,15 @@ pub fn write(network: &Network) -> String {
                 && network.link(*back) == network.link(channel)
         };
         let arrow = if channels.next_if(is_way_back).is_some() { "" } else { "-> " };
+        let (from, to) = (router_name(from), router_name(to));
         line(format_args!("router {from} port {out} {arrow}router {to} port {into} latency={latency} period={period}\n"));
     }
     text
+}
+
+/// A name, or a number where there are none.
+fn name(names: &Names, number: u32) -> Cow<'_, str> {
+    names.all().map_or_else(|| number.to_string().into(), |names| quoted(&names[number as usize]))
 }
 
 #[cfg(test)]
@@ -417,6 +460,22 @@ mod tests {
         assert_eq!((network.destination(link), network.link(link).latency), (Endpoint::Router(RouterId(1), 0), 5));
         let words = read("router b router a\nterminal x router a\nterminal w router b\n").unwrap();
         assert_eq!(words.ejection_port(TerminalId(0)), (RouterId(1), 1));
+        // Names are kept; numbers that are what the routers have anyway are none.
+        assert_eq!((network.router_names().of(0), network.terminal_names().all()), ("4".to_owned(), None));
+        assert_eq!(words.router_names().all().unwrap(), ["b", "a"]);
+    }
+
+    #[test]
+    fn quotes_hold_names_and_declarations_their_order() {
+        let network = read(
+            "terminal \"2\"\nterminal \"rack 1\"\nrouter \"10\" router \"9\"\nterminal \"rack 1\" router \"9\"\nterminal \"2\" router \"10\"",
+        );
+        let network = network.unwrap();
+        assert_eq!(network.router_names().all().unwrap(), ["10", "9"]);
+        assert_eq!(network.terminal_names().all().unwrap(), ["2", "rack 1"]);
+        assert_eq!(network.ejection_port(TerminalId(1)).0, RouterId(1));
+        let again = read(&write(&network)).unwrap();
+        assert_eq!((again.router_names(), again.terminal_names()), (network.router_names(), network.terminal_names()));
     }
 
     #[test]

@@ -9,7 +9,9 @@ pub mod graphml;
 pub mod hosts;
 pub mod mpi;
 pub mod network_json;
+pub mod trace;
 pub mod traffic;
+mod words;
 
 use thiserror::Error;
 
@@ -44,11 +46,16 @@ impl FormatError {
 /// # Errors
 /// The bytes are not UTF-8; the line that holds the first wrong byte is named.
 pub(crate) fn meaningful_lines<'a>(name: &str, bytes: &'a [u8]) -> Result<Vec<(usize, &'a str)>, FormatError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
-        FormatError::new(name, line, "is not text in UTF-8")
-    })?;
+    let text = text_of(name, bytes)?;
     let without_comment = |line: &'a str| line.split('#').next().unwrap_or_default().trim();
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, without_comment(line)));
     Ok(lines.filter(|(_, line)| !line.is_empty()).collect())
+}
+
+/// The bytes as text.
+fn text_of<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, FormatError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
+        FormatError::new(name, line, "is not text in UTF-8")
+    })
 }

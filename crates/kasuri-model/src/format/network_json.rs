@@ -5,11 +5,13 @@
 //!  "router_names": ["a", "b"], "terminal_names": null, "ports": [2, 2],
 //!  "source_router": [-1, -1, 0, 1, 0, 1], "source_port": [-1, -1, 0, 0, 1, 1], "source_terminal": [0, 1, -1, -1, -1, -1],
 //!  "destination_router": [0, 1, -1, -1, 1, 0], "destination_port": [0, 0, -1, -1, 1, 1], "destination_terminal": [-1, -1, 0, 1, -1, -1],
-//!  "latency": [1, 1, 1, 1, 1, 1], "period": [1, 1, 1, 1, 1, 1], "labels": {"level": [0, 0]}, "attributes": {}}
+//!  "latency": [1, 1, 1, 1, 1, 1], "period": [1, 1, 1, 1, 1, 1], "labels": {}, "attributes": {}, "labels_belong_to": 0}
 //! ```
 //!
 //! The columns of channels stand in the order of their numbers: a channel from each terminal, one to each terminal, then those between
-//! routers. -1 says that a channel does not begin or end at a router, or at a terminal. Latency and period are cycles.
+//! routers. -1 says that a channel does not begin or end at a router, or at a terminal. Latency and period are cycles. `labels_belong_to`
+//! is a checksum of routers, channels, labels and attributes: routings believe what labels say of a network, so that a file with labels is
+//! refused where anything else was changed. Without labels and attributes it does not matter.
 
 use super::FormatError;
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
@@ -46,6 +48,8 @@ struct Columns<'a> {
     period: Vec<u32>,
     labels: BTreeMap<Cow<'a, str>, Cow<'a, [u32]>>,
     attributes: BTreeMap<Cow<'a, str>, Cow<'a, [u32]>>,
+    #[serde(default)]
+    labels_belong_to: u32,
 }
 
 /// Writes a network as one line of JSON.
@@ -54,7 +58,7 @@ pub fn write(network: &Network) -> String {
     let [sources, destinations] = [Network::source, Network::destination].map(|end| channels().map(move |channel| end(network, channel)));
     let (source, destination) = (Ends::of(sources), Ends::of(destinations));
     let labels = network.labels();
-    let columns = Columns {
+    let mut columns = Columns {
         format: FORMAT.into(),
         version: VERSION,
         name: network.name().into(),
@@ -74,7 +78,9 @@ pub fn write(network: &Network) -> String {
         period: channels().map(|channel| network.link(channel).period).collect(),
         labels: labels.router_names().filter_map(|name| Some((name.into(), labels.router(name)?.into()))).collect(),
         attributes: labels.attribute_names().filter_map(|name| Some((name.into(), labels.attribute(name)?.into()))).collect(),
+        labels_belong_to: 0,
     };
+    columns.labels_belong_to = columns.checksum();
     serde_json::to_string(&columns).expect("columns of numbers and text are always JSON") + "\n"
 }
 
@@ -115,6 +121,13 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Network, FormatError> {
 impl Columns<'_> {
     fn network(self) -> Result<Network, String> {
         self.check_lengths()?;
+        if !(self.labels.is_empty() && self.attributes.is_empty()) && self.labels_belong_to != self.checksum() {
+            return Err(
+                "has `labels` that belong to another network: the file was changed since Kasuri wrote it, and routings believe labels; \
+                        set `labels` and `attributes` to {}, and take a routing for any network, such as up-down"
+                    .to_owned(),
+            );
+        }
         let mut builder = NetworkBuilder::new(&*self.name);
         for &ports in &self.ports {
             builder.add_router(ports as usize).map_err(|error| error.to_string())?;
@@ -148,6 +161,22 @@ impl Columns<'_> {
         self.router_names.into_iter().for_each(|names| builder.name_routers(names.into_owned()));
         self.terminal_names.into_iter().for_each(|names| builder.name_terminals(names.into_owned()));
         builder.finish().map_err(|error| error.to_string())
+    }
+
+    /// CRC-32 of all that labels are about.
+    fn checksum(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        let numbers = [&self.source_router, &self.source_port, &self.destination_router, &self.destination_port];
+        let small = [&self.ports, &self.latency, &self.period].into_iter().flatten().map(|&number| i64::from(number));
+        let mut add = |number: i64| hasher.update(&number.to_le_bytes());
+        numbers.into_iter().flatten().for_each(|&number| add(number));
+        small.for_each(&mut add);
+        for (name, values) in self.labels.iter().chain(&self.attributes) {
+            add(values.len() as i64);
+            name.bytes().map(i64::from).for_each(&mut add);
+            values.iter().map(|&value| i64::from(value)).for_each(&mut add);
+        }
+        hasher.finalize()
     }
 
     fn check_lengths(&self) -> Result<(), String> {
@@ -222,7 +251,7 @@ mod tests {
         "router_names": ["a", "b"], "terminal_names": null, "ports": [2, 2],
         "source_router": [-1, -1, 0, 1, 0, 1], "source_port": [-1, -1, 0, 0, 1, 1], "source_terminal": [0, 1, -1, -1, -1, -1],
         "destination_router": [0, 1, -1, -1, 1, 0], "destination_port": [0, 0, -1, -1, 1, 1], "destination_terminal": [-1, -1, 0, 1, -1, -1],
-        "latency": [1, 1, 1, 1, 3, 3], "period": [1, 1, 1, 1, 1, 2], "labels": {"level": [0, 1]}, "attributes": {"sizes": [2]}}"#;
+        "latency": [1, 1, 1, 1, 3, 3], "period": [1, 1, 1, 1, 1, 2], "labels": {}, "attributes": {}}"#;
 
     #[test]
     fn what_is_read_is_written_again() {
@@ -230,8 +259,24 @@ mod tests {
         assert_eq!((pair.router_count(), pair.terminal_count(), pair.channel_count()), (2, 2, 6));
         assert_eq!(pair.router_names().all().unwrap(), ["a", "b"]);
         assert_eq!(pair.link(ChannelId(5)), Link { latency: 3, period: 2 });
-        assert_eq!((pair.labels().router("level"), pair.labels().attribute("sizes")), (Some(&[0, 1][..]), Some(&[2][..])));
         assert_eq!(parse("again", write(&pair).as_bytes()).unwrap(), pair);
+    }
+
+    /// Labels say of a network what routings rely on: to those of another one they would fall.
+    #[test]
+    fn labels_are_kept_for_their_own_network_alone() {
+        let mut builder = NetworkBuilder::new("labelled");
+        let router = builder.add_router(1).unwrap();
+        builder.add_terminal(router, 0, Link::default());
+        builder.label_routers("level", vec![7]);
+        builder.set_attribute("sizes", vec![1, 2]);
+        let network = builder.finish().unwrap();
+        let text = write(&network);
+        assert_eq!(parse("n", text.as_bytes()).unwrap(), network);
+        for (old, new) in [("[7]", "[8]"), ("\"latency\":[1,1]", "\"latency\":[2,2]"), ("[1,2]", "[1,3]"), ("\"level\"", "\"levels\"")] {
+            let error = parse("n", text.replacen(old, new, 1).as_bytes()).unwrap_err().to_string();
+            assert!(error.contains("labels` that belong to another network"), "{old}: {error}");
+        }
     }
 
     #[test]

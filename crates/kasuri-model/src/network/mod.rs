@@ -4,10 +4,11 @@
 //! numbers) stands in [`Labels`]. Channels are numbered: the injection channel of terminal `t` is channel `t`, its ejection
 //! channel is `terminals + t`, the channels between routers follow in the order in which they were added.
 
+pub mod connectivity;
 pub mod metrics;
 mod names;
 
-pub use names::Names;
+pub use names::{Names, TerminalRef, Terminals};
 
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
 use crate::memory::{fetch_ahead, filled, large_vec};
@@ -96,6 +97,11 @@ impl Labels {
     /// The names of the lists about the whole network in alphabetical order.
     pub fn attribute_names(&self) -> impl Iterator<Item = &str> {
         self.attributes.keys().map(String::as_str)
+    }
+
+    /// Has the topology left nothing?
+    pub fn is_empty(&self) -> bool {
+        self.routers.is_empty() && self.attributes.is_empty()
     }
 
     /// A list of numbers about the whole network, such as `dimensions`, if the topology has it.

@@ -1,6 +1,8 @@
 //! Names of routers and terminals.
 
-use super::OnRequest;
+use super::{Network, OnRequest};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// The names that a network's routers, or its terminals, have besides their numbers. Most networks have none, and then this holds nothing.
@@ -53,6 +55,82 @@ impl Names {
 
     pub(super) fn len(&self) -> Option<usize> {
         self.names.as_ref().map(|names| names.len())
+    }
+}
+
+/// The terminals of a network, as users write them: by number or by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Terminals<'a> {
+    count: u32,
+    names: Option<&'a Names>,
+}
+
+impl From<u32> for Terminals<'_> {
+    /// So many terminals without names.
+    fn from(count: u32) -> Self {
+        Self { count, names: None }
+    }
+}
+
+impl<'a> From<&'a Network> for Terminals<'a> {
+    fn from(network: &'a Network) -> Self {
+        Self { count: network.terminal_count(), names: Some(network.terminal_names()) }
+    }
+}
+
+impl Terminals<'_> {
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The terminal that a word of a file means.
+    ///
+    /// # Errors
+    /// There is none; the message shows the word and says what would be right.
+    pub fn find(&self, word: &str) -> Result<u32, String> {
+        let found = self.names.map_or_else(|| word.parse().ok(), |names| names.number(word));
+        found.filter(|&terminal| terminal < self.count).ok_or_else(|| format!("`{word}` is not a terminal; {}", self.right()))
+    }
+
+    /// What would be right where a terminal is asked for.
+    pub fn right(&self) -> String {
+        match self.names.and_then(Names::all) {
+            Some([only]) => format!("the only one is called `{only}`"),
+            Some([first, .., last]) => format!("they are called `{first}` to `{last}`"),
+            Some([]) | None => format!("they are numbered 0 to {}", self.count.saturating_sub(1)),
+        }
+    }
+
+    /// How messages call a terminal.
+    pub fn name(&self, terminal: u32) -> String {
+        self.names.map_or_else(|| terminal.to_string(), |names| names.of(terminal))
+    }
+}
+
+/// A terminal in the experiment file: its number, or its name where the network gives its terminals names.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum TerminalRef {
+    /// By number, from 0.
+    Number(u32),
+    /// By name.
+    Name(String),
+}
+
+impl TerminalRef {
+    /// The terminal that is meant.
+    ///
+    /// # Errors
+    /// There is none; the message says what would be right.
+    pub fn find(&self, terminals: Terminals<'_>) -> Result<u32, String> {
+        match self {
+            Self::Number(number) if *number < terminals.count => Ok(*number),
+            Self::Number(number) => {
+                Err(format!("{number} is not a terminal; they are numbered 0 to {}", terminals.count.saturating_sub(1)))
+            }
+            Self::Name(name) => terminals.find(name),
+        }
     }
 }
 

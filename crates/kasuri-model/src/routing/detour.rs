@@ -85,7 +85,7 @@ impl Detours {
         let find = |targets: &[Vec<u32>]| Shortest::find(network, Metric::Hops, targets, keep_hops);
         let onward = find(&routers).map_err(|(source, column)| {
             let destination = destinations.terminals.iter().position(|place| place.column as usize == column).unwrap_or_default();
-            no_path(routing, network, source, format!("terminal {destination}"))
+            no_path(routing, network, source, &network.terminal_name(TerminalId(destination as u32)))
         })?;
         check_returns(routing, network, &destinations, &onward)?;
         let groups = groups(network);
@@ -93,7 +93,7 @@ impl Detours {
             .as_deref()
             .map(find)
             .transpose()
-            .map_err(|(source, group)| no_path(routing, network, source, format!("group {group}")))?;
+            .map_err(|(source, group)| no_path(routing, network, source, &format!("group {group}")))?;
         let places = groups.map_or(routers.len(), |groups| groups.len()) as u32;
         let hops_per_class = classes.hops_per_class(network);
         let parts = [to_group.as_ref().unwrap_or(&onward).diameter, onward.diameter];

@@ -47,7 +47,7 @@ impl RoutingAlgorithm for Dijkstra {
             let unreachable = |&column: &usize| row[column] == NO_PORT && destinations.routers[column] != network.injection_port(source).0;
             if let Some(column) = (0..columns).find(unreachable) {
                 let destination = destinations.terminals.iter().position(|place| place.column as usize == column).unwrap_or_default();
-                return Err(no_path(Self::NAME, network, source, format!("terminal {destination}")));
+                return Err(no_path(Self::NAME, network, source, &network.terminal_name(TerminalId(destination as u32))));
             }
         }
         Ok(Box::new(Compiled { destinations, columns, ports }))

@@ -4,7 +4,7 @@ use super::minimal_adaptive::Ways;
 use super::shortest::{HopClasses, Progress, Shortest, no_path, places_at_router};
 use super::table::{Destinations, edges};
 use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
-use crate::id::Port;
+use crate::id::{Port, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;
 use schemars::JsonSchema;
@@ -51,7 +51,7 @@ impl RoutingAlgorithm for Minimal {
         let targets: Vec<_> = destinations.routers.iter().map(|router| vec![router.0]).collect();
         let shortest = Shortest::find(network, self.metric, &targets, false).map_err(|(source, column)| {
             let destination = destinations.terminals.iter().position(|place| place.column as usize == column).unwrap_or_default();
-            no_path(Self::NAME, network, source, format!("terminal {destination}"))
+            no_path(Self::NAME, network, source, &network.terminal_name(TerminalId(destination as u32)))
         })?;
         let hops_per_class = self.classes.hops_per_class(network);
         let classes = HopClasses::new(hops_per_class, &[shortest.diameter]);

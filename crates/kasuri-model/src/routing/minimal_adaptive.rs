@@ -75,7 +75,7 @@ impl RoutingAlgorithm for MinimalAdaptive {
         let targets: Vec<_> = destinations.routers.iter().map(|router| vec![router.0]).collect();
         let shortest = Shortest::find(network, Metric::Hops, &targets, false).map_err(|(source, column)| {
             let destination = destinations.terminals.iter().position(|place| place.column as usize == column).unwrap_or_default();
-            no_path(Self::NAME, network, source, format!("terminal {destination}"))
+            no_path(Self::NAME, network, source, &network.terminal_name(TerminalId(destination as u32)))
         })?;
         let mut is_entrance = vec![false; network.port_bases()[network.router_count() as usize] as usize];
         for terminal in (0..network.terminal_count()).map(TerminalId) {

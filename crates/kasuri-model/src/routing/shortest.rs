@@ -270,6 +270,7 @@ impl Progress {
 }
 
 /// Says that a terminal cannot be reached.
-pub(super) fn no_path(routing: &'static str, network: &Network, from: TerminalId, to: impl std::fmt::Display) -> RoutingError {
-    RoutingError::Mismatch { routing, network: network.name().to_owned(), problem: format!("no path leads from terminal {from} to {to}") }
+pub(super) fn no_path(routing: &'static str, network: &Network, from: TerminalId, to: &str) -> RoutingError {
+    let problem = format!("{} cannot reach {to}", network.terminal_name(from));
+    RoutingError::Mismatch { routing, network: network.name().to_owned(), problem }
 }

@@ -43,7 +43,11 @@ impl RoutingAlgorithm for UpDown {
             Some((source, destination)) => Err(RoutingError::Mismatch {
                 routing: Self::NAME,
                 network: network.name().to_owned(),
-                problem: format!("no path that goes up and then down leads from terminal {source} to terminal {destination}"),
+                problem: format!(
+                    "no path that goes up and then down leads from {} to {}",
+                    network.terminal_name(source),
+                    network.terminal_name(destination)
+                ),
             }),
         }
     }

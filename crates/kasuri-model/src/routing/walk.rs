@@ -293,7 +293,7 @@ impl<'a> Walker<'a> {
             }
             walked += probability;
             if candidates.is_empty() {
-                result = Err(format!("the routing gives no way on at router {}", hop.router));
+                result = Err(format!("the routing gives no way on at {}", self.network.router_name(hop.router)));
             }
             for candidate in candidates {
                 let step = self.checked_channel(hop.router, candidate.port, candidate.virtual_channels, destination);
@@ -344,17 +344,18 @@ impl<'a> Walker<'a> {
         destination: TerminalId,
     ) -> Result<(ChannelId, Endpoint), String> {
         if u32::from(port) >= self.network.port_count(router) {
-            return Err(format!("the routing takes port {port} of router {router}, which has {} ports", self.network.port_count(router)));
+            let (name, ports) = (self.network.router_name(router), self.network.port_count(router));
+            return Err(format!("the routing takes port {port} of {name}, which has {ports} ports"));
         }
         if virtual_channels.begin >= virtual_channels.end {
-            return Err(format!("the routing gives no virtual channel at router {router} port {port}"));
+            return Err(format!("the routing gives no virtual channel at {} port {port}", self.network.router_name(router)));
         }
         let Some(channel) = self.network.output_channel(router, port) else {
-            return Err(format!("the routing takes port {port} of router {router}, where no channel leaves"));
+            return Err(format!("the routing takes port {port} of {}, where no channel leaves", self.network.router_name(router)));
         };
         match self.network.destination(channel) {
             Endpoint::Terminal(other) if other != destination => {
-                Err(format!("the routing delivers it to terminal {other} at router {router}"))
+                Err(format!("the routing delivers it to {} at {}", self.network.terminal_name(other), self.network.router_name(router)))
             }
             end => Ok((channel, end)),
         }

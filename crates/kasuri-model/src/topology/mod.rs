@@ -87,6 +87,16 @@ pub trait Files {
     /// # Errors
     /// A sentence that says why it cannot be read.
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// Gives the bytes of the file at `path` piece by piece, until `take` says that it wants no more: some files are too large to lie
+    /// in memory as text.
+    ///
+    /// # Errors
+    /// As [`Files::read`].
+    fn read_pieces(&self, path: &str, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), String> {
+        take(&self.read(path)?);
+        Ok(())
+    }
 }
 
 /// No files at all, for descriptions that need none.

@@ -12,6 +12,7 @@ pub mod program;
 pub mod rounds;
 pub mod stages;
 pub mod together;
+pub mod trace;
 
 use crate::collective::Least;
 use crate::id::TerminalId;
@@ -44,6 +45,11 @@ pub trait Workload: Debug + Send + Sync {
 
     /// The collective operation that this is, if it is one and nothing else.
     fn collective(&self) -> Option<Collective<'_>> {
+        None
+    }
+
+    /// Flits that its messages offer per cycle, where they have times of their own, whatever the network does with them.
+    fn offered_flits_per_cycle(&self) -> Option<f64> {
         None
     }
 

@@ -27,7 +27,7 @@ impl Collect {
         }
         let collected = collect(&self.directory)?;
         say(&collected.summary.messages);
-        print(&collected.summary.rows, self.format, out)?;
+        print(&collected.summary.rows, Some(&self.directory), self.format, out)?;
         let (missing, planned) = (&collected.missing, collected.summary.planned);
         if missing.is_empty() {
             return Ok(Exit(collected.summary.exit_status()));

@@ -1,6 +1,7 @@
 //! What all commands share that run an experiment: options, the runs themselves, the answer in the asked form.
 
 use super::{Exit, Failure, output};
+use crate::busiest::busiest;
 use crate::depths::{Comparison, side_by_side};
 use crate::estimate::Costs;
 use crate::plan::{Plan, RunError, RunOptions, Summary};
@@ -15,7 +16,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of the commands that run an experiment.
 #[derive(Clone, Debug, Args)]
@@ -113,14 +114,14 @@ impl Running {
         out: &mut dyn Write,
     ) -> Result<Exit, Failure> {
         let summary = self.compute(document, files, name, input, point)?;
-        print(&summary.rows, self.format, out)?;
+        print(&summary.rows, Some(&self.out_folder(name)), self.format, out)?;
         Ok(Exit(summary.exit_status()))
     }
 
     /// As [`Running::run`], of runs that are checked already.
     pub(super) fn run_plan(&self, plan: &Plan<'_>, name: &str, input: String, out: &mut dyn Write) -> Result<Exit, Failure> {
         let summary = self.compute_plan(plan, name, input, None)?;
-        print(&summary.rows, self.format, out)?;
+        print(&summary.rows, Some(&self.out_folder(name)), self.format, out)?;
         Ok(Exit(summary.exit_status()))
     }
 }
@@ -132,14 +133,17 @@ pub(super) fn say(messages: &[String]) {
     }
 }
 
-/// Prints rows in the form asked for.
-pub(super) fn print(rows: &[RunRow], format: Format, out: &mut dyn Write) -> Result<(), Failure> {
+/// Prints rows in the form asked for. With the folder of the results a table of the busiest channels follows that of a few runs.
+pub(super) fn print(rows: &[RunRow], folder: Option<&Path>, format: Format, out: &mut dyn Write) -> Result<(), Failure> {
     match format {
         Format::Table => {
             writeln!(out, "{}", table(rows))?;
             hints(rows).iter().try_for_each(|hint| writeln!(out, "{hint}"))?;
             if let Some(users) = users_table(rows) {
                 writeln!(out, "\n{users}")?;
+            }
+            if let Some(busiest) = folder.and_then(|folder| busiest_table(folder, rows)) {
+                writeln!(out, "\n{busiest}")?;
             }
             let comparisons = side_by_side(rows);
             if !comparisons.is_empty() {
@@ -282,6 +286,32 @@ fn users_table(rows: &[RunRow]) -> Option<String> {
         .collect();
     let heading: Vec<&str> = inputs.iter().copied().chain(["user"]).chain(SHOWN_OF_USERS).collect();
     let right: Vec<bool> = heading.iter().map(|name| !matches!(*name, "user" | "engine" | CASE)).collect();
+    (!lines.is_empty()).then(|| output::table(&heading, lines, &right))
+}
+
+/// Of more runs than these nobody reads the busiest channels one by one.
+const MOST_BUSIEST_RUNS: usize = 3;
+
+/// So many channels of each run.
+const BUSIEST: usize = 5;
+
+/// One line for each of the busiest channels of each run, if there are few runs.
+fn busiest_table(folder: &Path, rows: &[RunRow]) -> Option<String> {
+    if rows.len() > MOST_BUSIEST_RUNS {
+        return None;
+    }
+    let inputs: Vec<&str> = varying(rows).collect();
+    let lines: Vec<Vec<String>> = rows
+        .iter()
+        .flat_map(|row| busiest(folder, row, BUSIEST).into_iter().map(move |busy| (row, busy)))
+        .map(|(row, busy)| {
+            let run = row.key().chars().take(8).collect();
+            let inputs = inputs.iter().map(|input| shown(row, input));
+            [run].into_iter().chain(inputs).chain([busy.channel, format!("{:.4}", busy.utilisation)]).collect()
+        })
+        .collect();
+    let heading: Vec<&str> = ["run"].into_iter().chain(inputs.iter().copied()).chain(["busiest channels", "utilisation"]).collect();
+    let right: Vec<bool> = heading.iter().map(|name| !matches!(*name, "run" | "busiest channels" | "engine")).collect();
     (!lines.is_empty()).then(|| output::table(&heading, lines, &right))
 }
 

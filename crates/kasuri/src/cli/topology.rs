@@ -58,6 +58,13 @@ impl Topology {
             let basis = if matches!(cut.basis, Basis::ClosedForm(_)) { "" } else { " (upper bound)" };
             format!("{}{basis}", cut.channels)
         });
+        let (diameter, average) = match distances.unreachable {
+            None => (format!("{}{sampled}", distances.diameter), format!("{:.4}{sampled}", distances.average)),
+            Some((from, to)) => {
+                let pair = format!("{} cannot reach {}", network.terminal_name(from), network.terminal_name(to));
+                (format!("none: disconnected, {pair}"), "none: disconnected".to_owned())
+            }
+        };
         let rows = [
             ("network", network.name().to_owned()),
             ("terminals", metrics.terminals.to_string()),
@@ -66,8 +73,8 @@ impl Topology {
             ("channels", network.channel_count().to_string()),
             ("channels between routers", metrics.router_channels.to_string()),
             ("links between routers", metrics.links.to_string()),
-            ("diameter, hops", format!("{}{sampled}", distances.diameter)),
-            ("average distance, hops", format!("{:.4}{sampled}", distances.average)),
+            ("diameter, hops", diameter),
+            ("average distance, hops", average),
             ("bisection, channels", bisection),
         ];
         let rows = rows.map(|(name, value)| vec![name.to_owned(), value]).to_vec();

@@ -9,6 +9,7 @@ pub use candidates::{Candidate, largest, smallest};
 pub use prices::{CablePrice, CablePrices, EXAMPLE, Floor, Prices, RouterPrice};
 
 use kasuri_model::id::{RouterId, TerminalId};
+use kasuri_model::network::connectivity::separated;
 use kasuri_model::network::metrics::Bisection;
 use kasuri_model::network::{Endpoint, Network};
 use kasuri_model::registry::find;
@@ -99,12 +100,18 @@ fn measure(candidate: Candidate, prices: &Prices) -> Result<Design, String> {
         copper,
         optical: links - copper,
         terminals_per_router: f64::from(terminals) / f64::from(routers),
-        diameter: graph.diameter(&sources(&network)),
+        diameter: graph.diameter(&sources(&network)).ok_or_else(|| disconnected(&network))?,
         bisection: Bisection::of(&network).map(|cut| cut.channels),
         all_to_all: all_to_all(&network, &graph),
         price: f64::from(routers) * router_price + cable_price + terminal_cables,
         watts: ports_used as f64 * prices.router.watts_per_port,
     })
+}
+
+/// Why a network without a diameter is no design.
+fn disconnected(network: &Network) -> String {
+    let pair = separated(network).map(|(from, to)| format!(": {} cannot reach {}", network.terminal_name(from), network.terminal_name(to)));
+    format!("{} is disconnected{}", network.name(), pair.unwrap_or_default())
 }
 
 /// Cables between routers, those of copper, and the price of all.
@@ -267,13 +274,12 @@ impl Graph {
     }
 
     /// Channels on the longest of the shortest ways from these routers to all with terminals. Many sources are followed at once, a
-    /// bit each.
-    fn diameter(&self, sources: &[u32]) -> u32 {
-        let blocks = sources.chunks(64 * WORDS).map(|block| self.eccentricity(block));
-        blocks.max().unwrap_or(0)
+    /// bit each. Nothing if some way is missing.
+    fn diameter(&self, sources: &[u32]) -> Option<u32> {
+        sources.chunks(64 * WORDS).try_fold(0, |longest, block| Some(longest.max(self.eccentricity(block)?)))
     }
 
-    fn eccentricity(&self, sources: &[u32]) -> u32 {
+    fn eccentricity(&self, sources: &[u32]) -> Option<u32> {
         let mut all = [0; WORDS];
         let mut reached = vec![[0; WORDS]; self.terminals.len()];
         for (number, &source) in sources.iter().enumerate() {
@@ -284,19 +290,17 @@ impl Graph {
             |reached: &[[u64; WORDS]]| reached.iter().zip(&self.terminals).all(|(bits, &terminals)| terminals == 0.0 || *bits == all);
         let mut next = reached.clone();
         // On a connected graph no way is longer than there are routers.
-        (0..self.terminals.len() as u32)
-            .find(|_| {
-                let done = is_done(&reached);
-                for (router, bits) in next.iter_mut().enumerate().filter(|_| !done) {
-                    *bits = reached[router];
-                    for &end in &self.ends[self.channels(router as u32)] {
-                        bits.iter_mut().zip(&reached[end as usize]).for_each(|(word, from)| *word |= from);
-                    }
+        (0..self.terminals.len() as u32).find(|_| {
+            let done = is_done(&reached);
+            for (router, bits) in next.iter_mut().enumerate().filter(|_| !done) {
+                *bits = reached[router];
+                for &end in &self.ends[self.channels(router as u32)] {
+                    bits.iter_mut().zip(&reached[end as usize]).for_each(|(word, from)| *word |= from);
                 }
-                std::mem::swap(&mut reached, &mut next);
-                done
-            })
-            .unwrap_or(u32::MAX)
+            }
+            std::mem::swap(&mut reached, &mut next);
+            done
+        })
     }
 
     /// Cycles of the busiest channel when every terminal sends one flit to every other on shortest paths, equal ways at each router

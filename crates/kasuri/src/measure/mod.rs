@@ -98,8 +98,9 @@ impl Offer {
         let terminals = scenario.network.terminal_count();
         let mut offer = Self { terminals, is_exact: scenario.users.is_none(), ..Self::default() };
         for class in &scenario.classes {
-            let sources = (0..terminals).filter(|&terminal| !class.pattern.is_silent(TerminalId(terminal))).count() as u32;
-            let flits = class.load * f64::from(sources);
+            let sending = || (0..terminals).map(TerminalId).filter(|&terminal| !class.pattern.is_silent(terminal));
+            let sources = sending().count() as u32;
+            let flits = class.load * sending().map(|terminal| class.pattern.share(terminal)).sum::<f64>();
             let packets = flits / class.sizes.mean();
             let reply_flits = class.reply.as_ref().map_or(0.0, |reply| packets * reply.sizes.mean());
             offer.sources = offer.sources.max(sources);

@@ -21,9 +21,18 @@ const ALWAYS_CLOSED: [&str; 8] = [
     "measure.seed",
 ];
 
+/// Keys that every row of a trace of open traffic shows, swept or not.
+const ALWAYS_TRACE: [&str; 4] = ["network.topology", "routing.algorithm", "traffic.trace", "measure.seed"];
+
 /// The columns of a run's input with their values: the keys that every row shows, then all that the sweep sets for some point.
 pub(super) fn inputs(point: &Point, study: &Study) -> Vec<(String, Value)> {
-    let always: &[&str] = if study.scenario.workload.is_some() || study.scenario.endpoint.is_some() { &ALWAYS_CLOSED } else { &ALWAYS };
+    let always: &[&str] = if at(&point.table, "traffic.trace").is_some() {
+        &ALWAYS_TRACE
+    } else if study.scenario.workload.is_some() || study.scenario.endpoint.is_some() {
+        &ALWAYS_CLOSED
+    } else {
+        &ALWAYS
+    };
     // `engine` and `title` have columns of their own.
     let swept = point.columns.iter().map(String::as_str).filter(|key| key.contains('.') || *key == CASE);
     let swept = swept.filter(|key| !always.contains(key));

@@ -298,6 +298,9 @@ impl Trial {
         let is_open = scenario.classes.iter().any(|class| class.packets_per_terminal.is_none());
         let offer = is_open.then(|| Offer::of(scenario));
         let mut row = RunRow::new(head, &scenario.network, offer.as_ref(), &self.outcome, &self.report);
+        if let Some(offered) = scenario.workload.as_ref().and_then(|closed| closed.workload.offered_flits_per_cycle()) {
+            row.set("offered_load", offered / f64::from(scenario.network.terminal_count()));
+        }
         if let Some(users) = &scenario.users {
             row.set("users", crate::users::column(users, scenario, &self.outcome));
         }

@@ -8,6 +8,7 @@ mod bisection;
 pub use bisection::{Basis, Bisection};
 
 use crate::id::{ChannelId, RouterId, TerminalId};
+use crate::network::connectivity::separated;
 use crate::network::{Endpoint, Network};
 
 /// Channels that [`Metrics::of`] crosses before it takes a sample of the sources.
@@ -35,11 +36,11 @@ pub struct Metrics {
 /// Distances between different terminals, in channels between routers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distances {
-    /// The greatest.
+    /// The greatest, of pairs that a path joins: a diameter only if no pair is `unreachable`.
     pub diameter: u32,
-    /// The mean over all ordered pairs.
+    /// The mean over all ordered pairs that a path joins.
     pub average: f64,
-    /// A pair that no path joins; it counts in neither.
+    /// A pair that no path joins: the network is disconnected. Found however few routers are walked.
     pub unreachable: Option<(TerminalId, TerminalId)>,
     /// Routers from which distances were measured: fewer than `sources` means an evenly spaced sample.
     pub walked: u32,
@@ -99,7 +100,7 @@ impl Distances {
         Self {
             diameter: sum.greatest,
             average: if sum.pairs == 0 { 0.0 } else { sum.distance as f64 / sum.pairs as f64 },
-            unreachable: sum.unreachable,
+            unreachable: separated(network),
             walked: walked as u32,
             sources: sources.len() as u32,
         }
@@ -111,7 +112,6 @@ struct Sum {
     pairs: u64,
     distance: u64,
     greatest: u32,
-    unreachable: Option<(TerminalId, TerminalId)>,
 }
 
 impl Sum {
@@ -120,11 +120,7 @@ impl Sum {
         for (router, (&terminals, &hops)) in served.iter().zip(distance).enumerate().filter(|(_, (terminals, _))| **terminals > 0) {
             let itself = sources.iter().filter(|&&source| network.ejection_port(source).0.index() == router).count() as u64;
             let pairs = sources.len() as u64 * terminals - itself;
-            if pairs > 0 && hops == u32::MAX {
-                let other =
-                    (0..network.terminal_count()).map(TerminalId).find(|&terminal| network.ejection_port(terminal).0.index() == router);
-                self.unreachable = self.unreachable.or(other.map(|other| (sources[0], other)));
-            } else if pairs > 0 {
+            if pairs > 0 && hops != u32::MAX {
                 self.pairs += pairs;
                 self.distance += pairs * u64::from(hops);
                 self.greatest = self.greatest.max(hops);

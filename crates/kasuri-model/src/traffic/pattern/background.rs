@@ -2,6 +2,7 @@
 
 use super::{Pattern, PatternContext, PatternError, TrafficPattern};
 use crate::id::TerminalId;
+use crate::network::TerminalRef;
 use crate::registry::Member;
 use crate::rng::Stream;
 use schemars::JsonSchema;
@@ -11,8 +12,8 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
-    /// Terminals that receive nothing.
-    pub excluded: Vec<u32>,
+    /// Terminals that receive nothing, by number or name.
+    pub excluded: Vec<TerminalRef>,
 }
 
 impl Member for Background {
@@ -26,10 +27,9 @@ impl TrafficPattern for Background {
     fn compile(&self, context: &PatternContext<'_>) -> Result<Box<dyn Pattern>, PatternError> {
         let terminals = context.network.terminal_count();
         let wrong = |problem: String| PatternError::Parameter { key: "excluded".to_owned(), problem };
-        if let Some(terminal) = self.excluded.iter().find(|&&terminal| terminal >= terminals) {
-            return Err(wrong(format!("holds {terminal}; the terminals are numbered 0 to {}", terminals - 1)));
-        }
-        let open: Vec<u32> = (0..terminals).filter(|terminal| !self.excluded.contains(terminal)).collect();
+        let find = |terminal: &TerminalRef| terminal.find(context.network.into()).map_err(|problem| wrong(format!("holds {problem}")));
+        let excluded: Vec<u32> = self.excluded.iter().map(find).collect::<Result<_, _>>()?;
+        let open: Vec<u32> = (0..terminals).filter(|terminal| !excluded.contains(terminal)).collect();
         if open.is_empty() {
             return Err(wrong(format!("holds all {terminals} terminals; leave one out")));
         }

@@ -2,6 +2,7 @@
 
 use super::weighted::Weighted;
 use super::{Pattern, PatternContext, PatternError, TrafficPattern};
+use crate::network::{Network, TerminalRef};
 use crate::registry::Member;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,8 +13,8 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hotspot {
-    /// The hot terminals, at least one.
-    pub terminals: Vec<u32>,
+    /// The hot terminals, at least one, by number or name.
+    pub terminals: Vec<TerminalRef>,
     /// Their relative weights, one for each; equal unless given.
     #[serde(default)]
     pub weights: Option<Vec<f64>>,
@@ -29,9 +30,9 @@ impl Member for Hotspot {
 impl TrafficPattern for Hotspot {
     fn compile(&self, context: &PatternContext<'_>) -> Result<Box<dyn Pattern>, PatternError> {
         let terminals = context.network.terminal_count();
-        let weights = self.checked_weights(terminals)?;
+        let (hot, weights) = (self.hot(context.network)?, self.checked_weights()?);
         let row = |source: u32| {
-            let spots = self.terminals.iter().copied().zip(weights.iter().copied());
+            let spots = hot.iter().copied().zip(weights.iter().copied());
             spots.filter(|&(spot, weight)| weight > 0.0 && (context.include_self || spot != source)).collect()
         };
         Ok(Weighted::pattern((0..terminals).map(row).collect()))
@@ -39,14 +40,17 @@ impl TrafficPattern for Hotspot {
 }
 
 impl Hotspot {
-    fn checked_weights(&self, terminals: u32) -> Result<Vec<f64>, PatternError> {
-        let wrong = |key: &str, problem: String| Err(PatternError::Parameter { key: key.to_owned(), problem });
+    fn hot(&self, network: &Network) -> Result<Vec<u32>, PatternError> {
+        let wrong = |problem: String| PatternError::Parameter { key: "terminals".to_owned(), problem };
         if self.terminals.is_empty() {
-            return wrong("terminals", "is empty; name at least one hot terminal".to_owned());
+            return Err(wrong("is empty; name at least one hot terminal".to_owned()));
         }
-        if let Some(spot) = self.terminals.iter().find(|&&spot| spot >= terminals) {
-            return wrong("terminals", format!("holds {spot}; the terminals are numbered 0 to {}", terminals - 1));
-        }
+        let find = |terminal: &TerminalRef| terminal.find(network.into()).map_err(|problem| wrong(format!("holds {problem}")));
+        self.terminals.iter().map(find).collect()
+    }
+
+    fn checked_weights(&self) -> Result<Vec<f64>, PatternError> {
+        let wrong = |key: &str, problem: String| Err(PatternError::Parameter { key: key.to_owned(), problem });
         let weights = self.weights.clone().unwrap_or_else(|| vec![1.0; self.terminals.len()]);
         if weights.len() != self.terminals.len() {
             return wrong(

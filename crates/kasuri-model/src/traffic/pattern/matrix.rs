@@ -9,13 +9,21 @@ use serde::Deserialize;
 
 /// Destinations drawn by the rows of a matrix of weights: row s, column d is what terminal s sends to d.
 ///
-/// Each row is scaled to the sum 1: every terminal with a positive weight offers the same load, and one without sends nothing.
-/// Weights are separated by blanks or commas, one row per line; `#` starts a comment.
+/// Every terminal with a positive weight offers the same load, and one without sends nothing; with `normalise = false` the sums of the rows
+/// count. The first line may name the destinations of the columns; then each other line begins with its source. Weights are separated by blanks or commas, one row per line; `#` starts a comment.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Matrix {
     /// The file, relative to the experiment file.
     pub path: String,
+    /// Does every terminal with a positive weight offer the load? Otherwise those of the greatest sum of weights offer it, and the others as
+    /// much of it as their sums are of that.
+    #[serde(default = "yes")]
+    pub normalise: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Member for Matrix {
@@ -29,7 +37,7 @@ impl TrafficPattern for Matrix {
     fn compile(&self, context: &PatternContext<'_>) -> Result<Box<dyn Pattern>, PatternError> {
         let wrong = |problem| PatternError::Parameter { key: "path".to_owned(), problem };
         let bytes = context.files.read(&self.path).map_err(wrong)?;
-        let rows = parse_matrix(&self.path, &bytes, context.network.terminal_count());
-        Ok(Weighted::pattern(rows.map_err(|error| wrong(error.to_string()))?))
+        let rows = parse_matrix(&self.path, &bytes, context.network).map_err(|error| wrong(error.to_string()))?;
+        Ok(if self.normalise { Weighted::pattern(rows) } else { Weighted::by_sums(rows) })
     }
 }

@@ -88,6 +88,16 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
     /// they sum to 1. `destination` draws by exactly these.
     fn weights(&self, source: TerminalId) -> Vec<(TerminalId, f64)>;
 
+    /// The part of the class's load that `source` offers: 1 for the terminals that offer it all.
+    fn share(&self, _source: TerminalId) -> f64 {
+        1.0
+    }
+
+    /// Do terminals offer different parts?
+    fn has_shares(&self) -> bool {
+        false
+    }
+
     /// Does this terminal send nothing? Overridden where `weights` would be costly to ask.
     fn is_silent(&self, source: TerminalId) -> bool {
         self.weights(source).is_empty()

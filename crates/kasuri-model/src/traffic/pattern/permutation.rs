@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 /// The destination of each terminal from a text file: one destination per line, or `source destination` pairs.
 ///
-/// No terminal may be the destination of two. With pairs, a terminal that is no source sends nothing. `#` starts a comment.
+/// Terminals stand by number, or by name where the network gives them names. No terminal may be the destination of two. With pairs, a terminal that is no source sends nothing. `#` starts a comment.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Permutation {
@@ -28,7 +28,7 @@ impl TrafficPattern for Permutation {
     fn compile(&self, context: &PatternContext<'_>) -> Result<Box<dyn Pattern>, PatternError> {
         let wrong = |problem| PatternError::Parameter { key: "path".to_owned(), problem };
         let bytes = context.files.read(&self.path).map_err(wrong)?;
-        let destinations = parse_permutation(&self.path, &bytes, context.network.terminal_count());
+        let destinations = parse_permutation(&self.path, &bytes, context.network);
         Ok(Fixed::partial(destinations.map_err(|error| wrong(error.to_string()))?))
     }
 }

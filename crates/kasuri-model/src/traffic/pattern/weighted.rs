@@ -12,13 +12,27 @@ pub(super) struct Weighted {
     destinations: Vec<u32>,
     /// The last of each source is 1.
     cumulative: Vec<f64>,
+    /// What each source offers of the load; empty if all offer it all.
+    shares: Vec<f64>,
 }
 
 impl Weighted {
     /// A pattern of positive weights in any unit, one list per source; a source with an empty list sends nothing. A
     /// destination that stands twice gets the sum.
     pub(super) fn pattern(rows: Vec<Vec<(u32, f64)>>) -> Box<dyn Pattern> {
-        let mut pattern = Self { starts: vec![0], destinations: Vec::new(), cumulative: Vec::new() };
+        Box::new(Self::new(rows))
+    }
+
+    /// The same, but each source offers as much of the load as the sum of its weights is of the greatest sum.
+    pub(super) fn by_sums(rows: Vec<Vec<(u32, f64)>>) -> Box<dyn Pattern> {
+        let sums: Vec<f64> = rows.iter().map(|row| row.iter().map(|&(_, weight)| weight).sum()).collect();
+        let greatest = sums.iter().copied().fold(0.0, f64::max);
+        let shares = sums.into_iter().map(|sum| if sum > 0.0 { sum / greatest } else { 0.0 }).collect();
+        Box::new(Self { shares, ..Self::new(rows) })
+    }
+
+    fn new(rows: Vec<Vec<(u32, f64)>>) -> Self {
+        let mut pattern = Self { starts: vec![0], destinations: Vec::new(), cumulative: Vec::new(), shares: Vec::new() };
         for mut row in rows {
             row.sort_by_key(|&(destination, _)| destination);
             let total: f64 = row.iter().map(|&(_, weight)| weight).sum();
@@ -36,7 +50,7 @@ impl Weighted {
             }
             pattern.starts.push(pattern.destinations.len() as u32);
         }
-        Box::new(pattern)
+        pattern
     }
 
     fn range(&self, source: TerminalId) -> std::ops::Range<usize> {
@@ -45,6 +59,14 @@ impl Weighted {
 }
 
 impl Pattern for Weighted {
+    fn share(&self, source: TerminalId) -> f64 {
+        self.shares.get(source.index()).copied().unwrap_or(1.0)
+    }
+
+    fn has_shares(&self) -> bool {
+        !self.shares.is_empty()
+    }
+
     fn destination(&self, source: TerminalId, stream: &mut Stream) -> Option<TerminalId> {
         let range = self.range(source);
         let (destinations, cumulative) = (&self.destinations[range.clone()], &self.cumulative[range]);
