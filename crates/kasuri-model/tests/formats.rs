@@ -4,7 +4,7 @@ mod common;
 
 use common::networks;
 use kasuri_model::config::Document;
-use kasuri_model::format::{dot, edge_list, graphml, hosts, traffic};
+use kasuri_model::format::{dot, edge_list, graphml, hosts, network_json, traffic};
 use kasuri_model::id::{ChannelId, RouterId};
 use kasuri_model::network::Link;
 use proptest::prelude::*;
@@ -22,6 +22,14 @@ fn edge_lists_keep_routers_ports_and_channels() {
             assert_eq!(read.channel_name(channel), network.channel_name(channel), "{}", network.name());
             assert_eq!(read.link(channel), network.link(channel));
         }
+    }
+}
+
+#[test]
+fn json_keeps_everything() {
+    for network in networks() {
+        let text = network_json::write(&network);
+        assert_eq!(network_json::parse("written", text.as_bytes()).as_ref(), Ok(&*network), "{}", network.name());
     }
 }
 
