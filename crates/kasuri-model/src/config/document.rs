@@ -95,7 +95,9 @@ impl Document {
         };
         if let Some(offset) = deep_key(text) {
             let location = Lines::new(text).at(offset);
-            let message = format!("is a key of more than {MAX_DEPTH} parts; those of an experiment have at most six, such as traffic.class.0.reply.delay");
+            let message = format!(
+                "is a key of more than {MAX_DEPTH} parts; those of an experiment have at most six, such as traffic.class.0.reply.delay"
+            );
             return Err(ConfigError { document: name.to_owned(), location, key: String::new(), message });
         }
         let spanned = DeTable::parse(text).map_err(syntax)?;

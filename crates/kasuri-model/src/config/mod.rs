@@ -26,9 +26,9 @@ mod users;
 mod workload;
 
 pub use document::Document;
-pub use names::printable;
 pub use error::{ConfigError, Location};
 pub use measure::{BookSimRules, Measure, Rules, Search, SimType, Until};
+pub use names::printable;
 pub use schema::json_schema;
 pub use study::{EngineName, Preparation, Study};
 pub use sweep::{CASE, MAX_POINTS, Point, Sweep};

@@ -101,7 +101,9 @@ impl<'a> Search<'a> {
         }
         let known = self.found.iter_mut().find(|meaning| meaning.schema == schema);
         match (known, choice) {
-            (Some(meaning), Some(choice)) if !meaning.choices.iter().any(|known| known == choice) => meaning.choices.push(choice.to_owned()),
+            (Some(meaning), Some(choice)) if !meaning.choices.iter().any(|known| known == choice) => {
+                meaning.choices.push(choice.to_owned())
+            }
             (Some(_), _) => {}
             (None, choice) => self.found.push(Meaning { choices: choice.map(str::to_owned).into_iter().collect(), schema }),
         }
@@ -195,7 +197,10 @@ fn property_names(root: &Value, node: &Value, names: &mut Vec<String>, depth: u3
         for alternatives in ALTERNATIVES {
             node[alternatives].as_array().into_iter().flatten().for_each(|other| property_names(root, other, names, depth + 1));
         }
-        ["then", "else", "items"].into_iter().filter_map(|name| node.get(name)).for_each(|other| property_names(root, other, names, depth + 1));
+        ["then", "else", "items"]
+            .into_iter()
+            .filter_map(|name| node.get(name))
+            .for_each(|other| property_names(root, other, names, depth + 1));
     }
 }
 
