@@ -72,6 +72,8 @@ verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI librarie
 	@$(PY) validation/executors/overhead.py --kasuri $(KASURI)
 	$(call say,comparing flows with flits)
 	@$(PY) validation/depths/compare.py --kasuri $(KASURI)
+	$(call say,adaptive ways against blind ones over short and long channels)
+	@$(PY) validation/congestion/compare.py --kasuri $(KASURI)
 	$(call say,what users of one machine take from each other)
 	@$(PY) validation/interference/study.py --kasuri $(KASURI)
 	$(call say,which network the study of the Cenju-4's figure 9 has)

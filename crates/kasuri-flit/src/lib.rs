@@ -12,6 +12,7 @@ mod arbiter;
 mod books;
 mod buffer;
 mod choice;
+mod claims;
 mod class_queues;
 mod clock;
 mod crosspoint;

@@ -55,6 +55,10 @@ impl List {
         self.length = 0;
     }
 
+    pub(crate) fn sort(&mut self) {
+        self.items[..self.length].sort_unstable();
+    }
+
     #[inline(always)]
     pub(crate) fn as_slice(&self) -> &[u32] {
         &self.items[..self.length]

@@ -10,6 +10,7 @@
 
 use crate::allocator::{self, PlainAllocator};
 use crate::buffer::{Buffers, flits_of_port};
+use crate::claims::Claims;
 use crate::clock::Clock;
 use crate::endpoint::dsm::{self, Interfaces};
 use crate::lanes::Lanes;
@@ -32,7 +33,7 @@ use kasuri_model::engine::EngineError;
 use kasuri_model::id::{ChannelId, RouterId, TerminalId};
 use kasuri_model::memory::Column;
 use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, Turns, VcRelease};
+use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Congestion, Switching, Turns, VcRelease};
 use kasuri_model::routing::VirtualChannels;
 use kasuri_model::scenario::Scenario;
 
@@ -265,6 +266,8 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     /// Events of the terminals in the present cycle.
     pub(crate) events: Vec<u32>,
     pub(crate) routing_seed: u64,
+    /// What heads have claimed of the outputs, where a routing looks at that.
+    pub(crate) claims: Option<Box<Claims>>,
     /// Routes that are known already, where the network is small.
     pub(crate) route_memo: Option<RouteMemo>,
     /// What is decided ahead of a head, where lookahead decides on departure.
@@ -508,6 +511,8 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             candidates: Vec::new(),
             events: Vec::new(),
             route_memo: RouteMemo::new(&*scenario.routing, network, addresses.first_terminal_port << vc_shift),
+            claims: (scenario.routing.observes_congestion() && router.congestion == Congestion::Claimed)
+                .then(|| Box::new(Claims::new((addresses.first_terminal_port as usize) << vc_shift))),
             routing_seed: scenario.streams.key(kasuri_model::rng::Purpose::Routing),
             prediction,
             lookahead: Lookahead::of(scenario),

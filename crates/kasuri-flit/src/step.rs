@@ -3,7 +3,7 @@
 //! The order within a cycle: flits and credits that arrive are taken; heads that have been routed bid for virtual channels; new
 //! heads are routed; held virtual channels with a flit and a credit bid for the switch; winners cross it, their flits and
 //! credits are posted. Each step is one flat loop over a list, so that the cost follows the events and branches stay
-//! predictable; the result does not depend on the order within a list.
+//! predictable; the result does not depend on the order within a list, which is sorted where it would (`claims.rs`).
 
 use crate::allocator::{PlainAllocator, Pointers, from_pointer};
 use crate::choice::RouterView;
@@ -61,6 +61,9 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Routes the new heads: each asks for virtual channels of one output port.
     #[inline(always)]
     pub(crate) fn route_heads(&mut self, now: u64, lists: &mut Tile) {
+        if self.claims.is_some() {
+            lists.heads.sort();
+        }
         // First the ports, then the requests: meanwhile the ports' records are fetched.
         for position in 0..lists.heads.len() {
             self.prefetch_head(&lists.heads, position);
@@ -157,12 +160,22 @@ impl<L: Lanes> Simulation<'_, L> {
         input.request_first = candidate.virtual_channels.begin as u8;
         input.request_last = (candidate.virtual_channels.end - 1) as u8;
         input.length = flits;
+        self.claim(slot, &candidate, flits);
         let input_port = slot >> L::Mask::SHIFT;
         if let Some(unit) = &mut self.prediction {
             let counted = self.statistics.counting.covers(self.packets[packet as usize].created);
             unit.note_head(input_port, candidate.port, counted);
         }
         self.router_port[self.router_of_port[input_port]] + u32::from(candidate.port)
+    }
+
+    /// A head that has been routed claims its output.
+    #[inline(always)]
+    pub(crate) fn claim(&mut self, slot: u32, candidate: &Candidate, flits: u16) {
+        if let Some(claims) = &mut self.claims {
+            let port = self.router_port[self.router_of_port[slot >> L::Mask::SHIFT]] + u32::from(candidate.port);
+            claims.make(slot, port << L::Mask::SHIFT | u32::from(candidate.virtual_channels.begin), u32::from(flits));
+        }
     }
 
     /// Tells the interfaces of a head that is routed at its destination.
@@ -454,6 +467,9 @@ impl<L: Lanes> Simulation<'_, L> {
     #[inline(always)]
     pub(crate) fn hold(&mut self, head: u32, output: u32) {
         self.lanes.hold(head, output);
+        if let Some(claims) = &mut self.claims {
+            claims.give_up(head);
+        }
         let packet = self.front_packet(head);
         self.announce_packet(output, packet);
     }

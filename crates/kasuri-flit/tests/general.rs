@@ -6,10 +6,10 @@ use common::{Fixed, Setup, Single, ToTheEnd};
 use kasuri_model::engine::{Engine, Outcome, Status};
 use kasuri_model::id::TerminalId;
 use kasuri_model::router::{
-    AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, LongStages, PipelineEntry, Priority, RouterParameters, Speculation,
-    Switching, VcRelease,
+    AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, Congestion, LongStages, PipelineEntry, Priority, RouterParameters,
+    Speculation, Switching, VcRelease,
 };
-use kasuri_model::topology::ChannelParameters;
+use kasuri_model::topology::{ChannelParameters, PerDimension};
 use std::sync::Arc;
 
 fn allocator(name: &str) -> AllocatorParameters {
@@ -534,6 +534,27 @@ fn both_forms_send_over_slow_channels_as_soon_as_they_can() {
             let router = RouterParameters { output_buffer_flits: ENOUGH, ..plain.router.clone() };
             let general = Setup { router, ..plain.clone() };
             assert_eq!(plain.run(&mut Fixed::new(1000, 4000)), general.run(&mut Fixed::new(1000, 4000)), "{channels:?}, load {load}");
+        }
+    }
+}
+
+/// Adaptive ways see the same congestion in both forms, whatever counts as such: also the claims of heads that are routed in the same cycle.
+#[test]
+fn both_forms_see_the_same_congestion() {
+    let tree = Setup { routing: ("nca", "up_port = \"adaptive\""), ..Setup::fat_tree(3, 2) };
+    let group = Setup {
+        topology: ("dragonfly", "terminals_per_router = 2\nrouters_per_group = 4\nglobal_channels = 2".to_owned()),
+        routing: ("ugal", ""),
+        ..Setup::mesh(&[2])
+    };
+    for setup in [tree, group] {
+        for (congestion, lookahead) in [(Congestion::Claimed, false), (Congestion::Claimed, true), (Congestion::Credits, false)] {
+            let channels = ChannelParameters { channel_latency: PerDimension::All(20), ..ChannelParameters::default() };
+            let router = RouterParameters { congestion, lookahead, ..setup.router.clone() };
+            let plain = Setup { channels, router, load: 0.6, paranoid: true, ..setup.clone() };
+            let router = RouterParameters { output_buffer_flits: ENOUGH, ..plain.router.clone() };
+            let general = Setup { router, ..plain.clone() };
+            assert_eq!(plain.run(&mut Fixed::new(300, 1500)), general.run(&mut Fixed::new(300, 1500)), "{congestion:?}");
         }
     }
 }

@@ -57,7 +57,11 @@ pub struct RouterParameters {
     /// the router knows then; `on-departure`: as the head leaves the router before, or its source, by what the next router knows in that
     /// cycle (as in BookSim 2).
     pub lookahead_decides: LookaheadDecides,
-    /// Cycles that a credit waits in the router before it is sent.
+    /// What a routing that looks at congestion takes for that of an output: `claimed`: the flits behind it whose credits are not back, and
+    /// half of those of packets that have been routed to it and have not left, from the moment at which the head is routed; `credits`:
+    /// the first alone, so that heads routed one after the other all find the same output free (as in BookSim 2).
+    pub congestion: Congestion,
+    /// Cycles that a credit waits in the router before it is sent, 0 to 65535.
     pub credit_delay: u32,
     /// When an output virtual channel becomes free again.
     pub vc_release: VcRelease,
@@ -126,6 +130,7 @@ impl Default for RouterParameters {
             speculation: Speculation::default(),
             lookahead: false,
             lookahead_decides: LookaheadDecides::default(),
+            congestion: Congestion::default(),
             credit_delay: 0,
             vc_release: VcRelease::Tail,
             vc_allocator: AllocatorParameters::default(),
@@ -299,6 +304,17 @@ pub enum Speculation {
     Together,
 }
 
+/// What counts as the congestion of an output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Congestion {
+    /// What packets have claimed of it, and what has left but not gone on.
+    #[default]
+    Claimed,
+    /// What has left but not gone on.
+    Credits,
+}
+
 /// When an adaptive routing decides where the route is computed one router ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -401,6 +417,9 @@ impl RouterParameters {
         }
         if self.buffer_flits == 0 || self.buffer_flits > u32::from(u16::MAX) {
             return wrong("buffer_flits", format!("is {}; a virtual channel buffers 1 to 65535 flits", self.buffer_flits));
+        }
+        if self.credit_delay > u32::from(u16::MAX) {
+            return wrong("credit_delay", format!("is {}; a credit waits for 0 to 65535 cycles", self.credit_delay));
         }
         for (key, allocator) in [("vc_allocator", &self.vc_allocator), ("switch_allocator", &self.switch_allocator)] {
             allocator.check().map_err(|problem| (key.to_owned(), problem))?;

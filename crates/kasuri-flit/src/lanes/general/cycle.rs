@@ -130,6 +130,9 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             return;
         }
         let mut heads = std::mem::take(&mut self.lanes.units[number].heads);
+        if self.claims.is_some() {
+            heads.sort_unstable();
+        }
         for slot in heads.drain(..) {
             let packet = self.front_packet(slot);
             let ahead = self.lookahead.as_mut().map(|lookahead| lookahead.take(packet, &mut self.candidates));
@@ -145,7 +148,11 @@ impl<M: VcMask> Simulation<'_, General<M>> {
                 self.lanes.input[slot].candidate = candidate;
                 state
             };
-            self.enter_router(slot, packet, state);
+            let flits = self.enter_router(slot, packet, state);
+            if !self.lanes.form.offers_several {
+                let candidate = self.lanes.input[slot].candidate;
+                self.claim(slot, &candidate, flits);
+            }
             if matches!(self.lanes.units[number].allocators, Allocators::OnRequests { .. }) {
                 let (created, priority) = (self.packets[packet as usize].created, self.lasting_priority(packet));
                 self.lanes.urgency[slot] = Urgency { created, priority };

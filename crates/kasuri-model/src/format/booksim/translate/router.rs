@@ -26,6 +26,9 @@ enum Argument {
     Arbiter,
 }
 
+/// How the names of BookSim's routings begin that compare the congestion of outputs: its routers know credits.
+const ADAPTIVE: [&str; 3] = ["adaptive", "ugal", "anca"];
+
 const ARBITERS: [(&str, &str); 2] = [("round_robin", "round-robin"), ("matrix", "matrix")];
 
 /// BookSim's priorities and ours.
@@ -50,6 +53,10 @@ impl Translator<'_> {
         }
         self.buffers(&mut router)?;
         self.stages(&mut router)?;
+        let function = self.text("routing_function");
+        if ADAPTIVE.iter().any(|adaptive| function.starts_with(adaptive)) {
+            router.insert("congestion".to_owned(), "credits".into());
+        }
         router.insert("credit_delay".to_owned(), self.integer("credit_delay", 0, 1 << 20)?.into());
         let release = if self.integer("wait_for_tail_credit", 0, i64::MAX)? > 0 { "tail-credit" } else { "tail" };
         router.insert("vc_release".to_owned(), release.into());
@@ -269,6 +276,24 @@ mod tests {
 
     fn router(assignments: &str) -> RouterParameters {
         router_by(assignments, Rules::Kasuri)
+    }
+
+    /// Routers of BookSim's know of congestion what credits tell, by either rules; other routings do not ask.
+    #[test]
+    fn adaptive_routings_look_at_credits() {
+        let table = |assignments: &str, rules| {
+            let mut configuration = Configuration::default();
+            configuration.read("a.cfg", assignments).unwrap();
+            configuration.translate(rules).unwrap().table["router"].get("congestion").cloned()
+        };
+        for rules in [Rules::Kasuri, Rules::BookSim] {
+            for adaptive in
+                ["topology = fattree; k = 4; n = 3; routing_function = anca;", "routing_function = adaptive_xy_yx; num_vcs = 4;"]
+            {
+                assert_eq!(table(&format!("topology = mesh; {adaptive}"), rules), Some("credits".into()), "{adaptive}");
+            }
+            assert_eq!(table("topology = mesh; routing_function = dor;", rules), None);
+        }
     }
 
     #[test]
