@@ -65,3 +65,45 @@ fn a_disk_that_is_too_small_keeps_the_runs_that_are_finished() {
     let output = kasuri(folder.path(), &["run", "mesh.toml", "--out", "out"]).output().unwrap();
     assert!(output.status.success(), "{}", message(&output));
 }
+
+/// The keys of a section of the experiment file that take whole numbers, with those of its dimensions and classes.
+fn whole_numbers(schema: &serde_json::Value, section: &str) -> Vec<String> {
+    let properties = schema["properties"][section]["properties"].as_object().into_iter().flatten();
+    let is_whole = |value: &serde_json::Value| {
+        let of = |value: &serde_json::Value| match &value["type"] {
+            serde_json::Value::Array(types) => types.iter().any(|kind| kind == "integer"),
+            kind => kind == "integer",
+        };
+        of(value) || value["anyOf"].as_array().into_iter().flatten().any(of)
+    };
+    properties.filter(|(_, value)| is_whole(value)).map(|(key, _)| format!("{section}.{key}")).collect()
+}
+
+/// Whatever whole number a key is given: the range is named, or it works, and no run is longer than its limit of cycles.
+#[test]
+fn whole_numbers_are_refused_with_their_range_or_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = kasuri(folder.path(), &["schema"]).output().unwrap();
+    let schema: serde_json::Value = serde_json::from_slice(&schema.stdout).unwrap();
+    let mut keys: Vec<String> = ["router", "measure", "flit"].iter().flat_map(|section| whole_numbers(&schema, section)).collect();
+    assert!(keys.len() > 10, "{keys:?}");
+    keys.retain(|key| key != "measure.max_cycles");
+    keys.extend(
+        ["channel_latency", "channel_period", "terminal_channel_latency", "terminal_channel_period"].map(|key| format!("network.{key}")),
+    );
+    keys.push("traffic.packet_flits".to_owned());
+    let values = ["0", "1", "2147483648", "4294967295", "4294967296", "9223372036854775807", "9223372036854775808", "-1"];
+    for key in &keys {
+        for value in values {
+            let set = format!("{key}={value}");
+            let arguments = ["run", "mesh.toml", "--set", "measure.seed=1", "--set", "measure.max_cycles=1500", "--set", &set];
+            let output = kasuri(folder.path(), &arguments).output().unwrap();
+            let message = message(&output);
+            assert!(matches!(output.status.code(), Some(0..=2)), "{set}: {:?} {message}", output.status);
+            assert!(!message.contains("panicked") && !message.contains("defect"), "{set}: {message}");
+            if output.status.code() == Some(2) {
+                assert!(message.starts_with("error: "), "{set}: {message}");
+            }
+        }
+    }
+}
