@@ -165,6 +165,9 @@ fn values(schema: &Value) -> String {
     names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(" or ")
 }
 
+/// Characters of a default in a table of keys.
+const LONGEST_DEFAULT: usize = 32;
+
 /// The keys of a section or table, each once: key, default, the first sentence about it.
 fn keys_within(schema: &Value, path: &[&str]) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -175,6 +178,8 @@ fn keys_within(schema: &Value, path: &[&str]) -> Vec<Vec<String>> {
         let found = Search::of(schema, &inner);
         let Some(first) = found.first().map(|meaning| &meaning.schema) else { continue };
         let default = first.get("default").filter(|default| !default.is_null()).map(ToString::to_string).unwrap_or_default();
+        // The key's own page shows it whole.
+        let default = if default.len() > LONGEST_DEFAULT { "…".to_owned() } else { default };
         let text = first["description"].as_str().unwrap_or_default().replace('\n', " ");
         let sentence = text.split_inclusive(". ").next().unwrap_or_default().trim().to_owned();
         rows.push(vec![inner.join("."), default, sentence]);
