@@ -1,4 +1,4 @@
-/* Preloaded in tests before the library: KASURI_TEST_SLOW=schedule makes each message of a schedule take a millisecond longer,
+/* Preloaded in tests before the library: KASURI_TEST_SLOW=schedule makes each message of a schedule take 50 milliseconds longer,
  * KASURI_TEST_SLOW=library each all-to-all of the MPI library. */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -9,7 +9,7 @@
 static void delay(const char *what)
 {
     if (strcmp(getenv("KASURI_TEST_SLOW"), what) == 0)
-        usleep(1000);
+        usleep(50000);
 }
 
 int PMPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)

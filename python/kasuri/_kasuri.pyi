@@ -1,11 +1,12 @@
 """The compiled part. Experiments and tables come and go as JSON text, columns as arrays."""
 
-from typing import Any
+from typing import Any, final
 
 __all__ = ["Job", "__version__", "edge_list", "metrics", "network", "network_json", "run_table", "run_text"]
 
 __version__: str
 
+@final
 class Job:
     """An experiment that is being computed on threads of its own."""
 

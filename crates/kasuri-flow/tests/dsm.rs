@@ -216,7 +216,7 @@ fn what_cannot_be_is_refused_at_its_key() {
         (vec!["workload.program=remote-access", "workload.pairs=[[0,64]]"], "names node 64; the network has nodes 0 to 63"),
         (vec!["workload.program=remote-access", "workload.pairs=[[3,3]]"], "lets node 3 access itself"),
         (vec!["workload.program=random-access", "workload.write_fraction=1.5"], "is 1.5; it must be 0 to 1"),
-        (vec!["router.switching=store-and-forward", "endpoint.data_flits=40"], "the longest has 40 flits"),
+        (vec!["router.switching=store-and-forward", "endpoint.data_flits=40"], "a packet of 40 flits waits in one buffer"),
     ] {
         let message = study(MACHINE, &changes).map(|_| String::new()).unwrap_or_else(|error| error);
         assert!(message.contains(expected), "{changes:?}: {message}");

@@ -155,14 +155,9 @@ fn a_lone_flow_takes_the_latency_of_a_lone_packet() {
 
 #[test]
 fn a_sharing_that_is_not_there_is_refused_with_those_that_are() {
-    let rows = rows(
-        "engine = \"flow\"\n[network]\ntopology = \"mesh\"\ndimensions = [2, 2]\n[routing]\nalgorithm = \"dimension-order\"\n\
-         [traffic]\npattern = \"uniform\"\nload = 0.1\n[flow]\nsharing = \"fair\"\n",
-    );
-    assert_eq!(rows[0].status(), "failed");
-    assert!(
-        rows[0].text("message").contains("flow.sharing: is \"fair\"; it must be \"equal-share\" or \"max-min\""),
-        "{}",
-        rows[0].text("message")
-    );
+    let text = "engine = \"flow\"\n[network]\ntopology = \"mesh\"\ndimensions = [2, 2]\n[routing]\nalgorithm = \"dimension-order\"\n\
+         [traffic]\npattern = \"uniform\"\nload = 0.1\n[flow]\nsharing = \"fair\"\n";
+    let document = Document::parse("test.toml", text).unwrap();
+    let problem = plan::run(&document, &NoFiles, &RunOptions::default()).unwrap_err().to_string();
+    assert!(problem.contains("flow.sharing: is \"fair\"; it must be \"equal-share\" or \"max-min\""), "{problem}");
 }

@@ -82,10 +82,10 @@ fn formulas_agree_with_flits_on_serial_routers() {
 /// What no formula tells is refused with the predictor's name.
 #[test]
 fn formulas_refuse_predictors_that_learn() {
-    let row = &rows(
-        "engine = \"analysis\"\n[network]\ntopology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"dimension-order\"\n\
+    let text = "engine = \"analysis\"\n[network]\ntopology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"dimension-order\"\n\
          [router]\npipeline = [\"RC\", \"VSA\", \"ST\"]\npredictor = \"finite-context\"\n[traffic]\npattern = \"uniform\"\nload = 0.1\n\
-         packet_flits = 5\n",
-    )[0];
-    assert_eq!(row.status(), "failed");
+         packet_flits = 5\n";
+    let document = Document::parse("test.toml", text).unwrap();
+    let problem = plan::run(&document, &NoFiles, &RunOptions::default()).unwrap_err().to_string();
+    assert!(problem.contains("router.predictor") && problem.contains("learns"), "{problem}");
 }

@@ -112,7 +112,8 @@ fn the_rules_of_booksim_end_a_run_as_booksim_does() {
     let unstable = run(&rules("sample_period = 1000").replace("load = 0.1", "load = 0.9"), 1);
     assert_eq!((unstable.rows[0].status(), unstable.rows[0].text("booksim_status")), ("saturated", "unstable"));
     let throughput = run(&rules("sim_type = \"throughput\"").replace("load = 0.1", "load = 0.9"), 1);
-    assert_eq!(throughput.rows[0].status(), "converged");
+    // BookSim is content with a rate that no longer changes; that it is not what is offered is our word.
+    assert_eq!((throughput.rows[0].status(), throughput.rows[0].text("booksim_status")), ("saturated", "ok"));
     assert!((0.3..0.5).contains(&number(&throughput.rows[0], "accepted_throughput_mean")));
 }
 

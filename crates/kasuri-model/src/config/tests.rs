@@ -248,9 +248,9 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
             "a.toml:13:2 workload: stands beside [traffic]; a closed workload takes the place of open traffic, so keep one of the two",
         ),
         ("[router]", "[endpoint]", "a.toml:13:2 endpoint.model: is missing; it must be one of cenju4"),
-        ("engine = \"flit\"", "router = 4", "is not TOML"),
+        ("engine = \"flit\"", "router = 4", "the key `router` stands twice"),
         ("[network]", "[network", "a.toml:4:9: this is not TOML: "),
-        ("seed = 7", "seed = 7\nseed = 8", "a.toml:25:1: this is not TOML: duplicate key"),
+        ("seed = 7", "seed = 7\nseed = 8", "a.toml:25:1: the key `seed` stands twice"),
         (
             "[measure]",
             "[[plot]]\nx = \"traffic.load\"\ny = \"hops_mean\"\nserie = \"engine\"\n[measure]",
