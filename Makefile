@@ -70,6 +70,8 @@ verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI librarie
 	@$(PY) -m pytest tests/slurm/test_slurm.py
 	$(call say,what executors add to the runs themselves)
 	@$(PY) validation/executors/overhead.py --kasuri $(KASURI)
+	$(call say,how often confidence intervals hold the true mean)
+	@$(PY) validation/convergence/coverage.py --kasuri $(KASURI)
 	$(call say,comparing flows with flits)
 	@$(PY) validation/depths/compare.py --kasuri $(KASURI)
 	$(call say,adaptive ways against blind ones over short and long channels)

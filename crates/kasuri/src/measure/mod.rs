@@ -145,6 +145,18 @@ impl Offer {
         if self.packets_per_cycle > 0.0 { self.flits_per_cycle / self.packets_per_cycle } else { 1.0 }
     }
 
+    /// What two networks offer together.
+    #[cfg(test)]
+    pub(crate) fn with(self, other: &Self) -> Self {
+        Self {
+            terminals: self.terminals + other.terminals,
+            sources: self.sources + other.sources,
+            packets_per_cycle: self.packets_per_cycle + other.packets_per_cycle,
+            flits_per_cycle: self.flits_per_cycle + other.flits_per_cycle,
+            ..self
+        }
+    }
+
     /// The standard deviation of the flits that Poisson sources offer in so many cycles (Bernoulli and periodic ones deviate less).
     pub(crate) fn deviation(&self, cycles: f64) -> f64 {
         let of_equal_lengths = self.packets_per_cycle * self.mean_packet_flits().powi(2);

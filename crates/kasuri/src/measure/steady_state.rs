@@ -432,6 +432,40 @@ mod tests {
         }
     }
 
+    /// Measuring lasts for as long as all before, so that each new beginning at least doubles the run: of one with n intervals no more than
+    /// log2(n / 50) follow each other, also where queues fill for ever so long.
+    #[test]
+    fn measuring_begins_anew_a_few_times_at_most() {
+        for seed in 0..10 {
+            let (_, queues, controller) = run(0.995, 64, 0.02, 300_000, seed);
+            let intervals = queues.now() as f64 / controller.interval as f64;
+            assert!(f64::from(controller.restarts) <= (intervals / 50.0).log2(), "seed {seed}: {} times", controller.restarts);
+        }
+    }
+
+    /// One queue of 64 is offered 1.01 of what it serves, the others a fiftieth of that: there is no mean latency, though this queue has
+    /// but a third of all packets.
+    #[test]
+    fn one_queue_that_grows_among_many_is_no_steady_state() {
+        for seed in 0..10 {
+            let (mut idle, mut full) = (Queues::new(63, 0.004, 5, seed), Queues::new(1, 0.202, 5, 1_000 + seed));
+            let mut controller = SteadyState::new(idle.offer().with(&full.offer()), 0.1, 1_000_000, None);
+            let status = Queues::run_both(&mut idle, &mut full, &mut controller);
+            assert_ne!(status, Status::Converged, "seed {seed}");
+        }
+    }
+
+    /// What the sources make is not what was asked of them, by far more than chance: no latency is then that of the offered load.
+    #[test]
+    fn a_load_other_than_the_offered_one_does_not_converge() {
+        let mut queues = Queues::new(16, 0.06, 5, 1);
+        let offer = Offer { flits_per_cycle: 16.0 * 0.2, ..queues.offer() };
+        let mut controller = SteadyState::new(offer, 0.1, 200_000, None);
+        assert_eq!(queues.run(&mut controller), Status::MaxCycles);
+        let notes = controller.report().notes;
+        assert!(notes.iter().any(|note| note.contains("0.3000") && note.contains("0.2000 are offered")), "{notes:?}");
+    }
+
     /// Beyond saturation the accepted rate is that of the servers, 1 flit per cycle.
     #[test]
     fn overload_ends_as_saturated_with_the_rate_of_the_servers() {

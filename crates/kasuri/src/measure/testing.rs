@@ -110,6 +110,27 @@ impl Queues {
         interval
     }
 
+    /// Lets a controller that never restarts what is counted see two families of queues as one network.
+    pub(crate) fn run_both(one: &mut Self, other: &mut Self, controller: &mut dyn Measurement) -> Status {
+        let mut phase = Phase::WarmUp;
+        loop {
+            let cycles = controller.interval_cycles();
+            let (mut sum, second) = (one.advance(cycles, phase), other.advance(cycles, phase));
+            sum.arrived.packets += second.arrived.packets;
+            sum.arrived.packet_latency += second.arrived.packet_latency;
+            sum.arrived.network_latency += second.arrived.network_latency;
+            sum.accepted_flits += second.accepted_flits;
+            sum.in_flight_flits += second.in_flight_flits;
+            sum.backlog_cycles += second.backlog_cycles;
+            sum.outstanding_packets = 0;
+            match controller.interval_ended(&sum) {
+                Command::End(status) => return status,
+                Command::Drain => phase = Phase::Draining,
+                _ => {}
+            }
+        }
+    }
+
     /// Lets a controller run the queues to the end.
     pub(crate) fn run(&mut self, controller: &mut dyn Measurement) -> Status {
         let mut phase = Phase::WarmUp;
