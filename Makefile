@@ -70,6 +70,9 @@ verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI librarie
 	@$(PY) -m pytest tests/slurm/test_slurm.py
 	$(call say,what executors add to the runs themselves)
 	@$(PY) validation/executors/overhead.py --kasuri $(KASURI)
+	$(call say,9000 damaged experiment files and 1100 drawn experiments)
+	@$(PY) validation/campaigns/mutations.py --kasuri $(KASURI)
+	@$(PY) validation/campaigns/experiments.py --kasuri $(KASURI)
 	$(call say,how often confidence intervals hold the true mean)
 	@$(PY) validation/convergence/coverage.py --kasuri $(KASURI)
 	$(call say,comparing flows with flits)

@@ -1,0 +1,20 @@
+"""A sample of the campaigns with hostile input; `make verify` runs them whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMAND = Path(sys.executable).parent / "kasuri"
+
+
+@pytest.mark.parametrize(("campaign", "count"), [("mutations", 200), ("experiments", 30)])
+def test_hostile_input_is_answered(campaign, count):
+    """Damaged files are refused with a word, drawn experiments run as `check` says, and nothing ends in a defect."""
+    words = [sys.executable, ROOT / "validation/campaigns" / f"{campaign}.py", "--kasuri", COMMAND, "--count", str(count)]
+    found = subprocess.run(words, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout + found.stderr
