@@ -73,6 +73,8 @@ verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI librarie
 	$(call say,9000 damaged experiment files and 1100 drawn experiments)
 	@$(PY) validation/campaigns/mutations.py --kasuri $(KASURI)
 	@$(PY) validation/campaigns/experiments.py --kasuri $(KASURI)
+	$(call say,500 drawn experiments against their kept results)
+	@$(PY) validation/sameness/compare.py --kasuri $(KASURI)
 	$(call say,how often confidence intervals hold the true mean)
 	@$(PY) validation/convergence/coverage.py --kasuri $(KASURI)
 	$(call say,comparing flows with flits)

@@ -10,83 +10,19 @@ import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import drawing
 import trial
 
 ROOT = Path(__file__).resolve().parents[2]
-
-NETWORKS = (
-    'topology = "mesh"\ndimensions = [4, 4]',
-    'topology = "mesh"\ndimensions = [3, 2, 2]\nconcentration = 2',
-    'topology = "torus"\ndimensions = [4, 4]',
-    'topology = "fat-tree"\nup = 2\ndown = 2\nlevels = 3',
-    'topology = "full-mesh"\nrouters = 5\nconcentration = 2',
-    'topology = "dragonfly"\nterminals_per_router = 1\nrouters_per_group = 2\nglobal_channels = 1',
-    'topology = "flattened-butterfly"\ndimensions = [3, 3]\nconcentration = 1',
-    'topology = "slim-fly"\norder = 3',
-    'topology = "mlfm"\ndegree = 2',
-    'topology = "oft"\norder = 2',
-    'topology = "butterfly"\nradix = 2\nstages = 3',
-)
-SPEEDS = (
-    "",
-    "channel_latency = 0",
-    "channel_latency = 7",
-    "channel_period = 3",
-    "terminal_channel_period = 2",
-    "terminal_channel_latency = 5",
-)
-ROUTINGS = (
-    "dimension-order", "nca", "destination-tag", "minimal", "minimal-adaptive", "up-down", "valiant", "ugal", "o1turn", "dijkstra",
-)  # fmt: skip
-PATTERNS = ("uniform", "bit-complement", "transpose", "tornado", "neighbor", "random-permutation", 'hotspot"\nterminals = [1, 2]\n# "')
-PROCESSES = ("bernoulli", "periodic", 'on-off"\nalpha = 0.02\nbeta = 0.05\n# "', 'batch"\nbatch_packets = 3\n# "')
-SIZES = ("1", "5", "9", "[{ flits = 1, weight = 0.5 }, { flits = 6, weight = 0.5 }]")
-ROUTER = (
-    "switching = 'virtual-cut-through'", "switching = 'store-and-forward'", "credit_delay = 3", "vc_release = 'tail-credit'",
-    "speculative = true", "lookahead = true", "predictor = 'latest-port'", "predictor = 'static-straight'", "priority = 'age'",
-    "switch_allocator = 'wavefront'", "switch_allocator = 'islip'", "switch_allocator = 'separable-output-first'",
-    "vc_allocator = 'maximum-size'", "input_speedup = 2", "output_speedup = 2", "internal_speedup = 1.5", "output_buffer_flits = 4",
-    "hold_switch = true", "congestion = 'credits'", "pipeline = ['RC', 'VSA', 'ST']", "buffer_policy = 'dynamic'",
-    "architecture = 'virtual-output-queued'", "class_queues = true", "vc_per_destination = true",
-)  # fmt: skip
-WORKLOADS = (
-    'collective = "alltoall"\nmessage_flits = 7', 'collective = "allreduce"\nmessage_flits = 16', 'collective = "barrier"',
-    'collective = "broadcast"\nmessage_flits = 9\nstart_skew_cycles = 20', 'collective = "allgather"\nmessage_flits = 3',
-)  # fmt: skip
-MEASURES = ("precision = 0.3\nmax_cycles = 4000", "warmup = 100\ncycles = 400", "precision = 0.3\nmax_cycles = 4000\nseed = 7")
-
-
-def draw_experiment(draw: random.Random) -> str:
-    """Write an experiment file."""
-
-    def one(of: Sequence[str]) -> str:
-        return draw.choice(of)
-
-    engine = draw.choice(("flit", "flit", "flit", "flow", "analysis"))
-    options = draw.sample(ROUTER, draw.choice((0, 0, 1, 1, 2, 3)))
-    keys: dict[str, str] = {option.split(" ")[0]: option for option in options}
-    router = [f"virtual_channels = {one(('1', '2', '4', '8'))}", f"buffer_flits = {one(('2', '6', '16'))}", *keys.values()]
-    lines = [
-        f'engine = "{engine}"', "[network]", one(NETWORKS), one(SPEEDS), "[routing]", f'algorithm = "{one(ROUTINGS)}"',
-        "[router]", *router, "[measure]", one(MEASURES),
-    ]  # fmt: skip
-    if draw.random() < 0.25:
-        lines += ["[workload]", one(WORKLOADS)]
-    else:
-        process = one(PROCESSES)
-        load = "" if process.startswith("batch") else f"load = {one(('0.02', '0.2', '0.9'))}"
-        lines += ["[traffic]", f'pattern = "{one(PATTERNS)}"', f'process = "{process}"', f"packet_flits = {one(SIZES)}", load]
-    return "\n".join(lines) + "\n"
 
 
 def examine(kasuri: str, seed: int, folder: Path) -> tuple[str | None, int]:
     """Check and run the experiment of a seed; say what is wrong, and how it ended."""
     file = folder / f"{seed}.toml"
-    file.write_text(draw_experiment(random.Random(seed)))
+    file.write_text(drawing.draw_experiment(random.Random(seed)))
     check = trial.attempt(kasuri, "check", file.name, folder=folder)
     out = f"out-{seed}"
     run = trial.attempt(kasuri, "run", file.name, "--paranoid", "--format", "json", "--jobs", "1", "--out", out, folder=folder)

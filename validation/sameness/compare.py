@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Runs drawn experiments over all features and compares each result, bit for bit, with the one that is kept in results.csv.
+
+A change of the engines that means to change no result must leave every line as it is; one that mends a result names the lines that change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import concurrent.futures
+import csv
+import hashlib
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "campaigns"))
+import drawing
+import trial
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = Path(__file__).resolve().with_name("results.csv")
+FIELDS = ("seed", "kind", "engine", "status", "cycles", "flit_hops", "packet_latency_mean", "digest")
+
+#: Columns that tell of the machine and of the program, not of the network.
+ASIDE = ("key", "kasuri_version", "schema_version", "wall_seconds", "cpu_seconds", "peak_memory_mib", "hint", "message")
+
+
+def digest(out: Path, row: dict[str, object]) -> str:
+    """Hash a row and its vectors."""
+    content = hashlib.sha256(json.dumps({name: row[name] for name in sorted(row) if name not in ASIDE}).encode())
+    for vector in sorted((out / "runs").glob("*.npy")):
+        content.update(vector.name.split(".")[1].encode() + vector.read_bytes())
+    return content.hexdigest()[:24]
+
+
+def result(kasuri: str, seed: int, folder: Path) -> dict[str, str] | None:
+    """Run the experiment of a seed; None where it is refused."""
+    text = drawing.draw_experiment(random.Random(seed))
+    (folder / f"{seed}.toml").write_text(text)
+    out = folder / f"out-{seed}"
+    run = trial.attempt(kasuri, "run", f"{seed}.toml", "--format", "json", "--jobs", "1", "--out", out.name, folder=folder)
+    if run.returncode not in (0, 1):
+        return None
+    row = json.loads(run.stdout)["runs"][0]
+    kind = next(word for word in ("endpoint", "user", "workload", "traffic") if f"[{word}]" in text)
+    fields = {"seed": seed, "kind": kind, "digest": digest(out, row)} | {name: row[name] for name in FIELDS[2:-1]}
+    shutil.rmtree(out)
+    return {name: "" if fields[name] is None else str(fields[name]) for name in FIELDS}
+
+
+def store(kasuri: str, count: int, pool: concurrent.futures.Executor, folder: Path) -> int:
+    """Write the table with the results of the first so many seeds that run."""
+    rows: list[dict[str, str]] = []
+    seed = 0
+    while len(rows) < count and seed < 20 * count:
+        found = pool.map(lambda seed: result(kasuri, seed, folder), range(seed, seed + 50))
+        rows += [row for row in found if row is not None]
+        seed += 50
+    with TABLE.open("w", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows[:count])
+    kinds = collections.Counter((row["kind"], row["engine"], row["status"]) for row in rows[:count])
+    for names, number in sorted(kinds.items()):
+        print(f"{number:5}  {' '.join(names)}")
+    return int(len(rows) < count)
+
+
+def compare(kasuri: str, count: int | None, pool: concurrent.futures.Executor, folder: Path) -> int:
+    """Print what differs from the table."""
+    with TABLE.open(newline="") as file:
+        kept = list(csv.DictReader(file))[:count]
+    found = pool.map(lambda row: result(kasuri, int(row["seed"]), folder), kept)
+    differing = [(old, new) for old, new in zip(kept, found, strict=True) if new != old]
+    for old, new in differing:
+        changes = (
+            ["refused"]
+            if new is None
+            else [f"{name} {old[name] or '-'} -> {new[name] or '-'}" for name in FIELDS if old[name] != new[name]]
+        )
+        print(f"seed {old['seed']} ({old['kind']}, {old['engine']}): {', '.join(changes)}")
+    print(f"{len(kept)} experiments, {len(kept) - len(differing)} with the same result bit for bit, {len(differing)} with another")
+    return int(bool(differing))
+
+
+def main() -> int:
+    """Store or compare; give the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kasuri", default=str(ROOT / ".venv/bin/kasuri"), help="the command")
+    parser.add_argument("--store", action="store_true", help="write results.csv instead of comparing with it")
+    parser.add_argument("--count", type=int, help="experiments (default: 500 to store, all to compare)")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="kasuri-sameness-"))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        if options.store:
+            status = store(options.kasuri, options.count or 500, pool, folder)
+        else:
+            status = compare(options.kasuri, options.count, pool, folder)
+    shutil.rmtree(folder)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
