@@ -16,8 +16,7 @@ pub(crate) fn document_of_section(section: &str, json: &str) -> PyResult<Documen
 
 /// The single point of a document without `[sweep]`.
 pub(crate) fn only_point(document: &Document) -> PyResult<Point> {
-    let points = document.points().map_err(errors::config)?;
-    points.into_iter().next().ok_or_else(|| errors::exception("ConfigError", "the experiment has no point".to_owned()))
+    document.sweep().and_then(|sweep| sweep.point(0)).map_err(errors::config)
 }
 
 /// A dictionary that Python has written as JSON.

@@ -83,7 +83,7 @@ pub(crate) struct Hints {
 
 impl Hints {
     /// What would make a collective that has been run faster, if that is worth a line.
-    pub(crate) fn line<'a>(&self, preparation: impl Fn() -> Preparation<'a>, point: &PreparedPoint, row: &RunRow) -> Option<String> {
+    pub(crate) fn line(&self, preparation: &mut Preparation<'_>, point: &PreparedPoint, row: &RunRow) -> Option<String> {
         let (bound, completion) = (row.number("completion_bound")?, row.number("completion_time")?);
         if bound >= NEAR * completion || point.study.engine == EngineName::Analysis {
             return None;
@@ -91,7 +91,7 @@ impl Hints {
         let question = question(&point.point);
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&question).cloned();
         let suggestion = known.unwrap_or_else(|| {
-            let found = suggest(&mut preparation(), &point.point, &point.study);
+            let found = suggest(preparation, &point.point, &point.study);
             self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(question, found.clone());
             found
         });

@@ -15,6 +15,7 @@ pub mod measure;
 pub mod networks;
 pub mod plan;
 pub mod results;
+mod snapshot;
 pub mod stop;
 pub mod store;
 pub mod tally;

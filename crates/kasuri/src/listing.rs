@@ -6,16 +6,15 @@
 //! ```
 
 use crate::estimate::{Costs, Total, Work};
-use crate::plan::{Preparer, RESULTS_VERSION, RunError, Summary};
+use crate::plan::{RESULTS_VERSION, RunError, Runs, Summary, assignments};
 use crate::results::{RowHead, RunRow, SCHEMA_VERSION};
 use crate::store::{Access, Found, Store, StoreError};
 use kasuri_model::config::{Document, EngineName};
 use kasuri_model::topology::Files;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
@@ -165,52 +164,50 @@ pub struct Listed {
 }
 
 /// All runs of an experiment, checked.
-#[derive(Clone, Debug)]
-pub struct Listing {
-    runs: Vec<Listed>,
+pub struct Listing<'a> {
+    runs: Runs<'a>,
     about: About,
-    lines: String,
+    costs: Costs,
 }
 
-impl Listing {
+impl std::fmt::Debug for Listing<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Listing").field("about", &self.about).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Listing<'a> {
     /// Checks all runs of an experiment and lists them. `costs` says what they will cost.
     ///
     /// # Errors
     /// The first thing that is wrong with any of them.
-    pub fn of(document: &Document, files: &(dyn Files + Sync), costs: &Costs) -> Result<Self, RunError> {
-        let count = document.sweep()?.count();
-        let threads = if count < WORTH_THREADS { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
-        let length = count.div_ceil(threads).max(1);
-        let parts: Vec<Result<Part, RunError>> = std::thread::scope(|scope| {
-            let ranges = (0..count).step_by(length).map(|begin| begin..(begin + length).min(count));
-            let parts: Vec<_> = ranges.map(|range| scope.spawn(|| Part::of(document, files, costs, range))).collect();
-            parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-        });
-        let (mut runs, mut lines, mut files) = (Vec::with_capacity(count), String::new(), BTreeSet::new());
-        for part in parts {
-            let part = part?;
-            runs.extend(part.runs);
-            lines += &part.lines;
-            files.extend(part.files);
-        }
+    pub fn of(document: &'a Document, files: &'a (dyn Files + Sync), costs: &Costs) -> Result<Self, RunError> {
+        let runs = Runs::all(document, files)?;
         let mut keys = blake3::Hasher::new();
-        runs.iter().for_each(|run| {
-            keys.update(run.key.as_bytes());
+        runs.planned().iter().for_each(|run| {
+            keys.update(run.key.to_string().as_bytes());
         });
-        let experiment = keys.finalize().to_hex()[..32].to_owned();
-        let files = files.into_iter().collect();
-        let about = About { identity: Identity::own(), document: document.name().to_owned(), runs: count, experiment, files };
-        Ok(Self { runs, about, lines })
+        let about = About {
+            identity: Identity::own(),
+            document: document.name().to_owned(),
+            runs: runs.planned().len(),
+            experiment: keys.finalize().to_hex()[..32].to_owned(),
+            files: runs.named_files().map(str::to_owned).collect(),
+        };
+        Ok(Self { runs, about, costs: costs.clone() })
     }
 
     /// The runs in the order of the table.
-    pub fn runs(&self) -> &[Listed] {
-        &self.runs
+    pub fn runs(&self) -> impl Iterator<Item = Result<Listed, RunError>> {
+        self.runs.planned().iter().map(|run| {
+            let assignments = assignments(&self.runs.point(run)?);
+            Ok(Listed { number: run.number(), key: run.key.to_string(), work: run.work, assignments })
+        })
     }
 
     /// What they will cost together.
     pub fn total(&self, costs: &Costs) -> Total {
-        Total::of(costs, self.runs.iter().map(|run| run.work))
+        Total::of(costs, self.runs.planned().iter().map(|run| run.work))
     }
 
     /// Writes the list into a folder of results, for [`collect`]. A list of the same runs stays as it is.
@@ -224,14 +221,21 @@ impl Listing {
                 return Ok(());
             }
         }
-        Ok(store.keep_plan(&(to_line(&self.about) + &self.lines))?)
+        let lines = self.runs.planned().iter().map(|run| {
+            let head = self.runs.head(run, &self.runs.point(run)?);
+            let RowHead { key, title, engine, seed, inputs } = head;
+            let (cpu_seconds, memory_mib) = (self.costs.seconds(&run.work), self.costs.memory_mib(&run.work));
+            let (number, engine, inputs) = (run.number(), engine.name().to_owned(), inputs.into_iter().collect());
+            Ok(to_line(&Line { key, number, title, engine, seed, inputs, cpu_seconds, memory_mib }))
+        });
+        store.keep_plan(std::iter::once(Ok(to_line(&self.about))).chain(lines))
     }
 
     /// Numbers of the runs of one of several parts that cost about the same: the longest run to the first, the next to the second, and
     /// so on. All processes deal in the same way, whatever they know of their machines.
     pub fn shard(&self, shard: Shard) -> Vec<usize> {
-        let mut order: Vec<&Listed> = self.runs.iter().collect();
-        order.sort_by(|one, other| other.work.order(&one.work).then(one.number.cmp(&other.number)));
+        let mut order: Vec<_> = self.runs.planned().iter().collect();
+        order.sort_by(|one, other| other.work.order(&one.work).then(one.number().cmp(&other.number())));
         let parts = shard.of as usize;
         // There and back again, so that the first part does not get the longest of every round.
         let is_ours = |position: usize| {
@@ -239,7 +243,7 @@ impl Listing {
             shard.index as usize == 1 + if round % 2 == 0 { place } else { parts - 1 - place }
         };
         let mut numbers: Vec<usize> =
-            order.iter().enumerate().filter(|&(position, _)| is_ours(position)).map(|(_, run)| run.number).collect();
+            order.iter().enumerate().filter(|&(position, _)| is_ours(position)).map(|(_, run)| run.number()).collect();
         numbers.sort_unstable();
         numbers
     }
@@ -249,47 +253,15 @@ impl Listing {
     /// # Errors
     /// A line names a run that is not in this list.
     pub fn numbers(&self, text: &str) -> Result<Vec<usize>, RunError> {
-        let keys: BTreeMap<&str, usize> = self.runs.iter().map(|run| (run.key.as_str(), run.number)).collect();
+        let keys: BTreeMap<String, usize> = self.runs.planned().iter().map(|run| (run.key.to_string(), run.number())).collect();
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         lines
             .map(|(position, line)| {
                 let key = line.split_whitespace().next().unwrap_or_default();
-                let problem =
-                    || format!("line {} of --points-from: none of the {} runs has the key `{key}`", position + 1, self.runs.len());
+                let problem = || format!("line {} of --points-from: none of the {} runs has the key `{key}`", position + 1, keys.len());
                 keys.get(key).copied().ok_or_else(|| RunError::Listed { document: self.about.document.clone(), problem: problem() })
             })
             .collect()
-    }
-}
-
-/// Fewer runs than these are checked before a second thread has built its networks.
-const WORTH_THREADS: usize = 4000;
-
-/// What one thread has checked.
-struct Part {
-    runs: Vec<Listed>,
-    lines: String,
-    files: Vec<String>,
-}
-
-impl Part {
-    fn of(document: &Document, files: &(dyn Files + Sync), costs: &Costs, numbers: Range<usize>) -> Result<Self, RunError> {
-        let (mut runs, mut lines) = (Vec::with_capacity(numbers.len()), String::new());
-        let sweep = document.sweep()?;
-        // One point is forgotten when the next is checked: a large sweep need not lie in memory.
-        let mut preparer = Preparer::new(document, files);
-        for number in numbers {
-            let prepared = preparer.prepare(sweep.point(number)?)?;
-            let work = Work::of(&prepared.study);
-            let assignments: Vec<String> = prepared.point.assignments.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            let RowHead { key, title, engine, seed, inputs } = prepared.head;
-            runs.push(Listed { number, key: key.clone(), work, assignments: assignments.join("\t") });
-            let (cpu_seconds, memory_mib) = (costs.seconds(&work), costs.memory_mib(&work));
-            let inputs = inputs.into_iter().collect();
-            let line = Line { key, number, title, engine: engine.name().to_owned(), seed, inputs, cpu_seconds, memory_mib };
-            lines += &to_line(&line);
-        }
-        Ok(Self { runs, lines, files: preparer.named_files() })
     }
 }
 
@@ -350,8 +322,8 @@ fn check_identity(store: &Store, about: &About) -> Result<(), ListingError> {
 }
 
 fn read_about(store: &Store) -> Result<Option<About>, ListingError> {
-    let Some(text) = store.plan()? else { return Ok(None) };
-    let about = serde_json::from_str(text.lines().next().unwrap_or_default());
+    let Some(mut lines) = store.plan()? else { return Ok(None) };
+    let about = serde_json::from_str(&lines.next().transpose()?.unwrap_or_default());
     about.map(Some).map_err(|error| ListingError::Damaged { path: store.plan_path(), line: 1, problem: error.to_string() })
 }
 
@@ -378,11 +350,10 @@ pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
     }
     let store = Store::open_within(PATIENCE, folder, Access::Whole)?;
     check_version(&store)?;
-    let text = store.plan()?.unwrap_or_default();
     let (mut summary, mut missing) = (Summary::default(), Vec::new());
-    for (position, line) in text.lines().enumerate().skip(1) {
+    for (position, line) in store.plan()?.into_iter().flatten().enumerate().skip(1) {
         let damaged = |problem: String| ListingError::Damaged { path: store.plan_path(), line: position + 1, problem };
-        let line: Line = serde_json::from_str(line).map_err(|error| damaged(error.to_string()))?;
+        let line: Line = serde_json::from_str(&line?).map_err(|error| damaged(error.to_string()))?;
         let head = line.head().map_err(damaged)?;
         summary.planned += 1;
         match store.find(&head.key)? {
@@ -470,13 +441,18 @@ mod tests {
         Document::parse("t.toml", FILE).unwrap()
     }
 
-    fn listing() -> Listing {
-        Listing::of(&document(), &NoFiles, &Costs::default()).unwrap()
+    fn listing(document: &Document) -> Listing<'_> {
+        Listing::of(document, &NoFiles, &Costs::default()).unwrap()
+    }
+
+    fn runs(listing: &Listing<'_>) -> Vec<Listed> {
+        listing.runs().collect::<Result<_, _>>().unwrap()
     }
 
     #[test]
     fn shards_are_disjoint_complete_and_even() {
-        let listing = listing();
+        let document = document();
+        let listing = listing(&document);
         for of in 1..12_u32 {
             let parts: Vec<Vec<usize>> = (1..=of).map(|index| listing.shard(format!("{index}/{of}").parse().unwrap())).collect();
             let mut all = parts.concat();
@@ -498,8 +474,10 @@ mod tests {
 
     #[test]
     fn a_list_names_runs_by_key_and_by_number() {
-        let listing = listing();
-        let (three, one) = (&listing.runs()[3], &listing.runs()[1]);
+        let document = document();
+        let listing = listing(&document);
+        let runs = runs(&listing);
+        let (three, one) = (&runs[3], &runs[1]);
         let text = format!("{}\t3\tx\n\n{}\t1\n", three.key, one.key);
         assert_eq!(listing.numbers(&text).unwrap(), [3, 1]);
         assert_eq!(keys_and_numbers(&text).unwrap(), [(three.key.as_str(), 3), (one.key.as_str(), 1)]);
@@ -513,7 +491,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
         let document = document();
-        let listing = listing();
+        let listing = listing(&document);
         let run = |numbers: &[usize], out: &Path| {
             let options = plan::RunOptions { jobs: Some(1), out: Some(out.to_owned()), ..plan::RunOptions::default() };
             plan::Plan::prepare_some(&document, &NoFiles, numbers).unwrap().run(&options).unwrap()
@@ -522,7 +500,7 @@ mod tests {
         run(&listing.shard("1/2".parse().unwrap()), &parts);
         let half = collect(&parts).unwrap();
         assert_eq!((half.summary.rows.len(), half.missing.len(), half.summary.planned), (5, 5, 10));
-        assert!(half.missing[0].starts_with(&listing.runs()[1].key) && half.missing[0].contains("traffic.load=0.1"), "{:?}", half.missing);
+        assert!(half.missing[0].starts_with(&runs(&listing)[1].key) && half.missing[0].contains("traffic.load=0.1"), "{:?}", half.missing);
         run(&listing.shard("2/2".parse().unwrap()), &parts);
         let rows = collect(&parts).unwrap().summary.rows;
         let options = plan::RunOptions { out: Some(whole.clone()), ..plan::RunOptions::default() };
@@ -539,7 +517,8 @@ mod tests {
     fn a_folder_of_another_version_and_a_damaged_list_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         assert!(matches!(collect(folder.path()), Err(ListingError::Missing { .. })));
-        let listing = listing();
+        let document = document();
+        let listing = listing(&document);
         listing.keep(&Store::open(folder.path(), Access::Point).unwrap()).unwrap();
         let path = folder.path().join("plan.jsonl");
         let text = fs::read_to_string(&path).unwrap();

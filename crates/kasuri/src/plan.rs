@@ -3,30 +3,30 @@
 //! Each run is computed by one thread and depends on nothing but its own input, so the table is the same for any number of
 //! threads, wall-clock times apart. A run that fails does not stop the others.
 
+mod planned;
+mod preparer;
 mod shown;
 mod workshop;
 
+pub use planned::Key;
+pub(crate) use planned::{Runs, assignments};
+pub(crate) use preparer::{Preparer, is_same};
 pub(crate) use workshop::panic_text;
 
 use crate::cost::{peak_memory_mib, resident_memory_mib};
 use crate::engines;
 use crate::estimate::{Measured, Work};
-use crate::input::KNOWN;
-use crate::measure::{controller, saturation};
+use crate::measure::controller;
 use crate::results::{RowHead, RunRow, Vector};
 use crate::stop::Stop;
 use crate::store::{Access, Store, StoreError};
 use crate::tally::Tally;
-use kasuri_model::config::{ConfigError, Document, EngineName, Point, Preparation, Study};
-use kasuri_model::deadlock::{self, Verdict};
+use kasuri_model::config::{ConfigError, Document, Point, Study};
 use kasuri_model::engine::{Engine, EngineError, Span};
-use kasuri_model::network::Network;
-use kasuri_model::routing::{Routing, VirtualChannels};
 use kasuri_model::topology::Files;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use planned::Planned;
+use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::Arc;
 use thiserror::Error;
 use workshop::{End, Finished, Workshop};
 
@@ -98,6 +98,17 @@ pub enum RunError {
         /// What is at odds.
         problem: String,
     },
+    /// A file has changed between the check of a run and its turn. Run the experiment again: what is finished is kept.
+    #[error(
+        "{document}: a file has changed since the experiment was checked ({files}); what is finished is kept, the same command computes \
+         the rest"
+    )]
+    Changed {
+        /// The experiment file.
+        document: String,
+        /// The files that the run names.
+        files: String,
+    },
     /// There is no single run of endpoints to be followed.
     #[error("{document}: --timeline: {problem}")]
     Timeline {
@@ -158,18 +169,16 @@ impl PreparedPoint {
     }
 }
 
-/// All runs of an experiment, checked.
+/// All runs of an experiment, checked. Of each only its number, its key and a few facts lie in memory.
 pub struct Plan<'a> {
-    document: &'a Document,
-    files: &'a (dyn Files + Sync),
-    points: Vec<PreparedPoint>,
+    runs: Runs<'a>,
     /// Are these all runs of the experiment? A part of them shares its folder of results with the others.
     whole: bool,
 }
 
 impl std::fmt::Debug for Plan<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Plan").field("document", &self.document.name()).field("points", &self.points.len()).finish()
+        formatter.debug_struct("Plan").field("document", &self.runs.document().name()).field("runs", &self.len()).finish()
     }
 }
 
@@ -211,61 +220,6 @@ impl Summary {
     }
 }
 
-/// Checks points; what several have in common is built and checked once.
-pub(crate) struct Preparer<'a> {
-    document: &'a Document,
-    files: &'a (dyn Files + Sync),
-    preparation: Preparation<'a>,
-    /// Of the files that points name.
-    hashes: BTreeMap<String, String>,
-    checked: Vec<Checked>,
-}
-
-impl<'a> Preparer<'a> {
-    /// Begins with nothing checked.
-    pub(crate) fn new(document: &'a Document, files: &'a (dyn Files + Sync)) -> Self {
-        let preparation = Preparation::new(document, files, *KNOWN);
-        Self { document, files, preparation, hashes: BTreeMap::new(), checked: Vec::new() }
-    }
-
-    /// The files that the checked points name.
-    pub(crate) fn named_files(&self) -> Vec<String> {
-        self.hashes.keys().cloned().collect()
-    }
-
-    /// Decides whether a point can be run, but for what its routes tell: `kasuri check` and all ways of running ask here.
-    pub(crate) fn study(&mut self, point: &Point) -> Result<Study, RunError> {
-        let document = || self.document.name().to_owned();
-        shown::check_point(point).map_err(|problem| RunError::Defect { document: document(), problem })?;
-        let study = self.preparation.study(point)?;
-        if study.measure.search.is_some() {
-            check_search(self.document, point, &study)?;
-        }
-        if shown::searches(&study) {
-            for load in [saturation::ZERO_LOAD, greatest_load(&study)] {
-                self.preparation.study(&at_load(point, load))?;
-            }
-        }
-        if let Some((key, _)) = point.assignments.iter().find(|(key, _)| shown::every_class_has_its_own(key, point)) {
-            let message = "is swept, but every [[traffic.class]] has a value of its own, so that it changes nothing; sweep those";
-            return Err(self.document.refusal(point, key, message).into());
-        }
-        engines::engine(study.engine).check(&study.scenario).map_err(|problem| match problem.key() {
-            Some(key) => self.document.refusal(point, key, problem.message()).into(),
-            None => RunError::TooLarge { document: document(), problem },
-        })?;
-        Ok(study)
-    }
-
-    /// Checks a point.
-    pub(crate) fn prepare(&mut self, point: Point) -> Result<PreparedPoint, RunError> {
-        let study = self.study(&point)?;
-        check_deadlock(self.document, &study, &mut self.checked)?;
-        let head = head(&point, &study, self.files, &mut self.hashes);
-        Ok(PreparedPoint { head, point, study })
-    }
-}
-
 /// Runs an experiment: [`Plan::prepare`], then [`Plan::run`].
 ///
 /// # Errors
@@ -280,8 +234,7 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// The first thing that is wrong with any of the points.
     pub fn prepare(document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
-        let numbers: Vec<usize> = (0..document.sweep()?.count()).collect();
-        Ok(Self { whole: true, ..Self::prepare_some(document, files, &numbers)? })
+        Ok(Self { runs: Runs::all(document, files)?, whole: true })
     }
 
     /// Checks the points of these numbers only. Running them leaves room in the store for processes that compute others, and writes
@@ -290,15 +243,33 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// The first thing that is wrong with any of these points.
     pub fn prepare_some(document: &'a Document, files: &'a (dyn Files + Sync), numbers: &[usize]) -> Result<Self, RunError> {
-        let sweep = document.sweep()?;
-        let mut preparer = Preparer::new(document, files);
-        let points = numbers.iter().map(|&number| preparer.prepare(sweep.point(number)?)).collect::<Result<_, RunError>>()?;
-        Ok(Self { document, files, points, whole: false })
+        Ok(Self { runs: Runs::some(document, files, numbers)?, whole: false })
     }
 
-    /// The runs in the order of the table.
-    pub fn points(&self) -> &[PreparedPoint] {
-        &self.points
+    /// How many runs there are.
+    pub fn len(&self) -> usize {
+        self.runs.planned().len()
+    }
+
+    /// Is there nothing to run? Only if no numbers were given.
+    pub fn is_empty(&self) -> bool {
+        self.runs.planned().is_empty()
+    }
+
+    /// The keys of the runs, in the order of the table.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.runs.planned().iter().map(|planned| planned.key)
+    }
+
+    /// The runs in the order of the table, each with its values and what its engine receives. They are made one at a time.
+    pub fn points(&self) -> impl Iterator<Item = Result<PreparedPoint, RunError>> {
+        let mut preparer = self.runs.preparer();
+        self.runs.planned().iter().map(move |planned| self.runs.prepare(planned, &mut preparer))
+    }
+
+    /// The key of each run, and the keys and values that the sweep sets for it, separated by tabs.
+    pub fn assignments(&self) -> impl Iterator<Item = Result<(Key, String), RunError>> {
+        self.runs.planned().iter().map(|planned| Ok((planned.key, assignments(&self.runs.point(planned)?))))
     }
 
     /// Computes the runs that the store does not hold and returns all.
@@ -314,17 +285,17 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// There are several points, the point has no endpoint, or the engine cannot run it.
     pub fn timeline(&self, key: Option<&str>) -> Result<Vec<Span>, RunError> {
-        let problem = |problem: String| RunError::Timeline { document: self.document.name().to_owned(), problem };
-        let point = match (key, &self.points[..]) {
+        let problem = |problem: String| RunError::Timeline { document: self.name(), problem };
+        let planned = match (key, self.runs.planned()) {
             (Some(key), _) => self.find(key)?,
-            (None, [point]) => point,
-            (None, points) => return Err(problem(format!("there are {} runs; choose one with --point KEY", points.len()))),
+            (None, [planned]) => planned,
+            (None, runs) => return Err(problem(format!("there are {} runs; choose one with --point KEY", runs.len()))),
         };
-        let scenario = &point.study.scenario;
+        let mut study = self.runs.prepare(planned, &mut self.runs.preparer())?.study;
+        let scenario = &study.scenario;
         if scenario.endpoint.is_none() && scenario.workload.as_ref().is_none_or(|closed| closed.interfaces.is_none()) {
             return Err(problem("shows what endpoints do; without [endpoint] there is nothing to show".to_owned()));
         }
-        let mut study = point.study.clone();
         study.scenario.timeline = true;
         let mut controller = controller(&study);
         let outcome = engines::engine(study.engine).run(&study.scenario, &mut *controller);
@@ -335,9 +306,8 @@ impl<'a> Plan<'a> {
     fn run_on(&self, engine: &EngineOf<'_>, options: &RunOptions) -> Result<Summary, RunError> {
         let chosen = match &options.point {
             Some(point) => std::slice::from_ref(self.find(point)?),
-            None => &self.points[..],
+            None => self.runs.planned(),
         };
-        let engines: Vec<_> = chosen.iter().map(|point| engine(&point.study)).collect();
         let access = if options.point.is_some() || !self.whole { Access::Point } else { Access::Whole };
         let store = options.out.as_deref().map(|folder| Store::open(folder, access)).transpose()?;
         if let (Some(store), Some(text), Access::Whole) = (&store, &options.input, access) {
@@ -348,15 +318,14 @@ impl<'a> Plan<'a> {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs.clamp(1, chosen.len().max(1))).build();
         let threads = threads.map_err(|error| RunError::Threads(error.to_string()))?;
         let before = resident_memory_mib();
-        let works: Vec<Work> = chosen.iter().map(|point| Work::of(&point.study)).collect();
-        let workshop = Workshop::new(self, options, store.as_ref(), chosen.len());
-        let ends = threads.install(|| workshop.finish_all(chosen, &engines, &works))?;
+        let workshop = Workshop::new(&self.runs, engine, options, store.as_ref(), chosen.len());
+        let ends = threads.install(|| workshop.finish_all(chosen))?;
         let mut summary = Summary { planned: chosen.len(), interrupted: options.stop.signal(), ..Summary::default() };
-        for ((end, message), work) in ends.into_iter().zip(works) {
+        for ((end, message), planned) in ends.into_iter().zip(chosen) {
             if let End::Computed(row, _) = &end
                 && let Some(seconds) = row.number("cpu_seconds")
             {
-                summary.measured.push(Measured { work, seconds });
+                summary.measured.push(Measured { work: planned.work, seconds });
             }
             summary.add((end, message));
         }
@@ -377,15 +346,20 @@ impl<'a> Plan<'a> {
         Ok(summary)
     }
 
-    /// The point whose key is, or alone begins with, this text.
-    fn find(&self, key: &str) -> Result<&PreparedPoint, RunError> {
-        let matching: Vec<&PreparedPoint> = self.points.iter().filter(|point| !key.is_empty() && point.key().starts_with(key)).collect();
+    fn name(&self) -> String {
+        self.runs.document().name().to_owned()
+    }
+
+    /// The run whose key is, or alone begins with, this text.
+    fn find(&self, key: &str) -> Result<&Planned, RunError> {
+        let fits = |planned: &&Planned| !key.is_empty() && planned.key.to_string().starts_with(key);
+        let matching: Vec<&Planned> = self.runs.planned().iter().filter(fits).collect();
         let problem = match matching[..] {
-            [point] => return Ok(point),
-            [] => format!("none of the {} runs has this key; `kasuri check FILE --points` lists them", self.points.len()),
+            [planned] => return Ok(planned),
+            [] => format!("none of the {} runs has this key; `kasuri check FILE --points` lists them", self.len()),
             _ => format!("{} runs have keys that begin so; give more digits", matching.len()),
         };
-        Err(RunError::Point { document: self.document.name().to_owned(), point: key.to_owned(), problem })
+        Err(RunError::Point { document: self.name(), point: key.to_owned(), problem })
     }
 }
 
@@ -395,153 +369,9 @@ fn memory_of_largest(measured: &[Measured], before: Option<f64>) -> Option<(Work
     Some((largest, (peak_memory_mib()? - before?) * 1024.0 * 1024.0))
 }
 
-type EngineOf<'a> = dyn Fn(&Study) -> SomeEngine<'a> + 'a;
+type EngineOf<'a> = dyn Fn(&Study) -> SomeEngine<'a> + Sync + 'a;
 
 type SomeEngine<'a> = &'a dyn Engine;
-
-/// What a deadlock depends on, and whether it is allowed.
-struct Checked {
-    network: Arc<Network>,
-    routing: Arc<dyn Routing>,
-    /// Those of its traffic.
-    channels: Vec<VirtualChannels>,
-    allowed: bool,
-    /// Are the ways that predictions may take included?
-    widened: bool,
-}
-
-/// The places and steps of routes to look at before a run whose routing is trusted not to deadlock: some milliseconds.
-const SAMPLE_BUDGET: u64 = 20_000;
-
-/// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver. Equal ones are checked once.
-fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>) -> Result<(), RunError> {
-    let scenario = &study.scenario;
-    let channels = scenario.virtual_channel_ranges();
-    if channels.is_empty() {
-        // Nothing is sent.
-        return Ok(());
-    }
-    let widened = scenario.takes_accepted_ports();
-    let is_known = |known: &Checked| {
-        let same = Arc::ptr_eq(&known.network, &scenario.network) && Arc::ptr_eq(&known.routing, &scenario.routing);
-        same && known.channels == channels && known.allowed == study.allow_deadlock && known.widened == widened
-    };
-    if checked.iter().any(is_known) {
-        return Ok(());
-    }
-    // The whole graph of a large network takes longer than many a run, so where nothing hangs on its verdict only a sample of
-    // the destinations is tried; `kasuri check` builds it in any case.
-    let trusted = study.allow_deadlock || study.promises_no_deadlock();
-    if trusted && study.engine == EngineName::Flow {
-        // Flows hold no buffers while they wait, and the engine tells itself of a message that does not arrive.
-        return Ok(());
-    }
-    let budget = if trusted { SAMPLE_BUDGET } else { deadlock::STEP_BUDGET };
-    let report = deadlock::check_within(&scenario.network, &*scenario.possible_ways(), &channels, budget);
-    let (name, mut finding) = (document.name().to_owned(), report.describe(&scenario.network));
-    if widened {
-        finding += "\nthe ways that predictions may take are included; router.predictor_match = \"exact\" leaves them out";
-    }
-    if report.verdict != Verdict::Acyclic && !trusted {
-        return Err(RunError::Deadlock { document: name, finding });
-    }
-    if report.unroutable.is_some() {
-        return Err(RunError::Unroutable { document: name, finding });
-    }
-    let (network, routing) = (Arc::clone(&scenario.network), Arc::clone(&scenario.routing));
-    checked.push(Checked { network, routing, channels, allowed: study.allow_deadlock, widened });
-    Ok(())
-}
-
-/// A search sets `traffic.load`, so no class may have a load of its own, and nothing else may set it.
-fn check_search(document: &Document, point: &Point, study: &Study) -> Result<(), ConfigError> {
-    let problem = |problem: &str| Err(document.refusal(point, "measure.search", problem));
-    let classes = shown::at(&point.table, "traffic.class").and_then(toml::Value::as_array);
-    if classes.into_iter().flatten().any(|class| class.get("load").is_some()) {
-        return problem("it varies traffic.load, but a [[traffic.class]] has a load of its own; take that out");
-    }
-    if point.table.contains_key("workload") {
-        return problem("a closed workload has no load to search; take the search out, or describe open traffic in [traffic]");
-    }
-    if study.scenario.classes.iter().any(|class| class.packets_per_terminal.is_some()) {
-        return problem("a batch has no load to search; take the search out, or use another traffic.process");
-    }
-    if shown::searches(study) && point.assignments.iter().any(|(key, _)| key == "traffic.load") {
-        let message = "is swept, but measure.search = \"saturation\" varies it; take it out of [sweep], or take the search out";
-        return Err(document.refusal(point, "traffic.load", message));
-    }
-    Ok(())
-}
-
-/// A point of a search at one of its loads.
-fn at_load(point: &Point, load: f64) -> Point {
-    let mut point = point.clone();
-    if let Some(toml::Value::Table(traffic)) = point.table.get_mut("traffic") {
-        traffic.insert("load".to_owned(), toml::Value::Float(load));
-    }
-    point
-}
-
-/// The greatest load of a search: all classes share the terminal's channel.
-fn greatest_load(study: &Study) -> f64 {
-    1.0 / study.scenario.classes.len().max(1) as f64
-}
-
-fn head(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<String, String>) -> RowHead {
-    let (title, inputs) = (study.title.clone(), shown::inputs(point, study));
-    RowHead { key: key(point, study, files, hashes), title, engine: study.engine, seed: study.measure.seed, inputs }
-}
-
-/// The key of a run: 32 hexadecimal digits of the BLAKE3 hash over everything that its result depends on, as JSON with sorted
-/// keys: the engine, the point's values without the title, the contents of the files that it names, and [`RESULTS_VERSION`].
-fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<String, String>) -> String {
-    let table = || point.table.iter().filter(|(key, _)| !matches!(key.as_str(), "title" | "engine"));
-    let mut names = Vec::new();
-    table().for_each(|(_, value)| collect_paths(value, &mut names));
-    let contents: serde_json::Map<String, Value> = names
-        .into_iter()
-        .map(|name| {
-            // Where it cannot be read the study was built without it, so that nothing depends on its contents.
-            let hash = hashes.entry(name.clone()).or_insert_with(|| hash_of(files, &name).unwrap_or_default());
-            (name, json!(hash))
-        })
-        .collect();
-    let mut whole = json!({
-        "engine": study.engine.name(),
-        "files": contents,
-        "input": table().map(|(key, value)| (key.clone(), shown::to_json(value))).collect::<serde_json::Map<_, _>>(),
-        "results": RESULTS_VERSION,
-    });
-    whole.sort_all_objects();
-    blake3::hash(whole.to_string().as_bytes()).to_hex()[..32].to_owned()
-}
-
-/// The BLAKE3 hash of a file, which may be larger than memory.
-fn hash_of(files: &dyn Files, name: &str) -> Option<String> {
-    let mut hasher = blake3::Hasher::new();
-    let mut add = |piece: &[u8]| {
-        hasher.update(piece);
-        true
-    };
-    files.read_pieces(name, &mut add).ok()?;
-    Some(hasher.finalize().to_hex().to_string())
-}
-
-/// The files that a table names: by convention the strings under keys `path`, and `trace` in `[workload]` and `[traffic]`.
-fn collect_paths(value: &toml::Value, paths: &mut Vec<String>) {
-    match value {
-        toml::Value::Table(table) => {
-            for (key, value) in table {
-                match value {
-                    toml::Value::String(path) if key == "path" || key == "trace" => paths.push(path.clone()),
-                    other => collect_paths(other, paths),
-                }
-            }
-        }
-        toml::Value::Array(values) => values.iter().for_each(|value| collect_paths(value, paths)),
-        _ => {}
-    }
-}
 
 impl Summary {
     /// Adds a row that another process computed.

@@ -20,7 +20,7 @@ use crate::results::{RunRow, SCHEMA_VERSION, VECTORS, Vector, is_whole_npy, to_c
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -339,23 +339,41 @@ impl Store {
         self.folder.join(PLAN)
     }
 
-    /// Keeps the list of all runs.
+    /// Keeps the list of all runs, which need not lie in memory.
     ///
     /// # Errors
-    /// As [`Store::keep`].
-    pub(crate) fn keep_plan(&self, text: &str) -> Result<(), StoreError> {
-        write_whole(&[(self.plan_path(), text.as_bytes().to_vec())])
+    /// As [`Store::keep`], and those of the lines.
+    pub(crate) fn keep_plan<E: From<StoreError>>(&self, mut lines: impl Iterator<Item = Result<String, E>>) -> Result<(), E> {
+        let mut failed = None;
+        let written = write_with(&[(self.plan_path(), ())], |file, ()| {
+            let mut file = BufWriter::new(file);
+            for line in lines.by_ref() {
+                match line {
+                    Ok(line) => file.write_all(line.as_bytes())?,
+                    Err(error) => {
+                        failed = Some(error);
+                        return Err(io::Error::other("the list has no such line"));
+                    }
+                }
+            }
+            file.flush()
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(written?),
+        }
     }
 
-    /// The list of all runs, if there is one.
+    /// The lines of the list of all runs, if there is one.
     ///
     /// # Errors
     /// The operating system refuses.
-    pub(crate) fn plan(&self) -> Result<Option<String>, StoreError> {
-        match fs::read_to_string(self.plan_path()) {
-            Ok(text) => Ok(Some(text)),
+    pub(crate) fn plan(&self) -> Result<Option<impl Iterator<Item = Result<String, StoreError>>>, StoreError> {
+        let path = self.plan_path();
+        match File::open(&path) {
+            Ok(file) => Ok(Some(BufReader::new(file).lines().map(move |line| line.map_err(|error| StoreError::at(&path, error))))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(StoreError::at(&self.plan_path(), error)),
+            Err(error) => Err(StoreError::at(&path, error)),
         }
     }
 
@@ -431,11 +449,13 @@ fn write_whole(files: &[(PathBuf, Vec<u8>)]) -> Result<(), StoreError> {
     write_with(files, |file, bytes| file.write_all(bytes))
 }
 
-type WriteBytes<'a> = &'a dyn Fn(&mut File, &[u8]) -> io::Result<()>;
+/// Writes the content of a file.
+type WriteContent<'a, C> = &'a mut dyn FnMut(&mut File, &C) -> io::Result<()>;
 
-fn write_with(files: &[(PathBuf, Vec<u8>)], write: impl Fn(&mut File, &[u8]) -> io::Result<()>) -> Result<(), StoreError> {
+/// As [`write_whole`], of contents that know how they are written.
+fn write_with<C>(files: &[(PathBuf, C)], mut write: impl FnMut(&mut File, &C) -> io::Result<()>) -> Result<(), StoreError> {
     let temporaries: Vec<PathBuf> = files.iter().map(|(path, _)| temporary(path)).collect();
-    let result = write_beside(files, &temporaries, &write).and_then(|()| {
+    let result = write_beside(files, &temporaries, &mut write).and_then(|()| {
         for ((path, _), temporary) in files.iter().zip(&temporaries) {
             fs::rename(temporary, path).map_err(|error| StoreError::at(path, error))?;
         }
@@ -451,11 +471,11 @@ fn write_with(files: &[(PathBuf, Vec<u8>)], write: impl Fn(&mut File, &[u8]) -> 
     result
 }
 
-fn write_beside(files: &[(PathBuf, Vec<u8>)], temporaries: &[PathBuf], write: WriteBytes<'_>) -> Result<(), StoreError> {
+fn write_beside<C>(files: &[(PathBuf, C)], temporaries: &[PathBuf], write: WriteContent<'_, C>) -> Result<(), StoreError> {
     let mut written = Vec::new();
-    for ((path, bytes), temporary) in files.iter().zip(temporaries) {
+    for ((path, content), temporary) in files.iter().zip(temporaries) {
         let mut file = File::create(temporary).map_err(|error| StoreError::at(path, error))?;
-        write(&mut file, bytes).map_err(|error| StoreError::at(path, error))?;
+        write(&mut file, content).map_err(|error| StoreError::at(path, error))?;
         written.push((path, file));
     }
     // A flush waits some milliseconds for the disk, and flushes that are asked for together wait together: one after the other

@@ -127,7 +127,12 @@ impl Axes {
 fn rows(sweep: &str) -> Result<Vec<(String, BTreeMap<String, Value>)>, String> {
     let document = Document::parse("a.toml", &format!("{FILE}[sweep]\n{sweep}")).map_err(|error| error.to_string())?;
     let plan = Plan::prepare(&document, &NoFiles).map_err(|error| error.to_string())?;
-    Ok(plan.points().iter().map(|point| (point.key().to_owned(), point.head.inputs.iter().cloned().collect())).collect())
+    plan.points()
+        .map(|point| {
+            let head = point.map_err(|error| error.to_string())?.head;
+            Ok((head.key, head.inputs.into_iter().collect()))
+        })
+        .collect()
 }
 
 proptest! {
@@ -198,7 +203,9 @@ routing = { algorithm = "dimension-order", tie = "random" }
 fn a_value_that_no_run_uses_is_not_shown() {
     let only = |text: &str| {
         let document = Document::parse("a.toml", text).unwrap();
-        Plan::prepare(&document, &NoFiles).unwrap().points()[0].head.inputs.iter().cloned().collect::<BTreeMap<_, _>>()
+        let plan = Plan::prepare(&document, &NoFiles).unwrap();
+        let only = plan.points().next().unwrap().unwrap();
+        only.head.inputs.into_iter().collect::<BTreeMap<_, _>>()
     };
     let search = FILE.replace("cycles = 500", "search = \"saturation\"");
     assert_eq!((&only(FILE)["traffic.load"], &only(&search)["traffic.load"]), (&json!(0.125), &Value::Null));

@@ -13,6 +13,7 @@ mod error;
 mod measure;
 mod names;
 mod plot;
+mod pool;
 mod schema;
 mod schemas;
 mod section;
@@ -30,7 +31,7 @@ pub use error::{ConfigError, Location};
 pub use measure::{BookSimRules, Measure, Rules, Search, SimType, Until};
 pub use names::printable;
 pub use schema::json_schema;
-pub use study::{EngineName, Preparation, Study};
+pub use study::{Built, EngineName, Preparation, Study};
 pub use sweep::{CASE, MAX_POINTS, Point, Sweep};
 
 /// The names that this crate cannot know because engines define them.

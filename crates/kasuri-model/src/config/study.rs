@@ -4,6 +4,7 @@ use super::document::{Document, Part};
 use super::error::ConfigError;
 use super::measure::{Measure, MeasureSection, Search, Until};
 use super::names::{compact, shown, unknown};
+use super::pool::Pool;
 use super::schemas::Schemas;
 use super::section::Section;
 use super::sweep::Point;
@@ -18,7 +19,7 @@ use crate::rng::Streams;
 use crate::router::{Architecture, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
 use crate::routing::per_destination::PerDestination;
 use crate::routing::per_output::PerOutput;
-use crate::routing::{ROUTINGS, Routing, RoutingError, VirtualChannels};
+use crate::routing::{ROUTINGS, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::scenario::{ClosedWorkload, Scenario, TrafficClass, Units};
 use crate::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
 use crate::translation::users::Users;
@@ -111,10 +112,24 @@ pub struct Preparation<'a> {
     document: &'a Document,
     files: &'a dyn Files,
     known: Known<'a>,
-    networks: Recent<(Table, Arc<Network>)>,
-    routings: Recent<(Table, Arc<Network>, Arc<dyn Routing>)>,
-    routers: Recent<(Table, RouterParameters, Pipeline)>,
+    built: Built,
+    /// The last few, newest first.
+    routers: Vec<(Table, RouterParameters, Pipeline)>,
     schemas: Rc<Schemas>,
+}
+
+/// The networks and routings of one experiment that several preparations share, also those of other threads: the last few, and those that
+/// some study still has.
+#[derive(Clone, Default)]
+pub struct Built {
+    networks: Arc<Pool<Table, Network>>,
+    routings: Arc<Pool<(Table, Arc<Network>), dyn Routing>>,
+}
+
+impl std::fmt::Debug for Built {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Built").finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Preparation<'_> {
@@ -123,16 +138,18 @@ impl std::fmt::Debug for Preparation<'_> {
     }
 }
 
-/// The last few values, newest first: a sweep over sizes need not keep every network.
-type Recent<T> = Vec<T>;
-
-/// How many distinct networks, routings and routers are kept.
+/// How many distinct routers are kept.
 const KEPT: usize = 4;
 
 impl<'a> Preparation<'a> {
     /// Begins with nothing built. `files` reads what parameters name; `known` holds the names that only the caller knows.
     pub fn new(document: &'a Document, files: &'a dyn Files, known: Known<'a>) -> Self {
-        Self { document, files, known, networks: Vec::new(), routings: Vec::new(), routers: Vec::new(), schemas: Rc::default() }
+        Self::sharing(&Built::default(), document, files, known)
+    }
+
+    /// As [`Preparation::new`], with what other preparations of the same document have built and will build.
+    pub fn sharing(built: &Built, document: &'a Document, files: &'a dyn Files, known: Known<'a>) -> Self {
+        Self { document, files, known, built: built.clone(), routers: Vec::new(), schemas: Rc::default() }
     }
 
     /// Checks one point and builds its study.
@@ -247,27 +264,32 @@ impl<'a> Preparation<'a> {
         Ok((router, pipeline))
     }
 
-    fn network(&mut self, context: Context<'_>) -> Result<Arc<Network>, ConfigError> {
+    fn network(&self, context: Context<'_>) -> Result<Arc<Network>, ConfigError> {
         let table = context.required_table("network", "topology = \"mesh\"")?;
-        if let Some((_, network)) = self.networks.iter().find(|(known, _)| known == table) {
-            return Ok(Arc::clone(network));
-        }
-        let network = Arc::new(build_network(context, self.files)?);
-        self.networks.insert(0, (table.clone(), Arc::clone(&network)));
-        self.networks.truncate(KEPT);
-        Ok(network)
+        let build = || build_network(context, self.files).map(Arc::new);
+        self.built.networks.get(|known| known == table, || table.clone(), build)
     }
 
-    fn routing(&mut self, context: Context<'_>, network: &Arc<Network>) -> Result<(Arc<dyn Routing>, bool), ConfigError> {
+    fn routing(&self, context: Context<'_>, network: &Arc<Network>) -> Result<(Arc<dyn Routing>, bool), ConfigError> {
         let table = context.required_table("routing", "algorithm = \"minimal\"")?;
         let section = Section::new(context, "routing", table);
         let entry = section.member(ROUTINGS, "algorithm", None)?;
         section
             .refuse_unknown(&[&section.keys_of(entry), &owned(&["algorithm", "allow_deadlock"])], &format!("routing `{}`", entry.name))?;
         let allow_deadlock = section.boolean("allow_deadlock", false)?;
-        if let Some((.., routing)) = self.routings.iter().find(|(known, on, _)| known == table && Arc::ptr_eq(on, network)) {
-            return Ok((Arc::clone(routing), allow_deadlock));
-        }
+        let is_same = |(known, on): &(Table, Arc<Network>)| known == table && Arc::ptr_eq(on, network);
+        let compile = || self.compile(context, &section, entry, network);
+        let routing = self.built.routings.get(is_same, || (table.clone(), Arc::clone(network)), compile)?;
+        Ok((routing, allow_deadlock))
+    }
+
+    fn compile(
+        &self,
+        context: Context<'_>,
+        section: &Section<'_>,
+        entry: &Entry<dyn RoutingAlgorithm>,
+        network: &Arc<Network>,
+    ) -> Result<Arc<dyn Routing>, ConfigError> {
         let algorithm = section.parse(entry, "algorithm")?;
         let bytes = algorithm.most_table_bytes(network);
         if bytes > self.known.memory_bytes {
@@ -282,13 +304,10 @@ impl<'a> Preparation<'a> {
             return Err(section.error("algorithm", problem));
         }
         context.check_connected(network)?;
-        let routing: Arc<dyn Routing> = algorithm.compile(network).map(Arc::from).map_err(|error| match error {
+        algorithm.compile(network).map(Arc::from).map_err(|error| match error {
             RoutingError::Parameter { key, problem } => section.error(&key, problem),
             other => section.error("algorithm", other.to_string()),
-        })?;
-        self.routings.insert(0, (table.clone(), Arc::clone(network), Arc::clone(&routing)));
-        self.routings.truncate(KEPT);
-        Ok((routing, allow_deadlock))
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::estimate::{Costs, Total, Work};
 use crate::input::{FolderFiles, read_experiment};
 use crate::listing::Listing;
 use crate::measure::controller;
-use crate::plan::{Plan, Preparer};
+use crate::plan::{Plan, Preparer, is_same};
 use clap::Args;
 use kasuri_model::config::{Document, EngineName, Point, Study};
 use kasuri_model::deadlock;
@@ -17,7 +17,7 @@ use kasuri_model::scenario::ClosedWorkload;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Checks an experiment file without running it
 #[derive(Debug, Args)]
@@ -93,30 +93,35 @@ impl Verdict {
 /// What has been described: equal things are described once.
 #[derive(Default)]
 struct Seen {
-    ways: Vec<(Arc<Network>, Arc<dyn Routing>, Vec<VirtualChannels>, bool)>,
-    workloads: Vec<String>,
-    traffic: BTreeSet<String>,
+    ways: Vec<(Weak<Network>, Weak<dyn Routing>, Vec<VirtualChannels>, bool)>,
+    workloads: BTreeSet<Digest>,
+    traffic: BTreeSet<Digest>,
+}
+
+/// Stands for a text: a sweep may have a million of them.
+type Digest = [u8; 32];
+
+fn digest(text: &str) -> Digest {
+    *blake3::hash(text.as_bytes()).as_bytes()
 }
 
 impl Seen {
     /// The description of a workload, unless it has been given.
     fn workload(&mut self, text: String) -> Option<String> {
-        if self.workloads.contains(&text) {
-            return None;
-        }
-        self.workloads.push(text.clone());
-        Some(text)
+        self.workloads.insert(digest(&text)).then_some(text)
     }
 
     /// Is it new what packets may wait for in this study?
     fn ways(&mut self, study: &Study) -> bool {
         let scenario = &study.scenario;
         let (channels, widened) = (scenario.virtual_channel_ranges(), scenario.takes_accepted_ports());
+        // Those of networks that are gone will not be asked for again.
+        self.ways.retain(|(network, routing, ..)| network.strong_count() > 0 && routing.strong_count() > 0);
         let known = self.ways.iter().any(|(network, routing, ranges, wide)| {
-            Arc::ptr_eq(network, &scenario.network) && Arc::ptr_eq(routing, &scenario.routing) && *ranges == channels && *wide == widened
+            is_same(network, &scenario.network) && is_same(routing, &scenario.routing) && *ranges == channels && *wide == widened
         });
         if !known {
-            self.ways.push((Arc::clone(&scenario.network), Arc::clone(&scenario.routing), channels, widened));
+            self.ways.push((Arc::downgrade(&scenario.network), Arc::downgrade(&scenario.routing), channels, widened));
         }
         !known
     }
@@ -130,7 +135,7 @@ impl Seen {
         if let Some(toml::Value::Table(traffic)) = table.get_mut("traffic") {
             traffic.remove("load");
         }
-        self.traffic.insert(table.to_string())
+        self.traffic.insert(digest(&table.to_string()))
     }
 }
 
@@ -148,20 +153,18 @@ fn try_formulas(document: &Document, point: &Point, study: &Study) -> Result<(),
 
 /// One line for each run: its key and what distinguishes it, separated by tabs.
 fn list_points(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
-    for prepared in plan.points() {
-        write!(out, "{}", prepared.key())?;
-        for (key, value) in &prepared.point.assignments {
-            write!(out, "\t{key}={value}")?;
-        }
-        writeln!(out)?;
+    for run in plan.assignments() {
+        let (key, assignments) = run?;
+        writeln!(out, "{key}{}{assignments}", if assignments.is_empty() { "" } else { "\t" })?;
     }
     Ok(Exit::DONE)
 }
 
 /// One line for each run: its key, what it will cost, and what distinguishes it, separated by tabs.
-fn list_costs(listing: &Listing, out: &mut dyn Write) -> Result<Exit, Failure> {
+fn list_costs(listing: &Listing<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
     let costs = Costs::of_this_machine();
     for run in listing.runs() {
+        let run = run?;
         write!(out, "{}\t{:.3}\t{:.1}", run.key, costs.seconds(&run.work), costs.memory_mib(&run.work))?;
         writeln!(out, "{}{}", if run.assignments.is_empty() { "" } else { "\t" }, run.assignments)?;
     }

@@ -129,6 +129,7 @@ impl Run {
             return self.print_script(&listing, &costs, out);
         }
         for run in listing.runs() {
+            let run = run?;
             if self.part.missing {
                 match store.find(&run.key).map_err(RunError::from)? {
                     Found::Run(_) => continue,
@@ -146,7 +147,7 @@ impl Run {
         Ok(Exit::DONE)
     }
 
-    fn print_script(&self, listing: &Listing, costs: &Costs, out: &mut dyn Write) -> Result<Exit, Failure> {
+    fn print_script(&self, listing: &Listing<'_>, costs: &Costs, out: &mut dyn Write) -> Result<Exit, Failure> {
         let site = if matches!(self.executor.as_str(), LOCAL | "slurm") { Site::default() } else { Site::read(Path::new(&self.executor))? };
         let absolute = |path: &Path| std::path::absolute(path).map_err(|error| Failure::Other(format!("{}: {error}", path.display())));
         let program = env::current_exe().map_err(|error| Failure::Other(format!("this program does not know where it is: {error}")))?;
@@ -219,10 +220,9 @@ fn listed<'a>(document: &'a Document, files: &'a FolderFiles, list: &str) -> Res
         return Err(problem(key, *number, &format!("there are {planned} runs")));
     }
     let plan = Plan::prepare_some(document, files, &runs.iter().map(|&(_, number)| number).collect::<Vec<_>>())?;
-    match runs.iter().zip(plan.points()).find(|((key, _), point)| *key != point.key()) {
-        Some(((key, number), point)) => Err(problem(key, *number, &format!("it has `{}`", point.key()))),
-        None => Ok(plan),
-    }
+    let other = runs.iter().zip(plan.keys()).find(|((key, _), own)| **key != *own.to_string());
+    other.map_or(Ok(()), |((key, number), own)| Err(problem(key, *number, &format!("it has `{own}`"))))?;
+    Ok(plan)
 }
 
 fn read_list(file: &Path) -> Result<String, Failure> {

@@ -89,7 +89,7 @@ impl Schedule {
         let Collective::Alltoall = self.collective;
         let (document, _) = read_experiment(&self.network, &self.set)?;
         let files = FolderFiles::beside(&self.network);
-        let point = &document.points()?[0];
+        let point = &document.sweep()?.point(0)?;
         let mut preparation = Preparation::new(&document, &files, *KNOWN);
         let (network, routing) = preparation.routed(point)?;
         let hosts = self.read_hosts(&network)?;

@@ -41,7 +41,7 @@ impl Topology {
         for parameter in &self.parameters {
             document.set_argument("network", parameter, parameter)?;
         }
-        let network = document.network(&document.points()?[0], &FolderFiles::new(""))?;
+        let network = document.network(&document.sweep()?.point(0)?, &FolderFiles::new(""))?;
         if let Some(export) = self.export {
             let text = match export {
                 Export::Dot => format::dot::write(&network),

@@ -24,11 +24,30 @@ const ALWAYS_CLOSED: [&str; 8] = [
 /// Keys that every row of a trace of open traffic shows, swept or not.
 const ALWAYS_TRACE: [&str; 4] = ["network.topology", "routing.algorithm", "traffic.trace", "measure.seed"];
 
+/// What a row shows of its run's input that does not stand in the point's values as it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub(super) engine: EngineName,
+    pub(super) seed: u64,
+    /// Does the run choose its loads itself?
+    searches: bool,
+    /// Has it a workload or a machine of interfaces in place of open traffic?
+    is_closed: bool,
+}
+
+impl Facts {
+    /// Those of a study.
+    pub(super) fn of(study: &Study) -> Self {
+        let is_closed = study.scenario.workload.is_some() || study.scenario.endpoint.is_some();
+        Self { engine: study.engine, seed: study.measure.seed, searches: searches(study), is_closed }
+    }
+}
+
 /// The columns of a run's input with their values: the keys that every row shows, then all that the sweep sets for some point.
-pub(super) fn inputs(point: &Point, study: &Study) -> Vec<(String, Value)> {
+pub(super) fn inputs(point: &Point, facts: &Facts) -> Vec<(String, Value)> {
     let always: &[&str] = if at(&point.table, "traffic.trace").is_some() {
         &ALWAYS_TRACE
-    } else if study.scenario.workload.is_some() || study.scenario.endpoint.is_some() {
+    } else if facts.is_closed {
         &ALWAYS_CLOSED
     } else {
         &ALWAYS
@@ -36,20 +55,20 @@ pub(super) fn inputs(point: &Point, study: &Study) -> Vec<(String, Value)> {
     // `engine` and `title` have columns of their own.
     let swept = point.columns.iter().map(String::as_str).filter(|key| key.contains('.') || *key == CASE);
     let swept = swept.filter(|key| !always.contains(key));
-    always.iter().copied().chain(swept).map(|key| (key.to_owned(), shown(key, point, study))).collect()
+    always.iter().copied().chain(swept).map(|key| (key.to_owned(), shown(key, point, facts))).collect()
 }
 
 /// The value of a key as a row shows it: a default where the file leaves out what the row is about, nothing where the run has no such value.
-fn shown(key: &str, point: &Point, study: &Study) -> Value {
+fn shown(key: &str, point: &Point, facts: &Facts) -> Value {
     let given = at(&point.table, key).map(to_json);
     match key {
         CASE => point.assignments.iter().find(|(key, _)| key == CASE).map_or(Value::Null, |(_, label)| to_json(label)),
-        "measure.seed" => json!(study.measure.seed),
+        "measure.seed" => json!(facts.seed),
         "workload.schedule" => given.unwrap_or_else(|| {
             let collective = at(&point.table, "workload.collective").and_then(toml::Value::as_str).unwrap_or_default();
             collective::schedules(collective).next().map_or(Value::Null, |entry| json!(entry.schedule))
         }),
-        "traffic.load" if searches(study) => Value::Null,
+        "traffic.load" if facts.searches => Value::Null,
         _ if every_class_has_its_own(key, point) => Value::Null,
         _ => given.unwrap_or(Value::Null),
     }
@@ -102,8 +121,9 @@ pub(super) fn check_point(point: &Point) -> Result<(), String> {
 /// A defect of Kasuri: which column, and both values.
 pub(super) fn check_row(row: &RunRow, prepared: &PreparedPoint) -> Result<(), String> {
     let PreparedPoint { head, point, study } = prepared;
+    let facts = Facts::of(study);
     for (key, value) in &head.inputs {
-        let of_point = shown(key, point, study);
+        let of_point = shown(key, point, &facts);
         if row.get(key) != value || *value != of_point {
             return Err(format!("the row shows {key} = {}, but its point has {of_point}", row.get(key)));
         }

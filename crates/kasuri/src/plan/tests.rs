@@ -5,6 +5,7 @@ use crate::results::COSTS;
 use kasuri_model::engine::{Command, Controller, Interval, Outcome, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_model::topology::NoFiles;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -178,13 +179,14 @@ fn one_point_runs_by_its_key() {
     let folder = tempfile::tempdir().unwrap();
     let document = document(FILE);
     let plan = Plan::prepare(&document, &NoFiles).unwrap();
+    let keys: Vec<String> = plan.keys().map(|key| key.to_string()).collect();
     let engine = Fake::default();
     let run = |point: &str| {
         let options = RunOptions { point: Some(point.to_owned()), ..options(folder.path()) };
         plan.run_on(&|_| &engine as &dyn Engine, &options)
     };
-    let summary = run(&plan.points()[4].key()[..12]).unwrap();
-    assert_eq!((summary.rows.len(), summary.rows[0].key(), summary.planned), (1, plan.points()[4].key(), 1));
+    let summary = run(&keys[4][..12]).unwrap();
+    assert_eq!((summary.rows.len(), summary.rows[0].key(), summary.planned), (1, keys[4].as_str(), 1));
     assert!(!folder.path().join("runs.csv").exists());
     for wrong in ["xyz", ""] {
         let error = run(wrong).unwrap_err();
@@ -197,7 +199,7 @@ fn one_point_runs_by_its_key() {
 fn keys_follow_the_values_and_nothing_else() {
     let keys = |text: &str| {
         let document = document(text);
-        Plan::prepare(&document, &NoFiles).unwrap().points().iter().map(|point| point.key().to_owned()).collect::<Vec<_>>()
+        Plan::prepare(&document, &NoFiles).unwrap().keys().map(|key| key.to_string()).collect::<Vec<_>>()
     };
     let first = keys(FILE);
     assert!(first.iter().all(|key| key.len() == 32 && key.chars().all(|digit| digit.is_ascii_hexdigit())));
@@ -222,10 +224,41 @@ fn the_contents_of_named_files_belong_to_the_key() {
     for named in ["path = \"a.txt\"", "trace = \"a.txt\""] {
         let named = toml::from_str(named).unwrap();
         point.table.insert("traffic".to_owned(), toml::Value::Array(vec![toml::Value::Table(named)]));
-        let key = |content| key(&point, &study, &One(content), &mut BTreeMap::new());
+        let key = |content| preparer::key(&point, &study, &One(content), &mut BTreeMap::new());
         assert_eq!(key(b"1"), key(b"1"));
         assert_ne!(key(b"1"), key(b"2"));
     }
+}
+
+/// A network of so many terminals.
+struct Growing(AtomicU64);
+
+impl Files for Growing {
+    fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
+        let routers = self.0.load(Ordering::Relaxed);
+        let line = |router: u64| format!("router {router} node {router} router {}\n", (router + 1) % routers);
+        Ok((0..routers).map(line).collect::<String>().into_bytes())
+    }
+}
+
+/// A run is computed of what its files held when they were checked; where they are too large to be kept and have changed, nothing is
+/// computed of them under the key of the old ones.
+#[test]
+fn a_file_that_changes_after_the_check_changes_no_run() {
+    let file = "topology = \"anynet\"\npath = \"a.anynet\"";
+    let text = FILE.replace("topology = \"mesh\"\n    dimensions = [2, 2]", file).replace("dimension-order", "minimal");
+    let document = document(&text.replace("[routing]", "[router]\nvirtual_channels = 2\n[routing]"));
+    let engine = Fake::default();
+    let run = |plan: &Plan<'_>| plan.run_on(&|_| &engine as &dyn Engine, &RunOptions::default());
+    let growing = Growing(AtomicU64::new(2));
+    let plan = Plan::prepare(&document, &growing).unwrap();
+    growing.0.store(3, Ordering::Relaxed);
+    let rows = run(&plan).unwrap().rows;
+    assert!(rows.len() == 6 && rows.iter().all(|row| row.number("terminals") == Some(2.0)));
+    let runs = Runs::keeping(&document, &growing, 0).unwrap();
+    growing.0.store(4, Ordering::Relaxed);
+    let error = run(&Plan { runs, whole: true }).unwrap_err();
+    assert!(error.exit_status() == 2 && error.to_string().contains("has changed since the experiment was checked (a.anynet)"), "{error}");
 }
 
 #[test]
@@ -244,7 +277,7 @@ fn a_routing_that_can_deadlock_is_refused_unless_allowed() {
     assert_eq!(error.exit_status(), 2);
     assert!(error.to_string().contains("possible deadlock: a cycle of"), "{error}");
     let allowed = document(&torus.replace("[traffic]", "allow_deadlock = true\n[traffic]"));
-    assert_eq!(Plan::prepare(&allowed, &NoFiles).unwrap().points().len(), 6);
+    assert_eq!(Plan::prepare(&allowed, &NoFiles).unwrap().len(), 6);
 }
 
 /// A network that accepts up to 0.42 flits/terminal/cycle.

@@ -1,18 +1,18 @@
 //! Computing the runs of a plan: each is taken from the store, or computed by one thread and kept.
 
-use super::{Plan, PreparedPoint, RunOptions, shown};
+use super::planned::{Planned, Runs};
+use super::preparer::{Preparer, at_load, greatest_load};
+use super::{EngineOf, PreparedPoint, RunError, RunOptions, shown};
 use crate::cost::Meter;
 use crate::efficiency::{self, Hints};
-use crate::estimate::Work;
-use crate::input::KNOWN;
 use crate::measure::{Offer, Report, controller, saturation};
 use crate::networks::Networks;
 use crate::results::{NETWORK_ID, RowHead, RunRow, Vector, vectors};
 use crate::stop::{Interruptible, Stop};
-use crate::store::{Claimed, Failure, Found, Store, StoreError};
+use crate::store::{Claimed, Failure, Found, Store};
 use crate::tally::Tally;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use kasuri_model::config::{EngineName, Preparation, Search, Study, Until};
+use kasuri_model::config::{EngineName, Search, Study, Until};
 use kasuri_model::engine::{Engine, EngineError, Outcome, Status};
 use kasuri_model::id::TerminalId;
 use kasuri_model::scenario::Scenario;
@@ -44,14 +44,15 @@ pub(super) enum End {
 pub(super) type Finished = (End, Option<String>);
 
 /// What the threads share.
-pub(super) struct Workshop<'a> {
-    plan: &'a Plan<'a>,
+pub(super) struct Workshop<'a, 'e> {
+    runs: &'a Runs<'a>,
+    engine: &'a EngineOf<'e>,
     paranoid: bool,
     stop: Stop,
     store: Option<&'a Store>,
     networks: Networks,
-    /// The first error of the store; it stops everything.
-    failure: Mutex<Option<StoreError>>,
+    /// The first error of the store or of a changed file; it stops everything.
+    failure: Mutex<Option<RunError>>,
     bar: ProgressBar,
     tally: Tally,
     hints: Hints,
@@ -75,33 +76,34 @@ impl From<EngineError> for Missing {
     }
 }
 
-impl<'a> Workshop<'a> {
+impl<'a, 'e> Workshop<'a, 'e> {
     /// Prepares to compute some of the runs of a plan.
-    pub(super) fn new(plan: &'a Plan<'a>, options: &RunOptions, store: Option<&'a Store>, runs: usize) -> Self {
-        options.tally.plan(runs);
+    pub(super) fn new(runs: &'a Runs<'a>, engine: &'a EngineOf<'e>, options: &RunOptions, store: Option<&'a Store>, count: usize) -> Self {
+        options.tally.plan(count);
         Self {
-            plan,
+            runs,
+            engine,
             paranoid: options.paranoid,
             stop: options.stop.of_experiment(),
             store,
             networks: Networks::default(),
             failure: Mutex::new(None),
-            bar: bar(runs, options),
+            bar: bar(count, options),
             hints: Hints::default(),
             tally: options.tally.clone(),
         }
     }
 
-    /// Finishes all of these points on the threads of the current pool; in their order.
+    /// Finishes all of these runs on the threads of the current pool; in their order.
     ///
     /// # Errors
-    /// The store cannot be used.
-    pub(super) fn finish_all(self, points: &[PreparedPoint], engines: &[&dyn Engine], works: &[Work]) -> Result<Vec<Finished>, StoreError> {
-        let all = (0..points.len()).collect();
-        let mut ends = longest_first(all, works, |number| self.finish(&points[number], engines[number]).ok());
+    /// The store cannot be used, or a file that runs name has changed.
+    pub(super) fn finish_all(self, runs: &[Planned]) -> Result<Vec<Finished>, RunError> {
+        let all = (0..runs.len()).collect();
+        let mut ends = self.longest_first(all, runs, |planned, preparer| self.finish(planned, preparer).ok());
         // What other processes were computing comes last: by then most of it is in the store.
-        let claimed: Vec<usize> = (0..points.len()).filter(|&number| ends[number].is_none()).collect();
-        let waited = longest_first(claimed.clone(), works, |number| self.wait_and_finish(&points[number], engines[number]));
+        let claimed: Vec<usize> = (0..runs.len()).filter(|&number| ends[number].is_none()).collect();
+        let waited = self.longest_first(claimed.clone(), runs, |planned, preparer| self.wait_and_finish(planned, preparer));
         claimed.into_iter().zip(waited).for_each(|(number, end)| ends[number] = Some(end));
         self.bar.finish_and_clear();
         match self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
@@ -110,44 +112,63 @@ impl<'a> Workshop<'a> {
         }
     }
 
-    /// Takes a point from the store or computes and keeps it.
+    /// What `finish` gives for the runs of some numbers, in the order of numbers. A free thread takes the longest run that is left, so that
+    /// none begins a long one when the others are about to end.
+    fn longest_first<T: Send>(
+        &self,
+        mut numbers: Vec<usize>,
+        runs: &[Planned],
+        finish: impl Fn(&Planned, &mut Preparer<'a>) -> T + Sync,
+    ) -> Vec<T> {
+        numbers.sort_by(|&one, &other| runs[other].work.order(&runs[one].work).then(one.cmp(&other)));
+        let finish = |preparer: &mut Preparer<'a>, number: usize| (number, finish(&runs[number], preparer));
+        let mut ends: Vec<(usize, T)> = numbers.into_iter().par_bridge().map_init(|| self.runs.preparer(), finish).collect();
+        ends.sort_by_key(|&(number, _)| number);
+        ends.into_iter().map(|(_, end)| end).collect()
+    }
+
+    /// Takes a run from the store or computes and keeps it.
     ///
     /// # Errors
     /// Another process is computing it.
-    fn finish(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<Finished, Claimed> {
+    fn finish(&self, planned: &Planned, preparer: &mut Preparer<'a>) -> Result<Finished, Claimed> {
         // Until the row is in the store.
-        let _claim = self.store.map_or(Ok(None), |store| store.claim(point.key()))?;
-        Ok(self.finish_claimed(point, engine))
+        let _claim = self.store.map_or(Ok(None), |store| store.claim(&planned.key.to_string()))?;
+        Ok(self.finish_claimed(planned, preparer))
     }
 
-    /// Waits for the process that is computing a point and takes it from the store, or computes it if that process has not.
-    fn wait_and_finish(&self, point: &PreparedPoint, engine: &dyn Engine) -> Finished {
+    /// Waits for the process that is computing a run and takes it from the store, or computes it if that process has not.
+    fn wait_and_finish(&self, planned: &Planned, preparer: &mut Preparer<'a>) -> Finished {
         let begin = Instant::now();
         while !self.stop.is_requested() && begin.elapsed() < PATIENCE {
-            if let Ok(finished) = self.finish(point, engine) {
+            if let Ok(finished) = self.finish(planned, preparer) {
                 return finished;
             }
             std::thread::sleep(LOOK);
         }
-        self.finish_claimed(point, engine)
+        self.finish_claimed(planned, preparer)
     }
 
-    /// Takes a point from the store or computes and keeps it; with a message if a file was set aside.
-    fn finish_claimed(&self, point: &PreparedPoint, engine: &dyn Engine) -> Finished {
+    /// Takes a run from the store or computes and keeps it; with a message if a file was set aside.
+    fn finish_claimed(&self, planned: &Planned, preparer: &mut Preparer<'a>) -> Finished {
         if self.stop.is_requested() {
             return (End::Stopped, None);
         }
+        let point = match self.runs.prepare(planned, preparer) {
+            Ok(point) => point,
+            Err(error) => return (self.give_up(error), None),
+        };
         let found = self.store.map_or(Ok(Found::Nothing), |store| store.find(point.key()));
-        let result = match found {
-            Ok(Found::Run(row)) => (self.reuse(point, row), None),
-            Ok(Found::Nothing) => (self.compute(point, engine), None),
-            Ok(Found::SetAside(message)) => (self.compute(point, engine), Some(message)),
+        let (end, message) = match found {
+            Ok(Found::Run(row)) => (self.reuse(&point, row), None),
+            Ok(Found::Nothing) => (self.compute(&point, preparer), None),
+            Ok(Found::SetAside(message)) => (self.compute(&point, preparer), Some(message)),
             Err(error) => (self.give_up(error), None),
         };
-        let result = (self.checked(result.0, point), result.1);
+        let end = self.checked(end, &point);
         self.bar.inc(1);
         self.tally.add();
-        result
+        (end, message)
     }
 
     /// A finished run; one of an older store gets its network.
@@ -171,7 +192,8 @@ impl<'a> Workshop<'a> {
         }
     }
 
-    fn compute(&self, point: &PreparedPoint, engine: &dyn Engine) -> End {
+    fn compute(&self, point: &PreparedPoint, preparer: &mut Preparer<'a>) -> End {
+        let engine = (self.engine)(&point.study);
         let begin = Meter::begin();
         // A panic is a defect of ours; the other runs are none the worse for it. What it leaves half changed dies with the run.
         let trial = catch_unwind(AssertUnwindSafe(|| match point.study.measure.search {
@@ -180,7 +202,7 @@ impl<'a> Workshop<'a> {
             Some(Search::Saturation) if point.study.engine == EngineName::Analysis => {
                 self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head))
             }
-            Some(Search::Saturation) => self.search(point, engine),
+            Some(Search::Saturation) => self.search(point, preparer, engine),
         }));
         let (mut row, vectors) = match trial {
             Ok(Ok(finished)) => finished,
@@ -191,8 +213,7 @@ impl<'a> Workshop<'a> {
         };
         begin.end(&mut row);
         // Counting phases is no part of the run's time.
-        let preparation = || Preparation::new(self.plan.document, self.plan.files, *KNOWN);
-        row.set("hint", self.hints.line(preparation, point, &row));
+        row.set("hint", self.hints.line(preparer.preparation(), point, &row));
         // Before the row: a row is the truth of what else is there.
         match self.networks.keep(&point.study.scenario.network, self.store) {
             Ok(id) => row.set(NETWORK_ID, id),
@@ -217,9 +238,9 @@ impl<'a> Workshop<'a> {
     }
 
     /// Stops everything: what would be computed now could not be kept.
-    fn give_up(&self, error: StoreError) -> End {
+    fn give_up(&self, error: impl Into<RunError>) -> End {
         self.stop.halt();
-        self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+        self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert_with(|| error.into());
         End::Stopped
     }
 
@@ -237,8 +258,8 @@ impl<'a> Workshop<'a> {
     }
 
     /// Searches the saturation load of a point. A deadlock says nothing of what the network sustains: it ends the search.
-    fn search(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), Missing> {
-        match self.search_load(point, engine) {
+    fn search(&self, point: &PreparedPoint, preparer: &mut Preparer<'a>, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), Missing> {
+        match self.search_load(point, preparer, engine) {
             Ok(finished) => Ok(finished),
             Err(NotFound::Missing(missing)) => Err(missing),
             Err(NotFound::Deadlock(trial, load)) => {
@@ -249,18 +270,23 @@ impl<'a> Workshop<'a> {
         }
     }
 
-    fn search_load(&self, point: &PreparedPoint, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), NotFound> {
-        let mut preparation = Preparation::new(self.plan.document, self.plan.files, *KNOWN);
+    fn search_load(
+        &self,
+        point: &PreparedPoint,
+        preparer: &mut Preparer<'a>,
+        engine: &dyn Engine,
+    ) -> Result<(RunRow, Vec<Vector>), NotFound> {
         let mut run = |load: f64| {
-            let study = preparation
-                .study(&super::at_load(&point.point, load))
+            let study = preparer
+                .preparation()
+                .study(&at_load(&point.point, load))
                 .map_err(|error| NotFound::Missing(Missing::Refused(error.to_string())))?;
             match self.trial(study, engine).map_err(NotFound::Missing)? {
                 trial if trial.outcome.status == Status::Deadlock => Err(NotFound::Deadlock(Box::new(trial), load)),
                 trial => Ok(trial),
             }
         };
-        let highest = super::greatest_load(&point.study);
+        let highest = greatest_load(&point.study);
         let zero_load_latency = run(saturation::ZERO_LOAD)?.outcome.packet_latency.mean();
         let sustained = |trial: &Trial| saturation::is_sustained(&trial.outcome, &Offer::of(&trial.study.scenario), zero_load_latency);
         let mut found = saturation::search(highest, run, sustained)?;
@@ -347,15 +373,6 @@ impl Trial {
 pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
     text.unwrap_or("something that cannot happen has happened")
-}
-
-/// What `finish` gives for each of some numbers, in the order of numbers. A free thread takes the longest run that is left, so that none
-/// begins a long one when the others are about to end.
-fn longest_first<T: Send>(mut numbers: Vec<usize>, works: &[Work], finish: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    numbers.sort_by(|&one, &other| works[other].order(&works[one]).then(one.cmp(&other)));
-    let mut ends: Vec<(usize, T)> = numbers.into_iter().par_bridge().map(|number| (number, finish(number))).collect();
-    ends.sort_by_key(|&(number, _)| number);
-    ends.into_iter().map(|(_, end)| end).collect()
 }
 
 fn bar(length: usize, options: &RunOptions) -> ProgressBar {

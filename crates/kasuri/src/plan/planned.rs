@@ -1,0 +1,176 @@
+//! The runs of an experiment as a list that stays small. A run is a point of the sweep that was checked: of it only the number, the key and a
+//! few facts are kept, and what the engine receives is made again when it is needed.
+
+use super::preparer::Preparer;
+use super::shown::{self, Facts};
+use super::{PreparedPoint, RunError};
+use crate::estimate::Work;
+use crate::results::RowHead;
+use crate::snapshot::{self, Snapshot};
+use kasuri_model::config::{Built, Document, Point, Sweep};
+use kasuri_model::topology::Files;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// The key of a run: the name of its file in the store, as 32 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(pub(super) [u8; 16]);
+
+impl fmt::Display for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{self}")
+    }
+}
+
+/// A run that was checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Planned {
+    number: u32,
+    pub(crate) key: Key,
+    facts: Facts,
+    /// Its size.
+    pub(crate) work: Work,
+}
+
+impl Planned {
+    /// The position of its point in the sweep, from 0.
+    pub(crate) fn number(&self) -> usize {
+        self.number as usize
+    }
+}
+
+/// Fewer runs than these are checked before a second thread has built its networks.
+const WORTH_THREADS: usize = 4000;
+
+/// Runs of an experiment, checked.
+pub(crate) struct Runs<'a> {
+    document: &'a Document,
+    sweep: Sweep<'a>,
+    files: Snapshot<'a>,
+    built: Built,
+    planned: Vec<Planned>,
+    named: BTreeSet<String>,
+}
+
+impl<'a> Runs<'a> {
+    /// Checks all runs.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with any of them.
+    pub(crate) fn all(document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
+        Self::keeping(document, files, snapshot::MOST_BYTES)
+    }
+
+    /// As [`Runs::all`], with no more than so many bytes of the files that they name in memory.
+    pub(super) fn keeping(document: &'a Document, files: &'a (dyn Files + Sync), most_bytes: usize) -> Result<Self, RunError> {
+        let sweep = document.sweep()?;
+        let numbers: Vec<usize> = (0..sweep.count()).collect();
+        Self::new(document, sweep, Snapshot::of(files, most_bytes)).check(&numbers)
+    }
+
+    /// Checks the runs of these numbers.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with any of them.
+    pub(crate) fn some(document: &'a Document, files: &'a (dyn Files + Sync), numbers: &[usize]) -> Result<Self, RunError> {
+        Self::new(document, document.sweep()?, Snapshot::of(files, snapshot::MOST_BYTES)).check(numbers)
+    }
+
+    fn new(document: &'a Document, sweep: Sweep<'a>, files: Snapshot<'a>) -> Self {
+        Self { document, sweep, files, built: Built::default(), planned: Vec::new(), named: BTreeSet::new() }
+    }
+
+    fn check(mut self, numbers: &[usize]) -> Result<Self, RunError> {
+        let threads = if numbers.len() < WORTH_THREADS { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
+        let parts: Vec<_> = match threads {
+            1 => vec![self.check_part(numbers)],
+            _ => std::thread::scope(|scope| {
+                let parts = numbers.chunks(numbers.len().div_ceil(threads)).map(|part| scope.spawn(|| self.check_part(part)));
+                let parts: Vec<_> = parts.collect();
+                parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+            }),
+        };
+        self.planned.reserve_exact(numbers.len());
+        for part in parts {
+            let (planned, named) = part?;
+            self.planned.extend(planned);
+            self.named.extend(named);
+        }
+        Ok(self)
+    }
+
+    /// What one thread checks. A point is forgotten when the next is checked.
+    fn check_part(&self, numbers: &[usize]) -> Result<(Vec<Planned>, Vec<String>), RunError> {
+        let mut preparer = self.preparer();
+        let mut planned = Vec::with_capacity(numbers.len());
+        for &number in numbers {
+            let point = self.sweep.point(number)?;
+            let study = preparer.prepare(&point)?;
+            let (key, facts, work) = (preparer.key(&point, &study), Facts::of(&study), Work::of(&study));
+            planned.push(Planned { number: number as u32, key, facts, work });
+        }
+        Ok((planned, preparer.named_files()))
+    }
+
+    /// One more thread's means to make studies: networks and routings are shared among all.
+    pub(crate) fn preparer(&self) -> Preparer<'_> {
+        Preparer::sharing(&self.built, self.document, &self.files)
+    }
+
+    /// The experiment.
+    pub(crate) fn document(&self) -> &'a Document {
+        self.document
+    }
+
+    /// The runs in the order in which their numbers were given.
+    pub(crate) fn planned(&self) -> &[Planned] {
+        &self.planned
+    }
+
+    /// The files that they name.
+    pub(crate) fn named_files(&self) -> impl Iterator<Item = &str> {
+        self.named.iter().map(String::as_str)
+    }
+
+    /// The values of a run.
+    ///
+    /// # Errors
+    /// None for a run of this list.
+    pub(crate) fn point(&self, planned: &Planned) -> Result<Point, RunError> {
+        Ok(self.sweep.point(planned.number())?)
+    }
+
+    /// What a run's row says of its input.
+    pub(crate) fn head(&self, planned: &Planned, point: &Point) -> RowHead {
+        let title = point.table.get("title").and_then(toml::Value::as_str).unwrap_or_default().to_owned();
+        let Facts { engine, seed, .. } = planned.facts;
+        RowHead { key: planned.key.to_string(), title, engine, seed, inputs: shown::inputs(point, &planned.facts) }
+    }
+
+    /// Makes again what a run's engine receives.
+    ///
+    /// # Errors
+    /// A file that it names has changed since it was checked.
+    pub(crate) fn prepare(&self, planned: &Planned, preparer: &mut Preparer<'_>) -> Result<PreparedPoint, RunError> {
+        let point = self.point(planned)?;
+        let study = preparer.study(&point)?;
+        // After the study, from what the files hold now: so this is what the study was made of.
+        preparer.forget_files();
+        if preparer.key(&point, &study) != planned.key {
+            return Err(RunError::Changed { document: self.document.name().to_owned(), files: preparer.named_files().join(", ") });
+        }
+        Ok(PreparedPoint { head: self.head(planned, &point), point, study })
+    }
+}
+
+/// The keys and values that the sweep sets for a point, separated by tabs.
+pub(crate) fn assignments(point: &Point) -> String {
+    let assignments: Vec<String> = point.assignments.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    assignments.join("\t")
+}

@@ -1,0 +1,236 @@
+//! The gate before all runs: can this point be run, and under which key?
+
+use super::planned::Key;
+use super::{RESULTS_VERSION, RunError, shown};
+use crate::engines;
+use crate::input::KNOWN;
+use crate::measure::saturation;
+use kasuri_model::config::{Built, ConfigError, Document, EngineName, Point, Preparation, Study};
+use kasuri_model::deadlock::{self, Verdict};
+use kasuri_model::network::Network;
+use kasuri_model::routing::{Routing, VirtualChannels};
+use kasuri_model::topology::Files;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+/// Checks points; what several have in common is built and checked once.
+pub(crate) struct Preparer<'a> {
+    document: &'a Document,
+    files: &'a (dyn Files + Sync),
+    preparation: Preparation<'a>,
+    /// Of the files that points name.
+    hashes: BTreeMap<String, String>,
+    checked: Vec<Checked>,
+}
+
+impl<'a> Preparer<'a> {
+    /// Begins with nothing checked.
+    pub(crate) fn new(document: &'a Document, files: &'a (dyn Files + Sync)) -> Self {
+        Self::sharing(&Built::default(), document, files)
+    }
+
+    /// As [`Preparer::new`], with the networks and routings of others.
+    pub(crate) fn sharing(built: &Built, document: &'a Document, files: &'a (dyn Files + Sync)) -> Self {
+        let preparation = Preparation::sharing(built, document, files, *KNOWN);
+        Self { document, files, preparation, hashes: BTreeMap::new(), checked: Vec::new() }
+    }
+
+    /// The files that the checked points name.
+    pub(crate) fn named_files(&self) -> Vec<String> {
+        self.hashes.keys().cloned().collect()
+    }
+
+    /// Decides whether a point can be run, but for what its routes tell: `kasuri check` and all ways of running ask here.
+    pub(crate) fn study(&mut self, point: &Point) -> Result<Study, RunError> {
+        let document = || self.document.name().to_owned();
+        shown::check_point(point).map_err(|problem| RunError::Defect { document: document(), problem })?;
+        let study = self.preparation.study(point)?;
+        if study.measure.search.is_some() {
+            check_search(self.document, point, &study)?;
+        }
+        if shown::searches(&study) {
+            for load in [saturation::ZERO_LOAD, greatest_load(&study)] {
+                self.preparation.study(&at_load(point, load))?;
+            }
+        }
+        if let Some((key, _)) = point.assignments.iter().find(|(key, _)| shown::every_class_has_its_own(key, point)) {
+            let message = "is swept, but every [[traffic.class]] has a value of its own, so that it changes nothing; sweep those";
+            return Err(self.document.refusal(point, key, message).into());
+        }
+        engines::engine(study.engine).check(&study.scenario).map_err(|problem| match problem.key() {
+            Some(key) => self.document.refusal(point, key, problem.message()).into(),
+            None => RunError::TooLarge { document: document(), problem },
+        })?;
+        Ok(study)
+    }
+
+    /// Checks a point, its routes too.
+    pub(crate) fn prepare(&mut self, point: &Point) -> Result<Study, RunError> {
+        let study = self.study(point)?;
+        check_deadlock(self.document, &study, &mut self.checked)?;
+        Ok(study)
+    }
+
+    /// The key of a point's run. Each file that points name is read for it once.
+    pub(crate) fn key(&mut self, point: &Point, study: &Study) -> Key {
+        key(point, study, self.files, &mut self.hashes)
+    }
+
+    /// The next key is made of what the files hold then.
+    pub(crate) fn forget_files(&mut self) {
+        self.hashes.clear();
+    }
+
+    /// What makes studies of points, without asking whether they can be run.
+    pub(crate) fn preparation(&mut self) -> &mut Preparation<'a> {
+        &mut self.preparation
+    }
+}
+
+/// What a deadlock depends on, and whether it is allowed.
+struct Checked {
+    network: Weak<Network>,
+    routing: Weak<dyn Routing>,
+    /// Those of its traffic.
+    channels: Vec<VirtualChannels>,
+    allowed: bool,
+    /// Are the ways that predictions may take included?
+    widened: bool,
+}
+
+/// The places and steps of routes to look at before a run whose routing is trusted not to deadlock: some milliseconds.
+const SAMPLE_BUDGET: u64 = 20_000;
+
+/// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver. Equal ones are checked once.
+fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>) -> Result<(), RunError> {
+    let scenario = &study.scenario;
+    let channels = scenario.virtual_channel_ranges();
+    if channels.is_empty() {
+        // Nothing is sent.
+        return Ok(());
+    }
+    let widened = scenario.takes_accepted_ports();
+    // Those of networks that are gone will not be asked for again.
+    checked.retain(|known| known.network.strong_count() > 0 && known.routing.strong_count() > 0);
+    let is_known = |known: &Checked| {
+        let same = is_same(&known.network, &scenario.network) && is_same(&known.routing, &scenario.routing);
+        same && known.channels == channels && known.allowed == study.allow_deadlock && known.widened == widened
+    };
+    if checked.iter().any(is_known) {
+        return Ok(());
+    }
+    // The whole graph of a large network takes longer than many a run, so where nothing hangs on its verdict only a sample of
+    // the destinations is tried; `kasuri check` builds it in any case.
+    let trusted = study.allow_deadlock || study.promises_no_deadlock();
+    if trusted && study.engine == EngineName::Flow {
+        // Flows hold no buffers while they wait, and the engine tells itself of a message that does not arrive.
+        return Ok(());
+    }
+    let budget = if trusted { SAMPLE_BUDGET } else { deadlock::STEP_BUDGET };
+    let report = deadlock::check_within(&scenario.network, &*scenario.possible_ways(), &channels, budget);
+    let (name, mut finding) = (document.name().to_owned(), report.describe(&scenario.network));
+    if widened {
+        finding += "\nthe ways that predictions may take are included; router.predictor_match = \"exact\" leaves them out";
+    }
+    if report.verdict != Verdict::Acyclic && !trusted {
+        return Err(RunError::Deadlock { document: name, finding });
+    }
+    if report.unroutable.is_some() {
+        return Err(RunError::Unroutable { document: name, finding });
+    }
+    let (network, routing) = (Arc::downgrade(&scenario.network), Arc::downgrade(&scenario.routing));
+    checked.push(Checked { network, routing, channels, allowed: study.allow_deadlock, widened });
+    Ok(())
+}
+
+/// Is this what the other one points to? As long as a weak pointer is there, nothing else is put in its place.
+pub(crate) fn is_same<T: ?Sized>(known: &Weak<T>, other: &Arc<T>) -> bool {
+    std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(other))
+}
+
+/// A search sets `traffic.load`, so no class may have a load of its own, and nothing else may set it.
+fn check_search(document: &Document, point: &Point, study: &Study) -> Result<(), ConfigError> {
+    let problem = |problem: &str| Err(document.refusal(point, "measure.search", problem));
+    let classes = shown::at(&point.table, "traffic.class").and_then(toml::Value::as_array);
+    if classes.into_iter().flatten().any(|class| class.get("load").is_some()) {
+        return problem("it varies traffic.load, but a [[traffic.class]] has a load of its own; take that out");
+    }
+    if point.table.contains_key("workload") {
+        return problem("a closed workload has no load to search; take the search out, or describe open traffic in [traffic]");
+    }
+    if study.scenario.classes.iter().any(|class| class.packets_per_terminal.is_some()) {
+        return problem("a batch has no load to search; take the search out, or use another traffic.process");
+    }
+    if shown::searches(study) && point.assignments.iter().any(|(key, _)| key == "traffic.load") {
+        let message = "is swept, but measure.search = \"saturation\" varies it; take it out of [sweep], or take the search out";
+        return Err(document.refusal(point, "traffic.load", message));
+    }
+    Ok(())
+}
+
+/// A point of a search at one of its loads.
+pub(super) fn at_load(point: &Point, load: f64) -> Point {
+    let mut point = point.clone();
+    if let Some(toml::Value::Table(traffic)) = point.table.get_mut("traffic") {
+        traffic.insert("load".to_owned(), toml::Value::Float(load));
+    }
+    point
+}
+
+/// The greatest load of a search: all classes share the terminal's channel.
+pub(super) fn greatest_load(study: &Study) -> f64 {
+    1.0 / study.scenario.classes.len().max(1) as f64
+}
+
+/// The key of a run: the first 16 bytes of the BLAKE3 hash over everything that its result depends on, as JSON with sorted
+/// keys: the engine, the point's values without the title, the contents of the files that it names, and [`RESULTS_VERSION`].
+pub(super) fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<String, String>) -> Key {
+    let table = || point.table.iter().filter(|(key, _)| !matches!(key.as_str(), "title" | "engine"));
+    let mut names = Vec::new();
+    table().for_each(|(_, value)| collect_paths(value, &mut names));
+    let contents: serde_json::Map<String, Value> = names
+        .into_iter()
+        .map(|name| {
+            // Where it cannot be read the study was built without it, so that nothing depends on its contents.
+            let hash = hashes.entry(name.clone()).or_insert_with(|| hash_of(files, &name).unwrap_or_default());
+            (name, json!(hash))
+        })
+        .collect();
+    let mut whole = json!({
+        "engine": study.engine.name(),
+        "files": contents,
+        "input": table().map(|(key, value)| (key.clone(), shown::to_json(value))).collect::<serde_json::Map<_, _>>(),
+        "results": RESULTS_VERSION,
+    });
+    whole.sort_all_objects();
+    let hash = blake3::hash(whole.to_string().as_bytes());
+    Key(std::array::from_fn(|byte| hash.as_bytes()[byte]))
+}
+
+/// The BLAKE3 hash of a file, which may be larger than memory.
+fn hash_of(files: &dyn Files, name: &str) -> Option<String> {
+    let mut hasher = blake3::Hasher::new();
+    let mut add = |piece: &[u8]| {
+        hasher.update(piece);
+        true
+    };
+    files.read_pieces(name, &mut add).ok()?;
+    Some(hasher.finalize().to_hex().to_string())
+}
+
+/// The files that a table names: by convention the strings under keys `path`, and `trace` in `[workload]` and `[traffic]`.
+fn collect_paths(value: &toml::Value, paths: &mut Vec<String>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (key, value) in table {
+                match value {
+                    toml::Value::String(path) if key == "path" || key == "trace" => paths.push(path.clone()),
+                    other => collect_paths(other, paths),
+                }
+            }
+        }
+        toml::Value::Array(values) => values.iter().for_each(|value| collect_paths(value, paths)),
+        _ => {}
+    }
+}
