@@ -8,7 +8,10 @@ use kasuri_model::config::{CASE, EngineName};
 use kasuri_model::engine::{Distribution, Formulas, Interfaces, Outcome, Prediction};
 use kasuri_model::id::{ChannelId, TerminalId};
 use kasuri_model::network::Network;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
 
 /// Is a column one of a run's input: a dotted key of the experiment file, or the label of a case?
 pub fn is_input(column: &str) -> bool {
@@ -172,7 +175,7 @@ pub struct RowHead {
 }
 
 /// One run as one row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunRow(Map<String, Value>);
 
 /// A number of cycles as a whole number where it is one: the flit engine knows no parts of cycles.
@@ -550,27 +553,43 @@ pub(crate) fn is_whole_npy(bytes: &[u8]) -> bool {
     magic == NPY_MAGIC && lengths.is_ok_and(|lengths| bytes.len() - data == 8 * lengths.iter().product::<usize>())
 }
 
-/// Rows as `{"runs": [...]}`.
-pub fn to_json(rows: &[RunRow]) -> Value {
-    json!({ "runs": rows.iter().map(RunRow::to_json).collect::<Vec<_>>() })
+/// Writes rows as JSON, `{"runs": [...]}`, one after the other; `pretty` with a line for each column.
+///
+/// # Errors
+/// `out` cannot be written.
+pub fn write_json(rows: &[RunRow], pretty: bool, out: impl Write) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Table<'a> {
+        runs: &'a [RunRow],
+    }
+    let table = Table { runs: rows };
+    Ok(if pretty { serde_json::to_writer_pretty(out, &table) } else { serde_json::to_writer(out, &table) }?)
 }
 
-/// Rows as CSV with a header line: `null` is an empty field, a list its elements joined by `; `, anything nested its JSON text.
-pub fn to_csv(rows: &[RunRow]) -> String {
-    let mut names: Vec<&str> = Vec::new();
+/// Writes rows as CSV with a header line: `null` is an empty field, a list its elements joined by `; `, anything nested its JSON text.
+///
+/// # Errors
+/// `out` cannot be written.
+pub fn write_csv(rows: &[RunRow], out: impl Write) -> io::Result<()> {
+    let names = names(rows);
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(&names)?;
+    for row in rows {
+        writer.write_record(names.iter().map(|name| field(row.get(name))))?;
+    }
+    writer.flush()
+}
+
+/// The columns of several rows, each once. Rows of open traffic and of closed workloads have different ones.
+pub fn names(rows: &[RunRow]) -> Vec<&str> {
+    let mut names: Vec<&str> = rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name).collect();
+    let mut known: BTreeSet<&str> = names.iter().copied().collect();
     for (name, _) in rows.iter().flat_map(RunRow::columns) {
-        if !names.contains(&name) {
+        if known.insert(name) {
             names.push(name);
         }
     }
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let in_memory = "writing to memory cannot fail, and all records have the length of the header";
-    writer.write_record(&names).expect(in_memory);
-    for row in rows {
-        writer.write_record(names.iter().map(|name| field(row.get(name)))).expect(in_memory);
-    }
-    let bytes = writer.into_inner().expect(in_memory);
-    String::from_utf8(bytes).expect("fields are strings")
+    names
 }
 
 /// A value as a field of CSV.
@@ -729,7 +748,9 @@ pub(crate) mod tests {
 
     #[test]
     fn csv_keeps_lists_and_quotes_and_leaves_unknown_fields_empty() {
-        let text = to_csv(&[row()]);
+        let mut text = Vec::new();
+        write_csv(&[row()], &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let names = reader.headers().unwrap().clone();
         let record = reader.records().next().unwrap().unwrap();

@@ -16,7 +16,7 @@
 //! and whenever, every finished run stays, and what is half done is done again.
 
 use crate::claims::{Claim, Claims};
-use crate::results::{RunRow, SCHEMA_VERSION, VECTORS, Vector, is_whole_npy, to_csv, to_json};
+use crate::results::{RunRow, SCHEMA_VERSION, VECTORS, Vector, is_whole_npy, write_csv, write_json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fs::{self, File, TryLockError};
@@ -390,10 +390,23 @@ impl Store {
     /// # Errors
     /// As [`Store::keep`].
     pub fn keep_table(&self, rows: &[RunRow]) -> Result<(), StoreError> {
-        let json = format!("{:#}\n", to_json(rows)).into_bytes();
-        write_whole(&[(self.folder.join("runs.json"), json), (self.folder.join("runs.csv"), to_csv(rows).into_bytes())])
+        let tables: [(PathBuf, WriteTable); 2] = [
+            (self.folder.join("runs.json"), |rows, file| {
+                write_json(rows, true, &mut *file)?;
+                writeln!(file)
+            }),
+            (self.folder.join("runs.csv"), |rows, file| write_csv(rows, file)),
+        ];
+        write_with(&tables, |file, write| {
+            let mut file = BufWriter::new(file);
+            write(rows, &mut file)?;
+            file.flush()
+        })
     }
 }
+
+/// Writes the table in one of its forms.
+type WriteTable = fn(&[RunRow], &mut BufWriter<&mut File>) -> io::Result<()>;
 
 /// The row's own checksum, and those of its vectors by name.
 const CHECKSUM: &str = "checksum";

@@ -13,7 +13,6 @@ use clap::{Args, ValueEnum};
 use kasuri_model::config::{CASE, Document};
 use kasuri_model::topology::Files;
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -150,8 +149,11 @@ pub(super) fn print(rows: &[RunRow], folder: Option<&Path>, format: Format, out:
                 writeln!(out, "\n{}", comparison_table(&comparisons))?;
             }
         }
-        Format::Json => writeln!(out, "{}", results::to_json(rows))?,
-        Format::Csv => write!(out, "{}", results::to_csv(rows))?,
+        Format::Json => {
+            results::write_json(rows, false, &mut *out)?;
+            writeln!(out)?;
+        }
+        Format::Csv => results::write_csv(rows, out)?,
     }
     Ok(())
 }
@@ -223,22 +225,10 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// The columns of several rows, each once. Rows of open traffic and of closed workloads have different ones.
-fn columns(rows: &[RunRow]) -> Vec<&str> {
-    let mut names: Vec<&str> = rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name).collect();
-    let mut known: BTreeSet<&str> = names.iter().copied().collect();
-    for (name, _) in rows.iter().flat_map(RunRow::columns) {
-        if known.insert(name) {
-            names.push(name);
-        }
-    }
-    names
-}
-
 /// The inputs that distinguish runs.
 fn varying(rows: &[RunRow]) -> impl Iterator<Item = &str> {
     let varies = |name: &str| rows.iter().any(|row| row.get(name) != rows[0].get(name));
-    columns(rows).into_iter().filter(move |name| (results::is_input(name) || *name == "engine") && varies(name))
+    results::names(rows).into_iter().filter(move |name| (results::is_input(name) || *name == "engine") && varies(name))
 }
 
 /// A column of the table: its heading, and the value of each row.
@@ -319,7 +309,7 @@ fn busiest_table(folder: &Path, rows: &[RunRow]) -> Option<String> {
 fn table(rows: &[RunRow]) -> String {
     let varying: Vec<&str> = varying(rows).collect();
     let is_known = |name: &str| rows.iter().any(|row| !row.get(name).is_null());
-    let inputs = columns(rows).into_iter().filter(|name| varying.contains(name) || *name == "traffic.load" && is_known(name));
+    let inputs = results::names(rows).into_iter().filter(|name| varying.contains(name) || *name == "traffic.load" && is_known(name));
     let answers = SHOWN.into_iter().filter(|name| rows.iter().any(|row| answers(row, name))).flat_map(|name| Shown::with_time(name, rows));
     let columns: Vec<Shown<'_>> = inputs.map(Shown::plain).chain(answers).collect();
     let lines = rows.iter().map(|row| columns.iter().map(|column| (column.value)(row)).collect()).collect();
