@@ -1,4 +1,4 @@
-"""A sample of the campaigns with hostile input; `make verify` runs them whole."""
+"""A sample of the campaigns with hostile hands; `make verify` runs them whole."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ ROOT = Path(__file__).resolve().parent.parent
 COMMAND = Path(sys.executable).parent / "kasuri"
 
 
-@pytest.mark.parametrize(("campaign", "count"), [("mutations", 200), ("experiments", 30)])
-def test_hostile_input_is_answered(campaign, count):
-    """Damaged files are refused with a word, drawn experiments run as `check` says, and nothing ends in a defect."""
+@pytest.mark.parametrize(("campaign", "count"), [("mutations", 200), ("experiments", 30), ("stores", 30), ("interruptions", 3)])
+def test_hostile_hands_are_answered(campaign, count):
+    """Damaged files are refused with a word, drawn experiments run as `check` says, a damaged folder of results gives the same answer or
+    names the file, an interrupted sweep loses nothing and computes nothing twice, and nothing ends in a defect."""
     words = [sys.executable, ROOT / "validation/campaigns" / f"{campaign}.py", "--kasuri", COMMAND, "--count", str(count)]
     found = subprocess.run(words, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr

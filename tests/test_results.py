@@ -14,6 +14,13 @@ import pytest
 import kasuri
 import synthetic
 
+SMALL = {
+    "network": {"topology": "mesh", "dimensions": [2, 2]},
+    "routing": {"algorithm": "dimension-order"},
+    "traffic": {"pattern": "uniform", "load": 0.2},
+    "measure": {"warmup": 20, "cycles": 200},
+}
+
 
 def test_reading_gives_every_run_in_the_order_of_the_table(results):
     assert [row["key"] for row in results] == [row["key"] for row in synthetic.rows()]
@@ -112,6 +119,22 @@ def test_a_damaged_table_is_an_error_that_names_the_file(tmp_path, text):
     (tmp_path / "runs.json").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(kasuri.ResultsError, match="runs.json"):
         kasuri.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["runs.json", "runs/*.json", "runs/*.channel_utilisation.npy", "networks/*.json"])
+def test_a_file_that_says_something_else_is_named_and_not_shown(tmp_path, name):
+    """One digit is another one: the file is as readable as before."""
+    kasuri.run(SMALL, out=tmp_path)
+    if name == "runs/*.json":
+        (tmp_path / "runs.json").unlink()
+    file = next(tmp_path.glob(name))
+    content = bytearray(file.read_bytes())
+    content[-5 if file.suffix == ".npy" else content.rindex(b"2")] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(kasuri.ResultsError, match=file.name):
+        results = kasuri.read(tmp_path)
+        results.vector(0, "channel_utilisation")
+        results.network(0)
 
 
 def test_a_folder_without_results_is_an_error_that_says_what_was_expected(tmp_path):

@@ -6,15 +6,17 @@ here is derived from those files.
 
 from __future__ import annotations
 
+import io
 import json
 import tomllib
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from kasuri import _columns
+from kasuri import _columns, _kasuri
 from kasuri.errors import ConfigError, DeadlockError, ResultsError, RunError
 from kasuri.network import Network
 
@@ -68,6 +70,7 @@ class Results(Sequence[dict[str, Any]]):
         self.rows: list[dict[str, Any]] = [dict(row) for row in rows]
         self.directory: Path | None = None if directory is None else Path(directory)
         self._keep_alive: object = None
+        self._input: str | None = None
 
     # --- a sequence of rows, and columns by name ---
 
@@ -183,15 +186,31 @@ class Results(Sequence[dict[str, Any]]):
 
     @property
     def input_text(self) -> str | None:
-        """The experiment file as it was read, where the results lie in a folder."""
+        """The experiment file as it was read, where the results lie in a folder.
+
+        Raises
+        ------
+        ResultsError
+            The file cannot be read.
+        """
+        if self._input is not None:
+            return self._input
         path = self.directory and self.directory / "input.toml"
-        return path.read_text() if path and path.exists() else None
+        if not path or not path.exists():
+            return None
+        try:
+            return path.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise _damaged(path, error) from error
 
     @property
     def input(self) -> dict[str, Any]:
         """The experiment as a dictionary; empty where it is not known."""
         text = self.input_text
-        return tomllib.loads(text) if text else {}
+        try:
+            return tomllib.loads(text) if text else {}
+        except tomllib.TOMLDecodeError as error:
+            raise _damaged(Path(self.directory or ".") / "input.toml", error) from error
 
     def vector(self, run: int | str | Mapping[str, Any], name: str) -> np.ndarray:
         """Read a vector of one run.
@@ -208,7 +227,7 @@ class Results(Sequence[dict[str, Any]]):
         Raises
         ------
         ResultsError
-            The results lie in no folder, or that run has no such vector.
+            The results lie in no folder, that run has no such vector, or the file is damaged.
         """
         if isinstance(run, int):
             run = self.rows[run]
@@ -220,9 +239,18 @@ class Results(Sequence[dict[str, Any]]):
             there = sorted(file.name.split(".")[1] for file in path.parent.glob(f"{key}.*.npy"))
             raise ResultsError(f"run {key} has no vector `{name}`; it has {', '.join(there) or 'none'}")
         try:
-            return np.load(path, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise ResultsError(f"{path}: {error}; remove the file and run the experiment again") from error
+            content = path.read_bytes()
+            known = self._vector_checksums(key).get(name)
+            if known not in (None, f"{zlib.crc32(content):08x}"):
+                raise _damaged(path, "the file is damaged (its checksum differs)")
+            return np.load(io.BytesIO(content), allow_pickle=False)
+        except (OSError, ValueError, EOFError, SyntaxError) as error:
+            raise _damaged(path, error) from error
+
+    def _vector_checksums(self, key: str) -> Mapping[str, str]:
+        """Give the checksums that a run's row holds of its vectors; none where it is of an older Kasuri."""
+        path = Path(self.directory or ".") / "runs" / f"{key}.json"
+        return _read_json(path, f"runs/{path.name}").get("vector_checksums") or {}
 
     def network(self, run: int | str | Mapping[str, Any]) -> Network | None:
         """Give the network that a run was made on, as it was built.
@@ -257,7 +285,12 @@ class Results(Sequence[dict[str, Any]]):
         if not path.exists():
             return None
         try:
+            problem = _kasuri.damage(f"networks/{name}.json", path.read_bytes())
+            if problem:
+                raise _damaged(path, problem)
             return Network.from_json(path)
+        except OSError as error:
+            raise _damaged(path, error) from error
         except ConfigError as error:
             raise ResultsError(f"{error}; remove the file and run the experiment again") from error
 
@@ -376,7 +409,7 @@ class Results(Sequence[dict[str, Any]]):
 
     def _with(self, rows: list[dict[str, Any]]) -> Results:
         part = Results(rows, self.directory)
-        part._keep_alive = self._keep_alive
+        part._keep_alive, part._input = self._keep_alive, self._input
         return part
 
 
@@ -401,31 +434,32 @@ def read(directory: str | Path) -> Results:
     directory = Path(directory)
     table = directory / "runs.json"
     if table.exists():
-        rows = _read_json(table).get("runs")
-        if not isinstance(rows, list):
-            raise ResultsError(f'{table}: expected {{"runs": [...]}}; remove the file and run the experiment again')
-        return Results(rows, directory)
+        content = _read_json(table, table.name)
+        results = Results(content["runs"], directory)
+        results._input = content.get("input")
+        return results
     files = sorted((directory / "runs").glob("*.json"))
     if not files:
         raise ResultsError(f"{directory}: no results here (expected runs.json or runs/*.json, as `kasuri run` writes them)")
-    results = Results([_row_of(_read_json(file)) for file in files], directory)
+    results = Results([_read_json(file, f"runs/{file.name}") for file in files], directory)
     results.rows.sort(key=lambda row: [_order(row.get(key)) for key in results.swept])
     return results
 
 
-def _row_of(content: dict[str, Any]) -> dict[str, Any]:
-    row = content.get("row", content)
-    return row if isinstance(row, dict) else content
-
-
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path, name: str) -> dict[str, Any]:
+    """Read a table or a row, of this name in the folder of results, that is not damaged."""
     try:
-        content = json.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ResultsError(f"{path}: {error}; remove the file and run the experiment again") from error
-    if not isinstance(content, dict):
-        raise ResultsError(f"{path}: not a JSON object; remove the file and run the experiment again")
-    return content
+        content = path.read_bytes()
+        problem = _kasuri.damage(name, content)
+        if problem:
+            raise _damaged(path, problem)
+        return json.loads(content)
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, problem: object) -> ResultsError:
+    return ResultsError(f"{path}: {problem}; remove the file and run the experiment again")
 
 
 def _order(value: Any) -> tuple[int, float, str]:

@@ -16,6 +16,8 @@ mod _kasuri {
     use super::network::{edge_list, metrics, network, network_json};
     #[pymodule_export]
     use super::run::{Job, run_table, run_text};
+    #[pymodule_export]
+    use super::text::damage;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -27,6 +27,12 @@ pub(crate) fn table_of_json(json: &str) -> PyResult<toml::Table> {
     })
 }
 
+/// What is wrong with a file of a folder of results, by its path in there.
+#[pyfunction]
+pub(crate) fn damage(path: &str, content: &[u8]) -> Option<String> {
+    kasuri::checksums::damage(path, content)
+}
+
 /// The files that a description names: texts that Python holds, and the rest in a folder.
 pub(crate) struct Sources {
     texts: BTreeMap<String, String>,

@@ -1,5 +1,6 @@
 //! The busiest channels of finished runs, by the names of what they join, out of the folder of results.
 
+use crate::checksums::network_id;
 use crate::results::{NETWORK_ID, RunRow};
 use crate::store::Store;
 use kasuri_model::format::network_json;
@@ -24,8 +25,9 @@ pub fn busiest(folder: &Path, row: &RunRow, most: usize) -> Vec<Busy> {
 
 fn find(folder: &Path, row: &RunRow, most: usize) -> Option<Vec<Busy>> {
     let utilisations = numbers(&fs::read(Store::vector_file(folder, row.key(), "channel_utilisation")).ok()?)?;
-    let path = Store::network_file(folder, row.get(NETWORK_ID).as_str()?);
-    let network = network_json::parse("", &fs::read(path).ok()?).ok()?;
+    let id = row.get(NETWORK_ID).as_str()?;
+    let text = fs::read(Store::network_file(folder, id)).ok().filter(|text| network_id(text) == id)?;
+    let network = network_json::parse("", &text).ok()?;
     let mut busy: Vec<(usize, f64)> = utilisations.into_iter().enumerate().filter(|&(_, utilisation)| utilisation > 0.0).collect();
     busy.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
     busy.truncate(most);

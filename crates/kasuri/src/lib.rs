@@ -1,6 +1,7 @@
 //! The façade: it knows all engines, files, threads and the command line, and simulates nothing itself.
 
 pub mod busiest;
+pub mod checksums;
 mod claims;
 pub mod cli;
 mod cost;

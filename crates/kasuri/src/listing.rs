@@ -5,12 +5,14 @@
 //! OUT/plan.jsonl     a line about the whole (version, number of runs), then a line for each run: its key, the head of its row, its cost
 //! ```
 
+use crate::checksums::{is_whole, read_table, sealed};
 use crate::estimate::{Costs, Total, Work};
 use crate::plan::{RESULTS_VERSION, RunError, Runs, Summary, assignments};
 use crate::results::{RowHead, RunRow, SCHEMA_VERSION};
 use crate::store::{Access, Found, Store, StoreError};
 use kasuri_model::config::{Document, EngineName};
 use kasuri_model::topology::Files;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -77,6 +79,14 @@ pub enum ListingError {
         path: PathBuf,
         /// From 1.
         line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The table is damaged.
+    #[error("{}: {problem}; `kasuri run` writes it anew", path.display())]
+    DamagedTable {
+        /// The table.
+        path: PathBuf,
         /// What is wrong.
         problem: String,
     },
@@ -191,7 +201,7 @@ impl<'a> Listing<'a> {
             identity: Identity::own(),
             document: document.name().to_owned(),
             runs: runs.planned().len(),
-            experiment: keys.finalize().to_hex()[..32].to_owned(),
+            experiment: experiment_of(&keys),
             files: runs.named_files().map(str::to_owned).collect(),
         };
         Ok(Self { runs, about, costs: costs.clone() })
@@ -215,10 +225,14 @@ impl<'a> Listing<'a> {
     /// # Errors
     /// Another version of kasuri made the folder, or it cannot be written.
     pub fn keep(&self, store: &Store) -> Result<(), ListingError> {
-        if let Some(kept) = read_about(store)? {
-            check_identity(store, &kept)?;
-            if kept == self.about {
-                return Ok(());
+        match read_about(store) {
+            Ok(None) | Err(ListingError::Damaged { .. }) => {}
+            Err(error) => return Err(error),
+            Ok(Some(kept)) => {
+                check_identity(store, &kept)?;
+                if kept == self.about && read_lines(store, &kept, |_| Ok(())).is_ok() {
+                    return Ok(());
+                }
             }
         }
         let lines = self.runs.planned().iter().map(|run| {
@@ -276,10 +290,24 @@ pub fn keys_and_numbers(text: &str) -> Option<Vec<(&str, usize)>> {
         .collect()
 }
 
+/// A line of a list with its checksum.
 fn to_line(value: &impl Serialize) -> String {
-    let mut line = serde_json::to_string(value).expect("maps with text as keys and finite numbers are always JSON");
-    line.push('\n');
-    line
+    let value = serde_json::to_value(value).expect("maps with text as keys and finite numbers are always JSON");
+    format!("{}\n", sealed(value))
+}
+
+/// What a line of a list holds; one without a checksum, of an older program, is believed.
+fn unsealed<T: DeserializeOwned>(line: &str) -> Result<T, String> {
+    let value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    if !is_whole(&value) {
+        return Err("the list is damaged (its checksum differs)".to_owned());
+    }
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+/// The hash over the keys of all runs in turn.
+fn experiment_of(keys: &blake3::Hasher) -> String {
+    keys.finalize().to_hex()[..32].to_owned()
 }
 
 /// One of several parts of an experiment.
@@ -323,8 +351,26 @@ fn check_identity(store: &Store, about: &About) -> Result<(), ListingError> {
 
 fn read_about(store: &Store) -> Result<Option<About>, ListingError> {
     let Some(mut lines) = store.plan()? else { return Ok(None) };
-    let about = serde_json::from_str(&lines.next().transpose()?.unwrap_or_default());
-    about.map(Some).map_err(|error| ListingError::Damaged { path: store.plan_path(), line: 1, problem: error.to_string() })
+    let damaged = |problem: String| ListingError::Damaged { path: store.plan_path(), line: 1, problem };
+    let line = lines.next().transpose()?.unwrap_or_default();
+    let about: About = serde_json::from_str(&line).map_err(|error| damaged(error.to_string()))?;
+    // Another version's list may be sound although this one does not understand it.
+    if about.identity == Identity::own() { unsealed(&line).map(Some).map_err(damaged) } else { Ok(Some(about)) }
+}
+
+/// Reads the runs of a list one after the other.
+fn read_lines(store: &Store, about: &About, mut take: impl FnMut(RowHead) -> Result<(), ListingError>) -> Result<(), ListingError> {
+    let damaged = |line: usize, problem: String| ListingError::Damaged { path: store.plan_path(), line, problem };
+    let mut keys = blake3::Hasher::new();
+    for (position, line) in store.plan()?.into_iter().flatten().enumerate().skip(1) {
+        let line: Line = unsealed(&line?).map_err(|problem| damaged(position + 1, problem))?;
+        keys.update(line.key.as_bytes());
+        take(line.head().map_err(|problem| damaged(position + 1, problem))?)?;
+    }
+    if experiment_of(&keys) != about.experiment {
+        return Err(damaged(1, "the lines that follow are of other runs, or not all of them".to_owned()));
+    }
+    Ok(())
 }
 
 /// What has come together in a folder.
@@ -349,12 +395,10 @@ pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
         return collect_table(folder);
     }
     let store = Store::open_within(PATIENCE, folder, Access::Whole)?;
-    check_version(&store)?;
+    let Some(about) = read_about(&store)? else { return Err(ListingError::Missing { folder: folder.to_owned() }) };
+    check_identity(&store, &about)?;
     let (mut summary, mut missing) = (Summary::default(), Vec::new());
-    for (position, line) in store.plan()?.into_iter().flatten().enumerate().skip(1) {
-        let damaged = |problem: String| ListingError::Damaged { path: store.plan_path(), line: position + 1, problem };
-        let line: Line = serde_json::from_str(&line?).map_err(|error| damaged(error.to_string()))?;
-        let head = line.head().map_err(damaged)?;
+    read_lines(&store, &about, |head| {
         summary.planned += 1;
         match store.find(&head.key)? {
             Found::Run(row) => summary.collect(row.under(&head)),
@@ -368,8 +412,10 @@ pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
                 }
             }
         }
-    }
+        Ok(())
+    })?;
     summary.tell_ends();
+    summary.messages.extend(store.damaged_networks(&summary.rows));
     store.keep_table(&summary.rows)?;
     Ok(Collected { summary, missing })
 }
@@ -380,14 +426,11 @@ fn collect_table(folder: &Path) -> Result<Collected, ListingError> {
     if !path.is_file() {
         return Err(ListingError::Missing { folder: folder.to_owned() });
     }
-    let damaged = |problem: String| ListingError::Damaged { path: path.clone(), line: 1, problem };
+    let damaged = |problem: String| ListingError::DamagedTable { path: path.clone(), problem };
     let store = Store::open_within(PATIENCE, folder, Access::Whole)?;
     let text = std::fs::read(&path).map_err(|error| damaged(error.to_string()))?;
-    let table: Value = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
-    let rows = table.get("runs").and_then(Value::as_array).ok_or_else(|| damaged("it has no list `runs`".to_owned()))?;
     let (mut summary, mut missing) = (Summary::default(), Vec::new());
-    for row in rows {
-        let row = RunRow::from_json(row.clone()).ok_or_else(|| damaged("a run is no object".to_owned()))?;
+    for row in read_table(&text).map_err(damaged)? {
         summary.planned += 1;
         if row.status() == "failed" {
             summary.collect_failure(row, false);
@@ -403,6 +446,7 @@ fn collect_table(folder: &Path) -> Result<Collected, ListingError> {
             }
         }
     }
+    summary.messages.extend(store.damaged_networks(&summary.rows));
     Ok(Collected { summary, missing })
 }
 
@@ -527,8 +571,26 @@ mod tests {
             let message = error.unwrap_err().to_string();
             assert!(message.contains("(results 99, ") && message.contains(&Identity::own().to_string()), "{message}");
         }
-        fs::write(&path, text.replacen("\"seed\"", "\"sed\"", 1)).unwrap();
+        let parts = text.split("\"checksum\":\"").map(|part| part.split_once("\"}").map_or(part, |(_, rest)| rest));
+        let older = parts.collect::<Vec<_>>().join("\"checksum\":null}").replace(",\"checksum\":null", "");
+        fs::write(&path, older.replacen("\"seed\"", "\"sed\"", 1)).unwrap();
         let message = collect(folder.path()).unwrap_err().to_string();
         assert!(message.contains("plan.jsonl, line 2") && message.contains("seed"), "{message}");
+    }
+
+    /// A list in which a load is another one still is a list: rows would stand under the wrong load.
+    #[test]
+    fn a_list_that_says_something_else_is_damaged_and_written_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let (document, path) = (document(), folder.path().join("plan.jsonl"));
+        let listing = listing(&document);
+        let keep = || listing.keep(&Store::open(folder.path(), Access::Point).unwrap()).unwrap();
+        keep();
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replacen("\"traffic.load\":0.1", "\"traffic.load\":0.7", 1)).unwrap();
+        let message = collect(folder.path()).unwrap_err().to_string();
+        assert!(message.contains("plan.jsonl") && message.contains("its checksum differs") && message.contains("--plan"), "{message}");
+        keep();
+        assert_eq!(collect(folder.path()).unwrap().missing.len(), 10);
     }
 }

@@ -1,5 +1,6 @@
 //! The networks of runs beside their rows: each distinct one once, named by a hash of its content.
 
+use crate::checksums::network_id;
 use crate::store::{Store, StoreError};
 use kasuri_model::format::network_json;
 use kasuri_model::network::Network;
@@ -31,7 +32,7 @@ impl Networks {
             return Ok(Some(id.clone()));
         }
         let text = network_json::write(network);
-        let id = blake3::hash(text.as_bytes()).to_hex()[..32].to_owned();
+        let id = network_id(text.as_bytes());
         if let Some(store) = store {
             store.keep_network(&id, &text)?;
         }

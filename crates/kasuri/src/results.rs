@@ -550,7 +550,8 @@ pub(crate) fn is_whole_npy(bytes: &[u8]) -> bool {
     let shape = header.split_once("'shape': (").and_then(|(_, rest)| rest.split_once(')'));
     let Some((shape, _)) = shape else { return false };
     let lengths: Result<Vec<usize>, _> = shape.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::parse).collect();
-    magic == NPY_MAGIC && lengths.is_ok_and(|lengths| bytes.len() - data == 8 * lengths.iter().product::<usize>())
+    let bytes_of = |lengths: Vec<usize>| lengths.into_iter().try_fold(8_usize, usize::checked_mul);
+    magic == NPY_MAGIC && lengths.ok().and_then(bytes_of) == Some(bytes.len() - data)
 }
 
 /// Writes rows as JSON, `{"runs": [...]}`, one after the other; `pretty` with a line for each column.

@@ -10,15 +10,17 @@
 //! OUT/networks/ID.json      each distinct network of the runs, where it is not too large; rows name it in `network_id`
 //! OUT/failed/KEY.json       why a run came to no result, until it does
 //! OUT/plan.jsonl            all runs with their costs, where processes share them among them
-//! OUT/runs.json, runs.csv   the table, derived from the rows
+//! OUT/runs.json, runs.csv   the table, derived from the rows; in runs.json also the experiment file and a checksum
 //! ```
 //! A file appears whole or not at all: it is written beside its place, flushed to the disk and renamed. So whatever is killed,
 //! and whenever, every finished run stays, and what is half done is done again.
 
+use crate::checksums::{CHECKSUM, checksum, checksum_of_row, network_id, read_row, write_table};
 use crate::claims::{Claim, Claims};
-use crate::results::{RunRow, SCHEMA_VERSION, VECTORS, Vector, is_whole_npy, write_csv, write_json};
+use crate::results::{NETWORK_ID, RunRow, VECTORS, Vector, is_whole_npy, write_csv};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -257,22 +259,10 @@ impl Store {
 
     /// Reads a row, or says in a phrase what is wrong.
     fn check(&self, key: &str, bytes: &[u8]) -> Result<RunRow, String> {
-        let value: Value = serde_json::from_slice(bytes).map_err(|error| format!("the file is damaged ({error})"))?;
-        let row = RunRow::from_json(value).ok_or("the file holds no run")?;
-        match row.get("schema_version").as_u64() {
-            Some(SCHEMA_VERSION) => {}
-            Some(other) => return Err(format!("the file has layout version {other}, this kasuri reads {SCHEMA_VERSION}")),
-            None => return Err("the file holds no run of kasuri".to_owned()),
-        }
-        if row.key() != key {
-            return Err(format!("the file holds another run, `{}`", row.key()));
-        }
-        if row.get(CHECKSUM) != &checksum_of_row(&row) {
-            return Err("the file is damaged (its checksum differs)".to_owned());
-        }
+        let row = read_row(key, bytes)?;
         for name in row.get("vectors").as_array().into_iter().flatten().filter_map(Value::as_str) {
             let path = self.vector_path(key, name);
-            let sound = |bytes: &Vec<u8>| is_whole_npy(bytes) && row.get(VECTOR_CHECKSUMS).get(name) == Some(&checksum(bytes));
+            let sound = |bytes: &Vec<u8>| row.get(VECTOR_CHECKSUMS).get(name) == Some(&checksum(bytes)) && is_whole_npy(bytes);
             if !VECTORS.contains(&name) || !fs::read(&path).is_ok_and(|bytes| sound(&bytes)) {
                 return Err(format!("its vector `{}` is missing or damaged", path.file_name().unwrap_or_default().to_string_lossy()));
             }
@@ -334,6 +324,15 @@ impl Store {
         write_whole(&[(path, text.as_bytes().to_vec())])
     }
 
+    /// Says of the networks of rows which are damaged. Only a run can write them anew.
+    pub(crate) fn damaged_networks(&self, rows: &[RunRow]) -> Vec<String> {
+        let names: BTreeSet<&str> = rows.iter().map(|row| row.text(NETWORK_ID)).filter(|id| !id.is_empty()).collect();
+        let paths = names.into_iter().map(|id| (id, Self::network_file(&self.folder, id)));
+        let is_damaged = |(id, path): &(&str, PathBuf)| fs::read(path).is_ok_and(|bytes| network_id(&bytes) != *id);
+        let damaged = paths.filter(is_damaged);
+        damaged.map(|(_, path)| format!("{}: the file is damaged; `kasuri run` writes it anew", path.display())).collect()
+    }
+
     /// The path of the list of all runs.
     pub(crate) fn plan_path(&self) -> PathBuf {
         self.folder.join(PLAN)
@@ -385,46 +384,29 @@ impl Store {
         write_whole(&[(self.folder.join("input.toml"), text.as_bytes().to_vec())])
     }
 
-    /// Writes the table: `runs.json` and `runs.csv`.
+    /// Writes the table: `runs.json`, with the experiment file that is kept, and `runs.csv`.
     ///
     /// # Errors
     /// As [`Store::keep`].
     pub fn keep_table(&self, rows: &[RunRow]) -> Result<(), StoreError> {
+        let input = fs::read_to_string(self.folder.join("input.toml")).ok();
         let tables: [(PathBuf, WriteTable); 2] = [
-            (self.folder.join("runs.json"), |rows, file| {
-                write_json(rows, true, &mut *file)?;
-                writeln!(file)
-            }),
-            (self.folder.join("runs.csv"), |rows, file| write_csv(rows, file)),
+            (self.folder.join("runs.json"), |rows, input, file| write_table(rows, input, file)),
+            (self.folder.join("runs.csv"), |rows, _, file| write_csv(rows, file)),
         ];
         write_with(&tables, |file, write| {
             let mut file = BufWriter::new(file);
-            write(rows, &mut file)?;
+            write(rows, input.as_deref(), &mut file)?;
             file.flush()
         })
     }
 }
 
-/// Writes the table in one of its forms.
-type WriteTable = fn(&[RunRow], &mut BufWriter<&mut File>) -> io::Result<()>;
+/// Writes the table in one of its forms: rows, the experiment file.
+type WriteTable = fn(&[RunRow], Option<&str>, &mut BufWriter<&mut File>) -> io::Result<()>;
 
-/// The row's own checksum, and those of its vectors by name.
-const CHECKSUM: &str = "checksum";
+/// The checksums of a row's vectors by name.
 const VECTOR_CHECKSUMS: &str = "vector_checksums";
-
-/// The CRC-32 of a file, as eight hexadecimal digits: what a disk or a copy has changed is found.
-fn checksum(bytes: &[u8]) -> Value {
-    format!("{:08x}", crc32fast::hash(bytes)).into()
-}
-
-/// The checksum of a row: of its compact JSON text without the checksum.
-fn checksum_of_row(row: &RunRow) -> Value {
-    let mut columns = row.to_json();
-    if let Value::Object(columns) = &mut columns {
-        columns.shift_remove(CHECKSUM);
-    }
-    checksum(columns.to_string().as_bytes())
-}
 
 /// Between two tries to lock.
 const LOOK: Duration = Duration::from_millis(20);
@@ -452,8 +434,11 @@ fn lock_within(patience: Duration, path: &Path, access: Access) -> Result<File, 
 /// Ends the names of files that are being written.
 const TEMPORARY: &str = ".kasuri-tmp";
 
+/// Begins the names of files by which a client's workers know its folder; one that was killed leaves its own.
+const TOKEN: &str = ".shared-";
+
 fn is_temporary(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(TEMPORARY)
+    name.starts_with('.') && name.ends_with(TEMPORARY) || name.starts_with(TOKEN)
 }
 
 /// Writes files of one folder so that each appears whole or not at all, also if the machine stops: all are written beside their
@@ -694,11 +679,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         keep(&store(folder.path()));
         let left_over = folder.path().join("runs").join(format!(".00ff.json.123.0{TEMPORARY}"));
+        let token = folder.path().join(format!("{TOKEN}0123"));
         fs::write(&left_over, "{").unwrap();
+        fs::write(&token, "").unwrap();
         drop(Store::open(folder.path(), Access::Point).unwrap());
-        assert!(left_over.exists());
+        assert!(left_over.exists() && token.exists());
         drop(store(folder.path()));
-        assert!(!left_over.exists());
+        assert!(!left_over.exists() && !token.exists());
     }
 
     #[test]

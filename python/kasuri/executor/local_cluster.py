@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 from collections.abc import Iterator
@@ -63,6 +64,7 @@ class LocalCluster:
         """
         import dask
         import distributed
+        from distributed.deploy import spec
 
         try:
             security = distributed.Security.temporary()
@@ -71,6 +73,8 @@ class LocalCluster:
 
         jobs = self.jobs or len(os.sched_getaffinity(0))
         mebibytes = self.memory * 1e9 / 2**20 if self.memory else SHARE * distributed.system.MEMORY_LIMIT / 2**20 / jobs
+        # A cluster that is stopped while it begins cannot be closed, and would say so at the end. Its processes end with this one.
+        atexit.unregister(spec.close_clusters)
         # Points have processes of their own, which the tasks watch; Dask's own limit would only see the worker.
         with (
             dask.config.set(QUIET | {ROUTES: [route for route in dask.config.get(ROUTES) if not route.endswith(".api")]}),

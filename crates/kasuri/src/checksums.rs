@@ -1,0 +1,176 @@
+//! Checksums of what a folder of results holds: what a disk or a copy has changed is found before anybody sees it.
+
+use crate::results::{RunRow, SCHEMA_VERSION};
+use serde::Serialize;
+use serde_json::Value;
+use std::io::{self, Write};
+
+/// The key of a row's, of a table's and of a list's own checksum.
+pub(crate) const CHECKSUM: &str = "checksum";
+
+/// The CRC-32 of a file, as eight hexadecimal digits.
+pub(crate) fn checksum(bytes: &[u8]) -> Value {
+    let mut sum = Sum::default();
+    sum.0.update(bytes);
+    sum.text().into()
+}
+
+/// The checksum of an object: of its compact JSON text without the checksum.
+fn checksum_of(mut object: Value) -> Value {
+    if let Value::Object(columns) = &mut object {
+        columns.shift_remove(CHECKSUM);
+    }
+    checksum(object.to_string().as_bytes())
+}
+
+/// An object with its checksum.
+pub(crate) fn sealed(mut object: Value) -> Value {
+    object[CHECKSUM] = checksum_of(object.clone());
+    object
+}
+
+/// Has an object its own checksum, or none?
+pub(crate) fn is_whole(object: &Value) -> bool {
+    object.get(CHECKSUM).is_none_or(|found| *found == checksum_of(object.clone()))
+}
+
+/// The checksum of a row.
+pub(crate) fn checksum_of_row(row: &RunRow) -> Value {
+    checksum_of(row.to_json())
+}
+
+/// The name of a network: a hash of its text.
+pub(crate) fn network_id(text: &[u8]) -> String {
+    blake3::hash(text).to_hex()[..32].to_owned()
+}
+
+/// Reads the row of a run, or says in a phrase what is wrong.
+pub(crate) fn read_row(key: &str, bytes: &[u8]) -> Result<RunRow, String> {
+    let value: Value = serde_json::from_slice(bytes).map_err(|error| format!("the file is damaged ({error})"))?;
+    let row = RunRow::from_json(value).ok_or("the file holds no run")?;
+    match row.get("schema_version").as_u64() {
+        Some(SCHEMA_VERSION) => {}
+        Some(other) => return Err(format!("the file has layout version {other}, this kasuri reads {SCHEMA_VERSION}")),
+        None => return Err("the file holds no run of kasuri".to_owned()),
+    }
+    if row.key() != key {
+        return Err(format!("the file holds another run, `{}`", row.key()));
+    }
+    if row.get(CHECKSUM) != &checksum_of_row(&row) {
+        return Err("the file is damaged (its checksum differs)".to_owned());
+    }
+    Ok(row)
+}
+
+/// Writes the table of an experiment as it is kept, row by row: its rows, the experiment file, a checksum of both.
+pub(crate) fn write_table(rows: &[RunRow], input: Option<&str>, mut out: &mut impl Write) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Table<'a> {
+        runs: &'a [RunRow],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        input: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        checksum: Option<String>,
+    }
+    let mut table = Table { runs: rows, input, checksum: None };
+    let mut sum = Sum::default();
+    serde_json::to_writer(&mut sum, &table)?;
+    table.checksum = Some(sum.text());
+    serde_json::to_writer_pretty(&mut out, &table)?;
+    writeln!(out)
+}
+
+/// The checksum of what is written to it.
+#[derive(Default)]
+struct Sum(crc32fast::Hasher);
+
+impl Sum {
+    fn text(self) -> String {
+        format!("{:08x}", self.0.finalize())
+    }
+}
+
+impl Write for Sum {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads a table, or says in a phrase what is wrong. One without a checksum, of an older Kasuri, is believed.
+pub(crate) fn read_table(bytes: &[u8]) -> Result<Vec<RunRow>, String> {
+    let table: Value = serde_json::from_slice(bytes).map_err(|error| format!("the file is damaged ({error})"))?;
+    if !is_whole(&table) {
+        return Err("the file is damaged (its checksum differs)".to_owned());
+    }
+    let rows = table.get("runs").and_then(Value::as_array).ok_or("it has no list `runs`")?;
+    rows.iter().map(|row| RunRow::from_json(row.clone()).ok_or_else(|| "a run is no object".to_owned())).collect()
+}
+
+/// What is wrong with a file of a folder of results, in a phrase: `runs.json`, `runs/KEY.json` or `networks/ID.json`. A row without a
+/// checksum, of an older Kasuri, is believed: it is no longer used for runs, but may be read.
+pub fn damage(path: &str, bytes: &[u8]) -> Option<String> {
+    let name = |folder: &str| path.strip_prefix(folder)?.strip_suffix(".json");
+    match (name("runs/"), name("networks/")) {
+        (Some(key), _) => read_row(key, bytes).err().filter(|_| !is_older(bytes)),
+        (_, Some(id)) => (network_id(bytes) != id).then(|| "the file is damaged (it is not the network of its name)".to_owned()),
+        _ => read_table(bytes).err(),
+    }
+}
+
+/// Is this an object without a checksum?
+fn is_older(bytes: &[u8]) -> bool {
+    serde_json::from_slice(bytes).is_ok_and(|row: Value| row.is_object() && row.get(CHECKSUM).is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Report;
+    use crate::results::{tests as example, write_json};
+    use proptest::prelude::*;
+
+    fn kept() -> (Vec<RunRow>, Vec<u8>) {
+        let row = RunRow::new(&example::head(), &example::network(), None, &example::outcome(), &Report::default());
+        let rows = vec![row.clone(), row];
+        let mut text = Vec::new();
+        write_table(&rows, Some("title = \"x\"\n"), &mut text).unwrap();
+        (rows, text)
+    }
+
+    proptest! {
+        /// A changed bit of a table is found, or it changes no value (a bit of the white space).
+        #[test]
+        fn a_flipped_bit_of_a_table_never_changes_an_answer(place in 0.0..1.0_f64, bit in 0u32..8) {
+            let (rows, mut bytes) = kept();
+            prop_assert_eq!(&read_table(&bytes).unwrap(), &rows);
+            let place = (bytes.len() as f64 * place) as usize;
+            bytes[place] ^= 1 << bit;
+            if let Ok(found) = read_table(&bytes) {
+                prop_assert_eq!(found, rows);
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_without_a_checksum_is_believed_and_one_without_runs_is_not() {
+        let (rows, _) = kept();
+        let mut text = Vec::new();
+        write_json(&rows, false, &mut text).unwrap();
+        assert_eq!(read_table(&text).unwrap(), rows);
+        for (text, problem) in [("{\"rows\": []}", "no list `runs`"), ("{\"runs\": [1]}", "no object"), ("{", "damaged")] {
+            assert!(damage("runs.json", text.as_bytes()).unwrap().contains(problem), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_network_under_another_name_is_found() {
+        let text = b"{}";
+        assert_eq!(damage(&format!("networks/{}.json", network_id(text)), text), None);
+        assert!(damage("networks/0123.json", text).is_some());
+    }
+}

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Interrupts sweeps at any moment and begins them again: nothing finished is lost or computed twice, the answer is the same."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import trial
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SWEEP = """\
+[network]
+topology = "mesh"
+dimensions = [3, 3]
+[routing]
+algorithm = "dimension-order"
+[traffic]
+pattern = "uniform"
+[measure]
+warmup = 100
+cycles = 2000
+[sweep]
+"traffic.load" = { from = 0.05, to = 0.40, step = 0.05 }
+"measure.seed" = { from = 1, to = 5, step = 1 }
+"""
+RUNS = 40
+#: Signals, and the statuses with which a process may end after them: a negative one as `subprocess` gives it.
+SIGNALS = {signal.SIGINT: (130,), signal.SIGTERM: (143,), signal.SIGKILL: (-9,)}
+#: In Python: Ctrl-C is an exception, any other signal the system's.
+PYTHON = 'import sys, kasuri\ntry:\n    kasuri.run("sweep.toml", out=sys.argv[1])\nexcept KeyboardInterrupt:\n    sys.exit(130)\n'
+#: One seed in so many interrupts a cluster of two workers, which takes seconds to begin.
+CLUSTERS = 20
+
+
+class WrongError(Exception):
+    """A promise was broken."""
+
+
+def begin(words: list[str], folder: Path) -> subprocess.Popen[str]:
+    """Start a process in a process group of its own."""
+    return subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def end(process: subprocess.Popen[str], allowed: tuple[int, ...]) -> str:
+    """Wait for the end of a process and judge it; give what it said."""
+    try:
+        stdout, stderr = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired as error:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise WrongError("it hangs") from error
+    if process.returncode not in allowed:
+        raise WrongError(f"status {process.returncode} instead of {allowed}: {stderr[-900:]}")
+    if "panicked" in stderr or "defect" in stderr or ("Traceback" in stderr and "KeyboardInterrupt" not in stderr):
+        raise WrongError(f"a defect: {stderr[-900:]}")
+    return stdout
+
+
+def rows_of(out: Path) -> dict[str, tuple[int, bytes]]:
+    """Give the finished runs: when each was written, and what it holds."""
+    found = {}
+    for file in (out / "runs").glob("[!.]*.json"):
+        found[file.name] = (file.stat().st_mtime_ns, file.read_bytes())
+    return found
+
+
+def table_of(out: Path) -> list[dict[str, Any]]:
+    """Give the table without what differs between equal runs."""
+    rows = json.loads((out / "runs.json").read_text())["runs"]
+    return [{column: value for column, value in row.items() if column not in trial.COSTS} for row in rows]
+
+
+def files_of(out: Path) -> set[str]:
+    """Give the paths of all files but locks."""
+    paths = (str(file.relative_to(out)) for file in out.rglob("*") if file.is_file())
+    return {path for path in paths if path not in (".kasuri", ".kasuri-claims", ".kasuri-client", "plan.jsonl")}
+
+
+def check_kept(before: dict[str, tuple[int, bytes]], out: Path) -> dict[str, tuple[int, bytes]]:
+    """Nothing that was finished is lost or written again."""
+    now = rows_of(out)
+    for name, row in before.items():
+        if name not in now:
+            raise WrongError(f"the finished run {name} is lost")
+        if now[name] != row:
+            raise WrongError(f"the finished run {name} was computed again")
+    for name, (_, content) in now.items():
+        try:
+            json.loads(content)
+        except ValueError as error:
+            raise WrongError(f"{name} is half written: {error}") from error
+    return now
+
+
+class Campaign:
+    """What interrupted sweeps are compared with."""
+
+    def __init__(self, kasuri: str, place: Path) -> None:
+        self.kasuri, self.place = kasuri, place
+        (place / "sweep.toml").write_text(SWEEP)
+        started = time.monotonic()
+        end(self.run("whole"), (0,))
+        self.seconds = time.monotonic() - started
+        self.list = place / "points"
+        self.list.write_text(end(self.run("planned", "--plan"), (0,)))
+        self.table, self.files = table_of(place / "whole"), files_of(place / "whole")
+        assert len(self.table) == RUNS
+
+    def run(self, out: str, *words: str) -> subprocess.Popen[str]:
+        """Start the command."""
+        return begin([self.kasuri, "run", "sweep.toml", "--out", out, *words], self.place)
+
+    def interrupt(self, process: subprocess.Popen[str], draw: random.Random, *, python: bool = False) -> None:
+        """Send a signal to a process or its group after a drawn time, sometimes a second one; it ends as the signal says, or has ended."""
+        time.sleep(draw.uniform(0, 1.2 * self.seconds + (0.7 if python else 0)))
+        number = draw.choice(list(SIGNALS))
+        send = draw.choice((os.kill, os.killpg))
+        for _ in range(draw.choice((1, 1, 1, 2))):
+            if process.poll() is None:
+                send(process.pid, number)
+        # Before it awaits signals, and in Python but for Ctrl-C, a signal ends a process in the way of the system.
+        end(process, (0, *SIGNALS[number], -number, *((1,) if python else ())))
+
+    def one(self, out: str, draw: random.Random) -> None:
+        """One process, interrupted a few times."""
+        rows: dict[str, tuple[int, bytes]] = {}
+        for _ in range(draw.randint(1, 4)):
+            self.interrupt(self.run(out, "--jobs", draw.choice("124")), draw)
+            rows = check_kept(rows, self.place / out)
+
+    def python(self, out: str, draw: random.Random) -> None:
+        """The same in Python."""
+        rows: dict[str, tuple[int, bytes]] = {}
+        for _ in range(draw.randint(1, 2)):
+            self.interrupt(begin([sys.executable, "-c", PYTHON, out], self.place), draw, python=True)
+            rows = check_kept(rows, self.place / out)
+
+    def workers(self, out: str, draw: random.Random) -> None:
+        """Three processes with one list, one or two of which are interrupted: the others compute all."""
+        words = ["--points-from", str(self.list), "--jobs", "1"]
+        workers = [self.run(out, *words) for _ in range(3)]
+        count = draw.randint(1, 2)
+        victims, others = workers[:count], workers[count:]
+        for victim in victims:
+            self.interrupt(victim, draw)
+        rows = rows_of(self.place / out)
+        for worker in others:
+            end(worker, (0,))
+        if len(check_kept(rows, self.place / out)) != RUNS:
+            raise WrongError("the processes that were left have not computed all")
+
+    def shards(self, out: str, draw: random.Random) -> None:
+        """Parts of a batch system's array, each interrupted or not."""
+        parts = [self.run(out, "--shard", f"{part}/3", "--jobs", "1") for part in (1, 2, 3)]
+        for part in parts:
+            if draw.random() < 0.5:
+                self.interrupt(part, draw)
+        for part in parts:
+            if part.returncode is None:
+                end(part, (0,))
+        rows = check_kept({}, self.place / out)
+        status = (0, 1) if len(rows) == RUNS else (1,)
+        if (self.place / out / "plan.jsonl").exists():
+            end(begin([self.kasuri, "collect", out], self.place), status)
+        check_kept(rows, self.place / out)
+
+    def cluster(self, out: str, draw: random.Random) -> None:
+        """A client of two workers on this machine."""
+        process = self.run(out, "--executor", "dask", "--jobs", "2")
+        time.sleep(draw.uniform(0, 6))
+        number = draw.choice(list(SIGNALS))
+        if process.poll() is None:
+            os.kill(process.pid, number)
+        end(process, (0, *SIGNALS[number], -number))
+        rows = check_kept({}, self.place / out)
+        # Workers without their client end by themselves, and the folder is free.
+        for _ in range(100):
+            if end(self.run(out, "--jobs", "1"), (0, 2)) is not None and (self.place / out / "runs.json").exists():
+                break
+            time.sleep(0.1)
+        check_kept(rows, self.place / out)
+
+    def finish(self, out: str) -> None:
+        """The next undisturbed run gives the answer of one that was never disturbed, and leaves nothing else behind."""
+        rows = check_kept({}, self.place / out)
+        end(self.run(out), (0,))
+        check_kept(rows, self.place / out)
+        if table_of(self.place / out) != self.table:
+            raise WrongError("another table")
+        if files_of(self.place / out) != self.files:
+            raise WrongError(f"other files: {sorted(files_of(self.place / out) ^ self.files)[:5]}")
+
+    def examine(self, seed: int) -> str | None:
+        """Interrupt in the way of a seed; say what is wrong."""
+        draw = random.Random(seed)
+        ways: tuple[Callable[[str, random.Random], None], ...] = (self.one, self.one, self.workers, self.shards, self.python)
+        way = self.cluster if seed % CLUSTERS == 0 else draw.choice(ways)
+        out = f"out-{seed}"
+        try:
+            way(out, draw)
+            self.finish(out)
+        except WrongError as wrong:
+            return f"seed {seed}, {way.__name__}: {wrong} ({self.place / out})"
+        shutil.rmtree(self.place / out)
+        return None
+
+
+def main() -> int:
+    """Examine many; give the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kasuri", default=str(ROOT / ".venv/bin/kasuri"), help="the command")
+    parser.add_argument("--count", type=int, default=100, help="interrupted sweeps (default: %(default)s)")
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    options = parser.parse_args()
+    place = Path(tempfile.mkdtemp(prefix="kasuri-interruptions-"))
+    campaign = Campaign(options.kasuri, place)
+    wrong = [line for seed in range(options.first, options.first + options.count) if (line := campaign.examine(seed))]
+    print(f"{options.count} interrupted sweeps, {len(wrong)} went wrong")
+    print("\n".join(wrong[:20]))
+    if not wrong:
+        shutil.rmtree(place)
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
