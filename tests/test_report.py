@@ -110,6 +110,15 @@ def test_a_deadlocked_run_shows_its_circle(tmp_path):
     assert "channel A\nchannel B" in page
 
 
+def test_a_standstill_without_a_circle_says_why(tmp_path):
+    folder = tmp_path / "x"
+    folder.mkdir()
+    waits = {"message": "2 damaged packets were refused", "deadlock": ["the program of terminal 3 waits for message 7 to it"]}
+    (folder / "runs.json").write_text(json.dumps({"runs": [synthetic.row("uniform", 0.1) | {"status": "deadlock"} | waits]}))
+    page = report.write(folder).read_text()
+    assert all(text in page for text in ("2 damaged packets were refused", "the program of terminal 3 waits for message 7 to it"))
+
+
 def test_plots_and_parquet_are_written_beside(folder):
     assert [file.name for file in sorted((folder / "plots").iterdir())] == [
         "01-packet_latency_mean-over-traffic-load.svg",

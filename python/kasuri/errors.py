@@ -48,14 +48,15 @@ class RunError(KasuriError):
 
 
 class DeadlockError(RunError):
-    """A run came to a standstill: packets wait for each other in a circle.
+    """A run came to a standstill: packets wait for each other in a circle, or programs of endpoints for what nobody will send.
 
-    Use a routing that is free of deadlock on this network, or more virtual channels; ``kasuri check`` tells beforehand.
+    For a circle use a routing that is free of deadlock on this network, or more virtual channels; ``kasuri check`` tells beforehand.
 
     Attributes
     ----------
     cycle : list of str
-        The virtual channels that wait for each other, each for the next, the last for the first.
+        The virtual channels that wait for each other, each for the next, the last for the first; where none do, who refused a packet and
+        who waits for what.
     at_cycles : int or None
         The simulated cycle in which the standstill was recognised.
     """

@@ -463,6 +463,7 @@ impl<L: Lanes> Simulation<'_, L> {
                 .then(|| answered.unwrap_or_else(|| statistics.completion_cycles.iter().copied().fold(done, u64::max)) as f64),
             completion_cycles: if completed { statistics.completion_cycles.clone() } else { Vec::new() },
             deadlock,
+            standstill: Vec::new(),
             flit_hops: statistics.flit_hops,
             prediction: self.prediction.as_ref().map(|unit| unit.all_counts()),
             link_errors: None,

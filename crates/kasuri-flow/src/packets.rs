@@ -307,6 +307,8 @@ impl<'a> Packets<'a> {
         self.statistics.settle();
         let completed = status == Status::Completed;
         let cycles = if completed { self.now } else { end };
+        let stands =
+            (status == Status::Deadlock).then(|| format!("{} programs wait for answers that nobody will send", self.nodes.unfinished()));
         let (busy, awaited) = self.nodes.rates(if completed { self.nodes.last } else { cycles });
         let terminals = self.accepted.len();
         let channel_flits: Vec<u64> = self.channels.iter().map(|channel| channel.flits).collect();
@@ -330,6 +332,7 @@ impl<'a> Packets<'a> {
             completion_cycles: if completed { self.last_arrival } else { Vec::new() },
             completion_time: completed.then_some(self.nodes.last as f64),
             deadlock: Vec::new(),
+            standstill: stands.into_iter().collect(),
             prediction: None,
             link_errors: None,
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),

@@ -272,6 +272,8 @@ pub struct Outcome {
     pub completion_time: Option<f64>,
     /// A deadlock: channels and virtual channels, each waiting for the next, the last for the first.
     pub deadlock: Vec<(ChannelId, u16)>,
+    /// A standstill in which no packet waits for another: what was refused, and which programs wait for what will never come; a phrase each.
+    pub standstill: Vec<String>,
     /// Flits that crossed a router, for measures of speed.
     pub flit_hops: u64,
     /// What a predictor did; `None` where no router has one.

@@ -150,7 +150,11 @@ pub const COLUMNS: &[Column] = &[
     column("users", "", "what each user of [[user]] had: rates, latency, translations, embedding; a list in the order of the file"),
     column("booksim_status", "", "how BookSim 2 would have ended (ok, ok_maxsamples, unstable), under its rules"),
     column("not_modelled", "", "keys of the input that the engine left out"),
-    column("deadlock", "", "the channels and virtual channels that wait for each other, each for the next"),
+    column(
+        "deadlock",
+        "",
+        "the channels and virtual channels that wait for each other, each for the next; where none do, who refused a packet and who waits for what",
+    ),
     column("wall_seconds", "s", "wall-clock time of the run"),
     column("cpu_seconds", "s", "processor time of the thread that computed the run"),
     column("peak_memory_mib", "MiB", "peak resident memory of the process up to the end of the run"),
@@ -228,7 +232,7 @@ impl RunRow {
         }
         row.set("booksim_status", report.booksim_status.map(|status| status.name()));
         row.set("not_modelled", outcome.not_modelled.clone());
-        row.set("deadlock", waiting(network, &outcome.deadlock));
+        row.set("deadlock", [waiting(network, &outcome.deadlock), outcome.standstill.clone()].concat());
         row
     }
 
@@ -648,6 +652,7 @@ pub(crate) mod tests {
             completion_cycles: Vec::new(),
             completion_time: None,
             deadlock: Vec::new(),
+            standstill: Vec::new(),
             flit_hops: 80,
             prediction: None,
             link_errors: None,

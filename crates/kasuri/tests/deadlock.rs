@@ -26,7 +26,10 @@ fn kasuri(text: &str, command: &str, more: &[&str]) -> Output {
     let mut process = Command::new(env!("CARGO_BIN_EXE_kasuri"));
     process.arg(command).arg(&file).args(more);
     if command == "run" {
-        process.arg("--out").arg(folder.path().join("out")).args(["--format", "json"]);
+        process.arg("--out").arg(folder.path().join("out"));
+        if !more.contains(&"--format") {
+            process.args(["--format", "json"]);
+        }
     }
     process.output().unwrap()
 }
@@ -96,6 +99,28 @@ fn a_deadlock_ends_the_run_whatever_the_rules_of_measurement() {
             assert!(message(&output).contains(expected), "{}", message(&output));
         }
     }
+}
+
+/// Flits get lost on channels, and nobody sends anything again: what stands still then is no circle of packets. Whichever form the answer has, it
+/// names who has refused a packet and who waits for it.
+#[test]
+fn a_standstill_without_a_circle_says_who_waits_for_what() {
+    let text = "[network]\ntopology = \"cenju4\"\nterminals = 8\ncycle_ns = 12.5\n[routing]\nalgorithm = \"destination-tag\"\n\
+        [router]\narchitecture = \"crosspoint\"\nbuffer_flits = 216\n[endpoint]\nmodel = \"cenju4\"\nflit_loss_rate = 1e-3\n\
+        [workload]\ncollective = \"allgather\"\nschedule = \"shift\"\nmessage_bytes = 1000\n";
+    let output = kasuri(text, "run", &[]);
+    assert_eq!(output.status.code(), Some(1), "{}", message(&output));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let row = &answer["runs"][0];
+    assert_eq!(row["status"], "deadlock", "{row:#}");
+    let lines: Vec<&str> = row["deadlock"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    let of = |words: &str| lines.iter().filter(|line| line.contains(words)).count();
+    assert!(of("refused") > 0 && of("flits are missing") > 0 && of("the program of terminal") > 0, "{lines:?}");
+    let refused = format!("{} damaged packets were refused", row["link_packets_refused"]);
+    assert!(row["message"].as_str().unwrap().contains(&refused), "{row:#}");
+    assert!(message(&output).contains(&refused) && lines.iter().all(|line| message(&output).contains(line)), "{}", message(&output));
+    let csv = kasuri(text, "run", &["--format", "csv"]);
+    assert!(lines.iter().all(|line| String::from_utf8_lossy(&csv.stdout).contains(line)));
 }
 
 /// As BookSim divides three virtual channels, the middle one serves both classes: the head of one class can wait behind a packet of

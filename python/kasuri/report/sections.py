@@ -26,7 +26,7 @@ STATUS_MEANINGS = {
     "saturated": "The network accepts less than is offered: queues grow without end. This is a result; a latency measured here grows "
     "with the length of the run and is no property of the network. The accepted throughput is.",
     "max_cycles": "The run reached measure.max_cycles before the precision was reached. Its numbers are estimates.",
-    "deadlock": "Packets wait for each other in a circle; nothing moves any more.",
+    "deadlock": "Nothing moves any more: packets wait for each other in a circle, or programs for what nobody will send.",
     "failed": "The run could not be done; the message says why.",
 }
 #: Figures of this size (inches) can be read on a telephone and fill half of a wide page.
@@ -147,9 +147,9 @@ def table(results: Results) -> dict[str, Any]:
     return {"heads": heads, "rows": cells}
 
 
-def deadlocks(results: Results) -> list[tuple[str, list[str]]]:
-    """List the circles of waiting channels of the runs that came to a standstill."""
-    return [(point_of(results, row), row["deadlock"]) for row in results if row.get("deadlock")]
+def deadlocks(results: Results) -> list[tuple[str, str, list[str]]]:
+    """Tell of the runs that came to a standstill: why, and the circle of waiting channels, or who waits for what."""
+    return [(point_of(results, row), row.get("message") or "", row["deadlock"]) for row in results if row.get("deadlock")]
 
 
 def groups(rows: Sequence[dict[str, Any]], split: Sequence[str]) -> list[tuple[list[Any], list[dict[str, Any]]]]:

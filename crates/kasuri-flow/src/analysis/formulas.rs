@@ -244,6 +244,7 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         completion_cycles: Vec::new(),
         completion_time: completion_bound(scenario, &formulas),
         deadlock: Vec::new(),
+        standstill: Vec::new(),
         flit_hops: 0,
         prediction: None,
         link_errors: None,

@@ -98,6 +98,7 @@ fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
         completion_cycles: Vec::new(),
         completion_time: Some(bound as f64),
         deadlock: Vec::new(),
+        standstill: Vec::new(),
         flit_hops: sums.flit_hops,
         prediction: None,
         link_errors: None,

@@ -90,6 +90,7 @@ impl Fluid<'_> {
             completion_cycles: if completed { cycles(&self.completion) } else { Vec::new() },
             completion_time: completed.then(|| self.completion.iter().fold(done, |last, &time| last.max(time))),
             deadlock: Vec::new(),
+            standstill: Vec::new(),
             flit_hops: self.flit_hops as u64,
             prediction: None,
             link_errors: None,

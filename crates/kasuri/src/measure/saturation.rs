@@ -138,6 +138,7 @@ mod tests {
             completion_cycles: Vec::new(),
             completion_time: None,
             deadlock: Vec::new(),
+            standstill: Vec::new(),
             flit_hops: 0,
             prediction: None,
             link_errors: None,

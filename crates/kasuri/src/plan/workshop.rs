@@ -341,9 +341,7 @@ impl Trial {
         }
         match self.outcome.status {
             Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
-            Status::Deadlock if scenario.endpoint.is_some() && self.outcome.deadlock.is_empty() => {
-                row.add_message("the programs wait for what nobody will send")
-            }
+            Status::Deadlock if self.outcome.deadlock.is_empty() => row.add_message(&self.nobody_sends()),
             Status::Deadlock => row.add_message(&format!("packets wait for each other for ever in cycle {}", self.outcome.cycles)),
             Status::Converged | Status::Saturated | Status::Completed => {}
         }
@@ -360,6 +358,15 @@ fn sending_terminals(scenario: &Scenario) -> u32 {
 }
 
 impl Trial {
+    /// Why programs wait although the network is empty.
+    fn nobody_sends(&self) -> String {
+        let refused = self.outcome.link_errors.map_or(0, |errors| errors.refused_packets);
+        match refused {
+            0 => "the programs wait for what nobody will send".to_owned(),
+            _ => format!("{refused} damaged packets were refused, which nobody sends again, and programs wait for them for ever"),
+        }
+    }
+
     fn limit_came_first(&self, row: &RunRow) -> String {
         let reached = match (row.number("packet_latency_ci95"), row.number("packet_latency_mean")) {
             (Some(width), Some(mean)) if mean > 0.0 => format!(", at a precision of {:.2} %", 100.0 * width / mean),

@@ -8,6 +8,7 @@ mod link;
 mod processor;
 mod receiver;
 mod sender;
+mod standstill;
 #[cfg(test)]
 mod tests;
 
@@ -306,6 +307,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn outcome(self, status: Status, end: u64) -> Outcome {
+        let standstill = if status == Status::Deadlock { self.standstill() } else { Vec::new() };
         let cycles = if status == Status::MaxCycles { end } else { self.now.div_ceil(self.cycle) };
         let in_cycles = |time: Time| time as f64 / self.cycle as f64;
         let ends = self.stations.iter().flat_map(|station| station.processors.iter().filter_map(Processor::ended));
@@ -336,6 +338,7 @@ impl<'a> Simulation<'a> {
             },
             completion_time: completed.then(|| in_cycles(ends.max().unwrap_or(0).saturating_sub(begin))),
             deadlock: Vec::new(),
+            standstill,
             flit_hops: self.network.flit_hops,
             prediction: None,
             link_errors: self.links.map(|links| links.found),

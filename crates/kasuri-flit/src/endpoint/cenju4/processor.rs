@@ -30,6 +30,11 @@ impl Processor {
         self.cid
     }
 
+    /// The operation of its program that it is at; nothing after the last one.
+    pub(super) fn at<'a>(&self, program: &'a Program) -> Option<&'a Op> {
+        program.ops.get(self.next)
+    }
+
     /// When its program ended.
     pub(super) fn ended(&self) -> Option<Time> {
         self.ended

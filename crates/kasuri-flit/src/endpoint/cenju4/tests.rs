@@ -440,6 +440,9 @@ fn errors_of_channels_are_found_and_counted() {
             assert!(found.wrong_bits + found.lost_flits == 0 || found.corrected + found.refused_packets > 0, "{found:?}");
             let expected = if found.refused_packets == 0 { Status::Completed } else { Status::Deadlock };
             assert_eq!(outcome.status, expected, "{found:?}");
+            // Who waits is named, and so is who refused what.
+            let says = |what: &str| outcome.standstill.iter().any(|line| line.contains(what));
+            assert_eq!(says(" refused ") && says("waits for"), found.refused_packets > 0, "{:?}", outcome.standstill);
             ends[usize::from(found.refused_packets > 0)] += u64::from(found.wrong_bits + found.lost_flits > 0);
         }
     }
