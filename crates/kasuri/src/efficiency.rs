@@ -26,10 +26,10 @@ const ALL_TO_ALL: &str = "alltoall";
 const MOST_COUNTED: u32 = 1024;
 
 /// Jobs larger than this are not searched for a hint: the search of so many takes about as long as the run of a flow engine.
-const MOST_SEARCHED: u32 = 128;
+pub(crate) const MOST_SEARCHED: u32 = 128;
 
 /// A collective that comes so near to its bound needs no hint.
-const NEAR: f64 = 0.9;
+pub(crate) const NEAR: f64 = 0.9;
 
 /// A hint is worth its line where it promises to be so much faster.
 const WORTH: f64 = 1.1;
@@ -104,7 +104,7 @@ impl Hints {
 struct Suggestion {
     schedule: &'static str,
     /// A key of `[routing]` and its value, where another one than the file's is needed.
-    tie: Option<(&'static str, &'static str)>,
+    tie: Option<Tie>,
     phases: u32,
     /// The time of all phases, in transmissions of a message.
     message_times: u64,
@@ -133,27 +133,9 @@ fn suggest(preparation: &mut Preparation<'_>, point: &Point, study: &Study) -> O
     let job = job(point, &collective);
     let network = &*study.scenario.network;
     let algorithm = point.table.get("routing").and_then(|routing| routing.get("algorithm")).and_then(Value::as_str).unwrap_or_default();
-    let mut best: Option<(Counted, Option<(&'static str, &'static str)>)> = None;
-    for tie in std::iter::once(None).chain(ties(algorithm).iter().copied().map(Some)) {
-        let routed = tie.map(|tie| with_tie(preparation, point, tie));
-        let routing: &dyn Routing = match &routed {
-            None => &*study.scenario.routing,
-            Some(None) => continue,
-            Some(Some(routing)) => &**routing,
-        };
-        let Ok(mut found) = fastest(network, routing, &job, 0) else { continue };
-        if found.counted.time() > u64::from(found.counted.lower_bound()) && ranks <= MOST_SEARCHED {
-            found = fastest(network, routing, &job, MOST_SEARCHED).unwrap_or(found);
-        }
-        let is_faster = best.as_ref().is_none_or(|(best, _)| found.counted.time() < best.counted.time());
-        if is_faster {
-            best = Some((found, tie));
-        }
-        if best.as_ref().is_some_and(|(best, _)| best.counted.time() < u64::from(ranks)) {
-            break;
-        }
-    }
-    let (found, tie) = best?;
+    let tied = |tie| Some((Some(tie), with_tie(preparation, point, tie)?));
+    let own = std::iter::once((None, Arc::clone(&study.scenario.routing)));
+    let (found, tie) = fastest_of(network, &job, ranks, MOST_SEARCHED, own.chain(ties(algorithm).iter().copied().filter_map(tied)))?;
     Some(Suggestion {
         schedule: found.entry.name,
         tie,
@@ -162,6 +144,31 @@ fn suggest(preparation: &mut Preparation<'_>, point: &Point, study: &Study) -> O
         keeps_step: found.plan.schedule.is_full() && found.counted.is_contention_free(),
         latency: latency(network, &study.scenario.pipeline, found.counted.longest_way),
     })
+}
+
+/// The fastest known schedule of an all-to-all under any of these routings, each with the tie rule that makes it of another one. The search
+/// ends with the first that is as fast as messages one after the other. Jobs of at most `searched` ranks are searched beyond what is known.
+pub(crate) fn fastest_of(
+    network: &Network,
+    job: &Job,
+    ranks: u32,
+    searched: u32,
+    routings: impl Iterator<Item = (Option<Tie>, Arc<dyn Routing>)>,
+) -> Option<(Counted, Option<Tie>)> {
+    let mut best: Option<(Counted, Option<Tie>)> = None;
+    for (tie, routing) in routings {
+        let Ok(mut found) = fastest(network, &*routing, job, 0) else { continue };
+        if found.counted.time() > u64::from(found.counted.lower_bound()) && ranks <= searched {
+            found = fastest(network, &*routing, job, searched).unwrap_or(found);
+        }
+        if best.as_ref().is_none_or(|(best, _)| found.counted.time() < best.counted.time()) {
+            best = Some((found, tie));
+        }
+        if best.as_ref().is_some_and(|(best, _)| best.counted.time() < u64::from(ranks)) {
+            break;
+        }
+    }
+    best
 }
 
 impl Suggestion {
@@ -189,8 +196,11 @@ impl Suggestion {
     }
 }
 
+/// A key of `[routing]` and its value.
+pub(crate) type Tie = (&'static str, &'static str);
+
 /// The rules by which a routing takes one of several equal ways and always the same one.
-fn ties(algorithm: &str) -> &'static [(&'static str, &'static str)] {
+pub(crate) fn ties(algorithm: &str) -> &'static [Tie] {
     match algorithm {
         "minimal" => &[("tie", "destination"), ("tie", "source"), ("tie", "lowest")],
         "nca" => &[("up_port", "d-mod-k"), ("up_port", "s-mod-k")],
@@ -200,7 +210,7 @@ fn ties(algorithm: &str) -> &'static [(&'static str, &'static str)] {
 }
 
 /// The routing of a point with another tie rule, if it can be had.
-fn with_tie(preparation: &mut Preparation<'_>, point: &Point, (key, value): (&str, &str)) -> Option<Arc<dyn Routing>> {
+fn with_tie(preparation: &mut Preparation<'_>, point: &Point, (key, value): Tie) -> Option<Arc<dyn Routing>> {
     let mut point = point.clone();
     point.table.get_mut("routing")?.as_table_mut()?.insert(key.to_owned(), value.into());
     preparation.routed(&point).ok().map(|(_, routing)| routing)

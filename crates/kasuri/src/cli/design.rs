@@ -2,7 +2,7 @@
 
 use super::python::Python;
 use super::{Exit, Failure, output};
-use crate::design::{self, Candidate, EXAMPLE, Prices, design, largest};
+use crate::design::{self, Candidate, EXAMPLE, MOST_TERMINALS, Prices, Recommended, design, largest};
 use crate::input::read_text;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
@@ -25,6 +25,9 @@ pub(super) struct Design {
     /// Prices and the floor plan, TOML, instead of the example's
     #[arg(long, value_name = "FILE", requires = "terminals")]
     prices: Option<PathBuf>,
+    /// Search all-to-all schedules where no fast one is known, also for many terminals: takes minutes
+    #[arg(long, requires = "terminals")]
+    search: bool,
     /// How to print it
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -74,7 +77,7 @@ impl Design {
     /// The smallest instance of each topology; gives the answer as JSON.
     fn compare(&self, terminals: u64, ports: u64, out: &mut dyn Write) -> Result<Json, Failure> {
         let prices = self.prices()?;
-        let designs = design(terminals, ports, &prices).map_err(Failure::Other)?;
+        let designs = design(terminals, ports, &prices, self.search).map_err(Failure::Other)?;
         let found: Vec<&design::Design> = designs.iter().filter_map(|(_, design)| design.as_ref()).collect();
         let absent: Vec<&str> = designs.iter().filter(|(_, design)| design.is_none()).map(|(family, _)| *family).collect();
         let most: BTreeMap<&str, u64> = largest(ports).into_iter().filter_map(|(family, found)| Some((family, found?.terminals))).collect();
@@ -88,14 +91,18 @@ impl Design {
         }
         let mut heading = HEADING.to_vec();
         heading.extend(self.budget.map(|_| "BUDGET"));
-        let right: Vec<bool> = (0..heading.len()).map(|column| column > 0).collect();
+        let right: Vec<bool> = heading.iter().map(|name| !matches!(*name, "TOPOLOGY" | "SCHEDULE")).collect();
         writeln!(out, "{}", output::table(&heading, designs.iter().map(|design| self.row(design, &most)).collect(), &right))?;
         writeln!(
             out,
             "\nLinks: cables between routers. Used: ports of all routers in use. Bisection: channels, both directions.\nAll-to-all: part of \
-             the terminals' bandwidth. Price: routers and all cables, {}.",
+             the terminals' bandwidth. Schedule: set workload.schedule to it, and the rule in [routing]; efficiency: the bound over the time\n\
+             of its phases, counted for at most {MOST_TERMINALS} terminals. Price: routers and all cables, {}.",
             prices.currency
         )?;
+        if found.iter().any(|design| design.recommended.as_ref().is_some_and(|found| found.unsearched)) {
+            writeln!(out, "*: no schedule was searched; with --search, or by `kasuri schedule`, a faster one (general) may be found.")?;
+        }
         if let Some(budget) = self.budget {
             let cheapest = found.iter().min_by(|one, other| one.price.total_cmp(&other.price)).filter(|cheapest| cheapest.price > budget);
             if let Some(cheapest) = cheapest {
@@ -165,6 +172,11 @@ impl Design {
             design.diameter.to_string(),
             design.bisection.map_or("none".to_owned(), |channels| channels.to_string()),
             format!("{:.3}", design.all_to_all),
+            design.recommended.as_ref().map_or_else(String::new, Recommended::words),
+            design
+                .recommended
+                .as_ref()
+                .map_or_else(String::new, |found| format!("{:.3}{}", found.efficiency, if found.unsearched { "*" } else { "" })),
             format!("{:.0}", design.price),
             format!("{:.1}", design.watts / 1000.0),
         ];
@@ -173,7 +185,7 @@ impl Design {
     }
 }
 
-const HEADING: [&str; 14] = [
+const HEADING: [&str; 16] = [
     "TOPOLOGY",
     "TERMINALS",
     "ROUTERS",
@@ -186,6 +198,8 @@ const HEADING: [&str; 14] = [
     "DIAMETER",
     "BISECTION",
     "ALL-TO-ALL",
+    "SCHEDULE",
+    "EFFICIENCY",
     "PRICE",
     "KW",
 ];

@@ -4,9 +4,11 @@
 
 mod candidates;
 mod prices;
+mod recommended;
 
 pub use candidates::{Candidate, largest, smallest};
 pub use prices::{CablePrice, CablePrices, EXAMPLE, Floor, Prices, RouterPrice};
+pub use recommended::{MOST_TERMINALS, Recommended};
 
 use kasuri_model::id::{RouterId, TerminalId};
 use kasuri_model::network::connectivity::separated;
@@ -16,6 +18,7 @@ use kasuri_model::registry::find;
 use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
 use rayon::prelude::*;
 use serde::Serialize;
+use std::sync::Arc;
 use toml::Table;
 
 /// One topology's answer, counted on the built network.
@@ -51,20 +54,23 @@ pub struct Design {
     pub bisection: Option<u64>,
     /// The part of the terminals' bandwidth that an all-to-all on shortest paths can reach, equal ways shared equally: at most 1.
     pub all_to_all: f64,
+    /// How an all-to-all is best sent, and how near that comes; nothing of designs of more than [`MOST_TERMINALS`] terminals.
+    pub recommended: Option<Recommended>,
     /// Routers, all as wide as the widest has to be, and cables, those of the terminals included.
     pub price: f64,
     /// Watts of all ports in use.
     pub watts: f64,
 }
 
-/// The families of topologies for so many terminals on routers of at most so many ports, each with its smallest instance.
+/// The families of topologies for so many terminals on routers of at most so many ports, each with its smallest instance. With `search`
+/// schedules of all-to-alls are searched for large ones too, which takes minutes.
 ///
 /// # Errors
 /// An instance that cannot be built or measured, which is a defect.
-pub fn design(terminals: u64, ports: u64, prices: &Prices) -> Result<Vec<(&'static str, Option<Design>)>, String> {
+pub fn design(terminals: u64, ports: u64, prices: &Prices, search: bool) -> Result<Vec<(&'static str, Option<Design>)>, String> {
     smallest(terminals, ports)
         .into_par_iter()
-        .map(|(family, candidate)| Ok((family, candidate.map(|candidate| measure(candidate, prices)).transpose()?)))
+        .map(|(family, candidate)| Ok((family, candidate.map(|candidate| one(candidate, prices, search)).transpose()?)))
         .collect()
 }
 
@@ -79,13 +85,19 @@ pub fn build(candidate: &Candidate) -> Result<Network, String> {
     topology.build(&context).map_err(|error| format!("{}: {error}", candidate.topology))
 }
 
-fn measure(candidate: Candidate, prices: &Prices) -> Result<Design, String> {
-    let network = build(&candidate)?;
-    let (links, copper, cable_price) = cables(&network, prices);
+fn one(candidate: Candidate, prices: &Prices, search: bool) -> Result<Design, String> {
+    let network = Arc::new(build(&candidate)?);
+    let recommended = Recommended::of(&network, candidate.topology, search);
+    Ok(Design { recommended, ..measure(candidate, &network, prices)? })
+}
+
+/// What is counted on a network without following all pairs.
+fn measure(candidate: Candidate, network: &Network, prices: &Prices) -> Result<Design, String> {
+    let (links, copper, cable_price) = cables(network, prices);
     let (terminals, routers) = (network.terminal_count(), network.router_count());
     let terminal_cables = f64::from(terminals) * prices.cable(prices.cable.terminal_m).0;
     let ports_used = 2 * links + u64::from(terminals);
-    let graph = Graph::of(&network);
+    let graph = Graph::of(network);
     let router_price = prices.router.base + f64::from(graph.radix()) * prices.router.per_port;
     Ok(Design {
         family: candidate.family,
@@ -100,9 +112,10 @@ fn measure(candidate: Candidate, prices: &Prices) -> Result<Design, String> {
         copper,
         optical: links - copper,
         terminals_per_router: f64::from(terminals) / f64::from(routers),
-        diameter: graph.diameter(&sources(&network)).ok_or_else(|| disconnected(&network))?,
-        bisection: Bisection::of(&network).map(|cut| cut.channels),
-        all_to_all: all_to_all(&network, &graph),
+        diameter: graph.diameter(&sources(network)).ok_or_else(|| disconnected(network))?,
+        bisection: Bisection::of(network).map(|cut| cut.channels),
+        all_to_all: all_to_all(network, &graph),
+        recommended: None,
         price: f64::from(routers) * router_price + cable_price + terminal_cables,
         watts: ports_used as f64 * prices.router.watts_per_port,
     })
@@ -352,7 +365,7 @@ mod tests {
     use kasuri_model::network::metrics::Metrics;
     use kasuri_model::routing::walk::{DELIVERED, Routes, Walker};
     use kasuri_model::routing::{ROUTINGS, VirtualChannels};
-    use std::sync::Arc;
+    use kasuri_model::schedule::SCHEDULES;
 
     /// The same by walking all routes of the routing `minimal`, on meshes and tori of `dimension-order`.
     fn walked(network: &Arc<Network>) -> f64 {
@@ -406,7 +419,7 @@ mod tests {
 
     fn designs(terminals: u64, ports: u64) -> Vec<Design> {
         let prices = Prices::parse(EXAMPLE).unwrap();
-        design(terminals, ports, &prices).unwrap().into_iter().filter_map(|(_, design)| design).collect()
+        design(terminals, ports, &prices, false).unwrap().into_iter().filter_map(|(_, design)| design).collect()
     }
 
     /// The closed forms by which instances are chosen are those of the built networks.
@@ -434,8 +447,9 @@ mod tests {
         for (terminals, ports) in [(30, 10), (64, 12), (300, 24), (1000, 36)] {
             for (_, candidate) in smallest(terminals, ports) {
                 let Some(candidate) = candidate else { continue };
-                let metrics = Metrics::of(&build(&candidate).unwrap());
-                let design = measure(candidate, &Prices::parse(EXAMPLE).unwrap()).unwrap();
+                let network = build(&candidate).unwrap();
+                let metrics = Metrics::of(&network);
+                let design = measure(candidate, &network, &Prices::parse(EXAMPLE).unwrap()).unwrap();
                 assert_eq!(metrics.distances.walked, metrics.distances.sources);
                 let counted = (metrics.radix, metrics.links, metrics.distances.diameter, metrics.bisection.map(|cut| cut.channels));
                 assert_eq!((design.ports, design.links, design.diameter, design.bisection), counted, "{design:?}");
@@ -489,12 +503,28 @@ mod tests {
         }
     }
 
+    /// What is recommended is what `kasuri schedule` counts, and no faster than the bandwidth of the channels allows. On a full mesh, fat trees,
+    /// MLFM and OFT a known schedule reaches the bound.
+    #[test]
+    fn recommended_schedules_come_as_near_to_the_bound_as_is_known() {
+        for design in designs(24, 10) {
+            let found = design.recommended.clone().unwrap_or_else(|| panic!("{design:?}"));
+            assert!(found.efficiency > 0.0 && found.efficiency <= 1.0, "{design:?}");
+            assert!(SCHEDULES.iter().any(|entry| entry.name == found.schedule), "{found:?}");
+            if matches!(design.topology, "full-mesh" | "fat-tree" | "mlfm" | "oft") {
+                assert!(found.efficiency > 0.95, "{design:?}");
+            }
+        }
+        let large = designs(2 * u64::from(MOST_TERMINALS), 48);
+        assert!(large.iter().all(|design| design.recommended.is_none()));
+    }
+
     /// Price and power are sums of their parts.
     #[test]
     fn prices_are_sums_of_routers_and_cables() {
         let prices = Prices::parse(EXAMPLE).unwrap();
         let longest_copper = Prices { cable: CablePrices { copper_up_to_m: 1e9, ..prices.cable.clone() }, ..prices.clone() };
-        let (_, Some(all_copper)) = &design(100, 16, &longest_copper).unwrap()[5] else { panic!("an MLFM of 100 terminals") };
+        let (_, Some(all_copper)) = &design(100, 16, &longest_copper, false).unwrap()[5] else { panic!("an MLFM of 100 terminals") };
         assert_eq!((all_copper.optical, all_copper.copper), (0, all_copper.links));
         assert_eq!(all_copper.ports_used, 2 * all_copper.links + u64::from(all_copper.terminals));
         assert!((all_copper.watts - 2.8 * all_copper.ports_used as f64).abs() < 1e-6);

@@ -1,0 +1,71 @@
+//! How an all-to-all is best sent over a design: the schedule and the tie rule to set, found by counting messages.
+
+use crate::efficiency::{MOST_SEARCHED, NEAR, Tie, fastest_of, ties};
+use kasuri_model::network::Network;
+use kasuri_model::registry::find;
+use kasuri_model::routing::{ROUTINGS, Routing};
+use kasuri_model::schedule::Job;
+use serde::Serialize;
+use std::sync::Arc;
+use toml::Table;
+
+/// All-to-alls of more terminals are not counted: the messages of all pairs are followed one by one, which would take minutes.
+pub const MOST_TERMINALS: u32 = 2048;
+
+/// An all-to-all of all terminals of a design, in phases.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recommended {
+    /// `routing.algorithm`.
+    pub routing: &'static str,
+    /// Another key of `[routing]` with its value, where the routing's own rule among equal ways is not the best.
+    pub tie: Option<String>,
+    /// `workload.schedule`.
+    pub schedule: &'static str,
+    /// Phases.
+    pub phases: u32,
+    /// What nothing can beat over what the phases take, both in transmissions of a message: at most 1.
+    pub efficiency: f64,
+    /// It is far from the bound, and no better one has been searched because that takes long: `general` may be much better.
+    pub unsearched: bool,
+}
+
+impl Recommended {
+    /// The fastest schedule that is known for all terminals of a network, with a search for one of any size if that is asked for; `None` of a
+    /// network that is too large, or without fixed routes.
+    pub(super) fn of(network: &Arc<Network>, topology: &str, search: bool) -> Option<Self> {
+        let terminals = network.terminal_count();
+        if terminals > MOST_TERMINALS {
+            return None;
+        }
+        let algorithm = routing_of(topology);
+        let rules = std::iter::once(None).chain(ties(algorithm).iter().copied().map(Some));
+        let routings = rules.filter_map(|tie| Some((tie, compile(network, algorithm, tie)?)));
+        let searched = if search { MOST_TERMINALS } else { MOST_SEARCHED };
+        let (found, tie) = fastest_of(network, &Job::All, terminals, searched, routings)?;
+        let tie = tie.map(|(key, value)| format!("{key} = \"{value}\""));
+        let efficiency = f64::from(found.counted.lower_bound()) / found.counted.time().max(1) as f64;
+        let unsearched = terminals > searched && efficiency < NEAR;
+        let (schedule, phases) = (found.entry.name, found.plan.schedule.phases());
+        Some(Self { routing: algorithm, tie, schedule, phases, efficiency, unsearched })
+    }
+
+    /// Schedule and tie rule in a few words.
+    pub fn words(&self) -> String {
+        self.tie.as_ref().map_or_else(|| self.schedule.to_owned(), |tie| format!("{}, {tie}", self.schedule))
+    }
+}
+
+/// The deterministic routing that is at home on a topology.
+fn routing_of(topology: &str) -> &'static str {
+    match topology {
+        "mesh" | "torus" | "flattened-butterfly" => "dimension-order",
+        "fat-tree" => "nca",
+        _ => "minimal",
+    }
+}
+
+fn compile(network: &Arc<Network>, algorithm: &str, tie: Option<Tie>) -> Option<Arc<dyn Routing>> {
+    let keys: Table = tie.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect();
+    let routing = (find(ROUTINGS, algorithm)?.parse)(keys).ok()?.compile(network).ok()?;
+    Some(routing.into())
+}
