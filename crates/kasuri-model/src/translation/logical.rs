@@ -60,6 +60,7 @@ impl LogicalNetwork {
             Self::Hypercube { dimension } => Err(NetworkError::parameter("dimension", format!("is {dimension}; it must be 1 to 22"))),
             Self::Tree { arity: 0, .. } => Err(NetworkError::parameter("arity", "is 0; a node has at least 1 child")),
             Self::Tree { arity, nodes } => {
+                check_nodes(*nodes)?;
                 let links: Vec<[u32; 2]> = (1..*nodes).map(|node| [(node - 1) / arity, node]).collect();
                 build_graph(&format!("tree of {nodes} nodes"), *nodes, &links)
             }
@@ -68,10 +69,15 @@ impl LogicalNetwork {
     }
 }
 
-fn build_graph(name: &str, nodes: u32, links: &[[u32; 2]]) -> Result<Network, NetworkError> {
-    if !(2..=MAX_NODES).contains(&nodes) {
-        return Err(NetworkError::parameter("nodes", format!("is {nodes}; it must be 2 to {MAX_NODES}")));
+fn check_nodes(nodes: u32) -> Result<(), NetworkError> {
+    if (2..=MAX_NODES).contains(&nodes) {
+        return Ok(());
     }
+    Err(NetworkError::parameter("nodes", format!("is {nodes}; it must be 2 to {MAX_NODES}")))
+}
+
+fn build_graph(name: &str, nodes: u32, links: &[[u32; 2]]) -> Result<Network, NetworkError> {
+    check_nodes(nodes)?;
     if let Some([one, other]) = links.iter().find(|[one, other]| one == other || *one >= nodes || *other >= nodes) {
         let problem = format!("joins nodes {one} and {other}; it must join two different nodes of 0 to {}", nodes - 1);
         return Err(NetworkError::parameter("links", problem));

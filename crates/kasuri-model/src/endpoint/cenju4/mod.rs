@@ -182,6 +182,9 @@ impl EndpointModel for Cenju4 {
     }
 }
 
+/// The most bytes that a node sends in a message or receives: addresses of the segments are 2^28 bytes and more apart.
+const MOST_BYTES: u64 = 1 << 26;
+
 impl Cenju4 {
     /// Flits of the longest packet.
     pub fn longest_packet(&self) -> u32 {
@@ -204,6 +207,9 @@ impl Cenju4 {
             if !(0.0..1.0).contains(&rate) {
                 return wrong(key, format!("is {rate}; it must be a part of all, 0 or more and less than 1"));
             }
+        }
+        if self.mpi_eager_bytes > MOST_BYTES {
+            return wrong("mpi_eager_bytes", format!("is {}; it must be at most {MOST_BYTES}: no message is longer", self.mpi_eager_bytes));
         }
         let counts = [
             ("header_flits", self.header_flits, 0, 1000),

@@ -277,13 +277,10 @@ fn check(workload: &Workload, entry: &Entry, ranks: u32, terminals: u32) -> Resu
     if !(0.0..=1e12).contains(&workload.start_skew_ns) {
         return wrong("start_skew_ns", format!("is {}; it must be 0 to 10^12", workload.start_skew_ns));
     }
-    // Addresses of the segments are 2^28 bytes and more apart.
-    let most = 1 << 26;
-    if workload.message_bytes == 0 || (entry.target_bytes)(workload, ranks) > most {
-        return wrong(
-            "message_bytes",
-            format!("is {}; it must be 1 or more, and a node may receive at most {most}", workload.message_bytes),
-        );
+    let most = super::MOST_BYTES;
+    if !(1..=most).contains(&workload.message_bytes) || (entry.target_bytes)(workload, ranks) > most {
+        let problem = format!("is {}; it must be 1 to {most}, and a node may receive at most {most} in all", workload.message_bytes);
+        return wrong("message_bytes", problem);
     }
     let offsets = [
         ("source_offset", Some(workload.source_offset)),
