@@ -17,7 +17,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpDown {
-    /// The root's number; otherwise the first of the routers from which the sum of distances to all routers is least.
+    /// The root's number; otherwise the first of the routers from which the sum of distances to all routers is least. Where routers times
+    /// channels are more than about 268 million (a mesh of 86 x 86), that of a few that are found by distances to a sample.
     #[serde(default)]
     pub root: Option<u32>,
 }
@@ -62,8 +63,17 @@ fn leads_up(edge: &Edge, level: &[u64]) -> bool {
     (level[edge.to.index()], edge.to) < (level[edge.from.index()], edge.from)
 }
 
-/// The first of the routers (all, or those that serve these terminals) from which the sum of distances to all of them is least.
-fn central(network: &Network, hops: &Arcs, terminals: &[TerminalId]) -> u32 {
+/// Steps of searches that the most central router is worth: some tenths of a second.
+const EXACT_STEPS: u64 = 1 << 28;
+
+/// In larger networks: routers to which distances are added up, and routers of the least sums that are compared exactly.
+const SAMPLED_ROUTERS: usize = 256;
+const COMPARED_ROUTERS: usize = 64;
+
+/// The first of the routers (all, or those that serve these terminals) from which the sum of distances to all of them is least. Where it
+/// takes more than so many steps to compare all: of those for which the sum of distances to an evenly spaced sample is least (Okamoto, Chen
+/// and Li, FAW 2008).
+fn central(network: &Network, edges: &[Edge], terminals: &[TerminalId], exact_steps: u64) -> u32 {
     let whole = terminals.len() == network.terminal_count() as usize;
     let mut among: Vec<u32> = if whole {
         (0..network.router_count()).collect()
@@ -72,11 +82,30 @@ fn central(network: &Network, hops: &Arcs, terminals: &[TerminalId]) -> u32 {
     };
     among.sort_unstable();
     among.dedup();
+    let routers = network.router_count() as usize;
+    let hops = |turn: fn(&Edge) -> (u32, u32, u64)| Arcs::new(routers, &edges.iter().map(turn).collect::<Vec<_>>());
+    let towards = hops(|edge| (edge.from.0, edge.to.0, 1));
+    let steps = among.len() as u64 * (routers + edges.len()) as u64;
+    let candidates = if steps <= exact_steps {
+        among.clone()
+    } else {
+        let away = hops(|edge| (edge.to.0, edge.from.0, 1));
+        let mut sums = vec![0u64; routers];
+        let sampled = among.len().min(SAMPLED_ROUTERS);
+        for from in (0..sampled).map(|index| among[index * among.len() / sampled]) {
+            sums.iter_mut().zip(away.distances_to(&[from])).for_each(|(sum, distance)| *sum = sum.saturating_add(distance));
+        }
+        let mut nearest = among.clone();
+        nearest.sort_by_key(|&router| (sums[router as usize], router));
+        nearest.truncate(COMPARED_ROUTERS);
+        nearest.sort_unstable();
+        nearest
+    };
     let remoteness = |&root: &u32| {
-        let distances = hops.distances_to(&[root]);
+        let distances = towards.distances_to(&[root]);
         among.iter().fold(0u64, |sum, &router| sum.saturating_add(distances[router as usize]))
     };
-    among.iter().copied().min_by_key(remoteness).unwrap_or(0)
+    candidates.into_iter().min_by_key(remoteness).unwrap_or(0)
 }
 
 /// The ways up and then down to some terminals.
@@ -95,7 +124,7 @@ impl Ways {
     pub(super) fn within(network: &Arc<Network>, edges: &[Edge], terminals: &[TerminalId], root: Option<u32>) -> Self {
         let routers = network.router_count();
         let hops = Arcs::new(routers as usize, &edges.iter().map(|edge| (edge.from.0, edge.to.0, 1)).collect::<Vec<_>>());
-        let level = hops.distances_to(&[root.unwrap_or_else(|| central(network, &hops, terminals))]);
+        let level = hops.distances_to(&[root.unwrap_or_else(|| central(network, edges, terminals, EXACT_STEPS))]);
         let destinations = Destinations::among(network, terminals.iter().copied());
         let table = build_table(network, edges, &destinations, &level);
         let mut leads_down = vec![false; network.port_bases()[routers as usize] as usize];
@@ -185,5 +214,43 @@ impl Routing for Ways {
         let port = ports[choice.uniform(ports.len() as u32) as usize];
         *state |= u32::from(self.leads_down[self.network.port_index(hop.router, port)]);
         candidates.push(Candidate::new(port, hop.available));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::mesh::Mesh;
+    use crate::topology::torus::Torus;
+    use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
+
+    fn all(network: &Network) -> Vec<TerminalId> {
+        (0..network.terminal_count()).map(TerminalId).collect()
+    }
+
+    /// The sum of distances from all routers to the one that is found.
+    fn remoteness(network: &Network, exact_steps: u64) -> (u32, u64) {
+        let edges = edges(network);
+        let root = central(network, &edges, &all(network), exact_steps);
+        let towards = Arcs::new(network.router_count() as usize, &edges.iter().map(|edge| (edge.from.0, edge.to.0, 1)).collect::<Vec<_>>());
+        (root, towards.distances_to(&[root]).iter().sum())
+    }
+
+    /// A sample that has all routers finds the same one as all comparisons do; a smaller one finds a router whose sum of distances is
+    /// least, or nearly, on grids with and without a middle.
+    #[test]
+    fn a_sample_finds_the_middle() {
+        let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
+        for dimensions in [vec![7, 5], vec![256], vec![40, 30], vec![2000], vec![12, 11, 10]] {
+            let mesh = Mesh { dimensions: dimensions.clone(), concentration: 1 }.build(&context).unwrap();
+            let torus = Torus { dimensions, concentration: 1 }.build(&context).unwrap();
+            for network in [mesh, torus] {
+                let (exact, sampled) = (remoteness(&network, u64::MAX), remoteness(&network, 0));
+                if network.router_count() as usize <= SAMPLED_ROUTERS {
+                    assert_eq!(sampled, exact, "{}", network.name());
+                }
+                assert!(sampled.1 as f64 <= 1.005 * exact.1 as f64, "{}: {sampled:?}, not {exact:?}", network.name());
+            }
+        }
     }
 }
