@@ -29,6 +29,9 @@ impl Claims {
         Self { of_head: Column::filled(slots, Claim { output: NONE, flits: 0 }), flits: Column::filled(slots, 0) }
     }
 
+    /// Bytes for each slot.
+    pub(crate) const SLOT_BYTES: usize = size_of::<Claim>() + size_of::<u32>();
+
     /// A head waits for a virtual channel, of which `output` is the first that it may take.
     pub(crate) fn make(&mut self, head: u32, output: u32, flits: u32) {
         self.give_up(head);

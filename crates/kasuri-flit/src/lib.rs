@@ -21,6 +21,7 @@ mod endpoint;
 mod lanes;
 mod list;
 mod lookahead;
+mod memory;
 mod messages;
 mod options;
 mod prediction;

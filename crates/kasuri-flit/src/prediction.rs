@@ -29,6 +29,9 @@ pub(crate) const COUNTED: u8 = 2;
 pub(crate) const WRONG: u8 = 4;
 pub(crate) const FOUND: u8 = 8;
 
+/// Bytes of all columns for each slot of a router, those by port among them.
+pub(crate) const SLOT_BYTES: usize = 64;
+
 /// The unit of all routers of a simulation.
 pub(crate) struct PredictionUnit<'n> {
     pub(crate) predictor: Box<dyn Predictor>,

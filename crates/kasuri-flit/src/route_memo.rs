@@ -46,17 +46,26 @@ pub(crate) struct RouteMemo {
 }
 
 impl RouteMemo {
+    /// Entries of a memo for this routing of this network, if it serves.
+    fn entries(routing: &dyn Routing, network: &Network, slots: u32) -> Option<usize> {
+        let reads = routing.reads();
+        let places = if reads.input || reads.virtual_channel { slots } else { network.router_count() };
+        let entries = (places as usize).checked_mul(network.terminal_count() as usize)?.checked_mul(STATES)?;
+        (!reads.source && !routing.offers_several() && entries <= MAX_ENTRIES).then_some(entries)
+    }
+
+    /// Bytes of [`Self::new`].
+    pub(crate) fn bytes(routing: &dyn Routing, network: &Network, slots: u32) -> usize {
+        Self::entries(routing, network, slots).unwrap_or(0) * size_of::<Entry>()
+    }
+
     /// A memo for this routing of this network, whose places are `slots` input slots where it looks at them, if that serves: it must not
     /// look at the source, and the network must be small.
     pub(crate) fn new(routing: &dyn Routing, network: &Network, slots: u32) -> Option<Self> {
         let reads = routing.reads();
         let by_slot = reads.input || reads.virtual_channel;
-        let places = if by_slot { slots } else { network.router_count() };
         let terminals = network.terminal_count();
-        let entries = (places as usize).checked_mul(terminals as usize)?.checked_mul(STATES)?;
-        if reads.source || routing.offers_several() || entries > MAX_ENTRIES {
-            return None;
-        }
+        let entries = Self::entries(routing, network, slots)?;
         let empty = Entry { before: 0, after: 0, available: (0, 0), port: 0, first: 0, end: 0 };
         Some(Self { entries: vec![empty; entries].into_boxed_slice(), terminals, by_slot })
     }

@@ -12,6 +12,7 @@ use crate::wheel::Wheel;
 use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status, UserOutcome};
 use kasuri_model::id::ChannelId;
 use kasuri_model::router::Architecture;
+use kasuri_model::routing::extents::Extents;
 use kasuri_model::scenario::Scenario;
 use kasuri_model::workload::agenda::Agenda;
 
@@ -60,6 +61,20 @@ impl Engine for FlitEngine {
                 select::check(&select::with_queues_for_outputs(scenario), options)
             }
         }
+    }
+
+    fn memory_bytes(&self, scenario: &Scenario, _extents: &mut Extents) -> u64 {
+        let bytes = || {
+            let options = options(scenario)?;
+            match scenario.router.architecture {
+                Architecture::InputQueued => select::bytes(scenario, options),
+                Architecture::VirtualOutputQueued | Architecture::Crosspoint => {
+                    select::bytes(&select::with_queues_for_outputs(scenario), options)
+                }
+            }
+        };
+        // What cannot be compiled is refused before it is run.
+        bytes().unwrap_or(0)
     }
 
     fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {

@@ -9,6 +9,7 @@ use crate::vc_mask::{VcMask, Wide, Word};
 use kasuri_model::engine::{Controller, EngineError, Outcome};
 use kasuri_model::id::ChannelId;
 use kasuri_model::network::Network;
+use kasuri_model::network::metrics::hops_from;
 use kasuri_model::router::{Bidding, MAX_VIRTUAL_CHANNELS};
 use kasuri_model::routing::per_output::PerOutput;
 use kasuri_model::scenario::Scenario;
@@ -88,6 +89,24 @@ impl OnLayout for Check {
     fn of<L: Lanes>(self, scenario: &Scenario) -> Result<(), EngineError> {
         Simulation::<L>::check(scenario)
     }
+}
+
+struct Bytes;
+
+impl OnLayout for Bytes {
+    type Answer = u64;
+
+    fn of<L: Lanes>(self, scenario: &Scenario) -> Result<u64, EngineError> {
+        Simulation::<L>::bytes(scenario)
+    }
+}
+
+/// Bytes that a run of a scenario takes on the layout that suits it.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn bytes(scenario: &Scenario, options: FlitOptions) -> Result<u64, EngineError> {
+    on_layout(scenario, options, Bytes)
 }
 
 fn on_layout<T: OnLayout>(scenario: &Scenario, options: FlitOptions, task: T) -> Result<T::Answer, EngineError> {
@@ -189,32 +208,14 @@ fn is_loaded<M: VcMask>(scenario: &Scenario) -> bool {
 /// About how many flits cross a router in a cycle on shortest ways from the first terminal's router, which stands for all.
 #[cfg(target_arch = "x86_64")]
 fn flits_of_router(scenario: &Scenario) -> f64 {
-    use kasuri_model::id::TerminalId;
-    let network = &scenario.network;
-    let terminals = network.terminal_count();
-    let distance = distances_from(network, network.injection_port(TerminalId(0)).0);
-    let router_of = |terminal| network.ejection_port(TerminalId(terminal)).0.index();
-    let routers_on_ways: f64 = (0..terminals).map(|terminal| f64::from(distance[router_of(terminal)].unwrap_or(0) + 1)).sum();
     let load: f64 = scenario.classes.iter().map(|class| class.load).sum();
-    load * routers_on_ways / f64::from(network.router_count())
+    load * routers_on_ways(&scenario.network) / f64::from(scenario.network.router_count())
 }
 
-/// Channels from a router to each other one on a shortest way.
-#[cfg(target_arch = "x86_64")]
-fn distances_from(network: &kasuri_model::network::Network, from: kasuri_model::id::RouterId) -> Vec<Option<u32>> {
-    use kasuri_model::network::Endpoint;
-    let mut distance = vec![None; network.router_count() as usize];
-    distance[from.index()] = Some(0);
-    let mut queue = std::collections::VecDeque::from([(from, 0)]);
-    while let Some((router, steps)) = queue.pop_front() {
-        for port in 0..network.port_count(router) as u16 {
-            let Some(channel) = network.output_channel(router, port) else { continue };
-            let Endpoint::Router(next, _) = network.destination(channel) else { continue };
-            if distance[next.index()].is_none() {
-                distance[next.index()] = Some(steps + 1);
-                queue.push_back((next, steps + 1));
-            }
-        }
-    }
-    distance
+/// Routers on shortest ways from the first terminal, to all terminals together.
+pub(crate) fn routers_on_ways(network: &Network) -> f64 {
+    use kasuri_model::id::TerminalId;
+    let distance = hops_from(network, network.injection_port(TerminalId(0)).0);
+    let router_of = |terminal| network.ejection_port(TerminalId(terminal)).0.index();
+    (0..network.terminal_count()).map(|terminal| f64::from(distance[router_of(terminal)].unwrap_or(0) + 1)).sum()
 }

@@ -220,6 +220,17 @@ impl Sources {
         }
     }
 
+    /// Bytes of such sources.
+    pub(crate) fn bytes(scenario: &Scenario, tile_shift: u32) -> usize {
+        let terminals = scenario.network.terminal_count() as usize;
+        let entries = scenario.classes.len() * terminals;
+        let replying = scenario.classes.iter().any(|class| class.reply.is_some());
+        let replies = if replying { terminals * (size_of::<VecDeque<Drawn>>() + 4 * size_of::<Drawn>()) } else { 0 };
+        let tiles = terminals.div_ceil(1 << tile_shift) * (size_of::<SourceTile>() + 4 * CALENDAR_BUCKETS);
+        // Active terminals of a tile, in a list that grows.
+        terminals * (size_of::<Source>() + 8) + entries * (size_of::<Creations>() + 4) + replies + tiles
+    }
+
     /// Draws the first creation of every terminal and class.
     pub(crate) fn start(&mut self, scenario: &Scenario) {
         for entry in 0..self.creations.len() as u32 {

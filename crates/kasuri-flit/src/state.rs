@@ -288,12 +288,12 @@ const LEAST_TILE_SHIFT: u32 = 8;
 /// Longest window; longer ones gain nothing and make the wheels longer.
 const MAX_WINDOW: u32 = 4;
 
-struct Addresses {
+pub(crate) struct Addresses {
     router_port: Vec<u32>,
     slots_of_routers: u64,
-    first_terminal_port: u32,
-    ports: u32,
-    tile_shift: u32,
+    pub(crate) first_terminal_port: u32,
+    pub(crate) ports: u32,
+    pub(crate) tile_shift: u32,
 }
 
 /// Gives every router a range of port addresses within one tile, then the terminals, starting at a tile of their own.
@@ -334,14 +334,14 @@ fn packet_channels(scenario: &Scenario) -> Vec<[VirtualChannels; 2]> {
 }
 
 /// What is worked out of a scenario before anything is made: addresses, times, sizes. All limits of the engine are checked on the way.
-struct Compiled {
-    addresses: Addresses,
+pub(crate) struct Compiled {
+    pub(crate) addresses: Addresses,
     delays: Delays,
-    parameters: Parameters,
-    packets_per_buffer: u32,
+    pub(crate) parameters: Parameters,
+    pub(crate) packets_per_buffer: u32,
     /// Cycles that the wheels of flits and credits take, and the credits that a port may send in a cycle.
-    horizon: u32,
-    credits_of_port: u32,
+    pub(crate) horizon: u32,
+    pub(crate) credits_of_port: u32,
 }
 
 impl Compiled {
@@ -349,7 +349,7 @@ impl Compiled {
     ///
     /// # Errors
     /// The routers cannot predict as asked; the network is too large for 32-bit addresses, or a latency for 16 bits.
-    fn of<L: Lanes>(scenario: &Scenario) -> Result<Self, EngineError> {
+    pub(crate) fn of<L: Lanes>(scenario: &Scenario) -> Result<Self, EngineError> {
         let network = &*scenario.network;
         let router = &scenario.router;
         let vc_shift = L::Mask::SHIFT;

@@ -19,6 +19,9 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
+    /// Bytes of a counter of which the buckets have not grown far.
+    const BYTES: usize = 12 * EXACT as usize;
+
     pub(crate) fn new() -> Self {
         let mut beyond = Histogram::new(3).expect("three digits are allowed");
         beyond.auto(true);
@@ -131,6 +134,12 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
+    /// Bytes of all counters, and of the copies that the outcome has.
+    pub(crate) fn bytes(network: &Network) -> usize {
+        let (terminals, channels, routers) = (network.terminal_count(), network.channel_count(), network.router_count());
+        4 * Counter::BYTES + 8 * (3 * terminals + 2 * channels + 2 * routers) as usize
+    }
+
     pub(crate) fn new(network: &Network) -> Self {
         let terminals = network.terminal_count() as usize;
         Self {

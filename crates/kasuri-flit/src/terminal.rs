@@ -112,6 +112,12 @@ impl<M: VcMask> Terminals<M> {
         }
     }
 
+    /// Bytes of such terminals.
+    pub(crate) fn bytes(terminals: u32) -> usize {
+        let slots = (terminals as usize) << M::SHIFT;
+        slots * (size_of::<Injection>() + size_of::<Ejection>()) + slots / 4 + terminals as usize * (size_of::<M>() + 9)
+    }
+
     /// Copies the ways of a terminal's port into its slots.
     pub(crate) fn connect(&mut self, terminal: u32, links: &Links) {
         for vc in 0..M::BITS {

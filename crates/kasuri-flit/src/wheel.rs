@@ -9,6 +9,9 @@ pub(crate) trait Wheel: Sized {
     /// gets at most one event in a cycle. `None`: more places than 32-bit numbers name.
     fn new(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> Option<Self>;
 
+    /// Bytes of such a wheel.
+    fn bytes(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> usize;
+
     /// Can there be such a wheel?
     fn fits(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> bool;
 
@@ -41,6 +44,11 @@ pub(crate) struct ListWheel {
 }
 
 impl Wheel for ListWheel {
+    fn bytes(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> usize {
+        let lists = horizon.next_power_of_two() as usize * slots.div_ceil(1 << tile_shift).next_power_of_two() as usize;
+        4 * lists * (1 + ((1 << tile_shift).min(slots) / stride) as usize)
+    }
+
     fn fits(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> bool {
         let tiles = slots.div_ceil(1 << tile_shift).next_power_of_two();
         let lists = horizon.next_power_of_two().checked_mul(tiles);
@@ -167,6 +175,10 @@ pub(crate) struct BitWheel {
 }
 
 impl Wheel for BitWheel {
+    fn bytes(horizon: u32, slots: u32, _tile_shift: u32, _stride: u32) -> usize {
+        8 * horizon.next_power_of_two() as usize * slots.div_ceil(64) as usize
+    }
+
     fn fits(horizon: u32, slots: u32, _tile_shift: u32, _stride: u32) -> bool {
         horizon.next_power_of_two().checked_mul(slots.div_ceil(64)).is_some()
     }

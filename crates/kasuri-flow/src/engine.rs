@@ -4,7 +4,11 @@ use crate::fluid::Fluid;
 use crate::packets;
 use crate::sharing::{self, SHARINGS, Sharing};
 use kasuri_model::engine::{Controller, Engine, EngineError, Outcome, refuse_endpoint};
+use kasuri_model::id::TerminalId;
+use kasuri_model::network::Network;
+use kasuri_model::network::metrics::hops_from;
 use kasuri_model::predictor;
+use kasuri_model::routing::extents::Extents;
 use kasuri_model::scenario::{Scenario, TrafficClass};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,6 +16,18 @@ use serde::Deserialize;
 /// Messages as fluid flows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowEngine;
+
+/// Bytes of a channel; of a terminal with its message and the channels on its way; and of its creations of each class.
+const CHANNEL_BYTES: u64 = 50;
+const TERMINAL_BYTES: u64 = 250;
+const CLASS_BYTES: u64 = 120;
+
+/// Bytes for the way of each message: all have room for the longest so far, which grows by half while the old room stands. That is between
+/// 1.7 and 2.5 times the entries of 12 bytes of the longest way, which is the longest shortest one, or up to twice as long with detours.
+fn way_bytes(network: &Network) -> u64 {
+    let hops = hops_from(network, network.injection_port(TerminalId(0)).0);
+    43 * u64::from(hops.into_iter().flatten().max().unwrap_or(0))
+}
 
 /// The keys of `[flow]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -42,6 +58,12 @@ impl Engine for FlowEngine {
         }
         refuse_batches(scenario)?;
         if packets::machine(scenario).is_some() { Ok(()) } else { refuse_endpoint(scenario, "flow") }
+    }
+
+    fn memory_bytes(&self, scenario: &Scenario, _extents: &mut Extents) -> u64 {
+        let network = &scenario.network;
+        let (terminals, channels) = (u64::from(network.terminal_count()), u64::from(network.channel_count()));
+        CHANNEL_BYTES * channels + (TERMINAL_BYTES + CLASS_BYTES * scenario.classes.len() as u64 + way_bytes(network)) * terminals
     }
 
     fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {

@@ -10,9 +10,10 @@
 //! cycle, and both are left out. Virtual channels that every route treats alike are one node, so the cost does not grow with
 //! their number.
 
-use crate::id::{ChannelId, TerminalId};
+use crate::id::{ChannelId, RouterId, TerminalId};
 use crate::network::{Endpoint, NONE, Network};
-use crate::routing::walk::{DELIVERED, Lost, Routes, Walker};
+use crate::routing::extents::Extent;
+use crate::routing::walk::{DELIVERED, Lost, MANY_PLACES, Routes, Walker};
 use crate::routing::{Routing, VirtualChannels};
 
 /// The places and steps of routes that [`check`] looks at before it takes a sample of the destinations.
@@ -99,6 +100,18 @@ pub fn check(network: &Network, routing: &dyn Routing, classes: &[VirtualChannel
     check_within(network, routing, classes, STEP_BUDGET)
 }
 
+/// Bytes that [`check_within`] takes at most at one time, of routes of this extent.
+pub fn check_bytes(network: &Network, extent: Extent) -> u64 {
+    let most_ports = (0..network.router_count()).map(|router| network.port_count(RouterId(router))).max().unwrap_or(0);
+    let words = (u64::from(most_ports) * extent.ranges).div_ceil(64);
+    let nodes = extent.ranges * u64::from(network.channel_count());
+    // The graph of ranges and that of classes, and the scratch of one destination.
+    nodes * (NODE_BYTES + 8 * words) + extent.walk_bytes + 8 * words * extent.places + 8 * extent.steps
+}
+
+/// Bytes of a channel and a range, in both graphs.
+const NODE_BYTES: u64 = 90;
+
 /// As [`check`], with another budget than [`STEP_BUDGET`], beyond which a sample of the destinations is taken.
 pub fn check_within(network: &Network, routing: &dyn Routing, classes: &[VirtualChannels], budget: u64) -> Report {
     let mut graph = DependencyGraph::new(network);
@@ -110,7 +123,7 @@ pub fn check_within(network: &Network, routing: &dyn Routing, classes: &[Virtual
     });
     let (mut lost, mut coverage) = (None, Coverage::Exact);
     for &class in &distinct {
-        match add_class(&mut graph, network, routing, class, budget / distinct.len() as u64) {
+        match add_class(&mut graph, network, routing, class, budget / distinct.len() as u64, budget) {
             Ok(Coverage::Exact) => {}
             Ok(sampled) => coverage = sampled,
             Err(packet) => lost = lost.or(Some(packet)),
@@ -131,8 +144,10 @@ fn add_class(
     routing: &dyn Routing,
     class: VirtualChannels,
     budget: u64,
+    most_places: u64,
 ) -> Result<Coverage, Lost> {
-    let mut walker = Walker::new(network, routing, class);
+    // A small budget is for a small look: one destination can have a million places.
+    let mut walker = Walker::new(network, routing, class).with_most_places(most_places as usize);
     graph.escape = routing.escape_channels(class);
     let destinations = walker.destinations();
     let mut routes = Routes::default();
@@ -141,7 +156,9 @@ fn add_class(
     };
     walker.walk(first, &mut routes)?;
     graph.add(&routes);
-    let cost = ((routes.places.len() + routes.steps.len()) as u64).max(1);
+    // What is left of a sample says nothing of what it has cost to take it.
+    let is_small_look = most_places < MANY_PLACES as u64 && routes.share * routes.branch_share < 1.0;
+    let cost = if is_small_look { budget } else { (routes.places.len() + routes.steps.len()) as u64 }.max(1);
     let sample = evenly_spaced(&destinations, (budget / cost).max(1) as usize);
     let mut share = routes.share * routes.branch_share;
     for &destination in &sample[1..] {
@@ -162,7 +179,7 @@ fn evenly_spaced(items: &[TerminalId], count: usize) -> Vec<TerminalId> {
 
 /// A destination to which packets can go round in a circle, within the budget.
 fn find_circle(network: &Network, routing: &dyn Routing, class: VirtualChannels, budget: u64) -> Option<Lost> {
-    let mut walker = Walker::new(network, routing, class);
+    let mut walker = Walker::new(network, routing, class).with_most_places(budget as usize);
     let mut routes = Routes::default();
     let mut steps = 0;
     for destination in walker.destinations() {

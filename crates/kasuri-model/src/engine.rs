@@ -4,6 +4,7 @@
 //! answer is precise enough, or whether the run has failed. So no rule of measurement stands in an engine.
 
 use crate::id::ChannelId;
+use crate::routing::extents::Extents;
 use crate::scenario::Scenario;
 use thiserror::Error;
 
@@ -19,6 +20,10 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// What the engine cannot model although it changes the question, options of its section that are wrong, sizes beyond its limits.
     fn check(&self, scenario: &Scenario) -> Result<(), EngineError>;
+
+    /// Bytes that a run asks for at most at one time, beside the network and the routing: no less than what it will, and at most about
+    /// twice as much. What of them is never touched takes no memory of the machine. `extents` remembers how far routes reach.
+    fn memory_bytes(&self, scenario: &Scenario, extents: &mut Extents) -> u64;
 
     /// Runs one scenario.
     ///

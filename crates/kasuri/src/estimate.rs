@@ -3,9 +3,15 @@
 //! The size of a run follows from its description: channels x cycles x load, for what is simulated cycle by cycle. What one unit of that
 //! costs is learnt from finished runs of this machine ([`Costs`]). No result depends on an estimate.
 
+use crate::engines;
+use crate::networks::MOST_CHANNELS;
+use crate::plan::deadlock_budget;
 use kasuri_model::config::{EngineName, Search, Study};
+use kasuri_model::deadlock;
+use kasuri_model::routing::extents::Extents;
 use kasuri_model::scenario::Scenario;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +24,7 @@ pub struct Work {
     pub kind: Kind,
     /// Its units: channels x cycles x load, or what stands in its place.
     pub units: f64,
-    /// Bytes of the state that the run keeps.
+    /// Bytes that the run asks for at most at one time.
     pub state_bytes: f64,
 }
 
@@ -79,8 +85,8 @@ const LEAST_PACKETS_OF_TERMINAL: f64 = 20.0;
 const TRIALS_OF_SEARCH: f64 = 12.0;
 
 impl Work {
-    /// The size of a run.
-    pub fn of(study: &Study) -> Self {
+    /// The size of a run. `extents` remembers what the routes of other runs have told.
+    pub fn of(study: &Study, extents: &mut Extents) -> Self {
         let kind = Kind::of(study);
         let scenario = &study.scenario;
         let network = &scenario.network;
@@ -93,7 +99,7 @@ impl Work {
             Kind::FlitCycles | Kind::FlitPrecision => channels * cycles(study) * load(scenario),
             Kind::FlitSearch => TRIALS_OF_SEARCH * channels * cycles(study),
         };
-        Self { kind, units: units.max(1.0), state_bytes: state_bytes(scenario) }
+        Self { kind, units: units.max(1.0), state_bytes: state_bytes(study, extents) as f64 }
     }
 
     /// Seconds of processor time if nothing is known of the machine. The same everywhere: processes that share a sweep among them agree
@@ -144,20 +150,50 @@ fn closed_flits(scenario: &Scenario) -> Option<(f64, f64)> {
         .reduce(|one, other| (one.0 + other.0, one.1 + other.1))
 }
 
-/// Bytes of a channel with its ports, of a slot of a virtual channel, of a terminal, of a message in a queue.
-const CHANNEL_BYTES: f64 = 250.0;
-const SLOT_BYTES: f64 = 40.0;
-const TERMINAL_BYTES: f64 = 600.0;
-const MESSAGE_BYTES: f64 = 64.0;
+/// Bytes for each channel while a network is built, while its shortest paths are searched, and while it is written as text to be named.
+const BUILDING_BYTES: u64 = 80;
+const SEARCHING_BYTES: u64 = 110;
+const WRITING_BYTES: u64 = 150;
 
-fn state_bytes(scenario: &Scenario) -> f64 {
+/// Bytes of routings for each terminal, router and port, beside tables that grow faster.
+const PORT_BYTES: u64 = 4;
+
+/// Bytes that a run asks for at most at one time, from the network on.
+fn state_bytes(study: &Study, extents: &mut Extents) -> u64 {
+    let scenario = searched(study);
     let network = &scenario.network;
-    let channels = f64::from(network.channel_count());
-    let slots = channels * f64::from(scenario.router.virtual_channels);
-    let messages = scenario.workload.as_ref().map_or(0.0, |closed| closed.workload.messages() as f64);
-    let tables = scenario.routing.table_bytes() as f64;
-    let state = channels * CHANNEL_BYTES + slots * SLOT_BYTES + f64::from(network.terminal_count()) * TERMINAL_BYTES;
-    state + messages * MESSAGE_BYTES + tables
+    let (channels, terminals) = (u64::from(network.channel_count()), u64::from(network.terminal_count()));
+    let ports = 2 * (channels + terminals);
+    let held = network.memory_bytes() + scenario.routing.table_bytes() + PORT_BYTES * ports;
+    let building = BUILDING_BYTES * channels;
+    let compiling = match scenario.routing.making_bytes().saturating_sub(scenario.routing.table_bytes()) {
+        // Known by coordinates.
+        0 => 0,
+        more => more + SEARCHING_BYTES * channels,
+    };
+    let writing = if network.channel_count() > MOST_CHANNELS { 0 } else { WRITING_BYTES * channels };
+    let running = engines::engine(study.engine).memory_bytes(&scenario, extents);
+    held + running.max(building).max(compiling).max(writing).max(checking_bytes(study, extents))
+}
+
+/// Bytes of the look for deadlocks before a run.
+fn checking_bytes(study: &Study, extents: &mut Extents) -> u64 {
+    let Some(budget) = deadlock_budget(study) else { return 0 };
+    let scenario = &study.scenario;
+    let ways = scenario.possible_ways();
+    let of_channels = |channels| deadlock::check_bytes(&scenario.network, extents.of(&scenario.network, &ways, channels, budget));
+    scenario.virtual_channel_ranges().into_iter().map(of_channels).max().unwrap_or(0)
+}
+
+/// The scenario, at the greatest load if that is searched.
+fn searched(study: &Study) -> Cow<'_, Scenario> {
+    if study.measure.search.is_none() {
+        return Cow::Borrowed(&study.scenario);
+    }
+    let mut scenario = study.scenario.clone();
+    let load = 1.0 / scenario.classes.len().max(1) as f64;
+    scenario.classes.iter_mut().for_each(|class| class.load = load);
+    Cow::Owned(scenario)
 }
 
 /// A run that was computed, and what it took.
@@ -206,9 +242,6 @@ impl Price {
 /// A process with a small network.
 const PROCESS_BYTES: f64 = 16.0 * MIB;
 
-/// Estimates of memory are promises to a scheduler: rather too much.
-const HEADROOM: f64 = 1.5;
-
 /// Memory is learnt from large networks alone: small ones drown in what every process needs.
 const LEAST_LEARNT_BYTES: f64 = 4.0 * MIB;
 
@@ -255,10 +288,10 @@ impl Costs {
         work.seconds() * self.kinds.get(&work.kind).map_or(1.0, |price| price.factor())
     }
 
-    /// Memory of a process that computes a run, MiB.
+    /// Memory of a process that computes a run, MiB: a promise to a scheduler, so that what was learnt may raise it, and nothing lowers it.
     pub fn memory_mib(&self, work: &Work) -> f64 {
-        let state = work.state_bytes * self.memory.map_or(1.0, Price::factor);
-        (PROCESS_BYTES + HEADROOM * state) / MIB
+        let state = work.state_bytes * self.memory.map_or(1.0, Price::factor).max(1.0);
+        (PROCESS_BYTES + state) / MIB
     }
 
     /// Two processes may write at the same time: one of them is forgotten, none is read by halves.
@@ -323,7 +356,7 @@ mod tests {
              [traffic]\npattern = \"uniform\"\nload = {load}\n[measure]\nwarmup = 0\ncycles = {cycles}\n"
         );
         let document = Document::parse("t.toml", &text).unwrap();
-        Work::of(&document.study(&document.points().unwrap()[0], &NoFiles).unwrap())
+        Work::of(&document.study(&document.points().unwrap()[0], &NoFiles).unwrap(), &mut Extents::default())
     }
 
     /// A mesh of side k has 2 k^2 channels of terminals and 4 k (k - 1) between routers.

@@ -10,7 +10,7 @@ mod workshop;
 
 pub use planned::Key;
 pub(crate) use planned::{Runs, assignments};
-pub(crate) use preparer::{Preparer, is_same};
+pub(crate) use preparer::{Preparer, deadlock_budget, is_same};
 pub(crate) use workshop::panic_text;
 
 use crate::cost::{peak_memory_mib, resident_memory_mib};

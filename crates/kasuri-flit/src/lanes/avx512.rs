@@ -150,6 +150,13 @@ impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
         }
     }
 
+    fn bytes(parameters: &Parameters, ports: u32, all_ports: u32) -> usize {
+        let (slots, all_slots) = ((ports as usize) << M::SHIFT, (all_ports as usize) << M::SHIFT);
+        let units = (slots >> Self::UNIT_SHIFT) * (size_of::<Unit<W>>() + 1);
+        let lists = 8 * ((1usize << parameters.tile_shift).min(slots) + 64);
+        units + all_slots * size_of::<InputSlot>() + slots * size_of::<OutputSlot>() + lists + 4 * all_ports as usize
+    }
+
     #[inline(always)]
     fn input_slot(&self, slot: u32) -> &InputSlot {
         &self.input[slot]

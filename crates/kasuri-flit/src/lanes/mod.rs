@@ -29,6 +29,9 @@ pub(crate) trait Lanes: Sized {
     /// Lanes of `ports` port addresses of routers; with the terminals' there are `all_ports`.
     fn new(parameters: &Parameters, ports: u32, all_ports: u32) -> Self;
 
+    /// Bytes of such lanes.
+    fn bytes(parameters: &Parameters, ports: u32, all_ports: u32) -> usize;
+
     /// Flits of an output port that have been granted the switch and will be sent on its channel in cycle `from` or later, in routers that
     /// put more of them before a channel than it takes. Each takes the channel for `period` cycles.
     fn before_channel(&self, _port: u32, _from: u64, _period: u32) -> u32 {

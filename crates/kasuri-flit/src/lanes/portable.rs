@@ -156,6 +156,17 @@ impl<M: VcMask> Lanes for Portable<M> {
         }
     }
 
+    fn bytes(parameters: &Parameters, ports: u32, all_ports: u32) -> usize {
+        let (slots, all_slots) = ((ports as usize) << M::SHIFT, (all_ports as usize) << M::SHIFT);
+        let tile = (1usize << (parameters.tile_shift - M::SHIFT)).min(ports as usize);
+        let of_slots = all_slots * size_of::<InputVc>() + slots * size_of::<OutputVc>();
+        let of_ports = ports as usize * (size_of::<OutputPort<M>>() + size_of::<InputPort>() + 4 + if parameters.periodic { 8 } else { 0 });
+        let lists = 4 * (tile + (tile << M::SHIFT));
+        // Pointers, departures or shares.
+        let plain = allocator::build(&parameters.switch_allocator).is_none() && parameters.clock.is_plain() && parameters.granted.is_none();
+        of_slots + of_ports + lists + if plain { 0 } else { 32 * ports as usize }
+    }
+
     #[inline(always)]
     fn input_slot(&self, slot: u32) -> &InputSlot {
         &self.input[slot].packet

@@ -9,6 +9,7 @@ use kasuri_model::id::{ChannelId, RouterId, TerminalId};
 use kasuri_model::network::metrics::Bisection;
 use kasuri_model::network::{Endpoint, Network};
 use kasuri_model::predictor;
+use kasuri_model::routing::extents::Extents;
 use kasuri_model::scenario::Scenario;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -53,6 +54,10 @@ impl Engine for AnalysisEngine {
             return Err(not_modelled("user", "open traffic beside a closed workload".to_owned()));
         }
         Ok(())
+    }
+
+    fn memory_bytes(&self, scenario: &Scenario, extents: &mut Extents) -> u64 {
+        super::memory::bytes(scenario, extents)
     }
 
     fn run(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {

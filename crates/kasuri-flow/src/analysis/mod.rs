@@ -8,6 +8,7 @@ mod channel_load;
 mod flow;
 mod formulas;
 mod lone_packet;
+mod memory;
 mod prediction;
 mod waiting;
 mod workload;

@@ -170,6 +170,17 @@ impl Network {
         self.port_base[router.index() + 1] - self.port_base[router.index()]
     }
 
+    /// Bytes of all columns, those that are made on request included.
+    pub fn memory_bytes(&self) -> u64 {
+        let ports = self.output_channel.len();
+        let between_routers = (self.channels - 2 * self.terminals) as usize;
+        let labels = self.labels.routers.values().chain(self.labels.attributes.values()).map(Vec::len).sum::<usize>();
+        let numbers =
+            self.port_base.len() + 2 * ports + self.destination.len() + self.ejection.len() + between_routers + self.link.len() + labels;
+        let names = self.names.routers.bytes() + self.names.terminals.bytes();
+        (size_of::<u32>() * numbers + size_of::<Link>() * self.links.len()) as u64 + names
+    }
+
     /// Start of each router's ports in a column over all ports, shape `[routers + 1]`.
     pub fn port_bases(&self) -> &[u32] {
         &self.port_base

@@ -53,6 +53,12 @@ impl Names {
         sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
     }
 
+    /// Bytes of the names, and of the numbers by name.
+    pub(super) fn bytes(&self) -> u64 {
+        let of_name = |name: &String| 2 * (size_of::<String>() + name.len()) as u64;
+        self.names.iter().flat_map(|names| names.iter()).map(of_name).sum()
+    }
+
     pub(super) fn len(&self) -> Option<usize> {
         self.names.as_ref().map(|names| names.len())
     }

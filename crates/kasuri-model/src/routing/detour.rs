@@ -110,6 +110,11 @@ impl Detours {
         bytes(Destinations::count(network)) + groups(network).map_or(0, |groups| bytes(groups.len() as u64))
     }
 
+    /// Bytes that the tables took at most while they were made: the second, if there is one, while the first stands.
+    pub(super) fn making_bytes(&self) -> u64 {
+        self.to_group.as_ref().map_or(0, |to_group| self.onward.bytes() + to_group.making_bytes()).max(self.onward.making_bytes())
+    }
+
     /// Bytes of the tables.
     pub(super) fn bytes(&self) -> u64 {
         self.onward.bytes() + self.to_group.as_ref().map_or(0, Shortest::bytes)

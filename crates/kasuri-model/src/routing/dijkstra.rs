@@ -96,6 +96,10 @@ impl Routing for Compiled {
         self.ports.bytes()
     }
 
+    fn making_bytes(&self) -> u64 {
+        self.ports.making_bytes()
+    }
+
     fn reads(&self) -> Reads {
         Reads::DESTINATION_ROUTER
     }

@@ -108,6 +108,10 @@ impl Routing for Compiled {
         self.shortest.bytes()
     }
 
+    fn making_bytes(&self) -> u64 {
+        self.shortest.making_bytes()
+    }
+
     fn virtual_channels_required(&self) -> u32 {
         self.classes.count
     }

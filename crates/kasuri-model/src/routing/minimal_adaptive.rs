@@ -127,6 +127,10 @@ impl Routing for Compiled {
         self.shortest.bytes() + self.escape.table_bytes()
     }
 
+    fn making_bytes(&self) -> u64 {
+        self.escape.making_bytes().max(self.escape.table_bytes() + self.shortest.making_bytes())
+    }
+
     fn virtual_channels_required(&self) -> u32 {
         self.escape.virtual_channels_required()
     }

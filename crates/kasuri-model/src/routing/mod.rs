@@ -14,6 +14,7 @@ pub mod dijkstra;
 pub mod dimension_order;
 mod divisor;
 pub mod dragonfly_phases;
+pub mod extents;
 mod grid;
 mod grid_paths;
 mod hashed;
@@ -157,6 +158,11 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     /// Bytes of the tables that it keeps, where they grow faster than the network.
     fn table_bytes(&self) -> u64 {
         0
+    }
+
+    /// Bytes that these tables took at most while they were made.
+    fn making_bytes(&self) -> u64 {
+        self.table_bytes()
     }
 
     /// Adds to `candidates` (empty on entry) what the packet may take next. At the destination's router this is the

@@ -163,6 +163,14 @@ impl Shortest {
         }
     }
 
+    /// Bytes that the tables took at most while they were made.
+    pub(super) fn making_bytes(&self) -> u64 {
+        match &self.paths {
+            Paths::Grid(grid) => grid.bytes(),
+            Paths::Table { ports, hops } => ports.making_bytes() + hops.as_ref().map_or(0, BlockTable::making_bytes),
+        }
+    }
+
     /// Bytes in memory.
     pub(super) fn bytes(&self) -> u64 {
         match &self.paths {

@@ -9,7 +9,10 @@ use std::collections::{BTreeMap, BinaryHeap};
 const BLOCK_SHIFT: u32 = 8;
 
 /// A table of at most so many entries is not cut: one block for each row.
-const SMALL: usize = 1 << 16;
+const SMALL: u64 = 1 << 16;
+
+/// Bytes by which a distinct block is known while a table is made.
+const KNOWN_BYTES: u64 = 64;
 
 /// Small numbers by (row, column). Rows are cut into blocks of columns, and equal blocks are stored once: in regular networks most rows
 /// look alike over long stretches, so that their tables need not grow with the square of the network. Where no two blocks are equal it
@@ -22,6 +25,8 @@ pub(super) struct BlockTable {
     /// Which block, shape `[rows, blocks]`.
     block: Vec<u32>,
     entries: Entries,
+    /// What it took while it was made.
+    making: u64,
 }
 
 /// The entries of all distinct blocks, one block after the other.
@@ -52,13 +57,24 @@ impl BlockTable {
         (4 * self.block.len() + entries) as u64
     }
 
+    /// Bytes that it took at most while it was made.
+    pub(super) fn making_bytes(&self) -> u64 {
+        self.making
+    }
+
     /// No table of this shape takes more bytes while it is made, as long as its numbers are below 2^16: entries in a vector that grows by
     /// half at least, the window of columns that is being filled, and what is kept of each block.
     pub(super) fn most_bytes(rows: u64, columns: u64) -> u64 {
-        let block = 1 << BLOCK_SHIFT;
+        let block = 1 << block_shift(rows, columns);
         let entries = rows * columns.next_multiple_of(block);
-        4 * entries + 4 * rows * block + 64 * (entries / block)
+        4 * entries + 4 * rows * block + (4 + KNOWN_BYTES) * (entries / block)
     }
+}
+
+/// Columns of a block of a table of this shape, as a power of two.
+fn block_shift(rows: u64, columns: u64) -> u32 {
+    let whole = columns.max(1).next_power_of_two();
+    if rows * whole <= SMALL { whole.ilog2() } else { BLOCK_SHIFT.min(whole.ilog2()) }
 }
 
 /// Collects a [`BlockTable`]: all rows of a column, then all rows of the next.
@@ -76,10 +92,9 @@ pub(super) struct BlockTableBuilder {
 
 impl BlockTableBuilder {
     pub(super) fn new(rows: usize, columns: usize) -> Self {
-        let whole = columns.max(1).next_power_of_two();
-        let shift = if rows * whole <= SMALL { whole.ilog2() } else { BLOCK_SHIFT.min(whole.ilog2()) };
+        let shift = block_shift(rows as u64, columns as u64);
         let blocks = columns.div_ceil(1 << shift);
-        let table = BlockTable { shift, blocks, block: vec![0; rows * blocks], entries: Entries::Short(Vec::new()) };
+        let table = BlockTable { shift, blocks, block: vec![0; rows * blocks], entries: Entries::Short(Vec::new()), making: 0 };
         Self { table, known: BTreeMap::new(), distinct: 0, window: vec![0; rows << shift], open: 0 }
     }
 
@@ -115,6 +130,11 @@ impl BlockTableBuilder {
 
     pub(super) fn finish(mut self) -> BlockTable {
         self.close();
+        let grown = match &self.table.entries {
+            Entries::Short(entries) => 2 * entries.capacity(),
+            Entries::Long(entries) => 4 * entries.capacity(),
+        };
+        self.table.making = (grown + 4 * (self.table.block.len() + self.window.len())) as u64 + KNOWN_BYTES * u64::from(self.distinct);
         match &mut self.table.entries {
             Entries::Short(entries) => entries.shrink_to_fit(),
             Entries::Long(entries) => entries.shrink_to_fit(),
@@ -166,6 +186,11 @@ impl PortTable {
     pub(super) fn ports(&self, vertex: usize, column: u32) -> &[Port] {
         let set = self.set.get(vertex, column) as usize;
         &self.ports[self.starts[set] as usize..self.starts[set + 1] as usize]
+    }
+
+    /// Bytes that it took at most while it was made.
+    pub(super) fn making_bytes(&self) -> u64 {
+        self.set.making_bytes() + self.bytes() - self.set.bytes()
     }
 
     /// Bytes in memory.

@@ -59,6 +59,10 @@ impl Routing for Compiled {
         self.detours.bytes()
     }
 
+    fn making_bytes(&self) -> u64 {
+        self.detours.making_bytes()
+    }
+
     fn virtual_channels_required(&self) -> u32 {
         self.detours.classes.count
     }

@@ -189,6 +189,10 @@ impl Routing for Ways {
         self.table.bytes()
     }
 
+    fn making_bytes(&self) -> u64 {
+        self.table.making_bytes()
+    }
+
     fn observes_congestion(&self) -> bool {
         false
     }

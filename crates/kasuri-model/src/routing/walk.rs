@@ -14,7 +14,10 @@ pub const DELIVERED: u32 = u32::MAX;
 
 /// Where there are more places than this for one destination, because packets begin in many states or a hop has many branches, a sample of
 /// these is walked (`valiant` and `ugal` have 10^8 on 10,000 routers).
-const MANY_PLACES: usize = 1 << 20;
+pub(crate) const MANY_PLACES: usize = 1 << 20;
+
+/// Steps of a place in a walk that is kept small.
+const STEPS_OF_PLACE: usize = 8;
 
 /// Where there are more than this although nothing branches, the routing state is taken to grow without end.
 const MAX_PLACES: usize = 1 << 22;
@@ -32,8 +35,9 @@ pub struct Walker<'a> {
     branches: Branches,
     /// The states in which packets of a group begin, each with its probability.
     initial: Vec<(u32, f64)>,
-    /// Places that may be made for a destination.
+    /// Places, and steps, that may be made for a destination.
     most_places: usize,
+    most_steps: usize,
     /// States of each group, and branches of each hop, that may be walked.
     most_branches: usize,
     /// The most that there have been of either.
@@ -138,16 +142,19 @@ impl<'a> Walker<'a> {
             branches: Branches::default(),
             initial: Vec::new(),
             most_places: MANY_PLACES,
+            most_steps: usize::MAX,
             most_branches: usize::MAX,
             widest: 1,
             places: HashMap::default(),
         }
     }
 
-    /// Walks a sample where there are more places than these: for tests.
-    #[cfg(test)]
-    fn with_most_places(mut self, most_places: usize) -> Self {
-        self.most_places = most_places;
+    /// Walks a sample where there are more places than these, or many more steps.
+    #[must_use]
+    pub(crate) fn with_most_places(mut self, most_places: usize) -> Self {
+        if most_places < MANY_PLACES {
+            (self.most_places, self.most_steps) = (most_places, STEPS_OF_PLACE * most_places);
+        }
         self
     }
 
@@ -155,6 +162,13 @@ impl<'a> Walker<'a> {
     #[must_use]
     pub fn idle(self) -> Self {
         Self { branches: Branches::idle(), ..self }
+    }
+
+    /// Bytes of what finds places again. While it grows its old memory stands beside the new one.
+    pub(crate) fn bytes(&self) -> u64 {
+        let buckets = (self.places.capacity() * 8 / 7).next_power_of_two() as u64;
+        let lists = self.groups.len() + self.group_of.len() + 4 * self.initial.capacity();
+        buckets * 3 / 2 * (1 + size_of::<(Key, u32)>() as u64) + 4 * lists as u64
     }
 
     /// The group of each source: the sources of one group take the same routes.
@@ -198,10 +212,19 @@ impl<'a> Walker<'a> {
     /// A packet that no candidate, a wrong candidate or an endless growth of its state keeps from arriving.
     pub fn walk(&mut self, destination: TerminalId, routes: &mut Routes) -> Result<(), Lost> {
         while !self.walk_some(destination, routes)? {
-            // What was too much for this destination is too much for the next.
-            self.most_branches = (self.most_branches.min(self.widest) / 4).max(1);
+            // What was too much for this destination is too much for the next. Who wants a small walk gets the smallest at once.
+            let fewer = if self.most_places < MANY_PLACES { 1 } else { self.most_branches.min(self.widest) / 4 };
+            self.most_branches = fewer.max(1);
         }
         Ok(())
+    }
+
+    /// As [`Self::walk`], but where there are too many places it stops, with `false`: for who asks how large a walk gets.
+    ///
+    /// # Errors
+    /// As [`Self::walk`].
+    pub(crate) fn glance(&mut self, destination: TerminalId, routes: &mut Routes) -> Result<bool, Lost> {
+        self.walk_some(destination, routes)
     }
 
     /// Walks from so many states as are allowed. Were the places enough?
@@ -226,7 +249,8 @@ impl<'a> Walker<'a> {
             if let Err(problem) = self.leave(next as u32, destination, routes) {
                 return Err(self.lost(next as u32, destination, routes, problem));
             }
-            if routes.places.len() > self.most_places && self.widest.min(self.most_branches) > 1 {
+            let is_much = routes.places.len() > self.most_places || routes.steps.len() > self.most_steps;
+            if is_much && self.widest.min(self.most_branches) > 1 {
                 return Ok(false);
             }
             if routes.places.len() > MAX_PLACES {
@@ -380,6 +404,14 @@ impl<'a> Walker<'a> {
 }
 
 impl Routes {
+    /// Bytes in memory: the largest walk so far has left as many.
+    pub(crate) fn bytes(&self) -> u64 {
+        let of = |capacity: usize, size: usize| (capacity * size) as u64;
+        of(self.places.capacity(), size_of::<Place>())
+            + of(self.steps.capacity(), size_of::<Step>())
+            + of(self.starts.capacity(), size_of::<Start>())
+    }
+
     /// The steps that leave a place.
     pub fn steps_of(&self, place: u32) -> &[Step] {
         let begin = self.places[place as usize].first_step as usize;

@@ -12,6 +12,7 @@ use kasuri_model::config::{Document, EngineName, Point, Study};
 use kasuri_model::deadlock;
 use kasuri_model::network::Network;
 use kasuri_model::predictor;
+use kasuri_model::routing::extents::Extents;
 use kasuri_model::routing::{Routing, VirtualChannels};
 use kasuri_model::scenario::ClosedWorkload;
 use std::collections::BTreeSet;
@@ -47,13 +48,13 @@ impl Check {
         }
         let sweep = document.sweep()?;
         let mut preparer = Preparer::new(&document, &files);
-        let mut seen = Seen::default();
+        let (mut seen, mut extents) = (Seen::default(), Extents::default());
         let mut works = Vec::with_capacity(sweep.count());
         let mut verdict = Verdict::Right;
         for number in 0..sweep.count() {
             let point = sweep.point(number)?;
             let study = preparer.study(&point)?;
-            works.push(Work::of(&study));
+            works.push(Work::of(&study, &mut extents));
             if let Some(text) = study.scenario.workload.as_ref().and_then(|closed| seen.workload(describe_workload(closed))) {
                 writeln!(out, "{text}")?;
             }

@@ -8,6 +8,7 @@ use crate::estimate::Work;
 use crate::results::RowHead;
 use crate::snapshot::{self, Snapshot};
 use kasuri_model::config::{Built, Document, Point, Sweep};
+use kasuri_model::routing::extents::Extents;
 use kasuri_model::topology::Files;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -107,12 +108,12 @@ impl<'a> Runs<'a> {
 
     /// What one thread checks. A point is forgotten when the next is checked.
     fn check_part(&self, numbers: &[usize]) -> Result<(Vec<Planned>, Vec<String>), RunError> {
-        let mut preparer = self.preparer();
+        let (mut preparer, mut extents) = (self.preparer(), Extents::default());
         let mut planned = Vec::with_capacity(numbers.len());
         for &number in numbers {
             let point = self.sweep.point(number)?;
             let study = preparer.prepare(&point)?;
-            let (key, facts, work) = (preparer.key(&point, &study), Facts::of(&study), Work::of(&study));
+            let (key, facts, work) = (preparer.key(&point, &study), Facts::of(&study), Work::of(&study, &mut extents));
             planned.push(Planned { number: number as u32, key, facts, work });
         }
         Ok((planned, preparer.named_files()))

@@ -102,6 +102,21 @@ struct Checked {
 /// The places and steps of routes to look at before a run whose routing is trusted not to deadlock: some milliseconds.
 const SAMPLE_BUDGET: u64 = 20_000;
 
+/// Need no look at all routes tell whether a run can deadlock?
+fn is_trusted(study: &Study) -> bool {
+    study.allow_deadlock || study.promises_no_deadlock()
+}
+
+/// Places and steps of routes to look at before a run; nothing is looked at without.
+pub(crate) fn deadlock_budget(study: &Study) -> Option<u64> {
+    match is_trusted(study) {
+        // Flows hold no buffers while they wait, and the engine tells itself of a message that does not arrive.
+        true if study.engine == EngineName::Flow => None,
+        true => Some(SAMPLE_BUDGET),
+        false => Some(deadlock::STEP_BUDGET),
+    }
+}
+
 /// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver. Equal ones are checked once.
 fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>) -> Result<(), RunError> {
     let scenario = &study.scenario;
@@ -122,12 +137,8 @@ fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>
     }
     // The whole graph of a large network takes longer than many a run, so where nothing hangs on its verdict only a sample of
     // the destinations is tried; `kasuri check` builds it in any case.
-    let trusted = study.allow_deadlock || study.promises_no_deadlock();
-    if trusted && study.engine == EngineName::Flow {
-        // Flows hold no buffers while they wait, and the engine tells itself of a message that does not arrive.
-        return Ok(());
-    }
-    let budget = if trusted { SAMPLE_BUDGET } else { deadlock::STEP_BUDGET };
+    let trusted = is_trusted(study);
+    let Some(budget) = deadlock_budget(study) else { return Ok(()) };
     let report = deadlock::check_within(&scenario.network, &*scenario.possible_ways(), &channels, budget);
     let (name, mut finding) = (document.name().to_owned(), report.describe(&scenario.network));
     if widened {

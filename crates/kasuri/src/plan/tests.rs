@@ -49,6 +49,10 @@ impl Engine for Fake {
         Ok(())
     }
 
+    fn memory_bytes(&self, _scenario: &Scenario, _extents: &mut kasuri_model::routing::extents::Extents) -> u64 {
+        0
+    }
+
     fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         let load = scenario.classes[0].load;
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
@@ -290,6 +294,10 @@ impl Engine for Saturating {
 
     fn check(&self, _scenario: &Scenario) -> Result<(), EngineError> {
         Ok(())
+    }
+
+    fn memory_bytes(&self, _scenario: &Scenario, _extents: &mut kasuri_model::routing::extents::Extents) -> u64 {
+        0
     }
 
     fn run(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {

@@ -269,6 +269,10 @@ impl Taken {
     }
 }
 
+/// Bytes of the lists of a router for each of its slots, and of its own record and allocators for each port.
+const LISTS_OF_SLOT: usize = 16;
+const PORT_OF_UNIT: usize = 200;
+
 impl<M: VcMask> General<M> {
     /// Where the head of a slot may go, while it waits.
     fn candidates(&self, slot: u32) -> &[Candidate] {
@@ -402,6 +406,22 @@ impl<M: VcMask> Lanes for General<M> {
             masks: None,
             form,
         }
+    }
+
+    fn bytes(parameters: &Parameters, ports: u32, all_ports: u32) -> usize {
+        let form = parameters.form.as_ref().expect("the choice of the layout has seen that the routers are of the general form");
+        let (slots, all_slots) = ((ports as usize) << M::SHIFT, (all_ports as usize) << M::SHIFT);
+        let mut of_slot = size_of::<Urgency>() + size_of::<OutputVc>() + LISTS_OF_SLOT;
+        if form.offers_several {
+            of_slot += size_of::<Vec<Candidate>>() + 4 * size_of::<Candidate>();
+        }
+        if form.router.priority == Priority::LocalAge {
+            of_slot += size_of::<VecDeque<u64>>() + 8 * usize::from(parameters.buffer_flits).next_power_of_two();
+        }
+        let buffered =
+            form.router.output_buffer_flits.map_or(0, |flits| size_of::<VecDeque<u64>>() + 16 * (flits as usize + 1).next_power_of_two());
+        let of_port = size_of::<PortState<M>>() + 4 + buffered + PORT_OF_UNIT;
+        all_slots * size_of::<InputVc>() + slots * of_slot + ports as usize * of_port
     }
 
     #[inline(always)]

@@ -7,9 +7,10 @@ mod bisection;
 
 pub use bisection::{Basis, Bisection};
 
-use crate::id::{ChannelId, RouterId, TerminalId};
+use crate::id::{ChannelId, Port, RouterId, TerminalId};
 use crate::network::connectivity::separated;
 use crate::network::{Endpoint, Network};
+use std::collections::VecDeque;
 
 /// Channels that [`Metrics::of`] crosses before it takes a sample of the sources.
 const STEP_BUDGET: u64 = 400_000_000;
@@ -68,6 +69,24 @@ impl Metrics {
             bisection: Bisection::of(network),
         }
     }
+}
+
+/// Channels from a router to each other one on a shortest way, where there is one.
+pub fn hops_from(network: &Network, from: RouterId) -> Vec<Option<u32>> {
+    let mut hops = vec![None; network.router_count() as usize];
+    hops[from.index()] = Some(0);
+    let mut queue = VecDeque::from([(from, 0)]);
+    while let Some((router, steps)) = queue.pop_front() {
+        for port in 0..network.port_count(router) as Port {
+            let Some(channel) = network.output_channel(router, port) else { continue };
+            let Endpoint::Router(next, _) = network.destination(channel) else { continue };
+            if hops[next.index()].is_none() {
+                hops[next.index()] = Some(steps + 1);
+                queue.push_back((next, steps + 1));
+            }
+        }
+    }
+    hops
 }
 
 /// Does a channel lead back between the same two ports?
