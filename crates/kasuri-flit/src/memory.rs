@@ -76,7 +76,8 @@ fn packets(scenario: &Scenario, places: f64) -> f64 {
     let routers = routers_on_ways(network) / terminals.max(1.0);
     let slowest = (0..network.links().len()).map(|link| f64::from(network.links()[link].latency)).fold(1.0, f64::max);
     let mean_flits = |class: &kasuri_model::scenario::TrafficClass| class.sizes.mean();
-    let latency = |flits: f64| LATENCY_FACTOR * ((routers + 1.0) * (slowest + ROUTER_CYCLES) + flits);
+    let alone = |flits: f64| (routers + 1.0) * (slowest + ROUTER_CYCLES) + flits;
+    let latency = |flits: f64| LATENCY_FACTOR * alone(flits);
     let of_class = |class: &kasuri_model::scenario::TrafficClass| {
         let both = if class.reply.is_some() { 2.0 } else { 1.0 };
         let load = if class.packets_per_terminal.is_some() { 1.0 } else { class.load };
@@ -85,7 +86,11 @@ fn packets(scenario: &Scenario, places: f64) -> f64 {
     let open: f64 = scenario.classes.iter().map(of_class).sum();
     let closed = scenario.workload.as_ref().map_or(0.0, |closed| {
         let flits = f64::from(closed.longest_packet());
-        (terminals / flits * latency(flits)).min(closed.workload.messages() as f64 * f64::from(closed.workload.longest_message()))
+        // A terminal sends one message after the other, without waiting or with.
+        (terminals / flits * alone(flits))
+            .min(places / flits)
+            .min(closed.workload.messages() as f64 * f64::from(closed.workload.longest_message()))
     });
-    (open + closed).min(places / shortest) + terminals * (scenario.classes.len().max(1)) as f64
+    let heads = terminals * scenario.classes.len() as f64;
+    open.min(places / shortest) + heads + if scenario.workload.is_some() { closed.max(terminals) } else { 0.0 }
 }
