@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import kasuri
@@ -12,6 +13,10 @@ import synthetic
 
 # A shell that runs tests in the background has them ignore Ctrl-C, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same random cases every time, so that a failure tells of the change at hand.
+hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.load_profile("same")
 
 # They install and start a Slurm: `make verify` asks for them by name.
 collect_ignore_glob = ["slurm/*"]

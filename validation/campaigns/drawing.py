@@ -52,7 +52,7 @@ WORKLOADS = (
     'collective = "alltoall"\nmessage_flits = 7', 'collective = "allreduce"\nmessage_flits = 16', 'collective = "barrier"',
     'collective = "broadcast"\nmessage_flits = 9\nstart_skew_cycles = 20', 'collective = "allgather"\nmessage_flits = 3',
 )  # fmt: skip
-MEASURES = ("precision = 0.3\nmax_cycles = 4000", "warmup = 100\ncycles = 400", "precision = 0.3\nmax_cycles = 4000\nseed = 7")
+MEASURES = ("precision = 0.3\nmax_cycles = 30000", "warmup = 100\ncycles = 400", "precision = 0.3\nmax_cycles = 4000\nseed = 7")
 
 
 MEASURES_OF_OPEN = (

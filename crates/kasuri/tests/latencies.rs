@@ -50,8 +50,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A packet is created before it enters the network, so its network latency is part of its latency: in the mean, the extremes and every
-    /// percentile. None is faster than the fastest pair at zero load, and the mean not faster than the zero-load mean by more than chance.
-    /// No channel is busy for longer than the time that is counted, and no more comes out of the network than is offered.
+    /// percentile. None is faster than the fastest pair at zero load, and the mean of what is sent not faster than the zero-load mean by more
+    /// than chance. No channel is busy for longer than the time that is counted, and no more comes out of the network than is offered.
     #[test]
     fn network_latency_is_part_of_packet_latency_and_both_reach_zero_load(
         network in 0..NETWORKS.len(),
@@ -87,7 +87,9 @@ proptest! {
             let alone = formula.number("zero_load_latency").unwrap();
             let mean = of("packet_latency_mean").unwrap();
             let chance = 4.0 * spread(&files, &shape, &router, flits) / of("measured_packets").unwrap().sqrt();
-            prop_assert!(mean >= alone - chance - 1e-6 - 0.02 * alone, "{mean} cycles in the mean, {alone} at zero load, on\n{text}");
+            // Beyond saturation those that arrive are not those that are sent: terminals that send to themselves lose nothing, others starve.
+            let is_offered = matches!(row.status(), "converged" | "completed");
+            prop_assert!(!is_offered || mean >= alone - chance - 1e-6 - 0.02 * alone, "{mean} cycles in the mean, {alone} at zero load, on\n{text}");
             prop_assert!(of("packet_latency_min").unwrap() + 0.5 >= least(&files, &shape, &router, flits), "on\n{text}");
         }
     }
