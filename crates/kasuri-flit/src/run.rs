@@ -44,6 +44,9 @@ enum Halt {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlitEngine;
 
+/// The routers of general form take about so many times as long: 8x8 meshes and tori with the wavefront allocator against iSLIP.
+const SLOWNESS_OF_GENERAL: f64 = 4.5;
+
 impl Engine for FlitEngine {
     fn name(&self) -> &'static str {
         "flit"
@@ -75,6 +78,10 @@ impl Engine for FlitEngine {
         };
         // What cannot be compiled is refused before it is run.
         bytes().unwrap_or(0)
+    }
+
+    fn slowness(&self, scenario: &Scenario) -> f64 {
+        if scenario.endpoint.is_none() && select::is_general(scenario) { SLOWNESS_OF_GENERAL } else { 1.0 }
     }
 
     fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {

@@ -25,6 +25,11 @@ pub trait Engine: Send + Sync {
     /// twice as much. What of them is never touched takes no memory of the machine. `extents` remembers how far routes reach.
     fn memory_bytes(&self, scenario: &Scenario, extents: &mut Extents) -> u64;
 
+    /// How many times as long as on the routers with which this engine is fastest a run takes, for estimates of time.
+    fn slowness(&self, _scenario: &Scenario) -> f64 {
+        1.0
+    }
+
     /// Runs one scenario.
     ///
     /// # Errors

@@ -85,8 +85,8 @@ const LEAST_PACKETS_OF_TERMINAL: f64 = 20.0;
 const TRIALS_OF_SEARCH: f64 = 12.0;
 
 /// Cycles of all trials together, at a precision of 20 % with packets of 5 flits: nearly all are spent next to saturation, where latencies
-/// correlate over long times, so that neither the number of packets nor the size of the network matters much. Measured over thirteen
-/// searches of 10 to 64 terminals: 0.6 to 3 times what was needed.
+/// correlate over long times, so that neither the number of packets nor the size of the network matters much. Thirteen searches of 10 to 64
+/// terminals took 0.3 to 1.7 times as many.
 const CYCLES_OF_SEARCH: f64 = 6e5;
 const SEARCHED_PRECISION: f64 = 0.2;
 const SEARCHED_FLITS: f64 = 5.0;
@@ -107,6 +107,7 @@ impl Work {
             Kind::FlitCycles | Kind::FlitPrecision => channels * cycles(study) * load(scenario),
             Kind::FlitSearch => channels * cycles_of_search(study),
         };
+        let units = units * engines::engine(study.engine).slowness(scenario);
         Self { kind, units: units.max(1.0), state_bytes: state_bytes(study, extents) as f64 }
     }
 
@@ -394,6 +395,22 @@ mod tests {
         assert_eq!(work(0.1, 5000, 4).order(&work(0.1, 4000, 4)), Ordering::Greater);
         assert_eq!(work(0.1, 4000, 4).order(&work(0.1, 4000, 4)), Ordering::Equal);
         assert_eq!(work(0.1, 4000, 4).order(&work(0.1, 4000, 5)), Ordering::Less);
+    }
+
+    /// Routers that the fast forms of the engine cannot do cost more for the same cycles.
+    #[test]
+    fn dearer_routers_count_more() {
+        let text = |holds: bool| {
+            format!(
+                "[network]\ntopology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"dimension-order\"\n[router]\n\
+                 hold_switch = {holds}\n[traffic]\npattern = \"uniform\"\npacket_flits = 5\n[measure]\nsearch = \"saturation\"\n"
+            )
+        };
+        let units = |holds: bool| {
+            let document = Document::parse("t.toml", &text(holds)).unwrap();
+            Work::of(&document.study(&document.points().unwrap()[0], &NoFiles).unwrap(), &mut Extents::default()).units
+        };
+        assert!(units(true) > 2.0 * units(false), "{} {}", units(true), units(false));
     }
 
     /// Runs that take twice and half of the same estimate have the geometric mean 1; those that always take 3 times as long, 3.

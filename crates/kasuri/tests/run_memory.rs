@@ -214,7 +214,9 @@ fn no_run_takes_more_memory_than_promised_nor_less_than_half() {
             )));
         }
     }
-    for (engine, collective) in [("flow", "alltoall"), ("flow", "allreduce"), ("flit", "alltoall"), ("flit", "allgather"), ("flit", "allreduce")] {
+    for (engine, collective) in
+        [("flow", "alltoall"), ("flow", "allreduce"), ("flit", "alltoall"), ("flit", "allgather"), ("flit", "allreduce")]
+    {
         wrong.extend(verdict(&format!(
             "engine = \"{engine}\"\n[network]\ntopology = \"torus\"\ndimensions = [20, 20]\n[routing]\nallow_deadlock = true\n\
              algorithm = \"dimension-order\"\n[router]\nvirtual_channels = 2\n[workload]\ncollective = \"{collective}\"\n\
