@@ -43,7 +43,7 @@ def examine(kasuri: str, seed: int, folder: Path) -> tuple[str | None, int]:
 def main() -> int:
     """Examine many; give the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kasuri", default=str(ROOT / ".venv/bin/kasuri"), help="the command")
+    parser.add_argument("--kasuri", type=trial.command, default=str(ROOT / ".venv/bin/kasuri"), help="the command")
     parser.add_argument("--count", type=int, default=1100, help="experiments that run (default: %(default)s)")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     options = parser.parse_args()

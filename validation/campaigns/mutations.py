@@ -79,7 +79,7 @@ def examine(kasuri: str, seed: int, folder: Path, texts: list[str]) -> str | Non
 def main() -> int:
     """Examine many; give the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kasuri", default=str(ROOT / ".venv/bin/kasuri"), help="the command")
+    parser.add_argument("--kasuri", type=trial.command, default=str(ROOT / ".venv/bin/kasuri"), help="the command")
     parser.add_argument("--count", type=int, default=9000, help="mutated files (default: %(default)s)")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     options = parser.parse_args()

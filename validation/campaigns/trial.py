@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,11 @@ SECONDS = 60
 BYTES = 4 << 30
 #: Columns of results that differ between equal runs.
 COSTS = ("wall_seconds", "cpu_seconds", "peak_memory_mib")
+
+
+def command(name: str) -> str:
+    """Give the whole path of a command: trials run in folders of their own."""
+    return str(Path(shutil.which(name) or name).absolute())
 
 
 def limit() -> None:

@@ -92,7 +92,7 @@ def compare(kasuri: str, count: int | None, pool: concurrent.futures.Executor, f
 def main() -> int:
     """Store or compare; give the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kasuri", default=str(ROOT / ".venv/bin/kasuri"), help="the command")
+    parser.add_argument("--kasuri", type=trial.command, default=str(ROOT / ".venv/bin/kasuri"), help="the command")
     parser.add_argument("--store", action="store_true", help="write results.csv instead of comparing with it")
     parser.add_argument("--count", type=int, help="experiments (default: 500 to store, all to compare)")
     options = parser.parse_args()
