@@ -107,7 +107,8 @@ pub(super) fn to_json(value: &toml::Value) -> Value {
 pub(super) fn check_point(point: &Point) -> Result<(), String> {
     for (key, value) in point.assignments.iter().filter(|(key, _)| key != CASE) {
         let found = at(&point.table, key);
-        if found != Some(value) {
+        // As text, too: `nan` equals nothing.
+        if !found.is_some_and(|found| found == value || found.to_string() == value.to_string()) {
             let found = found.map_or_else(|| "nothing".to_owned(), toml::Value::to_string);
             return Err(format!("[sweep] sets {key} to {value}, but the run would have {found}"));
         }

@@ -327,3 +327,14 @@ fn a_search_over_classes_with_their_own_loads_is_refused() {
     let error = Plan::prepare(&document(&text), &NoFiles).unwrap_err();
     assert!(error.to_string().contains("a load of its own"), "{error}");
 }
+
+/// What is no number equals nothing, itself neither: it is refused by its key, not taken for a value that got lost.
+#[test]
+fn a_sweep_over_no_number_is_refused_by_its_key() {
+    for sweep in ["\"traffic.load\" = [nan]", "\"network\" = [nan]", "\"traffic\" = [{ load = nan }]"] {
+        let text = FILE.replace("\"traffic.load\" = [0.1, 0.2, 0.3]", sweep);
+        let Err(error) = Plan::prepare(&document(&text), &NoFiles) else { panic!("{sweep}") };
+        let message = error.to_string();
+        assert!(matches!(error, RunError::Config(_)) && !message.contains("would have"), "{sweep}: {message}");
+    }
+}
