@@ -433,8 +433,7 @@ mod tests {
         (0..count).map(step).collect()
     }
 
-    /// Correlation raises the odds that a quarter lies low: what wanders without a trend is seldom taken for what settles. (By errors of
-    /// independent values 113 of 1000 series were.)
+    /// Correlation raises the odds that a quarter lies low: what wanders without a trend is seldom taken for what settles.
     #[test]
     fn what_wanders_does_not_drift() {
         let alarms = (0..1000).filter(|&seed| drifts_up(&wandering(0.7, 10.0, 40, seed), 0.0)).count();
