@@ -59,37 +59,83 @@ demo: build  ## runs the examples and writes their reports to out/demo
 	$(call say,running the examples; results are kept in $(OUT)/demo: a second run computes only what is missing)
 	@$(PY) examples/demo.py --kasuri $(KASURI) --out $(OUT)/demo
 
+# One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
+# at the end.
+VERIFICATIONS := schedules gate mpi slurm executors mutations experiments stores interruptions sameness convergence depths congestion \
+                 interference cenju4 booksim papers
+.PHONY: $(VERIFICATIONS:%=verify-%)
+
 verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
+	@failed=; \
+	  for name in $(VERIFICATIONS); do $(MAKE) --no-print-directory verify-$$name || failed="$$failed verify-$$name"; done; \
+	  if [ -n "$$failed" ]; then echo "kasuri: FAILED:$$failed"; exit 1; fi
+	$(call say,all $(words $(VERIFICATIONS)) verifications passed)
+
+verify-schedules: build
 	$(call say,searching phases for a thousand terminals)
 	@cargo test --locked --quiet --package kasuri-model --test general_schedule -- --ignored
+
+verify-gate: build
 	$(call say,whether check and run agree on two thousand experiments)
 	@PROPTEST_CASES=2000 cargo test --locked --quiet --package kasuri --test gate
+
+verify-mpi: build mpi $(VENV)/.test
 	$(call say,comparing a thousand random all-to-alls with those of Open MPI and MPICH)
 	@KASURI_MPI_CASES=1000 $(PY) -m pytest tests/test_mpi.py -k random
+
+verify-slurm: build $(VENV)/.test
 	$(call say,sweeps on a Slurm of two nodes on this machine)
 	@$(PY) -m pytest tests/slurm/test_slurm.py
+
+verify-executors: build $(VENV)/.test
 	$(call say,what executors add to the runs themselves)
 	@$(PY) validation/executors/overhead.py --kasuri $(KASURI)
-	$(call say,9000 damaged experiment files and 1100 drawn experiments)
+
+verify-mutations: build
+	$(call say,9000 damaged experiment files)
 	@$(PY) validation/campaigns/mutations.py --kasuri $(KASURI)
+
+verify-experiments: build
+	$(call say,1100 drawn experiments)
 	@$(PY) validation/campaigns/experiments.py --kasuri $(KASURI)
-	$(call say,2000 damaged folders of results and 100 interrupted sweeps)
+
+verify-stores: build
+	$(call say,2000 damaged folders of results)
 	@$(PY) validation/campaigns/stores.py --kasuri $(KASURI)
+
+verify-interruptions: build $(VENV)/.test
+	$(call say,100 interrupted sweeps)
 	@$(PY) validation/campaigns/interruptions.py --kasuri $(KASURI)
+
+verify-sameness: build
 	$(call say,500 drawn experiments against their kept results)
 	@$(PY) validation/sameness/compare.py --kasuri $(KASURI)
+
+verify-convergence: build
 	$(call say,how often confidence intervals hold the true mean)
 	@$(PY) validation/convergence/coverage.py --kasuri $(KASURI)
+
+verify-depths: build
 	$(call say,comparing flows with flits)
 	@$(PY) validation/depths/compare.py --kasuri $(KASURI)
+
+verify-congestion: build
 	$(call say,adaptive ways against blind ones over short and long channels)
 	@$(PY) validation/congestion/compare.py --kasuri $(KASURI)
+
+verify-interference: build
 	$(call say,what users of one machine take from each other)
 	@$(PY) validation/interference/study.py --kasuri $(KASURI)
+
+verify-cenju4: build
 	$(call say,which network the study of the Cenju-4's figure 9 has)
 	@$(PY) validation/cenju4/slots.py
+
+verify-booksim: build
 	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))
 	@$(PY) validation/booksim/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
+
+verify-papers: build
 	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)
 	@$(KASURI) reproduce --strict --out $(OUT)/reproduce mfs mlfm prediction-router virtual-network cenju4
 
