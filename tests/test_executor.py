@@ -291,6 +291,35 @@ def test_signals_end_a_sweep_and_keep_what_is_finished(tmp_path, number, status,
     assert table(out) == undisturbed
 
 
+#: Stopped while the workers start: Dask's scheduler logs a traceback, and asyncio that of a task that nobody awaits any more.
+STOPPED_AT_THE_START = """
+import asyncio, logging, sys
+from kasuri.executor import __main__ as executor
+
+async def starting():
+    raise RuntimeError("Nanny failed to start")
+
+async def start():
+    asyncio.ensure_future(starting())
+    await asyncio.sleep(0.01)
+
+def stopped(options):
+    import distributed
+    asyncio.run(start())
+    logging.getLogger("distributed.scheduler").critical("Closed comm")
+    raise KeyboardInterrupt
+
+executor._run = stopped
+sys.exit(executor.main(["sweep.toml", "--executor", "dask", "--out", "out", "--command", "kasuri"]))
+"""
+
+
+def test_what_dask_logs_of_its_end_reaches_no_user(tmp_path):
+    stopped = subprocess.run([sys.executable, "-c", STOPPED_AT_THE_START], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert stopped.returncode == 130
+    assert stopped.stderr == "kasuri: stopped: 0 finished runs are kept in out; run the same command again to compute the rest\n"
+
+
 def test_a_second_client_of_a_folder_is_refused(tmp_path, client):
     # So many points that the first client is still busy when the second one has come.
     file, out = written(tmp_path, LONG.replace("to = 24", "to = 2400")), tmp_path / "out"

@@ -32,8 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; give its exit status: 0 done, 1 some run came to no result, 2 bad input, 130 and 143 after signals."""
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _terminate)
-    # Dask tells of every worker that goes; what matters of it is said in one line.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # Dask, and asyncio below it, log every worker that goes, and tracebacks where a cluster is stopped while it starts. What matters of
+    # it is said in one line.
+    logging.disable(logging.CRITICAL)
     try:
         return _run(options)
     except EndedError as ended:
