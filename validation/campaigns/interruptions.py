@@ -40,8 +40,9 @@ cycles = 2000
 RUNS = 40
 #: Signals, and the statuses with which a process may end after them: a negative one as `subprocess` gives it.
 SIGNALS = {signal.SIGINT: (130,), signal.SIGTERM: (143,), signal.SIGKILL: (-9,)}
-#: In Python: Ctrl-C is an exception, any other signal the system's.
-PYTHON = 'import sys, kasuri\ntry:\n    kasuri.run("sweep.toml", out=sys.argv[1])\nexcept KeyboardInterrupt:\n    sys.exit(130)\n'
+#: In Python: Ctrl-C is an exception, any other signal the system's. What NumPy says of one while it is imported is its own affair.
+READY = "ready"
+PYTHON = f'import sys, kasuri\nprint("{READY}", flush=True)\ntry:\n    kasuri.run("sweep.toml", out=sys.argv[1])\nexcept KeyboardInterrupt:\n    sys.exit(130)\n'
 #: One seed in so many interrupts a cluster of two workers, which takes seconds to begin.
 CLUSTERS = 20
 
@@ -126,7 +127,7 @@ class Campaign:
 
     def interrupt(self, process: subprocess.Popen[str], draw: random.Random, *, python: bool = False) -> None:
         """Send a signal to a process or its group after a drawn time, sometimes a second one; it ends as the signal says, or has ended."""
-        time.sleep(draw.uniform(0, 1.2 * self.seconds + (0.7 if python else 0)))
+        time.sleep(draw.uniform(0, 1.2 * self.seconds))
         number = draw.choice(list(SIGNALS))
         send = draw.choice((os.kill, os.killpg))
         for _ in range(draw.choice((1, 1, 1, 2))):
@@ -146,7 +147,10 @@ class Campaign:
         """The same in Python."""
         rows: dict[str, tuple[int, bytes]] = {}
         for _ in range(draw.randint(1, 2)):
-            self.interrupt(begin([sys.executable, "-c", PYTHON, out], self.place), draw, python=True)
+            process = begin([sys.executable, "-c", PYTHON, out], self.place)
+            if process.stdout is None or process.stdout.readline().strip() != READY:
+                raise WrongError("Python does not import kasuri")
+            self.interrupt(process, draw, python=True)
             rows = check_kept(rows, self.place / out)
 
     def workers(self, out: str, draw: random.Random) -> None:

@@ -137,6 +137,9 @@ struct About {
     experiment: String,
     /// The files that they name, relative to the experiment file.
     files: Vec<String>,
+    /// The text of the experiment file, for the table that [`collect`] makes. Missing in lists of older programs.
+    #[serde(default)]
+    input: Option<String>,
 }
 
 /// One run in a list.
@@ -203,8 +206,15 @@ impl<'a> Listing<'a> {
             runs: runs.planned().len(),
             experiment: experiment_of(&keys),
             files: runs.named_files().map(str::to_owned).collect(),
+            input: None,
         };
         Ok(Self { runs, about, costs: costs.clone() })
+    }
+
+    /// With the text of the experiment file, which the list keeps.
+    pub fn with_input(mut self, text: &str) -> Self {
+        self.about.input = Some(text.to_owned());
+        self
     }
 
     /// The runs in the order of the table.
@@ -416,7 +426,7 @@ pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
     })?;
     summary.tell_ends();
     summary.messages.extend(store.damaged_networks(&summary.rows));
-    store.keep_table(&summary.rows)?;
+    store.keep_table(&summary.rows, about.input.as_deref())?;
     Ok(Collected { summary, missing })
 }
 
@@ -528,6 +538,17 @@ mod tests {
         assert_eq!(keys_and_numbers(&three.key), None);
         let error = listing.numbers("nonsense 1").unwrap_err().to_string();
         assert!(error.contains("line 1") && error.contains("`nonsense`"), "{error}");
+    }
+
+    #[test]
+    fn the_table_that_is_collected_holds_the_file_that_was_listed_whatever_its_copy_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let document = document();
+        listing(&document).with_input(FILE).keep(&Store::open(folder.path(), Access::Point).unwrap()).unwrap();
+        fs::write(folder.path().join("input.toml"), "damaged").unwrap();
+        collect(folder.path()).unwrap();
+        let table: Value = serde_json::from_slice(&fs::read(folder.path().join("runs.json")).unwrap()).unwrap();
+        assert_eq!(table["input"], FILE);
     }
 
     #[test]

@@ -337,7 +337,7 @@ impl<'a> Plan<'a> {
             // All runs were finished before the signal could cut one short.
             summary.interrupted = None;
             if let (Some(store), Access::Whole) = (&store, access) {
-                store.keep_table(&summary.rows)?;
+                store.keep_table(&summary.rows, options.input.as_deref())?;
             }
         }
         if summary.interrupted.is_some() {

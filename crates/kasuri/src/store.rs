@@ -384,19 +384,19 @@ impl Store {
         write_whole(&[(self.folder.join("input.toml"), text.as_bytes().to_vec())])
     }
 
-    /// Writes the table: `runs.json`, with the experiment file that is kept, and `runs.csv`.
+    /// Writes the table: `runs.json`, with the experiment file, and `runs.csv`. The file is given, not read from the folder: its copy
+    /// there has no checksum.
     ///
     /// # Errors
     /// As [`Store::keep`].
-    pub fn keep_table(&self, rows: &[RunRow]) -> Result<(), StoreError> {
-        let input = fs::read_to_string(self.folder.join("input.toml")).ok();
+    pub fn keep_table(&self, rows: &[RunRow], input: Option<&str>) -> Result<(), StoreError> {
         let tables: [(PathBuf, WriteTable); 2] = [
             (self.folder.join("runs.json"), |rows, input, file| write_table(rows, input, file)),
             (self.folder.join("runs.csv"), |rows, _, file| write_csv(rows, file)),
         ];
         write_with(&tables, |file, write| {
             let mut file = BufWriter::new(file);
-            write(rows, input.as_deref(), &mut file)?;
+            write(rows, input, &mut file)?;
             file.flush()
         })
     }
@@ -692,10 +692,11 @@ mod tests {
     fn the_table_is_written_as_json_and_csv() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(folder.path());
-        store.keep_table(&[row(), row()]).unwrap();
+        store.keep_table(&[row(), row()], Some("title = \"x\"\n")).unwrap();
         store.keep_input("title = \"x\"\n").unwrap();
         let json: Value = serde_json::from_slice(&fs::read(folder.path().join("runs.json")).unwrap()).unwrap();
         assert_eq!(json["runs"].as_array().unwrap().len(), 2);
+        assert_eq!(json["input"], "title = \"x\"\n");
         assert_eq!(fs::read_to_string(folder.path().join("runs.csv")).unwrap().lines().count(), 3);
         assert_eq!(names(folder.path()), [".kasuri", "input.toml", "runs", "runs.csv", "runs.json"]);
     }

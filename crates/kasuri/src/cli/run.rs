@@ -86,7 +86,7 @@ impl Run {
             return self.list(&document, &files, text, out);
         }
         if let Some(shard) = part.shard {
-            let listing = Listing::of(&document, &files, &Costs::default())?;
+            let listing = Listing::of(&document, &files, &Costs::default())?.with_input(&text);
             listing.keep(&self.open(&text)?)?;
             let plan = Plan::prepare_some(&document, &files, &listing.shard(shard))?;
             return self.running.run_plan(&plan, &self.name(), text, out);
@@ -122,7 +122,7 @@ impl Run {
     /// Lists the runs, or prints the script of a job array for them.
     fn list(&self, document: &Document, files: &FolderFiles, text: String, out: &mut dyn Write) -> Result<Exit, Failure> {
         let costs = Costs::of_this_machine();
-        let listing = Listing::of(document, files, &costs)?;
+        let listing = Listing::of(document, files, &costs)?.with_input(&text);
         let store = self.open(&text)?;
         listing.keep(&store)?;
         if self.part.slurm_script {
