@@ -10,15 +10,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CRATES = ROOT / "crates"
-SIMULATING = ("kasuri-model", "kasuri-flit", "kasuri-flow")
+SIMULATING = ("kasuri-network", "kasuri-model", "kasuri-flit", "kasuri-flow")
 
 # The crates of this workspace that each may know.
 FLOORS = {
-    "kasuri-model": set(),
-    "kasuri-flit": {"kasuri-model"},
-    "kasuri-flow": {"kasuri-model"},
-    "kasuri": {"kasuri-model", "kasuri-flit", "kasuri-flow"},
-    "kasuri-py": {"kasuri-model", "kasuri"},
+    "kasuri-network": set(),
+    "kasuri-model": {"kasuri-network"},
+    "kasuri-flit": {"kasuri-network", "kasuri-model"},
+    "kasuri-flow": {"kasuri-network", "kasuri-model"},
+    "kasuri": {"kasuri-network", "kasuri-model", "kasuri-flit", "kasuri-flow"},
+    "kasuri-py": {"kasuri-network", "kasuri-model", "kasuri"},
 }
 # Threads, terminals, progress bars, Python, signals: not below the façade.
 NOT_BELOW_THE_FACADE = {"rayon", "clap", "comfy-table", "indicatif", "signal-hook", "pyo3", "numpy"}
@@ -58,8 +59,8 @@ def test_crates_depend_one_way(crate):
 
 def test_engines_and_routings_know_no_topology():
     # The parser of experiment files and the families' tables do; a topology's tests may use routings.
-    assert places(r"\btopology::", "kasuri-flit/src", "kasuri-flow/src", "kasuri-model/src/routing") == []
-    assert not re.search(r"\btopology::", (CRATES / "kasuri-model/src/deadlock.rs").read_text())
+    assert places(r"\btopology::", "kasuri-flit/src", "kasuri-flow/src", "kasuri-network/src/routing") == []
+    assert not re.search(r"\btopology::", (CRATES / "kasuri-network/src/deadlock.rs").read_text())
 
 
 def test_below_the_facade_there_is_no_clock_file_thread_or_terminal():
@@ -75,9 +76,9 @@ def test_there_is_no_global_mutable_state():
 
 def test_hash_maps_stand_where_they_are_only_looked_up():
     found = {place.split(":")[0] for place in places(r"\bHash(Map|Set)\b", *(f"{crate}/src" for crate in FLOORS))}
-    assert found == {"kasuri-model/src/routing/walk.rs"}
+    assert found == {"kasuri-network/src/routing/walk.rs"}
     # There are two: the local `known` and the field `places`; `routes.places` is a list.
-    text = (CRATES / "kasuri-model/src/routing/walk.rs").read_text()
+    text = (CRATES / "kasuri-network/src/routing/walk.rs").read_text()
     assert len(re.findall(r"HashMap<", text)) == 1
     assert len(re.findall(r"HashMap::<", text)) == 1
     assert not re.search(r"(self\.places|\bknown)\.(iter|keys|values|drain|into_iter|retain)\b", text)

@@ -1,6 +1,6 @@
 """The steps of CONTRIBUTING.md, as they stand there: a new file, its line of the table, its `mod` line; then `cargo test`.
 
-They are applied to a copy of the model crate in ``target/contributing``, which stays, so that a second run compiles nothing.
+They are applied to a copy of the crates below the engines in ``target/contributing``, which stays, so that a second run compiles nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 COPY = TARGET / "contributing"
+# The crates that the guide adds to, and those whose tests run over its families.
+BELOW = ("kasuri-network", "kasuri-model")
 
 FILE = re.compile(r"Write `(crates/[^`]+\.rs)`:\n\n```rust\n(.*?)```", re.DOTALL)
 LINES = re.compile(r"In `(crates/[^`]+\.rs)` add [^\n]*:\n((?:\n```diff\n.*?```\n)+)", re.DOTALL)
@@ -28,10 +30,10 @@ USES_ALL = """
 //! Uses all additions of the guide.
 
 use kasuri_model::config::Document;
-use kasuri_model::deadlock::check;
-use kasuri_model::predictor::{self, PREDICTORS};
-use kasuri_model::topology::{NoFiles, TOPOLOGIES};
 use kasuri_model::traffic::pattern::PATTERNS;
+use kasuri_network::deadlock::check;
+use kasuri_network::predictor::{self, PREDICTORS};
+use kasuri_network::topology::{NoFiles, TOPOLOGIES};
 
 #[test]
 fn the_additions_are_listed() {
@@ -74,12 +76,12 @@ def apply(text: str, difference: str) -> str:
 
 
 def copy_with(changes: dict[str, str]) -> None:
-    """Bring the copy up to date: the model crate as a workspace of its own, with the changed and new files."""
-    # The crate's tests run the parsers on the seeds of the fuzz targets and on the project's samples too.
-    folders = [ROOT / "crates/kasuri-model", ROOT / "fuzz/corpus", ROOT / "tests/data"]
+    """Bring the copy up to date: the crates below the engines as a workspace of their own, with the changed and new files."""
+    # The tests of these crates run the parsers on the seeds of the fuzz targets and on the project's samples too.
+    folders = [*(ROOT / "crates" / crate for crate in BELOW), ROOT / "fuzz/corpus", ROOT / "tests/data"]
     sources = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     files = {str(path.relative_to(ROOT)): path.read_bytes() for path in [*sources, ROOT / "rustfmt.toml"]}
-    files["Cargo.toml"] = workspace_of_the_model().encode()
+    files["Cargo.toml"] = workspace_below().encode()
     files |= {name: text.encode() for name, text in changes.items()}
     for path in sorted(COPY.rglob("*")):
         if path.is_file() and str(path.relative_to(COPY)) not in (*files, "Cargo.lock"):
@@ -89,18 +91,19 @@ def copy_with(changes: dict[str, str]) -> None:
     shutil.copy(ROOT / "Cargo.lock", COPY / "Cargo.lock")
 
 
-def workspace_of_the_model() -> str:
-    """Cut the workspace down to the model crate; the profile of a package that is not there would be a warning.
+def workspace_below() -> str:
+    """Cut the workspace down to these crates; the profile of a package that is not there would be a warning.
 
-    The crate is optimised less than the project's own, for it takes longer to compile than to run; its dependencies are the project's.
+    They are optimised less than the project's own, for they take longer to compile than to run; their dependencies are the project's.
 
     Cargo names what it builds by the package's name, version and path within the workspace, so that a copy with the same version
-    would overwrite what was built of the crate itself.
+    would overwrite what was built of the crates themselves.
     """
     text = (ROOT / "Cargo.toml").read_text()
     text = re.sub(r'(?m)^version = ".*"$', 'version = "0.0.0"', text, count=1)
     text = re.sub(r"(?m)^(default-members|exclude) = .*\n", "", text)
-    text = re.sub(r"(?m)^members = .*$", 'members = ["crates/kasuri-model"]', text)
+    members = ", ".join(f'"crates/{crate}"' for crate in BELOW)
+    text = re.sub(r"(?m)^members = .*$", f"members = [{members}]", text)
     text = re.sub(r"(?m)^\[profile\.dev\]\nopt-level = 2$", "[profile.dev]\nopt-level = 1", text)
     return re.sub(r"(?m)^\[profile\.dev\.package\.kasuri-flit\]\n.*\n", '[profile.dev.package."*"]\nopt-level = 2\n', text)
 
@@ -112,9 +115,9 @@ def test_each_addition_is_one_file_one_line_of_the_table_and_its_mod_line():
         for name, differences in LINES.findall(guide())
     }
     assert added == {
-        "crates/kasuri-model/src/topology/mod.rs": ["pub mod chordal_ring;", "chordal_ring::ChordalRing,"],
+        "crates/kasuri-network/src/topology/mod.rs": ["pub mod chordal_ring;", "chordal_ring::ChordalRing,"],
         "crates/kasuri-model/src/traffic/pattern/mod.rs": ["pub mod stride;", "stride::Stride,"],
-        "crates/kasuri-model/src/predictor/mod.rs": ["mod most_frequent;", "most_frequent::ENTRY,"],
+        "crates/kasuri-network/src/predictor/mod.rs": ["mod most_frequent;", "most_frequent::ENTRY,"],
     }
 
 
@@ -128,7 +131,8 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families():
     copy_with(changes)
     # Of the programs in tests/ those of these families: each takes as long to compile as the additions themselves.
     programs = [word for name in ("contributed", "routes", "tables", "traffic") for word in ("--test", name)]
-    command = ["cargo", "test", "--offline", "--package", "kasuri-model", "--lib", *programs]
+    packages = [word for crate in BELOW for word in ("--package", crate)]
+    command = ["cargo", "test", "--offline", *packages, "--lib", *programs]
     environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "CARGO_TERM_COLOR": "never"}
     answer = subprocess.run(command, cwd=COPY, env=environment, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stdout + answer.stderr

@@ -1,8 +1,8 @@
 //! No bytes make the reader of BookSim 2's network files panic, nor the building of what it has read.
 #![no_main]
 
-use kasuri_model::topology::anynet::AnyNet;
-use kasuri_model::topology::{BuildContext, ChannelParameters, Files, Topology};
+use kasuri_model::config::topology::anynet::AnyNet;
+use kasuri_network::topology::{BuildContext, ChannelParameters, Files, Topology};
 
 struct OneFile<'a>(&'a [u8]);
 

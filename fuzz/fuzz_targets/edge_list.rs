@@ -2,7 +2,7 @@
 #![no_main]
 
 use kasuri_model::format::edge_list;
-use kasuri_model::network::Link;
+use kasuri_network::network::Link;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(list) = edge_list::parse("fuzz.txt", bytes) {

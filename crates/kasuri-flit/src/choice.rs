@@ -3,7 +3,7 @@
 use crate::lanes::Lanes;
 use crate::state::{NONE, Simulation};
 use crate::vc_mask::VcMask;
-use kasuri_model::routing::{CongestionView, VirtualChannels};
+use kasuri_network::routing::{CongestionView, VirtualChannels};
 
 /// Flits that have still to leave count together as one that has left and whose credit is not back: they leave at the rate of the channel,
 /// which nobody else slows down, while a missing credit may tell of a standstill behind it. Where they count as much, short channels do

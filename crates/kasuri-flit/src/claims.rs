@@ -5,7 +5,7 @@
 //! of it is known there. Heads are routed in the order of their input ports and virtual channels, and equal outputs are drawn.
 
 use crate::state::NONE;
-use kasuri_model::memory::Column;
+use kasuri_network::memory::Column;
 
 /// A head that waits for a virtual channel.
 #[derive(Clone, Copy, Debug)]

@@ -4,9 +4,9 @@ use crate::lanes::Lanes;
 use crate::source::{Drawn, NO_VC, Sources};
 use crate::state::{NONE, Simulation};
 use crate::vc_mask::VcMask;
-use kasuri_model::id::TerminalId;
-use kasuri_model::rng::Stream;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::Stream;
 use std::cmp::Reverse;
 
 /// The head of one of a terminal's queues.

@@ -9,8 +9,8 @@ use crate::lanes::Lanes;
 use crate::state::{InputSlot, NONE, Simulation};
 use crate::vc_mask::VcMask;
 use kasuri_model::engine::EngineError;
-use kasuri_model::id::ChannelId;
 use kasuri_model::router::Switching;
+use kasuri_network::id::ChannelId;
 use std::collections::BTreeMap;
 
 /// Buffers of a standstill that are described, at most.

@@ -3,8 +3,8 @@
 use crate::lanes::Lanes;
 use crate::state::{NONE, Simulation};
 use crate::vc_mask::VcMask;
-use kasuri_model::routing::Candidate;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::routing::Candidate;
 
 /// What a packet will do at the router that it is on its way to, or waits in.
 #[derive(Clone, Debug, Default)]

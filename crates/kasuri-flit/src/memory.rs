@@ -42,7 +42,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let rings = 4 * Rings::length(slots, compiled.packets_per_buffer).unwrap_or(0);
         let claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
         let pointers = if crate::allocator::build(&scenario.router.vc_allocator).is_some() { 8 } else { 0 };
-        let predicts = if scenario.router.predictor == kasuri_model::predictor::NONE { 0 } else { crate::prediction::SLOT_BYTES };
+        let predicts = if scenario.router.predictor == kasuri_network::predictor::NONE { 0 } else { crate::prediction::SLOT_BYTES };
         let shared = if scenario.router.buffer_policy == BufferPolicy::Private { 0 } else { 32 };
         let columns = L::bytes(parameters, addresses.first_terminal_port, addresses.ports)
             + rings

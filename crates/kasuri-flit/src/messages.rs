@@ -4,10 +4,10 @@ use crate::source::Drawn;
 use crate::state::NONE;
 use crate::users::AccessId;
 use kasuri_model::engine::Span;
-use kasuri_model::id::TerminalId;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_model::workload::agenda::Agenda;
 use kasuri_model::workload::{Message, Token};
+use kasuri_network::id::TerminalId;
 
 /// A message that a terminal sends at present.
 #[derive(Clone, Copy, Debug)]

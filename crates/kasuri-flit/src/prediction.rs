@@ -6,14 +6,14 @@ use crate::state::{NONE, Simulation};
 use crate::step::Route;
 use crate::vc_mask::VcMask;
 use kasuri_model::engine::{EngineError, Prediction};
-use kasuri_model::id::{ChannelId, Port, RouterId};
-use kasuri_model::memory::Column;
-use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::predictor::hint::Hint;
-use kasuri_model::predictor::{self, Predictor};
 use kasuri_model::router::{OnMiss, PredictorMatch};
-use kasuri_model::routing::{Candidate, VirtualChannels};
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::{ChannelId, Port, RouterId};
+use kasuri_network::memory::Column;
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::predictor::hint::Hint;
+use kasuri_network::predictor::{self, Predictor};
+use kasuri_network::routing::{Candidate, VirtualChannels};
 
 /// Added to cycles, so that the place of a flit that passes on before its end has arrived is no negative number.
 const BIAS: u64 = 256;

@@ -3,7 +3,7 @@
 //! A packet enters the queue of a buffer when it is announced, with its virtual channel upstream, and leaves it with its tail. The
 //! first one stands in the slot's own record; those behind it in a ring, of which little is ever touched.
 
-use kasuri_model::memory::{Column, prefer_large_pages};
+use kasuri_network::memory::{Column, prefer_large_pages};
 
 /// The packets of one buffer. 8 bytes.
 #[derive(Clone, Copy, Debug, Default)]

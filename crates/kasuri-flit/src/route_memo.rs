@@ -1,10 +1,10 @@
 //! Routes that need not be computed again: what the routing of a small network has answered without leaving anything to its choice.
 //!
 //! A routing answers from a hop, the packet's state and what it asks of its [`Choice`]. Where it asks nothing, its answer is a function
-//! of the other two, and of those parts of the hop that it [reads](kasuri_model::routing::Routing::reads).
+//! of the other two, and of those parts of the hop that it [reads](kasuri_network::routing::Routing::reads).
 
-use kasuri_model::network::Network;
-use kasuri_model::routing::{Candidate, Choice, CongestionView, Routing, VirtualChannels};
+use kasuri_network::network::Network;
+use kasuri_network::routing::{Candidate, Choice, CongestionView, Routing, VirtualChannels};
 
 /// A memo has at most this many entries of 8 bytes: more would drive the routers' state out of the cache.
 const MAX_ENTRIES: usize = 1 << 18;

@@ -10,11 +10,11 @@ use crate::statistics::is_counted;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status, UserOutcome};
-use kasuri_model::id::ChannelId;
 use kasuri_model::router::Architecture;
-use kasuri_model::routing::extents::Extents;
 use kasuri_model::scenario::Scenario;
 use kasuri_model::workload::agenda::Agenda;
+use kasuri_network::id::ChannelId;
+use kasuri_network::routing::extents::Extents;
 
 /// Cycles between two samples of buffer occupancy.
 const OCCUPANCY_PERIOD: u64 = 256;
@@ -166,7 +166,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let (mut packets, mut of_terminal) = (0, vec![0; terminals as usize]);
         for (class, count) in self.scenario.batches() {
             let answers_come_besides = class.reply.is_some() && !class.window.counts_answers;
-            for terminal in (0..terminals).filter(|&terminal| !class.pattern.is_silent(kasuri_model::id::TerminalId(terminal))) {
+            for terminal in (0..terminals).filter(|&terminal| !class.pattern.is_silent(kasuri_network::id::TerminalId(terminal))) {
                 of_terminal[terminal as usize] += count;
                 packets += count * if answers_come_besides { 2 } else { 1 };
             }
@@ -329,7 +329,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let network = &self.scenario.network;
         for router in 0..network.router_count() {
             let base = self.router_port[router];
-            let ports = network.port_count(kasuri_model::id::RouterId(router));
+            let ports = network.port_count(kasuri_network::id::RouterId(router));
             let slots = base << L::Mask::SHIFT..(base + ports) << L::Mask::SHIFT;
             self.statistics.occupancy[router as usize] += slots.map(|slot| u64::from(self.lanes.flits(slot))).sum::<u64>();
         }

@@ -7,12 +7,12 @@ use crate::options::{FlitOptions, Simd};
 use crate::state::Simulation;
 use crate::vc_mask::{VcMask, Wide, Word};
 use kasuri_model::engine::{Controller, EngineError, Outcome};
-use kasuri_model::id::ChannelId;
-use kasuri_model::network::Network;
-use kasuri_model::network::metrics::hops_from;
 use kasuri_model::router::{Bidding, MAX_VIRTUAL_CHANNELS};
-use kasuri_model::routing::per_output::PerOutput;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::ChannelId;
+use kasuri_network::network::Network;
+use kasuri_network::network::metrics::hops_from;
+use kasuri_network::routing::per_output::PerOutput;
 use std::sync::Arc;
 
 /// The vector layout visits 64 virtual channels in the time in which the portable one moves about this many flits (measured on meshes,
@@ -167,7 +167,7 @@ fn on_narrow<M: VcMask, T: OnLayout>(scenario: &Scenario, options: FlitOptions, 
 #[cfg(target_arch = "x86_64")]
 fn widest_router<M: VcMask>(scenario: &Scenario) -> u32 {
     let network = &scenario.network;
-    let ports = (0..network.router_count()).map(|router| network.port_count(kasuri_model::id::RouterId(router)));
+    let ports = (0..network.router_count()).map(|router| network.port_count(kasuri_network::id::RouterId(router)));
     ports.max().unwrap_or(0) << M::SHIFT
 }
 
@@ -188,7 +188,7 @@ fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
         && crate::allocator::build(&router.switch_allocator).is_none()
         && crate::shares::Granted::of(scenario).is_none()
         && !scenario.routing.observes_congestion()
-        && router.predictor == kasuri_model::predictor::NONE
+        && router.predictor == kasuri_network::predictor::NONE
         && router.internal_speedup == 1.0
         && !has_slow_channel(network)
 }
@@ -214,7 +214,7 @@ fn flits_of_router(scenario: &Scenario) -> f64 {
 
 /// Routers on shortest ways from the first terminal, to all terminals together.
 pub(crate) fn routers_on_ways(network: &Network) -> f64 {
-    use kasuri_model::id::TerminalId;
+    use kasuri_network::id::TerminalId;
     let distance = hops_from(network, network.injection_port(TerminalId(0)).0);
     let router_of = |terminal| network.ejection_port(TerminalId(terminal)).0.index();
     (0..network.terminal_count()).map(|terminal| f64::from(distance[router_of(terminal)].unwrap_or(0) + 1)).sum()

@@ -6,11 +6,11 @@
 use crate::class_queues::ClassQueues;
 use crate::state::NONE;
 use crate::users::AccessId;
-use kasuri_model::id::TerminalId;
-use kasuri_model::rng::{Purpose, Stream};
 use kasuri_model::router::Priority;
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
 use kasuri_model::traffic::process::Process;
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::{Purpose, Stream};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -30,12 +30,12 @@ use crate::users::Users;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::engine::EngineError;
-use kasuri_model::id::{ChannelId, RouterId, TerminalId};
-use kasuri_model::memory::Column;
-use kasuri_model::network::{Endpoint, Network};
 use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Congestion, Switching, Turns, VcRelease};
-use kasuri_model::routing::VirtualChannels;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use kasuri_network::memory::Column;
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::routing::VirtualChannels;
 
 /// Marks "none" in a column of addresses or packets.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -262,7 +262,7 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) vc_allocator: Option<GeneralAllocator>,
     pub(crate) requests: Vec<(u32, u32)>,
     pub(crate) matches: Vec<(u32, u32)>,
-    pub(crate) candidates: Vec<kasuri_model::routing::Candidate>,
+    pub(crate) candidates: Vec<kasuri_network::routing::Candidate>,
     /// Events of the terminals in the present cycle.
     pub(crate) events: Vec<u32>,
     pub(crate) routing_seed: u64,
@@ -357,7 +357,7 @@ impl Compiled {
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
         crate::prediction::check_prediction(scenario)?;
         let delays = Delays::new(scenario)?;
-        let predicts = router.predictor != kasuri_model::predictor::NONE;
+        let predicts = router.predictor != kasuri_network::predictor::NONE;
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
         let depth = router.channel_depth();
         let packets_per_buffer = (depth - 1) / crate::source::shortest_packet(scenario) + 2;
@@ -513,7 +513,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             route_memo: RouteMemo::new(&*scenario.routing, network, addresses.first_terminal_port << vc_shift),
             claims: (scenario.routing.observes_congestion() && router.congestion == Congestion::Claimed)
                 .then(|| Box::new(Claims::new((addresses.first_terminal_port as usize) << vc_shift))),
-            routing_seed: scenario.streams.key(kasuri_model::rng::Purpose::Routing),
+            routing_seed: scenario.streams.key(kasuri_network::rng::Purpose::Routing),
             prediction,
             lookahead: Lookahead::of(scenario),
             parameters,
@@ -662,7 +662,7 @@ impl Delays {
         let network = &scenario.network;
         // A router that takes several steps in a cycle may send a flit in the cycle in which it is granted.
         let crossing_at_once = if scenario.router.internal_speedup > 1.0 { delays.traversal } else { 0 };
-        let passing_on_early = if scenario.router.predictor == kasuri_model::predictor::NONE { 0 } else { advance(scenario) };
+        let passing_on_early = if scenario.router.predictor == kasuri_network::predictor::NONE { 0 } else { advance(scenario) };
         for channel in (0..network.channel_count()).map(ChannelId) {
             let (flit, credit) = (delays.flit(network, channel), delays.credit(network, channel));
             let passing_on = if leaves_router(network, channel) { flit - passing_on_early - crossing_at_once } else { flit };

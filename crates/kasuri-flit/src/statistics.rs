@@ -3,8 +3,8 @@
 use crate::state::Packet;
 use hdrhistogram::Histogram;
 use kasuri_model::engine::{Counting, Distribution, Interval, Phase};
-use kasuri_model::memory::Column;
-use kasuri_model::network::Network;
+use kasuri_network::memory::Column;
+use kasuri_network::network::Network;
 
 /// Values below this have a counter of their own; beyond, buckets are 0.1 % wide.
 const EXACT: u64 = 4096;

@@ -13,9 +13,9 @@ use crate::prefetch::prefetch;
 use crate::route_memo::Watched;
 use crate::state::{InputSlot, NONE, Simulation, Tile};
 use crate::vc_mask::VcMask;
-use kasuri_model::id::{RouterId, TerminalId};
 use kasuri_model::router::{Switching, VcRelease};
-use kasuri_model::routing::{Candidate, HashedChoice, Hop, packet_key};
+use kasuri_network::id::{RouterId, TerminalId};
+use kasuri_network::routing::{Candidate, HashedChoice, Hop, packet_key};
 
 /// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.
 const PREFETCH_DISTANCE: usize = 4;

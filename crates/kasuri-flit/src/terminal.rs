@@ -12,10 +12,10 @@ use crate::statistics::is_counted;
 use crate::users::{AccessId, Decision, NOWHERE};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
-use kasuri_model::id::TerminalId;
-use kasuri_model::memory::{Column, prefer_large_pages};
 use kasuri_model::router::{Switching, VcRelease};
-use kasuri_model::routing::{HashedChoice, Hop, NoView, VirtualChannels, packet_key};
+use kasuri_network::id::TerminalId;
+use kasuri_network::memory::{Column, prefer_large_pages};
+use kasuri_network::routing::{HashedChoice, Hop, NoView, VirtualChannels, packet_key};
 
 /// A gap of this or more cycles stands in `long_gaps`.
 const LONG_GAP: u32 = 255;

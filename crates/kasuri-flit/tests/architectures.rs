@@ -4,8 +4,8 @@ mod common;
 
 use common::{Fixed, Setup, Single, ToTheEnd};
 use kasuri_model::engine::{Engine, Status};
-use kasuri_model::id::TerminalId;
 use kasuri_model::router::{Architecture, PipelineEntry, RouterParameters, Switching};
+use kasuri_network::id::TerminalId;
 use std::sync::Arc;
 
 const QUEUED: [Architecture; 2] = [Architecture::VirtualOutputQueued, Architecture::Crosspoint];

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Fixed, Setup};
 use kasuri_model::router::{Congestion, RouterParameters};
-use kasuri_model::topology::{ChannelParameters, PerDimension};
+use kasuri_network::topology::{ChannelParameters, PerDimension};
 
 /// Mean time in which a fat tree of 16 terminals delivers batches of a permutation, over a few permutations.
 fn permutations(latency: u32, up_port: &'static str, congestion: Congestion) -> f64 {

@@ -7,7 +7,7 @@ use kasuri_flit::FlitEngine;
 use kasuri_model::config::{Document, Known, Preparation};
 use kasuri_model::engine::{Engine, Interfaces, Outcome, Status};
 use kasuri_model::scenario::Scenario;
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 
 /// 16 nodes on a torus, packets of 4 flits, routers of three stages.
 const MACHINE: &str = r#"

@@ -4,12 +4,12 @@ mod common;
 
 use common::{Fixed, Setup, Single, ToTheEnd};
 use kasuri_model::engine::{Engine, Outcome, Status};
-use kasuri_model::id::TerminalId;
 use kasuri_model::router::{
     AllocatorParameters, Arbiter, ArbiterParameters, BufferPolicy, Congestion, LongStages, PipelineEntry, Priority, RouterParameters,
     Speculation, Switching, VcRelease,
 };
-use kasuri_model::topology::{ChannelParameters, PerDimension};
+use kasuri_network::id::TerminalId;
+use kasuri_network::topology::{ChannelParameters, PerDimension};
 use std::sync::Arc;
 
 fn allocator(name: &str) -> AllocatorParameters {

@@ -4,11 +4,11 @@ mod common;
 
 use common::{Fixed, Setup};
 use kasuri_model::engine::Engine;
-use kasuri_model::id::{Port, TerminalId};
-use kasuri_model::registry::find;
 use kasuri_model::router::RouterParameters;
-use kasuri_model::routing::{Candidate, Choice, Hop, ROUTINGS, Reads, Routing, VirtualChannels};
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::{Port, TerminalId};
+use kasuri_network::registry::find;
+use kasuri_network::routing::{Candidate, Choice, Hop, ROUTINGS, Reads, Routing, VirtualChannels};
 use std::sync::Arc;
 
 /// A routing that says that it looks at everything, so that nobody remembers its answers.

@@ -45,8 +45,8 @@ fn layouts_agree_on_routers_of_several_words() {
 
 #[test]
 fn layouts_agree_on_channels_of_different_latency() {
-    let channels = kasuri_model::topology::ChannelParameters {
-        channel_latency: kasuri_model::topology::PerDimension::Each(vec![1, 7]),
+    let channels = kasuri_network::topology::ChannelParameters {
+        channel_latency: kasuri_network::topology::PerDimension::Each(vec![1, 7]),
         terminal_channel_latency: 2,
         ..Default::default()
     };

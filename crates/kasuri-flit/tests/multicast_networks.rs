@@ -2,7 +2,7 @@
 
 use kasuri_model::config::Document;
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 
 /// A controller that waits for completion.
 struct Patient;

@@ -8,17 +8,17 @@ mod common;
 
 use common::{Setup, ToTheEnd};
 use kasuri_model::engine::{Engine, Outcome, Status};
-use kasuri_model::id::{Port, RouterId, TerminalId};
-use kasuri_model::network::{Link, Network, NetworkBuilder};
-use kasuri_model::predictor::{PREDICTORS, hint::Hint};
-use kasuri_model::rng::{Purpose, Stream, Streams};
 use kasuri_model::router::{AllocatorParameters, OnMiss, PipelineEntry, PredictorMatch, RouterParameters, Switching, VcRelease};
-use kasuri_model::routing::per_destination::PerDestination;
-use kasuri_model::routing::walk::{Routes, Walker};
-use kasuri_model::routing::{ROUTINGS, VirtualChannels};
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
-use kasuri_model::topology::{ChannelParameters, PerDimension};
 use kasuri_model::workload::{Action, Event, Execution, Message, Workload};
+use kasuri_network::id::{Port, RouterId, TerminalId};
+use kasuri_network::network::{Link, Network, NetworkBuilder};
+use kasuri_network::predictor::{PREDICTORS, hint::Hint};
+use kasuri_network::rng::{Purpose, Stream, Streams};
+use kasuri_network::routing::per_destination::PerDestination;
+use kasuri_network::routing::walk::{Routes, Walker};
+use kasuri_network::routing::{ROUTINGS, VirtualChannels};
+use kasuri_network::topology::{ChannelParameters, PerDimension};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -225,7 +225,7 @@ fn draw(case: u32) -> Scenario {
     let mut scenario = Setup { channels, router, paranoid: true, seed: u64::from(case), ..setup }.build();
     if let Some(network) = network {
         scenario.network = Arc::new(network);
-        let up_down = (kasuri_model::registry::find(ROUTINGS, "up-down").unwrap().parse)(toml::Table::new()).unwrap();
+        let up_down = (kasuri_network::registry::find(ROUTINGS, "up-down").unwrap().parse)(toml::Table::new()).unwrap();
         scenario.routing = Arc::from(up_down.compile(&scenario.network).unwrap());
     }
     let terminals = scenario.network.terminal_count();
@@ -293,7 +293,7 @@ const SWITCHINGS: [Switching; 3] = [Switching::Wormhole, Switching::VirtualCutTh
 
 /// The predictors that know a network, with each `on_miss` that does.
 fn predictions(network: &Network) -> Vec<(&'static str, OnMiss)> {
-    let knows = |name: &str| kasuri_model::predictor::build(name, network).is_ok();
+    let knows = |name: &str| kasuri_network::predictor::build(name, network).is_ok();
     let names = PREDICTORS.iter().map(|entry| entry.name).filter(|name| knows(name));
     let misses = MISSES.into_iter().filter(|&on_miss| on_miss != OnMiss::Hint || Hint::of(network).is_ok());
     names.flat_map(|name| misses.clone().map(move |on_miss| (name, on_miss))).collect()

@@ -9,7 +9,7 @@ use kasuri_model::config::{Document, Known, Preparation, Study};
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
 use kasuri_model::router::{AllocatorParameters, RouterParameters};
 use kasuri_model::scenario::Scenario;
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 

@@ -5,12 +5,12 @@ mod common;
 use common::{Fixed, Setup, Single, ToTheEnd};
 use kasuri_flit::FlitEngine;
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
-use kasuri_model::id::TerminalId;
-use kasuri_model::registry::find;
 use kasuri_model::router::{LookaheadDecides, RouterParameters};
 use kasuri_model::scenario::{Reply, Scenario};
 use kasuri_model::traffic::PacketSizes;
 use kasuri_model::traffic::process::{PROCESSES, Process};
+use kasuri_network::id::TerminalId;
+use kasuri_network::registry::find;
 use std::sync::Arc;
 
 /// Four terminals at one router.
@@ -244,7 +244,7 @@ fn a_batch_that_counts_answers_is_half_of_answers() {
     let router = RouterParameters { virtual_channels: 4, ..RouterParameters::default() };
     let mut scenario = Setup { router, packet_flits: 1, paranoid: true, ..Setup::mesh(&[4, 4]) }.batch(packets).build();
     let class = &mut scenario.classes[0];
-    let [requests, answers] = [0, 2].map(|begin| kasuri_model::routing::VirtualChannels { begin, end: begin + 2 });
+    let [requests, answers] = [0, 2].map(|begin| kasuri_network::routing::VirtualChannels { begin, end: begin + 2 });
     let sizes = PacketSizes::fixed(4).unwrap();
     class.reply = Some(Reply { sizes: sizes.clone(), delay: 1, virtual_channels: answers });
     (class.virtual_channels, class.joint) = (requests, Some(Arc::clone(&class.process)));

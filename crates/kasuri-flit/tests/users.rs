@@ -7,8 +7,8 @@ use kasuri_flit::FlitEngine;
 use kasuri_model::collective::COLLECTIVES;
 use kasuri_model::config::Document;
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status, UserOutcome};
-use kasuri_model::rng::{Purpose, Streams};
-use kasuri_model::topology::NoFiles;
+use kasuri_network::rng::{Purpose, Streams};
+use kasuri_network::topology::NoFiles;
 
 fn run(text: &str, paranoid: bool, controller: &mut dyn Controller) -> Outcome {
     let document = Document::parse("a.toml", text).unwrap();

@@ -9,7 +9,7 @@ mod common;
 use common::{Fixed, Setup};
 use kasuri_model::engine::{Distribution, Outcome};
 use kasuri_model::router::{AllocatorParameters, PipelineEntry, RouterParameters, Switching, VcRelease};
-use kasuri_model::topology::{ChannelParameters, PerDimension};
+use kasuri_network::topology::{ChannelParameters, PerDimension};
 use std::path::Path;
 
 fn stage(stage: &str, cycles: u32) -> PipelineEntry {

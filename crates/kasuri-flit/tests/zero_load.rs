@@ -4,8 +4,8 @@ mod common;
 
 use common::{Setup, Single, ToTheEnd};
 use kasuri_model::engine::{Engine, Status};
-use kasuri_model::id::TerminalId;
 use kasuri_model::router::{PipelineEntry, RouterParameters};
+use kasuri_network::id::TerminalId;
 use std::sync::Arc;
 
 /// Network latency and hops of one packet from terminal 0.
@@ -58,7 +58,7 @@ impl Case {
             ..RouterParameters::default()
         };
         let mut setup = Setup { router, packet_flits: self.packet_flits, ..topology };
-        setup.channels.channel_latency = kasuri_model::topology::PerDimension::All(self.channel_latency);
+        setup.channels.channel_latency = kasuri_network::topology::PerDimension::All(self.channel_latency);
         setup.batch(1)
     }
 

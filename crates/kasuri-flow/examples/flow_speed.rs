@@ -4,7 +4,7 @@
 use kasuri_flow::FlowEngine;
 use kasuri_model::config::Document;
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Status};
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 
 /// Until the workload is done.
 struct ToTheEnd;

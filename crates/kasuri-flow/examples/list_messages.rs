@@ -2,9 +2,9 @@
 //! `cargo run --release -p kasuri-flow --example list_messages FILE.toml`.
 #![allow(clippy::print_stdout)]
 use kasuri_model::config::Document;
-use kasuri_model::id::TerminalId;
-use kasuri_model::rng::Purpose;
-use kasuri_model::topology::NoFiles;
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::Purpose;
+use kasuri_network::topology::NoFiles;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args().nth(1).ok_or("name an experiment file")?;

@@ -4,12 +4,12 @@ use crate::fluid::Fluid;
 use crate::packets;
 use crate::sharing::{self, SHARINGS, Sharing};
 use kasuri_model::engine::{Controller, Engine, EngineError, Outcome, refuse_endpoint};
-use kasuri_model::id::TerminalId;
-use kasuri_model::network::Network;
-use kasuri_model::network::metrics::hops_from;
-use kasuri_model::predictor;
-use kasuri_model::routing::extents::Extents;
 use kasuri_model::scenario::{Scenario, TrafficClass};
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::network::metrics::hops_from;
+use kasuri_network::predictor;
+use kasuri_network::routing::extents::Extents;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

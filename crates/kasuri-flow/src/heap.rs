@@ -3,7 +3,7 @@
 //! Of very many entries most come late, and their keys change often before they do. So only those before a *horizon* stand in a
 //! heap. The keys of the others lie in a plain column; when the heap is empty the horizon moves on over a part of them.
 
-use kasuri_model::memory::Column;
+use kasuri_network::memory::Column;
 
 /// The slot of an entry that has no key, and of one beyond the horizon; [`ROOT`] is the first that is used.
 const ABSENT: u32 = 0;
@@ -350,7 +350,7 @@ impl Heap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kasuri_model::rng::{Purpose, Streams};
+    use kasuri_network::rng::{Purpose, Streams};
 
     #[test]
     fn entries_come_out_in_order_whatever_happened_to_their_keys() {

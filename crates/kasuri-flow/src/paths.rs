@@ -4,12 +4,12 @@ use crate::graph::LONGEST;
 use crate::remembered::Remembered;
 use crate::steps::Steps;
 use kasuri_model::engine::EngineError;
-use kasuri_model::id::{ChannelId, Port, RouterId, TerminalId};
-use kasuri_model::network::Network;
-use kasuri_model::rng::Purpose;
 use kasuri_model::router::{Bidding, Switching};
-use kasuri_model::routing::{Candidate, CongestionView, HashedChoice, Hop, VirtualChannels, packet_key};
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
+use kasuri_network::network::Network;
+use kasuri_network::rng::Purpose;
+use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, VirtualChannels, packet_key};
 
 /// Finds ways without allocating.
 #[derive(Debug)]

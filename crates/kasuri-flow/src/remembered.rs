@@ -1,8 +1,8 @@
 //! Ways that are found once: where neither chance nor the way in decides, all messages from a router to a terminal take the same.
 
-use kasuri_model::id::{RouterId, TerminalId};
-use kasuri_model::network::Network;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::{RouterId, TerminalId};
+use kasuri_network::network::Network;
 use std::collections::BTreeSet;
 
 /// Pairs of routers and terminals whose ways are kept: 16 MiB of places.

@@ -1,11 +1,11 @@
 //! Source queues: which message a terminal sends next, and when. The draws are those of the flit engine, so both send the same
 //! messages.
 
-use kasuri_model::id::TerminalId;
-use kasuri_model::memory::{fetch_ahead, large_vec};
-use kasuri_model::rng::{Purpose, Stream};
 use kasuri_model::scenario::Scenario;
 use kasuri_model::traffic::process::Process;
+use kasuri_network::id::TerminalId;
+use kasuri_network::memory::{fetch_ahead, large_vec};
+use kasuri_network::rng::{Purpose, Stream};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

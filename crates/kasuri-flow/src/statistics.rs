@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use kasuri_model::engine::{Counting, Distribution, Phase, Totals};
-use kasuri_model::memory::filled;
+use kasuri_network::memory::filled;
 
 /// Whole numbers below this are counted one by one: most times are small, and a histogram has to find the bucket of each.
 const SMALL: u64 = 1 << 14;

@@ -4,9 +4,9 @@
 //! by rules: on a fat tree the channels that leave a router by its down ports have numbers at equal distances, the routers at
 //! their ends too, and so have those of its up ports. One such *run* of ports takes 16 bytes.
 
-use kasuri_model::id::{ChannelId, Port, RouterId};
-use kasuri_model::memory::Column;
-use kasuri_model::network::{MAX_PORTS, Network};
+use kasuri_network::id::{ChannelId, Port, RouterId};
+use kasuri_network::memory::Column;
+use kasuri_network::network::{MAX_PORTS, Network};
 
 /// Ports in a row. Numbers are those of the first port and the differences from port to port, which wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,7 +101,7 @@ fn ports(network: &Network, router: RouterId) -> Option<Ports> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
+    use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
 
     fn network(name: &str, parameters: &str) -> Network {
         let entry = TOPOLOGIES.iter().find(|entry| entry.name == name).unwrap();

@@ -2,16 +2,16 @@
 
 use kasuri_flow::analysis::{LonePacket, channel_loads, formulas, hit_rates, lone_packet_latency, zero_load};
 use kasuri_model::engine::Formulas;
-use kasuri_model::id::ChannelId;
-use kasuri_model::network::{Endpoint, Link, Network};
-use kasuri_model::rng::Streams;
 use kasuri_model::router::{PipelineEntry, RouterParameters, Switching};
-use kasuri_model::routing::{ROUTINGS, VirtualChannels};
 use kasuri_model::scenario::{Reply, Scenario, TrafficClass};
-use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, PerDimension, TOPOLOGIES};
 use kasuri_model::traffic::PacketSizes;
 use kasuri_model::traffic::pattern::{PATTERNS, PatternContext};
 use kasuri_model::traffic::process::PROCESSES;
+use kasuri_network::id::ChannelId;
+use kasuri_network::network::{Endpoint, Link, Network};
+use kasuri_network::rng::Streams;
+use kasuri_network::routing::{ROUTINGS, VirtualChannels};
+use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, PerDimension, TOPOLOGIES};
 use std::sync::Arc;
 
 /// What a test tells of its scenario.
@@ -292,7 +292,7 @@ fn replies_load_the_way_back() {
     let loads = channel_loads(&scenario).unwrap();
     let network = &scenario.network;
     // Four others send one flit per cycle each, so half a packet, and each packet is answered by 6 flits.
-    let hot = kasuri_model::id::TerminalId(0);
+    let hot = kasuri_network::id::TerminalId(0);
     assert_close(loads.load[network.ejection_channel(hot).index()], 4.0);
     assert_close(loads.load[network.injection_channel(hot).index()], 4.0 * 0.5 * 6.0);
     assert_close(total_load(network, &loads.load), (1.0 + 2.0 + 3.0 + 4.0) * (1.0 + 3.0));

@@ -6,7 +6,7 @@ use common::UntilDone;
 use kasuri_flow::FlowEngine;
 use kasuri_model::config::{Document, Known, Preparation};
 use kasuri_model::engine::{Engine, Outcome, Status};
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 
 /// Runs batches of 100 flits in each packet on 8 terminals of a full mesh: nobody shares a channel but the terminals' own.
 fn run(traffic: &str) -> Outcome {

@@ -7,7 +7,7 @@ use kasuri_flow::FlowEngine;
 use kasuri_model::config::{Document, Known, Preparation};
 use kasuri_model::engine::{Engine, Outcome, Status};
 use kasuri_model::scenario::Scenario;
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 
 /// Cycles of a packet between routers: the unit of time.
 const UNIT: f64 = 840.0;

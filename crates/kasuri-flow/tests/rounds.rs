@@ -3,7 +3,7 @@
 use kasuri_flow::FlowEngine;
 use kasuri_model::config::{Document, Known, Preparation};
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 
 const TERMINALS: u64 = 8;
 const FLITS: u64 = 40;

@@ -3,9 +3,9 @@
 //! The engine advances; the controller decides, at the end of each interval, whether the network has settled, whether the
 //! answer is precise enough, or whether the run has failed. So no rule of measurement stands in an engine.
 
-use crate::id::ChannelId;
-use crate::routing::extents::Extents;
 use crate::scenario::Scenario;
+use kasuri_network::id::ChannelId;
+use kasuri_network::routing::extents::Extents;
 use thiserror::Error;
 
 /// Runs scenarios at one depth.

@@ -7,22 +7,12 @@
 
 pub mod collective;
 pub mod config;
-pub mod deadlock;
 pub mod endpoint;
 pub mod engine;
 pub mod format;
-pub mod id;
-pub mod memory;
-pub mod multicast;
-pub mod network;
-pub mod predictor;
-pub mod registry;
-pub mod rng;
 pub mod router;
-pub mod routing;
 pub mod scenario;
 pub mod schedule;
-pub mod topology;
 pub mod traffic;
 pub mod translation;
 pub mod workload;

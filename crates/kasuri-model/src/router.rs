@@ -4,8 +4,8 @@ mod allocation;
 
 pub use allocation::{AllocatorParameters, Arbiter, ArbiterParameters, Draw, Turns};
 
-use crate::id::TerminalId;
-use crate::routing::VirtualChannels;
+use kasuri_network::id::TerminalId;
+use kasuri_network::routing::VirtualChannels;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -537,7 +537,7 @@ impl RouterParameters {
     /// Predictions are a matter of plain input-queued routers.
     fn check_prediction(&self) -> Result<(), (String, String)> {
         match self.general_keys().next() {
-            Some(key) if self.predictor != crate::predictor::NONE => {
+            Some(key) if self.predictor != kasuri_network::predictor::NONE => {
                 Err((key.to_owned(), "cannot be combined with `predictor`; leave one of them out".to_owned()))
             }
             _ => Ok(()),
@@ -549,7 +549,7 @@ impl RouterParameters {
         if self.architecture == Architecture::InputQueued {
             return Ok(());
         }
-        if self.predictor != crate::predictor::NONE {
+        if self.predictor != kasuri_network::predictor::NONE {
             return wrong("predictor", "needs architecture = \"input-queued\": queues for each output know the output already");
         }
         if self.vc_per_destination {

@@ -1,18 +1,18 @@
 //! The one thing that an engine receives: everything that is simulated, immutable.
 
 use crate::endpoint::{Endpoint, Interfaces};
-use crate::id::TerminalId;
-use crate::network::Network;
-use crate::predictor;
-use crate::rng::Streams;
 use crate::router::{Pipeline, PredictorMatch, RouterParameters};
-use crate::routing::accepting::Accepting;
-use crate::routing::{Routing, VirtualChannels};
 use crate::traffic::PacketSizes;
 use crate::traffic::pattern::Pattern;
 use crate::traffic::process::{Process, Window};
 use crate::translation::users::Users;
 use crate::workload::{Token, Workload};
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::predictor;
+use kasuri_network::rng::Streams;
+use kasuri_network::routing::accepting::Accepting;
+use kasuri_network::routing::{Routing, VirtualChannels};
 use std::sync::Arc;
 
 /// A network, its routing, its routers and its traffic.

@@ -5,11 +5,11 @@ mod common;
 use common::closed::{Seen, arrived, run};
 use kasuri_model::collective::{Block, COLLECTIVES, Collective, Entry, MessageSize, Parameters};
 use kasuri_model::format::goal;
-use kasuri_model::rng::Streams;
 use kasuri_model::scenario::Units;
 use kasuri_model::workload::program::Program;
 use kasuri_model::workload::rounds::{Options, Rounds, Synchronisation};
 use kasuri_model::workload::{Action, Event, Message, Token, Workload, placement};
+use kasuri_network::rng::Streams;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Not divisible by most numbers of ranks.

@@ -1,10 +1,10 @@
 //! Whether every terminal can reach every other, against petgraph.
 
 use kasuri_model::format::edge_list;
-use kasuri_model::id::{ChannelId, TerminalId};
-use kasuri_model::network::connectivity::separated;
-use kasuri_model::network::metrics::Metrics;
-use kasuri_model::network::{Endpoint, Link, Network};
+use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::network::connectivity::separated;
+use kasuri_network::network::metrics::Metrics;
+use kasuri_network::network::{Endpoint, Link, Network};
 use petgraph::algo::has_path_connecting;
 use petgraph::graph::{DiGraph, NodeIndex};
 use proptest::prelude::*;

@@ -1,14 +1,14 @@
 //! Logical networks on physical ones: the examples of the network virtualisation paper with their values, and what must hold.
 
-use kasuri_model::id::{ChannelId, TerminalId};
-use kasuri_model::network::Network;
-use kasuri_model::rng::{Purpose, Streams};
-use kasuri_model::routing::dimension_order::DimensionOrder;
-use kasuri_model::routing::{Routing, RoutingAlgorithm, VirtualChannels};
-use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, Topology, torus::Torus};
 use kasuri_model::translation::embedding::Embedding;
 use kasuri_model::translation::logical::{LogicalNetwork, edges};
 use kasuri_model::translation::{RoutedPaths, annealing};
+use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::network::Network;
+use kasuri_network::rng::{Purpose, Streams};
+use kasuri_network::routing::dimension_order::DimensionOrder;
+use kasuri_network::routing::{Routing, RoutingAlgorithm, VirtualChannels};
+use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, Topology, torus::Torus};
 use std::sync::Arc;
 
 const CHANNELS: VirtualChannels = VirtualChannels { begin: 0, end: 2 };

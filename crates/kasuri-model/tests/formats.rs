@@ -5,8 +5,8 @@ mod common;
 use common::networks;
 use kasuri_model::config::Document;
 use kasuri_model::format::{dot, edge_list, graphml, hosts, network_json, traffic};
-use kasuri_model::id::{ChannelId, RouterId};
-use kasuri_model::network::Link;
+use kasuri_network::id::{ChannelId, RouterId};
+use kasuri_network::network::Link;
 use proptest::prelude::*;
 
 #[test]

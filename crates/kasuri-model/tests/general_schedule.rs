@@ -6,12 +6,12 @@ mod common;
 
 use common::{network, routing};
 use kasuri_model::format::edge_list;
-use kasuri_model::id::TerminalId;
-use kasuri_model::network::Network;
-use kasuri_model::rng::{Purpose, Stream, Streams};
-use kasuri_model::routing::Routing;
 use kasuri_model::schedule::{Counted, Job, Plan, SCHEDULES, ScheduleError, Verification, default_for, fastest, verify};
-use kasuri_model::topology::ChannelParameters;
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::rng::{Purpose, Stream, Streams};
+use kasuri_network::routing::Routing;
+use kasuri_network::topology::ChannelParameters;
 use std::sync::Arc;
 
 const STATIC: (&str, &str) = ("minimal", "tie = \"destination\"");

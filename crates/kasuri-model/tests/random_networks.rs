@@ -3,13 +3,13 @@
 mod common;
 
 use common::{network, routing, routing_variants};
-use kasuri_model::deadlock::{Coverage, STEP_BUDGET, Verdict, check_within};
 use kasuri_model::format::edge_list;
-use kasuri_model::id::{ChannelId, RouterId, TerminalId};
-use kasuri_model::network::metrics::Metrics;
-use kasuri_model::network::{Endpoint, Link, Network};
-use kasuri_model::routing::VirtualChannels;
-use kasuri_model::routing::walk::{Routes, Walker};
+use kasuri_network::deadlock::{Coverage, STEP_BUDGET, Verdict, check_within};
+use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use kasuri_network::network::metrics::Metrics;
+use kasuri_network::network::{Endpoint, Link, Network};
+use kasuri_network::routing::VirtualChannels;
+use kasuri_network::routing::walk::{Routes, Walker};
 use proptest::prelude::*;
 use std::fmt::Write;
 use std::sync::Arc;

@@ -3,11 +3,11 @@
 mod common;
 
 use common::{network, routing};
-use kasuri_model::id::{RouterId, TerminalId};
-use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::rng::{Purpose, Stream, Streams};
-use kasuri_model::routing::{Choice, CongestionView, Hop, Routing, VirtualChannels};
 use kasuri_model::schedule::{Entry, Job, Plan, SCHEDULES, verify};
+use kasuri_network::id::{RouterId, TerminalId};
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::rng::{Purpose, Stream, Streams};
+use kasuri_network::routing::{Choice, CongestionView, Hop, Routing, VirtualChannels};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

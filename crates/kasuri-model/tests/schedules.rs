@@ -4,12 +4,12 @@ mod common;
 
 use common::{network, routing};
 use kasuri_model::collective::Collective;
-use kasuri_model::id::TerminalId;
-use kasuri_model::network::Network;
-use kasuri_model::rng::{Purpose, Streams};
-use kasuri_model::routing::walk::{DELIVERED, Routes, Walker};
-use kasuri_model::routing::{Routing, VirtualChannels};
 use kasuri_model::schedule::{Job, Plan, SCHEDULES, Schedule, ScheduleError, Scheduled, Verification, VerifyError, default_for, verify};
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::rng::{Purpose, Streams};
+use kasuri_network::routing::walk::{DELIVERED, Routes, Walker};
+use kasuri_network::routing::{Routing, VirtualChannels};
 use proptest::prelude::*;
 use std::sync::Arc;
 

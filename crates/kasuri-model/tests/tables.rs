@@ -3,11 +3,11 @@
 mod common;
 
 use common::example;
-use kasuri_model::registry::Entry;
-use kasuri_model::routing::ROUTINGS;
-use kasuri_model::topology::TOPOLOGIES;
+use kasuri_model::config::topology::ALL_TOPOLOGIES;
 use kasuri_model::traffic::pattern::PATTERNS;
 use kasuri_model::traffic::process::PROCESSES;
+use kasuri_network::registry::Entry;
+use kasuri_network::routing::ROUTINGS;
 use std::collections::BTreeSet;
 
 fn check<F: ?Sized>(table: &[Entry<F>]) {
@@ -36,7 +36,7 @@ fn check<F: ?Sized>(table: &[Entry<F>]) {
 
 #[test]
 fn members_have_names_sources_and_examples() {
-    check(TOPOLOGIES);
+    check(ALL_TOPOLOGIES);
     check(ROUTINGS);
     check(PATTERNS);
     check(PROCESSES);
@@ -46,7 +46,7 @@ fn members_have_names_sources_and_examples() {
 #[test]
 fn the_promised_members_are_there() {
     let has = |names: &[&str], table: Vec<&str>| names.iter().for_each(|name| assert!(table.contains(name), "{name}"));
-    has(&["mesh", "torus", "fat-tree", "full-mesh", "butterfly", "file"], TOPOLOGIES.iter().map(|entry| entry.name).collect());
+    has(&["mesh", "torus", "fat-tree", "full-mesh", "butterfly", "file"], ALL_TOPOLOGIES.iter().map(|entry| entry.name).collect());
     has(&["dimension-order", "nca", "destination-tag", "minimal", "up-down"], ROUTINGS.iter().map(|entry| entry.name).collect());
     let patterns = [
         "uniform",

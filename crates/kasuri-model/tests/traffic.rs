@@ -3,11 +3,11 @@
 mod common;
 
 use common::{ExampleFiles, example, network};
-use kasuri_model::id::TerminalId;
-use kasuri_model::network::Network;
-use kasuri_model::rng::{Purpose, Streams};
 use kasuri_model::traffic::pattern::{PATTERNS, Pattern, PatternContext};
 use kasuri_model::traffic::process::PROCESSES;
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::rng::{Purpose, Streams};
 
 fn compile(name: &str, parameters: &str, network: &Network, include_self: bool) -> Result<Box<dyn Pattern>, String> {
     let entry = PATTERNS.iter().find(|entry| entry.name == name).expect("a pattern of the table");

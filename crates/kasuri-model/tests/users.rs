@@ -1,10 +1,10 @@
 //! `[[user]]`, `[users]` and `[translation]`: right descriptions, and wrong ones with the message that answers each.
 
 use kasuri_model::config::{ConfigError, Document, Study};
-use kasuri_model::id::TerminalId;
-use kasuri_model::routing::VirtualChannels;
-use kasuri_model::topology::NoFiles;
 use kasuri_model::translation::{Costs, Level};
+use kasuri_network::id::TerminalId;
+use kasuri_network::routing::VirtualChannels;
+use kasuri_network::topology::NoFiles;
 
 /// Two users on a torus, one by a table, one by a number of nodes.
 const EXPERIMENT: &str = r#"[network]

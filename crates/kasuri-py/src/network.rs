@@ -2,9 +2,9 @@
 
 use crate::text::Sources;
 use crate::{errors, text};
-use kasuri_model::id::{ChannelId, RouterId};
-use kasuri_model::network::metrics::{Basis, Metrics};
-use kasuri_model::network::{Endpoint, Network};
+use kasuri_network::id::{ChannelId, RouterId};
+use kasuri_network::network::metrics::{Basis, Metrics};
+use kasuri_network::network::{Endpoint, Network};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

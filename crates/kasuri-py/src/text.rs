@@ -3,7 +3,7 @@
 use crate::errors;
 use kasuri::input::FolderFiles;
 use kasuri_model::config::{Document, Point};
-use kasuri_model::topology::Files;
+use kasuri_network::topology::Files;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 

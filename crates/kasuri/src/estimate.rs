@@ -7,9 +7,9 @@ use crate::engines;
 use crate::networks::MOST_CHANNELS;
 use crate::plan::deadlock_budget;
 use kasuri_model::config::{EngineName, Search, Study};
-use kasuri_model::deadlock;
-use kasuri_model::routing::extents::Extents;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::deadlock;
+use kasuri_network::routing::extents::Extents;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -371,7 +371,7 @@ impl Total {
 mod tests {
     use super::*;
     use kasuri_model::config::Document;
-    use kasuri_model::topology::NoFiles;
+    use kasuri_network::topology::NoFiles;
 
     fn work(load: f64, cycles: u64, side: u32) -> Work {
         let text = format!(

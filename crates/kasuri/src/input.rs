@@ -2,7 +2,7 @@
 
 use crate::cost::available_memory_bytes;
 use kasuri_model::config::{ConfigError, Document, EngineName, EngineSection, Known};
-use kasuri_model::topology::Files;
+use kasuri_network::topology::Files;
 use schemars::schema_for;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};

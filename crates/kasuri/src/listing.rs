@@ -11,7 +11,7 @@ use crate::plan::{RESULTS_VERSION, RunError, Runs, Summary, assignments};
 use crate::results::{RowHead, RunRow, SCHEMA_VERSION};
 use crate::store::{Access, Found, Store, StoreError};
 use kasuri_model::config::{Document, EngineName};
-use kasuri_model::topology::Files;
+use kasuri_network::topology::Files;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -472,7 +472,7 @@ fn describe(head: &RowHead) -> String {
 mod tests {
     use super::*;
     use crate::plan;
-    use kasuri_model::topology::NoFiles;
+    use kasuri_network::topology::NoFiles;
     use std::fs;
 
     const FILE: &str = r#"

@@ -3,7 +3,7 @@
 use crate::checksums::network_id;
 use crate::store::{Store, StoreError};
 use kasuri_model::format::network_json;
-use kasuri_model::network::Network;
+use kasuri_network::network::Network;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Networks with more channels than this are not kept: nobody draws them, and the text of one takes megabytes.

@@ -23,7 +23,7 @@ use crate::store::{Access, Store, StoreError};
 use crate::tally::Tally;
 use kasuri_model::config::{ConfigError, Document, Point, Study};
 use kasuri_model::engine::{Engine, EngineError, Span};
-use kasuri_model::topology::Files;
+use kasuri_network::topology::Files;
 use planned::Planned;
 use serde_json::Value;
 use std::path::PathBuf;

@@ -6,8 +6,8 @@
 use crate::measure::{Offer, Report};
 use kasuri_model::config::{CASE, EngineName};
 use kasuri_model::engine::{Distribution, Formulas, Interfaces, Outcome, Prediction};
-use kasuri_model::id::{ChannelId, TerminalId};
-use kasuri_model::network::Network;
+use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::network::Network;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -611,7 +611,7 @@ fn field(value: &Value) -> String {
 pub(crate) mod tests {
     use super::*;
     use kasuri_model::engine::Status;
-    use kasuri_model::network::{Link, NetworkBuilder};
+    use kasuri_network::network::{Link, NetworkBuilder};
 
     /// Two routers, a terminal on each, one link of period 2.
     pub(crate) fn network() -> Network {

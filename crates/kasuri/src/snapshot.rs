@@ -3,7 +3,7 @@
 //! A run is prepared twice, when the experiment is checked and again when its turn comes, which may be hours later. What is small enough is
 //! read once, so that nobody who edits a file meanwhile changes a run; what is not is caught by the key of the run.
 
-use kasuri_model::topology::Files;
+use kasuri_network::topology::Files;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

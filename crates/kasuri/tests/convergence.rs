@@ -3,7 +3,7 @@
 use kasuri::plan::{self, RunOptions, Summary};
 use kasuri::results::{Numbers, RunRow, Vector};
 use kasuri_model::config::Document;
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 
 const MESH: &str = r#"
     [network]

@@ -3,7 +3,7 @@
 use kasuri::plan::{self, RunOptions};
 use kasuri::results::RunRow;
 use kasuri_model::config::Document;
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 
 fn rows(text: &str) -> Vec<RunRow> {
     let document = Document::parse("test.toml", text).unwrap();

@@ -3,7 +3,7 @@
 use kasuri::plan::{self, RunOptions};
 use kasuri::results::RunRow;
 use kasuri_model::config::Document;
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 
 fn run(network: &str, routing: &str, workload: &str) -> RunRow {
     let text = format!("engine = \"flow\"\n[network]\n{network}\n[routing]\n{routing}\n[workload]\n{workload}\n");

@@ -3,7 +3,7 @@
 use kasuri::plan::{self, RunOptions};
 use kasuri::results::RunRow;
 use kasuri_model::config::Document;
-use kasuri_model::topology::Files;
+use kasuri_network::topology::Files;
 use proptest::prelude::*;
 
 /// A permutation file with one pair.

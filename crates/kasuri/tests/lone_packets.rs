@@ -5,7 +5,7 @@ use kasuri_flit::FlitEngine;
 use kasuri_flow::analysis::zero_load;
 use kasuri_model::config::{Document, Until};
 use kasuri_model::engine::Engine;
-use kasuri_model::topology::Files;
+use kasuri_network::topology::Files;
 use proptest::prelude::*;
 
 /// A permutation file with one pair: a single terminal sends.

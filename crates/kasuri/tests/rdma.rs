@@ -6,7 +6,7 @@ use kasuri_flow::FlowEngine;
 use kasuri_model::collective::COLLECTIVES;
 use kasuri_model::config::{Document, Study};
 use kasuri_model::engine::{Engine, Outcome, Status};
-use kasuri_model::topology::Files;
+use kasuri_network::topology::Files;
 use std::fmt::Write;
 
 /// A flit of 64 bytes at 400 Gbit/s.

@@ -3,10 +3,11 @@
 use kasuri::estimate::Work;
 use kasuri::input::KNOWN;
 use kasuri::plan::{Plan, RunOptions};
+use kasuri_model::config::topology::ALL_TOPOLOGIES;
 use kasuri_model::config::{Document, Known, Preparation};
-use kasuri_model::routing::ROUTINGS;
-use kasuri_model::routing::extents::Extents;
-use kasuri_model::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
+use kasuri_network::routing::ROUTINGS;
+use kasuri_network::routing::extents::Extents;
+use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -107,7 +108,7 @@ const SMALL: [&str; 7] = ["[20, 20]", "levels = 3", "stages = 4", "routers_per_g
 fn fits(network: &str, routing: &str) -> bool {
     let mut table: toml::Table = network.parse().unwrap();
     let name = table.remove("topology").unwrap();
-    let entry = TOPOLOGIES.iter().find(|entry| Some(entry.name) == name.as_str()).unwrap();
+    let entry = ALL_TOPOLOGIES.iter().find(|entry| Some(entry.name) == name.as_str()).unwrap();
     let context = BuildContext { channels: &ChannelParameters::default(), files: &RandomNetworks, structure_seed: 0 };
     let network = Arc::new((entry.parse)(table).unwrap().build(&context).unwrap());
     let entry = ROUTINGS.iter().find(|entry| entry.name == routing).unwrap();

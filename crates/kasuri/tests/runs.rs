@@ -3,7 +3,7 @@
 use kasuri::plan::{self, RunOptions, Summary};
 use kasuri::results::{COSTS, RunRow};
 use kasuri_model::config::Document;
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 use serde_json::Value;
 
 /// An 8x8 mesh, one-cycle stages and channels, 5-flit packets.
@@ -197,7 +197,7 @@ fn terminals_with_nothing_to_send_are_no_part_of_the_throughput_rate() {
         engine = ["flow"]
     "#;
     struct Pairs;
-    impl kasuri_model::topology::Files for Pairs {
+    impl kasuri_network::topology::Files for Pairs {
         fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
             Ok(b"0 3\n1 2\n".to_vec())
         }

@@ -2,7 +2,7 @@
 
 use kasuri::plan::Plan;
 use kasuri_model::config::{CASE, Document};
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,9 +8,9 @@ use kasuri_model::collective::{COLLECTIVES, MessageSize, Parameters};
 use kasuri_model::config::{Document, Study};
 use kasuri_model::engine::{Engine, Status};
 use kasuri_model::format::goal;
-use kasuri_model::topology::Files;
 use kasuri_model::workload::placement;
 use kasuri_model::workload::rounds::{Options, Rounds};
+use kasuri_network::topology::Files;
 
 /// One file under every name.
 struct One(String);

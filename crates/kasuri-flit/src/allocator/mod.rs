@@ -24,9 +24,9 @@ mod wavefront;
 
 pub(crate) use router::{Request, RouterAllocator, RouterShape};
 
-use kasuri_model::memory::Column;
-use kasuri_model::rng::Stream;
 use kasuri_model::router::{AllocatorParameters, Arbiter, ArbiterParameters};
+use kasuri_network::memory::Column;
+use kasuri_network::rng::Stream;
 
 /// Round-robin pointers by address of row and column.
 pub(crate) struct Pointers<'a> {

@@ -1,8 +1,8 @@
 //! Parallel iterative matching (Anderson, Owicki, Saxe and Thacker, ACM Trans. Comput. Syst. 11(4), 1993).
 
 use super::{Making, Request, RouterAllocator, RouterShape};
-use kasuri_model::rng::Stream;
 use kasuri_model::router::Draw;
+use kasuri_network::rng::Stream;
 
 /// Unmatched columns grant one of the unmatched rows that ask, rows accept one of their grants, each drawn; and again.
 pub(super) struct Pim {

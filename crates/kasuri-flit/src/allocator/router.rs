@@ -1,7 +1,7 @@
 //! Allocation one router at a time, by allocators that keep a history of their own: what routers in their general form use.
 
 use super::{Allocator, Pointers};
-use kasuri_model::memory::Column;
+use kasuri_network::memory::Column;
 
 /// A request of a row for a column; both are counted within the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

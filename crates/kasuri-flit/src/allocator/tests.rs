@@ -1,8 +1,8 @@
 //! What every allocator promises, and what each promises besides.
 
 use super::*;
-use kasuri_model::rng::{Purpose, Streams};
 use kasuri_model::router::{ArbiterParameters, Draw};
+use kasuri_network::rng::{Purpose, Streams};
 
 fn named(name: &str, iterations: u32) -> AllocatorParameters {
     AllocatorParameters::Detailed {

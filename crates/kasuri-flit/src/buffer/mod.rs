@@ -10,8 +10,8 @@ mod dynamic;
 mod limited;
 mod shifting;
 
-use kasuri_model::memory::Column;
 use kasuri_model::router::{BufferPolicy, RouterParameters};
+use kasuri_network::memory::Column;
 
 /// Flits that the buffers of an input port can hold.
 pub(crate) fn flits_of_port(router: &RouterParameters) -> u32 {

@@ -7,7 +7,7 @@
 //! A multicast is written into all of the next router's queues that lead to its terminals, when all of them have room. Its copies then go
 //! on for themselves, each with the terminals behind its queue. No packet holds anything while it waits for something that another waiting
 //! packet holds: a head waits only for queues further on, and no chain of queues leads back. So multicasts cannot block each other for
-//! ever. Which networks and routings are so is found in [`kasuri_model::multicast`]; others are refused.
+//! ever. Which networks and routings are so is found in [`kasuri_network::multicast`]; others are refused.
 //!
 //! Synchronisation packets end in a table of the router that counts on which inputs they have come; when all have come, one leaves by
 //! each output, or on a tree by the link up until all participants are below. In multistage networks a participant may enter the next round
@@ -18,11 +18,11 @@ mod synchronise;
 mod target;
 
 use kasuri_model::engine::EngineError;
-use kasuri_model::id::ChannelId;
-use kasuri_model::multicast::{GROUP, Refusal, Tables};
-use kasuri_model::network::{Endpoint, Network};
 use kasuri_model::router::{CrosspointArbiter, CrosspointParameters};
-use kasuri_model::routing::Routing;
+use kasuri_network::id::ChannelId;
+use kasuri_network::multicast::{GROUP, Refusal, Tables};
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::routing::Routing;
 use std::collections::VecDeque;
 pub(crate) use target::Target;
 

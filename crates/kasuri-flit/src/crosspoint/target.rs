@@ -1,6 +1,6 @@
 //! Where packets go.
 
-use kasuri_model::multicast::GROUP;
+use kasuri_network::multicast::GROUP;
 
 /// Where a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,14 @@
 use super::*;
-use kasuri_model::rng::{Purpose, Stream, Streams};
-use kasuri_model::routing::RoutingAlgorithm;
-use kasuri_model::routing::destination_tag::DestinationTag;
-use kasuri_model::routing::dimension_order::DimensionOrder;
-use kasuri_model::routing::nca::Nca;
-use kasuri_model::topology::cenju4::Cenju4Network;
-use kasuri_model::topology::fat_tree::FatTree;
-use kasuri_model::topology::mesh::Mesh;
-use kasuri_model::topology::omega::Omega;
-use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
+use kasuri_network::rng::{Purpose, Stream, Streams};
+use kasuri_network::routing::RoutingAlgorithm;
+use kasuri_network::routing::destination_tag::DestinationTag;
+use kasuri_network::routing::dimension_order::DimensionOrder;
+use kasuri_network::routing::nca::Nca;
+use kasuri_network::topology::cenju4::Cenju4Network;
+use kasuri_network::topology::fat_tree::FatTree;
+use kasuri_network::topology::mesh::Mesh;
+use kasuri_network::topology::omega::Omega;
+use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -361,7 +361,7 @@ fn storms_on_fat_trees_drain() {
 
 #[test]
 fn networks_in_which_packets_could_wait_for_each_other_are_refused() {
-    use kasuri_model::topology::torus::Torus;
+    use kasuri_network::topology::torus::Torus;
     let order: DimensionOrder = toml::from_str("").unwrap();
     let torus = routed(&Torus { dimensions: vec![4, 4], concentration: 1 }, &order);
     let refused = Crosspoint::<u32>::new(&torus.network, &*torus.routing, sizes(2)).err().unwrap().to_string();

@@ -10,8 +10,8 @@ use crate::users::AccessId;
 use kasuri_model::endpoint::dsm::nodes::{Effect, Nodes};
 use kasuri_model::endpoint::dsm::{Machine, Parcel};
 use kasuri_model::engine::EngineError;
-use kasuri_model::id::TerminalId;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::TerminalId;
 use std::any::Any;
 use std::collections::VecDeque;
 

@@ -14,7 +14,7 @@ use super::Lanes;
 use crate::state::{InputSlot, Links, NONE, OutputSlot, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::{BitWheel, Wheel};
-use kasuri_model::memory::{Column, filled};
+use kasuri_network::memory::{Column, filled};
 use std::arch::x86_64::*;
 
 /// A byte for each of 64 virtual channels.

@@ -13,8 +13,8 @@ pub(crate) mod portable;
 use crate::state::{InputSlot, Links, OutputSlot, Parameters, Simulation};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
-use kasuri_model::memory::Column;
-use kasuri_model::routing::Candidate;
+use kasuri_network::memory::Column;
+use kasuri_network::routing::Candidate;
 
 /// The state of the routers' virtual channels. Addresses as in `state.rs`, below the terminals'.
 pub(crate) trait Lanes: Sized {

@@ -17,8 +17,8 @@ use crate::vc_mask::VcMask;
 use crate::wheel::{ListWheel, Posts};
 use departures::Departures;
 use input_first::Picks;
-use kasuri_model::memory::Column;
 use kasuri_model::router::{Bidding, Switching, VcRelease};
+use kasuri_network::memory::Column;
 
 /// The buffer of one virtual channel of an input port. 32 bytes, within one cache line.
 #[derive(Clone, Copy, Debug)]

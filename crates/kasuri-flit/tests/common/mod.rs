@@ -2,17 +2,17 @@
 #![allow(dead_code)]
 
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Phase, Status};
-use kasuri_model::id::TerminalId;
-use kasuri_model::network::Network;
-use kasuri_model::registry::find;
-use kasuri_model::rng::{Stream, Streams};
 use kasuri_model::router::RouterParameters;
-use kasuri_model::routing::{ROUTINGS, Routing, VirtualChannels};
 use kasuri_model::scenario::{Scenario, TrafficClass};
-use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
 use kasuri_model::traffic::PacketSizes;
 use kasuri_model::traffic::pattern::{PATTERNS, Pattern, PatternContext};
 use kasuri_model::traffic::process::PROCESSES;
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::registry::find;
+use kasuri_network::rng::{Stream, Streams};
+use kasuri_network::routing::{ROUTINGS, Routing, VirtualChannels};
+use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
 use std::sync::Arc;
 
 /// A scenario in the making; every field may be changed before `build`.

@@ -2,10 +2,10 @@
 
 use super::AnalysisError;
 use super::flow::{Congestion, for_each_flow, packets};
-use kasuri_model::id::{ChannelId, TerminalId};
-use kasuri_model::network::Network;
-use kasuri_model::routing::walk::DELIVERED;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::network::Network;
+use kasuri_network::routing::walk::DELIVERED;
 
 /// Expected channel loads (Dally and Towles, section 3.3).
 #[derive(Clone, Debug, PartialEq)]

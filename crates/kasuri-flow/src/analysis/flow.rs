@@ -1,11 +1,11 @@
 //! What flows where: the pattern's probabilities on the graph of all routes.
 
 use super::AnalysisError;
-use kasuri_model::id::TerminalId;
-use kasuri_model::routing::walk::{DELIVERED, Routes, Walker};
 use kasuri_model::scenario::Scenario;
 use kasuri_model::traffic::PacketSizes;
 use kasuri_model::traffic::pattern::Pattern;
+use kasuri_network::id::TerminalId;
+use kasuri_network::routing::walk::{DELIVERED, Routes, Walker};
 
 /// Pairs of terminals that are looked at before a sample of the sources is taken.
 const PAIR_BUDGET: u64 = 20_000_000;
@@ -22,7 +22,7 @@ pub(super) struct Packets<'a> {
     /// Replies go from the pattern's destinations to its sources.
     reversed: bool,
     pub(super) sizes: &'a PacketSizes,
-    virtual_channels: kasuri_model::routing::VirtualChannels,
+    virtual_channels: kasuri_network::routing::VirtualChannels,
     /// Packets per sending terminal and cycle, when all classes together offer one flit per terminal and cycle.
     pub(super) rate: f64,
 }

@@ -5,8 +5,8 @@
 //! the first flits and the last channel decide, so the flits are followed here, each over all routers, by the rules of the flit
 //! engine. The cost is flits times routers.
 
-use kasuri_model::network::Link;
 use kasuri_model::router::{Bidding, Pipeline, RouterParameters, Switching};
+use kasuri_network::network::Link;
 
 /// The way of a packet and the routers on it.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! What the formulas take of memory.
 
-use kasuri_model::routing::extents::Extents;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::routing::extents::Extents;
 
 /// Bytes for each place of the routes to a destination, beside those of the walk: the order of places, and what begins at and goes
 /// through them.

@@ -1,6 +1,6 @@
 //! Closed-form answers about a scenario.
 //!
-//! Each walks all routes of the scenario's traffic as a graph ([`kasuri_model::routing::walk`]) and lets the pattern's
+//! Each walks all routes of the scenario's traffic as a graph ([`kasuri_network::routing::walk`]) and lets the pattern's
 //! probabilities flow through it. Choices by congestion count as equally likely, but at zero load,
 //! where they find every buffer empty.
 
@@ -20,7 +20,7 @@ pub use lone_packet::{LonePacket, lone_packet_latency};
 pub use prediction::{HitRates, hit_rates};
 pub use zero_load::{ZeroLoad, zero_load};
 
-use kasuri_model::id::{RouterId, TerminalId};
+use kasuri_network::id::{RouterId, TerminalId};
 use thiserror::Error;
 
 /// Why a scenario has no answer in formulas.

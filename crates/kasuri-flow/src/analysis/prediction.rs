@@ -7,12 +7,12 @@
 use super::AnalysisError;
 use super::flow::{Congestion, Flow, Packets, for_each_flow, packets};
 use kasuri_model::engine::Prediction;
-use kasuri_model::id::{Port, TerminalId};
-use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::predictor;
 use kasuri_model::router::{Bidding, Pipeline, Switching};
-use kasuri_model::routing::{Candidate, Choice, Hop, Reads, Routing};
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::{Port, TerminalId};
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::predictor;
+use kasuri_network::routing::{Candidate, Choice, Hop, Reads, Routing};
 use std::sync::Arc;
 
 /// Packets for which [`HitRates::as_counts`] counts.

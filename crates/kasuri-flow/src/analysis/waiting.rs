@@ -3,10 +3,10 @@
 use super::AnalysisError;
 use super::channel_load::ChannelLoads;
 use super::flow::{Congestion, Flow, for_each_flow, packets};
-use kasuri_model::id::{ChannelId, RouterId, TerminalId};
-use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::routing::walk::DELIVERED;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::routing::walk::DELIVERED;
 
 /// Pairs of input and output ports that are told apart; beyond, an output's packets count as spread evenly over the inputs.
 const MAX_TURNS: usize = 1 << 22;

@@ -3,11 +3,11 @@
 use super::flow::{Congestion, Flow, Packets, for_each_flow, packets};
 use super::prediction::{Guided, rates_of, saved_cycles};
 use super::{AnalysisError, LonePacket, lone_packet_latency};
-use kasuri_model::id::ChannelId;
-use kasuri_model::network::{Link, Network};
 use kasuri_model::router::{RouterParameters, Switching};
-use kasuri_model::routing::walk::DELIVERED;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::ChannelId;
+use kasuri_network::network::{Link, Network};
+use kasuri_network::routing::walk::DELIVERED;
 
 /// Expected values over all packets of a scenario, each alone in the network.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -17,12 +17,12 @@ use crate::sources::Sources;
 use crate::statistics::{Arrival, Statistics};
 use crate::together::Together;
 use kasuri_model::engine::{Command, Controller, EngineError, Outcome, Phase, Status, UserOutcome};
-use kasuri_model::id::{ChannelId, TerminalId};
-use kasuri_model::memory::filled;
-use kasuri_model::network::{Link, Network};
 use kasuri_model::scenario::Scenario;
 use kasuri_model::workload::Token;
 use kasuri_model::workload::agenda::Agenda;
+use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::memory::filled;
+use kasuri_network::network::{Link, Network};
 
 pub(crate) use outcome::not_modelled_of;
 

@@ -1,7 +1,7 @@
 //! What will be touched soon is fetched: in a large network nearly every step waits for memory.
 
 use super::{Channel, Graph, LISTED, NONE};
-use kasuri_model::memory::fetch_ahead;
+use kasuri_network::memory::fetch_ahead;
 
 impl Graph {
     /// Lists, in a list that is empty, flows that end until some time at their present rates, no more than about `most`.

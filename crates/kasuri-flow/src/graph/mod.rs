@@ -12,7 +12,7 @@ mod levels;
 
 use crate::heap::Heap;
 use crate::sharing::Sharing;
-use kasuri_model::memory::{Column, large_vec};
+use kasuri_network::memory::{Column, large_vec};
 pub(crate) use levels::Beside;
 
 /// No entry.

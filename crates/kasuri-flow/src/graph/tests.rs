@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sharing;
-use kasuri_model::rng::{Purpose, Stream, Streams};
+use kasuri_network::rng::{Purpose, Stream, Streams};
 
 /// Progressive filling, from the definition: all rates rise together; where a channel is full its flows stop.
 fn fill(bandwidth: &[f64], paths: &[Vec<u32>]) -> Vec<f64> {

@@ -3,8 +3,8 @@
 use super::*;
 use crate::graph::Bandwidth;
 use crate::sharing::{self, Sharing};
-use kasuri_model::id::TerminalId;
-use kasuri_model::rng::{Purpose, Stream, Streams};
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::{Purpose, Stream, Streams};
 
 /// Terminals of the random networks. Their injection channels come first, their ejection channels next.
 const TERMINALS: u32 = 16;

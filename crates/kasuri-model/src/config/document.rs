@@ -33,8 +33,8 @@ const ROOT_KEYS: [&str; 17] = [
 ///
 /// # Examples
 /// ```
-/// use kasuri_model::config::Document;
-/// use kasuri_model::topology::NoFiles;
+/// use crate::config::Document;
+/// use kasuri_network::topology::NoFiles;
 ///
 /// let text = r#"
 ///     [network]

@@ -5,11 +5,11 @@ use super::section::Section;
 use super::shape;
 use super::study::{Context, owned};
 use crate::endpoint::{ENDPOINTS, EndpointContext, Prepared};
-use crate::network::Network;
-use crate::rng::Streams;
 use crate::router::RouterParameters;
-use crate::routing::Routing;
 use crate::scenario::Units;
+use kasuri_network::network::Network;
+use kasuri_network::rng::Streams;
+use kasuri_network::routing::Routing;
 
 impl Context<'_> {
     /// The machine that `[endpoint]` and `[workload]` describe, or the interfaces of `[endpoint]`, if there is one.

@@ -5,7 +5,7 @@
 //! ```
 //! Every error, from the TOML syntax to a pattern that does not fit its network, is a [`ConfigError`]: it names the place in
 //! the file (or the `--set` that the value comes from), the key, the value, and what would be right. This module reads no
-//! file; [`Files`](crate::topology::Files) does.
+//! file; [`Files`](kasuri_network::topology::Files) does.
 
 mod document;
 mod endpoint;
@@ -20,6 +20,7 @@ mod section;
 mod shape;
 mod study;
 mod sweep;
+pub mod topology;
 mod trace;
 mod traffic;
 mod units;

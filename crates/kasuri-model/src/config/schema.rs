@@ -10,16 +10,17 @@ use super::units::UnitParameters;
 use super::users::{TranslationSection, UserParameters, UsersSection};
 use super::workload::WorkloadSection;
 use crate::collective::{COLLECTIVES, operations};
+use crate::config::topology::ALL_TOPOLOGIES;
 use crate::endpoint::ENDPOINTS;
-use crate::predictor;
-use crate::registry::Entry;
 use crate::router::RouterParameters;
-use crate::routing::ROUTINGS;
 use crate::schedule::SCHEDULES;
-use crate::topology::{ChannelParameters, TOPOLOGIES};
 use crate::traffic::pattern::PATTERNS;
 use crate::traffic::process::PROCESSES;
 use crate::workload::application::APPLICATIONS;
+use kasuri_network::predictor;
+use kasuri_network::registry::Entry;
+use kasuri_network::routing::ROUTINGS;
+use kasuri_network::topology::ChannelParameters;
 use schemars::{Schema, schema_for};
 use serde_json::{Map, Value as Json, json};
 
@@ -101,7 +102,7 @@ impl Parts {
         if let (Some(keys), Json::Object(own)) = (channels["properties"].as_object_mut(), units["properties"].take()) {
             keys.extend(own);
         }
-        json!({ "type": "object", "allOf": [channels, self.family("topology", TOPOLOGIES, None)], "unevaluatedProperties": false })
+        json!({ "type": "object", "allOf": [channels, self.family("topology", ALL_TOPOLOGIES, None)], "unevaluatedProperties": false })
     }
 
     /// A collective, an application or a trace.
@@ -272,8 +273,8 @@ mod tests {
     fn every_member_has_a_form_with_its_keys() {
         let schema = json_schema(Known::default());
         let forms = schema.pointer("/properties/network/allOf/1/oneOf").and_then(Json::as_array).unwrap();
-        assert_eq!(forms.len(), TOPOLOGIES.len());
-        for (form, entry) in forms.iter().zip(TOPOLOGIES) {
+        assert_eq!(forms.len(), ALL_TOPOLOGIES.len());
+        for (form, entry) in forms.iter().zip(ALL_TOPOLOGIES) {
             assert_eq!(form["properties"]["topology"]["const"], entry.name);
             assert!(entry.keys().iter().all(|key| form["properties"].get(key).is_some()));
         }

@@ -35,13 +35,13 @@ impl Schemas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::TOPOLOGIES;
+    use crate::config::topology::ALL_TOPOLOGIES;
 
     #[test]
     fn a_schema_is_made_once_and_is_that_of_its_member() {
         let schemas = Schemas::default();
         for _ in 0..2 {
-            for entry in TOPOLOGIES {
+            for entry in ALL_TOPOLOGIES {
                 let known = schemas.get(entry.schema);
                 assert_eq!((&known.schema, &known.keys), (&(entry.schema)(), &entry.keys()));
                 assert!(Rc::ptr_eq(&known, &schemas.get(entry.schema)));

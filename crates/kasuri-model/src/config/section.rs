@@ -5,7 +5,7 @@ use super::error::ConfigError;
 use super::names::{shown, unknown};
 use super::shape;
 use super::study::{Context, find_member};
-use crate::registry::Entry;
+use kasuri_network::registry::Entry;
 use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};

@@ -10,19 +10,20 @@ use super::section::Section;
 use super::sweep::Point;
 use super::units::UnitParameters;
 use super::{Known, shape, trace, traffic};
+use crate::config::topology::ALL_TOPOLOGIES;
 use crate::endpoint::Prepared;
-use crate::network::connectivity::separated;
-use crate::network::{Network, NetworkError};
-use crate::predictor;
-use crate::registry::{Entry, find};
-use crate::rng::Streams;
 use crate::router::{Architecture, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
-use crate::routing::per_destination::PerDestination;
-use crate::routing::per_output::PerOutput;
-use crate::routing::{ROUTINGS, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::scenario::{ClosedWorkload, Scenario, TrafficClass, Units};
-use crate::topology::{BuildContext, ChannelParameters, Files, TOPOLOGIES};
 use crate::translation::users::Users;
+use kasuri_network::network::connectivity::separated;
+use kasuri_network::network::{Network, NetworkError};
+use kasuri_network::predictor;
+use kasuri_network::registry::{Entry, find};
+use kasuri_network::rng::Streams;
+use kasuri_network::routing::per_destination::PerDestination;
+use kasuri_network::routing::per_output::PerOutput;
+use kasuri_network::routing::{ROUTINGS, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
 use schemars::schema_for;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -313,7 +314,7 @@ impl<'a> Preparation<'a> {
 
 fn build_network(context: Context<'_>, files: &dyn Files) -> Result<Network, ConfigError> {
     let section = Section::new(context, "network", context.required_table("network", "topology = \"mesh\"")?);
-    let entry = section.member(TOPOLOGIES, "topology", None)?;
+    let entry = section.member(ALL_TOPOLOGIES, "topology", None)?;
     let channel_keys = &context.schemas.get(|| schema_for!(ChannelParameters)).keys;
     let unit_keys = &context.schemas.get(|| schema_for!(UnitParameters)).keys;
     section.refuse_unknown(

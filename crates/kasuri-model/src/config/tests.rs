@@ -1,7 +1,7 @@
 //! Wrong descriptions, each with the message that answers it; and right ones.
 
 use super::*;
-use crate::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 use proptest::prelude::*;
 use std::sync::Arc;
 use toml::Value;
@@ -50,7 +50,7 @@ fn a_right_description_becomes_a_study() {
     let study = &studies(EXPERIMENT).unwrap()[0];
     assert_eq!((study.engine, study.title.as_str()), (EngineName::Flit, "A mesh"));
     assert_eq!(study.scenario.network.terminal_count(), 16);
-    assert_eq!(study.scenario.network.link(crate::id::ChannelId(40)).latency, 2);
+    assert_eq!(study.scenario.network.link(kasuri_network::id::ChannelId(40)).latency, 2);
     assert_eq!(study.scenario.router.virtual_channels, 4);
     assert_eq!(study.scenario.pipeline.head_cycles(), 5);
     assert_eq!(study.scenario.classes.len(), 1);
@@ -427,7 +427,7 @@ fn classes_that_share_their_coins_have_one_process() {
     let scenario = |more: &str| studies(&text(more)).map(|studies| studies[0].scenario.clone());
     let classes = scenario("").unwrap().classes;
     assert_eq!([0, 1].map(|class| (classes[class].packet_rate() * 100.0).round()), [20.0, 5.0]);
-    let mut stream = crate::rng::Streams::new(1).get(crate::rng::Purpose::Creation, 0);
+    let mut stream = kasuri_network::rng::Streams::new(1).get(kasuri_network::rng::Purpose::Creation, 0);
     for class in &classes {
         let joint = class.joint.as_ref().unwrap();
         assert_eq!(joint.next(1, Some(100), &mut stream), Some(104));
@@ -468,7 +468,7 @@ fn queues_of_classes_belong_to_open_traffic() {
 
 #[test]
 fn every_example_of_a_family_is_accepted() {
-    for entry in crate::topology::TOPOLOGIES.iter().filter(|entry| !["file", "anynet"].contains(&entry.name)) {
+    for entry in crate::config::topology::ALL_TOPOLOGIES.iter().filter(|entry| !["file", "anynet"].contains(&entry.name)) {
         let text = format!("[network]\ntopology = \"{}\"\n{}", entry.name, entry.example);
         let document = Document::parse("a.toml", &text).unwrap();
         let network = document.network(&document.points().unwrap()[0], &NoFiles).unwrap();
@@ -537,7 +537,7 @@ fn a_workload_takes_the_place_of_traffic() {
     let closed = scenario.workload.as_ref().unwrap();
     // 16 ranks, and 100 bytes are 7 flits of 16.
     assert_eq!((closed.workload.messages(), closed.workload.longest_message(), closed.parts[0].packet_flits), (16 * 15, 7, 4));
-    let expected = crate::routing::VirtualChannels { begin: 1, end: 3 };
+    let expected = kasuri_network::routing::VirtualChannels { begin: 1, end: 3 };
     assert_eq!(scenario.virtual_channel_ranges(), [expected]);
     // 128 bits at 32 bits per ns.
     assert_eq!(scenario.units, crate::scenario::Units { flit_bytes: Some(16), cycle_ns: Some(4.0) });

@@ -4,17 +4,17 @@ use super::error::ConfigError;
 use super::names::shown;
 use super::section::Section;
 use super::study::{Context, owned};
-use crate::id::TerminalId;
-use crate::network::Network;
-use crate::registry::Entry;
 use crate::router::RouterParameters;
-use crate::routing::Routing;
-use crate::routing::VirtualChannels;
 use crate::scenario::{Reply, TrafficClass};
-use crate::topology::Files;
 use crate::traffic::pattern::{PATTERNS, Pattern, PatternContext, PatternError, TrafficPattern};
 use crate::traffic::process::{ByTerminal, InjectionProcess, PROCESSES, Process, Window};
 use crate::traffic::{PacketSizes, WeightedSize};
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::registry::Entry;
+use kasuri_network::routing::Routing;
+use kasuri_network::routing::VirtualChannels;
+use kasuri_network::topology::Files;
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -324,5 +324,5 @@ fn inherit(base: &Table, class: &Table) -> Table {
 
 fn member_keys<F: ?Sized>(table: &[Entry<F>], name: Option<&Value>) -> Vec<String> {
     let name = name.and_then(Value::as_str).unwrap_or_default();
-    crate::registry::find(table, name).map(Entry::keys).unwrap_or_default()
+    kasuri_network::registry::find(table, name).map(Entry::keys).unwrap_or_default()
 }

@@ -7,12 +7,7 @@ use super::section::Section;
 use super::study::{Context, owned};
 use super::trace::is_trace;
 use super::traffic::Setting;
-use crate::id::TerminalId;
-use crate::network::{Network, NetworkError, TerminalRef, Terminals};
-use crate::rng::{Purpose, Streams};
 use crate::router::Architecture;
-use crate::routing::regional::{NoWay, Regional};
-use crate::routing::{Routing, VirtualChannels};
 use crate::scenario::{ClosedWorkload, TrafficClass, Units, WorkloadPart};
 use crate::translation::embedding::Embedding;
 use crate::translation::logical::{LogicalNetwork, edges};
@@ -20,6 +15,11 @@ use crate::translation::placement::{Placement, Request, place};
 use crate::translation::users::{MAX_USERS, Translated, User, Users, regions};
 use crate::translation::{Costs, Level, Line, RoutedPaths, Table, TableError, Tables, annealing};
 use crate::workload::together::{Together, UserWorkload};
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::{Network, NetworkError, TerminalRef, Terminals};
+use kasuri_network::rng::{Purpose, Streams};
+use kasuri_network::routing::regional::{NoWay, Regional};
+use kasuri_network::routing::{Routing, VirtualChannels};
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -651,7 +651,8 @@ impl Assembly<'_, '_> {
             }
         }
         let network = self.setting.network;
-        let regional = Regional::new(network, users, &regions(users, network), self.common.isolation != Isolation::None);
+        let terminals: Vec<&[TerminalId]> = users.iter().map(|user| user.nodes.as_slice()).collect();
+        let regional = Regional::new(network, &terminals, &regions(users, network), self.common.isolation != Isolation::None);
         let regional = regional.map_err(|NoWay { user, source, destination }| {
             let [source, destination] = [source, destination].map(|terminal| network.terminal_name(terminal));
             let problem = format!(

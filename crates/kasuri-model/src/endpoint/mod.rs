@@ -6,7 +6,7 @@
 //! enters the network and when a program sees what has happened; engines need not know of them, for the
 //! [agenda](crate::workload::agenda) of the workload does.
 //!
-//! To add one: a file (or folder) here that implements [`EndpointModel`] and [`Member`](crate::registry::Member), its line in
+//! To add one: a file (or folder) here that implements [`EndpointModel`] and [`Member`](kasuri_network::registry::Member), its line in
 //! [`ENDPOINTS`], and for a machine its timed side in the engine (`kasuri-flit/src/endpoint/`).
 
 pub mod cenju4;
@@ -15,13 +15,13 @@ pub mod rdma;
 pub mod tlb;
 
 use crate::engine::Span;
-use crate::network::Network;
-use crate::registry;
-use crate::rng::Streams;
 use crate::router::RouterParameters;
-use crate::routing::{Routing, VirtualChannels};
 use crate::scenario::Units;
 use crate::workload::{Event, Message, Token};
+use kasuri_network::network::Network;
+use kasuri_network::registry;
+use kasuri_network::rng::Streams;
+use kasuri_network::routing::{Routing, VirtualChannels};
 use schemars::Schema;
 use std::any::Any;
 use std::sync::Arc;

@@ -10,7 +10,7 @@
 //! numbered from 0 without gaps.
 
 use super::FormatError;
-use crate::network::MAX_CHANNEL_CYCLES;
+use kasuri_network::network::MAX_CHANNEL_CYCLES;
 use std::collections::BTreeMap;
 
 /// The largest number of a router or node.

@@ -72,7 +72,7 @@ impl Configuration {
     ///
     /// # Examples
     /// ```
-    /// use kasuri_model::format::booksim::{Configuration, Rules};
+    /// use crate::format::booksim::{Configuration, Rules};
     /// let mut configuration = Configuration::default();
     /// configuration.read("mesh.cfg", "topology = mesh; k = 4; // 4 x 4\nrouting_function = dor;").unwrap();
     /// configuration.assign("num_vcs=2").unwrap();

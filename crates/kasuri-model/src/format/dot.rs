@@ -1,7 +1,7 @@
 //! Networks as Graphviz DOT, to draw them.
 
-use crate::id::{ChannelId, RouterId, TerminalId};
-use crate::network::{Endpoint, NONE, Names, Network};
+use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use kasuri_network::network::{Endpoint, NONE, Names, Network};
 use std::fmt::Write;
 
 /// Writes a network as a directed DOT graph: routers `r0`, … as boxes, terminals `t0`, … as circles.

@@ -23,8 +23,8 @@
 
 use super::FormatError;
 use super::words::{Word, lines_of_words, quoted};
-use crate::id::{Port, RouterId, TerminalId};
-use crate::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Names, Network, NetworkBuilder, NetworkError};
+use kasuri_network::id::{Port, RouterId, TerminalId};
+use kasuri_network::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Names, Network, NetworkBuilder, NetworkError};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -422,7 +422,7 @@ pub fn write(network: &Network) -> String {
             continue;
         };
         let Link { latency, period } = network.link(channel);
-        let is_way_back = |back: &crate::id::ChannelId| {
+        let is_way_back = |back: &kasuri_network::id::ChannelId| {
             network.source(*back) == Endpoint::Router(to, into)
                 && network.destination(*back) == Endpoint::Router(from, out)
                 && network.link(*back) == network.link(channel)

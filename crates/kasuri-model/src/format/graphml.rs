@@ -1,8 +1,8 @@
 //! Networks as GraphML, for networkx, igraph, Gephi and yEd.
 
 use super::dot::node;
-use crate::id::{ChannelId, RouterId};
-use crate::network::{Endpoint, Names, Network};
+use kasuri_network::id::{ChannelId, RouterId};
+use kasuri_network::network::{Endpoint, Names, Network};
 use std::fmt::Write;
 
 /// Writes a network as a directed GraphML graph.

@@ -3,7 +3,7 @@
 //! A line is the name of a host and its terminals: `node017 12`, `node018 16-19,24`. A host may have several lines. `#` starts a comment.
 
 use super::{FormatError, meaningful_lines};
-use crate::id::TerminalId;
+use kasuri_network::id::TerminalId;
 use std::collections::BTreeMap;
 
 /// More terminals than any network has are refused before they are listed.

@@ -14,8 +14,8 @@
 //! refused where anything else was changed. Without labels and attributes it does not matter.
 
 use super::FormatError;
-use crate::id::{ChannelId, Port, RouterId, TerminalId};
-use crate::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Network, NetworkBuilder};
+use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
+use kasuri_network::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Network, NetworkBuilder};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 
 use super::words::{Word, lines_of_words};
 use super::{FormatError, meaningful_lines};
-use crate::network::Terminals;
+use kasuri_network::network::Terminals;
 
 /// Reads a permutation: one destination per line for terminals 0, 1, …; or `source destination` pairs, where a terminal that no line names
 /// sends nothing. The answer has the destination of each terminal.
@@ -182,11 +182,11 @@ mod tests {
     }
 
     /// Three terminals on one router.
-    fn named() -> crate::network::Network {
-        let mut builder = crate::network::NetworkBuilder::new("named");
+    fn named() -> kasuri_network::network::Network {
+        let mut builder = kasuri_network::network::NetworkBuilder::new("named");
         let router = builder.add_router(3).unwrap();
         (0..3).for_each(|port| {
-            builder.add_terminal(router, port, crate::network::Link::default());
+            builder.add_terminal(router, port, kasuri_network::network::Link::default());
         });
         builder.name_terminals(["a", "b", "rack 1"].map(str::to_owned).to_vec());
         builder.finish().unwrap()

@@ -12,10 +12,10 @@
 
 use super::verification::Routes;
 use super::{Entry, Schedule, ScheduleError, first};
-use crate::id::TerminalId;
-use crate::network::{NONE, Network};
-use crate::rng::{Purpose, Stream, Streams};
-use crate::routing::Routing;
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::{NONE, Network};
+use kasuri_network::rng::{Purpose, Stream, Streams};
+use kasuri_network::routing::Routing;
 use std::collections::VecDeque;
 
 const NAME: &str = "general";

@@ -22,9 +22,9 @@ mod verification;
 pub use verification::{Shortfall, Verification, VerifyError, verify};
 
 use crate::collective::{Block, Collective, Transfer};
-use crate::id::TerminalId;
-use crate::network::Network;
-use crate::routing::Routing;
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::routing::Routing;
 use std::fmt::Debug;
 use thiserror::Error;
 

@@ -2,9 +2,9 @@
 
 use super::product::{combinations, corner, digits, within};
 use super::{Entry, Schedule, ScheduleError};
-use crate::id::TerminalId;
-use crate::network::Network;
-use crate::routing::Routing;
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::routing::Routing;
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

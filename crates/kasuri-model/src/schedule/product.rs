@@ -2,7 +2,7 @@
 
 use super::Schedule;
 use super::part::Part;
-use crate::id::TerminalId;
+use kasuri_network::id::TerminalId;
 
 /// For each digit of a terminal's number the values that occur in a job, ascending.
 ///

@@ -1,9 +1,9 @@
 //! Counts a schedule on its network.
 
 use super::Plan;
-use crate::id::{ChannelId, TerminalId};
-use crate::network::{Endpoint, Network};
-use crate::routing::{Candidate, Choice, CongestionView, Hop, Routing, VirtualChannels};
+use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::routing::{Candidate, Choice, CongestionView, Hop, Routing, VirtualChannels};
 use thiserror::Error;
 
 /// What a schedule does on a network with a routing.

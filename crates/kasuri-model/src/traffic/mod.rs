@@ -3,7 +3,7 @@
 pub mod pattern;
 pub mod process;
 
-use crate::rng::Stream;
+use kasuri_network::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

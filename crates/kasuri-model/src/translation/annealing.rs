@@ -4,8 +4,8 @@
 //! The graph-mapping libraries at hand partition; none places onto the routes of a given routing, which is what counts here.
 
 use super::routes::RoutedPaths;
-use crate::id::{ChannelId, TerminalId};
-use crate::rng::Stream;
+use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::rng::Stream;
 use std::collections::BTreeMap;
 
 /// Exchanges tried for each logical node.

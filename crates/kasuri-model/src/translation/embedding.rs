@@ -1,7 +1,7 @@
 //! What becomes of a logical network's links on the physical one: dilation, congestion, load of each channel.
 
 use super::routes::RoutedPaths;
-use crate::id::{ChannelId, TerminalId};
+use kasuri_network::id::{ChannelId, TerminalId};
 use std::collections::BTreeMap;
 
 /// A logical network laid onto physical nodes.

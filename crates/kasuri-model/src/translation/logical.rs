@@ -1,8 +1,8 @@
 //! A user's own network: what his programs believe to run on.
 
-use crate::network::{Endpoint, Link, Network, NetworkBuilder, NetworkError};
-use crate::topology::torus::Torus;
-use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology, mesh::Mesh};
+use kasuri_network::network::{Endpoint, Link, Network, NetworkBuilder, NetworkError};
+use kasuri_network::topology::torus::Torus;
+use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, Topology, mesh::Mesh};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

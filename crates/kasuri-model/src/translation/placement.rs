@@ -1,8 +1,8 @@
 //! Which terminals a user gets when he asks for a number of nodes.
 
-use crate::id::TerminalId;
-use crate::network::Network;
-use crate::rng::Stream;
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -100,8 +100,8 @@ fn by_switch(network: &Network, free: &mut Vec<TerminalId>, nodes: u32) -> Vec<T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{Purpose, Streams};
-    use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology, full_mesh::FullMesh};
+    use kasuri_network::rng::{Purpose, Streams};
+    use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, Topology, full_mesh::FullMesh};
 
     fn network() -> Network {
         let build = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };

@@ -1,8 +1,8 @@
 //! The channels that the packets of one pair of terminals take.
 
-use crate::id::{ChannelId, Port, RouterId, TerminalId};
-use crate::network::{Endpoint, Network};
-use crate::routing::{Branches, Hop, Routing, VirtualChannels};
+use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::routing::{Branches, Hop, Routing, VirtualChannels};
 use std::collections::BTreeMap;
 
 /// More hops than this are taken for a packet that goes round for ever.
@@ -10,7 +10,7 @@ const MAX_HOPS: usize = 4096;
 
 /// Follows a routing from one terminal to another, taking every branch with its probability.
 ///
-/// For many destinations of all terminals [`crate::routing::walk::Walker`] is quicker; this one's cost is that of the pair alone.
+/// For many destinations of all terminals [`kasuri_network::routing::walk::Walker`] is quicker; this one's cost is that of the pair alone.
 #[derive(Debug)]
 pub struct RoutedPaths<'a> {
     network: &'a Network,

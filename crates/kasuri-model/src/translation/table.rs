@@ -1,6 +1,6 @@
 //! One user's table: logical node to physical nodes.
 
-use crate::id::TerminalId;
+use kasuri_network::id::TerminalId;
 use std::collections::BTreeMap;
 use thiserror::Error;
 

@@ -1,7 +1,7 @@
 //! The tables of all users, the other way round for receivers, and their changes while accesses are under way.
 
 use super::table::{Fault, Refusal, Table};
-use crate::id::TerminalId;
+use kasuri_network::id::TerminalId;
 use thiserror::Error;
 
 /// The number under which the operating system has its own table: every terminal under its own number.

@@ -4,10 +4,10 @@ use super::embedding::Embedding;
 use super::table::Table;
 use super::tables::Tables;
 use super::translator::Costs;
-use crate::id::TerminalId;
-use crate::network::Network;
-use crate::rng::Stream;
 use crate::traffic::pattern::Pattern;
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::rng::Stream;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -144,7 +144,7 @@ impl Pattern for Translated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{Purpose, Streams};
+    use kasuri_network::rng::{Purpose, Streams};
 
     /// Node i to all others, each as often.
     #[derive(Debug)]

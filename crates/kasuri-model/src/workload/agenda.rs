@@ -3,8 +3,8 @@
 use super::{Action, Event, Execution, Message, Token};
 use crate::endpoint::RunningInterfaces;
 use crate::engine::{EngineError, Span};
-use crate::id::TerminalId;
 use crate::scenario::Scenario;
+use kasuri_network::id::TerminalId;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 

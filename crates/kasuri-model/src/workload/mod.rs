@@ -15,9 +15,9 @@ pub mod together;
 pub mod trace;
 
 use crate::collective::Least;
-use crate::id::TerminalId;
-use crate::rng::Streams;
 use crate::translation::users::MAX_USERS;
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::Streams;
 use std::fmt::Debug;
 
 /// Names a message or a computation between an engine and an execution, in the low [`TOKEN_BITS`] bits: workloads that run together

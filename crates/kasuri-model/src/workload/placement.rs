@@ -1,7 +1,7 @@
 //! Which terminal each rank of a workload runs on.
 
-use crate::id::TerminalId;
-use crate::rng::{Purpose, Streams};
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::{Purpose, Streams};
 
 /// Rank r on terminal r.
 pub fn linear(ranks: u32) -> Vec<TerminalId> {

@@ -8,9 +8,9 @@
 //! LogGOPSim's GOAL (Hoefler, Schneider and Lumsdaine, HPDC 2010) without its overheads: what a message costs the network says.
 
 use super::{Action, Event, Execution, Message, Token, Workload};
-use crate::id::TerminalId;
-use crate::rng::Streams;
 use crate::scenario::Units;
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::Streams;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use thiserror::Error;

@@ -6,8 +6,8 @@
 use super::program::{Dependency, Description, Kind, Operation};
 use super::{Action, Event, Execution, Message, TOKEN_BITS, Token, Workload};
 use crate::collective::{Collective, Least, Parameters, Transfer};
-use crate::id::TerminalId;
-use crate::rng::{Purpose, Streams, split_mix};
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::{Purpose, Streams, split_mix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -5,7 +5,7 @@
 
 use super::rounds::Rounds;
 use super::{Action, Event, Execution, Message, Token, Workload};
-use crate::rng::Streams;
+use kasuri_network::rng::Streams;
 
 /// What ranks do in a stage, and how often there is one.
 #[derive(Debug)]

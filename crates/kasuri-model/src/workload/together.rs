@@ -4,9 +4,9 @@
 //! nothing of each other: whatever one waits for because of another, it waits for in the network.
 
 use super::{Action, Event, Execution, Message, TOKEN_BITS, Token, Workload};
-use crate::id::TerminalId;
-use crate::rng::Streams;
 use crate::translation::users::MAX_USERS;
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::Streams;
 use std::sync::Arc;
 
 /// One user's workload.

@@ -1,8 +1,8 @@
 //! Traces of open traffic: messages that are created at their times, whatever has become of those before.
 
 use super::{Action, Event, Execution, Message, Token, Workload};
-use crate::id::TerminalId;
-use crate::rng::Streams;
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::Streams;
 
 /// A message of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A network on which everything happens in a random order, for closed workloads.
 
-use kasuri_model::rng::{Purpose, Streams};
 use kasuri_model::workload::{Action, Event, Message, Workload};
+use kasuri_network::rng::{Purpose, Streams};
 use std::collections::BTreeMap;
 
 /// What happened to a message, in the order in which it happened.

@@ -3,15 +3,15 @@
 use super::{Exit, Failure, output};
 use clap::{Args, ValueEnum};
 use kasuri_model::collective::{COLLECTIVES, OPERATIONS, schedules};
+use kasuri_model::config::topology::ALL_TOPOLOGIES;
 use kasuri_model::endpoint::{ENDPOINTS, cenju4};
-use kasuri_model::predictor::{self, PREDICTORS, PredictorEntry};
-use kasuri_model::registry::Entry;
-use kasuri_model::routing::ROUTINGS;
 use kasuri_model::schedule::SCHEDULES;
-use kasuri_model::topology::TOPOLOGIES;
 use kasuri_model::traffic::pattern::PATTERNS;
 use kasuri_model::traffic::process::PROCESSES;
 use kasuri_model::workload::application::APPLICATIONS;
+use kasuri_network::predictor::{self, PREDICTORS, PredictorEntry};
+use kasuri_network::registry::Entry;
+use kasuri_network::routing::ROUTINGS;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -102,7 +102,7 @@ impl List {
 impl Family {
     fn members(self) -> Vec<Json> {
         match self {
-            Self::Topologies => entries(TOPOLOGIES),
+            Self::Topologies => entries(ALL_TOPOLOGIES),
             Self::Routings => entries(ROUTINGS),
             Self::Patterns => entries(PATTERNS),
             Self::Processes => entries(PROCESSES),

@@ -11,7 +11,7 @@ use crate::tally::Tally;
 use crate::timeline::chrome_trace;
 use clap::{Args, ValueEnum};
 use kasuri_model::config::{CASE, Document};
-use kasuri_model::topology::Files;
+use kasuri_network::topology::Files;
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Write};

@@ -5,7 +5,7 @@ use crate::input::FolderFiles;
 use clap::{Args, ValueEnum};
 use kasuri_model::config::Document;
 use kasuri_model::format;
-use kasuri_model::network::metrics::{Basis, Metrics};
+use kasuri_network::network::metrics::{Basis, Metrics};
 use std::io::Write;
 use toml::{Table, Value};
 

@@ -10,12 +10,12 @@ pub use candidates::{Candidate, largest, smallest};
 pub use prices::{CablePrice, CablePrices, EXAMPLE, Floor, Prices, RouterPrice};
 pub use recommended::{MOST_TERMINALS, Recommended};
 
-use kasuri_model::id::{RouterId, TerminalId};
-use kasuri_model::network::connectivity::separated;
-use kasuri_model::network::metrics::Bisection;
-use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::registry::find;
-use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
+use kasuri_network::id::{RouterId, TerminalId};
+use kasuri_network::network::connectivity::separated;
+use kasuri_network::network::metrics::Bisection;
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::registry::find;
+use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::Arc;
@@ -362,10 +362,10 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kasuri_model::network::metrics::Metrics;
-    use kasuri_model::routing::walk::{DELIVERED, Routes, Walker};
-    use kasuri_model::routing::{ROUTINGS, VirtualChannels};
     use kasuri_model::schedule::SCHEDULES;
+    use kasuri_network::network::metrics::Metrics;
+    use kasuri_network::routing::walk::{DELIVERED, Routes, Walker};
+    use kasuri_network::routing::{ROUTINGS, VirtualChannels};
 
     /// The same by walking all routes of the routing `minimal`, on meshes and tori of `dimension-order`.
     fn walked(network: &Arc<Network>) -> f64 {

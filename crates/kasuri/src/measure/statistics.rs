@@ -338,7 +338,7 @@ fn range(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kasuri_model::rng::{Purpose, Stream, Streams};
+    use kasuri_network::rng::{Purpose, Stream, Streams};
 
     fn stream(seed: u64) -> Stream {
         Streams::new(seed).get(Purpose::Structure, 0)

@@ -2,7 +2,7 @@
 
 use super::{Measurement, Offer};
 use kasuri_model::engine::{Command, Interval, Phase, Status, Totals};
-use kasuri_model::rng::{Purpose, Stream, Streams};
+use kasuri_network::rng::{Purpose, Stream, Streams};
 
 /// Independent terminals, each a source queue before a server that takes `service` cycles for a packet of `service` flits.
 pub(crate) struct Queues {

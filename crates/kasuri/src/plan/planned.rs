@@ -8,8 +8,8 @@ use crate::estimate::Work;
 use crate::results::RowHead;
 use crate::snapshot::{self, Snapshot};
 use kasuri_model::config::{Built, Document, Point, Sweep};
-use kasuri_model::routing::extents::Extents;
-use kasuri_model::topology::Files;
+use kasuri_network::routing::extents::Extents;
+use kasuri_network::topology::Files;
 use std::collections::BTreeSet;
 use std::fmt;
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::results::COSTS;
 use kasuri_model::engine::{Command, Controller, Interval, Outcome, Status};
 use kasuri_model::scenario::Scenario;
-use kasuri_model::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +49,7 @@ impl Engine for Fake {
         Ok(())
     }
 
-    fn memory_bytes(&self, _scenario: &Scenario, _extents: &mut kasuri_model::routing::extents::Extents) -> u64 {
+    fn memory_bytes(&self, _scenario: &Scenario, _extents: &mut kasuri_network::routing::extents::Extents) -> u64 {
         0
     }
 
@@ -78,7 +78,7 @@ impl Engine for Fake {
     }
 }
 
-const PURPOSE: kasuri_model::rng::Purpose = kasuri_model::rng::Purpose::Creation;
+const PURPOSE: kasuri_network::rng::Purpose = kasuri_network::rng::Purpose::Creation;
 
 fn outcome(load: f64, latency: f64) -> Outcome {
     let mut outcome = crate::results::tests::outcome();
@@ -296,7 +296,7 @@ impl Engine for Saturating {
         Ok(())
     }
 
-    fn memory_bytes(&self, _scenario: &Scenario, _extents: &mut kasuri_model::routing::extents::Extents) -> u64 {
+    fn memory_bytes(&self, _scenario: &Scenario, _extents: &mut kasuri_network::routing::extents::Extents) -> u64 {
         0
     }
 

@@ -1,8 +1,8 @@
 use crate::crosspoint::tests::{Bench, CYCLE, LONGEST, Ways, built, fat_tree, mesh, sizes, subset};
 use crate::crosspoint::{Sizes, Target};
-use kasuri_model::rng::{Purpose, Streams};
 use kasuri_model::router::CrosspointParameters;
-use kasuri_model::topology::omega::Omega;
+use kasuri_network::rng::{Purpose, Streams};
+use kasuri_network::topology::omega::Omega;
 
 /// Random overlapping sets of participants on 64 terminals, among data that blocks the channels: nobody leaves a round before all have
 /// entered it, and each gets one packet.

@@ -10,7 +10,7 @@ use kasuri_model::endpoint::cenju4::fault::Interrupt;
 use kasuri_model::endpoint::cenju4::framing::{self, Damage, FLIT_BITS, Flit, WORD_FLITS};
 use kasuri_model::endpoint::cenju4::node::Packet;
 use kasuri_model::engine::LinkErrors;
-use kasuri_model::rng::{Purpose, Stream, Streams};
+use kasuri_network::rng::{Purpose, Stream, Streams};
 use std::collections::BTreeMap;
 
 /// The errors of a machine's channels.

@@ -4,7 +4,7 @@ use super::{Simulation, Station};
 use kasuri_model::endpoint::cenju4::fault::Interrupt;
 use kasuri_model::endpoint::cenju4::script::Op;
 use kasuri_model::endpoint::cenju4::task::LOG_ENTRY;
-use kasuri_model::id::TerminalId;
+use kasuri_network::id::TerminalId;
 use std::collections::BTreeMap;
 
 /// Refusals, and programs, that are described, at most.

@@ -6,8 +6,8 @@ use kasuri_model::endpoint::cenju4::parcel::{Header, Kind, Protocol, SENT};
 use kasuri_model::endpoint::cenju4::script::{ANSWERS, COUNTER, Op, Program, Put, RINGS, SOURCE, Script, TARGET, WORDS, sequence};
 use kasuri_model::endpoint::cenju4::set_up;
 use kasuri_model::endpoint::cenju4::task::{Destination, LOG_ENTRY, Synchronisation};
-use kasuri_model::rng::{Purpose, Streams};
-use kasuri_model::topology::NoFiles;
+use kasuri_network::rng::{Purpose, Streams};
+use kasuri_network::topology::NoFiles;
 
 /// A controller that waits for completion.
 struct Patient;

@@ -9,7 +9,7 @@ use crate::step::Route;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::router::{Bidding, Priority, Speculation, Switching, VcRelease};
-use kasuri_model::routing::Candidate;
+use kasuri_network::routing::Candidate;
 
 /// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
 const PREFETCH_DISTANCE: usize = 8;

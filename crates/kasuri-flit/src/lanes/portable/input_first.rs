@@ -5,7 +5,7 @@ use crate::allocator::from_pointer;
 use crate::list::List;
 use crate::state::{NONE, Simulation};
 use crate::vc_mask::VcMask;
-use kasuri_model::memory::Column;
+use kasuri_network::memory::Column;
 
 /// What is noted within a cycle.
 pub(super) struct Picks {

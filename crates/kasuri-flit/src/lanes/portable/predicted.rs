@@ -14,7 +14,7 @@ use crate::step::Route;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::router::{OnMiss, Switching};
-use kasuri_model::routing::{Candidate, VirtualChannels};
+use kasuri_network::routing::{Candidate, VirtualChannels};
 
 /// A head that finds a prediction.
 struct Head {
@@ -267,7 +267,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     fn try_wrong_way(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, guess: u16, now: u64) {
         let port = head.place.base + u32::from(guess);
         let (hop, _) = self.hop(head.slot, head.packet);
-        let hinted = |hint: &kasuri_model::predictor::hint::Hint<'_>| hint.shows_wrong(hop.router, guess, hop.source, hop.destination);
+        let hinted = |hint: &kasuri_network::predictor::hint::Hint<'_>| hint.shows_wrong(hop.router, guess, hop.source, hop.destination);
         if unit.hint.as_ref().is_some_and(hinted) {
             return;
         }

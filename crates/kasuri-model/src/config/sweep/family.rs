@@ -5,12 +5,12 @@
 //! so that one which does not fit is an error.
 
 use super::axis::Setting;
+use crate::config::topology::ALL_TOPOLOGIES;
 use crate::endpoint::ENDPOINTS;
-use crate::registry::{Entry, find};
-use crate::routing::ROUTINGS;
-use crate::topology::TOPOLOGIES;
 use crate::traffic::pattern::PATTERNS;
 use crate::traffic::process::PROCESSES;
+use kasuri_network::registry::{Entry, find};
+use kasuri_network::routing::ROUTINGS;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -44,7 +44,7 @@ fn parameters(selector: &str, member: &str) -> Option<Vec<String>> {
         find(table, member).map(Entry::keys)
     }
     match selector {
-        "topology" => keys(TOPOLOGIES, member),
+        "topology" => keys(ALL_TOPOLOGIES, member),
         "algorithm" => keys(ROUTINGS, member),
         "pattern" => keys(PATTERNS, member),
         "process" => keys(PROCESSES, member),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::Known;
 use crate::config::Preparation;
-use crate::topology::NoFiles;
+use kasuri_network::topology::NoFiles;
 
 const MESH: &str = r#"
 title = "t"

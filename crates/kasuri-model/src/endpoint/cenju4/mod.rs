@@ -14,10 +14,10 @@ pub mod script;
 pub mod task;
 
 use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared};
-use crate::multicast::Tables;
-use crate::registry::Member;
 use crate::router::Architecture;
-use crate::routing::VirtualChannels;
+use kasuri_network::multicast::Tables;
+use kasuri_network::registry::Member;
+use kasuri_network::routing::VirtualChannels;
 use memory::PAGE;
 use node::Node;
 use programs::Workload;

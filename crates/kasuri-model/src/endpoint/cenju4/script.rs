@@ -129,7 +129,7 @@ pub struct Program {
 
 /// Byte `index` of the sequence of a seed.
 pub fn sequence(seed: u64, bytes: u64) -> Vec<u8> {
-    let words = (0..bytes.div_ceil(8)).flat_map(|word| crate::rng::split_mix(seed.rotate_left(32) ^ word).to_le_bytes());
+    let words = (0..bytes.div_ceil(8)).flat_map(|word| kasuri_network::rng::split_mix(seed.rotate_left(32) ^ word).to_le_bytes());
     words.take(bytes as usize).collect()
 }
 

@@ -10,10 +10,10 @@ pub mod nodes;
 pub mod programs;
 
 use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared};
-use crate::id::TerminalId;
-use crate::registry::Member;
 use crate::router::{Architecture, BufferPolicy, RouterParameters};
-use crate::routing::VirtualChannels;
+use kasuri_network::id::TerminalId;
+use kasuri_network::registry::Member;
+use kasuri_network::routing::VirtualChannels;
 use programs::{Step, Workload};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;

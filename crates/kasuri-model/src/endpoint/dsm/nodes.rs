@@ -5,7 +5,7 @@
 
 use super::programs::Step;
 use super::{Access, Machine, Parcel};
-use crate::id::TerminalId;
+use kasuri_network::id::TerminalId;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 

@@ -2,7 +2,7 @@
 //! function that writes the steps of a node.
 
 use crate::endpoint::{EndpointContext, EndpointError};
-use crate::rng::Purpose;
+use kasuri_network::rng::Purpose;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -7,8 +7,8 @@
 use super::Hosts;
 use crate::endpoint::RunningInterfaces;
 use crate::engine::Span;
-use crate::id::TerminalId;
 use crate::workload::{Event, Message, Token};
+use kasuri_network::id::TerminalId;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;

@@ -7,11 +7,11 @@
 mod adapters;
 
 use super::{EndpointContext, EndpointError, EndpointModel, Interfaces, Prepared, RunningInterfaces};
-use crate::id::TerminalId;
-use crate::network::Network;
-use crate::registry::Member;
 use crate::scenario::Units;
 use adapters::Adapters;
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::registry::Member;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn every_routing_fits_its_network() {
         use crate::config::Document;
-        use crate::topology::NoFiles;
+        use kasuri_network::topology::NoFiles;
         let cluster = "c = 4; xr = 2; yr = 2; x = 4; y = 4; k = 4; n = 2; num_vcs = 8;";
         for (topology, shape, routings) in [
             (

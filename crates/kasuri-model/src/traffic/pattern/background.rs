@@ -1,10 +1,10 @@
 //! Uniform traffic that spares some terminals.
 
 use super::{Pattern, PatternContext, PatternError, TrafficPattern};
-use crate::id::TerminalId;
-use crate::network::TerminalRef;
-use crate::registry::Member;
-use crate::rng::Stream;
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::TerminalRef;
+use kasuri_network::registry::Member;
+use kasuri_network::rng::Stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

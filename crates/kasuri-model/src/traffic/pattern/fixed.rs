@@ -1,9 +1,9 @@
 //! What patterns with one destination per source share: their compiled form, and addresses as bits or digits.
 
 use super::{Pattern, PatternContext, PatternError};
-use crate::id::TerminalId;
-use crate::network::Network;
-use crate::rng::Stream;
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::rng::Stream;
 
 /// One destination for each source, or none.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use super::weighted::Weighted;
 use super::{Pattern, PatternContext, PatternError, TrafficPattern};
-use crate::network::{Network, TerminalRef};
-use crate::registry::Member;
+use kasuri_network::network::{Network, TerminalRef};
+use kasuri_network::registry::Member;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

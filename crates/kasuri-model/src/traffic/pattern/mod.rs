@@ -1,6 +1,6 @@
 //! Traffic patterns: which destination a terminal's next packet has.
 //!
-//! To add one: a file here that implements [`TrafficPattern`] and [`Member`](crate::registry::Member), a `mod` line, and its line
+//! To add one: a file here that implements [`TrafficPattern`] and [`Member`](kasuri_network::registry::Member), a `mod` line, and its line
 //! in [`PATTERNS`].
 
 pub mod asymmetric;
@@ -23,11 +23,11 @@ pub mod transpose;
 pub mod uniform;
 mod weighted;
 
-use crate::id::TerminalId;
-use crate::network::Network;
-use crate::registry;
-use crate::rng::Stream;
-use crate::topology::Files;
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::registry;
+use kasuri_network::rng::Stream;
+use kasuri_network::topology::Files;
 use thiserror::Error;
 
 /// The parameters of a pattern, before it knows its network.

@@ -3,7 +3,7 @@
 use super::fixed::Fixed;
 use super::{Pattern, PatternContext, PatternError, TrafficPattern};
 use crate::format::traffic::parse_permutation;
-use crate::registry::Member;
+use kasuri_network::registry::Member;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

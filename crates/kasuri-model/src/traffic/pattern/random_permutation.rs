@@ -2,8 +2,8 @@
 
 use super::fixed::Fixed;
 use super::{Pattern, PatternContext, PatternError, TrafficPattern};
-use crate::registry::Member;
-use crate::rng::{Purpose, Streams};
+use kasuri_network::registry::Member;
+use kasuri_network::rng::{Purpose, Streams};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

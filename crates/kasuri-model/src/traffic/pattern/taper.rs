@@ -2,7 +2,7 @@
 
 use super::weighted::Weighted;
 use super::{Pattern, PatternContext, PatternError, TrafficPattern};
-use crate::registry::Member;
+use kasuri_network::registry::Member;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -41,8 +41,8 @@ impl TrafficPattern for Taper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::TerminalId;
-    use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology, mesh::Mesh};
+    use kasuri_network::id::TerminalId;
+    use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, Topology, mesh::Mesh};
 
     /// Terminal 0 of 64 has itself, 1, 7 to 9, 55 to 57 and 63 near.
     #[test]

@@ -2,7 +2,7 @@
 
 use super::fixed::{Digits, Fixed};
 use super::{Pattern, PatternContext, PatternError, TrafficPattern};
-use crate::registry::Member;
+use kasuri_network::registry::Member;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

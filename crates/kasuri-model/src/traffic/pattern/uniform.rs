@@ -1,9 +1,9 @@
 //! Uniform random traffic.
 
 use super::{Pattern, PatternContext, PatternError, TrafficPattern};
-use crate::id::TerminalId;
-use crate::registry::Member;
-use crate::rng::Stream;
+use kasuri_network::id::TerminalId;
+use kasuri_network::registry::Member;
+use kasuri_network::rng::Stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -1,8 +1,8 @@
 //! What patterns with a few weighted destinations per source share.
 
 use super::Pattern;
-use crate::id::TerminalId;
-use crate::rng::Stream;
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::Stream;
 
 /// Destinations and cumulative probabilities, source after source.
 #[derive(Debug)]

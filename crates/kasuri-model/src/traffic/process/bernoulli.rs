@@ -1,8 +1,8 @@
 //! Bernoulli injection.
 
 use super::{InjectionProcess, Process};
-use crate::registry::Member;
-use crate::rng::Stream;
+use kasuri_network::registry::Member;
+use kasuri_network::rng::Stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

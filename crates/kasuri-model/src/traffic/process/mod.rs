@@ -1,6 +1,6 @@
 //! Injection processes: when a terminal creates its packets.
 //!
-//! To add one: a file here that implements [`InjectionProcess`] and [`Member`](crate::registry::Member), a `mod` line, and its
+//! To add one: a file here that implements [`InjectionProcess`] and [`Member`](kasuri_network::registry::Member), a `mod` line, and its
 //! line in [`PROCESSES`].
 
 pub mod batch;
@@ -8,9 +8,9 @@ pub mod bernoulli;
 pub mod on_off;
 pub mod periodic;
 
-use crate::id::TerminalId;
-use crate::registry;
-use crate::rng::Stream;
+use kasuri_network::id::TerminalId;
+use kasuri_network::registry;
+use kasuri_network::rng::Stream;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! On-off injection: bursts.
 
 use super::{InjectionProcess, Process};
-use crate::registry::Member;
-use crate::rng::Stream;
+use kasuri_network::registry::Member;
+use kasuri_network::rng::Stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -117,7 +117,7 @@ impl Process for Compiled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{Purpose, Streams};
+    use kasuri_network::rng::{Purpose, Streams};
 
     /// The rate is the one asked for, and the gaps follow the law of the chain: P(gap = 1) = (1 - beta) on_rate, P(gap = 2) =
     /// ((1 - beta)^2 (1 - on_rate) + beta alpha) on_rate. Bounds: six standard deviations, for the rate with the variance of

@@ -13,7 +13,7 @@ use super::script::{Op, Script};
 use super::task::{Destination, GROUP, Multicast, Synchronisation};
 use super::{Cenju4, Machine, set_up};
 use crate::endpoint::{EndpointContext, EndpointError, EndpointSchedule};
-use crate::rng::Purpose;
+use kasuri_network::rng::Purpose;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

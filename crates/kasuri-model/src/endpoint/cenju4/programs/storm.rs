@@ -4,7 +4,7 @@ use super::super::parcel::{Header, Kind, Protocol};
 use super::super::script::{COUNTER, Op, SOURCE, Script};
 use super::super::task::{GROUP, Multicast};
 use super::{CID, Entry, Job, Turn};
-use crate::rng::split_mix;
+use kasuri_network::rng::split_mix;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "multicast-storm",

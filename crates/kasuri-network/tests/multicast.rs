@@ -3,12 +3,12 @@
 mod common;
 
 use common::{network, networks, routing, routing_variants, terminals};
-use kasuri_model::deadlock;
-use kasuri_model::id::{ChannelId, RouterId, TerminalId};
-use kasuri_model::multicast::{GROUP, Tables};
-use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::rng::{Purpose, Streams};
-use kasuri_model::routing::{Hop, Routing, VirtualChannels, every_hop, every_initial_state};
+use kasuri_network::deadlock;
+use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use kasuri_network::multicast::{GROUP, Tables};
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::rng::{Purpose, Streams};
+use kasuri_network::routing::{Hop, Routing, VirtualChannels, every_hop, every_initial_state};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

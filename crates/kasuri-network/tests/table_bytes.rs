@@ -3,7 +3,7 @@
 mod common;
 
 use common::{example, networks, routing_variants};
-use kasuri_model::routing::ROUTINGS;
+use kasuri_network::routing::ROUTINGS;
 
 /// Bytes of small lists beside a table.
 const BESIDE: u64 = 1 << 16;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::network;
-use kasuri_model::network::metrics::{Basis, Bisection, Metrics};
+use kasuri_network::network::metrics::{Basis, Bisection, Metrics};
 
 #[track_caller]
 fn assert_close(found: f64, expected: f64) {

@@ -1,9 +1,9 @@
 //! Any network from a file.
 
-use super::{BuildContext, Topology};
 use crate::format::{edge_list, network_json};
-use crate::network::{Network, NetworkError};
-use crate::registry::Member;
+use kasuri_network::network::{Network, NetworkError};
+use kasuri_network::registry::Member;
+use kasuri_network::topology::{BuildContext, Topology};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

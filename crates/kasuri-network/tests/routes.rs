@@ -3,9 +3,9 @@
 mod common;
 
 use common::{network, networks, routing, routing_variants, terminals};
-use kasuri_model::id::{RouterId, TerminalId};
-use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::routing::{Candidate, Hop, Routing, VirtualChannels, every_hop, every_initial_state};
+use kasuri_network::id::{RouterId, TerminalId};
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::routing::{Candidate, Hop, Routing, VirtualChannels, every_hop, every_initial_state};
 use std::collections::BTreeMap;
 
 /// Walks every branch from `source` to `destination`; the longest path in routers. Panics if one ends elsewhere or never.

@@ -3,13 +3,13 @@
 mod common;
 
 use common::{network, routing};
-use kasuri_model::deadlock::{Verdict, check};
-use kasuri_model::id::{RouterId, TerminalId};
-use kasuri_model::network::Network;
-use kasuri_model::network::metrics::Metrics;
-use kasuri_model::rng::{Purpose, Streams};
-use kasuri_model::routing::{Hop, MeasuredChoice, NoView, Routing, VirtualChannels};
-use kasuri_model::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
+use kasuri_network::deadlock::{Verdict, check};
+use kasuri_network::id::{RouterId, TerminalId};
+use kasuri_network::network::Network;
+use kasuri_network::network::metrics::Metrics;
+use kasuri_network::rng::{Purpose, Streams};
+use kasuri_network::routing::{Hop, MeasuredChoice, NoView, Routing, VirtualChannels};
+use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
 use std::collections::VecDeque;
 
 /// Hops from a router to all.

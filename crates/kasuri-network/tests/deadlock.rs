@@ -3,11 +3,11 @@
 mod common;
 
 use common::{network, networks, routing, routing_variants};
-use kasuri_model::deadlock::{Coverage, Verdict, check, check_within, find_cycle};
-use kasuri_model::id::{ChannelId, TerminalId};
-use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::routing::accepting::Accepting;
-use kasuri_model::routing::{Candidate, Choice, Hop, Routing, VirtualChannels};
+use kasuri_network::deadlock::{Coverage, Verdict, check, check_within, find_cycle};
+use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::routing::accepting::Accepting;
+use kasuri_network::routing::{Candidate, Choice, Hop, Routing, VirtualChannels};
 use petgraph::algo::{is_cyclic_directed, tarjan_scc};
 use petgraph::graph::DiGraph;
 use proptest::prelude::*;

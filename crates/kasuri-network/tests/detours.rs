@@ -3,10 +3,10 @@
 mod common;
 
 use common::{network, routing};
-use kasuri_model::deadlock::{Coverage, Verdict, check};
-use kasuri_model::id::{RouterId, TerminalId};
-use kasuri_model::network::{Endpoint, Network};
-use kasuri_model::routing::{Choice, CongestionView, Hop, Routing, VirtualChannels};
+use kasuri_network::deadlock::{Coverage, Verdict, check};
+use kasuri_network::id::{RouterId, TerminalId};
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::routing::{Choice, CongestionView, Hop, Routing, VirtualChannels};
 
 const DRAGONFLY: (&str, &str) = ("dragonfly", "terminals_per_router = 2\nrouters_per_group = 4\nglobal_channels = 2");
 

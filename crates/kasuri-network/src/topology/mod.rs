@@ -5,13 +5,11 @@
 //! `hops_per_class` = [h] says that shortest paths are free of deadlock if their hops use virtual-channel classes that change
 //! after every h hops: 1 where nothing else is known, the whole diameter where shortest paths cannot close a cycle.
 
-pub mod anynet;
 pub mod butterfly;
 pub mod cenju4;
 pub mod concentrated_mesh;
 pub mod dragonfly;
 pub mod fat_tree;
-pub mod file;
 pub mod flattened_butterfly;
 pub mod full_mesh;
 mod galois;
@@ -40,7 +38,8 @@ pub trait Topology: Send + Sync + std::fmt::Debug {
 }
 
 registry! {
-    /// All topologies, in the order in which `kasuri list topologies` shows them.
+    /// All topologies that are built by a rule, in the order in which `kasuri list topologies` shows them; those that are read from files
+    /// follow in `kasuri-config`.
     pub TOPOLOGIES: dyn Topology = [
         mesh::Mesh,
         torus::Torus,
@@ -58,8 +57,6 @@ registry! {
         concentrated_mesh::ConcentratedMesh,
         tree4::Tree4,
         rdt::Rdt,
-        file::File,
-        anynet::AnyNet,
     ]
 }
 

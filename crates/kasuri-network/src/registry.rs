@@ -35,6 +35,14 @@ pub struct Entry<F: ?Sized> {
     pub parse: fn(toml::Table) -> Result<Box<F>, toml::de::Error>,
 }
 
+impl<F: ?Sized> Clone for Entry<F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F: ?Sized> Copy for Entry<F> {}
+
 impl<F: ?Sized> std::fmt::Debug for Entry<F> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
@@ -57,9 +65,30 @@ pub fn find<'a, F: ?Sized>(table: &'a [Entry<F>], name: &str) -> Option<&'a Entr
     table.iter().find(|entry| entry.name == name)
 }
 
+/// Two parts of a family's table, one after the other.
+pub const fn joined<F: ?Sized, const COUNT: usize>(first: &[Entry<F>], second: &[Entry<F>]) -> [Entry<F>; COUNT] {
+    assert!(first.len() + second.len() == COUNT);
+    let mut all = [first[0]; COUNT];
+    let mut place = 1;
+    while place < COUNT {
+        all[place] = if place < first.len() { first[place] } else { second[place - first.len()] };
+        place += 1;
+    }
+    all
+}
+
 /// Writes a family's table: `registry!(pub TOPOLOGIES: dyn Topology = [mesh::Mesh, torus::Torus]);`
+///
+/// A crate above adds its own members to those of a table: `registry!(pub ALL_TOPOLOGIES: dyn Topology = [..TOPOLOGIES, file::File]);`
 #[macro_export]
 macro_rules! registry {
+    ($(#[$doc:meta])* pub $table:ident: dyn $family:path = [..$first:path, $($member:ty),* $(,)?]) => {
+        $(#[$doc])*
+        pub static $table: &[$crate::registry::Entry<dyn $family>] = {
+            $crate::registry!(pub OWN: dyn $family = [$($member),*]);
+            &$crate::registry::joined::<dyn $family, { $first.len() + OWN.len() }>($first, OWN)
+        };
+    };
     ($(#[$doc:meta])* pub $table:ident: dyn $family:path = [$($member:ty),* $(,)?]) => {
         $(#[$doc])*
         pub static $table: &[$crate::registry::Entry<dyn $family>] = &[$($crate::registry::Entry {

@@ -1,10 +1,10 @@
 //! A network from BookSim 2's network files.
 
-use super::{BuildContext, Topology};
 use crate::format::anynet;
-use crate::id::{Port, RouterId};
-use crate::network::{Link, Network, NetworkBuilder, NetworkError};
-use crate::registry::Member;
+use kasuri_network::id::{Port, RouterId};
+use kasuri_network::network::{Link, Network, NetworkBuilder, NetworkError};
+use kasuri_network::registry::Member;
+use kasuri_network::topology::{BuildContext, Topology};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -78,9 +78,9 @@ impl Ports {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::TerminalId;
-    use crate::network::Endpoint;
-    use crate::topology::{ChannelParameters, Files};
+    use kasuri_network::id::TerminalId;
+    use kasuri_network::network::Endpoint;
+    use kasuri_network::topology::{ChannelParameters, Files};
 
     struct OneFile(&'static str);
 

@@ -1,6 +1,6 @@
 //! The first draws of each kind, pinned: whoever changes them changes every result, and must mean to.
 
-use kasuri_model::rng::{Purpose, Stream, Streams};
+use kasuri_network::rng::{Purpose, Stream, Streams};
 
 fn stream(purpose: Purpose, entity: u32) -> Stream {
     Streams::new(1).get(purpose, entity)

@@ -5,7 +5,6 @@ use super::up_down::Ways;
 use super::{Candidate, Choice, Hop, Reads, Routing};
 use crate::id::TerminalId;
 use crate::network::Network;
-use crate::translation::users::User;
 use std::sync::Arc;
 
 /// In place of a region's number: the terminal is nobody's.
@@ -38,24 +37,24 @@ pub struct NoWay {
 }
 
 impl Regional {
-    /// Prepares the ways of these users, of whom no two have the same terminal, at most 64; `regions` tells by router who has
-    /// terminals there, user `i` as bit `i`. `channels_are_divided`: do the users have virtual channels of their own?
+    /// Prepares the ways of users of whom each has these terminals, no two the same one, at most 64 users; `regions` tells by router who
+    /// has terminals there, user `i` as bit `i`. `channels_are_divided`: do the users have virtual channels of their own?
     ///
     /// # Errors
     /// There is no way inside for some pair of a user's terminals.
-    pub fn new(network: &Arc<Network>, users: &[User], regions: &[u64], channels_are_divided: bool) -> Result<Self, NoWay> {
+    pub fn new(network: &Arc<Network>, users: &[&[TerminalId]], regions: &[u64], channels_are_divided: bool) -> Result<Self, NoWay> {
         let all = edges(network);
         let mut ways = Vec::new();
         let mut region_of = vec![NOBODY; network.terminal_count() as usize];
-        for (number, user) in users.iter().enumerate() {
+        for (number, &terminals) in users.iter().enumerate() {
             let may_pass = |router: usize| regions[router] == 0 || regions[router] & 1 << number != 0;
             let inside: Vec<_> = all.iter().filter(|edge| may_pass(edge.from.index()) && may_pass(edge.to.index())).copied().collect();
-            let own = Ways::within(network, &inside, &user.nodes, None);
-            if let Some((source, destination)) = own.cut_off(&user.nodes) {
+            let own = Ways::within(network, &inside, terminals, None);
+            if let Some((source, destination)) = own.cut_off(terminals) {
                 return Err(NoWay { user: number, source, destination });
             }
             ways.push(own);
-            user.nodes.iter().for_each(|terminal| region_of[terminal.index()] = number as u8);
+            terminals.iter().for_each(|terminal| region_of[terminal.index()] = number as u8);
         }
         let is_anothers = |&region: &u64| region.count_ones() == 1;
         let are_apart = channels_are_divided || users.len() < 2 || regions.iter().all(is_anothers);
@@ -107,20 +106,17 @@ mod tests {
         Arc::new(Torus { dimensions: vec![SIDE, SIDE], concentration: 1 }.build(&context).unwrap())
     }
 
-    fn user(nodes: &[u32]) -> User {
-        User {
-            name: String::new(),
-            nodes: nodes.iter().copied().map(TerminalId).collect(),
-            classes: 0..0,
-            logical: Vec::new(),
-            share: 1.0,
-            embedding: None,
-            change_every: None,
-        }
+    fn user(nodes: &[u32]) -> Vec<TerminalId> {
+        nodes.iter().copied().map(TerminalId).collect()
     }
 
-    fn regions(network: &Network, users: &[User]) -> Vec<u64> {
-        let owner = |terminal: u32| users.iter().position(|user| user.nodes.contains(&TerminalId(terminal)));
+    fn regional(network: &Arc<Network>, users: &[Vec<TerminalId>], channels_are_divided: bool) -> Result<Regional, NoWay> {
+        let users: Vec<&[TerminalId]> = users.iter().map(Vec::as_slice).collect();
+        Regional::new(network, &users, &regions(network, &users), channels_are_divided)
+    }
+
+    fn regions(network: &Network, users: &[&[TerminalId]]) -> Vec<u64> {
+        let owner = |terminal: u32| users.iter().position(|user| user.contains(&TerminalId(terminal)));
         (0..network.router_count()).map(|router| owner(router).map_or(0, |user| 1 << user)).collect()
     }
 
@@ -157,12 +153,12 @@ mod tests {
     fn no_packet_passes_a_router_that_is_anothers() {
         let network = torus();
         let users = [user(&BENT), user(&rest(&BENT))];
-        let routing = Regional::new(&network, &users, &regions(&network, &users), false).unwrap();
+        let routing = regional(&network, &users, false).unwrap();
         for user in &users {
-            for &source in &user.nodes {
-                for &destination in &user.nodes {
+            for &source in user {
+                for &destination in user {
                     let routers = passed(&network, &routing, source.0, destination.0);
-                    assert!(routers.iter().all(|router| user.nodes.contains(&TerminalId(router.0))));
+                    assert!(routers.iter().all(|router| user.contains(&TerminalId(router.0))));
                 }
             }
         }
@@ -177,11 +173,10 @@ mod tests {
     fn routers_of_nobody_are_open_to_all() {
         let network = torus();
         let users = [user(&[0, 14]), user(&[3, 17])];
-        let of_users = regions(&network, &users);
-        let routing = Regional::new(&network, &users, &of_users, false).unwrap();
+        let routing = regional(&network, &users, false).unwrap();
         assert!(!passed(&network, &routing, 0, 14).contains(&RouterId(3)));
         assert!(!routing.is_deadlock_free());
-        assert!(Regional::new(&network, &users, &of_users, true).unwrap().is_deadlock_free());
+        assert!(regional(&network, &users, true).unwrap().is_deadlock_free());
     }
 
     #[test]
@@ -189,7 +184,7 @@ mod tests {
         let network = torus();
         let own = [0, 1, 14];
         let users = [user(&own), user(&rest(&own))];
-        let refused = Regional::new(&network, &users, &regions(&network, &users), true).unwrap_err();
+        let refused = regional(&network, &users, true).unwrap_err();
         assert_eq!((refused.user, refused.destination), (0, TerminalId(14)));
     }
 }
