@@ -10,16 +10,17 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CRATES = ROOT / "crates"
-SIMULATING = ("kasuri-network", "kasuri-model", "kasuri-flit", "kasuri-flow")
+SIMULATING = ("kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-flit", "kasuri-flow")
 
 # The crates of this workspace that each may know.
 FLOORS = {
     "kasuri-network": set(),
-    "kasuri-model": {"kasuri-network"},
-    "kasuri-flit": {"kasuri-network", "kasuri-model"},
-    "kasuri-flow": {"kasuri-network", "kasuri-model"},
-    "kasuri": {"kasuri-network", "kasuri-model", "kasuri-flit", "kasuri-flow"},
-    "kasuri-py": {"kasuri-network", "kasuri-model", "kasuri"},
+    "kasuri-workload": {"kasuri-network"},
+    "kasuri-model": {"kasuri-network", "kasuri-workload"},
+    "kasuri-flit": {"kasuri-network", "kasuri-workload", "kasuri-model"},
+    "kasuri-flow": {"kasuri-network", "kasuri-workload", "kasuri-model"},
+    "kasuri": {"kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-flit", "kasuri-flow"},
+    "kasuri-py": {"kasuri-network", "kasuri-workload", "kasuri-model", "kasuri"},
 }
 # Threads, terminals, progress bars, Python, signals: not below the façade.
 NOT_BELOW_THE_FACADE = {"rayon", "clap", "comfy-table", "indicatif", "signal-hook", "pyo3", "numpy"}

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 COPY = TARGET / "contributing"
 # The crates that the guide adds to, and those whose tests run over its families.
-BELOW = ("kasuri-network", "kasuri-model")
+BELOW = ("kasuri-network", "kasuri-workload", "kasuri-model")
 
 FILE = re.compile(r"Write `(crates/[^`]+\.rs)`:\n\n```rust\n(.*?)```", re.DOTALL)
 LINES = re.compile(r"In `(crates/[^`]+\.rs)` add [^\n]*:\n((?:\n```diff\n.*?```\n)+)", re.DOTALL)
@@ -30,10 +30,10 @@ USES_ALL = """
 //! Uses all additions of the guide.
 
 use kasuri_model::config::Document;
-use kasuri_model::traffic::pattern::PATTERNS;
 use kasuri_network::deadlock::check;
 use kasuri_network::predictor::{self, PREDICTORS};
 use kasuri_network::topology::{NoFiles, TOPOLOGIES};
+use kasuri_workload::traffic::pattern::PATTERNS;
 
 #[test]
 fn the_additions_are_listed() {
@@ -116,7 +116,7 @@ def test_each_addition_is_one_file_one_line_of_the_table_and_its_mod_line():
     }
     assert added == {
         "crates/kasuri-network/src/topology/mod.rs": ["pub mod chordal_ring;", "chordal_ring::ChordalRing,"],
-        "crates/kasuri-model/src/traffic/pattern/mod.rs": ["pub mod stride;", "stride::Stride,"],
+        "crates/kasuri-workload/src/traffic/pattern/mod.rs": ["pub mod stride;", "stride::Stride,"],
         "crates/kasuri-network/src/predictor/mod.rs": ["mod most_frequent;", "most_frequent::ENTRY,"],
     }
 

@@ -2,9 +2,9 @@
 #![no_main]
 
 use kasuri_model::format::goal;
-use kasuri_model::scenario::Units;
-use kasuri_model::workload::placement;
-use kasuri_model::workload::program::Program;
+use kasuri_workload::units::Units;
+use kasuri_workload::workload::placement;
+use kasuri_workload::workload::program::Program;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Ok(description) = goal::parse("fuzz.goal", bytes) else { return };

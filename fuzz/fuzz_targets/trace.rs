@@ -2,7 +2,7 @@
 #![no_main]
 
 use kasuri_model::format::trace::Lines;
-use kasuri_model::scenario::Units;
+use kasuri_workload::units::Units;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut lines = Lines::new("fuzz.csv", 4.into(), Units { flit_bytes: Some(64), cycle_ns: Some(1.5) });

@@ -3,11 +3,11 @@
 use crate::source::Drawn;
 use crate::state::NONE;
 use crate::users::AccessId;
-use kasuri_model::engine::Span;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
-use kasuri_model::workload::agenda::Agenda;
-use kasuri_model::workload::{Message, Token};
 use kasuri_network::id::TerminalId;
+use kasuri_workload::timeline::Span;
+use kasuri_workload::workload::agenda::Agenda;
+use kasuri_workload::workload::{Message, Token};
 
 /// A message that a terminal sends at present.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ impl<'a> Messages<'a> {
         let closed = scenario.workload.as_ref()?;
         let terminals = scenario.network.terminal_count() as usize;
         Some(Self {
-            agenda: Agenda::of(scenario)?,
+            agenda: scenario.agenda()?,
             closed,
             first_class: scenario.classes.len() as u8,
             heads: vec![None; terminals],

@@ -12,7 +12,6 @@ use crate::wheel::Wheel;
 use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status, UserOutcome};
 use kasuri_model::router::Architecture;
 use kasuri_model::scenario::Scenario;
-use kasuri_model::workload::agenda::Agenda;
 use kasuri_network::id::ChannelId;
 use kasuri_network::routing::extents::Extents;
 
@@ -222,7 +221,7 @@ impl<L: Lanes> Simulation<'_, L> {
             return interfaces.next_due(self.cycle, end);
         }
         match &self.messages {
-            Some(messages) if messages.wait_for_nothing() => Err(Agenda::stuck(messages.to_come)),
+            Some(messages) if messages.wait_for_nothing() => Err(EngineError::never_sent(messages.to_come)),
             Some(messages) => Ok(messages.next_due(self.cycle, end).min(self.next_of_sources(end))),
             None => Ok(self.next_of_sources(end)),
         }

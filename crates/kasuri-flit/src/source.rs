@@ -8,9 +8,9 @@ use crate::state::NONE;
 use crate::users::AccessId;
 use kasuri_model::router::Priority;
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
-use kasuri_model::traffic::process::Process;
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::{Purpose, Stream};
+use kasuri_workload::traffic::process::Process;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -358,7 +358,7 @@ impl Sources {
     }
 
     /// Length of the answer to a packet of `class` that arrived at `terminal`.
-    pub(crate) fn reply_flits(&mut self, terminal: TerminalId, class: u8, sizes: &kasuri_model::traffic::PacketSizes) -> u32 {
+    pub(crate) fn reply_flits(&mut self, terminal: TerminalId, class: u8, sizes: &kasuri_workload::traffic::PacketSizes) -> u32 {
         sizes.draw(&mut self.creations[(u32::from(class) * self.terminals + terminal.0) as usize].destinations)
     }
 

@@ -8,10 +8,10 @@ use crate::source::Drawn;
 use crate::state::Packet;
 use kasuri_model::engine::{Counting, TranslationCounts, UserOutcome};
 use kasuri_model::scenario::Scenario;
-use kasuri_model::translation::users::{Users as Model, regions};
-use kasuri_model::translation::{Level, Refusal, Tables, Translator, VirtualNode};
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::{Purpose, Stream};
+use kasuri_workload::translation::users::{Users as Model, regions};
+use kasuri_workload::translation::{Level, Refusal, Tables, Translator, VirtualNode};
 
 /// The destination of a drawn packet whose terminal is no logical node at present, or whose node sends nothing.
 pub(crate) const NOWHERE: TerminalId = TerminalId(u32::MAX);

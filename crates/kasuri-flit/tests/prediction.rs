@@ -6,10 +6,10 @@ use common::{Fixed, Setup, Single, ToTheEnd};
 use kasuri_model::engine::{Engine, Outcome, Prediction, Status};
 use kasuri_model::router::{OnMiss, PipelineEntry, PredictorMatch, RouterParameters, Switching};
 use kasuri_model::scenario::ClosedWorkload;
-use kasuri_model::workload::{Action, Event, Execution, Message, Workload};
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::Streams;
 use kasuri_network::topology::{ChannelParameters, PerDimension};
+use kasuri_workload::workload::{Action, Event, Execution, Message, Workload};
 use std::sync::Arc;
 
 fn stage(stage: &str, cycles: u32) -> PipelineEntry {

@@ -10,7 +10,6 @@ use common::{Setup, ToTheEnd};
 use kasuri_model::engine::{Engine, Outcome, Status};
 use kasuri_model::router::{AllocatorParameters, OnMiss, PipelineEntry, PredictorMatch, RouterParameters, Switching, VcRelease};
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
-use kasuri_model::workload::{Action, Event, Execution, Message, Workload};
 use kasuri_network::id::{Port, RouterId, TerminalId};
 use kasuri_network::network::{Link, Network, NetworkBuilder};
 use kasuri_network::predictor::{PREDICTORS, hint::Hint};
@@ -19,6 +18,7 @@ use kasuri_network::routing::per_destination::PerDestination;
 use kasuri_network::routing::walk::{Routes, Walker};
 use kasuri_network::routing::{ROUTINGS, VirtualChannels};
 use kasuri_network::topology::{ChannelParameters, PerDimension};
+use kasuri_workload::workload::{Action, Event, Execution, Message, Workload};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

@@ -7,10 +7,10 @@ use kasuri_flit::FlitEngine;
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
 use kasuri_model::router::{LookaheadDecides, RouterParameters};
 use kasuri_model::scenario::{Reply, Scenario};
-use kasuri_model::traffic::PacketSizes;
-use kasuri_model::traffic::process::{PROCESSES, Process};
 use kasuri_network::id::TerminalId;
 use kasuri_network::registry::find;
+use kasuri_workload::traffic::PacketSizes;
+use kasuri_workload::traffic::process::{PROCESSES, Process};
 use std::sync::Arc;
 
 /// Four terminals at one router.
@@ -248,7 +248,7 @@ fn a_batch_that_counts_answers_is_half_of_answers() {
     let sizes = PacketSizes::fixed(4).unwrap();
     class.reply = Some(Reply { sizes: sizes.clone(), delay: 1, virtual_channels: answers });
     (class.virtual_channels, class.joint) = (requests, Some(Arc::clone(&class.process)));
-    class.window = kasuri_model::traffic::process::Window { outstanding: Some(4), counts_answers: true };
+    class.window = kasuri_workload::traffic::process::Window { outstanding: Some(4), counts_answers: true };
     let mut writes = class.clone();
     writes.sizes = sizes;
     writes.reply.as_mut().unwrap().sizes = PacketSizes::fixed(1).unwrap();

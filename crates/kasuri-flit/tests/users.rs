@@ -4,11 +4,11 @@ mod common;
 
 use common::{Fixed, ToTheEnd};
 use kasuri_flit::FlitEngine;
-use kasuri_model::collective::COLLECTIVES;
 use kasuri_model::config::Document;
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status, UserOutcome};
 use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::topology::NoFiles;
+use kasuri_workload::collective::COLLECTIVES;
 
 fn run(text: &str, paranoid: bool, controller: &mut dyn Controller) -> Outcome {
     let document = Document::parse("a.toml", text).unwrap();

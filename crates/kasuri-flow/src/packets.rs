@@ -6,11 +6,11 @@
 
 use crate::paths::{Paths, Request, Walk};
 use crate::statistics::{Arrival, Statistics};
-use kasuri_model::endpoint::dsm::nodes::{Effect, Nodes};
-use kasuri_model::endpoint::dsm::{Machine, Parcel};
 use kasuri_model::engine::{Command, Controller, EngineError, Interfaces, Interval, Outcome, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::ChannelId;
+use kasuri_workload::endpoint::dsm::nodes::{Effect, Nodes};
+use kasuri_workload::endpoint::dsm::{Machine, Parcel};
 use std::any::Any;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

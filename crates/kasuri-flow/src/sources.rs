@@ -2,10 +2,10 @@
 //! messages.
 
 use kasuri_model::scenario::Scenario;
-use kasuri_model::traffic::process::Process;
 use kasuri_network::id::TerminalId;
 use kasuri_network::memory::{fetch_ahead, large_vec};
 use kasuri_network::rng::{Purpose, Stream};
+use kasuri_workload::traffic::process::Process;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

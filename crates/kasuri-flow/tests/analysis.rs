@@ -4,14 +4,14 @@ use kasuri_flow::analysis::{LonePacket, channel_loads, formulas, hit_rates, lone
 use kasuri_model::engine::Formulas;
 use kasuri_model::router::{PipelineEntry, RouterParameters, Switching};
 use kasuri_model::scenario::{Reply, Scenario, TrafficClass};
-use kasuri_model::traffic::PacketSizes;
-use kasuri_model::traffic::pattern::{PATTERNS, PatternContext};
-use kasuri_model::traffic::process::PROCESSES;
 use kasuri_network::id::ChannelId;
 use kasuri_network::network::{Endpoint, Link, Network};
 use kasuri_network::rng::Streams;
 use kasuri_network::routing::{ROUTINGS, VirtualChannels};
 use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, PerDimension, TOPOLOGIES};
+use kasuri_workload::traffic::PacketSizes;
+use kasuri_workload::traffic::pattern::{PATTERNS, PatternContext};
+use kasuri_workload::traffic::process::PROCESSES;
 use std::sync::Arc;
 
 /// What a test tells of its scenario.
@@ -57,7 +57,7 @@ impl Setup {
             pattern: pattern.into(),
             process: process.into(),
             packets_per_terminal: None,
-            window: kasuri_model::traffic::process::Window::default(),
+            window: kasuri_workload::traffic::process::Window::default(),
             load: 0.1,
             sizes: PacketSizes::fixed(self.flits).expect("a length"),
             virtual_channels: VirtualChannels { begin: 0, end: self.router.virtual_channels as u16 },
@@ -72,7 +72,7 @@ impl Setup {
             router: self.router.clone(),
             classes: vec![class],
             workload: None,
-            units: kasuri_model::scenario::Units::default(),
+            units: kasuri_workload::units::Units::default(),
             streams: Streams::new(1),
             max_cycles: 1000,
             engine_options: toml::Table::new(),

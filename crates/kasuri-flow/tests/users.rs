@@ -4,11 +4,11 @@ mod common;
 
 use common::UntilDone;
 use kasuri_flow::FlowEngine;
-use kasuri_model::collective::COLLECTIVES;
 use kasuri_model::config::{Document, Known, Preparation};
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
 use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::topology::NoFiles;
+use kasuri_workload::collective::COLLECTIVES;
 
 /// Two users on the left and the right half of a line of eight routers, one terminal each.
 fn run(users: &str, first: &str, second: &str, controller: &mut dyn Controller) -> Outcome {

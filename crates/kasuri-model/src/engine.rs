@@ -6,6 +6,7 @@
 use crate::scenario::Scenario;
 use kasuri_network::id::ChannelId;
 use kasuri_network::routing::extents::Extents;
+use kasuri_workload::timeline::Span;
 use thiserror::Error;
 
 /// Runs scenarios at one depth.
@@ -126,7 +127,7 @@ pub enum Command {
     MeasureWaiting,
     /// Let sources whose creations hang on a phase that they drew once draw it anew ([`Process::has_phase`]), and go on.
     ///
-    /// [`Process::has_phase`]: crate::traffic::process::Process::has_phase
+    /// [`Process::has_phase`]: kasuri_workload::traffic::process::Process::has_phase
     RedrawPhases,
     /// Stop measuring rates; wait for the measured packets, and for the answers to those that are answered.
     Drain,
@@ -314,23 +315,6 @@ pub struct Interfaces {
     pub awaited: Vec<f64>,
 }
 
-/// Something that a part of a machine did from one time to another.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Span {
-    /// What.
-    pub name: &'static str,
-    /// The node.
-    pub node: u32,
-    /// The part of the node.
-    pub part: &'static str,
-    /// The parcel that it was done for, numbered in the order in which parcels were begun.
-    pub parcel: u64,
-    /// When it began, ns.
-    pub begin_ns: f64,
-    /// When it ended, ns.
-    pub end_ns: f64,
-}
-
 /// Refuses a machine of endpoints, for an engine that cannot run one: programs that change memories are another question than traffic.
 ///
 /// # Errors
@@ -508,6 +492,14 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// A workload can never end: nothing is due and nothing under way, although so many of its messages are missing.
+    pub fn never_sent(missing: u64) -> Self {
+        Self::Option {
+            key: "workload".to_owned(),
+            problem: format!("{missing} of its messages are never sent: everything waits for something that does not happen"),
+        }
+    }
+
     /// The key of the experiment file that is to be changed, where it is one.
     pub fn key(&self) -> Option<&str> {
         match self {

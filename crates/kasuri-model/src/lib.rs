@@ -5,14 +5,8 @@
 //! immutable [`scenario::Scenario`]. It knows no clock, no engine, no files, no threads and no terminal: bytes come in
 //! through [`topology::Files`], answers go out as values.
 
-pub mod collective;
 pub mod config;
-pub mod endpoint;
 pub mod engine;
 pub mod format;
 pub mod router;
 pub mod scenario;
-pub mod schedule;
-pub mod traffic;
-pub mod translation;
-pub mod workload;

@@ -6,6 +6,7 @@ pub use allocation::{AllocatorParameters, Arbiter, ArbiterParameters, Draw, Turn
 
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::VirtualChannels;
+use kasuri_workload::endpoint::Routers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -436,6 +437,27 @@ impl RouterParameters {
         match self.buffer_policy {
             BufferPolicy::Private => self.buffer_flits,
             _ => self.port_buffer_flits.unwrap_or(self.virtual_channels.saturating_mul(self.buffer_flits)),
+        }
+    }
+
+    /// What models of endpoints ask of the routers.
+    pub fn for_endpoints(&self) -> Routers {
+        let (depth, channels) = (self.channel_depth(), self.virtual_channels.max(1));
+        let most_held_flits = match self.buffer_policy {
+            BufferPolicy::Private | BufferPolicy::Shared => depth,
+            BufferPolicy::Limited => self.most_held_flits.unwrap_or(depth),
+            BufferPolicy::Dynamic => depth / channels,
+            BufferPolicy::Shifting => depth / channels.next_power_of_two(),
+        };
+        Routers {
+            are_crosspoints: self.architecture == Architecture::Crosspoint,
+            virtual_channels: self.virtual_channels,
+            vc_per_destination: self.vc_per_destination,
+            buffer_flits: self.buffer_flits,
+            buffers_are_private: self.buffer_policy == BufferPolicy::Private,
+            port_buffer_flits: depth,
+            private_flits: self.private_flits,
+            most_held_flits,
         }
     }
 

@@ -1,18 +1,20 @@
 //! The one thing that an engine receives: everything that is simulated, immutable.
 
-use crate::endpoint::{Endpoint, Interfaces};
 use crate::router::{Pipeline, PredictorMatch, RouterParameters};
-use crate::traffic::PacketSizes;
-use crate::traffic::pattern::Pattern;
-use crate::traffic::process::{Process, Window};
-use crate::translation::users::Users;
-use crate::workload::{Token, Workload};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::predictor;
 use kasuri_network::rng::Streams;
 use kasuri_network::routing::accepting::Accepting;
 use kasuri_network::routing::{Routing, VirtualChannels};
+use kasuri_workload::endpoint::{Endpoint, Interfaces};
+use kasuri_workload::traffic::PacketSizes;
+use kasuri_workload::traffic::pattern::Pattern;
+use kasuri_workload::traffic::process::{Process, Window};
+use kasuri_workload::translation::users::Users;
+use kasuri_workload::units::Units;
+use kasuri_workload::workload::agenda::Agenda;
+use kasuri_workload::workload::{Token, Workload};
 use std::sync::Arc;
 
 /// A network, its routing, its routers and its traffic.
@@ -52,6 +54,13 @@ impl Scenario {
     /// Does the run end by itself: with a workload, or since there are only batches?
     pub fn is_closed(&self) -> bool {
         self.workload.is_some() || self.has_only_batches()
+    }
+
+    /// Begins the closed workload, if there is one, at time 0.
+    pub fn agenda(&self) -> Option<Agenda<'_>> {
+        let closed = self.workload.as_ref()?;
+        let interfaces = closed.interfaces.clone().map(|interfaces| interfaces.begin(closed.parts[0].packet_flits, self.timeline));
+        Some(Agenda::begin(&*closed.workload, self.network.terminal_count(), &self.streams, interfaces))
     }
 
     /// Does whatever sends besides a workload end by itself?
@@ -158,27 +167,6 @@ impl WorkloadPart {
     pub fn new(workload: &dyn Workload, packet_flits: u32, virtual_channels: VirtualChannels) -> Self {
         let longest_packet = packet_flits.min(workload.longest_message());
         Self { packet_flits, longest_packet, virtual_channels, messages: workload.messages() }
-    }
-}
-
-/// What flits and cycles are in bytes and nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Units {
-    /// Bytes of a flit.
-    pub flit_bytes: Option<u32>,
-    /// Nanoseconds of a cycle.
-    pub cycle_ns: Option<f64>,
-}
-
-impl Units {
-    /// Flits that hold this many bytes, at least 1; `None` if flits have no size.
-    pub fn flits(&self, bytes: u64) -> Option<u64> {
-        self.flit_bytes.map(|size| bytes.div_ceil(u64::from(size)).max(1))
-    }
-
-    /// Cycles that this many nanoseconds last; `None` if cycles have no length.
-    pub fn cycles(&self, ns: f64) -> Option<f64> {
-        self.cycle_ns.map(|cycle| ns / cycle)
     }
 }
 

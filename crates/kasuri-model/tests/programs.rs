@@ -4,9 +4,9 @@ mod common;
 
 use common::closed::arrived;
 use kasuri_model::format::goal;
-use kasuri_model::scenario::Units;
-use kasuri_model::workload::program::{Description, Operation, Program};
-use kasuri_model::workload::{Workload, placement};
+use kasuri_workload::units::Units;
+use kasuri_workload::workload::program::{Description, Operation, Program};
+use kasuri_workload::workload::{Workload, placement};
 use proptest::prelude::*;
 
 const DISSEMINATION: &str = include_str!("../../../tests/data/goal/dissemination_16.goal");

@@ -3,11 +3,11 @@
 mod common;
 
 use common::example;
+use kasuri_model::config::pattern::ALL_PATTERNS;
 use kasuri_model::config::topology::ALL_TOPOLOGIES;
-use kasuri_model::traffic::pattern::PATTERNS;
-use kasuri_model::traffic::process::PROCESSES;
 use kasuri_network::registry::Entry;
 use kasuri_network::routing::ROUTINGS;
+use kasuri_workload::traffic::process::PROCESSES;
 use std::collections::BTreeSet;
 
 fn check<F: ?Sized>(table: &[Entry<F>]) {
@@ -38,7 +38,7 @@ fn check<F: ?Sized>(table: &[Entry<F>]) {
 fn members_have_names_sources_and_examples() {
     check(ALL_TOPOLOGIES);
     check(ROUTINGS);
-    check(PATTERNS);
+    check(ALL_PATTERNS);
     check(PROCESSES);
 }
 
@@ -63,6 +63,6 @@ fn the_promised_members_are_there() {
         "permutation",
         "matrix",
     ];
-    has(&patterns, PATTERNS.iter().map(|entry| entry.name).collect());
+    has(&patterns, ALL_PATTERNS.iter().map(|entry| entry.name).collect());
     has(&["bernoulli", "periodic", "batch"], PROCESSES.iter().map(|entry| entry.name).collect());
 }

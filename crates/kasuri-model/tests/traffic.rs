@@ -3,14 +3,15 @@
 mod common;
 
 use common::{ExampleFiles, example, network};
-use kasuri_model::traffic::pattern::{PATTERNS, Pattern, PatternContext};
-use kasuri_model::traffic::process::PROCESSES;
+use kasuri_model::config::pattern::ALL_PATTERNS;
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::rng::{Purpose, Streams};
+use kasuri_workload::traffic::pattern::{Pattern, PatternContext};
+use kasuri_workload::traffic::process::PROCESSES;
 
 fn compile(name: &str, parameters: &str, network: &Network, include_self: bool) -> Result<Box<dyn Pattern>, String> {
-    let entry = PATTERNS.iter().find(|entry| entry.name == name).expect("a pattern of the table");
+    let entry = ALL_PATTERNS.iter().find(|entry| entry.name == name).expect("a pattern of the table");
     let context = PatternContext { network, include_self, files: &ExampleFiles };
     (entry.parse)(example(parameters)).expect("parameters of the pattern").compile(&context).map_err(|error| error.to_string())
 }
@@ -24,7 +25,7 @@ fn destinations(name: &str, parameters: &str, network: &Network) -> Vec<u32> {
 #[test]
 fn weights_sum_to_one_and_ascend() {
     let network = network("mesh", "dimensions = [4, 4]");
-    for (entry, include_self) in PATTERNS.iter().flat_map(|entry| [(entry, false), (entry, true)]) {
+    for (entry, include_self) in ALL_PATTERNS.iter().flat_map(|entry| [(entry, false), (entry, true)]) {
         let pattern = compile(entry.name, entry.example, &network, include_self).unwrap();
         for source in (0..16).map(TerminalId) {
             let weights = pattern.weights(source);
@@ -41,7 +42,7 @@ fn weights_sum_to_one_and_ascend() {
 fn draws_follow_the_weights() {
     let network = network("mesh", "dimensions = [4, 4]");
     const DRAWS: u32 = 20_000;
-    for entry in PATTERNS {
+    for entry in ALL_PATTERNS {
         let pattern = compile(entry.name, entry.example, &network, false).unwrap();
         for source in (0..16).map(TerminalId) {
             let mut stream = Streams::new(7).get(Purpose::Destination, source.0);

@@ -1,10 +1,10 @@
 //! `[[user]]`, `[users]` and `[translation]`: right descriptions, and wrong ones with the message that answers each.
 
 use kasuri_model::config::{ConfigError, Document, Study};
-use kasuri_model::translation::{Costs, Level};
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::VirtualChannels;
 use kasuri_network::topology::NoFiles;
+use kasuri_workload::translation::{Costs, Level};
 
 /// Two users on a torus, one by a table, one by a number of nodes.
 const EXPERIMENT: &str = r#"[network]

@@ -2,7 +2,7 @@
 //!
 //! The bound is of the kind that every engine and every schedule obeys: the data that the operation has to move over the terminals' channels
 //! and, of an all-to-all, over the most loaded channel between routers. What would be faster is decided by counting the messages of the
-//! phases on the channels ([`kasuri_model::schedule`]); nothing is simulated.
+//! phases on the channels ([`kasuri_workload::schedule`]); nothing is simulated.
 
 use crate::design;
 use crate::plan::PreparedPoint;
@@ -10,11 +10,11 @@ use crate::results::RunRow;
 use kasuri_model::config::{EngineName, Point, Preparation, Study};
 use kasuri_model::engine::Outcome;
 use kasuri_model::router::Pipeline;
-use kasuri_model::schedule::{Counted, Job, fastest};
-use kasuri_model::workload::Collective;
 use kasuri_network::id::ChannelId;
 use kasuri_network::network::Network;
 use kasuri_network::routing::Routing;
+use kasuri_workload::schedule::{Counted, Job, fastest};
+use kasuri_workload::workload::Collective;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use toml::Value;

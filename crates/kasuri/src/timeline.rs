@@ -1,6 +1,6 @@
 //! A timeline as a file that trace viewers open (Chrome's trace event format: `chrome://tracing`, Perfetto).
 
-use kasuri_model::engine::Span;
+use kasuri_workload::timeline::Span;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -3,9 +3,9 @@
 use crate::results::{Numbers, Vector};
 use kasuri_model::engine::{Outcome, TranslationCounts, UserOutcome};
 use kasuri_model::scenario::Scenario;
-use kasuri_model::translation::embedding::Embedding;
-use kasuri_model::translation::users::{User, Users};
 use kasuri_network::network::Network;
+use kasuri_workload::translation::embedding::Embedding;
+use kasuri_workload::translation::users::{User, Users};
 use serde_json::{Map, Value, json};
 
 /// One object for each user, in the order of the file. What an engine does not know is `null`.

@@ -23,7 +23,7 @@ fn every_member_of_a_family_is_listed() {
     };
     let expected: Vec<&str> = kasuri_model::config::topology::ALL_TOPOLOGIES.iter().map(|entry| entry.name).collect();
     assert_eq!(names("topologies"), expected);
-    let expected: Vec<&str> = kasuri_model::traffic::pattern::PATTERNS.iter().map(|entry| entry.name).collect();
+    let expected: Vec<&str> = kasuri_model::config::pattern::ALL_PATTERNS.iter().map(|entry| entry.name).collect();
     assert_eq!(names("patterns"), expected);
     let table = String::from_utf8(kasuri(&["list", "routings"]).stdout).unwrap();
     for entry in kasuri_network::routing::ROUTINGS {

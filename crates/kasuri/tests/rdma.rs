@@ -3,10 +3,10 @@
 use kasuri::measure::controller;
 use kasuri_flit::FlitEngine;
 use kasuri_flow::FlowEngine;
-use kasuri_model::collective::COLLECTIVES;
 use kasuri_model::config::{Document, Study};
 use kasuri_model::engine::{Engine, Outcome, Status};
 use kasuri_network::topology::Files;
+use kasuri_workload::collective::COLLECTIVES;
 use std::fmt::Write;
 
 /// A flit of 64 bytes at 400 Gbit/s.

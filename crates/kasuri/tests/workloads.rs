@@ -4,13 +4,13 @@ use kasuri::measure::controller;
 use kasuri_flit::FlitEngine;
 use kasuri_flow::FlowEngine;
 use kasuri_flow::analysis::AnalysisEngine;
-use kasuri_model::collective::{COLLECTIVES, MessageSize, Parameters};
 use kasuri_model::config::{Document, Study};
 use kasuri_model::engine::{Engine, Status};
 use kasuri_model::format::goal;
-use kasuri_model::workload::placement;
-use kasuri_model::workload::rounds::{Options, Rounds};
 use kasuri_network::topology::Files;
+use kasuri_workload::collective::{COLLECTIVES, MessageSize, Parameters};
+use kasuri_workload::workload::placement;
+use kasuri_workload::workload::rounds::{Options, Rounds};
 
 /// One file under every name.
 struct One(String);

@@ -7,11 +7,11 @@
 use crate::source::Drawn;
 use crate::state::NONE;
 use crate::users::AccessId;
-use kasuri_model::endpoint::dsm::nodes::{Effect, Nodes};
-use kasuri_model::endpoint::dsm::{Machine, Parcel};
 use kasuri_model::engine::EngineError;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
+use kasuri_workload::endpoint::dsm::nodes::{Effect, Nodes};
+use kasuri_workload::endpoint::dsm::{Machine, Parcel};
 use std::any::Any;
 use std::collections::VecDeque;
 

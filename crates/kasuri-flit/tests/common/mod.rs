@@ -4,15 +4,15 @@
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Phase, Status};
 use kasuri_model::router::RouterParameters;
 use kasuri_model::scenario::{Scenario, TrafficClass};
-use kasuri_model::traffic::PacketSizes;
-use kasuri_model::traffic::pattern::{PATTERNS, Pattern, PatternContext};
-use kasuri_model::traffic::process::PROCESSES;
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::registry::find;
 use kasuri_network::rng::{Stream, Streams};
 use kasuri_network::routing::{ROUTINGS, Routing, VirtualChannels};
 use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
+use kasuri_workload::traffic::PacketSizes;
+use kasuri_workload::traffic::pattern::{PATTERNS, Pattern, PatternContext};
+use kasuri_workload::traffic::process::PROCESSES;
 use std::sync::Arc;
 
 /// A scenario in the making; every field may be changed before `build`.
@@ -103,7 +103,7 @@ impl Setup {
             router: self.router.clone(),
             classes: vec![class],
             workload: None,
-            units: kasuri_model::scenario::Units::default(),
+            units: kasuri_workload::units::Units::default(),
             streams: Streams::new(self.seed),
             max_cycles: self.max_cycles,
             engine_options: format!("simd = \"{}\"", self.simd).parse().unwrap(),

@@ -2,10 +2,10 @@
 
 use super::AnalysisError;
 use kasuri_model::scenario::Scenario;
-use kasuri_model::traffic::PacketSizes;
-use kasuri_model::traffic::pattern::Pattern;
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::walk::{DELIVERED, Routes, Walker};
+use kasuri_workload::traffic::PacketSizes;
+use kasuri_workload::traffic::pattern::Pattern;
 
 /// Pairs of terminals that are looked at before a sample of the sources is taken.
 const PAIR_BUDGET: u64 = 20_000_000;

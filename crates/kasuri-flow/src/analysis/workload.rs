@@ -4,9 +4,9 @@ use super::formulas::NOT_MODELLED;
 use crate::paths::{Paths, Request, Walk};
 use kasuri_model::engine::{Distribution, EngineError, Formulas, Outcome, Status};
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
-use kasuri_model::workload::Message;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::metrics::Bisection;
+use kasuri_workload::workload::Message;
 
 /// Messages that are routed in step.
 const BATCH: usize = 32;

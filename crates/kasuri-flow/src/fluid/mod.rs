@@ -18,11 +18,11 @@ use crate::statistics::{Arrival, Statistics};
 use crate::together::Together;
 use kasuri_model::engine::{Command, Controller, EngineError, Outcome, Phase, Status, UserOutcome};
 use kasuri_model::scenario::Scenario;
-use kasuri_model::workload::Token;
-use kasuri_model::workload::agenda::Agenda;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::memory::filled;
 use kasuri_network::network::{Link, Network};
+use kasuri_workload::workload::Token;
+use kasuri_workload::workload::agenda::Agenda;
 
 pub(crate) use outcome::not_modelled_of;
 
@@ -128,7 +128,7 @@ impl<'a> Fluid<'a> {
         if scenario.routing.observes_congestion() {
             graph.list_all();
         }
-        let agenda = Agenda::of(scenario);
+        let agenda = scenario.agenda();
         let is_workload = agenda.is_some() && scenario.classes.is_empty() && users.is_none();
         // Who looks at the flows under way sees those that have begun before.
         let follows = scenario.classes.is_empty() && !scenario.routing.observes_congestion();
@@ -309,7 +309,7 @@ impl<'a> Fluid<'a> {
     /// A closed workload of which nothing is due and nothing under way has to be at its end.
     fn check_not_stuck(&self) -> Result<(), EngineError> {
         match (&self.agenda, self.to_come) {
-            (Some(_), Some(missing)) if missing > 0 => Err(Agenda::stuck(missing)),
+            (Some(_), Some(missing)) if missing > 0 => Err(EngineError::never_sent(missing)),
             _ => Ok(()),
         }
     }

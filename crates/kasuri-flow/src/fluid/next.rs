@@ -6,10 +6,10 @@ use crate::paths::{Request, Walk};
 use crate::sources::Drawn;
 use crate::together::Member;
 use kasuri_model::engine::EngineError;
-use kasuri_model::workload;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::memory::fetch_ahead;
 use kasuri_network::routing::VirtualChannels;
+use kasuri_workload::workload;
 
 impl Fluid<'_> {
     /// Begins the next message of an idle terminal, or puts it to sleep until there is one.

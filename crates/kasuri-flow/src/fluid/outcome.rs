@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::statistics::Statistics;
 use kasuri_model::engine::{Interval, Outcome, Phase, Status};
 use kasuri_model::scenario::Scenario;
-use kasuri_model::workload::agenda::Agenda;
+use kasuri_workload::workload::agenda::Agenda;
 
 impl Fluid<'_> {
     pub(super) fn close_interval(&mut self, begin: u64) -> Interval {

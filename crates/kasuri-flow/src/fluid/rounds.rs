@@ -4,8 +4,8 @@ use super::{Fluid, Message};
 use crate::statistics::Arrival;
 use crate::together::Member;
 use kasuri_model::engine::EngineError;
-use kasuri_model::workload;
 use kasuri_network::id::TerminalId;
+use kasuri_workload::workload;
 
 impl Fluid<'_> {
     /// Ends the messages that have begun together, and with them all that there are, and begins those that follow.

@@ -7,8 +7,8 @@
 use crate::graph::{Graph, lesser};
 use crate::sharing::LevelByCount;
 use crate::sources::Drawn;
-use kasuri_model::workload::Token;
 use kasuri_network::memory::Column;
+use kasuri_workload::workload::Token;
 
 /// A message among those that have begun together. It is a terminal's, whose injection channel has the same number. 40 bytes.
 #[derive(Clone, Copy, Debug)]

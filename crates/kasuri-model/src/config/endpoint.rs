@@ -4,12 +4,12 @@ use super::error::ConfigError;
 use super::section::Section;
 use super::shape;
 use super::study::{Context, owned};
-use crate::endpoint::{ENDPOINTS, EndpointContext, Prepared};
 use crate::router::RouterParameters;
-use crate::scenario::Units;
 use kasuri_network::network::Network;
 use kasuri_network::rng::Streams;
 use kasuri_network::routing::Routing;
+use kasuri_workload::endpoint::{ENDPOINTS, EndpointContext, Prepared};
+use kasuri_workload::units::Units;
 
 impl Context<'_> {
     /// The machine that `[endpoint]` and `[workload]` describe, or the interfaces of `[endpoint]`, if there is one.
@@ -35,7 +35,7 @@ impl Context<'_> {
         if let Some(schema) = model.workload_schema() {
             shape::check(schema.as_value(), workload).map_err(|fault| self.fault("workload", fault))?;
         }
-        let context = EndpointContext { network, routing, router, units, streams, workload };
+        let context = EndpointContext { network, routing, routers: router.for_endpoints(), units, streams, workload };
         let prepared = model.prepare(&context).map_err(|error| {
             let at = format!("{}.{}", error.section, error.key);
             self.error(&at, super::document::Part::Value, error.problem)

@@ -12,6 +12,7 @@ mod endpoint;
 mod error;
 mod measure;
 mod names;
+pub mod pattern;
 mod plot;
 mod pool;
 mod schema;

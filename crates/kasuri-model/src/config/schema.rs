@@ -9,18 +9,18 @@ use super::traffic::ClassParameters;
 use super::units::UnitParameters;
 use super::users::{TranslationSection, UserParameters, UsersSection};
 use super::workload::WorkloadSection;
-use crate::collective::{COLLECTIVES, operations};
+use crate::config::pattern::ALL_PATTERNS;
 use crate::config::topology::ALL_TOPOLOGIES;
-use crate::endpoint::ENDPOINTS;
 use crate::router::RouterParameters;
-use crate::schedule::SCHEDULES;
-use crate::traffic::pattern::PATTERNS;
-use crate::traffic::process::PROCESSES;
-use crate::workload::application::APPLICATIONS;
 use kasuri_network::predictor;
 use kasuri_network::registry::Entry;
 use kasuri_network::routing::ROUTINGS;
 use kasuri_network::topology::ChannelParameters;
+use kasuri_workload::collective::{COLLECTIVES, operations};
+use kasuri_workload::endpoint::ENDPOINTS;
+use kasuri_workload::schedule::SCHEDULES;
+use kasuri_workload::traffic::process::PROCESSES;
+use kasuri_workload::workload::application::APPLICATIONS;
 use schemars::{Schema, schema_for};
 use serde_json::{Map, Value as Json, json};
 
@@ -156,7 +156,7 @@ impl Parts {
     fn traffic(&mut self) -> Json {
         let common = self.take_open("traffic", schema_for!(ClassParameters));
         let names = json!({ "properties": {
-            "pattern": { "enum": PATTERNS.iter().map(|entry| entry.name).collect::<Vec<_>>() },
+            "pattern": { "enum": ALL_PATTERNS.iter().map(|entry| entry.name).collect::<Vec<_>>() },
             "process": { "enum": PROCESSES.iter().map(|entry| entry.name).collect::<Vec<_>>() },
         } });
         let class = json!({ "properties": { "class": {
@@ -165,7 +165,7 @@ impl Parts {
         } } });
         self.definitions.insert("traffic".to_owned(), common);
         let common = json!({ "$ref": "#/$defs/traffic" });
-        let families = [self.family("pattern", PATTERNS, None), self.family("process", PROCESSES, Some("bernoulli"))];
+        let families = [self.family("pattern", ALL_PATTERNS, None), self.family("process", PROCESSES, Some("bernoulli"))];
         let [pattern, process] = families;
         let trace = self.take("trace", schema_for!(TraceSection));
         json!({

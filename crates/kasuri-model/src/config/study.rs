@@ -11,10 +11,8 @@ use super::sweep::Point;
 use super::units::UnitParameters;
 use super::{Known, shape, trace, traffic};
 use crate::config::topology::ALL_TOPOLOGIES;
-use crate::endpoint::Prepared;
 use crate::router::{Architecture, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
-use crate::scenario::{ClosedWorkload, Scenario, TrafficClass, Units};
-use crate::translation::users::Users;
+use crate::scenario::{ClosedWorkload, Scenario, TrafficClass};
 use kasuri_network::network::connectivity::separated;
 use kasuri_network::network::{Network, NetworkError};
 use kasuri_network::predictor;
@@ -24,6 +22,9 @@ use kasuri_network::routing::per_destination::PerDestination;
 use kasuri_network::routing::per_output::PerOutput;
 use kasuri_network::routing::{ROUTINGS, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
+use kasuri_workload::endpoint::Prepared;
+use kasuri_workload::translation::users::Users;
+use kasuri_workload::units::Units;
 use schemars::schema_for;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -607,7 +608,7 @@ const MAX_CLASSES: usize = 255;
 fn longest_packet(classes: &[TrafficClass], workload: Option<&ClosedWorkload>) -> u32 {
     let sizes = classes.iter().flat_map(|class| [Some(&class.sizes), class.reply.as_ref().map(|reply| &reply.sizes)]);
     let of_workload = workload.map(ClosedWorkload::longest_packet);
-    sizes.flatten().map(crate::traffic::PacketSizes::max).chain(of_workload).max().unwrap_or(0)
+    sizes.flatten().map(kasuri_workload::traffic::PacketSizes::max).chain(of_workload).max().unwrap_or(0)
 }
 
 /// A family member's name as it stands in the file, found in its table.

@@ -442,7 +442,7 @@ fn classes_that_share_their_coins_have_one_process() {
 fn windows_belong_to_batches() {
     let study = |more: &str| studies(&EXPERIMENT.replace("packet_flits = 5", &format!("packet_flits = 5\nprocess = \"batch\"\n{more}")));
     let scenario = study("batch_packets = 9\noutstanding_packets = 2\ncounts_answers = true\nreply = {}").unwrap()[0].scenario.clone();
-    assert_eq!(scenario.classes[0].window, crate::traffic::process::Window { outstanding: Some(2), counts_answers: true });
+    assert_eq!(scenario.classes[0].window, kasuri_workload::traffic::process::Window { outstanding: Some(2), counts_answers: true });
     let two = "batch_packets = 9\nshares_coins = true\n[[traffic.class]]\n[[traffic.class]]\n";
     let scenario = study(two).unwrap()[0].scenario.clone();
     assert_eq!(scenario.batches().map(|(_, packets)| packets).collect::<Vec<_>>(), [9]);
@@ -540,7 +540,7 @@ fn a_workload_takes_the_place_of_traffic() {
     let expected = kasuri_network::routing::VirtualChannels { begin: 1, end: 3 };
     assert_eq!(scenario.virtual_channel_ranges(), [expected]);
     // 128 bits at 32 bits per ns.
-    assert_eq!(scenario.units, crate::scenario::Units { flit_bytes: Some(16), cycle_ns: Some(4.0) });
+    assert_eq!(scenario.units, kasuri_workload::units::Units { flit_bytes: Some(16), cycle_ns: Some(4.0) });
 }
 
 /// [`with_workload`] of an application, a flit of 64 bytes in each nanosecond.

@@ -4,17 +4,18 @@ use super::error::ConfigError;
 use super::names::shown;
 use super::section::Section;
 use super::study::{Context, owned};
+use crate::config::pattern::ALL_PATTERNS;
 use crate::router::RouterParameters;
 use crate::scenario::{Reply, TrafficClass};
-use crate::traffic::pattern::{PATTERNS, Pattern, PatternContext, PatternError, TrafficPattern};
-use crate::traffic::process::{ByTerminal, InjectionProcess, PROCESSES, Process, Window};
-use crate::traffic::{PacketSizes, WeightedSize};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::registry::Entry;
 use kasuri_network::routing::Routing;
 use kasuri_network::routing::VirtualChannels;
 use kasuri_network::topology::Files;
+use kasuri_workload::traffic::pattern::{Pattern, PatternContext, PatternError, TrafficPattern};
+use kasuri_workload::traffic::process::{ByTerminal, InjectionProcess, PROCESSES, Process, Window};
+use kasuri_workload::traffic::{PacketSizes, WeightedSize};
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -184,7 +185,7 @@ impl Setting<'_> {
     }
 
     fn class(&self, section: &Section<'_>) -> Result<TrafficClass, ConfigError> {
-        let pattern = section.member(PATTERNS, "pattern", None)?;
+        let pattern = section.member(ALL_PATTERNS, "pattern", None)?;
         let process = section.member(PROCESSES, "process", Some("bernoulli"))?;
         let own = &self.context.schemas.get(|| schema_for!(ClassParameters)).keys;
         let known: [&[String]; 4] = [&owned(&["pattern", "process"]), own, &section.keys_of(pattern), &section.keys_of(process)];
@@ -311,7 +312,9 @@ impl Setting<'_> {
 /// the one that it replaces.
 fn inherit(base: &Table, class: &Table) -> Table {
     let mut merged = base.clone();
-    for (key, keys) in [("pattern", member_keys(PATTERNS, base.get("pattern"))), ("process", member_keys(PROCESSES, base.get("process")))] {
+    for (key, keys) in
+        [("pattern", member_keys(ALL_PATTERNS, base.get("pattern"))), ("process", member_keys(PROCESSES, base.get("process")))]
+    {
         if class.contains_key(key) && class.get(key) != base.get(key) {
             for inherited in keys {
                 merged.remove(&inherited);

@@ -1,6 +1,6 @@
 //! The keys of `[network]` that say what flits and cycles are.
 
-use crate::scenario::Units;
+use kasuri_workload::units::Units;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -15,7 +15,7 @@
 //! Operation Assembly Language, ICPP 2009; the text reader of LogGOPSim 2.
 
 use super::FormatError;
-use crate::workload::program::{Dependency, Description, Kind, MAX_OPERATIONS, Operation};
+use kasuri_workload::workload::program::{Dependency, Description, Kind, MAX_OPERATIONS, Operation};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 //! The schedule that `libkasuri_alltoall.so` reads: writer. The layout stands in `docs/reference/file-formats.md`; the reader is
 //! `mpi/schedule.c`.
 
-use crate::scenario::Units;
-use crate::schedule::Schedule;
+use kasuri_workload::schedule::Schedule;
+use kasuri_workload::units::Units;
 use thiserror::Error;
 
 /// How a file begins: a name, and line ends that a transfer as text would change.

@@ -12,10 +12,10 @@
 
 use super::FormatError;
 use super::words::{Word, words};
-use crate::scenario::Units;
-use crate::workload::trace::Sending;
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Terminals;
+use kasuri_workload::units::Units;
+use kasuri_workload::workload::trace::Sending;
 
 /// No time is later, in cycles: up to here every whole number is one in floating point.
 const MAX_TIME: f64 = (1u64 << 53) as f64;
@@ -34,7 +34,7 @@ const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e
 /// # Examples
 /// ```
 /// use crate::format::trace::Lines;
-/// use crate::scenario::Units;
+/// use kasuri_workload::units::Units;
 /// let mut lines = Lines::new("t.csv", 4.into(), Units { flit_bytes: Some(64), cycle_ns: None });
 /// assert!(lines.take(b"0, 0, 1, 64\n5, 2,"));
 /// assert!(lines.take(b"3, 128\n"));

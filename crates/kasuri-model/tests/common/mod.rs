@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 #![allow(unused_imports)]
 
+#[path = "../../../kasuri-workload/tests/common/closed.rs"]
 pub(crate) mod closed;
 #[path = "../../../kasuri-network/tests/common/mod.rs"]
 mod network_common;

@@ -2,16 +2,16 @@
 
 use super::{Exit, Failure, output};
 use clap::{Args, ValueEnum};
-use kasuri_model::collective::{COLLECTIVES, OPERATIONS, schedules};
+use kasuri_model::config::pattern::ALL_PATTERNS;
 use kasuri_model::config::topology::ALL_TOPOLOGIES;
-use kasuri_model::endpoint::{ENDPOINTS, cenju4};
-use kasuri_model::schedule::SCHEDULES;
-use kasuri_model::traffic::pattern::PATTERNS;
-use kasuri_model::traffic::process::PROCESSES;
-use kasuri_model::workload::application::APPLICATIONS;
 use kasuri_network::predictor::{self, PREDICTORS, PredictorEntry};
 use kasuri_network::registry::Entry;
 use kasuri_network::routing::ROUTINGS;
+use kasuri_workload::collective::{COLLECTIVES, OPERATIONS, schedules};
+use kasuri_workload::endpoint::{ENDPOINTS, cenju4};
+use kasuri_workload::schedule::SCHEDULES;
+use kasuri_workload::traffic::process::PROCESSES;
+use kasuri_workload::workload::application::APPLICATIONS;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -104,7 +104,7 @@ impl Family {
         match self {
             Self::Topologies => entries(ALL_TOPOLOGIES),
             Self::Routings => entries(ROUTINGS),
-            Self::Patterns => entries(PATTERNS),
+            Self::Patterns => entries(ALL_PATTERNS),
             Self::Processes => entries(PROCESSES),
             Self::Allocators => {
                 kasuri_flit::ALLOCATORS.iter().map(|entry| json!({ "name": entry.name, "summary": entry.summary })).collect()
@@ -126,7 +126,7 @@ impl Family {
 fn schedules_of_all_kinds() -> Vec<Json> {
     let by_ranks = COLLECTIVES.iter().map(schedule);
     let of_network = SCHEDULES.iter().filter(|entry| schedules("alltoall").all(|known| known.schedule != entry.name));
-    let described = |entry: &kasuri_model::schedule::Entry| {
+    let described = |entry: &kasuri_workload::schedule::Entry| {
         json!({
             "name": entry.name,
             "collective": "alltoall",
@@ -148,7 +148,7 @@ fn schedules_of_all_kinds() -> Vec<Json> {
     by_ranks.chain(of_network.map(described)).chain(of_endpoints).collect()
 }
 
-fn schedule(entry: &kasuri_model::collective::Entry) -> Json {
+fn schedule(entry: &kasuri_workload::collective::Entry) -> Json {
     json!({
         "name": entry.schedule,
         "collective": entry.collective,

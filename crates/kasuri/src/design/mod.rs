@@ -362,10 +362,10 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kasuri_model::schedule::SCHEDULES;
     use kasuri_network::network::metrics::Metrics;
     use kasuri_network::routing::walk::{DELIVERED, Routes, Walker};
     use kasuri_network::routing::{ROUTINGS, VirtualChannels};
+    use kasuri_workload::schedule::SCHEDULES;
 
     /// The same by walking all routes of the routing `minimal`, on meshes and tori of `dimension-order`.
     fn walked(network: &Arc<Network>) -> f64 {

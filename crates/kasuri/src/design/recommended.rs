@@ -1,10 +1,10 @@
 //! How an all-to-all is best sent over a design: the schedule and the tie rule to set, found by counting messages.
 
 use crate::efficiency::{MOST_SEARCHED, NEAR, Tie, fastest_of, ties};
-use kasuri_model::schedule::Job;
 use kasuri_network::network::Network;
 use kasuri_network::registry::find;
 use kasuri_network::routing::{ROUTINGS, Routing};
+use kasuri_workload::schedule::Job;
 use serde::Serialize;
 use std::sync::Arc;
 use toml::Table;

@@ -22,8 +22,8 @@ pub use steady_state::SteadyState;
 use kasuri_model::config::{Rules, Study};
 use kasuri_model::engine::Controller;
 use kasuri_model::scenario::{Scenario, TrafficClass};
-use kasuri_model::traffic::PacketSizes;
 use kasuri_network::id::TerminalId;
+use kasuri_workload::traffic::PacketSizes;
 
 /// The controller for a study: BookSim 2's rules if asked for, else completion for closed workloads, fixed lengths if
 /// `measure.cycles` is given, and the steady state otherwise.

@@ -2,8 +2,8 @@
 
 use super::PreparedPoint;
 use crate::results::RunRow;
-use kasuri_model::collective;
 use kasuri_model::config::{CASE, EngineName, Point, Search, Study};
+use kasuri_workload::collective;
 use serde_json::{Value, json};
 
 /// Keys that every row of open traffic shows, swept or not.

@@ -5,12 +5,12 @@
 
 use super::Simulation;
 use crate::crosspoint::Time;
-use kasuri_model::endpoint::cenju4::Cenju4;
-use kasuri_model::endpoint::cenju4::fault::Interrupt;
-use kasuri_model::endpoint::cenju4::framing::{self, Damage, FLIT_BITS, Flit, WORD_FLITS};
-use kasuri_model::endpoint::cenju4::node::Packet;
 use kasuri_model::engine::LinkErrors;
 use kasuri_network::rng::{Purpose, Stream, Streams};
+use kasuri_workload::endpoint::cenju4::Cenju4;
+use kasuri_workload::endpoint::cenju4::fault::Interrupt;
+use kasuri_workload::endpoint::cenju4::framing::{self, Damage, FLIT_BITS, Flit, WORD_FLITS};
+use kasuri_workload::endpoint::cenju4::node::Packet;
 use std::collections::BTreeMap;
 
 /// The errors of a machine's channels.

@@ -2,7 +2,7 @@
 //!
 //! Times are whole picoseconds. The parts of a node work side by side and each does one thing at a time: the processor of each task runs
 //! its program (`processor`), the Sender reads headers and makes packets (`sender`), the Receiver writes memory (`receiver`). What they do
-//! to memories and tables is the model's (`kasuri_model::endpoint::cenju4`).
+//! to memories and tables is the model's (`kasuri_workload::endpoint::cenju4`).
 
 mod link;
 mod processor;
@@ -15,11 +15,12 @@ mod tests;
 use super::TimedEndpoint;
 use crate::crosspoint::{self, Crosspoint, Sizes, Time};
 use crate::statistics::Counter;
-use kasuri_model::endpoint::cenju4::node::{Node, Packet};
-use kasuri_model::endpoint::cenju4::{Cenju4, Machine};
-use kasuri_model::engine::{Command, Controller, EngineError, Interval, Outcome, Span, Status, Totals};
+use kasuri_model::engine::{Command, Controller, EngineError, Interval, Outcome, Status, Totals};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::registry::Member;
+use kasuri_workload::endpoint::cenju4::node::{Node, Packet};
+use kasuri_workload::endpoint::cenju4::{Cenju4, Machine};
+use kasuri_workload::timeline::Span;
 use link::Links;
 use processor::Processor;
 use receiver::Receiver;

@@ -2,10 +2,10 @@
 
 use super::{Event, Simulation, Station, picoseconds};
 use crate::crosspoint::Time;
-use kasuri_model::endpoint::cenju4::fault::{Fault, Interrupt};
-use kasuri_model::endpoint::cenju4::memory::LINE;
-use kasuri_model::endpoint::cenju4::script::{Op, Program, sequence};
 use kasuri_model::engine::EngineError;
+use kasuri_workload::endpoint::cenju4::fault::{Fault, Interrupt};
+use kasuri_workload::endpoint::cenju4::memory::LINE;
+use kasuri_workload::endpoint::cenju4::script::{Op, Program, sequence};
 
 /// Where a program is.
 #[derive(Clone, Debug)]
@@ -158,7 +158,7 @@ impl Simulation<'_> {
         let node = &self.stations[node as usize].node;
         let buffers = &node.task(cid)?.buffers;
         Ok(match *op {
-            Op::AwaitLog { entries } => buffers.log.written >= entries * kasuri_model::endpoint::cenju4::task::LOG_ENTRY,
+            Op::AwaitLog { entries } => buffers.log.written >= entries * kasuri_workload::endpoint::cenju4::task::LOG_ENTRY,
             Op::AwaitMessages { buffer, bytes } => buffers.messages.get(usize::from(buffer)).is_some_and(|ring| ring.written >= bytes),
             Op::AwaitWord { address, least } => node.word(cid, address)? >= least,
             Op::AwaitFaults { count } => node.faults().count() >= count,

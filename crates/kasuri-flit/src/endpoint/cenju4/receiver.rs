@@ -2,8 +2,8 @@
 
 use super::{Event, Load, Simulation};
 use crate::crosspoint::Time;
-use kasuri_model::endpoint::cenju4::fault::Interrupt;
-use kasuri_model::endpoint::cenju4::node::{Node, Operation};
+use kasuri_workload::endpoint::cenju4::fault::Interrupt;
+use kasuri_workload::endpoint::cenju4::node::{Node, Operation};
 use std::collections::VecDeque;
 use std::rc::Rc;
 

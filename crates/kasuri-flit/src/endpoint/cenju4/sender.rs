@@ -2,9 +2,9 @@
 
 use super::{Event, Load, Simulation};
 use crate::crosspoint::{Target as Way, Time};
-use kasuri_model::endpoint::cenju4::Cenju4;
-use kasuri_model::endpoint::cenju4::fault::{Fault, Interrupt};
-use kasuri_model::endpoint::cenju4::node::{Made, Parcel, Reply, Target};
+use kasuri_workload::endpoint::cenju4::Cenju4;
+use kasuri_workload::endpoint::cenju4::fault::{Fault, Interrupt};
+use kasuri_workload::endpoint::cenju4::node::{Made, Parcel, Reply, Target};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -282,7 +282,7 @@ impl Simulation<'_> {
                 (false, _) => self.times.memory,
             };
             let name = if read.cached { "(4b) data from the cache" } else { "(4a) data from main memory" };
-            let end = time + access + kasuri_model::endpoint::cenju4::memory::LINE / 8 * self.times.beat;
+            let end = time + access + kasuri_workload::endpoint::cenju4::memory::LINE / 8 * self.times.beat;
             complete = complete.max(time + access + u64::from(read.needed) * self.times.beat);
             self.note(name, node, "memory", parcel, time, end);
             time = end;

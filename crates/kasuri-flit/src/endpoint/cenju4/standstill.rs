@@ -1,10 +1,10 @@
 //! A standstill in words: what nodes have refused, and what programs wait for.
 
 use super::{Simulation, Station};
-use kasuri_model::endpoint::cenju4::fault::Interrupt;
-use kasuri_model::endpoint::cenju4::script::Op;
-use kasuri_model::endpoint::cenju4::task::LOG_ENTRY;
 use kasuri_network::id::TerminalId;
+use kasuri_workload::endpoint::cenju4::fault::Interrupt;
+use kasuri_workload::endpoint::cenju4::script::Op;
+use kasuri_workload::endpoint::cenju4::task::LOG_ENTRY;
 use std::collections::BTreeMap;
 
 /// Refusals, and programs, that are described, at most.

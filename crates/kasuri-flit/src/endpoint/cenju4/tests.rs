@@ -1,13 +1,13 @@
 use super::*;
 use kasuri_model::config::Document;
-use kasuri_model::endpoint::cenju4::fault::{Fault, Interrupt};
-use kasuri_model::endpoint::cenju4::memory::PAGE;
-use kasuri_model::endpoint::cenju4::parcel::{Header, Kind, Protocol, SENT};
-use kasuri_model::endpoint::cenju4::script::{ANSWERS, COUNTER, Op, Program, Put, RINGS, SOURCE, Script, TARGET, WORDS, sequence};
-use kasuri_model::endpoint::cenju4::set_up;
-use kasuri_model::endpoint::cenju4::task::{Destination, LOG_ENTRY, Synchronisation};
 use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::topology::NoFiles;
+use kasuri_workload::endpoint::cenju4::fault::{Fault, Interrupt};
+use kasuri_workload::endpoint::cenju4::memory::PAGE;
+use kasuri_workload::endpoint::cenju4::parcel::{Header, Kind, Protocol, SENT};
+use kasuri_workload::endpoint::cenju4::script::{ANSWERS, COUNTER, Op, Program, Put, RINGS, SOURCE, Script, TARGET, WORDS, sequence};
+use kasuri_workload::endpoint::cenju4::set_up;
+use kasuri_workload::endpoint::cenju4::task::{Destination, LOG_ENTRY, Synchronisation};
 
 /// A controller that waits for completion.
 struct Patient;

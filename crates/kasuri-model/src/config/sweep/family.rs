@@ -5,12 +5,12 @@
 //! so that one which does not fit is an error.
 
 use super::axis::Setting;
+use crate::config::pattern::ALL_PATTERNS;
 use crate::config::topology::ALL_TOPOLOGIES;
-use crate::endpoint::ENDPOINTS;
-use crate::traffic::pattern::PATTERNS;
-use crate::traffic::process::PROCESSES;
 use kasuri_network::registry::{Entry, find};
 use kasuri_network::routing::ROUTINGS;
+use kasuri_workload::endpoint::ENDPOINTS;
+use kasuri_workload::traffic::process::PROCESSES;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -46,7 +46,7 @@ fn parameters(selector: &str, member: &str) -> Option<Vec<String>> {
     match selector {
         "topology" => keys(ALL_TOPOLOGIES, member),
         "algorithm" => keys(ROUTINGS, member),
-        "pattern" => keys(PATTERNS, member),
+        "pattern" => keys(ALL_PATTERNS, member),
         "process" => keys(PROCESSES, member),
         "model" => keys(ENDPOINTS, member),
         _ => None,

@@ -1,0 +1,216 @@
+//! Distributed shared memory: a processor reads and writes the memories of other nodes by packets that its network interface sends.
+//!
+//! A node is a processor element, a network interface unit, a local memory and a router. The interface handles one packet at a time,
+//! each for `interface_cycles`: a request that it issues for its processor, a request of another node that it serves from the local
+//! memory, a reply that it hands to its processor. Here is what happens ([`programs`]: what processors do; [`nodes`]: what the
+//! interfaces make of it); how packets travel is known to the engines. Source: Sato and Tanaka, "Virtual Network System and its
+//! Preliminary Evaluation", section 4.1.
+
+pub mod nodes;
+pub mod programs;
+
+use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared, Routers};
+use kasuri_network::id::TerminalId;
+use kasuri_network::registry::Member;
+use kasuri_network::routing::VirtualChannels;
+use programs::{Step, Workload};
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// The constants of the network interface. All terminals are nodes.
+///
+/// Requests use the lower half of the virtual channels and replies the upper half, so that neither can block the other. How many
+/// packets the channels between router and interface carry is `network.terminal_channel_period`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dsm {
+    /// Cycles for which the interface works on each packet that it issues, serves or accepts.
+    pub interface_cycles: u32,
+    /// Cycles more for each request that it serves: the access to the local memory.
+    pub memory_cycles: u32,
+    /// Requests of a node that are not answered yet, at most; at least 1.
+    pub window: u32,
+    /// Flits of a packet without data: the request of a read and the reply to a write.
+    pub command_flits: u32,
+    /// Flits of a packet with data: the reply to a read and the request of a write.
+    pub data_flits: u32,
+}
+
+impl Default for Dsm {
+    fn default() -> Self {
+        Self { interface_cycles: 4, memory_cycles: 0, window: 16, command_flits: 2, data_flits: 4 }
+    }
+}
+
+impl Member for Dsm {
+    const NAME: &'static str = "dsm";
+    const SUMMARY: &'static str = "distributed shared memory: network interfaces that read and write the memories of other nodes";
+    const SOURCE: &'static str = "Sato and Tanaka, Virtual Network System and its Preliminary Evaluation, section 4.1";
+    const EXAMPLE: &'static str = "window = 16";
+}
+
+/// The greatest value of a key in cycles.
+const MAX_CYCLES: u32 = 1_000_000_000;
+
+/// The greatest number of flits of a packet, and of requests of a node that are not answered.
+const MAX_COUNT: u32 = 65_535;
+
+/// The machine and its programs.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// The interface.
+    pub constants: Dsm,
+    /// What the processor of each terminal does.
+    pub programs: Vec<Vec<Step>>,
+    /// The virtual channels of requests, and those of replies.
+    pub networks: [VirtualChannels; 2],
+}
+
+impl Endpoint for Machine {
+    fn model(&self) -> &'static str {
+        Dsm::NAME
+    }
+
+    fn packet_flits(&self) -> Option<[u32; 2]> {
+        let Dsm { command_flits, data_flits, .. } = self.constants;
+        Some([command_flits.min(data_flits), command_flits.max(data_flits)])
+    }
+
+    fn virtual_channels(&self) -> Vec<VirtualChannels> {
+        self.networks.to_vec()
+    }
+}
+
+impl EndpointModel for Dsm {
+    fn workload_schema(&self) -> Option<Schema> {
+        Some(schema_for!(Workload))
+    }
+
+    fn prepare(&self, context: &EndpointContext<'_>) -> Result<Prepared, EndpointError> {
+        self.check()?;
+        self.check_buffers(context.routers)?;
+        let networks = virtual_networks(context)?;
+        let workload: Workload = context
+            .workload
+            .clone()
+            .try_into()
+            .map_err(|error: toml::de::Error| EndpointError::new("workload", "program", error.message()))?;
+        let programs = programs::of_nodes(&workload, context)?;
+        Ok(Prepared::Machine(Arc::new(Machine { constants: self.clone(), programs, networks })))
+    }
+}
+
+impl Dsm {
+    fn check(&self) -> Result<(), EndpointError> {
+        let limits = [
+            ("interface_cycles", self.interface_cycles, 0, MAX_CYCLES),
+            ("memory_cycles", self.memory_cycles, 0, MAX_CYCLES),
+            ("window", self.window, 1, MAX_COUNT),
+            ("command_flits", self.command_flits, 1, MAX_COUNT),
+            ("data_flits", self.data_flits, 1, MAX_COUNT),
+        ];
+        match limits.into_iter().find(|(_, value, least, most)| !(least..=most).contains(&value)) {
+            Some((key, value, least, most)) => {
+                Err(EndpointError::new("endpoint", key, format!("is {value}; it must be {least} to {most}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A packet stays before an interface until it is there in whole: the buffer at the end of the channel must be able to hold it,
+    /// whatever the other virtual channels hold.
+    fn check_buffers(&self, routers: Routers) -> Result<(), EndpointError> {
+        let longest = self.command_flits.max(self.data_flits);
+        let wrong = |key: &str, problem: String| Err(EndpointError::new("router", key, problem));
+        if routers.buffers_are_private {
+            if routers.buffer_flits < longest {
+                let problem = format!(
+                    "is {}; it must be {longest} or more with endpoint.model = \"dsm\": a packet of {longest} flits waits in one buffer \
+                     until its interface takes it",
+                    routers.buffer_flits
+                );
+                return wrong("buffer_flits", problem);
+            }
+            return Ok(());
+        }
+        let most = routers.most_held_flits;
+        // At worst each virtual channel has all of a packet but its last flit.
+        let parts = u64::from(routers.virtual_channels) * u64::from((longest - 1).max(routers.private_flits));
+        if most < longest || routers.private_flits < longest && u64::from(routers.port_buffer_flits) <= parts {
+            let least = if most < longest { "more for each virtual channel".to_owned() } else { format!("{} or more", parts + 1) };
+            let problem = format!(
+                "makes a buffer of {} flits; it must be {least} with endpoint.model = \"dsm\": a packet of {longest} flits waits in it until \
+                 its interface takes it",
+                routers.port_buffer_flits
+            );
+            return wrong("port_buffer_flits", problem);
+        }
+        Ok(())
+    }
+
+    /// Flits of a parcel.
+    pub fn flits(&self, parcel: &Parcel) -> u32 {
+        if (parcel.access == Access::Read) == parcel.is_reply { self.data_flits } else { self.command_flits }
+    }
+}
+
+/// Divides the virtual channels between requests and replies.
+fn virtual_networks(context: &EndpointContext<'_>) -> Result<[VirtualChannels; 2], EndpointError> {
+    let router = |key: &str, problem: String| Err(EndpointError::new("router", key, problem));
+    if context.routers.are_crosspoints {
+        return router("architecture", "must be \"virtual-channel\" or be left out with endpoint.model = \"dsm\"".to_owned());
+    }
+    if context.routers.vc_per_destination {
+        return router(
+            "vc_per_destination",
+            "must be left out with endpoint.model = \"dsm\", whose requests and replies keep apart".to_owned(),
+        );
+    }
+    let channels = context.routers.virtual_channels;
+    if channels < 2 || !channels.is_multiple_of(2) {
+        let problem = format!("is {channels}; it must be even with endpoint.model = \"dsm\": one half for requests, one for replies");
+        return router("virtual_channels", problem);
+    }
+    // Checked to be a few hundred at most where the routers are read.
+    let (half, all) = ((channels / 2) as u16, channels as u16);
+    Ok([VirtualChannels { begin: 0, end: half }, VirtualChannels { begin: half, end: all }])
+}
+
+/// What a processor does to a word of another node's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It reads it.
+    Read,
+    /// It writes it.
+    Write,
+}
+
+/// A request, or the reply to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parcel {
+    /// Who wants to read or write.
+    pub requester: TerminalId,
+    /// Whose memory it is.
+    pub home: TerminalId,
+    /// What is done to it.
+    pub access: Access,
+    /// Number of the request at its requester.
+    pub number: u32,
+    /// What a write belongs to; programs wait for the writes of a phase.
+    pub phase: u32,
+    /// Is it the reply?
+    pub is_reply: bool,
+}
+
+impl Parcel {
+    /// Who sends it.
+    pub fn source(&self) -> TerminalId {
+        if self.is_reply { self.home } else { self.requester }
+    }
+
+    /// Who receives it.
+    pub fn destination(&self) -> TerminalId {
+        if self.is_reply { self.requester } else { self.home }
+    }
+}

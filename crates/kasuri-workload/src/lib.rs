@@ -1,0 +1,15 @@
+//! WHAT is asked of a network: open traffic, closed workloads, and the machines at its terminals.
+//!
+//! This crate holds meaning without an engine's time. [`traffic`] draws destinations and creation times; a [`collective`] or a
+//! [`schedule`] says which messages an operation consists of; a [`workload`] sends messages because something has happened;
+//! [`endpoint`] knows what stands between a processor and the network; [`translation`] maps the nodes of users to those of the machine.
+//! It parses no text: what is read from files comes from a crate above.
+
+pub mod collective;
+pub mod endpoint;
+pub mod schedule;
+pub mod timeline;
+pub mod traffic;
+pub mod translation;
+pub mod units;
+pub mod workload;

@@ -1,0 +1,212 @@
+//! A running workload: what terminals have still to send, and what happens when. Each engine drives one by its own clock.
+
+use super::{Action, Event, Execution, Message, Token, Workload};
+use crate::endpoint::RunningInterfaces;
+use crate::timeline::Span;
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::Streams;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
+
+/// An event that is due at a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Due {
+    time: f64,
+    event: Event,
+}
+
+impl Eq for Due {}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.time.total_cmp(&other.time).then(self.event.cmp(&other.event))
+    }
+}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A running workload: the queues of all terminals, first come, first served.
+#[derive(Debug)]
+pub struct Agenda<'a> {
+    execution: Box<dyn Execution + 'a>,
+    hears_arrivals: bool,
+    queues: Vec<VecDeque<(Message, f64)>>,
+    /// Messages in all queues.
+    queued: u64,
+    due: BinaryHeap<Reverse<Due>>,
+    /// Events of the present moment; are they not in their order?
+    happened: Vec<Event>,
+    is_unordered: bool,
+    actions: Vec<Action>,
+    /// Messages that are to be sent from now on, in no queue yet.
+    ready: Vec<Message>,
+    /// What messages go through on their way to the queues and from their arrival to the execution, if anything.
+    interfaces: Option<Box<dyn RunningInterfaces>>,
+    /// The end of the last computation; with interfaces also when a program last saw something.
+    pub last_done: f64,
+}
+
+impl<'a> Agenda<'a> {
+    /// Begins a workload on so many terminals at time 0. All its messages go through the interfaces, if there are any.
+    pub fn begin(workload: &'a dyn Workload, terminals: u32, streams: &Streams, interfaces: Option<Box<dyn RunningInterfaces>>) -> Self {
+        let execution = workload.begin(streams);
+        let mut agenda = Self {
+            hears_arrivals: execution.hears_arrivals() || interfaces.is_some(),
+            execution,
+            queues: vec![VecDeque::new(); terminals as usize],
+            queued: 0,
+            due: BinaryHeap::new(),
+            happened: Vec::new(),
+            is_unordered: false,
+            actions: Vec::new(),
+            ready: Vec::new(),
+            interfaces,
+            last_done: 0.0,
+        };
+        agenda.execution.start(&mut agenda.actions);
+        agenda.act(0.0);
+        agenda
+    }
+
+    /// When the next event is due, if any is.
+    pub fn next_due(&self) -> f64 {
+        let due = self.due.peek().map_or(f64::INFINITY, |Reverse(due)| due.time);
+        self.interfaces.as_ref().map_or(due, |interfaces| due.min(interfaces.next_due()))
+    }
+
+    /// The last flit of a message has left its source.
+    pub fn sent(&mut self, token: Token) {
+        // Interfaces say themselves when a program may use a buffer again.
+        if self.interfaces.is_none() {
+            self.happen(Event::Sent(token));
+        }
+    }
+
+    /// Does a message that leaves bring about at most the next one of its source? Then [`Self::follow`] may be asked for that in place of
+    /// [`Self::sent`].
+    pub fn follows(&self) -> bool {
+        self.interfaces.is_none() && self.execution.follows()
+    }
+
+    /// The message that follows one that has left, at once.
+    pub fn follow(&mut self, sent: Token) -> Option<Message> {
+        self.execution.follow(sent)
+    }
+
+    /// Notes an event; they mostly come in order.
+    #[inline]
+    fn happen(&mut self, event: Event) {
+        self.is_unordered |= self.happened.last().is_some_and(|&last| last > event);
+        self.happened.push(event);
+    }
+
+    /// The last flit of a message arrives at this time, now or later.
+    pub fn arrives(&mut self, token: Token, time: f64, now: f64) {
+        if !self.hears_arrivals {
+            return;
+        }
+        if let Some(interfaces) = &mut self.interfaces {
+            interfaces.arrives(token, time);
+        } else if time > now {
+            self.due.push(Reverse(Due { time, event: Event::Arrived(token) }));
+        } else {
+            self.happen(Event::Arrived(token));
+        }
+    }
+
+    /// Lets everything happen that is due by now, and what follows at once from it. What is to be sent is in
+    /// [`Self::take_ready`] then.
+    pub fn proceed(&mut self, now: f64) {
+        loop {
+            while let Some(&Reverse(due)) = self.due.peek()
+                && due.time <= now
+            {
+                self.due.pop();
+                self.happen(due.event);
+                if matches!(due.event, Event::Computed(_)) {
+                    self.last_done = self.last_done.max(due.time);
+                }
+            }
+            if let Some(interfaces) = &mut self.interfaces
+                && let Some(seen) = interfaces.proceed(now, &mut self.ready, &mut self.happened)
+            {
+                self.last_done = self.last_done.max(seen);
+                self.is_unordered = true;
+            }
+            if self.happened.is_empty() {
+                return;
+            }
+            if std::mem::take(&mut self.is_unordered) {
+                self.happened.sort_unstable();
+            }
+            for position in 0..self.happened.len() {
+                self.execution.happened(self.happened[position], &mut self.actions);
+            }
+            self.happened.clear();
+            self.act(now);
+        }
+    }
+
+    fn act(&mut self, now: f64) {
+        for action in self.actions.drain(..) {
+            match action {
+                Action::Send(message) => match &mut self.interfaces {
+                    None => self.ready.push(message),
+                    Some(interfaces) => interfaces.post(message, now),
+                },
+                Action::Compute { token, cycles } => {
+                    self.due.push(Reverse(Due { time: now + cycles.max(0.0), event: Event::Computed(token) }));
+                }
+            }
+        }
+    }
+
+    /// Takes the messages that the last [`Self::proceed`] has brought. Each goes to [`Self::queue`], or on its way if its source
+    /// sends nothing and has nothing queued. [`Self::put_ready`] gives the list's memory back.
+    pub fn take_ready(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Gives the memory of the list back.
+    pub fn put_ready(&mut self, mut list: Vec<Message>) {
+        list.clear();
+        self.ready = list;
+    }
+
+    /// A message joins the queue of its source.
+    pub fn queue(&mut self, message: Message, since: f64) {
+        self.queues[message.source.index()].push_back((message, since));
+        self.queued += 1;
+    }
+
+    /// Has any terminal something to send?
+    pub fn has_any_queued(&self) -> bool {
+        self.queued > 0
+    }
+
+    /// Has a terminal something to send?
+    pub fn has_queued(&self, terminal: TerminalId) -> bool {
+        !self.queues[terminal.index()].is_empty()
+    }
+
+    /// Takes the message at the head of a terminal's queue, and when it joined it.
+    pub fn draw(&mut self, terminal: TerminalId) -> Option<(Message, f64)> {
+        let message = self.queues[terminal.index()].pop_front();
+        self.queued -= u64::from(message.is_some());
+        message
+    }
+
+    /// Is nothing due and nothing queued?
+    pub fn is_idle(&self) -> bool {
+        self.next_due() == f64::INFINITY && self.happened.is_empty() && self.ready.is_empty()
+    }
+
+    /// What interfaces did when, if that was asked for; empty afterwards.
+    pub fn take_timeline(&mut self) -> Vec<Span> {
+        self.interfaces.as_mut().map(|interfaces| interfaces.take_timeline()).unwrap_or_default()
+    }
+}
