@@ -10,17 +10,20 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CRATES = ROOT / "crates"
-SIMULATING = ("kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-flit", "kasuri-flow")
+SIMULATING = ("kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-config", "kasuri-flit", "kasuri-flow")
 
+# What is simulated, and the contract with the engines.
+DESCRIPTION = {"kasuri-network", "kasuri-workload", "kasuri-model"}
 # The crates of this workspace that each may know.
 FLOORS = {
     "kasuri-network": set(),
     "kasuri-workload": {"kasuri-network"},
     "kasuri-model": {"kasuri-network", "kasuri-workload"},
-    "kasuri-flit": {"kasuri-network", "kasuri-workload", "kasuri-model"},
-    "kasuri-flow": {"kasuri-network", "kasuri-workload", "kasuri-model"},
-    "kasuri": {"kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-flit", "kasuri-flow"},
-    "kasuri-py": {"kasuri-network", "kasuri-workload", "kasuri-model", "kasuri"},
+    "kasuri-config": DESCRIPTION,
+    "kasuri-flit": DESCRIPTION,
+    "kasuri-flow": DESCRIPTION,
+    "kasuri": {*DESCRIPTION, "kasuri-config", "kasuri-flit", "kasuri-flow"},
+    "kasuri-py": {*DESCRIPTION, "kasuri-config", "kasuri"},
 }
 # Threads, terminals, progress bars, Python, signals: not below the façade.
 NOT_BELOW_THE_FACADE = {"rayon", "clap", "comfy-table", "indicatif", "signal-hook", "pyo3", "numpy"}

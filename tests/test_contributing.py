@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 COPY = TARGET / "contributing"
 # The crates that the guide adds to, and those whose tests run over its families.
-BELOW = ("kasuri-network", "kasuri-workload", "kasuri-model")
+BELOW = ("kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-config")
 
 FILE = re.compile(r"Write `(crates/[^`]+\.rs)`:\n\n```rust\n(.*?)```", re.DOTALL)
 LINES = re.compile(r"In `(crates/[^`]+\.rs)` add [^\n]*:\n((?:\n```diff\n.*?```\n)+)", re.DOTALL)
@@ -29,7 +29,7 @@ EXPERIMENT = re.compile(r"[Tt]his experiment uses [^\n]*:\n\n```toml\n(.*?)```",
 USES_ALL = """
 //! Uses all additions of the guide.
 
-use kasuri_model::config::Document;
+use kasuri_config::Document;
 use kasuri_network::deadlock::check;
 use kasuri_network::predictor::{self, PREDICTORS};
 use kasuri_network::topology::{NoFiles, TOPOLOGIES};
@@ -125,7 +125,7 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families():
     changes = dict(FILE.findall(guide()))
     for name, differences in LINES.findall(guide()):
         changes[name] = functools.reduce(apply, DIFFERENCE.findall(differences), (ROOT / name).read_text())
-    tests = "crates/kasuri-model/tests"
+    tests = "crates/kasuri-network/tests"
     experiment = EXPERIMENT.findall(guide())[-1]
     changes |= {f"{tests}/contributed.toml": experiment, f"{tests}/contributed.rs": USES_ALL.lstrip()}
     copy_with(changes)

@@ -1,7 +1,7 @@
 //! No bytes make the reader of BookSim 2's network files panic, nor the building of what it has read.
 #![no_main]
 
-use kasuri_model::config::topology::anynet::AnyNet;
+use kasuri_config::topology::anynet::AnyNet;
 use kasuri_network::topology::{BuildContext, ChannelParameters, Files, Topology};
 
 struct OneFile<'a>(&'a [u8]);

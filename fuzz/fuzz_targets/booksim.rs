@@ -1,7 +1,7 @@
 //! No text makes the reader of BookSim configurations panic.
 #![no_main]
 
-use kasuri_model::format::booksim::{Configuration, Rules};
+use kasuri_config::format::booksim::{Configuration, Rules};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let mut configuration = Configuration::default();

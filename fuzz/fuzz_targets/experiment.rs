@@ -1,7 +1,7 @@
 //! No text makes the reader of experiment files panic, up to the values of its points.
 #![no_main]
 
-use kasuri_model::config::Document;
+use kasuri_config::Document;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     if let Ok(document) = Document::parse("fuzz.toml", text) {

@@ -1,7 +1,7 @@
 //! No bytes make the reader of GOAL or the checks of a program panic, and what was read is written so that it reads the same.
 #![no_main]
 
-use kasuri_model::format::goal;
+use kasuri_config::format::goal;
 use kasuri_workload::units::Units;
 use kasuri_workload::workload::placement;
 use kasuri_workload::workload::program::Program;

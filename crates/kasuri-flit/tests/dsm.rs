@@ -3,8 +3,8 @@
 mod common;
 
 use common::ToTheEnd;
+use kasuri_config::{Document, Known, Preparation};
 use kasuri_flit::FlitEngine;
-use kasuri_model::config::{Document, Known, Preparation};
 use kasuri_model::engine::{Engine, Interfaces, Outcome, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::topology::NoFiles;

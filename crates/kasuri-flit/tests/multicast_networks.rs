@@ -1,6 +1,6 @@
 //! The endpoint cenju4 on networks other than the machine's: its programs, which check their data themselves, and what is refused.
 
-use kasuri_model::config::Document;
+use kasuri_config::Document;
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
 use kasuri_network::topology::NoFiles;
 

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{Fixed, Setup};
+use kasuri_config::{Document, Known, Preparation, Study};
 use kasuri_flit::FlitEngine;
-use kasuri_model::config::{Document, Known, Preparation, Study};
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
 use kasuri_model::router::{AllocatorParameters, RouterParameters};
 use kasuri_model::scenario::Scenario;

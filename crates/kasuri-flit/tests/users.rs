@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Fixed, ToTheEnd};
+use kasuri_config::Document;
 use kasuri_flit::FlitEngine;
-use kasuri_model::config::Document;
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status, UserOutcome};
 use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::topology::NoFiles;

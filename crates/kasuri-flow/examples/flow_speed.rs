@@ -1,8 +1,8 @@
 //! Times the engine alone on the closed workload of an experiment file:
 //! `cargo run --release -p kasuri-flow --example flow_speed FILE.toml`.
 #![allow(clippy::print_stdout)]
+use kasuri_config::Document;
 use kasuri_flow::FlowEngine;
-use kasuri_model::config::Document;
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Status};
 use kasuri_network::topology::NoFiles;
 

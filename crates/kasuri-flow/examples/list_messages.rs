@@ -1,7 +1,7 @@
 //! Prints the destinations of the batch of an experiment file, one line per terminal, for comparisons with other simulators:
 //! `cargo run --release -p kasuri-flow --example list_messages FILE.toml`.
 #![allow(clippy::print_stdout)]
-use kasuri_model::config::Document;
+use kasuri_config::Document;
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::Purpose;
 use kasuri_network::topology::NoFiles;

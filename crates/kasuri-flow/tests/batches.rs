@@ -3,8 +3,8 @@
 mod common;
 
 use common::UntilDone;
+use kasuri_config::{Document, Known, Preparation};
 use kasuri_flow::FlowEngine;
-use kasuri_model::config::{Document, Known, Preparation};
 use kasuri_model::engine::{Engine, Outcome, Status};
 use kasuri_network::topology::NoFiles;
 

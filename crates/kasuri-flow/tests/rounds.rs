@@ -1,7 +1,7 @@
 //! Schedules of rounds, as flows: whatever happens in the middle of a round, flits are conserved and counted once.
 
+use kasuri_config::{Document, Known, Preparation};
 use kasuri_flow::FlowEngine;
-use kasuri_model::config::{Document, Known, Preparation};
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
 use kasuri_network::topology::NoFiles;
 

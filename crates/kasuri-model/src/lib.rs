@@ -1,12 +1,9 @@
-//! WHAT is simulated: the description of a network, its routing and its traffic.
+//! The contract between what is simulated and the engines that simulate it.
 //!
-//! This crate holds meaning without time. It builds a [`network::Network`] from a topology, gives a packet its next hop by a
-//! [`routing::Routing`], draws destinations and creation times in [`traffic`], and hands all of it to an engine as one
-//! immutable [`scenario::Scenario`]. It knows no clock, no engine, no files, no threads and no terminal: bytes come in
-//! through [`topology::Files`], answers go out as values.
+//! A [`scenario::Scenario`] holds everything that is simulated, immutable: a network and its routing, the [`router`]s, traffic or a closed
+//! workload. An [`engine::Engine`] runs it under a [`engine::Controller`] and returns an [`engine::Outcome`]. This crate simulates nothing
+//! itself, and knows neither how an experiment is written nor who reads the answer.
 
-pub mod config;
 pub mod engine;
-pub mod format;
 pub mod router;
 pub mod scenario;

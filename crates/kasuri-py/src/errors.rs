@@ -1,6 +1,6 @@
 //! Errors of the compiled part as the exceptions of `kasuri.errors`.
 
-use kasuri_model::config::ConfigError;
+use kasuri_config::ConfigError;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 

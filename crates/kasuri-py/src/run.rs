@@ -5,7 +5,7 @@ use crate::text::{Sources, table_of_json};
 use kasuri::plan::{self, RunError, RunOptions};
 use kasuri::stop::Stop;
 use kasuri::tally::Tally;
-use kasuri_model::config::Document;
+use kasuri_config::Document;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -2,7 +2,7 @@
 
 use crate::errors;
 use kasuri::input::FolderFiles;
-use kasuri_model::config::{Document, Point};
+use kasuri_config::{Document, Point};
 use kasuri_network::topology::Files;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;

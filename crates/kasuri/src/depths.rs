@@ -1,7 +1,7 @@
 //! The answers of several engines to the same question, side by side.
 
 use crate::results::RunRow;
-use kasuri_model::config::EngineName;
+use kasuri_config::EngineName;
 use serde_json::Value;
 
 /// What the engines are compared by.

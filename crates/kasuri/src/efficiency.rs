@@ -7,7 +7,7 @@
 use crate::design;
 use crate::plan::PreparedPoint;
 use crate::results::RunRow;
-use kasuri_model::config::{EngineName, Point, Preparation, Study};
+use kasuri_config::{EngineName, Point, Preparation, Study};
 use kasuri_model::engine::Outcome;
 use kasuri_model::router::Pipeline;
 use kasuri_network::id::ChannelId;

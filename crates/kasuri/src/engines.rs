@@ -1,9 +1,9 @@
 //! The engines by name.
 
+use kasuri_config::EngineName;
 use kasuri_flit::FlitEngine;
 use kasuri_flow::FlowEngine;
 use kasuri_flow::analysis::AnalysisEngine;
-use kasuri_model::config::EngineName;
 use kasuri_model::engine::Engine;
 
 /// The engine of this name.

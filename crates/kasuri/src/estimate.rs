@@ -6,7 +6,7 @@
 use crate::engines;
 use crate::networks::MOST_CHANNELS;
 use crate::plan::deadlock_budget;
-use kasuri_model::config::{EngineName, Search, Study};
+use kasuri_config::{EngineName, Search, Study};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::deadlock;
 use kasuri_network::routing::extents::Extents;
@@ -370,7 +370,7 @@ impl Total {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kasuri_model::config::Document;
+    use kasuri_config::Document;
     use kasuri_network::topology::NoFiles;
 
     fn work(load: f64, cycles: u64, side: u32) -> Work {

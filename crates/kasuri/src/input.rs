@@ -1,7 +1,7 @@
 //! Experiment files and the files that they name.
 
 use crate::cost::available_memory_bytes;
-use kasuri_model::config::{ConfigError, Document, EngineName, EngineSection, Known};
+use kasuri_config::{ConfigError, Document, EngineName, EngineSection, Known};
 use kasuri_network::topology::Files;
 use schemars::schema_for;
 use std::fs;

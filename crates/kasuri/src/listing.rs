@@ -10,7 +10,7 @@ use crate::estimate::{Costs, Total, Work};
 use crate::plan::{RESULTS_VERSION, RunError, Runs, Summary, assignments};
 use crate::results::{RowHead, RunRow, SCHEMA_VERSION};
 use crate::store::{Access, Found, Store, StoreError};
-use kasuri_model::config::{Document, EngineName};
+use kasuri_config::{Document, EngineName};
 use kasuri_network::topology::Files;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -21,7 +21,7 @@ use crate::results::{RowHead, RunRow, Vector};
 use crate::stop::Stop;
 use crate::store::{Access, Store, StoreError};
 use crate::tally::Tally;
-use kasuri_model::config::{ConfigError, Document, Point, Study};
+use kasuri_config::{ConfigError, Document, Point, Study};
 use kasuri_model::engine::{Engine, EngineError};
 use kasuri_network::topology::Files;
 use kasuri_workload::timeline::Span;

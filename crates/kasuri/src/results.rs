@@ -4,7 +4,7 @@
 //! it ended, and then holds every column of [`COLUMNS`]; what is unknown is `null`, never 0.
 
 use crate::measure::{Offer, Report};
-use kasuri_model::config::{CASE, EngineName};
+use kasuri_config::{CASE, EngineName};
 use kasuri_model::engine::{Distribution, Formulas, Interfaces, Outcome, Prediction};
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::Network;

@@ -21,9 +21,9 @@ fn every_member_of_a_family_is_listed() {
         let listed = json(&["list", family, "--format", "json"]);
         listed[family].as_array().unwrap().iter().map(|member| member["name"].as_str().unwrap().to_owned()).collect()
     };
-    let expected: Vec<&str> = kasuri_model::config::topology::ALL_TOPOLOGIES.iter().map(|entry| entry.name).collect();
+    let expected: Vec<&str> = kasuri_config::topology::ALL_TOPOLOGIES.iter().map(|entry| entry.name).collect();
     assert_eq!(names("topologies"), expected);
-    let expected: Vec<&str> = kasuri_model::config::pattern::ALL_PATTERNS.iter().map(|entry| entry.name).collect();
+    let expected: Vec<&str> = kasuri_config::pattern::ALL_PATTERNS.iter().map(|entry| entry.name).collect();
     assert_eq!(names("patterns"), expected);
     let table = String::from_utf8(kasuri(&["list", "routings"]).stdout).unwrap();
     for entry in kasuri_network::routing::ROUTINGS {
@@ -34,7 +34,7 @@ fn every_member_of_a_family_is_listed() {
 #[test]
 fn the_schema_offers_every_topology() {
     let schema = json(&["schema"]).to_string();
-    for entry in kasuri_model::config::topology::ALL_TOPOLOGIES {
+    for entry in kasuri_config::topology::ALL_TOPOLOGIES {
         assert!(schema.contains(&format!("\"const\":\"{}\"", entry.name)), "{}", entry.name);
     }
 }

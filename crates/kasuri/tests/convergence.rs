@@ -2,7 +2,7 @@
 
 use kasuri::plan::{self, RunOptions, Summary};
 use kasuri::results::{Numbers, RunRow, Vector};
-use kasuri_model::config::Document;
+use kasuri_config::Document;
 use kasuri_network::topology::NoFiles;
 
 const MESH: &str = r#"

@@ -1,9 +1,9 @@
 //! One packet alone: the flit engine and the zero-load formula agree to the cycle.
 
 use kasuri::measure::{Completion, Fixed, Offer};
+use kasuri_config::{Document, Until};
 use kasuri_flit::FlitEngine;
 use kasuri_flow::analysis::zero_load;
-use kasuri_model::config::{Document, Until};
 use kasuri_model::engine::Engine;
 use kasuri_network::topology::Files;
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use kasuri::plan::{self, RunOptions};
 use kasuri::results::RunRow;
-use kasuri_model::config::Document;
+use kasuri_config::Document;
 use kasuri_network::topology::NoFiles;
 
 fn rows(text: &str) -> Vec<RunRow> {

@@ -1,9 +1,9 @@
 //! The endpoint `rdma` under both engines: what it costs, by formulas; what bounds it; what it refuses.
 
 use kasuri::measure::controller;
+use kasuri_config::{Document, Study};
 use kasuri_flit::FlitEngine;
 use kasuri_flow::FlowEngine;
-use kasuri_model::config::{Document, Study};
 use kasuri_model::engine::{Engine, Outcome, Status};
 use kasuri_network::topology::Files;
 use kasuri_workload::collective::COLLECTIVES;

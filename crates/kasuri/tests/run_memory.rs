@@ -3,8 +3,8 @@
 use kasuri::estimate::Work;
 use kasuri::input::KNOWN;
 use kasuri::plan::{Plan, RunOptions};
-use kasuri_model::config::topology::ALL_TOPOLOGIES;
-use kasuri_model::config::{Document, Known, Preparation};
+use kasuri_config::topology::ALL_TOPOLOGIES;
+use kasuri_config::{Document, Known, Preparation};
 use kasuri_network::routing::ROUTINGS;
 use kasuri_network::routing::extents::Extents;
 use kasuri_network::topology::{BuildContext, ChannelParameters, Files};

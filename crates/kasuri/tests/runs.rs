@@ -2,7 +2,7 @@
 
 use kasuri::plan::{self, RunOptions, Summary};
 use kasuri::results::{COSTS, RunRow};
-use kasuri_model::config::Document;
+use kasuri_config::Document;
 use kasuri_network::topology::NoFiles;
 use serde_json::Value;
 

@@ -4,7 +4,7 @@
 use kasuri::estimate::Costs;
 use kasuri::listing::Listing;
 use kasuri::plan::Plan;
-use kasuri_model::config::Document;
+use kasuri_config::Document;
 use kasuri_network::topology::NoFiles;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! What rows show of their runs: every value that a run was given, nothing else, and enough to tell any two runs apart.
 
 use kasuri::plan::Plan;
-use kasuri_model::config::{CASE, Document};
+use kasuri_config::{CASE, Document};
 use kasuri_network::topology::NoFiles;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use crate::listing::Listing;
 use crate::measure::controller;
 use crate::plan::{Plan, Preparer, is_same};
 use clap::Args;
-use kasuri_model::config::{Document, EngineName, Point, Study};
+use kasuri_config::{Document, EngineName, Point, Study};
 use kasuri_model::scenario::ClosedWorkload;
 use kasuri_network::deadlock;
 use kasuri_network::network::Network;

@@ -3,7 +3,7 @@
 use super::{Exit, Failure, output};
 use crate::input::KNOWN;
 use clap::Args;
-use kasuri_model::config::json_schema;
+use kasuri_config::json_schema;
 use serde_json::Value;
 use std::io::Write;
 

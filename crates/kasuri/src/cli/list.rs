@@ -2,8 +2,8 @@
 
 use super::{Exit, Failure, output};
 use clap::{Args, ValueEnum};
-use kasuri_model::config::pattern::ALL_PATTERNS;
-use kasuri_model::config::topology::ALL_TOPOLOGIES;
+use kasuri_config::pattern::ALL_PATTERNS;
+use kasuri_config::topology::ALL_TOPOLOGIES;
 use kasuri_network::predictor::{self, PREDICTORS, PredictorEntry};
 use kasuri_network::registry::Entry;
 use kasuri_network::routing::ROUTINGS;

@@ -20,7 +20,7 @@ mod topology;
 
 use crate::input::InputError;
 use clap::{Parser, Subcommand};
-use kasuri_model::config::{ConfigError, printable};
+use kasuri_config::{ConfigError, printable};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};

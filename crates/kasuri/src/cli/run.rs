@@ -10,7 +10,7 @@ use crate::listing::{Listing, Shard, check_version, keys_and_numbers};
 use crate::plan::{Plan, RunError};
 use crate::store::{Access, Found, Store};
 use clap::Args;
-use kasuri_model::config::Document;
+use kasuri_config::Document;
 use serde::Deserialize;
 use std::io::{self, Read, Write};
 use std::num::NonZeroU16;

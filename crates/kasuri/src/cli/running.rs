@@ -10,7 +10,7 @@ use crate::stop::Stop;
 use crate::tally::Tally;
 use crate::timeline::chrome_trace;
 use clap::{Args, ValueEnum};
-use kasuri_model::config::{CASE, Document};
+use kasuri_config::{CASE, Document};
 use kasuri_network::topology::Files;
 use serde_json::Value;
 use std::fs;

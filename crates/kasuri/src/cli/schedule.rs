@@ -3,9 +3,9 @@
 use super::{Exit, Failure, output};
 use crate::input::{FolderFiles, KNOWN, read_experiment, read_text};
 use clap::{Args, ValueEnum};
-use kasuri_model::config::Preparation;
-use kasuri_model::format::hosts::{self, Hosts};
-use kasuri_model::format::{goal, mpi};
+use kasuri_config::Preparation;
+use kasuri_config::format::hosts::{self, Hosts};
+use kasuri_config::format::{goal, mpi};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::routing::Routing;

@@ -3,7 +3,7 @@
 use super::{Exit, Failure};
 use crate::input::KNOWN;
 use clap::Args;
-use kasuri_model::config::json_schema;
+use kasuri_config::json_schema;
 use std::io::Write;
 
 /// Prints the JSON Schema of the experiment file, for editors

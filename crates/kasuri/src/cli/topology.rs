@@ -3,8 +3,8 @@
 use super::{Exit, Failure, output};
 use crate::input::FolderFiles;
 use clap::{Args, ValueEnum};
-use kasuri_model::config::Document;
-use kasuri_model::format;
+use kasuri_config::Document;
+use kasuri_config::format;
 use kasuri_network::network::metrics::{Basis, Metrics};
 use std::io::Write;
 use toml::{Table, Value};

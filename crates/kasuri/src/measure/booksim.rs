@@ -11,7 +11,7 @@
 
 use super::growth::ACCEPTED_OF_OFFERED;
 use super::{Measurement, Offer, Report};
-use kasuri_model::config::{BookSimRules, SimType};
+use kasuri_config::{BookSimRules, SimType};
 use kasuri_model::engine::{Command, Controller, Interval, Status};
 
 /// How BookSim 2 would have ended.

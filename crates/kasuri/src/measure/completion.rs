@@ -1,7 +1,7 @@
 //! Closed workloads: the run ends when everything is delivered, or when the first terminal has finished.
 
 use super::{Measurement, Report};
-use kasuri_model::config::Until;
+use kasuri_config::Until;
 use kasuri_model::engine::{Command, Controller, Interval, Status};
 
 /// The controller of closed workloads: statistics cover the whole run from the first cycle on.

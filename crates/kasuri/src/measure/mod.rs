@@ -19,7 +19,7 @@ pub use completion::Completion;
 pub use fixed::Fixed;
 pub use steady_state::SteadyState;
 
-use kasuri_model::config::{Rules, Study};
+use kasuri_config::{Rules, Study};
 use kasuri_model::engine::Controller;
 use kasuri_model::scenario::{Scenario, TrafficClass};
 use kasuri_network::id::TerminalId;

@@ -7,7 +7,7 @@ use super::{PreparedPoint, RunError};
 use crate::estimate::Work;
 use crate::results::RowHead;
 use crate::snapshot::{self, Snapshot};
-use kasuri_model::config::{Built, Document, Point, Sweep};
+use kasuri_config::{Built, Document, Point, Sweep};
 use kasuri_network::routing::extents::Extents;
 use kasuri_network::topology::Files;
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@ use super::{RESULTS_VERSION, RunError, shown};
 use crate::engines;
 use crate::input::KNOWN;
 use crate::measure::saturation;
-use kasuri_model::config::{Built, ConfigError, Document, EngineName, Point, Preparation, Study};
+use kasuri_config::{Built, ConfigError, Document, EngineName, Point, Preparation, Study};
 use kasuri_network::deadlock::{self, Verdict};
 use kasuri_network::network::Network;
 use kasuri_network::routing::{Routing, VirtualChannels};

@@ -2,7 +2,7 @@
 
 use super::PreparedPoint;
 use crate::results::RunRow;
-use kasuri_model::config::{CASE, EngineName, Point, Search, Study};
+use kasuri_config::{CASE, EngineName, Point, Search, Study};
 use kasuri_workload::collective;
 use serde_json::{Value, json};
 

@@ -12,7 +12,7 @@ use crate::stop::{Interruptible, Stop};
 use crate::store::{Claimed, Failure, Found, Store};
 use crate::tally::Tally;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use kasuri_model::config::{EngineName, Search, Study, Until};
+use kasuri_config::{EngineName, Search, Study, Until};
 use kasuri_model::engine::{Engine, EngineError, Outcome, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;

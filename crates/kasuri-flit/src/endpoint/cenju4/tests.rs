@@ -1,5 +1,5 @@
 use super::*;
-use kasuri_model::config::Document;
+use kasuri_config::Document;
 use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::topology::NoFiles;
 use kasuri_workload::endpoint::cenju4::fault::{Fault, Interrupt};

@@ -6,8 +6,8 @@ use super::running::Running;
 use super::{Exit, Failure};
 use crate::input::{FolderFiles, read_text};
 use clap::Args;
-use kasuri_model::config::Document;
-use kasuri_model::format::booksim::{BookSimError, Configuration, Rules};
+use kasuri_config::Document;
+use kasuri_config::format::booksim::{BookSimError, Configuration, Rules};
 use std::io::{self, Write};
 use std::path::Path;
 

@@ -1,0 +1,488 @@
+//! The text of an experiment file as values, each with its place.
+
+use super::error::{ConfigError, Location};
+use super::names::{shown, unknown};
+use super::sweep::{CASE, flatten_cases};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+/// The sections and keys at the top of the file.
+const ROOT_KEYS: [&str; 17] = [
+    "title",
+    "engine",
+    "network",
+    "routing",
+    "router",
+    "traffic",
+    "workload",
+    "endpoint",
+    "user",
+    "users",
+    "translation",
+    "measure",
+    "sweep",
+    "plot",
+    "analysis",
+    "flow",
+    "flit",
+];
+
+/// An experiment: the values of the file with their places, changed by [`Document::set`], not yet checked against the models.
+///
+/// # Examples
+/// ```
+/// use kasuri_config::Document;
+/// use kasuri_network::topology::NoFiles;
+///
+/// let text = r#"
+///     [network]
+///     topology = "mesh"
+///     dimensions = [4, 4]
+///     [routing]
+///     algorithm = "dimension-order"
+///     [traffic]
+///     pattern = "uniform"
+///     load = 0.1
+/// "#;
+/// let mut document = Document::parse("mesh.toml", text).unwrap();
+/// document.set_text("traffic.load=0.2").unwrap();
+/// let points = document.points().unwrap();
+/// let study = document.study(&points[0], &NoFiles).unwrap();
+/// assert_eq!(study.scenario.network.terminal_count(), 16);
+/// assert_eq!(study.scenario.classes[0].load, 0.2);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Document {
+    name: String,
+    table: Table,
+    /// By dotted path, list positions as numbers: `traffic.class.0.load`.
+    places: BTreeMap<String, Place>,
+    /// Keys of `[sweep]` that the text gives twice, as `"traffic.load"` and under `[sweep.traffic]`: the first of them, and the second place.
+    twice: Option<(String, Location)>,
+    /// Where a value without a place of its own stands.
+    default: Location,
+}
+
+#[derive(Clone, Debug)]
+struct Place {
+    key: Location,
+    value: Location,
+}
+
+/// Which part of `key = value` a message points at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Key,
+    Value,
+}
+
+impl Document {
+    /// Reads TOML text. `name` is the file's name in messages.
+    ///
+    /// # Errors
+    /// The text is no TOML, or has a section or key at its top that does not exist.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
+        let syntax = |error: toml::de::Error| ConfigError {
+            document: name.to_owned(),
+            location: error.span().map_or(Location::Text { line: 1, column: 1 }, |span| Lines::new(text).at(span.start)),
+            key: String::new(),
+            message: match error.span().and_then(|span| text.get(span)).filter(|_| error.message() == "duplicate key") {
+                Some(key) => format!("the key `{key}` stands twice; each key of a table has one value"),
+                None => format!("this is not TOML: {}", error.message()),
+            },
+        };
+        if let Some(offset) = deep_key(text) {
+            let location = Lines::new(text).at(offset);
+            let message = format!(
+                "is a key of more than {MAX_DEPTH} parts; those of an experiment have at most six, such as traffic.class.0.reply.delay"
+            );
+            return Err(ConfigError { document: name.to_owned(), location, key: String::new(), message });
+        }
+        let spanned = DeTable::parse(text).map_err(syntax)?;
+        let table: Table = toml::from_str(text).map_err(syntax)?;
+        let lines = Lines::new(text);
+        let mut recorded = Recorded { lines: &lines, places: BTreeMap::new(), twice: None };
+        for (key, value) in spanned.get_ref() {
+            recorded.record(key.get_ref(), key.span().start, value);
+        }
+        let Recorded { places, twice, .. } = recorded;
+        Self { name: name.to_owned(), table, places, twice, default: Location::Text { line: 1, column: 1 } }.normalised()
+    }
+
+    /// Takes a table that has no text (a Python dictionary, a translated file). `name` stands in messages: `dict`.
+    ///
+    /// # Errors
+    /// A section or key at its top that does not exist.
+    pub fn from_table(name: &str, table: Table) -> Result<Self, ConfigError> {
+        Self { name: name.to_owned(), table, places: BTreeMap::new(), twice: None, default: Location::Table }.normalised()
+    }
+
+    /// The file's name as given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All values, `[sweep]` with one dotted key per line.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Sets a dotted key, and takes it out of `[sweep]`: `traffic.load`, `sweep.traffic.load`, `traffic.class.0.load`.
+    ///
+    /// # Errors
+    /// The key does not begin with a section of the file, or goes on below a value that is no table.
+    pub fn set(&mut self, key: &str, value: Value) -> Result<(), ConfigError> {
+        let location = match self.default {
+            Location::Table => Location::Table,
+            _ => Location::Argument(format!("--set {key}={}", super::names::compact(&value))),
+        };
+        self.set_at(key, value, location)
+    }
+
+    /// Sets a key from the text `key=value` of the option `--set`. The value is TOML; what is no TOML is taken as a string.
+    ///
+    /// # Errors
+    /// As [`Document::set`], and text without `=`.
+    pub fn set_text(&mut self, assignment: &str) -> Result<(), ConfigError> {
+        self.set_argument("", assignment, &format!("--set {assignment}"))
+    }
+
+    /// Sets a key of a section from the text `key=value`; `origin` is what messages show as the place.
+    ///
+    /// # Errors
+    /// As [`Document::set_text`].
+    pub fn set_argument(&mut self, section: &str, assignment: &str, origin: &str) -> Result<(), ConfigError> {
+        let location = Location::Argument(origin.to_owned());
+        let (key, value) = parse_assignment(assignment).map_err(|message| self.error_at(location.clone(), "", message))?;
+        let key = if section.is_empty() { key } else { format!("{section}.{key}") };
+        self.set_at(&key, value, location)
+    }
+
+    fn set_at(&mut self, key: &str, value: Value, location: Location) -> Result<(), ConfigError> {
+        let section = key.split('.').next().unwrap_or_default();
+        if let Some(problem) = section_problem(section) {
+            return Err(self.error_at(location, section, problem));
+        }
+        if let Some(swept) = key.strip_prefix("sweep.") {
+            self.set_swept(swept, value).map_err(|message| self.error_at(location.clone(), key, message))?;
+        } else {
+            assign(&mut self.table, key, value).map_err(|message| self.error_at(location.clone(), key, message))?;
+            self.take_out_of_sweep(key).map_err(|message| self.error_at(location.clone(), key, message))?;
+        }
+        self.places.retain(|path, _| !is_within(path, key));
+        self.places.insert(key.to_owned(), Place { key: location.clone(), value: location });
+        self.normalise()
+    }
+
+    /// Sets a key of `[sweep]`, or with `case.N.KEY` a key of one of its cases.
+    fn set_swept(&mut self, key: &str, value: Value) -> Result<(), String> {
+        let Value::Table(sweep) = self.table.entry("sweep").or_insert_with(|| Value::Table(Table::new())) else { return Ok(()) };
+        let Some((number, inner)) = key.strip_prefix("case.").and_then(|rest| rest.split_once('.')) else {
+            sweep.insert(key.to_owned(), value);
+            return Ok(());
+        };
+        let cases = sweep.get_mut(CASE).and_then(Value::as_array_mut);
+        let count = cases.as_ref().map_or(0, |cases| cases.len());
+        let case = cases.zip(number.parse::<usize>().ok()).and_then(|(cases, number)| cases.get_mut(number)).and_then(Value::as_table_mut);
+        let case = case.ok_or_else(|| format!("there is no case {number}; there are {count}, the first is 0"))?;
+        case.retain(|known, _| !is_within(known, inner));
+        case.insert(inner.to_owned(), value);
+        Ok(())
+    }
+
+    /// Takes a key that has got one value out of all that `[sweep]` sets.
+    fn take_out_of_sweep(&mut self, key: &str) -> Result<(), String> {
+        let Some(Value::Table(sweep)) = self.table.get_mut("sweep") else { return Ok(()) };
+        let before = sweep.len();
+        let names: Vec<String> = sweep.keys().cloned().collect();
+        for name in names {
+            if name != CASE && is_within(&name, key) {
+                sweep.remove(&name);
+                continue;
+            }
+            let Some(Value::Array(values)) = sweep.get_mut(&name) else { continue };
+            let within = if name == CASE { Some(key) } else { key.strip_prefix(&name).and_then(|rest| rest.strip_prefix('.')) };
+            let Some(within) = within else { continue };
+            let changed = values.iter_mut().try_fold(false, |changed, value| Ok(take_out(value, within)? | changed));
+            if changed.map_err(|kind: &str| format!("lies in `{name}`, which [sweep] varies as {kind}; set sweep.{name}"))? {
+                let mut distinct: Vec<Value> = Vec::new();
+                values.drain(..).for_each(|value| {
+                    if !distinct.contains(&value) {
+                        distinct.push(value)
+                    }
+                });
+                *values = distinct;
+                if values.iter().all(|value| value.as_table().is_some_and(Table::is_empty)) {
+                    sweep.remove(&name);
+                }
+            }
+        }
+        if sweep.is_empty() && before > 0 {
+            self.table.remove("sweep");
+        }
+        Ok(())
+    }
+
+    /// The place of a key or its value, or of the nearest table around it.
+    pub(super) fn locate(&self, path: &str, part: Part) -> Location {
+        let mut around = path;
+        loop {
+            if let Some(place) = self.places.get(around) {
+                return if part == Part::Key { place.key.clone() } else { place.value.clone() };
+            }
+            match around.rfind('.') {
+                Some(dot) => around = &around[..dot],
+                None => return self.default.clone(),
+            }
+        }
+    }
+
+    /// Is this exact path in the file?
+    pub(super) fn has_place(&self, path: &str) -> bool {
+        self.places.contains_key(path)
+    }
+
+    /// An error at a value.
+    pub(super) fn error(&self, path: &str, part: Part, message: impl Into<String>) -> ConfigError {
+        self.error_at(self.locate(path, part), path, message)
+    }
+
+    pub(super) fn error_at(&self, location: Location, key: &str, message: impl Into<String>) -> ConfigError {
+        ConfigError { document: self.name.clone(), location, key: key.to_owned(), message: message.into() }
+    }
+
+    fn normalised(mut self) -> Result<Self, ConfigError> {
+        if let Some((key, second)) = self.twice.take() {
+            let first = match self.locate(&key, Part::Key) {
+                Location::Text { line, .. } => format!(" in line {line}"),
+                _ => String::new(),
+            };
+            return Err(self.error_at(second, &key, format!("stands{first} already; keep one of the two")));
+        }
+        for key in self.table.keys() {
+            if let Some(problem) = section_problem(key) {
+                return Err(self.error(key, Part::Key, problem));
+            }
+        }
+        self.normalise()?;
+        Ok(self)
+    }
+
+    /// Gives each line of `[sweep]` its whole dotted key.
+    fn normalise(&mut self) -> Result<(), ConfigError> {
+        match self.table.get_mut("sweep") {
+            None => Ok(()),
+            Some(Value::Table(nested)) => {
+                let mut flat = Table::new();
+                let mut result = flatten(std::mem::take(nested), "", &mut flat).map_err(|key| format!("sweep.{key}"));
+                if let Some(cases) = flat.get_mut(CASE) {
+                    result = result.and_then(|()| flatten_cases(cases));
+                }
+                *nested = flat;
+                result.map_err(|key| self.error(&key, Part::Key, "is set twice; keep one of the two"))
+            }
+            Some(other) => {
+                let message = format!("is {}; it must be a section: [sweep], then \"traffic.load\" = [0.1, 0.2]", shown(other));
+                Err(self.error("sweep", Part::Value, message))
+            }
+        }
+    }
+}
+
+/// Why a name cannot stand at the top of the file, if it cannot.
+pub(super) fn section_problem(section: &str) -> Option<String> {
+    match section {
+        known if ROOT_KEYS.contains(&known) => None,
+        other => Some(unknown("key", other, ROOT_KEYS)),
+    }
+}
+
+/// Splits `key=value` and reads the value.
+fn parse_assignment(assignment: &str) -> Result<(String, Value), String> {
+    let (key, text) =
+        assignment.split_once('=').ok_or_else(|| "there is no `=`; write key=value, for example traffic.load=0.3".to_owned())?;
+    let key = key.trim();
+    if key.is_empty() {
+        return Err("there is no key before `=`; write key=value, for example traffic.load=0.3".to_owned());
+    }
+    let mut parsed: Table = toml::from_str(&format!("value = {text}")).unwrap_or_default();
+    // More than one key: the text held a line break, and no value does.
+    let value = if parsed.len() == 1 { parsed.remove("value") } else { None };
+    Ok((key.to_owned(), value.unwrap_or_else(|| Value::String(text.trim().to_owned()))))
+}
+
+/// The most parts of a dotted key: tables in tables are read and dropped by functions that call themselves.
+const MAX_DEPTH: usize = 32;
+
+/// Where a dotted key begins that has more parts than [`MAX_DEPTH`], if there is one. Numbers and versions in a text have fewer.
+fn deep_key(text: &str) -> Option<usize> {
+    let (mut begin, mut dots, mut after_dot) = (0, 0, true);
+    for (offset, byte) in text.bytes().enumerate() {
+        match byte {
+            b'.' if !after_dot => (dots, after_dot) = (dots + 1, true),
+            b' ' | b'\t' => {}
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' => after_dot = false,
+            _ => (begin, dots, after_dot) = (offset + 1, 0, true),
+        }
+        if dots > MAX_DEPTH {
+            return Some(begin);
+        }
+    }
+    None
+}
+
+/// Puts a value at a dotted path; missing tables are made, numbers are positions in lists.
+pub(super) fn assign(table: &mut Table, path: &str, value: Value) -> Result<(), String> {
+    if path.bytes().filter(|&byte| byte == b'.').count() > MAX_DEPTH {
+        return Err(format!("is a key of more than {MAX_DEPTH} parts; those of an experiment have at most six"));
+    }
+    assign_part(table, path, value)
+}
+
+fn assign_part(table: &mut Table, path: &str, value: Value) -> Result<(), String> {
+    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+    if name.is_empty() {
+        return Err(format!("`{path}` has an empty part; write a dotted key such as traffic.load"));
+    }
+    let Some(rest) = rest else {
+        table.insert(name.to_owned(), value);
+        return Ok(());
+    };
+    let inner = table.entry(name).or_insert_with(|| Value::Table(Table::new()));
+    assign_within(inner, name, rest, value)
+}
+
+fn assign_within(container: &mut Value, name: &str, path: &str, value: Value) -> Result<(), String> {
+    match container {
+        Value::Table(table) => assign_part(table, path, value),
+        Value::Array(elements) => {
+            let (position, rest) = path.split_once('.').map_or((path, None), |(position, rest)| (position, Some(rest)));
+            let length = elements.len();
+            let element = position.parse::<usize>().ok().and_then(|position| elements.get_mut(position));
+            let element =
+                element.ok_or_else(|| format!("`{name}` is a list of {length}; `{position}` is no position in it (the first is 0)"))?;
+            match rest {
+                Some(rest) => assign_within(element, position, rest, value),
+                None => {
+                    *element = value;
+                    Ok(())
+                }
+            }
+        }
+        other => Err(format!("`{name}` is {}; it has no key `{path}`", shown(other))),
+    }
+}
+
+/// Is `path` this key or something in it?
+pub(super) fn is_within(path: &str, key: &str) -> bool {
+    path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Takes a dotted key out of the tables of one value of `[sweep]`, under whichever form it stands there. Has that changed anything?
+///
+/// # Errors
+/// The key lies in a value that is no table: what kind of value that is.
+fn take_out(value: &mut Value, key: &str) -> Result<bool, &'static str> {
+    let Value::Table(table) = value else { return Err(if value.is_array() { "a list" } else { "one value" }) };
+    let before = table.len();
+    table.retain(|name, _| !is_within(name, key));
+    let mut changed = table.len() < before;
+    for (name, inner) in table.iter_mut() {
+        if let Some(rest) = key.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('.')) {
+            changed |= take_out(inner, rest)?;
+        }
+    }
+    Ok(changed)
+}
+
+/// Makes `traffic.load = …` and `[sweep.traffic]` in `[sweep]` the same as `"traffic.load" = …`.
+///
+/// # Errors
+/// A key that is there twice.
+fn flatten(nested: Table, prefix: &str, flat: &mut Table) -> Result<(), String> {
+    for (key, value) in nested {
+        let path = format!("{prefix}{key}");
+        match value {
+            Value::Table(inner) if !is_range(&inner) => flatten(inner, &format!("{path}."), flat)?,
+            other => {
+                if flat.insert(path.clone(), other).is_some() {
+                    return Err(path);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `{ from, to, step }`, possibly with a mistake in it. No section has a key of these names.
+pub(super) fn is_range(table: &Table) -> bool {
+    table.is_empty() || ["from", "to", "step"].iter().any(|key| table.contains_key(*key))
+}
+
+/// Where everything stands, while a text is read.
+struct Recorded<'a> {
+    lines: &'a Lines<'a>,
+    places: BTreeMap<String, Place>,
+    twice: Option<(String, Location)>,
+}
+
+impl Recorded<'_> {
+    fn record(&mut self, path: &str, key: usize, value: &Spanned<DeValue<'_>>) {
+        let place = Place { key: self.lines.at(key), value: self.lines.at(value.span().start) };
+        let is_table = matches!(value.get_ref(), DeValue::Table(_));
+        // A key that names a position of a list looks like that element; whether it stands twice is found without places.
+        let is_position = path.rsplit('.').next().is_some_and(|part| part.parse::<usize>().is_ok());
+        match self.places.get(path) {
+            // Only there is a dotted key in quotes the same as one in tables.
+            Some(_) if path.starts_with("sweep.") && !is_table && !is_position => {
+                self.twice.get_or_insert_with(|| (path.to_owned(), place.key));
+            }
+            _ => {
+                self.places.insert(path.to_owned(), place);
+            }
+        }
+        match value.get_ref() {
+            DeValue::Table(table) => {
+                for (key, value) in table {
+                    self.record(&format!("{path}.{}", key.get_ref()), key.span().start, value);
+                }
+            }
+            DeValue::Array(elements) => {
+                for (position, element) in elements.iter().enumerate() {
+                    self.record(&format!("{path}.{position}"), element.span().start, element);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Byte offsets to lines and columns.
+struct Lines<'a> {
+    text: &'a str,
+    /// Where each line begins.
+    starts: Vec<usize>,
+    /// The last place that was asked for: its line, offset and column. Places are mostly asked for in the order of the text, and a line may
+    /// hold a million of them.
+    last: Cell<(usize, usize, usize)>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(offset, _)| offset + 1);
+        Self { text, starts: std::iter::once(0).chain(breaks).collect(), last: Cell::new((1, 0, 1)) }
+    }
+
+    fn at(&self, offset: usize) -> Location {
+        let line = self.starts.partition_point(|&start| start <= offset);
+        let (start, first) = match self.last.get() {
+            (known, before, column) if known == line && before <= offset => (before, column),
+            _ => (self.starts[line - 1], 1),
+        };
+        let column = self.text.get(start..offset).map_or(offset - start, |between| between.chars().count()) + first;
+        self.last.set((line, offset, column));
+        Location::Text { line, column }
+    }
+}

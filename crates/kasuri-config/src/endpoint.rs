@@ -1,0 +1,45 @@
+//! `[endpoint]`: a machine with its programs in place of traffic, or interfaces between a closed workload and the network.
+
+use super::error::ConfigError;
+use super::section::Section;
+use super::shape;
+use super::study::{Context, owned};
+use kasuri_model::router::RouterParameters;
+use kasuri_network::network::Network;
+use kasuri_network::rng::Streams;
+use kasuri_network::routing::Routing;
+use kasuri_workload::endpoint::{ENDPOINTS, EndpointContext, Prepared};
+use kasuri_workload::units::Units;
+
+impl Context<'_> {
+    /// The machine that `[endpoint]` and `[workload]` describe, or the interfaces of `[endpoint]`, if there is one.
+    pub(super) fn endpoint(
+        self,
+        network: &Network,
+        routing: &dyn Routing,
+        router: &RouterParameters,
+        units: Units,
+        streams: &Streams,
+    ) -> Result<Option<Prepared>, ConfigError> {
+        let Some(table) = self.table("endpoint")? else { return Ok(None) };
+        let section = Section::new(self, "endpoint", table);
+        let entry = section.member(ENDPOINTS, "model", None)?;
+        section.refuse_unknown(&[&section.keys_of(entry), &owned(&["model"])], &format!("endpoint `{}`", entry.name))?;
+        let model = section.parse(entry, "model")?;
+        if self.table("traffic")?.is_some() {
+            let problem =
+                format!("has no meaning with endpoint.model = \"{}\", which runs programs: describe one in [workload]", entry.name);
+            return Err(self.error("traffic", super::document::Part::Key, problem));
+        }
+        let workload = self.required_table("workload", "collective = \"barrier\"")?;
+        if let Some(schema) = model.workload_schema() {
+            shape::check(schema.as_value(), workload).map_err(|fault| self.fault("workload", fault))?;
+        }
+        let context = EndpointContext { network, routing, routers: router.for_endpoints(), units, streams, workload };
+        let prepared = model.prepare(&context).map_err(|error| {
+            let at = format!("{}.{}", error.section, error.key);
+            self.error(&at, super::document::Part::Value, error.problem)
+        })?;
+        Ok(Some(prepared))
+    }
+}

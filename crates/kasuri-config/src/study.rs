@@ -1,0 +1,640 @@
+//! From the values of one point to what an engine receives.
+
+use super::document::{Document, Part};
+use super::error::ConfigError;
+use super::measure::{Measure, MeasureSection, Search, Until};
+use super::names::{compact, shown, unknown};
+use super::pool::Pool;
+use super::schemas::Schemas;
+use super::section::Section;
+use super::sweep::Point;
+use super::units::UnitParameters;
+use super::{Known, shape, trace, traffic};
+use crate::topology::ALL_TOPOLOGIES;
+use kasuri_model::router::{Architecture, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
+use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
+use kasuri_network::network::connectivity::separated;
+use kasuri_network::network::{Network, NetworkError};
+use kasuri_network::predictor;
+use kasuri_network::registry::{Entry, find};
+use kasuri_network::rng::Streams;
+use kasuri_network::routing::per_destination::PerDestination;
+use kasuri_network::routing::per_output::PerOutput;
+use kasuri_network::routing::{ROUTINGS, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
+use kasuri_workload::endpoint::Prepared;
+use kasuri_workload::translation::users::Users;
+use kasuri_workload::units::Units;
+use schemars::schema_for;
+use std::rc::Rc;
+use std::sync::Arc;
+use toml::{Table, Value};
+
+/// One run: what is simulated, how deep, how long.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// The depth.
+    pub engine: EngineName,
+    /// `title`, empty if the file has none.
+    pub title: String,
+    /// What is simulated.
+    pub scenario: Scenario,
+    /// How long a run lasts and what ends it.
+    pub measure: Measure,
+    /// `routing.allow_deadlock`: run although packets may come to wait for each other in a cycle.
+    pub allow_deadlock: bool,
+}
+
+/// The depth of a run: `engine` in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EngineName {
+    /// Formulas of graphs and queues.
+    Analysis,
+    /// Fluid message flows.
+    Flow,
+    /// Cycle by cycle.
+    Flit,
+}
+
+impl EngineName {
+    /// All depths, coarsest first.
+    pub const ALL: [Self; 3] = [Self::Analysis, Self::Flow, Self::Flit];
+
+    /// The name in the experiment file, which is also the name of the engine's own section.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Analysis => "analysis",
+            Self::Flow => "flow",
+            Self::Flit => "flit",
+        }
+    }
+}
+
+impl Study {
+    /// Does the routing promise that packets cannot wait for each other in a cycle, and has it the virtual channels for that?
+    /// Where it does not, the channel dependency graph tells. A promise is made to each class of traffic for itself, so that it
+    /// holds for several only if they use the same virtual channels or different ones: where two overlap in part, a virtual
+    /// channel may belong to other classes of the routing for one than for the other.
+    pub fn promises_no_deadlock(&self) -> bool {
+        let routing = &self.scenario.routing;
+        let required = routing.virtual_channels_required();
+        let ranges = self.scenario.virtual_channel_ranges();
+        let apart = |one: &VirtualChannels, other: &VirtualChannels| one == other || one.end <= other.begin || other.end <= one.begin;
+        let independent = required == 1 || ranges.iter().all(|one| ranges.iter().all(|other| apart(one, other)));
+        routing.is_deadlock_free() && independent && ranges.iter().all(|range| u32::from(range.count()) >= required)
+    }
+}
+
+impl Document {
+    /// Builds only the network of a point: `[network]` is all that has to be there.
+    ///
+    /// # Errors
+    /// As [`Document::study`], about `[network]`.
+    pub fn network(&self, point: &Point, files: &dyn Files) -> Result<Network, ConfigError> {
+        build_network(Context { document: self, point, schemas: &Schemas::default() }, files)
+    }
+
+    /// The error about a key of a point that someone else refuses, with its place.
+    pub fn refusal(&self, point: &Point, key: &str, message: impl Into<String>) -> ConfigError {
+        Context { document: self, point, schemas: &Schemas::default() }.error(key, Part::Value, message)
+    }
+
+    /// Checks one point and builds what an engine receives. For many points of one experiment use a [`Preparation`], which
+    /// builds equal networks and routings once.
+    ///
+    /// # Errors
+    /// The first key that is unknown, of a wrong type, impossible, or at odds with another.
+    pub fn study(&self, point: &Point, files: &dyn Files) -> Result<Study, ConfigError> {
+        Preparation::new(self, files, Known::default()).study(point)
+    }
+}
+
+/// Turns the points of one experiment into studies; networks, routings and routers that are equal are built once and shared.
+pub struct Preparation<'a> {
+    document: &'a Document,
+    files: &'a dyn Files,
+    known: Known<'a>,
+    built: Built,
+    /// The last few, newest first.
+    routers: Vec<(Table, RouterParameters, Pipeline)>,
+    schemas: Rc<Schemas>,
+}
+
+/// The networks and routings of one experiment that several preparations share, also those of other threads: the last few, and those that
+/// some study still has.
+#[derive(Clone, Default)]
+pub struct Built {
+    networks: Arc<Pool<Table, Network>>,
+    routings: Arc<Pool<(Table, Arc<Network>), dyn Routing>>,
+}
+
+impl std::fmt::Debug for Built {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Built").finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Preparation<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Preparation").field("document", &self.document.name()).finish_non_exhaustive()
+    }
+}
+
+/// How many distinct routers are kept.
+const KEPT: usize = 4;
+
+impl<'a> Preparation<'a> {
+    /// Begins with nothing built. `files` reads what parameters name; `known` holds the names that only the caller knows.
+    pub fn new(document: &'a Document, files: &'a dyn Files, known: Known<'a>) -> Self {
+        Self::sharing(&Built::default(), document, files, known)
+    }
+
+    /// As [`Preparation::new`], with what other preparations of the same document have built and will build.
+    pub fn sharing(built: &Built, document: &'a Document, files: &'a dyn Files, known: Known<'a>) -> Self {
+        Self { document, files, known, built: built.clone(), routers: Vec::new(), schemas: Rc::default() }
+    }
+
+    /// Checks one point and builds its study.
+    ///
+    /// # Errors
+    /// As [`Document::study`].
+    pub fn study(&mut self, point: &Point) -> Result<Study, ConfigError> {
+        let schemas = Rc::clone(&self.schemas);
+        let context = Context { document: self.document, point, schemas: &schemas };
+        let title = context.title()?;
+        let engine = context.engine(self.known)?;
+        context.check_engine_sections(self.known)?;
+        let measure = context.measure()?;
+        let (mut router, pipeline) = self.router(context)?;
+        let network = self.network(context)?;
+        let (mut routing, allow_deadlock) = self.routing(context, &network)?;
+        if routing.offers_several() {
+            context.check_choice_of_ports(&router)?;
+        }
+        if router.vc_per_destination {
+            router.virtual_channels = context.virtual_channels_of_terminals(&network)?;
+            routing = Arc::new(PerDestination::over(routing));
+        }
+        let optional_load = measure.search == Some(Search::Saturation);
+        let setting = traffic::Setting {
+            context,
+            network: &network,
+            routing: routing.as_ref(),
+            router: &router,
+            files: self.files,
+            optional_load,
+            default_channels: None,
+            of_user: false,
+        };
+        let units = context.units()?;
+        let streams = Streams::new(measure.seed);
+        let (endpoint, interfaces) = match context.endpoint(&network, routing.as_ref(), &router, units, &streams)? {
+            Some(Prepared::Machine(machine)) => (Some(machine), None),
+            Some(Prepared::Interfaces(interfaces)) => (None, Some(interfaces)),
+            None => (None, None),
+        };
+        let through_routers = endpoint.as_ref().is_none_or(|machine| machine.packet_flits().is_some());
+        if through_routers && router.architecture != Architecture::InputQueued {
+            context.check_queues(&network, routing.as_ref(), &router)?;
+        }
+        let users = context.users(&setting, units, &streams)?;
+        let (classes, workload, users) = match users {
+            Some(users) if optional_load => return Err(context.no_search_with_users(&users.users)),
+            Some(users) => {
+                routing = users.routing.unwrap_or(routing);
+                (users.classes, users.workload, Some(users.users))
+            }
+            None if endpoint.is_some() => (Vec::new(), None, None),
+            None => {
+                let (classes, workload) = context.traffic(&setting, units)?;
+                (classes, workload.map(|closed| ClosedWorkload { interfaces, ..closed }), None)
+            }
+        };
+        let of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map_or(0, |[_, longest]| longest);
+        context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()).max(of_endpoint))?;
+        context.check_class_queues(&router, users.is_some() || workload.is_some() || endpoint.is_some())?;
+        context.check_end(&measure, &classes, workload.as_ref())?;
+        context.check_classes(classes.len() + workload.as_ref().map_or(0, |closed| closed.parts.len()), users.is_some())?;
+        let scenario = Scenario {
+            network,
+            routing,
+            router,
+            pipeline,
+            classes,
+            workload,
+            users,
+            endpoint,
+            units,
+            streams,
+            max_cycles: measure.max_cycles,
+            engine_options: context.table(engine.name())?.cloned().unwrap_or_default(),
+            paranoid: false,
+            timeline: false,
+        };
+        Ok(Study { engine, title, scenario, measure, allow_deadlock })
+    }
+
+    /// Builds only the network and the routing of a point: `[network]` and `[routing]` are all that has to be there.
+    ///
+    /// # Errors
+    /// As [`Document::study`], about these two sections.
+    pub fn routed(&mut self, point: &Point) -> Result<(Arc<Network>, Arc<dyn Routing>), ConfigError> {
+        let schemas = Rc::clone(&self.schemas);
+        let context = Context { document: self.document, point, schemas: &schemas };
+        let network = self.network(context)?;
+        let (routing, _) = self.routing(context, &network)?;
+        Ok((network, routing))
+    }
+
+    /// What flits and cycles are, by `[network]` of a point.
+    ///
+    /// # Errors
+    /// A key of theirs is wrong.
+    pub fn units_of(&self, point: &Point) -> Result<Units, ConfigError> {
+        Context { document: self.document, point, schemas: &self.schemas }.units()
+    }
+
+    fn router(&mut self, context: Context<'_>) -> Result<(RouterParameters, Pipeline), ConfigError> {
+        let empty = Table::new();
+        let table = context.table("router")?.unwrap_or(&empty);
+        if let Some((_, router, pipeline)) = self.routers.iter().find(|(known, ..)| known == table) {
+            return Ok((router.clone(), *pipeline));
+        }
+        let (router, pipeline) = context.router(self.known)?;
+        self.routers.insert(0, (table.clone(), router.clone(), pipeline));
+        self.routers.truncate(KEPT);
+        Ok((router, pipeline))
+    }
+
+    fn network(&self, context: Context<'_>) -> Result<Arc<Network>, ConfigError> {
+        let table = context.required_table("network", "topology = \"mesh\"")?;
+        let build = || build_network(context, self.files).map(Arc::new);
+        self.built.networks.get(|known| known == table, || table.clone(), build)
+    }
+
+    fn routing(&self, context: Context<'_>, network: &Arc<Network>) -> Result<(Arc<dyn Routing>, bool), ConfigError> {
+        let table = context.required_table("routing", "algorithm = \"minimal\"")?;
+        let section = Section::new(context, "routing", table);
+        let entry = section.member(ROUTINGS, "algorithm", None)?;
+        section
+            .refuse_unknown(&[&section.keys_of(entry), &owned(&["algorithm", "allow_deadlock"])], &format!("routing `{}`", entry.name))?;
+        let allow_deadlock = section.boolean("allow_deadlock", false)?;
+        let is_same = |(known, on): &(Table, Arc<Network>)| known == table && Arc::ptr_eq(on, network);
+        let compile = || self.compile(context, &section, entry, network);
+        let routing = self.built.routings.get(is_same, || (table.clone(), Arc::clone(network)), compile)?;
+        Ok((routing, allow_deadlock))
+    }
+
+    fn compile(
+        &self,
+        context: Context<'_>,
+        section: &Section<'_>,
+        entry: &Entry<dyn RoutingAlgorithm>,
+        network: &Arc<Network>,
+    ) -> Result<Arc<dyn Routing>, ConfigError> {
+        let algorithm = section.parse(entry, "algorithm")?;
+        let bytes = algorithm.most_table_bytes(network);
+        if bytes > self.known.memory_bytes {
+            let problem = format!(
+                "the tables of routing `{}` on {} may take {bytes} bytes ({}); this machine has {} to spare: take a routing without tables \
+                 (dimension-order, nca) or a smaller network",
+                entry.name,
+                network.name(),
+                amount(bytes),
+                amount(self.known.memory_bytes),
+            );
+            return Err(section.error("algorithm", problem));
+        }
+        context.check_connected(network)?;
+        algorithm.compile(network).map(Arc::from).map_err(|error| match error {
+            RoutingError::Parameter { key, problem } => section.error(&key, problem),
+            other => section.error("algorithm", other.to_string()),
+        })
+    }
+}
+
+fn build_network(context: Context<'_>, files: &dyn Files) -> Result<Network, ConfigError> {
+    let section = Section::new(context, "network", context.required_table("network", "topology = \"mesh\"")?);
+    let entry = section.member(ALL_TOPOLOGIES, "topology", None)?;
+    let channel_keys = &context.schemas.get(|| schema_for!(ChannelParameters)).keys;
+    let unit_keys = &context.schemas.get(|| schema_for!(UnitParameters)).keys;
+    section.refuse_unknown(
+        &[&section.keys_of(entry), channel_keys, unit_keys, &owned(&["topology"])],
+        &format!("topology `{}`", entry.name),
+    )?;
+    let channels: ChannelParameters = section.structure(channel_keys)?;
+    let topology = section.parse(entry, "topology")?;
+    let build = BuildContext { channels: &channels, files, structure_seed: 0 };
+    topology.build(&build).map_err(|error| match error {
+        NetworkError::Parameter { key, problem } => section.error(&key, problem),
+        other => section.error("topology", other.to_string()),
+    })
+}
+
+/// Bytes in a unit that fits.
+fn amount(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["bytes", "KiB", "MiB", "GiB"];
+    let unit = (bytes.max(1).ilog2() / 10).min(3);
+    format!("{:.1} {}", bytes as f64 / f64::from(1u32 << (10 * unit)), UNITS[unit as usize])
+}
+
+pub(super) fn owned(keys: &[&str]) -> Vec<String> {
+    keys.iter().map(|key| (*key).to_owned()).collect()
+}
+
+/// The keys of a structure.
+pub(super) fn shape_keys(schema: &schemars::Schema) -> Vec<String> {
+    schema.get("properties").and_then(|properties| properties.as_object()).map(|all| all.keys().cloned().collect()).unwrap_or_default()
+}
+
+/// A point and the document that it comes from: where values and messages meet.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) document: &'a Document,
+    pub(super) point: &'a Point,
+    pub(super) schemas: &'a Schemas,
+}
+
+impl<'a> Context<'a> {
+    /// Refuses a network in which a packet could not arrive by any routing. Topologies that leave labels build connected ones.
+    fn check_connected(self, network: &Network) -> Result<(), ConfigError> {
+        if !network.labels().is_empty() {
+            return Ok(());
+        }
+        let Some((from, to)) = separated(network) else { return Ok(()) };
+        let (from, to) = (network.terminal_name(from), network.terminal_name(to));
+        let key = if self.table("network")?.is_some_and(|table| table.contains_key("path")) { "network.path" } else { "network.topology" };
+        let problem = format!("the network is disconnected: {from} cannot reach {to}; add channels, or leave one of the two out");
+        Err(self.error(key, Part::Value, problem))
+    }
+
+    /// An error at a key's value. A value that comes from `[sweep]` is shown there.
+    pub(super) fn error(self, path: &str, part: Part, message: impl Into<String>) -> ConfigError {
+        let beside = !self.document.has_place(path);
+        match self.point.place_of(path, false).or_else(|| self.point.place_of(path, beside)) {
+            Some(place) => self.document.error_at(self.document.locate(place, part), path, message),
+            None => self.document.error(path, part, message),
+        }
+    }
+
+    pub(super) fn fault(self, section: &str, fault: shape::Fault) -> ConfigError {
+        let path = if fault.path.is_empty() { section.to_owned() } else { format!("{section}.{}", fault.path) };
+        self.error(&path, if fault.at_key { Part::Key } else { Part::Value }, fault.message)
+    }
+
+    /// A section that may be missing.
+    pub(super) fn table(self, name: &str) -> Result<Option<&'a Table>, ConfigError> {
+        match self.point.table.get(name) {
+            None => Ok(None),
+            Some(Value::Table(table)) => Ok(Some(table)),
+            Some(other) => Err(self.error(name, Part::Value, format!("is {}; it must be a section: [{name}]", shown(other)))),
+        }
+    }
+
+    pub(super) fn required_table(self, name: &str, example: &str) -> Result<&'a Table, ConfigError> {
+        let missing =
+            || self.error(name, Part::Key, format!("the section is missing; it begins with [{name}], for example with {example}"));
+        self.table(name)?.ok_or_else(missing)
+    }
+
+    fn title(self) -> Result<String, ConfigError> {
+        match self.point.table.get("title") {
+            None => Ok(String::new()),
+            Some(Value::String(title)) => Ok(title.clone()),
+            Some(other) => Err(self.error("title", Part::Value, format!("is {}; it must be a string", shown(other)))),
+        }
+    }
+
+    fn engine(self, known: Known<'_>) -> Result<EngineName, ConfigError> {
+        let wrong = |message: String| Err(self.error("engine", Part::Value, message));
+        let engine = match self.point.table.get("engine") {
+            None => EngineName::Flit,
+            Some(Value::String(name)) => match EngineName::ALL.into_iter().find(|engine| engine.name() == name) {
+                Some(engine) => engine,
+                None => return wrong(unknown("engine", name, EngineName::ALL.map(EngineName::name))),
+            },
+            Some(other) => {
+                let hint = if other.is_array() { "; several engines stand in [sweep]: engine = [\"analysis\", \"flit\"]" } else { "" };
+                return wrong(format!("is {}; it must be \"analysis\" or \"flow\" or \"flit\"{hint}", shown(other)));
+            }
+        };
+        if known.engines.contains(&engine) {
+            return Ok(engine);
+        }
+        let names: Vec<&str> = known.engines.iter().map(|engine| engine.name()).collect();
+        wrong(format!("is \"{}\", which this version does not have yet; it has: {}", engine.name(), names.join(", ")))
+    }
+
+    /// Checks the sections of all engines, whichever runs.
+    fn check_engine_sections(self, known: Known<'_>) -> Result<(), ConfigError> {
+        for engine in EngineName::ALL {
+            let Some(table) = self.table(engine.name())? else { continue };
+            if let Some(section) = known.engine_sections.iter().find(|section| section.engine == engine) {
+                shape::check(self.schemas.get(section.schema).schema.as_value(), table)
+                    .map_err(|fault| self.fault(engine.name(), fault))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(self) -> Result<Measure, ConfigError> {
+        let Some(table) = self.table("measure")? else { return Ok(Measure::default()) };
+        let section = Section::new(self, "measure", table);
+        let measure: MeasureSection = section.whole()?;
+        measure.check().map_err(|(key, problem)| section.error(key, problem))?;
+        Ok(measure.measure())
+    }
+
+    fn router(self, known: Known<'_>) -> Result<(RouterParameters, Pipeline), ConfigError> {
+        let empty = Table::new();
+        let section = Section::new(self, "router", self.table("router")?.unwrap_or(&empty));
+        let router: RouterParameters = section.whole()?;
+        let pipeline = router.check().map_err(|(key, problem)| section.error(&key, problem))?;
+        for (key, allocator) in [("vc_allocator", &router.vc_allocator), ("switch_allocator", &router.switch_allocator)] {
+            if !known.allocators.contains(&allocator.name()) {
+                let path = if section.table.get(key).is_some_and(Value::is_table) { format!("{key}.name") } else { key.to_owned() };
+                return Err(section.error(&path, unknown("allocator", allocator.name(), known.allocators.iter().copied())));
+            }
+        }
+        if !predictor::names().any(|name| name == router.predictor) {
+            return Err(section.error("predictor", unknown("predictor", &router.predictor, predictor::names())));
+        }
+        Ok((router, pipeline))
+    }
+
+    /// What flits and cycles are, by `[network]`.
+    fn units(self) -> Result<Units, ConfigError> {
+        let section = Section::new(self, "network", self.required_table("network", "topology = \"mesh\"")?);
+        let keys: UnitParameters = section.structure(&self.schemas.get(|| schema_for!(UnitParameters)).keys)?;
+        keys.units().map_err(|(key, problem)| section.error(key, problem))
+    }
+
+    /// The open traffic or the closed workload.
+    fn traffic(self, setting: &traffic::Setting<'_>, units: Units) -> Result<(Vec<TrafficClass>, Option<ClosedWorkload>), ConfigError> {
+        match (self.table("traffic")?, self.table("workload")?) {
+            (Some(table), None) if trace::is_trace(table) => {
+                if setting.optional_load {
+                    return Err(self.error("measure.search", Part::Value, "searches a load; a trace has its own, so leave it out"));
+                }
+                let (workload, part) = setting.trace_of("traffic", table, units)?;
+                Ok((Vec::new(), Some(ClosedWorkload { workload, parts: vec![part], interfaces: None })))
+            }
+            (Some(table), None) => Ok((setting.classes(table)?, None)),
+            (None, Some(table)) => Ok((Vec::new(), Some(setting.workload(table, units)?))),
+            (None, None) => {
+                let message = "the section is missing; it begins with [traffic], for example with pattern = \"uniform\"; \
+                     a closed workload stands in [workload] in its place";
+                Err(self.error("traffic", Part::Key, message))
+            }
+            (Some(_), Some(_)) => {
+                let message = "stands beside [traffic]; a closed workload takes the place of open traffic, so keep one of the two";
+                Err(self.error("workload", Part::Key, message))
+            }
+        }
+    }
+
+    /// `router.vc_per_destination`: as many virtual channels as terminals.
+    fn virtual_channels_of_terminals(self, network: &Network) -> Result<u32, ConfigError> {
+        let terminals = network.terminal_count();
+        if terminals > MAX_VIRTUAL_CHANNELS {
+            let problem = format!(
+                "needs one virtual channel for each of {terminals} terminals; a port has at most {MAX_VIRTUAL_CHANNELS}, so the \
+                 network may have at most as many terminals"
+            );
+            return Err(self.error("router.vc_per_destination", Part::Value, problem));
+        }
+        let given = self.table("router")?.and_then(|table| table.get("virtual_channels"));
+        if given.is_some_and(|given| given.as_integer() != Some(i64::from(terminals))) {
+            let problem = format!("must be {terminals}, the number of terminals, or be left out, with vc_per_destination = true");
+            return Err(self.error("router.virtual_channels", Part::Value, problem));
+        }
+        Ok(terminals)
+    }
+
+    /// Routers with a queue for each output: as many virtual channels as there are queues, and a routing that can look ahead.
+    fn check_queues(self, network: &Network, routing: &dyn Routing, router: &RouterParameters) -> Result<(), ConfigError> {
+        let queues = PerOutput::virtual_channels(network, router.virtual_channels);
+        if queues > MAX_VIRTUAL_CHANNELS {
+            let ports = queues / router.virtual_channels;
+            let problem = format!(
+                "is {}, and a router here has {ports} outputs; an input has a queue for each of both, at most {MAX_VIRTUAL_CHANNELS}",
+                router.virtual_channels
+            );
+            return Err(self.error("router.virtual_channels", Part::Value, problem));
+        }
+        if routing.observes_congestion() {
+            let problem = "looks at congestion, which cannot be seen from the router before; such routers choose their queues there, so \
+                 take another routing or router.architecture = \"input-queued\"";
+            return Err(self.error("routing.algorithm", Part::Value, problem));
+        }
+        Ok(())
+    }
+
+    /// A routing that leaves the choice among ports to the router needs one that waits for several at once.
+    fn check_choice_of_ports(self, router: &RouterParameters) -> Result<(), ConfigError> {
+        let key = if router.architecture != Architecture::InputQueued {
+            "router.architecture"
+        } else if router.predictor != predictor::NONE {
+            "router.predictor"
+        } else if router.vc_per_destination {
+            "router.vc_per_destination"
+        } else {
+            return Ok(());
+        };
+        let problem =
+            "needs a routing that chooses one port; this one leaves the choice to the router, so take another, or leave the key out";
+        Err(self.error(key, Part::Value, problem))
+    }
+
+    /// A search has one load to vary; each user has his own.
+    fn no_search_with_users(self, users: &Users) -> ConfigError {
+        let problem = format!("searches one load, but {} users have their own; sweep user.0.traffic.load instead", users.users.len());
+        self.error("measure.search", Part::Value, problem)
+    }
+
+    /// A terminal that finishes is one with a batch of its own.
+    fn check_end(self, measure: &Measure, classes: &[TrafficClass], workload: Option<&ClosedWorkload>) -> Result<(), ConfigError> {
+        let batches = workload.is_none() && !classes.is_empty() && classes.iter().all(|class| class.packets_per_terminal.is_some());
+        if measure.until == Until::FirstTerminal && !batches {
+            let problem = "is \"first-terminal\", which asks for a batch of each terminal: traffic.process = \"batch\"; or leave it out";
+            return Err(self.error("measure.until", Part::Value, problem));
+        }
+        Ok(())
+    }
+
+    /// Queues for each class are those of open traffic.
+    fn check_class_queues(self, router: &RouterParameters, has_others: bool) -> Result<(), ConfigError> {
+        if !router.class_queues || !has_others {
+            return Ok(());
+        }
+        let problem =
+            "has a meaning only for the classes of [traffic]; users, workloads and endpoints have sources of their own. Leave it out";
+        Err(self.error("router.class_queues", Part::Value, problem))
+    }
+
+    /// A packet names its class in a byte.
+    fn check_classes(self, classes: usize, of_users: bool) -> Result<(), ConfigError> {
+        if classes <= MAX_CLASSES {
+            return Ok(());
+        }
+        let (key, whose) = if of_users { ("user", "the users' classes and workloads together") } else { ("traffic", "its classes") };
+        let problem = format!("has too many classes of traffic: {whose} are {classes}; there may be {MAX_CLASSES}");
+        Err(self.error(key, Part::Key, problem))
+    }
+
+    /// A packet that waits as a whole needs a buffer for the whole of it.
+    fn check_packets_fit(self, router: &RouterParameters, longest: u32) -> Result<(), ConfigError> {
+        let switching = match router.switching {
+            Switching::Wormhole => return Ok(()),
+            Switching::VirtualCutThrough => "virtual-cut-through",
+            Switching::StoreAndForward => "store-and-forward",
+        };
+        if longest <= router.buffer_flits {
+            return Ok(());
+        }
+        let message = format!(
+            "is {}, but {switching} switching keeps whole packets in a buffer and the longest has {longest} flits; \
+             set buffer_flits = {longest} or more, or shorten the packets",
+            router.buffer_flits
+        );
+        Err(self.error("router.buffer_flits", Part::Value, message))
+    }
+}
+
+/// Classes of traffic, those of workloads included.
+const MAX_CLASSES: usize = 255;
+
+/// Flits of the longest packet.
+fn longest_packet(classes: &[TrafficClass], workload: Option<&ClosedWorkload>) -> u32 {
+    let sizes = classes.iter().flat_map(|class| [Some(&class.sizes), class.reply.as_ref().map(|reply| &reply.sizes)]);
+    let of_workload = workload.map(ClosedWorkload::longest_packet);
+    sizes.flatten().map(kasuri_workload::traffic::PacketSizes::max).chain(of_workload).max().unwrap_or(0)
+}
+
+/// A family member's name as it stands in the file, found in its table.
+pub(super) fn find_member<'t, F: ?Sized>(
+    section: &Section<'_>,
+    table: &'t [Entry<F>],
+    key: &str,
+    default: Option<&str>,
+) -> Result<&'t Entry<F>, ConfigError> {
+    let names = || table.iter().map(|entry| entry.name);
+    let name = match (section.table.get(key), default) {
+        (Some(Value::String(name)), _) => name.as_str(),
+        (None, Some(default)) => default,
+        (None, None) => {
+            let message = format!("is missing; it must be one of {}", names().collect::<Vec<_>>().join(", "));
+            return Err(section.error_at_key(key, message));
+        }
+        (Some(other), _) => {
+            let hint = if other.is_array() {
+                format!("; several values stand in [sweep]: \"{}\" = {}", section.path(key), compact(other))
+            } else {
+                String::new()
+            };
+            let message = format!("is {}; it must be a string, one of {}{hint}", shown(other), names().collect::<Vec<_>>().join(", "));
+            return Err(section.error(key, message));
+        }
+    };
+    find(table, name).ok_or_else(|| section.error(key, unknown(key, name, names())))
+}

@@ -1,0 +1,716 @@
+//! `[[user]]`, `[users]` and `[translation]`: several users on one machine.
+
+use super::document::Part;
+use super::error::ConfigError;
+use super::names::{shown, unknown};
+use super::section::Section;
+use super::study::{Context, owned};
+use super::trace::is_trace;
+use super::traffic::Setting;
+use kasuri_model::router::Architecture;
+use kasuri_model::scenario::{ClosedWorkload, TrafficClass, WorkloadPart};
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::{Network, NetworkError, TerminalRef, Terminals};
+use kasuri_network::rng::{Purpose, Streams};
+use kasuri_network::routing::regional::{NoWay, Regional};
+use kasuri_network::routing::{Routing, VirtualChannels};
+use kasuri_workload::translation::embedding::Embedding;
+use kasuri_workload::translation::logical::{LogicalNetwork, edges};
+use kasuri_workload::translation::placement::{Placement, Request, place};
+use kasuri_workload::translation::users::{MAX_USERS, Translated, User, Users, regions};
+use kasuri_workload::translation::{Costs, Level, Line, RoutedPaths, Table, TableError, Tables, annealing};
+use kasuri_workload::units::Units;
+use kasuri_workload::workload::together::{Together, UserWorkload};
+use schemars::{JsonSchema, schema_for};
+use serde::Deserialize;
+use std::sync::Arc;
+use toml::{Table as Toml, Value};
+
+/// The keys of a `[[user]]`, his `[user.traffic]` or `[user.workload]` apart.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UserParameters {
+    /// What results call him.
+    name: String,
+    /// His terminals: how many, which `placement` chooses, or a list. Left out where `table` names them.
+    nodes: Option<Nodes>,
+    /// How so many terminals are chosen; that of `[users]` unless given.
+    placement: Option<Placement>,
+    /// Of his terminals the last so many are spare: the table does not name them at the beginning.
+    #[serde(default)]
+    spare_nodes: u32,
+    /// His table, a line for each logical node in turn: a terminal, a list of terminals (aliases; an empty one is an entry that is
+    /// not valid), or `{ logical, physical, key }`. Logical node i is his i-th terminal unless given.
+    table: Option<Vec<TableLine>>,
+    /// Aliases are chosen by `(address >> key_shift) mod k`: log2 of a line's bytes.
+    #[serde(default = "six")]
+    key_shift: u32,
+    /// The network that his programs believe to run on. Patterns that need a structure take it from here.
+    logical: Option<LogicalNetwork>,
+    /// Which logical node stands on which of his terminals: as given, or where a search finds logical neighbours nearest.
+    #[serde(default)]
+    embedding: EmbeddingKind,
+    /// The users with whom he may share terminals.
+    #[serde(default)]
+    overlap: Vec<String>,
+    /// The virtual channels that his packets may use: the first, and one past the last. All unless given.
+    virtual_channels: Option<[u32; 2]>,
+    /// His part of a switch output where users contend, relative to the others'. Counts with `users.isolation = "channels-and-shares"`.
+    #[serde(default = "whole_share")]
+    share: f64,
+    /// Every so many cycles an entry of his table moves to a spare node or, without any, two entries change places.
+    change_every: Option<u64>,
+}
+
+fn six() -> u32 {
+    6
+}
+
+fn whole_share() -> f64 {
+    1.0
+}
+
+/// `nodes`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Nodes {
+    /// So many.
+    Count(u32),
+    /// These, in the order of the logical nodes, by number or name.
+    List(Vec<TerminalRef>),
+}
+
+/// A line of `table`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum TableLine {
+    /// The next logical node is this terminal, by number or name.
+    One(TerminalRef),
+    /// The next logical node is these terminals, chosen by key bits.
+    Aliases(Vec<TerminalRef>),
+    /// A logical node for one value of the key bits.
+    Entry(TableEntry),
+}
+
+/// A line of `table` in full.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TableEntry {
+    /// The logical node.
+    logical: u32,
+    /// The terminal, by number or name.
+    physical: TerminalRef,
+    /// The value of the key bits that chooses it.
+    #[serde(default)]
+    key: u32,
+}
+
+/// `embedding`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum EmbeddingKind {
+    /// In the order of the terminals.
+    #[default]
+    Given,
+    /// By simulated annealing.
+    Optimised,
+}
+
+/// The keys of `[users]`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct UsersSection {
+    /// How terminals are chosen for users who do not say.
+    placement: Placement,
+    /// Only this user runs; the others' terminals stay theirs. All run with "".
+    alone: Option<String>,
+    /// What keeps users apart besides their tables.
+    isolation: Isolation,
+    /// Which routers a user's packets may pass.
+    routing: Ways,
+}
+
+impl UsersSection {
+    fn alone(&self) -> Option<&str> {
+        self.alone.as_deref().filter(|alone| !alone.is_empty())
+    }
+}
+
+/// `users.routing`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Ways {
+    /// Those to which `[routing]` leads.
+    #[default]
+    Anywhere,
+    /// Only routers at which he has nodes, or at which no other user has: up a spanning order of these, then down, in place of
+    /// `[routing]`.
+    Inside,
+}
+
+/// `users.isolation`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Isolation {
+    /// Nothing: all users' packets share buffers and channels as they come.
+    #[default]
+    None,
+    /// Each user has virtual channels of his own, as many as the others.
+    Channels,
+    /// Besides, switch outputs are divided among the users who want them by their shares.
+    ChannelsAndShares,
+}
+
+/// The keys of `[translation]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct TranslationSection {
+    /// Where node numbers are translated.
+    level: Level,
+    /// Hardware: entries of the translation look-aside buffer.
+    tlb_entries: u32,
+    /// Hardware: cycles of a translation that finds its entry in the buffer.
+    hit_cycles: u32,
+    /// Hardware: cycles more for one that does not: a read of memory. `read_ns` unless given, or 10 where cycles have no length.
+    walk_cycles: Option<u32>,
+    /// Operating system: nanoseconds of the call that each message needs. Needs the length of a cycle.
+    os_call_ns: f64,
+    /// Library: reads of memory that find an entry.
+    library_reads: u32,
+    /// Nanoseconds of a read of memory. Needs the length of a cycle.
+    read_ns: f64,
+}
+
+impl Default for TranslationSection {
+    fn default() -> Self {
+        let (tlb_entries, hit_cycles, walk_cycles) = (64, 1, None);
+        Self { level: Level::Hardware, tlb_entries, hit_cycles, walk_cycles, os_call_ns: 13_000.0, library_reads: 20, read_ns: 100.0 }
+    }
+}
+
+impl TranslationSection {
+    fn costs(&self, units: Units) -> Result<Costs, (&'static str, String)> {
+        for (key, value) in [("os_call_ns", self.os_call_ns), ("read_ns", self.read_ns)] {
+            if !(0.0..1e12).contains(&value) {
+                return Err((key, format!("is {value}; it must be 0 to 10^12")));
+            }
+        }
+        let cycles = |ns: f64| units.cycles(ns).map(|cycles| cycles.ceil() as u32);
+        let lacking = "needs the length of a cycle to tell its cost; give network.cycle_ns";
+        if self.level != Level::Hardware && units.cycle_ns.is_none() {
+            return Err(("level", format!("is \"{}\", which {lacking}", self.level.name())));
+        }
+        Ok(Costs {
+            level: self.level,
+            tlb_entries: self.tlb_entries,
+            hit_cycles: self.hit_cycles,
+            walk_cycles: self.walk_cycles.or(cycles(self.read_ns)).unwrap_or(10),
+            call_cycles: cycles(self.os_call_ns).unwrap_or(0),
+            library_cycles: cycles(self.read_ns * f64::from(self.library_reads)).unwrap_or(0),
+        })
+    }
+}
+
+/// Users and what they send.
+pub(super) struct UserTraffic {
+    pub(super) users: Arc<Users>,
+    pub(super) classes: Vec<TrafficClass>,
+    pub(super) workload: Option<ClosedWorkload>,
+    /// The routing that keeps users inside, if they are to stay there.
+    pub(super) routing: Option<Arc<dyn Routing>>,
+}
+
+/// A user as written, with his place in the file.
+struct Written<'a> {
+    section: String,
+    keys: UserParameters,
+    sends: Sends<'a>,
+}
+
+/// What a user sends.
+#[derive(Clone, Copy)]
+enum Sends<'a> {
+    /// Open traffic or batches: `[user.traffic]`.
+    Traffic(&'a Toml),
+    /// A closed workload: `[user.workload]`.
+    Workload(&'a Toml),
+}
+
+impl Sends<'_> {
+    fn key(self) -> &'static str {
+        match self {
+            Self::Traffic(_) => "traffic",
+            Self::Workload(_) => "workload",
+        }
+    }
+}
+
+impl<'a> Context<'a> {
+    /// The users that the file describes, if it does.
+    pub(super) fn users(self, setting: &Setting<'_>, units: Units, streams: &Streams) -> Result<Option<UserTraffic>, ConfigError> {
+        let Some(list) = self.point.table.get("user") else {
+            for section in ["users", "translation"] {
+                if self.table(section)?.is_some() {
+                    let problem = "stands without users; describe each in a [[user]] section, or leave it out";
+                    return Err(self.error(section, Part::Key, problem));
+                }
+            }
+            return Ok(None);
+        };
+        for section in ["traffic", "workload", "endpoint"] {
+            if self.table(section)?.is_some() {
+                let problem = "stands beside [[user]]; each user has his own in [user.traffic] or [user.workload], so leave it out";
+                return Err(self.error(section, Part::Key, problem));
+            }
+        }
+        if setting.router.architecture != Architecture::InputQueued {
+            let problem = "is another than \"input-queued\", the one whose virtual channels users can have; leave it out";
+            return Err(self.error("router.architecture", Part::Value, problem));
+        }
+        let written = self.written_users(list)?;
+        let empty = Toml::new();
+        let section = Section::new(self, "users", self.table("users")?.unwrap_or(&empty));
+        let common: UsersSection = section.whole()?;
+        let names: Vec<&str> = written.iter().map(|user| user.keys.name.as_str()).collect();
+        if let Some(alone) = common.alone().filter(|alone| !names.contains(alone)) {
+            return Err(section.error("alone", unknown("user", alone, names.iter().copied())));
+        }
+        let costs = self.translation_costs(units)?;
+        Assembly { context: self, setting, units, streams, written: &written, common }.assemble(costs).map(Some)
+    }
+
+    fn translation_costs(self, units: Units) -> Result<Costs, ConfigError> {
+        let Some(table) = self.table("translation")? else {
+            // Nobody asked what translating costs.
+            return Ok(Costs { level: Level::Hardware, tlb_entries: 64, hit_cycles: 0, walk_cycles: 0, call_cycles: 0, library_cycles: 0 });
+        };
+        let section = Section::new(self, "translation", table);
+        let keys: TranslationSection = section.whole()?;
+        keys.costs(units).map_err(|(key, problem)| section.error(key, problem))
+    }
+
+    fn written_users(self, list: &'a Value) -> Result<Vec<Written<'a>>, ConfigError> {
+        let wrong = || self.error("user", Part::Value, format!("is {}; users are written as [[user]], 1 to {MAX_USERS}", shown(list)));
+        let list = list.as_array().filter(|list| (1..=MAX_USERS).contains(&list.len())).ok_or_else(wrong)?;
+        let own = &self.schemas.get(|| schema_for!(UserParameters)).keys;
+        let mut written: Vec<Written<'a>> = Vec::new();
+        for (number, user) in list.iter().enumerate() {
+            let table = user.as_table().ok_or_else(wrong)?;
+            let name = format!("user.{number}");
+            let section = Section::new(self, &name, table);
+            section.refuse_unknown(&[own, &owned(&["traffic", "workload"])], "a [[user]] section")?;
+            let keys: UserParameters = section.structure(own)?;
+            if written.iter().any(|other| other.keys.name == keys.name) {
+                return Err(section.error("name", format!("is \"{}\", which another user has already; give each his own", keys.name)));
+            }
+            if !(keys.share > 0.0 && keys.share.is_finite()) {
+                return Err(section.error("share", format!("is {}; it must be above 0", keys.share)));
+            }
+            if keys.change_every == Some(0) {
+                return Err(section.error("change_every", "is 0; it must be at least 1 cycle, or be left out"));
+            }
+            let sends = sends(&section, table)?;
+            written.push(Written { section: name, keys, sends });
+        }
+        Ok(written)
+    }
+}
+
+/// What a user's section says that he sends.
+fn sends<'a>(section: &Section<'_>, table: &'a Toml) -> Result<Sends<'a>, ConfigError> {
+    let whole = |key: &'static str, value: &'a Value| {
+        value.as_table().ok_or_else(|| section.error(key, format!("is {}; it must be a section: [user.{key}]", shown(value))))
+    };
+    match (table.get("traffic"), table.get("workload")) {
+        (Some(traffic), None) => Ok(Sends::Traffic(whole("traffic", traffic)?)),
+        (None, Some(workload)) => Ok(Sends::Workload(whole("workload", workload)?)),
+        (Some(_), Some(_)) => {
+            Err(section.error_at_key("workload", "stands beside [user.traffic]; a user has one of both, so leave one out"))
+        }
+        (None, None) => Err(section.error_at_key("traffic", "is missing; describe what he sends in [user.traffic] or [user.workload]")),
+    }
+}
+
+/// What users are put together from.
+struct Assembly<'a, 'b> {
+    context: Context<'a>,
+    setting: &'b Setting<'b>,
+    units: Units,
+    streams: &'b Streams,
+    written: &'b [Written<'a>],
+    common: UsersSection,
+}
+
+impl Assembly<'_, '_> {
+    fn assemble(&self, costs: Costs) -> Result<UserTraffic, ConfigError> {
+        let network = self.setting.network;
+        let nodes = self.nodes()?;
+        let (mut users, mut tables) = (Vec::new(), Vec::new());
+        let (mut classes, mut parts, mut logical) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, nodes) in nodes.into_iter().enumerate() {
+            let (user, table, own) = self.user(number, nodes, &mut classes, &mut parts)?;
+            users.push(user);
+            tables.push(table);
+            logical.push(own);
+        }
+        self.refuse_overlaps(&users)?;
+        let routing = self.routing_inside(&users)?;
+        for (number, logical) in logical.iter().enumerate() {
+            let Some(logical) = logical else { continue };
+            users[number].embedding = Some(self.embedding(number, logical, &tables[number], routing.as_deref())?);
+        }
+        for (place, (part, _)) in (classes.len()..).zip(&parts) {
+            users[part.user as usize].classes = place..place + 1;
+        }
+        let (workloads, parts): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let workload =
+            (!parts.is_empty()).then(|| ClosedWorkload { workload: Arc::new(Together::new(workloads)), parts, interfaces: None });
+        let shares = self.common.isolation == Isolation::ChannelsAndShares;
+        let general = self.setting.router.general_keys().next();
+        if let (true, Some(key)) = (shares, general.or(self.setting.routing.offers_several().then_some("routing"))) {
+            let problem = format!("divides the switches' outputs, which routers of the general form do not ({key}); take \"channels\"");
+            return Err(self.context.error("users.isolation", Part::Value, problem));
+        }
+        let users = Arc::new(Users { users, tables: Tables::new(tables, network.terminal_count()), costs, shares });
+        Ok(UserTraffic { users, classes, workload, routing })
+    }
+
+    fn error(&self, number: usize, key: &str, problem: impl Into<String>) -> ConfigError {
+        self.context.error(&format!("{}.{key}", self.written[number].section), Part::Value, problem)
+    }
+
+    /// The terminals of each user; none where his table names them.
+    fn nodes(&self) -> Result<Vec<Vec<TerminalId>>, ConfigError> {
+        let network = self.setting.network;
+        let mut given = vec![Vec::new(); self.written.len()];
+        let mut requests = vec![None; self.written.len()];
+        for (number, user) in self.written.iter().enumerate() {
+            match &user.keys.nodes {
+                Some(Nodes::List(list)) => {
+                    given[number] = self.listed(number, list)?;
+                }
+                Some(Nodes::Count(nodes)) => {
+                    let placement = user.keys.placement.unwrap_or(self.common.placement);
+                    requests[number] = Some(Request { placement, nodes: *nodes });
+                }
+                None => given[number] = self.table(number, &[])?.map(|table| table.nodes()).unwrap_or_default(),
+            }
+        }
+        let taken: Vec<TerminalId> = given.concat();
+        let free = (0..network.terminal_count()).map(TerminalId).filter(|terminal| !taken.contains(terminal)).collect();
+        let placed = place(&requests, network, free, &mut self.streams.get(Purpose::Placement, 0)).map_err(|(number, left)| {
+            let asked = requests[number].map_or(0, |request: Request| request.nodes);
+            self.error(number, "nodes", format!("is {asked}; {left} terminals are left for this user"))
+        })?;
+        given.iter_mut().zip(placed).filter(|(given, _)| given.is_empty()).for_each(|(given, placed)| *given = placed);
+        Ok(given)
+    }
+
+    fn listed(&self, number: usize, list: &[TerminalRef]) -> Result<Vec<TerminalId>, ConfigError> {
+        let terminals = Terminals::from(&**self.setting.network);
+        let mut found: Vec<TerminalId> = Vec::new();
+        for (position, written) in list.iter().enumerate() {
+            let key = format!("nodes.{position}");
+            let terminal = written.find(terminals).map_err(|problem| self.error(number, &key, problem))?;
+            if found.contains(&TerminalId(terminal)) {
+                let name = terminals.name(terminal);
+                return Err(self.error(number, &key, format!("is {name}, which stands in the list already; name each terminal once")));
+            }
+            found.push(TerminalId(terminal));
+        }
+        Ok(found)
+    }
+
+    /// The table of a user as written, if it is.
+    fn table(&self, number: usize, nodes: &[TerminalId]) -> Result<Option<Table>, ConfigError> {
+        let keys = &self.written[number].keys;
+        let Some(written) = &keys.table else { return Ok(None) };
+        let mut lines: Vec<Line> = Vec::new();
+        let mut line_of = Vec::new();
+        let at = |position: usize| format!("table.{position}");
+        for (position, line) in written.iter().enumerate() {
+            let next = position as u32;
+            let own: Vec<(u32, u32, &TerminalRef)> = match line {
+                TableLine::One(terminal) => vec![(next, 0, terminal)],
+                TableLine::Aliases(all) => (0..).zip(all).map(|(key, terminal)| (next, key, terminal)).collect(),
+                TableLine::Entry(TableEntry { logical, physical, key }) => vec![(*logical, *key, physical)],
+            };
+            let terminals = Terminals::from(&**self.setting.network);
+            let found = own.into_iter().map(|(logical, key, written)| Ok((logical, key, TerminalId(written.find(terminals)?))));
+            let own = found.collect::<Result<Vec<Line>, String>>().map_err(|problem| self.error(number, &at(position), problem))?;
+            line_of.extend(own.iter().map(|_| position));
+            lines.extend(own);
+        }
+        let table = Table::from_lines(&lines, keys.key_shift, self.setting.network.terminal_count())
+            .map_err(|TableError { line, problem }| self.error(number, &at(line_of[line]), format!("names {problem}")))?;
+        if let Some(line) = lines.iter().position(|(.., terminal)| !nodes.is_empty() && !nodes.contains(terminal)) {
+            let problem = format!(
+                "names {}, which is none of the user's nodes; add it there or name one of them",
+                self.setting.network.terminal_name(lines[line].2)
+            );
+            return Err(self.error(number, &at(line_of[line]), problem));
+        }
+        Ok(Some(table))
+    }
+
+    /// A user without his embedding, his table, and his logical network. What he sends joins `classes` or `parts`.
+    fn user(
+        &self,
+        number: usize,
+        nodes: Vec<TerminalId>,
+        classes: &mut Vec<TrafficClass>,
+        parts: &mut Vec<(UserWorkload, WorkloadPart)>,
+    ) -> Result<(User, Table, Option<Arc<Network>>), ConfigError> {
+        let Written { section, keys, sends } = &self.written[number];
+        if nodes.is_empty() {
+            let path = format!("{section}.nodes");
+            return Err(self.context.error(&path, Part::Key, "is missing; give a number of terminals, a list of them, or a table"));
+        }
+        let channels = self.virtual_channels(number)?;
+        let used = nodes.len().saturating_sub(keys.spare_nodes as usize);
+        if used < 2 && keys.table.is_none() {
+            let problem = format!("leaves {used} of {} nodes in the table; it must leave at least 2", nodes.len());
+            return Err(self.error(number, if keys.spare_nodes > 0 { "spare_nodes" } else { "nodes" }, problem));
+        }
+        let written = self.table(number, &nodes)?;
+        let logical_nodes = written.as_ref().map_or(used as u32, Table::len);
+        let logical = self.logical(number, logical_nodes)?;
+        let table = self.embed(number, &nodes[..used.max(1)], written, logical.as_deref(), channels)?;
+        let plain = match &logical {
+            Some(logical) => logical.clone(),
+            None => LogicalNetwork::Graph { nodes: logical_nodes.max(2), links: Vec::new() }
+                .build()
+                .map_err(|error| self.error(number, "nodes", error.to_string()))
+                .map(Arc::new)?,
+        };
+        let first = classes.len();
+        let mut patterns = Vec::new();
+        if self.common.alone().is_none_or(|alone| alone == keys.name) {
+            let setting = Setting { network: &plain, default_channels: Some(channels), of_user: true, ..*self.setting };
+            let path = format!("{section}.{}", sends.key());
+            match *sends {
+                Sends::Traffic(traffic) if is_trace(traffic) => {
+                    let (workload, part) = setting.trace_of(&path, traffic, self.units)?;
+                    self.check_channels(number, part.virtual_channels, channels)?;
+                    let terminals = self.terminals_of_workload(number, &table)?;
+                    parts.push((UserWorkload { workload, terminals, user: number as u32 }, part));
+                }
+                Sends::Traffic(traffic) => {
+                    for class in setting.classes_of(&path, traffic)? {
+                        let terminals = self.setting.network.terminal_count();
+                        let pattern = Arc::new(Translated::new(Arc::clone(&class.pattern), table.clone(), terminals));
+                        self.check_class(number, &class, channels)?;
+                        patterns.push(class.pattern);
+                        classes.push(TrafficClass { pattern, ..class });
+                    }
+                }
+                Sends::Workload(described) => {
+                    let (workload, part) = setting.workload_of(&path, described, self.units)?;
+                    self.check_channels(number, part.virtual_channels, channels)?;
+                    let terminals = self.terminals_of_workload(number, &table)?;
+                    parts.push((UserWorkload { workload, terminals, user: number as u32 }, part));
+                }
+            }
+        }
+        let (name, share, change_every) = (keys.name.clone(), keys.share, keys.change_every);
+        let user = User { name, nodes, classes: first..classes.len(), logical: patterns, share, embedding: None, change_every };
+        Ok((user, table, logical))
+    }
+
+    /// The virtual channels of a user's packets.
+    fn virtual_channels(&self, number: usize) -> Result<VirtualChannels, ConfigError> {
+        let (all, given) = (self.setting.all_channels(), self.written[number].keys.virtual_channels);
+        let users = self.written.len() as u16;
+        if self.common.isolation == Isolation::None {
+            let empty = Toml::new();
+            let section = Section::new(self.context, &self.written[number].section, &empty);
+            return self.setting.virtual_channels(&section, "virtual_channels", given, all);
+        }
+        if given.is_some() {
+            return Err(self.error(
+                number,
+                "virtual_channels",
+                "stands beside users.isolation, which divides the virtual channels; keep one",
+            ));
+        }
+        if all.count() < users {
+            let problem = format!("is {}; {users} users with virtual channels of their own need at least as many", all.count());
+            return Err(self.context.error("router.virtual_channels", Part::Value, problem));
+        }
+        Ok(all.class(number as u16, users))
+    }
+
+    /// A class may not leave the virtual channels that isolation leaves its user, and has no end where tables change.
+    fn check_class(&self, number: usize, class: &TrafficClass, own: VirtualChannels) -> Result<(), ConfigError> {
+        if class.packets_per_terminal.is_some() && self.written[number].keys.change_every.is_some() {
+            let problem = "changes a table under batches, which tell beforehand who sends how much; give him open traffic, or leave it out";
+            return Err(self.error(number, "change_every", problem));
+        }
+        let ranges = [Some(class.virtual_channels), class.reply.as_ref().map(|reply| reply.virtual_channels)];
+        ranges.into_iter().flatten().try_for_each(|range| self.check_channels(number, range, own))
+    }
+
+    fn check_channels(&self, number: usize, range: VirtualChannels, own: VirtualChannels) -> Result<(), ConfigError> {
+        if self.common.isolation == Isolation::None || range.begin >= own.begin && range.end <= own.end {
+            return Ok(());
+        }
+        let problem = format!(
+            "has virtual channels {} to {}; users.isolation leaves this user {} to {}",
+            range.begin,
+            range.end - 1,
+            own.begin,
+            own.end - 1
+        );
+        Err(self.error(number, self.written[number].sends.key(), problem))
+    }
+
+    /// The terminal of each of a user's logical nodes, which have one each where he has a workload.
+    fn terminals_of_workload(&self, number: usize, table: &Table) -> Result<Vec<TerminalId>, ConfigError> {
+        if self.written[number].keys.change_every.is_some() {
+            let problem = "changes a table under a workload, whose ranks stay where they are; give him open traffic, or leave it out";
+            return Err(self.error(number, "change_every", problem));
+        }
+        let mut terminals: Vec<TerminalId> = Vec::new();
+        for node in 0..table.len() {
+            let Some(&terminal) = table.physical(node).first() else {
+                let problem = format!("leaves logical node {node} without a terminal; a workload runs on all of them, so give it one");
+                return Err(self.error(number, "table", problem));
+            };
+            if let Some(other) = terminals.iter().position(|&taken| taken == terminal) {
+                let problem = format!(
+                    "puts logical nodes {other} and {node} on {}; a rank needs one of its own",
+                    self.setting.network.terminal_name(terminal)
+                );
+                return Err(self.error(number, "table", problem));
+            }
+            terminals.push(terminal);
+        }
+        Ok(terminals)
+    }
+
+    fn logical(&self, number: usize, nodes: u32) -> Result<Option<Arc<Network>>, ConfigError> {
+        let Some(logical) = &self.written[number].keys.logical else { return Ok(None) };
+        let built = logical.build().map_err(|error| match error {
+            NetworkError::Parameter { key, problem } => self.error(number, &format!("logical.{key}"), problem),
+            other => self.error(number, "logical", other.to_string()),
+        })?;
+        if built.terminal_count() != nodes {
+            let problem = format!("has {} nodes; the user's table has {nodes}, so make them equal", built.terminal_count());
+            return Err(self.error(number, "logical", problem));
+        }
+        Ok(Some(Arc::new(built)))
+    }
+
+    /// The table, logical nodes being placed where they are asked to be.
+    fn embed(
+        &self,
+        number: usize,
+        nodes: &[TerminalId],
+        written: Option<Table>,
+        logical: Option<&Network>,
+        channels: VirtualChannels,
+    ) -> Result<Table, ConfigError> {
+        let keys = &self.written[number].keys;
+        let one_each = |nodes: &[TerminalId]| Table::new(nodes.iter().map(|&node| vec![node]).collect(), keys.key_shift);
+        let table = written.unwrap_or_else(|| one_each(nodes));
+        if keys.embedding == EmbeddingKind::Given {
+            return Ok(table);
+        }
+        let Some(logical) = logical else {
+            let problem = "is \"optimised\", which needs a logical network; describe it in `logical`";
+            return Err(self.error(number, "embedding", problem));
+        };
+        if keys.table.is_some() {
+            return Err(self.error(number, "embedding", "is \"optimised\", which writes the table itself; leave one of the two out"));
+        }
+        let mut paths = RoutedPaths::new(self.setting.network, self.setting.routing, channels);
+        let mut stream = self.streams.get(Purpose::Placement, 1 + number as u32);
+        Ok(one_each(&annealing::search(table.len(), &edges(logical), nodes, &mut paths, &mut stream)))
+    }
+
+    /// What becomes of a user's logical links, by the routing that he has.
+    fn embedding(&self, number: usize, logical: &Network, table: &Table, inside: Option<&dyn Routing>) -> Result<Embedding, ConfigError> {
+        let physical: Option<Vec<TerminalId>> = (0..table.len()).map(|node| table.physical(node).first().copied()).collect();
+        let Some(physical) = physical else {
+            let problem = "is a network of nodes of which some are not valid in the table; give each a terminal";
+            return Err(self.error(number, "logical", problem));
+        };
+        let channels = self.virtual_channels(number)?;
+        let mut paths = RoutedPaths::new(self.setting.network, inside.unwrap_or(self.setting.routing), channels);
+        Ok(Embedding::of(&edges(logical), &physical, &mut paths))
+    }
+
+    /// The routing that keeps users inside, if they are to stay there.
+    fn routing_inside(&self, users: &[User]) -> Result<Option<Arc<dyn Routing>>, ConfigError> {
+        if self.common.routing == Ways::Anywhere {
+            return Ok(None);
+        }
+        for (number, user) in users.iter().enumerate() {
+            if users[..number].iter().any(|other| user.nodes.iter().any(|node| other.nodes.contains(node))) {
+                let problem = "shares nodes, whose packets nobody can tell by where they go; leave out overlap or users.routing";
+                return Err(self.error(number, "overlap", problem));
+            }
+        }
+        let network = self.setting.network;
+        let terminals: Vec<&[TerminalId]> = users.iter().map(|user| user.nodes.as_slice()).collect();
+        let regional = Regional::new(network, &terminals, &regions(users, network), self.common.isolation != Isolation::None);
+        let regional = regional.map_err(|NoWay { user, source, destination }| {
+            let [source, destination] = [source, destination].map(|terminal| network.terminal_name(terminal));
+            let problem = format!(
+                "has {source} and {destination}, between which every way passes routers that are others' alone; choose nodes \
+                 that lie together (placement = \"contiguous\"), or leave out users.routing = \"inside\""
+            );
+            let key = if self.written[user].keys.nodes.is_some() { "nodes" } else { "table" };
+            self.error(user, key, problem)
+        })?;
+        Ok(Some(Arc::new(regional)))
+    }
+
+    /// Users share terminals only if one of them names the other.
+    fn refuse_overlaps(&self, users: &[User]) -> Result<(), ConfigError> {
+        for (number, user) in self.written.iter().enumerate() {
+            let mut names = self.written.iter().map(|user| user.keys.name.as_str());
+            if let Some((position, other)) = user.keys.overlap.iter().enumerate().find(|(_, other)| !names.any(|name| name == *other)) {
+                let names = self.written.iter().map(|user| user.keys.name.as_str());
+                return Err(self.error(number, &format!("overlap.{position}"), unknown("user", other, names)));
+            }
+        }
+        for (number, user) in users.iter().enumerate() {
+            for (before, other) in users[..number].iter().enumerate() {
+                let allows = |one: usize, other: &User| self.written[one].keys.overlap.contains(&other.name);
+                if allows(number, other) || allows(before, user) {
+                    continue;
+                }
+                if let Some(shared) = user.nodes.iter().find(|node| other.nodes.contains(node)) {
+                    let key = self.key_that_names(number, *shared);
+                    let shared = self.setting.network.terminal_name(*shared);
+                    let problem = format!(
+                        "has {shared}, which is user \"{}\"'s too; give each his own, or allow it with overlap = [\"{}\"]",
+                        other.name, other.name
+                    );
+                    return Err(self.error(number, &key, problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a user's section names a terminal.
+    fn key_that_names(&self, number: usize, terminal: TerminalId) -> String {
+        let keys = &self.written[number].keys;
+        let terminals = Terminals::from(&**self.setting.network);
+        let is_it = |written: &TerminalRef| written.find(terminals) == Ok(terminal.0);
+        let names = |line: &TableLine| match line {
+            TableLine::One(one) => is_it(one),
+            TableLine::Aliases(all) => all.iter().any(is_it),
+            TableLine::Entry(entry) => is_it(&entry.physical),
+        };
+        if let Some(position) = keys.table.as_ref().and_then(|table| table.iter().position(names)) {
+            return format!("table.{position}");
+        }
+        match &keys.nodes {
+            Some(Nodes::List(list)) => format!("nodes.{}", list.iter().position(is_it).unwrap_or_default()),
+            _ => "nodes".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! `[workload]`: closed workloads.
+
+use super::error::ConfigError;
+use super::names::unknown;
+use super::section::Section;
+use super::traffic::Setting;
+use crate::format::goal;
+use kasuri_model::scenario::{ClosedWorkload, WorkloadPart};
+use kasuri_network::id::TerminalId;
+use kasuri_network::network::{TerminalRef, Terminals};
+use kasuri_workload::collective::{Collective, CollectiveError, Entry, MESSAGE, MessageSize, Parameters, operations, schedules};
+use kasuri_workload::schedule::{self, Job, SCHEDULES, ScheduleError, Scheduled};
+use kasuri_workload::traffic::MAX_PACKET_FLITS;
+use kasuri_workload::units::Units;
+use kasuri_workload::workload::application::APPLICATIONS;
+use kasuri_workload::workload::program::Program;
+use kasuri_workload::workload::rounds::{Options, Rounds, Synchronisation};
+use kasuri_workload::workload::stages::Stages;
+use kasuri_workload::workload::{Workload, placement};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+use toml::Table;
+
+/// The keys of `[workload]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WorkloadSection {
+    /// A file that says what each rank sends, receives and computes, in the text form of GOAL, in place of a collective.
+    trace: Option<String>,
+    /// A whole application that is run, in place of a collective. `schedule` and `synchronisation` are those of its all-to-alls.
+    application: Option<String>,
+    /// The class of an application's problem: S, W, A, B, C, D or E.
+    class: Option<String>,
+    /// The rate at which each rank of an application computes, in 10^9 operations a second; without it, computing takes no time.
+    gflops_per_rank: Option<f64>,
+    /// How many terminals are on one host and share its memory: the first so many on the first host, and so on.
+    #[serde(default = "one")]
+    terminals_per_host: u32,
+    /// The rate at which the memory of a host moves an application's data before each all-to-all, in 10^9 bytes a second, for one
+    /// terminal at a time; without it, that takes no time.
+    host_gbyte_per_second: Option<f64>,
+    /// The collective operation that is run.
+    collective: Option<String>,
+    /// The algorithm of the collective; the first that `kasuri list schedules` shows for it unless given.
+    schedule: Option<String>,
+    /// The size of a message in flits: in an all-to-all of the block for each destination, elsewhere of the data of each rank (of the
+    /// root in a broadcast). Without meaning for a barrier, whose messages are of 1 flit.
+    message_flits: Option<u32>,
+    /// The same in bytes; a message has as many flits as hold it, at least 1. Needs `network.flit_bytes`.
+    message_bytes: Option<u64>,
+    /// How many ranks take part, at least 2. As many as there are terminals (or as `placement` lists) unless given.
+    ranks: Option<u32>,
+    /// Which terminal each rank runs on. A schedule made for a network takes from it only which terminals take part.
+    #[serde(default)]
+    placement: Placement,
+    /// Which random placement; `measure.seed` does not matter.
+    #[serde(default)]
+    placement_seed: u64,
+    /// The rank at which a broadcast begins, and the root of a barrier's tree.
+    #[serde(default)]
+    root: u32,
+    /// When a rank goes on to its next round. The least that the schedule allows unless given: `none` where ranks send only what they
+    /// had from the beginning, else `receive`.
+    synchronisation: Option<Synchronisation>,
+    /// Each rank starts after a random time, uniform between 0 and this many cycles.
+    #[serde(default)]
+    start_skew_cycles: f64,
+    /// Before each of its messages a rank waits for a random time, uniform between 0 and this many cycles.
+    #[serde(default)]
+    jitter_cycles: f64,
+    /// How often the collective is run, one run after the other, at least 1.
+    #[serde(default = "one")]
+    repeat: u32,
+    /// A message is cut into packets of this many flits, the last one shorter.
+    #[serde(default = "sixteen")]
+    packet_flits: u32,
+    /// The virtual channels that the packets may use: the first, and one past the last. All unless given.
+    virtual_channels: Option<[u32; 2]>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn sixteen() -> u32 {
+    16
+}
+
+/// `placement`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Placement {
+    /// By a rule.
+    Rule(Rule),
+    /// The terminal of each rank, by number or name.
+    List(Vec<TerminalRef>),
+}
+
+/// How ranks are placed.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Rule {
+    /// Rank r on terminal r.
+    Linear,
+    /// On different terminals at random.
+    Random,
+}
+
+impl Default for Placement {
+    fn default() -> Self {
+        Self::Rule(Rule::Linear)
+    }
+}
+
+impl Setting<'_> {
+    /// The closed workload that `[workload]` describes.
+    pub(super) fn workload(&self, table: &Table, units: Units) -> Result<ClosedWorkload, ConfigError> {
+        let (workload, part) = self.workload_of("workload", table, units)?;
+        Ok(ClosedWorkload { workload, parts: vec![part], interfaces: None })
+    }
+
+    /// What a section of this name describes, and how its messages are sent.
+    pub(super) fn workload_of(&self, name: &str, table: &Table, units: Units) -> Result<(Arc<dyn Workload>, WorkloadPart), ConfigError> {
+        let section = Section::new(self.context, name, table);
+        let keys: WorkloadSection = section.whole()?;
+        if keys.packet_flits == 0 || keys.packet_flits > MAX_PACKET_FLITS {
+            return Err(section.error("packet_flits", format!("is {}; a packet has 1 to {MAX_PACKET_FLITS} flits", keys.packet_flits)));
+        }
+        let default = self.default_channels.unwrap_or(self.all_channels());
+        let virtual_channels = self.virtual_channels(&section, "virtual_channels", keys.virtual_channels, default)?;
+        if let (None, Some(key)) = (&keys.application, OF_APPLICATIONS.into_iter().find(|key| table.contains_key(*key))) {
+            return Err(section.error_at_key(key, "has a meaning only for an application; name one with workload.application"));
+        }
+        let workload: Arc<dyn Workload> = match (&keys.trace, &keys.application) {
+            (Some(path), _) => Arc::new(self.trace(&section, &keys, path, units)?),
+            (None, Some(name)) => Arc::new(self.application(&section, &keys, name, units)?),
+            (None, None) => Arc::new(self.collective(&section, &keys, units)?),
+        };
+        let part = WorkloadPart::new(&*workload, keys.packet_flits, virtual_channels);
+        Ok((workload, part))
+    }
+
+    fn trace(&self, section: &Section<'_>, keys: &WorkloadSection, path: &str, units: Units) -> Result<Program, ConfigError> {
+        if let Some(key) = OF_COLLECTIVES.into_iter().find(|key| section.table.contains_key(*key)) {
+            return Err(section.error_at_key(key, "has no meaning beside trace, which tells all that ranks do; keep one of the two"));
+        }
+        let bytes = self.files.read(path).map_err(|problem| section.error("trace", problem))?;
+        let description = goal::parse(path, &bytes).map_err(|error| section.error("trace", error.to_string()))?;
+        let placement = self.placement(section, keys, Some(("trace", description.ranks)))?;
+        Program::new(&description, &placement, units).map_err(|error| match error.line {
+            0 => section.error("trace", format!("{path}: {}", error.problem)),
+            line => section.error("trace", format!("{path}:{line}: {}", error.problem)),
+        })
+    }
+
+    fn application(&self, section: &Section<'_>, keys: &WorkloadSection, name: &str, units: Units) -> Result<Stages, ConfigError> {
+        if let Some(key) = NOT_OF_APPLICATIONS.into_iter().find(|key| section.table.contains_key(*key)) {
+            return Err(section.error_at_key(key, "has no meaning beside application, which tells it; keep one of the two"));
+        }
+        let entry = APPLICATIONS
+            .iter()
+            .find(|entry| entry.name == name)
+            .ok_or_else(|| section.error("application", unknown("application", name, APPLICATIONS.iter().map(|entry| entry.name))))?;
+        let Some(class) = &keys.class else {
+            return Err(section.error_at_key("class", "is missing; it is the size of the application's problem, such as \"A\""));
+        };
+        let (Some(_), Some(cycle_ns)) = (units.flit_bytes, units.cycle_ns) else {
+            let problem = "counts bytes and seconds; say with network.flit_bytes and network.cycle_ns (or channel_gbit_per_second) \
+                           what a flit and a cycle are";
+            return Err(section.error("application", problem));
+        };
+        if keys.terminals_per_host == 0 {
+            return Err(section.error("terminals_per_host", "is 0; a host has at least 1 terminal"));
+        }
+        let ranks = self.placement(section, keys, keys.ranks.map(|ranks| ("ranks", ranks)))?.len() as u32;
+        let demand = (entry.demand)(class, ranks).map_err(|error| match error.key {
+            "ranks" if keys.ranks.is_none() => section.error_at_key(error.key, error.problem),
+            key => section.error(key, error.problem),
+        })?;
+        let all_to_all =
+            WorkloadSection { collective: Some(ALL_TO_ALL.to_owned()), message_bytes: Some(demand.block_bytes), ..keys.clone() };
+        let exchange = self.collective(section, &all_to_all, units)?;
+        // A rate of 10^9 a second is one a nanosecond.
+        let compute = demand.flops * ns_each(section, "gflops_per_rank", keys.gflops_per_rank)? / cycle_ns;
+        let memory = demand.memory_bytes as f64 * ns_each(section, "host_gbyte_per_second", keys.host_gbyte_per_second)? / cycle_ns;
+        Ok(Stages::new(exchange, keys.terminals_per_host, compute, memory, demand.stages))
+    }
+
+    fn collective(&self, section: &Section<'_>, keys: &WorkloadSection, units: Units) -> Result<Rounds, ConfigError> {
+        let algorithm = algorithm(section, keys)?;
+        let (operation, schedule) = match algorithm {
+            Algorithm::OfRanks(entry) => (entry.collective, entry.schedule),
+            Algorithm::OfNetwork(entry) => (ALL_TO_ALL, entry.name),
+        };
+        let (collective, placement) = match algorithm {
+            Algorithm::OfRanks(entry) => self.by_ranks(section, keys, entry, units)?,
+            Algorithm::OfNetwork(entry) if self.of_user => {
+                let problem =
+                    format!("is \"{}\", which suits a whole network; a user knows logical nodes, so name one of ranks", entry.name);
+                return Err(section.error("schedule", problem));
+            }
+            Algorithm::OfNetwork(entry) => self.by_network(section, keys, entry, units)?,
+        };
+        let WorkloadSection { synchronisation, start_skew_cycles, jitter_cycles, repeat, .. } = *keys;
+        let options = Options { synchronisation, start_skew_cycles, jitter_cycles, repeat };
+        let parameters =
+            Parameters { ranks: placement.len() as u32, root: keys.root, size: message_size(section, keys, operation, units)?.0 };
+        let rounds = Rounds::new(collective, placement, &options).map_err(|error| section.error(error.key, error.problem))?;
+        Ok(rounds.named(operation, schedule, &parameters))
+    }
+
+    /// A schedule that knows only ranks, and where these are placed.
+    fn by_ranks(&self, section: &Section<'_>, keys: &WorkloadSection, entry: &Entry, units: Units) -> Result<Placed, ConfigError> {
+        let placement = self.placement(section, keys, keys.ranks.map(|ranks| ("ranks", ranks)))?;
+        let (size, size_key) = message_size(section, keys, entry.collective, units)?;
+        if section.table.contains_key("root") && !entry.rooted {
+            return Err(rootless(section, entry.schedule));
+        }
+        let parameters = Parameters { ranks: placement.len() as u32, root: keys.root, size };
+        let collective = entry.build(&parameters).map_err(|error| collective_error(section, error, size_key))?;
+        Ok((collective, placement))
+    }
+
+    /// An all-to-all that suits the network: the construction places the ranks itself.
+    fn by_network(
+        &self,
+        section: &Section<'_>,
+        keys: &WorkloadSection,
+        entry: &schedule::Entry,
+        units: Units,
+    ) -> Result<Placed, ConfigError> {
+        let (size, size_key) = message_size(section, keys, ALL_TO_ALL, units)?;
+        if section.table.contains_key("root") {
+            return Err(rootless(section, entry.name));
+        }
+        let job = match (&keys.placement, keys.ranks) {
+            (Placement::Rule(Rule::Linear), None) => Job::All,
+            (Placement::Rule(Rule::Linear), Some(ranks)) => Job::Count(ranks),
+            (_, ranks) => Job::Terminals(self.placement(section, keys, ranks.map(|ranks| ("ranks", ranks)))?),
+        };
+        let plan = entry.plan(self.network, self.routing, &job).map_err(|error| {
+            let key = match error {
+                ScheduleError::Network { .. } | ScheduleError::Routes(_) => "schedule",
+                ScheduleError::Job { .. } => {
+                    ["placement", "ranks"].into_iter().find(|key| section.table.contains_key(*key)).unwrap_or("schedule")
+                }
+            };
+            section.error(key, error.to_string())
+        })?;
+        let parameters = Parameters { ranks: plan.terminals.len() as u32, root: 0, size };
+        parameters.check().map_err(|error| collective_error(section, error, size_key))?;
+        Ok((Box::new(Scheduled::new(plan.schedule, size.whole(1))), plan.terminals))
+    }
+
+    /// The terminal of each rank. `given` is how many ranks there are and the key that says so.
+    fn placement(&self, section: &Section<'_>, keys: &WorkloadSection, given: Option<(&str, u32)>) -> Result<Vec<TerminalId>, ConfigError> {
+        let terminals = self.network.terminal_count();
+        let (key, ranks) = given.unwrap_or(match &keys.placement {
+            Placement::List(list) => ("placement", list.len() as u32),
+            Placement::Rule(_) => ("ranks", terminals),
+        });
+        if ranks > terminals {
+            return Err(section.error(key, format!("asks for {ranks} ranks; the network has {terminals} terminals, one for each rank")));
+        }
+        match &keys.placement {
+            Placement::Rule(Rule::Linear) => Ok(placement::linear(ranks)),
+            Placement::Rule(Rule::Random) => Ok(placement::random(ranks, terminals, keys.placement_seed)),
+            Placement::List(list) => listed(list, ranks, (&**self.network).into()).map_err(|problem| section.error("placement", problem)),
+        }
+    }
+}
+
+/// The keys that only a collective has.
+const OF_COLLECTIVES: [&str; 11] = [
+    "application",
+    "collective",
+    "schedule",
+    "message_flits",
+    "message_bytes",
+    "ranks",
+    "root",
+    "synchronisation",
+    "start_skew_cycles",
+    "jitter_cycles",
+    "repeat",
+];
+
+/// The keys that only an application has.
+const OF_APPLICATIONS: [&str; 4] = ["class", "gflops_per_rank", "terminals_per_host", "host_gbyte_per_second"];
+
+/// The keys of collectives that an application sets itself, or that it has no use for.
+const NOT_OF_APPLICATIONS: [&str; 7] =
+    ["collective", "message_flits", "message_bytes", "root", "start_skew_cycles", "jitter_cycles", "repeat"];
+
+/// The nanoseconds for each one at so many a nanosecond; 0 without a rate.
+fn ns_each(section: &Section<'_>, key: &str, rate: Option<f64>) -> Result<f64, ConfigError> {
+    match rate {
+        None => Ok(0.0),
+        Some(rate) if rate > 0.0 && rate.is_finite() => Ok(1.0 / rate),
+        Some(rate) => Err(section.error(key, format!("is {rate}; it must be above 0"))),
+    }
+}
+
+/// The terminals of a list, one for each rank.
+fn listed(list: &[TerminalRef], ranks: u32, terminals: Terminals<'_>) -> Result<Vec<TerminalId>, String> {
+    if list.len() != ranks as usize {
+        return Err(format!("lists {} terminals; there are {ranks} ranks, and each needs one", list.len()));
+    }
+    let mut rank_on = vec![None; terminals.count() as usize];
+    let mut placed = Vec::with_capacity(list.len());
+    for (rank, terminal) in list.iter().enumerate() {
+        let terminal = terminal.find(terminals).map_err(|problem| format!("puts rank {rank} where there is none: {problem}"))?;
+        if let Some(other) = rank_on[terminal as usize].replace(rank) {
+            let name = terminals.name(terminal);
+            return Err(format!("puts ranks {other} and {rank} on terminal {name}; each rank needs one of its own"));
+        }
+        placed.push(TerminalId(terminal));
+    }
+    Ok(placed)
+}
+
+/// A schedule, and the terminal of each rank.
+type Placed = (Box<dyn Collective>, Vec<TerminalId>);
+
+const ALL_TO_ALL: &str = "alltoall";
+
+/// By which algorithm a collective is done.
+enum Algorithm {
+    /// It goes by the ranks' numbers.
+    OfRanks(&'static Entry),
+    /// It goes by the network.
+    OfNetwork(&'static schedule::Entry),
+}
+
+/// The constructions for networks whose names are not those of schedules by ranks already.
+pub(super) fn of_network() -> impl Iterator<Item = &'static schedule::Entry> {
+    SCHEDULES.iter().filter(|entry| schedules(ALL_TO_ALL).all(|known| known.schedule != entry.name))
+}
+
+/// The algorithm that the section names.
+fn algorithm(section: &Section<'_>, keys: &WorkloadSection) -> Result<Algorithm, ConfigError> {
+    let Some(collective) = &keys.collective else {
+        let message = format!("is missing; it must be one of {}; a trace may stand in its place", operations().join(", "));
+        return Err(section.error_at_key("collective", message));
+    };
+    let Some(default) = schedules(collective).next() else {
+        return Err(section.error("collective", unknown("collective", collective, operations())));
+    };
+    let Some(name) = &keys.schedule else { return Ok(Algorithm::OfRanks(default)) };
+    if let Some(entry) = schedules(collective).find(|entry| entry.schedule == name) {
+        return Ok(Algorithm::OfRanks(entry));
+    }
+    let constructions = || of_network().filter(|_| collective == ALL_TO_ALL);
+    constructions().find(|entry| entry.name == name).map(Algorithm::OfNetwork).ok_or_else(|| {
+        let names = schedules(collective).map(|entry| entry.schedule).chain(constructions().map(|entry| entry.name));
+        section.error("schedule", format!("{} (of `{collective}`)", unknown("schedule", name, names)))
+    })
+}
+
+fn rootless(section: &Section<'_>, schedule: &str) -> ConfigError {
+    section.error_at_key("root", format!("has no meaning: the schedule `{schedule}` has no root"))
+}
+
+/// `size_key` is the key that gives the size of messages.
+fn collective_error(section: &Section<'_>, error: CollectiveError, size_key: &str) -> ConfigError {
+    let CollectiveError::Parameter { key, problem } = error;
+    section.error(if key == MESSAGE { size_key } else { key }, problem)
+}
+
+/// The size of a message and the key that gives it.
+fn message_size(
+    section: &Section<'_>,
+    keys: &WorkloadSection,
+    collective: &str,
+    units: Units,
+) -> Result<(MessageSize, &'static str), ConfigError> {
+    let (flits, bytes) = ("message_flits", "message_bytes");
+    match (keys.message_flits, keys.message_bytes, units.flit_bytes) {
+        (Some(_), Some(_), _) => Err(section.error(bytes, "stands beside message_flits; both give the size of a message, so keep one")),
+        (Some(0), None, _) => Err(section.error(flits, "is 0; a message has at least 1 flit")),
+        (Some(size), None, _) => Ok((MessageSize::of_flits(u64::from(size)), flits)),
+        (None, Some(size), Some(flit)) => Ok((MessageSize::of_bytes(size, flit), bytes)),
+        (None, Some(_), None) => {
+            Err(section.error(bytes, "cannot be turned into flits; say with network.flit_bytes how many bytes a flit holds"))
+        }
+        (None, None, _) if collective == "barrier" => Ok((MessageSize::of_flits(1), flits)),
+        (None, None, _) => {
+            Err(section.error_at_key(flits, "is missing; give the size of a message in flits, or message_bytes with network.flit_bytes"))
+        }
+    }
+}
