@@ -1,6 +1,8 @@
 //! Properties of the exported forms of every network.
 
 mod common;
+#[path = "../../kasuri-network/tests/common/random.rs"]
+mod random;
 
 use common::networks;
 use kasuri_config::Document;
@@ -8,6 +10,7 @@ use kasuri_config::format::{dot, edge_list, graphml, hosts, network_json, traffi
 use kasuri_network::id::{ChannelId, RouterId};
 use kasuri_network::network::Link;
 use proptest::prelude::*;
+use random::any_network;
 
 #[test]
 fn edge_lists_keep_routers_ports_and_channels() {
@@ -53,6 +56,18 @@ fn exports_hold_every_router_terminal_and_channel() {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn edge_lists_of_any_network_read_back(network in any_network()) {
+        let list = edge_list::parse("written", edge_list::write(&network).as_bytes()).expect("what was written");
+        let read = list.network(Link { latency: 7, period: 7 }, Link { latency: 7, period: 7 }).expect("what was written");
+        prop_assert_eq!(read.port_bases(), network.port_bases());
+        prop_assert_eq!(read.channel_count(), network.channel_count());
+        for channel in (0..network.channel_count()).map(ChannelId) {
+            prop_assert_eq!(read.channel_name(channel), network.channel_name(channel));
+            prop_assert_eq!(read.link(channel), network.link(channel));
+        }
+    }
 
     /// Whatever the bytes, the parser answers, and what it accepts it can build or refuse.
     #[test]

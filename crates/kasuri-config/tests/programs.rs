@@ -4,8 +4,10 @@ mod common;
 
 use common::closed::arrived;
 use kasuri_config::format::goal;
+use kasuri_workload::collective::{COLLECTIVES, MessageSize, Parameters};
 use kasuri_workload::units::Units;
-use kasuri_workload::workload::program::{Description, Operation, Program};
+use kasuri_workload::workload::program::{Dependency, Description, Operation, Program};
+use kasuri_workload::workload::rounds::{Options, Rounds};
 use kasuri_workload::workload::{Workload, placement};
 use proptest::prelude::*;
 
@@ -52,18 +54,34 @@ fn without_lines(description: &Description) -> Vec<Operation> {
     description.operations.iter().map(|operation| Operation { line: 0, ..*operation }).collect()
 }
 
+/// The description of a collective is written so that it reads the same.
+#[test]
+fn a_collective_written_as_goal_reads_the_same() {
+    for entry in COLLECTIVES {
+        for ranks in [2, 8] {
+            let Ok(collective) = entry.build(&Parameters { ranks, root: 0, size: MessageSize::of_flits(3) }) else { continue };
+            let options = Options { repeat: 2, ..Options::default() };
+            let written = Rounds::new(collective, placement::linear(ranks), &options).unwrap().description(8).unwrap();
+            let read = goal::parse("written.goal", goal::write(&written).as_bytes()).unwrap();
+            assert_eq!((read.ranks, without_lines(&read)), (written.ranks, without_lines(&written)), "{}", entry.schedule);
+            assert_eq!(sorted_dependencies(&read), sorted_dependencies(&written), "{}", entry.schedule);
+        }
+    }
+}
+
+fn sorted_dependencies(description: &Description) -> Vec<Dependency> {
+    let mut dependencies = description.dependencies.clone();
+    dependencies.sort();
+    dependencies
+}
+
 #[test]
 fn what_was_read_is_written_so_that_it_reads_the_same() {
     for text in [DISSEMINATION, ALL_TO_ALL, DEPENDENCIES] {
         let read = goal::parse("a.goal", text.as_bytes()).unwrap();
         let again = goal::parse("b.goal", goal::write(&read).as_bytes()).unwrap();
         assert_eq!((read.ranks, without_lines(&read)), (again.ranks, without_lines(&again)));
-        let sorted = |description: &Description| {
-            let mut dependencies = description.dependencies.clone();
-            dependencies.sort();
-            dependencies
-        };
-        assert_eq!(sorted(&read), sorted(&again));
+        assert_eq!(sorted_dependencies(&read), sorted_dependencies(&again));
     }
 }
 

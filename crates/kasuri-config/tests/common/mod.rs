@@ -12,7 +12,7 @@ mod network_common;
 use kasuri_config::topology::ALL_TOPOLOGIES;
 use kasuri_network::network::Network;
 use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
-pub(crate) use network_common::{example, network, routing, routing_variants};
+pub(crate) use network_common::{example, network, wired};
 use std::sync::Arc;
 
 /// The files that the examples name, written for 16 terminals.

@@ -9,31 +9,37 @@ use kasuri_network::routing::{ROUTINGS, Routing};
 use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
 use std::sync::Arc;
 
-/// A square of four routers with a slow diagonal, one to three terminals each.
-fn irregular() -> Arc<Network> {
-    const LINKS: [(u32, u32, [u32; 2]); 5] = [(0, 1, [1, 1]), (0, 2, [3, 2]), (3, 1, [2, 1]), (3, 2, [1, 1]), (1, 2, [1, 4])];
-    const TERMINALS: [u32; 7] = [0, 0, 3, 2, 2, 2, 1];
-    let mut builder = NetworkBuilder::new("irregular");
-    let mut ports = [0; 4];
-    for router in 0..4 {
-        let links = LINKS.iter().filter(|(one, other, _)| [one, other].contains(&&router)).count();
-        builder.add_router(links + TERMINALS.iter().filter(|&&home| home == router).count()).expect("a small router");
-    }
+/// A channel from one router to another with its latency, and the latency of the way back, if there is one.
+pub(crate) type Wire = (u32, u32, u32, Option<u32>);
+
+/// A network without any structure. Each terminal enters at one router and leaves at another; all take the next free port.
+pub(crate) fn wired(routers: u32, wires: &[Wire], terminals: &[(u32, u32)]) -> Network {
+    let mut ports = vec![0; routers as usize];
     let mut next = |router: u32| {
         ports[router as usize] += 1;
         (RouterId(router), ports[router as usize] - 1)
     };
-    for (one, other, latencies) in LINKS {
-        let (one, other) = (next(one), next(other));
-        let [there, back] = latencies.map(|latency| Link { latency, ..Link::default() });
-        builder.add_channel(one, other, there);
-        builder.add_channel(other, one, back);
+    let wires: Vec<_> = wires.iter().map(|&(from, to, there, back)| (next(from), next(to), there, back)).collect();
+    let terminals: Vec<_> = terminals.iter().map(|&(enters, leaves)| (next(enters), (leaves != enters).then(|| next(leaves)))).collect();
+    let mut builder = NetworkBuilder::new("wired");
+    ports.into_iter().for_each(|count| {
+        builder.add_router(usize::from(count)).expect("a small router");
+    });
+    let link = |latency| Link { latency, ..Link::default() };
+    for (from, to, there, back) in wires {
+        builder.add_channel(from, to, link(there));
+        back.into_iter().for_each(|latency| builder.add_channel(to, from, link(latency)));
     }
-    for home in TERMINALS {
-        let (router, port) = next(home);
-        builder.add_terminal(router, port, Link::default());
+    for (enters, leaves) in terminals {
+        builder.add_split_terminal(enters, leaves.unwrap_or(enters), Link::default());
     }
-    Arc::new(builder.finish().expect("every port once"))
+    builder.finish().expect("every port once")
+}
+
+/// A square of four routers with a slow diagonal, one to three terminals each.
+fn irregular() -> Arc<Network> {
+    let wires = [(0, 1, 1, Some(1)), (0, 2, 3, Some(2)), (3, 1, 2, Some(1)), (3, 2, 1, Some(1)), (1, 2, 1, Some(4))];
+    Arc::new(wired(4, &wires, &[0, 0, 3, 2, 2, 2, 1].map(|home| (home, home))))
 }
 
 /// A member's example as a table.

@@ -1,34 +1,24 @@
 //! Whether every terminal can reach every other, against petgraph.
 
-use kasuri_config::format::edge_list;
+mod common;
+
+use common::wired;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::connectivity::separated;
 use kasuri_network::network::metrics::Metrics;
-use kasuri_network::network::{Endpoint, Link, Network};
+use kasuri_network::network::{Endpoint, Network};
 use petgraph::algo::has_path_connecting;
 use petgraph::graph::{DiGraph, NodeIndex};
 use proptest::prelude::*;
-use std::fmt::Write;
 
 /// Any network: links and channels of one direction anywhere, terminals that enter at one router and leave at another.
 fn any_network() -> impl Strategy<Value = Network> {
     let channels = proptest::collection::vec((any::<u32>(), any::<u32>(), any::<bool>()), 0..24);
     (1u32..12, channels, proptest::collection::vec((any::<u32>(), any::<u32>()), 1..8)).prop_map(|(routers, channels, terminals)| {
-        let mut text = String::new();
-        for router in 0..routers {
-            writeln!(text, "router {router}").expect("a string takes any text");
-        }
-        for (one, other, both) in channels.into_iter().map(|(one, other, both)| (one % routers, other % routers, both)) {
-            if one != other {
-                writeln!(text, "router {one} {}router {other}", if both { "" } else { "-> " }).expect("a string takes any text");
-            }
-        }
-        for (number, (into, from)) in terminals.into_iter().enumerate() {
-            writeln!(text, "terminal host-{number} -> router {}", into % routers).expect("a string takes any text");
-            writeln!(text, "router {} -> terminal host-{number}", from % routers).expect("a string takes any text");
-        }
-        let list = edge_list::parse("random", text.as_bytes()).expect("lines of the grammar");
-        list.network(Link::default(), Link::default()).expect("a network")
+        let channels = channels.into_iter().map(|(one, other, both)| (one % routers, other % routers, 1, both.then_some(1)));
+        let wires: Vec<_> = channels.filter(|(one, other, ..)| one != other).collect();
+        let terminals: Vec<_> = terminals.into_iter().map(|(into, from)| (into % routers, from % routers)).collect();
+        wired(routers, &wires, &terminals)
     })
 }
 

@@ -1,65 +1,18 @@
 //! Every routing of the table on networks of random shape.
 
 mod common;
+#[path = "common/random.rs"]
+mod random;
 
 use common::{network, routing, routing_variants};
-use kasuri_config::format::edge_list;
 use kasuri_network::deadlock::{Coverage, STEP_BUDGET, Verdict, check_within};
-use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use kasuri_network::id::{RouterId, TerminalId};
+use kasuri_network::network::Endpoint;
 use kasuri_network::network::metrics::Metrics;
-use kasuri_network::network::{Endpoint, Link, Network};
 use kasuri_network::routing::VirtualChannels;
 use kasuri_network::routing::walk::{Routes, Walker};
 use proptest::prelude::*;
-use std::fmt::Write;
-use std::sync::Arc;
-
-fn grid() -> impl Strategy<Value = Arc<Network>> {
-    (any::<bool>(), proptest::collection::vec(2u32..6, 1..4), 1u32..3).prop_map(|(wrap, dimensions, concentration)| {
-        let name = if wrap { "torus" } else { "mesh" };
-        network(name, &format!("dimensions = {dimensions:?}\nconcentration = {concentration}"))
-    })
-}
-
-fn tree() -> impl Strategy<Value = Arc<Network>> {
-    (1u32..5, 2u32..5, 1u32..4, 1u32..3).prop_map(|(up, down, levels, sides)| {
-        let up = if sides == 2 { down } else { up };
-        network("fat-tree", &format!("up = {up}\ndown = {down}\nlevels = {levels}\nsides = {sides}"))
-    })
-}
-
-fn other() -> impl Strategy<Value = Arc<Network>> {
-    prop_oneof![
-        (2u32..9, 1u32..3).prop_map(|(routers, each)| network("full-mesh", &format!("routers = {routers}\nconcentration = {each}"))),
-        (2u32..5, 1u32..4).prop_map(|(radix, stages)| network("butterfly", &format!("radix = {radix}\nstages = {stages}"))),
-    ]
-}
-
-/// A connected network without any structure: a random tree, more links at random, terminals anywhere.
-fn unstructured() -> impl Strategy<Value = Arc<Network>> {
-    let links = proptest::collection::vec((any::<u32>(), any::<u32>(), 0u32..4), 0..20);
-    (proptest::collection::vec(any::<u32>(), 1..14), links, proptest::collection::vec(any::<u32>(), 2..12)).prop_map(
-        |(parents, links, homes)| {
-            let routers = parents.len() as u32 + 1;
-            let mut text = String::new();
-            for (child, parent) in (1..routers).zip(&parents) {
-                writeln!(text, "router {child} router {} latency=2", parent % child).expect("a string takes any text");
-            }
-            for (one, other, latency) in links.into_iter().filter(|(one, other, _)| one % routers != other % routers) {
-                writeln!(text, "router {} router {} latency={latency}", one % routers, other % routers).expect("a string takes any text");
-            }
-            for (terminal, home) in homes.iter().enumerate() {
-                writeln!(text, "terminal {terminal} router {}", home % routers).expect("a string takes any text");
-            }
-            let list = edge_list::parse("random", text.as_bytes()).expect("lines of the grammar");
-            Arc::new(list.network(Link::default(), Link::default()).expect("a connected network"))
-        },
-    )
-}
-
-fn any_network() -> impl Strategy<Value = Arc<Network>> {
-    prop_oneof![grid(), tree(), other(), unstructured()]
-}
+use random::{any_network, unstructured};
 
 /// Beyond, the check of a routing with detours would look at a sample only.
 const MOST_ROUTERS_OF_DETOURS: u32 = 40;
@@ -131,18 +84,6 @@ proptest! {
         }
         for name in network.labels().router_names() {
             prop_assert_eq!(network.labels().router(name).map(<[u32]>::len), Some(network.router_count() as usize));
-        }
-    }
-
-    #[test]
-    fn edge_lists_of_any_network_read_back(network in any_network()) {
-        let list = edge_list::parse("written", edge_list::write(&network).as_bytes()).expect("what was written");
-        let read = list.network(Link { latency: 7, period: 7 }, Link { latency: 7, period: 7 }).expect("what was written");
-        prop_assert_eq!(read.port_bases(), network.port_bases());
-        prop_assert_eq!(read.channel_count(), network.channel_count());
-        for channel in (0..network.channel_count()).map(ChannelId) {
-            prop_assert_eq!(read.channel_name(channel), network.channel_name(channel));
-            prop_assert_eq!(read.link(channel), network.link(channel));
         }
     }
 
