@@ -125,7 +125,7 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families():
     changes = dict(FILE.findall(guide()))
     for name, differences in LINES.findall(guide()):
         changes[name] = functools.reduce(apply, DIFFERENCE.findall(differences), (ROOT / name).read_text())
-    tests = "crates/kasuri-network/tests"
+    tests = "crates/kasuri-config/tests"
     experiment = EXPERIMENT.findall(guide())[-1]
     changes |= {f"{tests}/contributed.toml": experiment, f"{tests}/contributed.rs": USES_ALL.lstrip()}
     copy_with(changes)

@@ -4,7 +4,7 @@
 //! text ── Document::parse ──> Document ── points ──> Point … ── Preparation::study ──> Study { scenario, measure, engine }
 //! ```
 //! Every error, from the TOML syntax to a pattern that does not fit its network, is a [`ConfigError`]: it names the place in
-//! the file (or the `--set` that the value comes from), the key, the value, and what would be right. [`format`] has the parsers and
+//! the file (or the `--set` that the value comes from), the key, the value, and what would be right. [`mod@format`] has the parsers and
 //! writers of everything else, [`topology`] and [`pattern`] what is read from files among their families, with the tables of all.
 //!
 //! No engine sees this crate, so that a new key or format compiles none of them again. It reads no file either: bytes come in through
