@@ -142,7 +142,7 @@ verify-papers: build
 bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim, SIMGRID=1: with the ratios to them]
 	$(call say,compiling the command for speed (profile release with link-time optimisation: takes minutes))
 	@cargo build --locked --release --package kasuri
-	@$(if $(SIMGRID),cargo build --locked --release --package kasuri-flow --example list_messages && tools/simgrid.sh $(TARGET)/simgrid/batch)
+	@$(if $(SIMGRID),cargo build --locked --release --package kasuri --example list_messages && tools/simgrid.sh $(TARGET)/simgrid/batch)
 	@status=0; \
 	  $(PY) benches/speed.py --kasuri $(TARGET)/release/kasuri $(if $(BOOKSIM),--booksim $(BOOKSIM)) || status=1; \
 	  $(if $(BOOKSIM),$(PY) benches/booksim.py --kasuri $(TARGET)/release/kasuri --booksim $(BOOKSIM) || status=1;) \

@@ -30,7 +30,9 @@ NOT_BELOW_THE_FACADE = {"rayon", "clap", "comfy-table", "indicatif", "signal-hoo
 
 
 def dependencies(crate: str) -> set[str]:
-    return set(tomllib.loads((CRATES / crate / "Cargo.toml").read_text())["dependencies"])
+    """What a crate and its tests are compiled with: a test of an engine that read experiment files would be compiled again for each key."""
+    manifest = tomllib.loads((CRATES / crate / "Cargo.toml").read_text())
+    return {name for section in ("dependencies", "dev-dependencies") for name in manifest.get(section, {})}
 
 
 def lines(*folders: str) -> list[tuple[str, str]]:

@@ -1,13 +1,19 @@
 use super::*;
-use kasuri_config::Document;
+use kasuri_model::router::RouterParameters;
+use kasuri_network::registry::find;
 use kasuri_network::rng::{Purpose, Streams};
-use kasuri_network::topology::NoFiles;
+use kasuri_network::routing::{ROUTINGS, Routing};
+use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
 use kasuri_workload::endpoint::cenju4::fault::{Fault, Interrupt};
 use kasuri_workload::endpoint::cenju4::memory::PAGE;
 use kasuri_workload::endpoint::cenju4::parcel::{Header, Kind, Protocol, SENT};
 use kasuri_workload::endpoint::cenju4::script::{ANSWERS, COUNTER, Op, Program, Put, RINGS, SOURCE, Script, TARGET, WORDS, sequence};
 use kasuri_workload::endpoint::cenju4::set_up;
 use kasuri_workload::endpoint::cenju4::task::{Destination, LOG_ENTRY, Synchronisation};
+use kasuri_workload::endpoint::{ENDPOINTS, EndpointContext, EndpointError, Prepared};
+use kasuri_workload::units::Units;
+use std::sync::Arc;
+use toml::Table;
 
 /// A controller that waits for completion.
 struct Patient;
@@ -22,25 +28,46 @@ impl Controller for Patient {
     }
 }
 
-/// The scenario of an experiment with these keys of `[workload]`.
+/// A machine on the network of the Cenju-4 with these keys of `[workload]`.
 fn scenario(terminals: u32, workload: &str) -> Scenario {
-    with_endpoint(terminals, "", workload)
+    with_endpoint(terminals, "", workload, 1)
 }
 
-/// The same with keys of `[endpoint]`.
-fn with_endpoint(terminals: u32, endpoint: &str, workload: &str) -> Scenario {
-    on_network("cenju4", terminals, endpoint, workload)
+/// The same with keys of `[endpoint]`, and another seed.
+fn with_endpoint(terminals: u32, endpoint: &str, workload: &str, seed: u64) -> Scenario {
+    on_network("cenju4", terminals, endpoint, workload, seed).unwrap()
 }
 
-fn on_network(topology: &str, terminals: u32, endpoint: &str, workload: &str) -> Scenario {
-    let text = format!(
-        "[network]\ntopology = \"{topology}\"\nterminals = {terminals}\ncycle_ns = 12.5\n[routing]\nalgorithm = \"destination-tag\"\n\
-         [router]\narchitecture = \"crosspoint\"\nbuffer_flits = 216\n[endpoint]\nmodel = \"cenju4\"\n{endpoint}\n[workload]\n{workload}\n"
-    );
-    let document = Document::parse("test.toml", &text).unwrap();
-    let mut scenario = document.study(&document.points().unwrap()[0], &NoFiles).unwrap().scenario;
-    scenario.paranoid = true;
-    scenario
+fn on_network(topology: &str, terminals: u32, endpoint: &str, workload: &str, seed: u64) -> Result<Scenario, EndpointError> {
+    let table = |text: &str| text.parse::<Table>().unwrap();
+    let topology = (find(TOPOLOGIES, topology).unwrap().parse)(table(&format!("terminals = {terminals}"))).unwrap();
+    let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
+    let network = Arc::new(topology.build(&context).unwrap());
+    let algorithm = (find(ROUTINGS, "destination-tag").unwrap().parse)(Table::new()).unwrap();
+    let routing: Arc<dyn Routing> = algorithm.compile(&network).unwrap().into();
+    let router: RouterParameters = table("architecture = \"crosspoint\"\nbuffer_flits = 216").try_into().unwrap();
+    let units = Units { flit_bytes: None, cycle_ns: Some(12.5) };
+    let streams = Streams::new(seed);
+    let model = (find(ENDPOINTS, "cenju4").unwrap().parse)(table(endpoint)).unwrap();
+    let (routers, workload) = (router.for_endpoints(), table(workload));
+    let context = EndpointContext { network: &network, routing: &*routing, routers, units, streams: &streams, workload: &workload };
+    let Prepared::Machine(machine) = model.prepare(&context)? else { panic!("the Cenju-4 is a machine") };
+    Ok(Scenario {
+        network,
+        routing,
+        pipeline: router.check().unwrap(),
+        router,
+        classes: Vec::new(),
+        workload: None,
+        users: None,
+        endpoint: Some(machine),
+        units,
+        streams,
+        max_cycles: 100_000_000,
+        engine_options: Table::new(),
+        paranoid: true,
+        timeline: false,
+    })
 }
 
 fn outcome(terminals: u32, workload: &str) -> Outcome {
@@ -117,7 +144,7 @@ fn senders_that_let_later_parcels_go_by_lose_when_nodes_are_out_of_step() {
     let time = |registers: u32, keys: &str| {
         let endpoint = format!("header_registers = {registers}\nsend_queue_packets = 4");
         let workload = format!("collective = \"allgather\"\nmessage_bytes = 4096\n{keys}");
-        let outcome = super::super::run(&on_network("omega", 32, &endpoint, &workload), &mut Patient).unwrap().unwrap();
+        let outcome = super::super::run(&on_network("omega", 32, &endpoint, &workload, 1).unwrap(), &mut Patient).unwrap().unwrap();
         outcome.completion_time.unwrap()
     };
     let by_multicast = time(4, "schedule = \"network-multicast\"");
@@ -153,7 +180,7 @@ fn the_programs_of_the_library_run_on_1024_nodes() {
         "collective = \"barrier\"\nschedule = \"multicast-atomic-add\"",
         "program = \"ping-pong\"\nmessage_bytes = 5000",
         "collective = \"allgather\"\nmessage_bytes = 256",
-        "program = \"multicast-storm\"\nmessage_bytes = 512\nrepeat = 2\n[measure]\nmax_cycles = 100000000",
+        "program = \"multicast-storm\"\nmessage_bytes = 512\nrepeat = 2",
     ] {
         assert_eq!(outcome(1024, workload).status, Status::Completed, "{workload}");
     }
@@ -411,10 +438,7 @@ fn a_timeline_has_the_steps_of_a_parcel_in_their_order() {
 
 #[test]
 fn more_than_64_nodes_cannot_synchronise_in_the_routers() {
-    let text = "[network]\ntopology = \"cenju4\"\nterminals = 128\ncycle_ns = 12.5\n[routing]\nalgorithm = \"destination-tag\"\n\
-         [router]\narchitecture = \"crosspoint\"\nbuffer_flits = 216\n[endpoint]\nmodel = \"cenju4\"\n[workload]\ncollective = \"barrier\"\n";
-    let document = Document::parse("test.toml", text).unwrap();
-    let error = document.study(&document.points().unwrap()[0], &NoFiles).unwrap_err().to_string();
+    let error = on_network("cenju4", 128, "", "collective = \"barrier\"", 1).unwrap_err().to_string();
     assert!(error.contains("at most 64 nodes; use multicast-atomic-add"), "{error}");
     for terminals in [128, 256] {
         assert_eq!(outcome(terminals, "collective = \"barrier\"\nschedule = \"multicast-atomic-add\"").status, Status::Completed);
@@ -430,7 +454,7 @@ fn errors_of_channels_are_found_and_counted() {
     for seed in 1..=20 {
         for (bits, flits) in [(1e-6, 0.0), (1e-5, 0.0), (0.0, 1e-5), (1e-5, 1e-5)] {
             let keys = format!("bit_error_rate = {bits}\nflit_loss_rate = {flits}");
-            let scenario = with_endpoint(32, &keys, &format!("{program}\n[measure]\nseed = {seed}"));
+            let scenario = with_endpoint(32, &keys, program, seed);
             let outcome = super::super::run(&scenario, &mut Patient).unwrap().unwrap();
             let found = outcome.link_errors.unwrap();
             assert_eq!(found.undetected_packets, 0, "{found:?}");
@@ -453,7 +477,7 @@ fn errors_of_channels_are_found_and_counted() {
 #[test]
 fn errors_come_as_often_as_their_rates_say() {
     let keys = "bit_error_rate = 1e-4\nflit_loss_rate = 0.0";
-    let scenario = with_endpoint(32, keys, "collective = \"allgather\"\nschedule = \"shift\"\nmessage_bytes = 1000");
+    let scenario = with_endpoint(32, keys, "collective = \"allgather\"\nschedule = \"shift\"\nmessage_bytes = 1000", 1);
     let outcome = super::super::run(&scenario, &mut Patient).unwrap().unwrap();
     let bits: u64 = outcome.channel_flits.iter().sum::<u64>() * 28;
     let (found, expected) = (outcome.link_errors.unwrap().wrong_bits as f64, bits as f64 * 1e-4);

@@ -1,5 +1,5 @@
 //! Prints the destinations of the batch of an experiment file, one line per terminal, for comparisons with other simulators:
-//! `cargo run --release -p kasuri-flow --example list_messages FILE.toml`.
+//! `cargo run --release -p kasuri --example list_messages FILE.toml`.
 #![allow(clippy::print_stdout)]
 use kasuri_config::Document;
 use kasuri_network::id::TerminalId;

@@ -1,5 +1,6 @@
 //! Several users on one machine, cycle by cycle: protection, tables that change, isolation.
 
+#[path = "../../kasuri-flit/tests/common/mod.rs"]
 mod common;
 
 use common::{Fixed, ToTheEnd};

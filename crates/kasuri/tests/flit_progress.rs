@@ -1,6 +1,7 @@
 //! Packets keep moving where nothing forbids it: batches on rings with dateline classes are always delivered, and whatever routers,
 //! channels and interfaces are made of, the clock goes on and the network becomes empty.
 
+#[path = "../../kasuri-flit/tests/common/mod.rs"]
 mod common;
 
 use common::{Fixed, Setup};

@@ -1,5 +1,6 @@
 //! Distributed shared memories on routers with virtual channels: closed forms, conservation, back-pressure, and the curves of queues.
 
+#[path = "../../kasuri-flit/tests/common/mod.rs"]
 mod common;
 
 use common::ToTheEnd;

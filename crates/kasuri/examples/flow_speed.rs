@@ -1,5 +1,5 @@
 //! Times the engine alone on the closed workload of an experiment file:
-//! `cargo run --release -p kasuri-flow --example flow_speed FILE.toml`.
+//! `cargo run --release -p kasuri --example flow_speed FILE.toml`.
 #![allow(clippy::print_stdout)]
 use kasuri_config::Document;
 use kasuri_flow::FlowEngine;
