@@ -73,7 +73,7 @@ verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI librarie
 
 verify-schedules: build
 	$(call say,searching phases for a thousand terminals)
-	@cargo test --locked --quiet --package kasuri-model --test general_schedule -- --ignored
+	@cargo test --locked --quiet --package kasuri-workload --test general_schedule -- --ignored
 
 verify-gate: build
 	$(call say,whether check and run agree on two thousand experiments)
