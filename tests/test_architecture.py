@@ -91,6 +91,27 @@ def test_hash_maps_stand_where_they_are_only_looked_up():
     assert not re.search(r"\bin &?(mut )?(self\.places|known)\b", text)
 
 
+def imports(file: Path, names: set[str]) -> set[str]:
+    """Those of these names of the crate that a file imports or spells out with a path."""
+    code = "\n".join(line.split("//")[0] for line in file.read_text().split("\n#[cfg(test)]\nmod tests {")[0].splitlines())
+    own = re.findall(r"\buse (?!kasuri_|std::)[^;]*;|\bcrate::[^;]*;", code)
+    return {name for name in names if any(re.search(rf"\b{name}\b", line) for line in own)}
+
+
+def test_no_file_of_the_flit_engine_imports_both_a_feed_and_a_layout():
+    source = CRATES / "kasuri-flit/src"
+    files = sorted(source.rglob("*.rs"))
+    homes = {name: file for file in files for name in re.findall(r"\bimpl PacketFeed for (\w+)", file.read_text())}
+    layouts = {name for file in files for name in re.findall(r"\bLanes for (\w+)", file.read_text())} | {"Lanes", "lanes"}
+    assert len(homes) >= 5
+    assert len(layouts) >= 5
+    feeds = set(homes)
+    both = [file for file in files if (file in homes.values() or imports(file, feeds)) and imports(file, layouts)]
+    assert both == []
+    # The one place that knows which feeds there are.
+    assert {file.relative_to(source).as_posix() for file in files if imports(file, feeds)} == {"edge/mod.rs"}
+
+
 def test_the_guide_to_the_code_names_what_exists():
     text = (ROOT / "ARCHITECTURE.md").read_text().split("## Where later things will stand")[0]
     named = re.findall(r"`((?:crates|tests|python|examples|validation|benches|fuzz)/[\w./-]*)`", text)

@@ -20,7 +20,7 @@ impl<L: Lanes> Simulation<'_, L> {
         for slot in self.credits.waiting() {
             credits[slot as usize] += 1;
         }
-        if let Some(broken) = self.interfaces.as_ref().and_then(|interfaces| interfaces.nodes.broken.clone()) {
+        if let Some(broken) = self.edge.feed().broken() {
             return Err(self.unbalanced(broken));
         }
         self.check_credits(&flits, &credits)?;
@@ -39,11 +39,11 @@ impl<L: Lanes> Simulation<'_, L> {
     /// the depth of the buffer.
     fn check_credits(&self, flits: &[u32], credits: &[u32]) -> Result<(), EngineError> {
         let terminals = self.first_terminal_slot();
-        let before_interfaces = self.interfaces.as_ref().map(|interfaces| interfaces.held_flits(self.terminals.ejection.len()));
-        let sunk = |slot: u32| match &before_interfaces {
+        let held = self.edge.feed().held_flits(self.terminals.ejection.len());
+        let sunk = |slot: u32| {
+            let sink = &self.terminals.ejection[slot];
             // Of a packet that is arriving, too.
-            Some(held) => held[slot as usize] + u32::from(self.terminals.ejection[slot].index),
-            None => 0,
+            held.as_ref().map_or(0, |held| held[slot as usize]) + if sink.held { u32::from(sink.index) } else { 0 }
         };
         for port in 0..self.links.len() as u32 {
             let link = self.links[port].flit_link;

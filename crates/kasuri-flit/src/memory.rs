@@ -1,14 +1,13 @@
 //! What a simulation takes of memory, worked out before it is made.
 
 use crate::claims::Claims;
+use crate::edge::{Edge, Terminals, longest_packet, shortest_packet};
 use crate::lanes::Lanes;
 use crate::rings::Rings;
 use crate::route_memo::RouteMemo;
 use crate::select::routers_on_ways;
-use crate::source::{Sources, longest_packet};
 use crate::state::{Compiled, Links, Packet, Simulation};
 use crate::statistics::Statistics;
-use crate::terminal::Terminals;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::engine::EngineError;
@@ -52,7 +51,7 @@ impl<L: Lanes> Simulation<'_, L> {
             + lists
             + router_slots * (pointers + predicts + shared + if claims { Claims::SLOT_BYTES } else { 0 })
             + Terminals::<L::Mask>::bytes(network.terminal_count())
-            + Sources::bytes(scenario, addresses.tile_shift - shift)
+            + Edge::bytes(scenario, addresses.tile_shift - shift)
             + RouteMemo::bytes(&*scenario.routing, network, router_slots as u32)
             + Statistics::bytes(network);
         let places = (router_slots >> shift) as f64 * f64::from(parameters.virtual_channels) * f64::from(parameters.buffer_flits);
@@ -72,7 +71,7 @@ fn bytes_of_packet(scenario: &Scenario) -> f64 {
 fn packets(scenario: &Scenario, places: f64) -> f64 {
     let network = &*scenario.network;
     let terminals = f64::from(network.terminal_count());
-    let shortest = f64::from(crate::source::shortest_packet(scenario));
+    let shortest = f64::from(shortest_packet(scenario));
     let routers = routers_on_ways(network) / terminals.max(1.0);
     let slowest = (0..network.links().len()).map(|link| f64::from(network.links()[link].latency)).fold(1.0, f64::max);
     let mean_flits = |class: &kasuri_model::scenario::TrafficClass| class.sizes.mean();

@@ -2,14 +2,13 @@
 
 use crate::endpoint;
 use crate::lanes::Lanes;
-use crate::messages::Messages;
 use crate::options::FlitOptions;
 use crate::select;
 use crate::state::{Simulation, Tile};
 use crate::statistics::is_counted;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
-use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status, UserOutcome};
+use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status};
 use kasuri_model::router::Architecture;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::ChannelId;
@@ -106,7 +105,6 @@ fn options(scenario: &Scenario) -> Result<FlitOptions, EngineError> {
 
 impl<L: Lanes> Simulation<'_, L> {
     pub(crate) fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-        self.prepare_closed_workload();
         let mut endings_at_once = 0;
         loop {
             let begin = self.cycle;
@@ -133,7 +131,7 @@ impl<L: Lanes> Simulation<'_, L> {
                     self.clear(Phase::Measuring);
                     self.measures_waiting = true;
                 }
-                Command::RedrawPhases => self.sources.redraw_phases(self.scenario, self.cycle),
+                Command::RedrawPhases => self.edge.feed_mut().redraw_phases(self.cycle),
                 Command::Drain => self.drain(Phase::Draining),
                 Command::Empty => self.drain(Phase::Emptying),
                 Command::End(status) => return Ok(self.end(status)),
@@ -142,37 +140,6 @@ impl<L: Lanes> Simulation<'_, L> {
                 return Ok(self.end(Status::MaxCycles));
             }
         }
-    }
-
-    fn prepare_closed_workload(&mut self) {
-        let terminals = self.scenario.network.terminal_count();
-        if self.scenario.is_closed() {
-            self.statistics.completion_cycles = vec![0; terminals as usize];
-        }
-        if let Some(messages) = &mut self.messages {
-            // Only the workload's packets count for its end.
-            self.statistics.first_closed_class = self.scenario.classes.len() as u8;
-            messages.proceed(0, |terminal| self.sources.wake(terminal));
-            return;
-        }
-        if let Some(interfaces) = &mut self.interfaces {
-            interfaces.start(|terminal| self.sources.wake(terminal));
-            return;
-        }
-        if !self.scenario.has_only_batches() {
-            return;
-        }
-        let (mut packets, mut of_terminal) = (0, vec![0; terminals as usize]);
-        for (class, count) in self.scenario.batches() {
-            let answers_come_besides = class.reply.is_some() && !class.window.counts_answers;
-            for terminal in (0..terminals).filter(|&terminal| !class.pattern.is_silent(kasuri_network::id::TerminalId(terminal))) {
-                of_terminal[terminal as usize] += count;
-                packets += count * if answers_come_besides { 2 } else { 1 };
-            }
-        }
-        self.statistics.counts_answers = self.scenario.counts_answers();
-        self.statistics.packets_to_come = Some(packets);
-        self.statistics.unfinished = of_terminal;
     }
 
     /// Runs until `end`, or until nothing is left to wait for.
@@ -194,11 +161,11 @@ impl<L: Lanes> Simulation<'_, L> {
     /// moves. False if there are flits inside and nothing will ever move them; then it does not.
     fn advance_once(&mut self, end: u64) -> Result<bool, EngineError> {
         if self.is_idle() {
-            let is_awaited = self.interfaces.as_ref().is_some_and(|interfaces| interfaces.nodes.next_due().is_some());
-            if !is_awaited && (self.flits_inside > 0 || self.sources.has_stuck_packet()) {
+            let is_stuck = self.flits_inside > 0 || self.edge.queues.have_stuck_packet();
+            if is_stuck && !self.edge.feed().frees_later() {
                 return Ok(false);
             }
-            let next = self.next_event(end)?;
+            let next = self.edge.feed().next_due(self.cycle, end)?;
             self.sample_idle(self.cycle, next);
             self.cycle = next;
             self.proceed();
@@ -215,66 +182,38 @@ impl<L: Lanes> Simulation<'_, L> {
         Ok(true)
     }
 
-    /// The next cycle in which an idle network has something to do, at most `end`.
-    fn next_event(&self, end: u64) -> Result<u64, EngineError> {
-        if let Some(interfaces) = &self.interfaces {
-            return interfaces.next_due(self.cycle, end);
-        }
-        match &self.messages {
-            Some(messages) if messages.wait_for_nothing() => Err(EngineError::never_sent(messages.to_come)),
-            Some(messages) => Ok(messages.next_due(self.cycle, end).min(self.next_of_sources(end))),
-            None => Ok(self.next_of_sources(end)),
-        }
-    }
-
-    /// The next cycle in which a source or a user has something to do, at most `end`.
-    fn next_of_sources(&self, end: u64) -> u64 {
-        let changes = self.users.as_ref().map_or(end, |users| users.next_change().clamp(self.cycle, end));
-        self.sources.next_creation(self.cycle, end).min(changes)
-    }
-
-    /// Lets a closed workload, and tables that change, answer to what has happened.
+    /// Lets the feeds answer to what has happened.
     #[inline(always)]
     fn proceed(&mut self) {
-        if let Some(messages) = &mut self.messages {
-            messages.proceed(self.cycle, |terminal| self.sources.wake(terminal));
-        }
-        if let Some(interfaces) = &mut self.interfaces {
-            let (sinks, credits, now) = (&self.terminals.ejection, &mut self.credits, self.cycle);
-            interfaces.proceed(now, |terminal| self.sources.wake(terminal), |slot| Self::free_place(&sinks[slot], credits, now));
-        }
-        if let Some(users) = &mut self.users {
-            users.proceed(self.cycle);
+        self.edge.proceed(self.cycle);
+        for slot in self.edge.queues.freed.drain(..) {
+            Self::free_place(&self.terminals.ejection[slot], &mut self.credits, self.cycle);
         }
     }
 
-    /// Has a closed workload been delivered?
-    fn is_complete(&self) -> bool {
-        match &self.interfaces {
-            Some(interfaces) => interfaces.are_done(),
-            None => self.messages.as_ref().map_or(self.statistics.packets_to_come == Some(0), Messages::are_done),
-        }
+    /// Packets that draining waits for.
+    fn undelivered(&self) -> u64 {
+        self.statistics.draining_live + self.edge.feed().undrained()
     }
 
     /// Nothing is on its way and nobody can act before a new packet is created.
     #[inline(always)]
     fn is_idle(&self) -> bool {
-        self.sources.is_idle()
+        self.edge.is_idle()
             && self.terminals.is_idle()
             && self.tiles.iter().all(Tile::is_idle)
             && (0..self.parameters.router_tiles).all(|tile| self.lanes.is_idle(tile))
             && self.arrivals.is_empty()
             && self.credits.is_empty()
-            && self.interfaces.as_ref().is_none_or(|interfaces| interfaces.are_idle())
     }
 
     /// Has the closed workload been delivered or its first terminal finished, or everything that draining waits for?
     #[inline(always)]
     fn is_over(&self) -> bool {
         match self.statistics.counting.phase {
-            Phase::WarmUp | Phase::Measuring => self.is_complete() || self.statistics.is_first_news(),
-            Phase::Draining => self.statistics.draining_live + self.sources.undrained == 0,
-            Phase::Emptying => self.live_packets() == 0 && self.users.as_ref().is_none_or(|users| users.waiting_since(0) == 0),
+            Phase::WarmUp | Phase::Measuring => self.edge.is_done() || self.edge.is_first_news(),
+            Phase::Draining => self.undelivered() == 0,
+            Phase::Emptying => self.live_packets() == 0 && self.edge.feed().held() == 0,
         }
     }
 
@@ -353,7 +292,7 @@ impl<L: Lanes> Simulation<'_, L> {
         interval.counted_accepted_flits = self.statistics.accepted.iter().sum();
         interval.counted_cycles = self.statistics.counting.rate_cycles(now);
         interval.outstanding_packets = match self.statistics.counting.phase {
-            Phase::Draining => self.statistics.draining_live + self.sources.undrained,
+            Phase::Draining => self.undelivered(),
             Phase::Emptying => self.live_packets(),
             Phase::WarmUp | Phase::Measuring => 0,
         };
@@ -367,10 +306,9 @@ impl<L: Lanes> Simulation<'_, L> {
             interval.in_flight_flits -= u64::from(sink.index);
             interval.in_flight_age -= u64::from(sink.index) * (now - created.min(now));
         }
-        interval.backlog_cycles = self.sources.backlog_cycles(now);
-        interval.completed = self.is_complete();
-        interval.first_finished = self.statistics.first_finished;
-        self.statistics.first_told = self.statistics.first_finished;
+        interval.backlog_cycles = self.edge.feed().backlog_cycles(now);
+        interval.completed = self.edge.is_done();
+        interval.first_finished = self.edge.tell_first_finished();
         interval
     }
 
@@ -402,9 +340,7 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(unit) = &mut self.prediction {
             unit.clear(&self.scenario.network);
         }
-        if let Some(users) = &mut self.users {
-            users.clear();
-        }
+        self.edge.feed_mut().clear();
         self.recount_arriving_packets();
     }
 
@@ -419,16 +355,10 @@ impl<L: Lanes> Simulation<'_, L> {
     fn drain(&mut self, phase: Phase) {
         self.statistics.counting.drain(phase, self.cycle);
         self.recount_arriving_packets();
-        self.sources.drain(self.cycle);
-        if phase == Phase::Emptying {
-            self.sources.closed = true;
-        }
-        let from = self.statistics.counting.measured_from;
+        let measured_from = self.statistics.counting.measured_from;
         // Whatever is drawn from now on counts, if it was created before.
-        self.sources.drain_from = if self.measures_waiting { 0 } else { from };
-        let waiting = self.users.as_ref().map_or(0, |users| users.waiting_since(from));
-        self.statistics.draining_live = waiting
-            + self.sources.answers_since(from)
+        let from = if self.measures_waiting { 0 } else { measured_from };
+        self.statistics.draining_live = self.edge.drain(from, measured_from, self.cycle, phase == Phase::Emptying)
             + self.packets.iter().zip(0..).filter(|&(packet, number)| packet.alive && self.is_waited_for(packet, number)).count() as u64;
     }
 
@@ -444,27 +374,14 @@ impl<L: Lanes> Simulation<'_, L> {
         self.outcome(status)
     }
 
-    fn outcomes_of_users(&self) -> Vec<UserOutcome> {
-        let Some(users) = &self.users else { return Vec::new() };
-        let mut outcomes = users.outcomes();
-        for (class, end) in self.messages.iter().flat_map(Messages::ends) {
-            outcomes[users.of_class(class)].completion = end.map(|end| end as f64);
-        }
-        outcomes
-    }
-
     fn outcome(mut self, status: Status) -> Outcome {
         let deadlock: Vec<(ChannelId, u16)> = if status == Status::Deadlock { self.find_deadlock() } else { Vec::new() };
         self.collect_counters();
-        let completed = self.is_complete();
+        let completed = self.edge.is_done();
+        let (report, completion_cycles) = self.edge.report(self.cycle, completed);
         let statistics = &self.statistics;
         let measured_cycles = statistics.counting.rate_cycles(self.cycle);
         let samples = statistics.occupancy_samples.max(1) as f64;
-        let done = self.messages.as_ref().map_or(0, Messages::last_done);
-        let timeline = self.messages.as_mut().map(Messages::take_timeline).unwrap_or_default();
-        let answered = self.interfaces.as_ref().map(|interfaces| interfaces.nodes.last);
-        let interfaces = self.interfaces.as_ref().map(|interfaces| interfaces.outcome(if completed { None } else { Some(self.cycle) }));
-
         Outcome {
             status,
             cycles: self.cycle,
@@ -481,18 +398,18 @@ impl<L: Lanes> Simulation<'_, L> {
             channel_flits: statistics.channel_flits.clone(),
             router_occupancy: statistics.occupancy.iter().map(|&flits| flits as f64 / samples).collect(),
             completion_time: completed
-                .then(|| answered.unwrap_or_else(|| statistics.completion_cycles.iter().copied().fold(done, u64::max)) as f64),
-            completion_cycles: if completed { statistics.completion_cycles.clone() } else { Vec::new() },
+                .then(|| report.ended.unwrap_or_else(|| completion_cycles.iter().copied().fold(report.last_done, u64::max)) as f64),
+            completion_cycles: if completed { completion_cycles.to_vec() } else { Vec::new() },
             deadlock,
             standstill: Vec::new(),
             flit_hops: statistics.flit_hops,
             prediction: self.prediction.as_ref().map(|unit| unit.all_counts()),
             link_errors: None,
             not_modelled: Vec::new(),
-            users: self.outcomes_of_users(),
+            users: report.users,
             formulas: None,
-            timeline,
-            interfaces,
+            timeline: report.timeline,
+            interfaces: report.interfaces,
         }
     }
 }

@@ -132,7 +132,7 @@ fn on_layout<T: OnLayout>(scenario: &Scenario, options: FlitOptions, task: T) ->
 /// Do routers or routing ask for the general form? A packet of one flit holds no switch, it is all the same when a routing decides that
 /// does not look at congestion, and several steps in a cycle are taken by plain routers as well, unless they speculate or channels are busy for longer.
 pub(crate) fn is_general(scenario: &Scenario) -> bool {
-    let single = crate::source::longest_packet(scenario) == 1;
+    let single = crate::edge::longest_packet(scenario) == 1;
     let asks = |key: &str| match key {
         "hold_switch" => !single,
         "lookahead_decides" => scenario.routing.observes_congestion(),
@@ -180,7 +180,7 @@ fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
     crate::lanes::avx512::is_available()
         && widest_router::<M>(scenario) <= 256
         && router.buffer_flits <= 255
-        && crate::source::longest_packet(scenario) <= 255
+        && crate::edge::longest_packet(scenario) <= 255
         && router.architecture != Architecture::Crosspoint
         && router.switching == Switching::Wormhole
         && router.vc_release == VcRelease::Tail

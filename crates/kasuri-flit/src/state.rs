@@ -12,21 +12,17 @@ use crate::allocator::{self, PlainAllocator};
 use crate::buffer::{Buffers, flits_of_port};
 use crate::claims::Claims;
 use crate::clock::Clock;
-use crate::endpoint::dsm::{self, Interfaces};
+use crate::edge::{self, Edge, Terminals};
 use crate::lanes::Lanes;
 use crate::lanes::general::Form;
 use crate::list::List;
 use crate::lookahead::Lookahead;
-use crate::messages::Messages;
 use crate::prediction::{PredictionUnit, advance, leaves_router};
 use crate::rings::{Queue, Rings};
 use crate::route_memo::RouteMemo;
 use crate::select;
 use crate::shares::Granted;
-use crate::source::Sources;
 use crate::statistics::{Origins, Statistics};
-use crate::terminal::Terminals;
-use crate::users::Users;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::engine::EngineError;
@@ -39,6 +35,9 @@ use kasuri_network::routing::VirtualChannels;
 
 /// Marks "none" in a column of addresses or packets.
 pub(crate) const NONE: u32 = u32::MAX;
+
+/// The cycle that never comes.
+pub(crate) const NEVER: u64 = u64::MAX;
 
 /// Where the flits and credits of a port go, and the heads that wait for it. 24 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -193,8 +192,6 @@ pub(crate) struct Parameters {
     pub(crate) crosspoint: bool,
     /// Does any channel need more than one cycle for a flit, so that it is kept how long each is busy?
     pub(crate) periodic: bool,
-    /// Do packets stay in the buffers of sinks until an interface takes them?
-    pub(crate) holds_arrivals: bool,
     /// Is the state larger than the near caches, so that loops fetch what they will need?
     pub(crate) fetches: bool,
     /// Does the processor have the features of `advance_window_modern`?
@@ -234,15 +231,7 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) tiles: Vec<Tile>,
     // Terminals and packets.
     pub(crate) terminals: Terminals<L::Mask>,
-    pub(crate) sources: Sources,
-    /// May a terminal have a packet to send of which its calendar of creations does not know?
-    pub(crate) draws_beyond_calendar: bool,
-    /// The messages of a closed workload in place of the sources' packets or, where there are users, beside them.
-    pub(crate) messages: Option<Messages<'a>>,
-    /// The network interfaces of a machine in place of the sources' packets.
-    pub(crate) interfaces: Option<Box<Interfaces<'a>>>,
-    /// The users whose packets these are, if there are users.
-    pub(crate) users: Option<Box<Users<'a>>>,
+    pub(crate) edge: Edge<'a>,
     /// By class: the virtual channels of its packets and of their replies.
     pub(crate) packet_channels: Vec<[VirtualChannels; 2]>,
     pub(crate) packets: Vec<Packet>,
@@ -327,12 +316,6 @@ fn assign_addresses<L: Lanes>(network: &Network) -> Result<Addresses, EngineErro
     Ok(Addresses { router_port, slots_of_routers, first_terminal_port: first_terminal_port as u32, ports: ports as u32, tile_shift })
 }
 
-/// The virtual channels that packets may use: by class, new packets first, then replies.
-fn packet_channels(scenario: &Scenario) -> Vec<[VirtualChannels; 2]> {
-    let endpoint = dsm::machine(scenario).map(|machine| machine.networks);
-    scenario.channels_of_classes().into_iter().chain(endpoint).collect()
-}
-
 /// What is worked out of a scenario before anything is made: addresses, times, sizes. All limits of the engine are checked on the way.
 pub(crate) struct Compiled {
     pub(crate) addresses: Addresses,
@@ -360,7 +343,7 @@ impl Compiled {
         let predicts = router.predictor != kasuri_network::predictor::NONE;
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
         let depth = router.channel_depth();
-        let packets_per_buffer = (depth - 1) / crate::source::shortest_packet(scenario) + 2;
+        let packets_per_buffer = (depth - 1) / edge::shortest_packet(scenario) + 2;
         if Rings::length(slots, packets_per_buffer).is_none() {
             return Err(EngineError::TooLarge(format!(
                 "the buffers of {ports} ports, {} virtual channels and {depth} flits each take too much memory",
@@ -393,7 +376,6 @@ impl Compiled {
             redraws_entry: scenario.routing.redraws_entry(),
             crosspoint: router.architecture == Architecture::Crosspoint,
             periodic,
-            holds_arrivals: dsm::machine(scenario).is_some(),
             fetches: addresses.slots_of_routers > NEAR_SLOTS,
             modern: is_modern(),
             switch_allocator: router.switch_allocator.clone(),
@@ -486,22 +468,15 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             credits: wheel(credits_of_port)?,
             tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, ports_of_tile(tile), vc_shift)).collect(),
             terminals: Terminals::new(network.terminal_count(), &parameters),
-            draws_beyond_calendar: scenario.workload.is_some()
-                || scenario.endpoint.is_some()
-                || scenario.users.is_some()
-                || router.class_queues,
-            sources: Sources::new(scenario, addresses.tile_shift - vc_shift),
-            messages: Messages::new(scenario),
-            interfaces: Interfaces::new(scenario).map(Box::new),
-            users: Users::new(scenario).map(Box::new),
-            packet_channels: packet_channels(scenario),
+            edge: Edge::new(scenario, addresses.tile_shift - vc_shift),
+            packet_channels: edge::packet_channels(scenario),
             packets: Vec::new(),
             origins: Origins::default(),
             measures_waiting: false,
             free_packets: Vec::new(),
             gaps: Vec::new(),
             long_gaps: std::collections::BTreeMap::new(),
-            longest_packet: crate::source::longest_packet(scenario),
+            longest_packet: edge::longest_packet(scenario),
             statistics: Statistics::new(network),
             buffers: Buffers::new(router, ports, vc_shift),
             flits_inside: 0,
@@ -519,7 +494,6 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             parameters,
         };
         simulation.connect(&addresses.router_port, &delays);
-        simulation.sources.start(scenario);
         Ok(simulation)
     }
 

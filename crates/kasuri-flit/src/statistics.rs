@@ -119,17 +119,6 @@ pub(crate) struct Statistics {
     pub(crate) interval: Interval,
     /// Live packets that draining waits for.
     pub(crate) draining_live: u64,
-    /// Closed workloads: the cycle of each terminal's last packet, and packets still to come.
-    pub(crate) completion_cycles: Vec<u64>,
-    /// The first class of which the packets count for that.
-    pub(crate) first_closed_class: u8,
-    pub(crate) packets_to_come: Option<u64>,
-    /// Batches: packets of each terminal that have not arrived, replies not counted unless the batches count them; has some terminal none
-    /// left, and does the controller know?
-    pub(crate) unfinished: Vec<u64>,
-    pub(crate) counts_answers: bool,
-    pub(crate) first_finished: bool,
-    pub(crate) first_told: bool,
     pub(crate) flit_hops: u64,
 }
 
@@ -155,13 +144,6 @@ impl Statistics {
             occupancy_samples: 0,
             interval: Interval::default(),
             draining_live: 0,
-            completion_cycles: Vec::new(),
-            first_closed_class: 0,
-            packets_to_come: None,
-            unfinished: Vec::new(),
-            counts_answers: false,
-            first_finished: false,
-            first_told: false,
             flit_hops: 0,
         }
     }
@@ -182,36 +164,6 @@ impl Statistics {
             self.network_latency.record(network_latency);
             self.hops.record(u64::from(packet.hops));
         }
-        if let Some(left) = &mut self.packets_to_come {
-            *left -= 1;
-            if !packet.is_reply || self.counts_answers {
-                let unfinished = &mut self.unfinished[packet.source as usize];
-                // Answers may go beyond the batch.
-                *unfinished = unfinished.saturating_sub(1);
-                self.first_finished |= *unfinished == 0;
-            }
-        }
-        if let Some(completion) = self.completion_cycles.get_mut(packet.destination as usize)
-            && packet.class >= self.first_closed_class
-        {
-            *completion = now + 1;
-        }
-    }
-
-    /// A packet of a batch will not be sent, nor answered.
-    pub(crate) fn drop_packet(&mut self, source: u32, answered: bool) {
-        if let Some(left) = &mut self.packets_to_come {
-            *left -= 1 + u64::from(answered);
-            let unfinished = &mut self.unfinished[source as usize];
-            *unfinished -= 1;
-            self.first_finished |= *unfinished == 0;
-        }
-    }
-
-    /// Has the first terminal finished, and the controller not been told?
-    #[inline(always)]
-    pub(crate) fn is_first_news(&self) -> bool {
-        self.first_finished && !self.first_told
     }
 
     /// Throws everything away and starts a phase in cycle `now`.

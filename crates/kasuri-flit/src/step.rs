@@ -178,17 +178,6 @@ impl<L: Lanes> Simulation<'_, L> {
         }
     }
 
-    /// Tells the interfaces of a head that is routed at its destination.
-    #[cold]
-    fn note_come(&mut self, router: u32, packet: u32) {
-        let destination = TerminalId(self.packets[packet as usize].destination);
-        if let Some(interfaces) = &mut self.interfaces
-            && self.scenario.network.ejection_port(destination).0 == RouterId(router)
-        {
-            interfaces.come(destination, self.cycle);
-        }
-    }
-
     /// Where a head stands, and its routing state.
     #[inline(always)]
     pub(crate) fn hop(&self, slot: u32, packet: u32) -> (Hop, u32) {
@@ -254,14 +243,11 @@ impl<L: Lanes> Simulation<'_, L> {
         let record = &mut self.packets[packet as usize];
         record.hops += 1;
         record.route_state = state;
-        let (flits, class) = (record.flits, record.class);
+        let flits = record.flits;
         self.lanes.set_left(slot, flits);
-        let router = self.router_of_port[slot >> L::Mask::SHIFT];
-        if let Some(users) = &mut self.users {
-            users.passes(router, class);
-        }
-        if self.parameters.holds_arrivals {
-            self.note_come(router, packet);
+        if self.edge.hears_heads {
+            let router = self.router_of_port[slot >> L::Mask::SHIFT];
+            self.edge.feed_mut().head_came(router, &self.packets[packet as usize], self.cycle);
         }
         flits
     }

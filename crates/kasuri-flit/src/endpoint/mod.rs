@@ -1,10 +1,10 @@
 //! The timed side of endpoint models. To add one: a module here with its [`TimedEndpoint`], and its line in the table.
 //!
-//! A model whose packets go through the routers with virtual channels is a part of their simulation instead: [`dsm`].
+//! A model whose packets go through the routers with virtual channels feeds their simulation instead: `edge/machine.rs`.
 
 mod cenju4;
-pub(crate) mod dsm;
 
+use crate::edge;
 use kasuri_model::engine::{Controller, EngineError, Outcome};
 use kasuri_model::scenario::Scenario;
 use std::any::Any;
@@ -27,7 +27,7 @@ type Alone<'a> = (&'a dyn Any, &'static TimedEndpoint);
 /// # Errors
 /// This engine does not know the model.
 fn alone(scenario: &Scenario) -> Result<Option<Alone<'_>>, EngineError> {
-    let Some(machine) = scenario.endpoint.as_deref().filter(|_| dsm::machine(scenario).is_none()) else { return Ok(None) };
+    let Some(machine) = scenario.endpoint.as_deref().filter(|_| edge::machine(scenario).is_none()) else { return Ok(None) };
     let entry = ENDPOINTS.iter().find(|entry| entry.name == machine.model()).ok_or_else(|| {
         let what = format!("the endpoint {}", machine.model());
         EngineError::NotModelled { key: "endpoint.model".to_owned(), engine: "flit", what }

@@ -3,8 +3,7 @@
 use super::{Allocators, Bid, Form, General, InputVc, Unit, Urgency};
 use crate::allocator::Request;
 use crate::prefetch::prefetch;
-use crate::source::NEVER;
-use crate::state::{NONE, Simulation};
+use crate::state::{NEVER, NONE, Simulation};
 use crate::step::Route;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;

@@ -4,8 +4,7 @@
 
 use super::{Allocators, Form, General, InputVc, Unit};
 use crate::allocator::masks::{RequestMasks, first_from};
-use crate::source::NEVER;
-use crate::state::Simulation;
+use crate::state::{NEVER, Simulation};
 use crate::vc_mask::VcMask;
 
 /// The lists of a step, and tables in place of divisions.

@@ -1,17 +1,17 @@
 //! Sources with a queue for each class, whose flits take turns on the channel into the network.
 
+use super::feed::Next;
+use super::queues::{NO_VC, Queues};
 use crate::lanes::Lanes;
-use crate::source::{Drawn, NO_VC, Sources};
 use crate::state::{NONE, Simulation};
 use crate::vc_mask::VcMask;
+use kasuri_model::router::Priority;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::TerminalId;
-use kasuri_network::rng::Stream;
 use std::cmp::Reverse;
 
 /// The head of one of a terminal's queues.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct ClassHead {
     /// The packet at the head, or [`NONE`].
     packet: u32,
     /// The virtual channel that it goes by, or [`NO_VC`].
@@ -20,15 +20,15 @@ struct Head {
     last_vc: u16,
 }
 
-/// The queues of all sources. While one is served, its head stands in the terminal's [`Source`](crate::source::Source).
+/// The queues of all sources. While one is served, its head stands in the terminal's [`Head`](super::queues::Head).
 #[derive(Clone, Debug)]
 pub(crate) struct ClassQueues {
     /// The queue of each class: its own, or that of the classes with which it shares its coins.
-    queue_of_class: Vec<usize>,
+    pub(super) queue_of_class: Vec<usize>,
     /// The highest priority of a queue's classes; 0 where priorities do not count.
     priority: Vec<i32>,
     /// Shape `[terminals, queues]`.
-    heads: Vec<Head>,
+    heads: Vec<ClassHead>,
     /// By terminal: the queue that sent last.
     last: Vec<usize>,
     /// Does a queue that is in the midst of a packet go on before others?
@@ -41,7 +41,8 @@ pub(crate) struct ClassQueues {
 
 impl ClassQueues {
     /// The queues of a scenario whose sources have several.
-    pub(crate) fn of(scenario: &Scenario, by_priority: bool) -> Option<Self> {
+    pub(crate) fn of(scenario: &Scenario) -> Option<Self> {
+        let by_priority = scenario.router.priority == Priority::Class && scenario.classes.len() > 1;
         let first_joint = scenario.classes.iter().position(|class| class.joint.is_some());
         let mut queue_of_class: Vec<usize> = Vec::new();
         let mut queues = 0;
@@ -58,7 +59,7 @@ impl ClassQueues {
             priority[queue] = priority[queue].max(class.priority);
         }
         let terminals = scenario.network.terminal_count() as usize;
-        let heads = vec![Head { packet: NONE, vc: NO_VC, last_vc: NO_VC }; terminals * queues];
+        let heads = vec![ClassHead { packet: NONE, vc: NO_VC, last_vc: NO_VC }; terminals * queues];
         Some(Self {
             queue_of_class,
             priority,
@@ -75,7 +76,7 @@ impl ClassQueues {
         self.priority.len()
     }
 
-    fn heads_of(&self, terminal: u32) -> &[Head] {
+    fn heads_of(&self, terminal: u32) -> &[ClassHead] {
         let first = terminal as usize * self.queues();
         &self.heads[first..first + self.queues()]
     }
@@ -105,55 +106,36 @@ impl ClassQueues {
     }
 }
 
-impl Sources {
+impl Queues {
     /// Brings the head of a queue into the terminal's record, or back.
     fn swap_head(&mut self, terminal: u32, queue: usize) {
-        let Some(queues) = &mut self.class_queues else { return };
+        let Some(queues) = &mut self.by_class else { return };
         let place = terminal as usize * queues.queues() + queue;
-        let (head, source) = (&mut queues.heads[place], &mut self.source[terminal as usize]);
-        std::mem::swap(&mut head.packet, &mut source.packet);
-        std::mem::swap(&mut head.vc, &mut source.vc);
-        std::mem::swap(&mut head.last_vc, &mut source.last_vc);
-    }
-
-    /// Draws the packet at the head of one queue of a terminal, if there is one: answers go first.
-    fn draw_of_queue(&mut self, scenario: &Scenario, terminal: u32, queue: usize, now: u64) -> Option<Drawn> {
-        let belongs = |queues: &ClassQueues, class: usize| queues.queue_of_class[class] == queue;
-        let is_next = |queues: &ClassQueues, drawn: &Drawn| belongs(queues, usize::from(drawn.class));
-        if self.first_reply(terminal).zip(self.class_queues.as_ref()).is_some_and(|(drawn, queues)| is_next(queues, drawn)) {
-            return self.take_reply(scenario, terminal, now);
-        }
-        if self.closed {
-            return None;
-        }
-        let classes = scenario.classes.len();
-        (0..classes).find_map(|class| {
-            self.class_queues.as_ref().filter(|queues| belongs(queues, class))?;
-            let mut destination =
-                |class: usize, stream: &mut Stream| scenario.classes[class].pattern.destination(TerminalId(terminal), stream);
-            self.draw_of_class(scenario, terminal, class as u32, now, &mut destination)
-        })
+        let (head, front) = (&mut queues.heads[place], &mut self.heads[terminal as usize]);
+        std::mem::swap(&mut head.packet, &mut front.packet);
+        std::mem::swap(&mut head.vc, &mut front.vc);
+        std::mem::swap(&mut head.last_vc, &mut front.last_vc);
     }
 }
 
 impl<L: Lanes> Simulation<'_, L> {
     /// Each active source of a tile sends a flit of the next queue that can.
     pub(crate) fn serve_class_queues(&mut self, tile: u32, now: u64) {
-        let mut active = self.sources.take_active(tile);
+        let mut active = self.edge.queues.take_active(tile);
         active.retain(|&terminal| {
             let stays = self.choose_queue(terminal, now);
-            self.sources.source[terminal as usize].listed = stays;
+            self.edge.queues.heads[terminal as usize].listed = stays;
             stays
         });
-        self.sources.put_active(tile, active);
-        let Some(queues) = &mut self.sources.class_queues else { return };
+        self.edge.queues.put_active(tile, active);
+        let Some(queues) = &mut self.edge.queues.by_class else { return };
         let mut chosen = std::mem::take(&mut queues.chosen);
         self.statistics.interval.injected_flits += chosen.len() as u64;
         self.flits_inside += chosen.len() as u64;
         for terminal in chosen.drain(..) {
             self.send_of_queue(terminal, now);
         }
-        if let Some(queues) = &mut self.sources.class_queues {
+        if let Some(queues) = &mut self.edge.queues.by_class {
             queues.chosen = chosen;
         }
         self.terminals.note_ready(tile);
@@ -164,9 +146,9 @@ impl<L: Lanes> Simulation<'_, L> {
         if self.terminals.is_busy(terminal, now) {
             return true;
         }
-        let Some(order) = self.sources.class_queues.as_mut().map(|queues| queues.take_order(terminal)) else { return false };
+        let Some(order) = self.edge.queues.by_class.as_mut().map(|queues| queues.take_order(terminal)) else { return false };
         let stays = self.choose_in_order(terminal, &order, now);
-        if let Some(queues) = &mut self.sources.class_queues {
+        if let Some(queues) = &mut self.edge.queues.by_class {
             queues.order = order;
         }
         stays
@@ -175,12 +157,12 @@ impl<L: Lanes> Simulation<'_, L> {
     fn choose_in_order(&mut self, terminal: u32, order: &[usize], now: u64) -> bool {
         let mut waits = false;
         for &queue in order {
-            self.sources.swap_head(terminal, queue);
+            self.edge.queues.swap_head(terminal, queue);
             let vc = self.serve_head(terminal, queue, now);
-            waits |= self.sources.source[terminal as usize].packet != NONE;
-            self.sources.swap_head(terminal, queue);
+            waits |= self.edge.queues.heads[terminal as usize].packet != NONE;
+            self.edge.queues.swap_head(terminal, queue);
             if vc.is_some_and(|vc| self.terminals.has_credit(terminal << L::Mask::SHIFT | u32::from(vc)))
-                && let Some(queues) = &mut self.sources.class_queues
+                && let Some(queues) = &mut self.edge.queues.by_class
             {
                 queues.last[terminal as usize] = queue;
                 queues.chosen.push(terminal);
@@ -188,25 +170,25 @@ impl<L: Lanes> Simulation<'_, L> {
             }
         }
         self.terminals.set_blocked(terminal, waits);
-        waits && self.parameters.redraws_entry || self.sources.first_reply(terminal).is_some()
+        waits && self.parameters.redraws_entry || self.edge.owes_answer(terminal)
     }
 
     /// Draws the packet of a queue that has none, and finds its virtual channel.
     fn serve_head(&mut self, terminal: u32, queue: usize, now: u64) -> Option<u16> {
-        if self.sources.source[terminal as usize].packet == NONE {
-            let drawn = self.sources.draw_of_queue(self.scenario, terminal, queue, now)?;
+        if self.edge.queues.heads[terminal as usize].packet == NONE {
+            let Next::Packet(drawn) = self.edge.next_packet_of_queue(terminal, queue, now) else { return None };
             self.enter_packet(drawn, terminal, now);
         }
-        let vc = self.sources.source[terminal as usize].vc;
-        (vc != NO_VC || self.choose_virtual_channel(terminal, now)).then(|| self.sources.source[terminal as usize].vc)
+        let vc = self.edge.queues.heads[terminal as usize].vc;
+        (vc != NO_VC || self.choose_virtual_channel(terminal, now)).then(|| self.edge.queues.heads[terminal as usize].vc)
     }
 
     /// The queue chosen sends a flit.
     fn send_of_queue(&mut self, terminal: u32, now: u64) {
-        let Some(queue) = self.sources.class_queues.as_ref().map(|queues| queues.last[terminal as usize]) else { return };
-        self.sources.swap_head(terminal, queue);
-        let vc = self.sources.source[terminal as usize].vc;
+        let Some(queue) = self.edge.queues.by_class.as_ref().map(|queues| queues.last[terminal as usize]) else { return };
+        self.edge.queues.swap_head(terminal, queue);
+        let vc = self.edge.queues.heads[terminal as usize].vc;
         self.send_flit(terminal << L::Mask::SHIFT | u32::from(vc), now);
-        self.sources.swap_head(terminal, queue);
+        self.edge.queues.swap_head(terminal, queue);
     }
 }

@@ -1,11 +1,11 @@
 //! Closed workloads, cut into packets: which message a packet belongs to, and when a message has left and arrived.
 
-use crate::source::Drawn;
+use super::feed::{AccessId, Arrival, Ask, Drawn, Next, PacketFeed, Report};
+use super::queues::Queues;
 use crate::state::NONE;
-use crate::users::AccessId;
+use kasuri_model::engine::EngineError;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_network::id::TerminalId;
-use kasuri_workload::timeline::Span;
 use kasuri_workload::workload::agenda::Agenda;
 use kasuri_workload::workload::{Message, Token};
 
@@ -32,7 +32,7 @@ struct Record {
 
 /// The messages of a running workload. Its times are those of cycles: what happens in a cycle has consequences in the next.
 #[derive(Debug)]
-pub(crate) struct Messages<'a> {
+pub(super) struct Messages<'a> {
     closed: &'a ClosedWorkload,
     agenda: Agenda<'a>,
     /// The class of the first part's packets.
@@ -44,14 +44,14 @@ pub(crate) struct Messages<'a> {
     /// By packet number: the record of its message, or [`NONE`].
     of_packet: Vec<u32>,
     /// Messages that have not arrived, and of each part; when those have arrived that have.
-    pub(crate) to_come: u64,
+    to_come: u64,
     parts_to_come: Vec<u64>,
     parts_done: Vec<Option<u64>>,
 }
 
 impl<'a> Messages<'a> {
     /// The messages of a scenario's workload, if it has one.
-    pub(crate) fn new(scenario: &'a Scenario) -> Option<Self> {
+    pub(super) fn new(scenario: &'a Scenario) -> Option<Self> {
         let closed = scenario.workload.as_ref()?;
         let terminals = scenario.network.terminal_count() as usize;
         Some(Self {
@@ -68,20 +68,8 @@ impl<'a> Messages<'a> {
         })
     }
 
-    /// Lets the workload answer to what has happened before cycle `now`; `wake` is told of terminals that may have something to
-    /// send.
-    pub(crate) fn proceed(&mut self, now: u64, mut wake: impl FnMut(u32)) {
-        self.agenda.proceed(now as f64);
-        let ready = self.agenda.take_ready();
-        for &message in &ready {
-            self.agenda.queue(message, now as f64);
-            wake(message.source.0);
-        }
-        self.agenda.put_ready(ready);
-    }
-
     /// The next packet of the message at the head of a terminal's queue.
-    pub(crate) fn draw(&mut self, terminal: u32) -> Option<Drawn> {
+    fn draw(&mut self, terminal: u32) -> Option<Drawn> {
         let mut head = match self.heads[terminal as usize] {
             Some(head) => head,
             None => self.begin(terminal)?,
@@ -108,76 +96,85 @@ impl<'a> Messages<'a> {
         Some(Head { record: place, destination, part: part as u8, created: since.ceil() as u64, left: flits })
     }
 
-    /// A packet of a message, or of none, has got its number.
-    pub(crate) fn name_packet(&mut self, packet: u32, message: u32) {
+    /// The last packet of a message has arrived: it is there at the end of the cycle.
+    fn message_arrived(&mut self, place: u32, now: u64) {
+        let token = self.records[place as usize].token;
+        self.agenda.arrives(token, (now + 1) as f64, (now + 1) as f64);
+        self.free.push(place);
+        self.to_come -= 1;
+        let part = self.closed.part_of(token);
+        self.parts_to_come[part] -= 1;
+        if self.parts_to_come[part] == 0 {
+            self.parts_done[part] = Some(now + 1);
+        }
+    }
+}
+
+impl PacketFeed for Messages<'_> {
+    fn start(&mut self, queues: &mut Queues) {
+        self.proceed(0, queues);
+    }
+
+    fn next_packet(&mut self, ask: Ask<'_>) -> Next {
+        Next::or_later(self.draw(ask.terminal), || false)
+    }
+
+    fn began(&mut self, packet: u32, drawn: &Drawn, _terminal: u32, _now: u64) {
         if packet as usize >= self.of_packet.len() {
             self.of_packet.resize(packet as usize + 1, NONE);
         }
-        self.of_packet[packet as usize] = message;
+        self.of_packet[packet as usize] = drawn.message;
     }
 
-    /// A packet's tail has entered the network.
-    pub(crate) fn packet_sent(&mut self, packet: u32) {
-        let place = self.of_packet[packet as usize];
-        if place == NONE {
-            return;
-        }
-        let record = &mut self.records[place as usize];
-        record.to_send -= 1;
-        if record.to_send == 0 {
-            self.agenda.sent(record.token);
-        }
-    }
-
-    /// A packet's tail has arrived in cycle `now`. Is it part of a message?
-    pub(crate) fn packet_arrived(&mut self, packet: u32, now: u64) -> bool {
-        let place = self.of_packet[packet as usize];
-        if place == NONE {
-            return false;
-        }
-        let record = &mut self.records[place as usize];
-        record.to_arrive -= 1;
-        if record.to_arrive == 0 {
-            // It is there at the end of the cycle.
-            self.agenda.arrives(record.token, (now + 1) as f64, (now + 1) as f64);
-            self.free.push(place);
-            self.to_come -= 1;
-            let part = self.closed.part_of(record.token);
-            self.parts_to_come[part] -= 1;
-            if self.parts_to_come[part] == 0 {
-                self.parts_done[part] = Some(now + 1);
+    fn tail_left(&mut self, packet: u32, _terminal: u32, _now: u64) -> bool {
+        let place = self.of_packet.get(packet as usize).copied().unwrap_or(NONE);
+        if place != NONE {
+            let record = &mut self.records[place as usize];
+            record.to_send -= 1;
+            if record.to_send == 0 {
+                self.agenda.sent(record.token);
             }
         }
         true
     }
 
-    /// By class of the packets: the end of the cycle in which the last of a part's messages has arrived.
-    pub(crate) fn ends(&self) -> impl Iterator<Item = (usize, Option<u64>)> + '_ {
-        (usize::from(self.first_class)..).zip(self.parts_done.iter().copied())
+    fn packet_arrived(&mut self, arrival: &Arrival<'_>, _queues: &mut Queues) {
+        let place = std::mem::replace(&mut self.of_packet[arrival.packet as usize], NONE);
+        let record = &mut self.records[place as usize];
+        record.to_arrive -= 1;
+        if record.to_arrive == 0 {
+            self.message_arrived(place, arrival.now);
+        }
     }
 
-    /// Has everything arrived and ended?
-    pub(crate) fn are_done(&self) -> bool {
+    fn proceed(&mut self, now: u64, queues: &mut Queues) {
+        self.agenda.proceed(now as f64);
+        let ready = self.agenda.take_ready();
+        for &message in &ready {
+            self.agenda.queue(message, now as f64);
+            queues.wake(message.source.0);
+        }
+        self.agenda.put_ready(ready);
+    }
+
+    fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {
+        if self.agenda.is_idle() {
+            return Err(Agenda::stuck(self.to_come));
+        }
+        Ok((self.agenda.next_due().ceil() as u64).clamp(now, limit.max(now)))
+    }
+
+    fn ends(&self) -> bool {
+        true
+    }
+
+    fn is_done(&self) -> bool {
         self.to_come == 0 && self.agenda.is_idle()
     }
 
-    /// The first cycle from `now` on in which something is due, at most `limit`.
-    pub(crate) fn next_due(&self, now: u64, limit: u64) -> u64 {
-        (self.agenda.next_due().ceil() as u64).clamp(now, limit.max(now))
-    }
-
-    /// Will nothing ever happen again unless a packet does something?
-    pub(crate) fn wait_for_nothing(&self) -> bool {
-        self.agenda.is_idle()
-    }
-
-    /// The cycle in which the last computation ended, or a program last saw something.
-    pub(crate) fn last_done(&self) -> u64 {
-        self.agenda.last_done.ceil() as u64
-    }
-
-    /// What interfaces did when, if that was asked for.
-    pub(crate) fn take_timeline(&mut self) -> Vec<Span> {
-        self.agenda.take_timeline()
+    fn report(&mut self, report: &mut Report) {
+        report.class_ends.extend((usize::from(self.first_class)..).zip(self.parts_done.iter().copied()));
+        report.last_done = report.last_done.max(self.agenda.last_done.ceil() as u64);
+        report.timeline.append(&mut self.agenda.take_timeline());
     }
 }

@@ -4,9 +4,10 @@
 //! the network: what it waits for is the translator's time, what it gets is the table of that moment. An access that a change of
 //! the table holds waits at the head of its queue; answers pass it, so that what the change waits for can end.
 
-use crate::source::Drawn;
-use crate::state::Packet;
-use kasuri_model::engine::{Counting, TranslationCounts, UserOutcome};
+use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Naming, Next, PacketFeed, Report};
+use super::queues::Queues;
+use crate::state::{NONE, Packet};
+use kasuri_model::engine::{EngineError, TranslationCounts, UserOutcome};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::{Purpose, Stream};
@@ -14,17 +15,10 @@ use kasuri_workload::translation::users::{Users as Model, regions};
 use kasuri_workload::translation::{Level, Refusal, Tables, Translator, VirtualNode};
 
 /// The destination of a drawn packet whose terminal is no logical node at present, or whose node sends nothing.
-pub(crate) const NOWHERE: TerminalId = TerminalId(u32::MAX);
+const NOWHERE: TerminalId = TerminalId(u32::MAX);
 
 /// Values of the key bits that are drawn: many more than aliases.
 const KEYS: u32 = 1 << 16;
-
-/// An access by its place and by how often that place has been used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AccessId {
-    place: u32,
-    generation: u32,
-}
 
 /// An access that is under way.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +31,8 @@ struct Access {
 
 /// An access at the head of a terminal's queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting {
-    pub(crate) drawn: Drawn,
+struct Waiting {
+    drawn: Drawn,
     user: u16,
     from: u32,
     to: u32,
@@ -48,7 +42,7 @@ pub(crate) struct Waiting {
 }
 
 /// What becomes of an access at the head of a queue.
-pub(crate) enum Decision {
+enum Decision {
     /// It goes to a terminal.
     Goes(Drawn),
     /// It waits.
@@ -57,8 +51,18 @@ pub(crate) enum Decision {
     Dropped(Drawn),
 }
 
+/// Feeds whose packets belong to users: what they draw is translated on its way into the network.
+pub(super) struct Translated<'a> {
+    inner: Box<dyn PacketFeed + 'a>,
+    users: Users<'a>,
+    drain: Drain,
+    /// Accesses at the heads of queues, and those that draining waits for.
+    held: u64,
+    undrained: u64,
+}
+
 /// The users of a run.
-pub(crate) struct Users<'a> {
+struct Users<'a> {
     model: &'a Model,
     tables: Tables,
     /// By class.
@@ -67,7 +71,7 @@ pub(crate) struct Users<'a> {
     /// By terminal.
     translators: Vec<Translator>,
     translator_free: Vec<u64>,
-    pub(crate) waiting: Vec<Option<Waiting>>,
+    waiting: Vec<Option<Waiting>>,
     keys: Vec<Stream>,
     /// The logical node for which each terminal has drawn last.
     drawn_by: Vec<u32>,
@@ -85,7 +89,7 @@ pub(crate) struct Users<'a> {
 
 impl<'a> Users<'a> {
     /// The users of a scenario, if it has any.
-    pub(crate) fn new(scenario: &'a Scenario) -> Option<Self> {
+    fn new(scenario: &'a Scenario) -> Option<Self> {
         let model: &Model = scenario.users.as_deref()?;
         let terminals = scenario.network.terminal_count() as usize;
         let users = model.users.len();
@@ -113,39 +117,30 @@ impl<'a> Users<'a> {
         })
     }
 
-    /// Draws the logical destination of a class's next packet at a terminal. `None` if it will never send.
-    pub(crate) fn draw(&mut self, class: usize, terminal: u32, stream: &mut Stream) -> Option<TerminalId> {
-        let user = self.user_of_class[class];
-        let mut here = self.tables.hosted_of(TerminalId(terminal), user);
-        // A terminal or node without anything to send may change places with one that sends.
-        let changes = self.model.users[usize::from(user)].change_every.is_some();
-        let Some(first) = here.next() else { return changes.then_some(NOWHERE) };
-        let more = here.count() as u32;
-        let node = match more {
-            0 => first,
-            _ => self.tables.hosted_of(TerminalId(terminal), user).nth(stream.below(more + 1) as usize).unwrap_or(first),
-        };
-        self.drawn_by[terminal as usize] = node;
-        let drawn = self.model.logical(class)?.destination(TerminalId(node), stream);
-        drawn.or(changes.then_some(NOWHERE))
-    }
-
-    /// Begins the translation of an access that was drawn, [`NOWHERE`] excepted.
-    pub(crate) fn begin_translation(&mut self, terminal: u32, drawn: Drawn) {
+    /// Begins the translation of an access that was drawn. False if nobody can be meant: [`NOWHERE`].
+    fn begin_translation(&mut self, terminal: u32, drawn: Drawn) -> bool {
+        if drawn.destination == NOWHERE {
+            return false;
+        }
+        if drawn.message != NONE {
+            return self.begin_translation_of_message(terminal, drawn);
+        }
         let user = self.user_of_class[usize::from(drawn.class)];
         let address = u64::from(self.keys[terminal as usize].below(KEYS)) << self.tables.table(user).shift();
         self.translate(terminal, drawn, address);
+        true
     }
 
     /// Begins the translation of a packet of a workload's message. The workload has placed its ranks; this takes the time that its
     /// naming the logical node costs.
-    pub(crate) fn begin_translation_of_message(&mut self, terminal: u32, drawn: Drawn) {
+    fn begin_translation_of_message(&mut self, terminal: u32, drawn: Drawn) -> bool {
         let user = self.user_of_class[usize::from(drawn.class)];
         let node = |terminal: TerminalId| self.tables.hosted_of(terminal, user).next();
         // A rank is on a terminal of its own, and no table changes under a workload.
-        let (Some(from), Some(to)) = (node(TerminalId(terminal)), node(drawn.destination)) else { return };
+        let (Some(from), Some(to)) = (node(TerminalId(terminal)), node(drawn.destination)) else { return false };
         self.drawn_by[terminal as usize] = from;
         self.translate(terminal, Drawn { destination: TerminalId(to), ..drawn }, 0);
+        true
     }
 
     fn translate(&mut self, terminal: u32, drawn: Drawn, address: u64) {
@@ -167,7 +162,7 @@ impl<'a> Users<'a> {
     }
 
     /// Lets the access at the head of a terminal's queue into the network, if it may go.
-    pub(crate) fn decide(&mut self, terminal: u32, now: u64) -> Option<Decision> {
+    fn decide(&mut self, terminal: u32, now: u64) -> Option<Decision> {
         let waiting = self.waiting[terminal as usize]?;
         if waiting.ready > now {
             return Some(Decision::Waits);
@@ -210,33 +205,18 @@ impl<'a> Users<'a> {
         AccessId { place, generation: access.generation }
     }
 
-    /// A packet has got its number.
-    pub(crate) fn name_packet(&mut self, packet: u32, access: AccessId) {
-        if packet as usize >= self.of_packet.len() {
-            self.of_packet.resize(packet as usize + 1, AccessId::default());
-        }
-        self.of_packet[packet as usize] = access;
-    }
-
-    /// The access of a packet.
-    pub(crate) fn access_of(&self, packet: u32) -> AccessId {
-        self.of_packet[packet as usize]
-    }
-
-    /// A packet's tail has arrived in cycle `now`: is it where it was meant to go, and is its access at its end?
-    ///
-    /// `counted`: is it measured?
-    pub(crate) fn arrived(&mut self, packet: u32, record: &Packet, now: u64, counting: &Counting, counted: bool) {
+    /// A packet's tail has arrived: is it where it was meant to go, and is its access at its end?
+    fn arrived(&mut self, arrival: &Arrival<'_>, id: AccessId) {
+        let record = arrival.record;
         let user = self.user_of_class[usize::from(record.class)];
         let outcome = &mut self.outcomes[usize::from(user)];
-        outcome.accepted_flits += u64::from(record.flits) * u64::from(counting.rates);
-        if counted {
-            let latency = now - record.created;
+        outcome.accepted_flits += u64::from(record.flits) * u64::from(arrival.rates);
+        if arrival.counted {
+            let latency = arrival.now - record.created;
             outcome.packets += 1;
             outcome.packet_latency += latency;
             outcome.packet_latency_max = outcome.packet_latency_max.max(latency);
         }
-        let id = self.of_packet[packet as usize];
         let access = self.accesses[id.place as usize];
         let counts = &mut self.counts[usize::from(user)];
         if access.generation != id.generation {
@@ -254,7 +234,7 @@ impl<'a> Users<'a> {
     }
 
     /// A head comes to a router.
-    pub(crate) fn passes(&mut self, router: u32, class: u8) {
+    fn passes(&mut self, router: u32, class: u8) {
         let region = self.regions[router as usize];
         if region & 1 << self.user_of_class[usize::from(class)] != 0 {
             return;
@@ -267,7 +247,7 @@ impl<'a> Users<'a> {
     }
 
     /// Changes tables when it is time, and writes the changes for which nothing is under way any more.
-    pub(crate) fn proceed(&mut self, now: u64) {
+    fn change_tables(&mut self, now: u64) {
         for user in 0..self.next_change.len() {
             if self.next_change[user] <= now {
                 self.next_change[user] = now + self.model.users[user].change_every.unwrap_or(u64::MAX - now);
@@ -280,7 +260,7 @@ impl<'a> Users<'a> {
     }
 
     /// The next cycle in which a table changes.
-    pub(crate) fn next_change(&self) -> u64 {
+    fn next_change(&self) -> u64 {
         self.next_change.iter().copied().min().unwrap_or(u64::MAX)
     }
 
@@ -316,25 +296,198 @@ impl<'a> Users<'a> {
         }
     }
 
-    /// Throws away what is counted while measuring.
-    pub(crate) fn clear(&mut self) {
-        self.outcomes.fill(UserOutcome::default());
+    /// Accesses at the heads of queues, in no order.
+    fn waiting(&self) -> impl Iterator<Item = &Drawn> {
+        self.waiting.iter().flatten().map(|waiting| &waiting.drawn)
     }
 
-    /// Accesses at the heads of queues that were created in or after this cycle.
-    pub(crate) fn waiting_since(&self, cycle: u64) -> u64 {
-        self.waiting.iter().flatten().filter(|waiting| waiting.drawn.created >= cycle).count() as u64
-    }
-
-    /// Whose class it is.
-    pub(crate) fn of_class(&self, class: usize) -> usize {
-        usize::from(self.user_of_class[class])
-    }
-
-    /// What each user had.
-    pub(crate) fn outcomes(&self) -> Vec<UserOutcome> {
+    /// What each user had; `class_ends` tells of the classes that are workloads when they were done.
+    fn outcomes(&self, class_ends: &[(usize, Option<u64>)]) -> Vec<UserOutcome> {
         let with_counts =
             |(outcome, &counts): (&UserOutcome, &TranslationCounts)| UserOutcome { translation: Some(counts), ..outcome.clone() };
-        self.outcomes.iter().zip(&self.counts).map(with_counts).collect()
+        let mut outcomes: Vec<UserOutcome> = self.outcomes.iter().zip(&self.counts).map(with_counts).collect();
+        for &(class, end) in class_ends {
+            outcomes[usize::from(self.user_of_class[class])].completion = end.map(|end| end as f64);
+        }
+        outcomes
+    }
+}
+
+impl Naming for Users<'_> {
+    /// Draws the logical destination of a class's next packet.
+    fn destination(&mut self, class: usize, terminal: u32, stream: &mut Stream) -> Option<TerminalId> {
+        let user = self.user_of_class[class];
+        let mut here = self.tables.hosted_of(TerminalId(terminal), user);
+        // A terminal or node without anything to send may change places with one that sends.
+        let changes = self.model.users[usize::from(user)].change_every.is_some();
+        let Some(first) = here.next() else { return changes.then_some(NOWHERE) };
+        let more = here.count() as u32;
+        let node = match more {
+            0 => first,
+            _ => self.tables.hosted_of(TerminalId(terminal), user).nth(stream.below(more + 1) as usize).unwrap_or(first),
+        };
+        self.drawn_by[terminal as usize] = node;
+        let drawn = self.model.logical(class)?.destination(TerminalId(node), stream);
+        drawn.or(changes.then_some(NOWHERE))
+    }
+}
+
+impl<'a> Translated<'a> {
+    /// Feeds whose packets belong to the users of a scenario, if it has any; else the feeds as they are.
+    pub(super) fn over(inner: Box<dyn PacketFeed + 'a>, scenario: &'a Scenario) -> Box<dyn PacketFeed + 'a> {
+        match Users::new(scenario) {
+            None => inner,
+            Some(users) => Box::new(Self { inner, users, drain: Drain::default(), held: 0, undrained: 0 }),
+        }
+    }
+
+    /// An access comes to the head of its queue, or leaves it.
+    fn hold(&mut self, drawn: &Drawn) {
+        self.held += 1;
+        self.undrained += u64::from(self.drain.covers(drawn));
+    }
+
+    fn release(&mut self, drawn: &Drawn) {
+        self.held -= 1;
+        self.undrained -= u64::from(self.drain.covers(drawn));
+    }
+}
+
+impl PacketFeed for Translated<'_> {
+    fn start(&mut self, queues: &mut Queues) {
+        self.inner.start(queues);
+    }
+
+    /// Brings an access to the head of a terminal's queue, once it is translated.
+    fn next_packet(&mut self, ask: Ask<'_>) -> Next {
+        let (terminal, now, queue) = (ask.terminal, ask.now, ask.queue);
+        loop {
+            if let Some(answer) = self.inner.next_answer(terminal, now) {
+                return Next::Packet(answer);
+            }
+            match self.users.decide(terminal, now) {
+                Some(Decision::Waits) => return Next::Later,
+                Some(Decision::Goes(drawn)) => {
+                    self.release(&drawn);
+                    return Next::Packet(drawn);
+                }
+                Some(Decision::Dropped(drawn)) => {
+                    self.release(&drawn);
+                    self.inner.dropped(&drawn, terminal, now);
+                }
+                None => match self.inner.next_packet(Ask { terminal, now, queue, naming: Some(&mut self.users) }) {
+                    Next::Packet(drawn) if self.users.begin_translation(terminal, drawn) => self.hold(&drawn),
+                    Next::Packet(drawn) => self.inner.dropped(&drawn, terminal, now),
+                    none => return none,
+                },
+            }
+        }
+    }
+
+    fn owes_answer(&self, terminal: u32) -> bool {
+        self.inner.owes_answer(terminal)
+    }
+
+    fn began(&mut self, packet: u32, drawn: &Drawn, terminal: u32, now: u64) {
+        let of_packet = &mut self.users.of_packet;
+        if packet as usize >= of_packet.len() {
+            of_packet.resize(packet as usize + 1, AccessId::default());
+        }
+        of_packet[packet as usize] = drawn.access;
+        self.inner.began(packet, drawn, terminal, now);
+    }
+
+    fn tail_left(&mut self, packet: u32, terminal: u32, now: u64) -> bool {
+        self.inner.tail_left(packet, terminal, now);
+        true
+    }
+
+    fn head_came(&mut self, router: u32, record: &Packet, now: u64) {
+        self.users.passes(router, record.class);
+        self.inner.head_came(router, record, now);
+    }
+
+    fn hears_heads(&self) -> bool {
+        true
+    }
+
+    fn packet_arrived(&mut self, arrival: &Arrival<'_>, queues: &mut Queues) {
+        let access = self.users.of_packet[arrival.packet as usize];
+        self.users.arrived(arrival, access);
+        self.inner.packet_arrived(&Arrival { access, ..*arrival }, queues);
+    }
+
+    fn begin_cycle(&mut self, tile: u32, now: u64, queues: &mut Queues) {
+        self.inner.begin_cycle(tile, now, queues);
+    }
+
+    fn proceed(&mut self, now: u64, queues: &mut Queues) {
+        self.inner.proceed(now, queues);
+        self.users.change_tables(now);
+    }
+
+    fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {
+        let due = self.inner.next_due(now, limit)?;
+        Ok(due.min(self.users.next_change().clamp(now, limit.max(now))))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.inner.is_idle()
+    }
+
+    fn frees_later(&self) -> bool {
+        self.inner.frees_later()
+    }
+
+    fn ends(&self) -> bool {
+        self.inner.ends()
+    }
+
+    fn is_done(&self) -> bool {
+        self.inner.is_done()
+    }
+
+    fn has_first_finished(&self) -> bool {
+        self.inner.has_first_finished()
+    }
+
+    fn backlog_cycles(&self, now: u64) -> u64 {
+        self.inner.backlog_cycles(now)
+    }
+
+    fn drain(&mut self, drain: Drain) -> u64 {
+        self.drain = drain;
+        self.undrained = self.users.waiting().filter(|drawn| drain.covers(drawn)).count() as u64;
+        self.inner.drain(drain)
+    }
+
+    fn undrained(&self) -> u64 {
+        self.undrained + self.inner.undrained()
+    }
+
+    fn held(&self) -> u64 {
+        self.held + self.inner.held()
+    }
+
+    fn redraw_phases(&mut self, now: u64) {
+        self.inner.redraw_phases(now);
+    }
+
+    fn clear(&mut self) {
+        self.users.outcomes.fill(UserOutcome::default());
+        self.inner.clear();
+    }
+
+    fn held_flits(&self, slots: usize) -> Option<Vec<u32>> {
+        self.inner.held_flits(slots)
+    }
+
+    fn broken(&self) -> Option<String> {
+        self.inner.broken()
+    }
+
+    fn report(&mut self, report: &mut Report) {
+        self.inner.report(report);
+        report.users = self.users.outcomes(&report.class_ends);
     }
 }

@@ -4,12 +4,14 @@
 //! the places of its flits become free, one in each cycle, and their credits go back to the router. So an interface that is busy holds
 //! up the packets behind.
 
-use crate::source::Drawn;
-use crate::state::NONE;
-use crate::users::AccessId;
+use super::feed::{AccessId, Arrival, Ask, Drawn, Next, PacketFeed, Report};
+use super::queues::Queues;
+use crate::state::{NONE, Packet};
 use kasuri_model::engine::EngineError;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::TerminalId;
+use kasuri_network::id::{RouterId, TerminalId};
+use kasuri_network::network::Network;
+use kasuri_network::routing::VirtualChannels;
 use kasuri_workload::endpoint::dsm::nodes::{Effect, Nodes};
 use kasuri_workload::endpoint::dsm::{Machine, Parcel};
 use std::any::Any;
@@ -19,6 +21,12 @@ use std::collections::VecDeque;
 pub(crate) fn machine(scenario: &Scenario) -> Option<&Machine> {
     let machine: &dyn Any = scenario.endpoint.as_deref()?;
     machine.downcast_ref()
+}
+
+/// The virtual channels that packets may use: by class of open traffic, of a workload's parts and of a machine, new packets first, then
+/// replies.
+pub(crate) fn packet_channels(scenario: &Scenario) -> Vec<[VirtualChannels; 2]> {
+    scenario.channels_of_classes().into_iter().chain(machine(scenario).map(|machine| machine.networks)).collect()
 }
 
 /// A packet in the buffer before an interface.
@@ -31,9 +39,12 @@ struct Held {
 
 /// The interfaces of all terminals.
 #[derive(Debug)]
-pub(crate) struct Interfaces<'a> {
+pub(super) struct Interfaces<'a> {
     machine: &'a Machine,
-    pub(crate) nodes: Nodes<'a>,
+    network: &'a Network,
+    /// The class of the packets.
+    class: u8,
+    nodes: Nodes<'a>,
     effects: Vec<Effect>,
     /// By terminal: packets to send, with the cycle in which they were made.
     queues: Vec<VecDeque<(Parcel, u64)>>,
@@ -50,11 +61,13 @@ pub(crate) struct Interfaces<'a> {
 
 impl<'a> Interfaces<'a> {
     /// The interfaces of a scenario's machine, if it has one.
-    pub(crate) fn new(scenario: &'a Scenario) -> Option<Self> {
+    pub(super) fn new(scenario: &'a Scenario) -> Option<Self> {
         let machine = machine(scenario)?;
         let terminals = scenario.network.terminal_count() as usize;
         Some(Self {
             machine,
+            network: &scenario.network,
+            class: scenario.channels_of_classes().len() as u8,
             nodes: Nodes::new(machine),
             effects: Vec::new(),
             queues: vec![VecDeque::new(); terminals],
@@ -67,37 +80,14 @@ impl<'a> Interfaces<'a> {
         })
     }
 
-    /// Lets the programs begin.
-    pub(crate) fn start(&mut self, wake: impl FnMut(u32)) {
-        self.nodes.start(&mut self.effects);
-        self.answer(0, wake);
-    }
-
-    /// Lets the nodes answer to what has happened before cycle `now`. `wake` is told of terminals that have something to send,
-    /// `free` of the sinks' slots in which a place has become free: of a terminal one at most.
-    pub(crate) fn proceed(&mut self, now: u64, wake: impl FnMut(u32), mut free: impl FnMut(u32)) {
-        self.nodes.proceed(now, &mut self.effects);
-        self.answer(now, wake);
-        let leaving = &mut self.leaving;
-        self.active.retain(|&terminal| {
-            let packets = &mut leaving[terminal as usize];
-            let Some(first) = packets.front_mut() else { return false };
-            free(first.slot);
-            first.flits -= 1;
-            if first.flits == 0 {
-                packets.pop_front();
-            }
-            !packets.is_empty()
-        });
-    }
-
-    fn answer(&mut self, now: u64, mut wake: impl FnMut(u32)) {
+    /// Does what the nodes have asked for.
+    fn answer(&mut self, now: u64, queues: &mut Queues) {
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Send(parcel) => {
                     let source = parcel.source();
                     self.queues[source.index()].push_back((parcel, now));
-                    wake(source.0);
+                    queues.wake(source.0);
                 }
                 Effect::Taken { node, name } => {
                     let packets = &mut self.leaving[node.index()];
@@ -111,58 +101,89 @@ impl<'a> Interfaces<'a> {
         }
     }
 
+    /// Frees a place of each packet that leaves its buffer: of a terminal one at most.
+    fn free_places(&mut self, queues: &mut Queues) {
+        let leaving = &mut self.leaving;
+        self.active.retain(|&terminal| {
+            let packets = &mut leaving[terminal as usize];
+            let Some(first) = packets.front_mut() else { return false };
+            queues.freed.push(first.slot);
+            first.flits -= 1;
+            if first.flits == 0 {
+                packets.pop_front();
+            }
+            !packets.is_empty()
+        });
+    }
+
     /// The next packet of a terminal.
-    pub(crate) fn draw(&mut self, terminal: u32) -> Option<Drawn> {
+    fn draw(&mut self, terminal: u32) -> Option<Drawn> {
         let (parcel, created) = self.queues[terminal as usize].pop_front()?;
         self.drawn = Some(parcel);
-        let (destination, flits) = (parcel.destination(), self.machine.constants.flits(&parcel));
         Some(Drawn {
             created,
             asked: created,
-            destination,
-            flits,
-            class: 0,
+            destination: parcel.destination(),
+            flits: self.machine.constants.flits(&parcel),
+            class: self.class,
             is_reply: parcel.is_reply,
             access: AccessId::default(),
             message: NONE,
         })
     }
+}
 
-    /// The packet drawn last has got this number.
-    pub(crate) fn name_packet(&mut self, packet: u32) {
+impl PacketFeed for Interfaces<'_> {
+    fn start(&mut self, queues: &mut Queues) {
+        self.nodes.start(&mut self.effects);
+        self.answer(0, queues);
+    }
+
+    fn next_packet(&mut self, ask: Ask<'_>) -> Next {
+        Next::or_later(self.draw(ask.terminal), || false)
+    }
+
+    fn began(&mut self, packet: u32, _drawn: &Drawn, _terminal: u32, _now: u64) {
         let packet = packet as usize;
         self.parcels.resize(self.parcels.len().max(packet + 1), None);
         self.parcels[packet] = self.drawn.take();
     }
 
-    /// The tail of a packet has arrived in cycle `now`: the packet stands in a sink's slot before the interface.
-    pub(crate) fn packet_arrived(&mut self, packet: u32, slot: u32, flits: u16, now: u64) {
-        let Some(parcel) = self.parcels[packet as usize].take() else { return };
-        let held = Held { slot, flits };
+    fn tail_left(&mut self, _packet: u32, _terminal: u32, _now: u64) -> bool {
+        true
+    }
+
+    fn head_came(&mut self, router: u32, record: &Packet, now: u64) {
+        let destination = TerminalId(record.destination);
+        if record.class == self.class && self.network.ejection_port(destination).0 == RouterId(router) {
+            self.nodes.come(destination, now);
+        }
+    }
+
+    fn hears_heads(&self) -> bool {
+        true
+    }
+
+    /// The packet stands in a sink's slot before the interface.
+    fn packet_arrived(&mut self, arrival: &Arrival<'_>, _queues: &mut Queues) {
+        let Some(parcel) = self.parcels[arrival.packet as usize].take() else { return };
+        let held = Held { slot: arrival.slot, flits: arrival.record.flits };
         let name = self.unused.pop().unwrap_or(self.held.len() as u32);
         if name as usize == self.held.len() {
             self.held.push(held);
         } else {
             self.held[name as usize] = held;
         }
-        self.nodes.arrive(parcel, name, now, &mut self.effects);
+        self.nodes.arrive(parcel, name, arrival.now, &mut self.effects);
     }
 
-    /// Have all programs ended and all requests been answered?
-    pub(crate) fn are_done(&self) -> bool {
-        self.nodes.are_done()
+    fn proceed(&mut self, now: u64, queues: &mut Queues) {
+        self.nodes.proceed(now, &mut self.effects);
+        self.answer(now, queues);
+        self.free_places(queues);
     }
 
-    /// Does nothing happen before a packet moves, or the next thing is due?
-    pub(crate) fn are_idle(&self) -> bool {
-        self.active.is_empty() && self.effects.is_empty()
-    }
-
-    /// The next cycle from `now` on in which something is due, at most `limit`.
-    ///
-    /// # Errors
-    /// Nothing ever will be: the programs wait for each other.
-    pub(crate) fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {
+    fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {
         let due = self.nodes.next_due().ok_or_else(|| EngineError::Option {
             key: "workload".to_owned(),
             problem: format!("{} of its programs never end: everything waits for something that does not happen", self.nodes.unfinished()),
@@ -170,25 +191,40 @@ impl<'a> Interfaces<'a> {
         Ok(due.clamp(now, limit.max(now)))
     }
 
-    /// By sink's slot, counted from the first: flits in buffers before interfaces whose packets have arrived.
-    pub(crate) fn held_flits(&self, slots: usize) -> Vec<u32> {
+    fn is_idle(&self) -> bool {
+        self.active.is_empty() && self.effects.is_empty()
+    }
+
+    fn frees_later(&self) -> bool {
+        self.nodes.next_due().is_some()
+    }
+
+    fn ends(&self) -> bool {
+        true
+    }
+
+    fn is_done(&self) -> bool {
+        self.nodes.are_done()
+    }
+
+    fn held_flits(&self, slots: usize) -> Option<Vec<u32>> {
         let mut flits = vec![0; slots];
         let unused: std::collections::BTreeSet<u32> = self.unused.iter().copied().collect();
         let waiting = (0..self.held.len() as u32).filter(|name| !unused.contains(name)).map(|name| self.held[name as usize]);
         for held in waiting.chain(self.leaving.iter().flatten().copied()) {
             flits[held.slot as usize] += u32::from(held.flits);
         }
-        flits
+        Some(flits)
     }
 
-    /// What the interfaces did until the last answer, or until `now` where the run ended before.
-    pub(crate) fn outcome(&self, now: Option<u64>) -> kasuri_model::engine::Interfaces {
-        let (busy, awaited) = self.nodes.rates(now.unwrap_or(self.nodes.last));
-        kasuri_model::engine::Interfaces { answered: self.nodes.answered, busy, awaited }
+    fn broken(&self) -> Option<String> {
+        self.nodes.broken.clone()
     }
 
-    /// A packet has come to the router of its destination.
-    pub(crate) fn come(&mut self, destination: TerminalId, now: u64) {
-        self.nodes.come(destination, now);
+    /// What the interfaces did until the last answer, or until now where the run ended before.
+    fn report(&mut self, report: &mut Report) {
+        let (busy, awaited) = self.nodes.rates(if report.completed { self.nodes.last } else { report.now });
+        report.ended = Some(self.nodes.last);
+        report.interfaces = Some(kasuri_model::engine::Interfaces { answered: self.nodes.answered, busy, awaited });
     }
 }

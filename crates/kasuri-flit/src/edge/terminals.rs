@@ -3,13 +3,13 @@
 //! What happens once per flit is a flat loop over a list of slots and touches one record of 24 bytes; what happens once per
 //! packet (drawing it, choosing its virtual channel) is done for the terminals in a list.
 
-use crate::class_queues::ClassQueues;
+use super::class_queues::ClassQueues;
+use super::feed::{AccessId, Arrival, Drawn, Next};
+use super::queues::NO_VC;
 use crate::lanes::Lanes;
 use crate::prefetch::prefetch;
-use crate::source::{Drawn, NO_VC};
 use crate::state::{Links, NONE, Packet, Parameters, Simulation};
 use crate::statistics::is_counted;
-use crate::users::{AccessId, Decision, NOWHERE};
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::router::{Switching, VcRelease};
@@ -22,16 +22,6 @@ const LONG_GAP: u32 = 255;
 
 /// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
 const PREFETCH_DISTANCE: usize = 8;
-
-/// The head of a terminal's queue.
-enum Head {
-    /// A packet stands there.
-    Ready,
-    /// An access waits there, for its translation or for a change of its table.
-    Waits,
-    /// Nobody.
-    Missing,
-}
 
 /// The source's side of a virtual channel between a terminal and its router.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +59,8 @@ pub(crate) struct Ejection {
     settled: u16,
     /// Does the present phase count the packet?
     pub(crate) counted: bool,
+    /// Does it stay in the buffer until an interface takes it?
+    pub(crate) held: bool,
 }
 
 /// The terminals' virtual channels. Slots are counted from the first terminal's.
@@ -97,7 +89,7 @@ impl<M: VcMask> Terminals<M> {
         let tiles = (parameters.tiles - parameters.router_tiles) as usize;
         let injection =
             Injection { last: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, credits: parameters.buffer_flits };
-        let ejection = Ejection { clock: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, counted: false };
+        let ejection = Ejection { clock: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, counted: false, held: false };
         Self {
             injection: Column::filled(slots, injection),
             ejection: Column::filled(slots, ejection),
@@ -203,13 +195,8 @@ impl<L: Lanes> Simulation<'_, L> {
             self.credit_source(events[position] - first_slot);
         }
         events.clear();
-        if self.sources.has_windows {
-            self.sources.open_windows(tile, now);
-        }
-        if !self.sources.closed {
-            self.sources.create(tile, now);
-        }
-        if self.sources.class_queues.is_some() {
+        self.edge.begin_cycle(tile, now);
+        if self.edge.queues.by_class.is_some() {
             self.serve_class_queues(tile, now);
         } else {
             self.serve_queues(tile, now);
@@ -236,7 +223,7 @@ impl<L: Lanes> Simulation<'_, L> {
             self.statistics.flit_latency.record(u64::from((now as u32).wrapping_sub(sink.clock)));
         }
         let (to, delay, left) = (sink.to, sink.delay, sink.left);
-        if !self.parameters.holds_arrivals {
+        if !sink.held {
             self.credits.post((now as u32).wrapping_add(u32::from(delay)), to);
         }
         if left == 0 {
@@ -258,6 +245,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let sink = &mut self.terminals.ejection[slot];
         (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
         sink.counted = is_counted(&self.statistics.counting, &record, &self.origins, packet);
+        sink.held = record.class >= self.edge.first_held_class;
     }
 
     /// The packet that arrives next at a sink's slot, once its head is on its way.
@@ -305,14 +293,14 @@ impl<L: Lanes> Simulation<'_, L> {
         self.settle_sink(slot);
         let sink = &mut self.terminals.ejection[slot];
         (sink.index, sink.settled) = (0, 0);
-        let (packet, terminal) = (sink.packet, TerminalId(slot >> L::Mask::SHIFT));
+        let packet = sink.packet;
         let record = self.packets[packet as usize];
-        debug_assert_eq!(record.destination, terminal.0, "a packet arrives at its destination");
+        debug_assert_eq!(record.destination, slot >> L::Mask::SHIFT, "a packet arrives at its destination");
         let counted = is_counted(&self.statistics.counting, &record, &self.origins, packet);
         self.statistics.count_packet(&record, counted, now);
         let asked = self.origins.decisive(&record, packet);
         // An answer takes the place of the packet that it answers among those that are waited for.
-        if asked < self.sources.drain_before && self.is_waited_for(&record, packet) && !self.is_answered(&record) {
+        if asked < self.edge.drain.before && self.is_waited_for(&record, packet) && !self.is_answered(&record) {
             self.statistics.draining_live -= 1;
         }
         self.packets[packet as usize].alive = false;
@@ -323,47 +311,22 @@ impl<L: Lanes> Simulation<'_, L> {
                 self.long_gaps.remove(&key);
             }
         }
-        if let Some(messages) = &mut self.messages
-            && messages.packet_arrived(packet, now)
-        {
-            self.count_for_user(packet, &record, now, counted);
-            return;
-        }
-        if let Some(interfaces) = &mut self.interfaces {
-            interfaces.packet_arrived(packet, slot, record.flits, now);
-            return;
-        }
-        let access = self.count_for_user(packet, &record, now, counted);
-        let class = &self.scenario.classes[usize::from(record.class)];
-        if let (Some(reply), false) = (&class.reply, record.is_reply) {
-            let flits = self.sources.reply_flits(terminal, record.class, &reply.sizes);
-            let answer = Drawn {
-                created: now,
-                asked: if self.origins.has_waited(packet) { self.statistics.counting.measured_from } else { asked },
-                destination: TerminalId(record.source),
-                flits,
-                class: record.class,
-                is_reply: true,
-                access,
-                message: NONE,
-            };
-            self.sources.queue_reply(terminal, answer);
-        } else if self.sources.has_windows {
-            self.sources.come_back(record.class, if record.is_reply { terminal.0 } else { record.source }, now);
-        }
+        self.edge.packet_arrived(&Arrival {
+            packet,
+            record: &record,
+            slot,
+            now,
+            asked: if self.origins.has_waited(packet) { self.statistics.counting.measured_from } else { asked },
+            counted,
+            rates: self.statistics.counting.rates,
+            access: AccessId::default(),
+        });
     }
 
     /// Does the arrival of a packet bring an answer about?
     #[inline(always)]
     fn is_answered(&self, record: &Packet) -> bool {
         !record.is_reply && self.scenario.classes.get(usize::from(record.class)).is_some_and(|class| class.reply.is_some())
-    }
-
-    /// Ends the access of a packet that has arrived, where there are users.
-    fn count_for_user(&mut self, packet: u32, record: &Packet, now: u64, counted: bool) -> AccessId {
-        let Some(users) = &mut self.users else { return AccessId::default() };
-        users.arrived(packet, record, now, &self.statistics.counting, counted);
-        users.access_of(packet)
     }
 
     /// A credit comes back to a source.
@@ -383,7 +346,7 @@ impl<L: Lanes> Simulation<'_, L> {
             self.free_shared(slot);
         }
         if self.terminals.blocked[terminal] {
-            self.sources.wake(terminal);
+            self.edge.queues.wake(terminal);
         }
     }
 
@@ -406,13 +369,13 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(buffers) = &mut self.buffers {
             buffers.free(address, !is_free);
         }
-        for queue in 0..self.sources.class_queues.as_ref().map_or(0, ClassQueues::queues) {
-            let sending = self.sources.class_queues.as_ref().and_then(|queues| queues.channel(terminal, queue));
+        for queue in 0..self.edge.queues.by_class.as_ref().map_or(0, ClassQueues::queues) {
+            let sending = self.edge.queues.by_class.as_ref().and_then(|queues| queues.channel(terminal, queue));
             if let Some(vc) = sending {
                 self.note_room(terminal << L::Mask::SHIFT | u32::from(vc));
             }
         }
-        let sending = self.sources.source[terminal as usize].vc;
+        let sending = self.edge.queues.heads[terminal as usize].vc;
         if sending != NO_VC {
             self.note_room(terminal << L::Mask::SHIFT | u32::from(sending));
         }
@@ -433,34 +396,30 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Draws packets where a queue's head has been sent, and finds virtual channels for the heads.
     #[inline(always)]
     fn serve_queues(&mut self, tile: u32, now: u64) {
-        let mut active = self.sources.take_active(tile);
+        let mut active = self.edge.queues.take_active(tile);
         let mut kept = 0;
         for position in 0..active.len() {
             let terminal = active[position];
             let stays = self.serve_queue(terminal, now);
             active[kept] = terminal;
             kept += usize::from(stays);
-            self.sources.source[terminal as usize].listed = stays;
+            self.edge.queues.heads[terminal as usize].listed = stays;
         }
         active.truncate(kept);
-        self.sources.put_active(tile, active);
+        self.edge.queues.put_active(tile, active);
     }
 
     /// Brings the head of a queue to its virtual channel. Must the terminal be looked at in the next cycle?
     #[inline(always)]
     fn serve_queue(&mut self, terminal: u32, now: u64) -> bool {
-        if self.sources.source[terminal as usize].packet == NONE {
-            if self.users.is_some() {
-                match self.draw_access(terminal, now) {
-                    Head::Ready => {}
-                    Head::Waits => return true,
-                    Head::Missing => return false,
-                }
-            } else if !self.draw_packet(terminal, now) {
-                return self.sources.first_reply(terminal).is_some();
+        if self.edge.queues.heads[terminal as usize].packet == NONE {
+            match self.edge.next_packet(terminal, now) {
+                Next::Packet(drawn) => self.enter_packet(drawn, terminal, now),
+                Next::Later => return true,
+                Next::Nothing => return false,
             }
         }
-        if self.sources.source[terminal as usize].vc != NO_VC {
+        if self.edge.queues.heads[terminal as usize].vc != NO_VC {
             return false;
         }
         if self.parameters.periodic && self.terminals.busy_until[terminal] > now {
@@ -544,17 +503,13 @@ impl<L: Lanes> Simulation<'_, L> {
         let sent = &mut self.terminals.injection[slot];
         self.links[self.parameters.first_terminal_port + terminal].sent += u32::from(sent.index - sent.settled);
         (sent.index, sent.settled) = (0, 0);
-        let source = &mut self.sources.source[terminal as usize];
-        if let Some(messages) = &mut self.messages {
-            messages.packet_sent(source.packet);
-        }
+        let source = &mut self.edge.queues.heads[terminal as usize];
+        let packet = source.packet;
         (source.packet, source.last_vc, source.vc) = (NONE, source.vc, NO_VC);
         if self.parameters.release == VcRelease::Tail {
             self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
         }
-        if self.draws_beyond_calendar || self.sources.may_go_on(terminal, now) {
-            self.sources.wake(terminal);
-        }
+        self.edge.tail_left(packet, terminal, now);
     }
 
     /// Adds the flits of packets that have entered or left in part to the counters. What has passed since then is added at the
@@ -581,68 +536,6 @@ impl<L: Lanes> Simulation<'_, L> {
         sink.settled = sink.index;
     }
 
-    /// Draws the packet at the head of a queue.
-    fn draw_packet(&mut self, terminal: u32, now: u64) -> bool {
-        let drawn = match (&mut self.messages, &mut self.interfaces) {
-            (Some(messages), _) => messages.draw(terminal),
-            (None, Some(interfaces)) => interfaces.draw(terminal),
-            (None, None) => self.sources.draw(self.scenario, terminal, now),
-        };
-        let Some(drawn) = drawn else { return false };
-        self.enter_packet(drawn, terminal, now);
-        true
-    }
-
-    /// Brings an access to the head of a terminal's queue, once it is translated.
-    fn draw_access(&mut self, terminal: u32, now: u64) -> Head {
-        loop {
-            let Some(users) = &mut self.users else { return Head::Missing };
-            if let Some(reply) = self.sources.take_reply(self.scenario, terminal, now) {
-                self.enter_packet(reply, terminal, now);
-                return Head::Ready;
-            }
-            let decision = users.decide(terminal, now);
-            match decision {
-                Some(Decision::Waits) => return Head::Waits,
-                Some(Decision::Goes(drawn)) => {
-                    self.statistics.draining_live -= u64::from(self.is_drained(&drawn));
-                    self.enter_packet(drawn, terminal, now);
-                    return Head::Ready;
-                }
-                Some(Decision::Dropped(drawn)) => {
-                    self.statistics.draining_live -= u64::from(self.is_drained(&drawn));
-                    self.drop_packet(terminal, drawn.class);
-                    continue;
-                }
-                None => {}
-            }
-            if let Some(drawn) = self.messages.as_mut().and_then(|messages| messages.draw(terminal)) {
-                users.begin_translation_of_message(terminal, drawn);
-                continue;
-            }
-            let Some(drawn) = self.sources.draw_new(self.scenario, terminal, now, |class, stream| users.draw(class, terminal, stream))
-            else {
-                return Head::Missing;
-            };
-            if drawn.destination == NOWHERE {
-                self.drop_packet(terminal, drawn.class);
-                continue;
-            }
-            users.begin_translation(terminal, drawn);
-            self.statistics.draining_live += u64::from(self.is_drained(&drawn));
-        }
-    }
-
-    fn drop_packet(&mut self, terminal: u32, class: u8) {
-        self.statistics.drop_packet(terminal, self.scenario.classes[usize::from(class)].reply.is_some());
-    }
-
-    /// Is a drawn packet one that draining waits for, and not yet? Answers are waited for since what they answer has been.
-    #[inline(always)]
-    fn is_drained(&self, drawn: &Drawn) -> bool {
-        drawn.created < self.sources.drain_before && drawn.created >= self.sources.drain_from && !drawn.is_reply
-    }
-
     /// Is a packet one that draining waits for, if it was created before that?
     #[inline(always)]
     pub(crate) fn is_waited_for(&self, record: &Packet, packet: u32) -> bool {
@@ -662,10 +555,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Puts a drawn packet at the head of its queue.
     #[inline(always)]
     pub(crate) fn enter_packet(&mut self, drawn: Drawn, terminal: u32, now: u64) {
-        if self.sources.has_windows && drawn.is_reply && self.sources.begin_answer(self.scenario, &drawn, terminal, now) {
-            self.statistics.packets_to_come = self.statistics.packets_to_come.map(|packets| packets + 1);
-        }
-        let source = &mut self.sources.source[terminal as usize];
+        let source = &mut self.edge.queues.heads[terminal as usize];
         let serial = source.serial;
         source.serial += 1;
         let mut choice = HashedChoice::at_source(packet_key(self.routing_seed, terminal, serial));
@@ -684,7 +574,7 @@ impl<L: Lanes> Simulation<'_, L> {
             has_long_gap: false,
             alive: true,
         };
-        self.statistics.draining_live += u64::from(self.is_drained(&drawn));
+        self.statistics.draining_live += u64::from(self.edge.drain.covers(&drawn));
         let packet = self.store_packet(record);
         if drawn.is_reply {
             self.origins.note_answer(packet, drawn.asked);
@@ -692,16 +582,8 @@ impl<L: Lanes> Simulation<'_, L> {
         if self.measures_waiting {
             self.note_waited(packet);
         }
-        if let Some(messages) = &mut self.messages {
-            messages.name_packet(packet, drawn.message);
-        }
-        if let Some(interfaces) = &mut self.interfaces {
-            interfaces.name_packet(packet);
-        }
-        if let Some(users) = &mut self.users {
-            users.name_packet(packet, drawn.access);
-        }
-        let source = &mut self.sources.source[terminal as usize];
+        self.edge.began(packet, &drawn, terminal, now);
+        let source = &mut self.edge.queues.heads[terminal as usize];
         (source.packet, source.vc) = (packet, NO_VC);
     }
 
@@ -737,7 +619,7 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// Chooses the virtual channel of a packet: the first one after that of the packet before which is free and not full.
     pub(crate) fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
-        let source = self.sources.source[terminal as usize];
+        let source = self.edge.queues.heads[terminal as usize];
         let record = &self.packets[source.packet as usize];
         let of_class = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
         let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
@@ -778,7 +660,7 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         self.terminals.start_sending(slot);
         self.terminals.free[terminal] = free.without(L::Mask::bit(u32::from(vc)));
-        self.sources.source[terminal as usize].vc = vc;
+        self.edge.queues.heads[terminal as usize].vc = vc;
         self.announce_packet(self.first_terminal_slot() + slot, source.packet);
         if self.lookahead.is_some() {
             self.decide_ahead(source.packet, self.terminals.injection[slot].to);

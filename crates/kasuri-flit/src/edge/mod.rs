@@ -1,0 +1,214 @@
+//! The edge of the network: injection and ejection over one trait for whatever feeds packets.
+//!
+//! A terminal has a queue (`queues`, or one for each class: `class_queues`), virtual channels into and out of the network (`terminals`), and
+//! a [`PacketFeed`] that says which packet stands at the head of its queue and hears what becomes of it. Feeds are open traffic and batches
+//! (`open`), the messages of a closed workload (`closed`) and the interfaces of a machine (`machine`); `together` makes one of several, and
+//! `translated` puts the translation of users in front of any. To add one: a file that implements the trait, and its line in [`feed_of`].
+//!
+//! No feed knows a router, and no router knows which feeds there are.
+
+mod batch;
+mod calendar;
+mod class_queues;
+mod closed;
+mod feed;
+mod machine;
+mod open;
+mod queues;
+mod terminals;
+mod together;
+mod translated;
+
+pub(crate) use feed::{Arrival, Drawn, Next, PacketFeed, Report};
+pub(crate) use machine::{machine, packet_channels};
+pub(crate) use terminals::Terminals;
+
+use closed::Messages;
+use feed::{Ask, Drain};
+use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
+use machine::Interfaces;
+use open::OpenTraffic;
+use queues::Queues;
+use together::Together;
+use translated::Translated;
+
+/// What feeds the terminals of a scenario.
+fn feed_of(scenario: &Scenario, tile_shift: u32) -> Box<dyn PacketFeed + '_> {
+    let parts = scenario.workload.as_ref().map_or(0, |closed| closed.parts.len());
+    let messages = Messages::new(scenario).map(|feed| (Box::new(feed) as Box<dyn PacketFeed>, parts));
+    let interfaces = Interfaces::new(scenario).map(|feed| (Box::new(feed) as Box<dyn PacketFeed>, 1));
+    let mut feeds: Vec<_> = messages.into_iter().chain(interfaces).collect();
+    if !scenario.classes.is_empty() || feeds.is_empty() {
+        let open = OpenTraffic::new(scenario, tile_shift, feeds.is_empty());
+        feeds.insert(0, (Box::new(open), scenario.classes.len()));
+    }
+    Translated::over(Together::of(feeds, scenario.network.terminal_count()), scenario)
+}
+
+/// The terminals' queues and what feeds them.
+pub(crate) struct Edge<'a> {
+    pub(crate) queues: Queues,
+    feed: Box<dyn PacketFeed + 'a>,
+    pub(crate) drain: Drain,
+    /// Do feeds want to hear of heads that come to routers?
+    pub(crate) hears_heads: bool,
+    /// Packets of these classes stay in the buffers of sinks until an interface takes them.
+    pub(crate) first_held_class: u8,
+    /// The cycle in which each terminal's last packet arrived, where the run ends by itself, and the first class that counts for it.
+    completion_cycles: Vec<u64>,
+    first_ending_class: u8,
+    /// Does the run end by itself?
+    ends: bool,
+    /// Does the controller know that a terminal has finished its batch?
+    told_first_finished: bool,
+}
+
+impl<'a> Edge<'a> {
+    /// The edge of a scenario's network, in tiles of `2^tile_shift` terminals.
+    pub(crate) fn new(scenario: &'a Scenario, tile_shift: u32) -> Self {
+        let mut queues = Queues::new(scenario, tile_shift);
+        let mut feed = feed_of(scenario, tile_shift);
+        feed.start(&mut queues);
+        let open_classes = scenario.classes.len() as u8;
+        let has_others = scenario.workload.is_some() || scenario.endpoint.is_some();
+        Self {
+            queues,
+            drain: Drain::default(),
+            hears_heads: feed.hears_heads(),
+            first_held_class: if machine(scenario).is_some() { open_classes } else { u8::MAX },
+            completion_cycles: vec![0; if feed.ends() { scenario.network.terminal_count() as usize } else { 0 }],
+            first_ending_class: if has_others { open_classes } else { 0 },
+            ends: feed.ends(),
+            told_first_finished: false,
+            feed,
+        }
+    }
+
+    /// Bytes of such an edge, without its packets.
+    pub(crate) fn bytes(scenario: &Scenario, tile_shift: u32) -> usize {
+        Queues::bytes(scenario.network.terminal_count() as usize) + OpenTraffic::bytes(scenario, tile_shift)
+    }
+
+    /// The packet at the head of a terminal's queue, drawn now.
+    #[inline(always)]
+    pub(crate) fn next_packet(&mut self, terminal: u32, now: u64) -> Next {
+        self.feed.next_packet(Ask { terminal, now, queue: None, naming: None })
+    }
+
+    /// The packet at the head of one of a terminal's queues, where it has one for each class.
+    pub(crate) fn next_packet_of_queue(&mut self, terminal: u32, queue: usize, now: u64) -> Next {
+        let queue = self.queues.by_class.as_ref().map(|queues| (&*queues.queue_of_class, queue));
+        self.feed.next_packet(Ask { terminal, now, queue, naming: None })
+    }
+
+    /// Has a terminal an answer to send, now or later?
+    pub(crate) fn owes_answer(&self, terminal: u32) -> bool {
+        self.feed.owes_answer(terminal)
+    }
+
+    /// A packet stands at the head of a terminal's queue under this number.
+    #[inline(always)]
+    pub(crate) fn began(&mut self, packet: u32, drawn: &Drawn, terminal: u32, now: u64) {
+        self.feed.began(packet, drawn, terminal, now);
+    }
+
+    /// The tail of a packet has left a terminal.
+    #[inline(always)]
+    pub(crate) fn tail_left(&mut self, packet: u32, terminal: u32, now: u64) {
+        if self.feed.tail_left(packet, terminal, now) {
+            self.queues.wake(terminal);
+        }
+    }
+
+    /// The tail of a packet has arrived.
+    #[inline(always)]
+    pub(crate) fn packet_arrived(&mut self, arrival: &Arrival<'_>) {
+        if let Some(completion) = self.completion_cycles.get_mut(arrival.record.destination as usize)
+            && arrival.record.class >= self.first_ending_class
+        {
+            *completion = arrival.now + 1;
+        }
+        self.feed.packet_arrived(arrival, &mut self.queues);
+    }
+
+    /// A cycle of a tile of terminals begins.
+    #[inline(always)]
+    pub(crate) fn begin_cycle(&mut self, tile: u32, now: u64) {
+        self.feed.begin_cycle(tile, now, &mut self.queues);
+    }
+
+    /// Lets the feeds answer to what has happened before cycle `now`.
+    #[inline(always)]
+    pub(crate) fn proceed(&mut self, now: u64) {
+        self.feed.proceed(now, &mut self.queues);
+    }
+
+    /// Is no terminal active, and does no feed do anything before a packet moves or the next thing is due?
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queues.are_idle() && self.feed.is_idle()
+    }
+
+    /// Has what the run ends with been delivered?
+    #[inline(always)]
+    pub(crate) fn is_done(&self) -> bool {
+        self.ends && self.feed.is_done()
+    }
+
+    /// Has the first terminal finished its batch, and the controller not been told?
+    #[inline(always)]
+    pub(crate) fn is_first_news(&self) -> bool {
+        self.ends && !self.told_first_finished && self.feed.has_first_finished()
+    }
+
+    /// Has the first terminal finished its batch? The controller is told.
+    pub(crate) fn tell_first_finished(&mut self) -> bool {
+        self.told_first_finished = self.feed.has_first_finished();
+        self.told_first_finished
+    }
+
+    /// Begins to wait for packets. Returns how many answers are waited for that are not drawn.
+    pub(crate) fn drain(&mut self, from: u64, measured_from: u64, before: u64, closes: bool) -> u64 {
+        self.drain = Drain { measured_from, from, before, closes: closes || self.drain.closes };
+        self.feed.drain(self.drain)
+    }
+
+    /// Everything else that is asked of the feeds.
+    pub(crate) fn feed(&self) -> &(dyn PacketFeed + 'a) {
+        &*self.feed
+    }
+
+    /// The same, where it changes them.
+    pub(crate) fn feed_mut(&mut self) -> &mut (dyn PacketFeed + 'a) {
+        &mut *self.feed
+    }
+
+    /// What the feeds have to say at the end of a run, `completed` or not, and the cycle of each terminal's last packet.
+    pub(crate) fn report(&mut self, now: u64, completed: bool) -> (Report, &[u64]) {
+        let mut report = Report { now, completed, ..Report::default() };
+        self.feed.report(&mut report);
+        (report, &self.completion_cycles)
+    }
+}
+
+/// The shortest packet of a scenario, flits. The last packet of a workload's message may have any length.
+pub(crate) fn shortest_packet(scenario: &Scenario) -> u32 {
+    let of_class = |class: &TrafficClass| class.reply.iter().map(|reply| reply.sizes.min()).fold(class.sizes.min(), u32::min);
+    let of_endpoint = scenario.endpoint.iter().filter_map(|endpoint| endpoint.packet_flits()).map(|[shortest, _]| shortest);
+    let of_workload = scenario.workload.as_ref().map(|_| 1);
+    scenario.classes.iter().map(of_class).chain(of_workload).chain(of_endpoint).min().unwrap_or(1)
+}
+
+/// The longest packet of a scenario, flits.
+pub(crate) fn longest_packet(scenario: &Scenario) -> u32 {
+    let of_class = |class: &TrafficClass| class.reply.iter().map(|reply| reply.sizes.max()).fold(class.sizes.max(), u32::max);
+    let of_endpoint = scenario.endpoint.iter().filter_map(|endpoint| endpoint.packet_flits()).map(|[_, longest]| longest);
+    scenario
+        .classes
+        .iter()
+        .map(of_class)
+        .chain(scenario.workload.as_ref().map(ClosedWorkload::longest_packet))
+        .chain(of_endpoint)
+        .max()
+        .unwrap_or(1)
+}

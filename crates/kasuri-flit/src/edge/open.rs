@@ -1,0 +1,487 @@
+//! Open traffic and batches: when terminals create packets, and the answers to them.
+//!
+//! The queue of a source is unbounded but virtual: a terminal keeps the cycle in which its next packet is created and draws the packet when
+//! it reaches the head of the queue. So a saturated source costs no memory, and its backlog is exact.
+
+use super::batch::Batch;
+use super::calendar::Calendar;
+use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Naming, Next, PacketFeed};
+use super::queues::Queues;
+use crate::state::{NEVER, NONE};
+use kasuri_model::engine::EngineError;
+use kasuri_model::router::Priority;
+use kasuri_model::scenario::Scenario;
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::{Purpose, Stream};
+use kasuri_workload::traffic::process::Process;
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Classes whose packets come of one process. The first of them keeps its creations for all.
+#[derive(Clone, Debug)]
+struct Joint {
+    process: Arc<dyn Process>,
+    classes: Vec<u32>,
+    /// Cumulative probabilities that a packet is of one of them, the last one 1.
+    cumulative: Vec<f64>,
+}
+
+impl Joint {
+    fn of(scenario: &Scenario) -> Option<Self> {
+        let sharing = || scenario.classes.iter().zip(0u32..).filter(|(class, _)| class.joint.is_some());
+        let process = Arc::clone(sharing().next()?.0.joint.as_ref()?);
+        let total: f64 = sharing().map(|(class, _)| class.packet_rate()).sum();
+        let equal_part = 1.0 / sharing().count() as f64;
+        let mut sum = 0.0;
+        let mut cumulative: Vec<f64> = sharing()
+            .map(|(class, _)| {
+                // Batches have no rates.
+                sum += if total > 0.0 { class.packet_rate() / total } else { equal_part };
+                sum
+            })
+            .collect();
+        *cumulative.last_mut()? = 1.0;
+        Some(Self { process, classes: sharing().map(|(_, number)| number).collect(), cumulative })
+    }
+
+    /// The class of the next packet.
+    fn draw(&self, stream: &mut Stream) -> u32 {
+        let point = stream.unit();
+        let place = self.cumulative.iter().position(|&up_to| point < up_to).unwrap_or(self.classes.len() - 1);
+        self.classes[place]
+    }
+}
+
+/// The creations of one class at one terminal.
+#[derive(Clone, Debug)]
+struct Creations {
+    /// Cycle of the packet that is next to be drawn, [`NEVER`] if there is none.
+    next: u64,
+    /// Its running number.
+    index: u64,
+    /// Packets that are outstanding, where there is a window, and whether the next one waits for one of them.
+    outstanding: u32,
+    waits: bool,
+    gaps: Stream,
+    destinations: Stream,
+}
+
+/// The classes of open traffic at all terminals.
+#[derive(Debug)]
+pub(super) struct OpenTraffic<'a> {
+    scenario: &'a Scenario,
+    terminals: u32,
+    /// Shape `[classes, terminals]`: an entry is `class x terminals + terminal`.
+    creations: Vec<Creations>,
+    /// The entries by the cycle of their next creation.
+    calendar: Calendar,
+    /// By terminal: the class that is asked first next time. Empty where there is one class.
+    next_class: Vec<u8>,
+    /// Do packets of a class of higher priority leave their source first?
+    by_priority: bool,
+    /// The classes that share their coins, if any do.
+    joint: Option<Joint>,
+    /// By terminal: answers to send. Empty where nothing is answered.
+    answers: Vec<VecDeque<Drawn>>,
+    /// By tile, where classes have windows, else empty: entries of which a packet has come back, and the cycles in which it did.
+    returned: Vec<Vec<(u32, u64)>>,
+    /// What is still to come, where all classes are batches and the run ends with them.
+    batch: Option<Batch>,
+    drain: Drain,
+    /// While draining: entries whose next packet is created before its end.
+    undrained: u64,
+    /// From when on the phases that were drawn last hold.
+    phases_from: u64,
+    /// May a terminal be asked at any time, since others than the calendar may have something for it?
+    asked_always: bool,
+}
+
+/// The first creation from cycle `from` on, by a phase that is drawn for it.
+fn next_of_phase(process: &dyn Process, from: u64, stream: &mut Stream) -> u64 {
+    process.next(0, None, stream).map_or(NEVER, |phase| from.saturating_add(phase))
+}
+
+impl<'a> OpenTraffic<'a> {
+    /// The open traffic of a scenario, in tiles of `2^tile_shift` terminals. `ends_run`: does the run end with its batches?
+    pub(super) fn new(scenario: &'a Scenario, tile_shift: u32, ends_run: bool) -> Self {
+        let terminals = scenario.network.terminal_count();
+        let classes = scenario.classes.len();
+        let tiles = terminals.div_ceil(1 << tile_shift) as usize;
+        let entries = classes as u32 * terminals;
+        let creations = (0..entries).map(|entry| Creations {
+            next: NEVER,
+            index: 0,
+            outstanding: 0,
+            waits: false,
+            gaps: scenario.streams.get(Purpose::Creation, entry),
+            destinations: scenario.streams.get(Purpose::Destination, entry),
+        });
+        let replying = scenario.classes.iter().any(|class| class.reply.is_some());
+        let has_windows = scenario.classes.iter().any(|class| !class.window.is_open());
+        Self {
+            scenario,
+            terminals,
+            creations: creations.collect(),
+            calendar: Calendar::new(terminals, tile_shift, entries as usize),
+            next_class: vec![0; if classes > 1 { terminals as usize } else { 0 }],
+            by_priority: scenario.router.priority == Priority::Class && classes > 1,
+            joint: Joint::of(scenario),
+            answers: vec![VecDeque::new(); if replying { terminals as usize } else { 0 }],
+            returned: vec![Vec::new(); if has_windows { tiles } else { 0 }],
+            batch: if ends_run { Batch::of(scenario) } else { None },
+            drain: Drain::default(),
+            undrained: 0,
+            phases_from: 0,
+            asked_always: scenario.router.class_queues,
+        }
+    }
+
+    /// Bytes of such traffic.
+    pub(super) fn bytes(scenario: &Scenario, tile_shift: u32) -> usize {
+        let terminals = scenario.network.terminal_count() as usize;
+        let entries = scenario.classes.len() * terminals;
+        let replying = scenario.classes.iter().any(|class| class.reply.is_some());
+        let answers = if replying { terminals * (size_of::<VecDeque<Drawn>>() + 4 * size_of::<Drawn>()) } else { 0 };
+        entries * size_of::<Creations>() + answers + Calendar::bytes(terminals, tile_shift, entries)
+    }
+
+    /// The process by which an entry creates packets, if it does.
+    fn process_of(&self, entry: u32) -> Option<&'a dyn Process> {
+        let class = entry / self.terminals;
+        let traffic = &self.scenario.classes[class as usize];
+        match &self.joint {
+            Some(joint) if joint.classes[1..].contains(&class) => None,
+            Some(joint) if joint.classes[0] == class => traffic.joint.as_deref(),
+            _ => Some(traffic.process_at(TerminalId(entry % self.terminals))),
+        }
+    }
+
+    /// The terminal of an entry. Most scenarios have one class, whose entries need no division.
+    #[inline(always)]
+    fn terminal_of(&self, entry: u32) -> u32 {
+        if entry < self.terminals { entry } else { entry % self.terminals }
+    }
+
+    /// The entry of a class at a terminal; classes that share their coins have that of the first of them.
+    fn entry_of(&self, class: u8, terminal: u32) -> u32 {
+        let joint = self.joint.as_ref().filter(|joint| joint.classes.contains(&u32::from(class)));
+        joint.map_or(u32::from(class), |joint| joint.classes[0]) * self.terminals + terminal
+    }
+
+    fn schedule(&mut self, entry: u32) {
+        let next = self.creations[entry as usize].next;
+        if next != NEVER {
+            let terminal = self.terminal_of(entry);
+            self.calendar.schedule(entry, terminal, next);
+        }
+    }
+
+    /// Takes the answer that a terminal sends next, if there is one and it may be sent.
+    #[inline(always)]
+    fn take_answer(&mut self, terminal: u32, now: u64) -> Option<Drawn> {
+        let classes = &self.scenario.classes;
+        let may_go = |answer: &Drawn| {
+            let delay = classes[usize::from(answer.class)].reply.as_ref().map_or(0, |reply| reply.delay);
+            answer.created + u64::from(delay) <= now
+        };
+        let queue = self.answers.get_mut(terminal as usize)?;
+        if queue.front().is_some_and(may_go) { queue.pop_front() } else { None }
+    }
+
+    /// Draws a new packet.
+    #[inline(always)]
+    fn draw_new(&mut self, terminal: u32, now: u64, naming: &mut Option<&mut dyn Naming>) -> Option<Drawn> {
+        if self.drain.closes {
+            return None;
+        }
+        let classes = self.scenario.classes.len() as u32;
+        let first = self.next_class.get(terminal as usize).map_or(0, |&class| u32::from(class));
+        if self.by_priority {
+            let mut order: Vec<u32> = (0..classes).map(|turn| (first + turn) % classes).collect();
+            order.sort_by_key(|&class| Reverse(self.scenario.classes[class as usize].priority));
+            return order.into_iter().find_map(|class| self.draw_of_class(terminal, class, now, naming));
+        }
+        let mut class = first;
+        for _ in 0..classes {
+            let drawn = self.draw_of_class(terminal, class, now, naming);
+            if drawn.is_some() {
+                return drawn;
+            }
+            class = if class + 1 == classes { 0 } else { class + 1 };
+        }
+        None
+    }
+
+    /// Draws the packet at the head of one queue of a terminal that has several, if there is one: answers go first.
+    fn draw_of_queue(&mut self, ask: &mut Ask<'_>, queue_of_class: &[usize], queue: usize) -> Option<Drawn> {
+        let first = self.answers.get(ask.terminal as usize).and_then(VecDeque::front);
+        if first.is_some_and(|answer| queue_of_class[usize::from(answer.class)] == queue) {
+            return self.take_answer(ask.terminal, ask.now);
+        }
+        if self.drain.closes {
+            return None;
+        }
+        let classes = 0..self.scenario.classes.len();
+        classes
+            .filter(|&class| queue_of_class[class] == queue)
+            .find_map(|class| self.draw_of_class(ask.terminal, class as u32, ask.now, &mut ask.naming))
+    }
+
+    #[inline(always)]
+    fn draw_of_class(&mut self, terminal: u32, class: u32, now: u64, naming: &mut Option<&mut dyn Naming>) -> Option<Drawn> {
+        let entry = class * self.terminals + terminal;
+        let created = self.creations[entry as usize].next;
+        if created > now || !self.returned.is_empty() && self.must_wait(entry, class) {
+            return None;
+        }
+        let creations = &mut self.creations[entry as usize];
+        let joint = self.joint.as_ref().filter(|joint| joint.classes[0] == class);
+        let own = || self.scenario.classes[class as usize].process_at(TerminalId(terminal));
+        let process = joint.map_or_else(own, |joint| &*joint.process);
+        let class = joint.map_or(class, |joint| joint.draw(&mut creations.destinations));
+        let traffic = &self.scenario.classes[class as usize];
+        let destination = match naming {
+            None => traffic.pattern.destination(TerminalId(terminal), &mut creations.destinations),
+            Some(naming) => naming.destination(class as usize, terminal, &mut creations.destinations),
+        };
+        let flits = traffic.sizes.draw(&mut creations.destinations);
+        creations.index += 1;
+        let more = destination.is_some();
+        creations.outstanding += u32::from(more);
+        creations.next = if more { process.next(creations.index, Some(created), &mut creations.gaps).unwrap_or(NEVER) } else { NEVER };
+        if created < self.phases_from && creations.next >= self.phases_from && creations.next != NEVER && process.has_phase() {
+            creations.next = next_of_phase(process, self.phases_from, &mut creations.gaps);
+        }
+        let next = creations.next;
+        if created < self.drain.before && next >= self.drain.before {
+            self.undrained -= 1;
+        }
+        if next > now {
+            self.schedule(entry);
+        }
+        if let Some(following) = self.next_class.get_mut(terminal as usize) {
+            let is_last = class as usize + 1 == self.scenario.classes.len();
+            *following = if is_last { 0 } else { class as u8 + 1 };
+        }
+        let (class, access) = (class as u8, AccessId::default());
+        destination.map(|destination| Drawn { created, asked: created, destination, flits, class, is_reply: false, access, message: NONE })
+    }
+
+    /// Does the window keep the next packet of an entry back?
+    #[cold]
+    fn must_wait(&mut self, entry: u32, class: u32) -> bool {
+        let creations = &mut self.creations[entry as usize];
+        let waits = self.scenario.classes[class as usize].window.outstanding.is_some_and(|most| creations.outstanding >= most);
+        if waits {
+            // It is created when it may go.
+            (creations.waits, creations.next) = (true, NEVER);
+        }
+        waits
+    }
+
+    /// A packet of a terminal has arrived, or its answer. Its place in the window is free from the next cycle on.
+    fn come_back(&mut self, class: u8, terminal: u32, now: u64) {
+        let (entry, tile) = (self.entry_of(class, terminal), terminal >> self.calendar.tile_shift);
+        self.returned[tile as usize].push((entry, now));
+    }
+
+    /// Opens the windows of a tile for what came back before cycle `now`.
+    fn open_windows(&mut self, tile: u32, now: u64, queues: &mut Queues) {
+        let mut returned = std::mem::take(&mut self.returned[tile as usize]);
+        returned.retain(|&(entry, cycle)| {
+            if cycle < now {
+                self.creations[entry as usize].outstanding -= 1;
+                if self.end_wait(entry, now) {
+                    queues.wake(self.terminal_of(entry));
+                }
+            }
+            cycle == now
+        });
+        self.returned[tile as usize] = returned;
+    }
+
+    /// The next packet of an entry is created in cycle `now`, if it has been waiting for that.
+    fn end_wait(&mut self, entry: u32, now: u64) -> bool {
+        let creations = &mut self.creations[entry as usize];
+        let waited = std::mem::take(&mut creations.waits);
+        if waited {
+            creations.next = now;
+        }
+        waited
+    }
+
+    /// A terminal begins to send an answer. Is that a packet beyond those of its batch?
+    #[cold]
+    fn begin_answer(&mut self, answer: &Drawn, terminal: u32, now: u64) -> bool {
+        let entry = self.entry_of(answer.class, terminal);
+        // While an answer is being sent a source looks for no other packet: one that still must wait after that is created later.
+        self.end_wait(entry, now);
+        let class = &self.scenario.classes[usize::from(answer.class)];
+        if !class.window.counts_answers {
+            return false;
+        }
+        let creations = &mut self.creations[entry as usize];
+        let mut has_another = |index: u64| class.process_at(TerminalId(terminal)).next(index, Some(now), &mut creations.gaps).is_some();
+        let is_beyond = !has_another(creations.index) || class.pattern.is_silent(TerminalId(terminal));
+        creations.index += 1;
+        if !has_another(creations.index) {
+            creations.next = NEVER;
+        }
+        is_beyond
+    }
+
+    /// Queues the answer to a packet that has arrived.
+    fn answer(&mut self, arrival: &Arrival<'_>, queues: &mut Queues) {
+        let (class, terminal) = (arrival.record.class, arrival.record.destination);
+        let Some(reply) = &self.scenario.classes[usize::from(class)].reply else { return };
+        let stream = &mut self.creations[(u32::from(class) * self.terminals + terminal) as usize].destinations;
+        self.answers[terminal as usize].push_back(Drawn {
+            created: arrival.now,
+            asked: arrival.asked,
+            destination: TerminalId(arrival.record.source),
+            flits: reply.sizes.draw(stream),
+            class,
+            is_reply: true,
+            access: arrival.access,
+            message: NONE,
+        });
+        queues.wake(terminal);
+    }
+}
+
+impl PacketFeed for OpenTraffic<'_> {
+    fn start(&mut self, _queues: &mut Queues) {
+        for entry in 0..self.creations.len() as u32 {
+            let Some(process) = self.process_of(entry) else { continue };
+            let creations = &mut self.creations[entry as usize];
+            creations.next = process.next(0, None, &mut creations.gaps).unwrap_or(NEVER);
+            self.schedule(entry);
+        }
+    }
+
+    fn next_packet(&mut self, mut ask: Ask<'_>) -> Next {
+        let (terminal, now) = (ask.terminal, ask.now);
+        let drawn = match ask.queue {
+            None => self.take_answer(terminal, now).or_else(|| self.draw_new(terminal, now, &mut ask.naming)),
+            Some((queue_of_class, queue)) => self.draw_of_queue(&mut ask, queue_of_class, queue),
+        };
+        Next::or_later(drawn, || self.owes_answer(terminal))
+    }
+
+    fn next_answer(&mut self, terminal: u32, now: u64) -> Option<Drawn> {
+        self.take_answer(terminal, now)
+    }
+
+    fn owes_answer(&self, terminal: u32) -> bool {
+        self.answers.get(terminal as usize).is_some_and(|answers| !answers.is_empty())
+    }
+
+    fn began(&mut self, _packet: u32, drawn: &Drawn, terminal: u32, now: u64) {
+        if drawn.is_reply
+            && !self.returned.is_empty()
+            && self.begin_answer(drawn, terminal, now)
+            && let Some(batch) = &mut self.batch
+        {
+            batch.add();
+        }
+    }
+
+    fn dropped(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
+        if !self.returned.is_empty() {
+            self.come_back(drawn.class, terminal, now);
+        }
+        if let Some(batch) = &mut self.batch {
+            batch.drop_packet(terminal, self.scenario.classes[usize::from(drawn.class)].reply.is_some());
+        }
+    }
+
+    fn tail_left(&mut self, _packet: u32, terminal: u32, now: u64) -> bool {
+        let mut classes = self.creations[terminal as usize..].iter().step_by(self.terminals as usize);
+        self.asked_always || !self.answers.is_empty() || classes.any(|creations| creations.next <= now)
+    }
+
+    fn packet_arrived(&mut self, arrival: &Arrival<'_>, queues: &mut Queues) {
+        let record = arrival.record;
+        if let Some(batch) = &mut self.batch {
+            batch.packet_arrived(record);
+        }
+        if !record.is_reply && self.scenario.classes[usize::from(record.class)].reply.is_some() {
+            self.answer(arrival, queues);
+        } else if !self.returned.is_empty() {
+            self.come_back(record.class, if record.is_reply { record.destination } else { record.source }, arrival.now);
+        }
+    }
+
+    fn begin_cycle(&mut self, tile: u32, now: u64, queues: &mut Queues) {
+        if !self.returned.is_empty() {
+            self.open_windows(tile, now, queues);
+        }
+        if self.drain.closes {
+            return;
+        }
+        let mut entry = self.calendar.open(tile, now);
+        while entry != NONE {
+            let following = self.calendar.take(tile, entry);
+            if self.creations[entry as usize].next <= now {
+                queues.wake(self.terminal_of(entry));
+            } else {
+                self.schedule(entry);
+            }
+            entry = following;
+        }
+    }
+
+    fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {
+        Ok(if self.drain.closes { limit } else { self.calendar.next_filled(now, limit) })
+    }
+
+    fn is_idle(&self) -> bool {
+        self.returned.iter().all(Vec::is_empty)
+    }
+
+    fn ends(&self) -> bool {
+        self.batch.is_some()
+    }
+
+    fn is_done(&self) -> bool {
+        self.batch.as_ref().is_some_and(Batch::is_done)
+    }
+
+    fn has_first_finished(&self) -> bool {
+        self.batch.as_ref().is_some_and(|batch| batch.first_finished)
+    }
+
+    fn backlog_cycles(&self, now: u64) -> u64 {
+        self.creations.iter().map(|creations| now.saturating_sub(creations.next)).sum()
+    }
+
+    fn drain(&mut self, drain: Drain) -> u64 {
+        self.drain = drain;
+        self.undrained = self.creations.iter().filter(|creations| creations.next < drain.before).count() as u64;
+        // An answer counts if what it answers does.
+        self.answers.iter().flatten().filter(|answer| answer.asked >= drain.measured_from).count() as u64
+    }
+
+    fn undrained(&self) -> u64 {
+        self.undrained
+    }
+
+    fn redraw_phases(&mut self, now: u64) {
+        self.phases_from = now;
+        let waits_in_calendar = |creations: &Creations| creations.next >= now && creations.next != NEVER;
+        for entry in 0..self.creations.len() as u32 {
+            let Some(process) = self.process_of(entry).filter(|process| process.has_phase()) else { continue };
+            let creations = &mut self.creations[entry as usize];
+            if waits_in_calendar(creations) {
+                creations.next = next_of_phase(process, now, &mut creations.gaps);
+            }
+        }
+        self.calendar.clear();
+        for entry in 0..self.creations.len() as u32 {
+            if waits_in_calendar(&self.creations[entry as usize]) {
+                self.schedule(entry);
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The terminals' queues: the packet at the head of each, and which terminals have something to do.
+
+use super::class_queues::ClassQueues;
+use crate::state::NONE;
+use kasuri_model::scenario::Scenario;
+
+/// No virtual channel chosen yet.
+pub(crate) const NO_VC: u16 = u16::MAX;
+
+/// The head of a terminal's queue. What its flits need lies in [`Injection`](super::terminals::Injection).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    /// The packet at the head of the queue, or [`NONE`].
+    pub(crate) packet: u32,
+    /// Packets drawn so far.
+    pub(crate) serial: u32,
+    /// The virtual channel that it goes by, or [`NO_VC`].
+    pub(crate) vc: u16,
+    /// The virtual channel of the packet before.
+    pub(crate) last_vc: u16,
+    /// Is the terminal in its tile's list of active terminals?
+    pub(crate) listed: bool,
+}
+
+/// The queues of all terminals.
+#[derive(Debug)]
+pub(crate) struct Queues {
+    pub(crate) heads: Vec<Head>,
+    /// By tile of terminals: those whose next packet may be drawn or find a virtual channel.
+    active: Vec<Vec<u32>>,
+    /// log2 of the terminals of a tile.
+    tile_shift: u32,
+    /// The other heads, where terminals have a queue for each class.
+    pub(crate) by_class: Option<ClassQueues>,
+    /// Slots of sinks, counted from the first, in which a place has become free since they were last looked at.
+    pub(crate) freed: Vec<u32>,
+}
+
+impl Queues {
+    /// Empty queues in tiles of `2^tile_shift` terminals.
+    pub(crate) fn new(scenario: &Scenario, tile_shift: u32) -> Self {
+        let terminals = scenario.network.terminal_count();
+        let head = Head { packet: NONE, serial: 0, vc: NO_VC, last_vc: NO_VC, listed: false };
+        Self {
+            heads: vec![head; terminals as usize],
+            active: vec![Vec::new(); terminals.div_ceil(1 << tile_shift) as usize],
+            tile_shift,
+            by_class: ClassQueues::of(scenario),
+            freed: Vec::new(),
+        }
+    }
+
+    /// Bytes of the queues of so many terminals, with the list of those that are active.
+    pub(crate) fn bytes(terminals: usize) -> usize {
+        terminals * (size_of::<Head>() + 8)
+    }
+
+    /// Puts a terminal into its tile's list of active ones.
+    #[inline(always)]
+    pub(crate) fn wake(&mut self, terminal: u32) {
+        let head = &mut self.heads[terminal as usize];
+        if !head.listed {
+            head.listed = true;
+            self.active[(terminal >> self.tile_shift) as usize].push(terminal);
+        }
+    }
+
+    /// Is no terminal active?
+    #[inline(always)]
+    pub(crate) fn are_idle(&self) -> bool {
+        self.active.iter().all(Vec::is_empty)
+    }
+
+    /// Takes a tile's list of active terminals; [`Self::put_active`] gives it back.
+    #[inline(always)]
+    pub(crate) fn take_active(&mut self, tile: u32) -> Vec<u32> {
+        std::mem::take(&mut self.active[tile as usize])
+    }
+
+    /// Gives the memory of a list of active terminals back. None may have been woken meanwhile.
+    #[inline(always)]
+    pub(crate) fn put_active(&mut self, tile: u32, list: Vec<u32>) {
+        debug_assert!(self.active[tile as usize].is_empty());
+        self.active[tile as usize] = list;
+    }
+
+    /// Does a terminal hold a packet that it cannot send?
+    pub(crate) fn have_stuck_packet(&self) -> bool {
+        self.heads.iter().any(|head| head.packet != NONE) || self.by_class.as_ref().is_some_and(ClassQueues::has_packet)
+    }
+}
