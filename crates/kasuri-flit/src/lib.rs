@@ -23,6 +23,7 @@ mod list;
 mod lookahead;
 mod memory;
 mod options;
+mod packets;
 mod prediction;
 mod prefetch;
 mod rings;

@@ -5,7 +5,6 @@ use crate::lanes::Lanes;
 use crate::options::FlitOptions;
 use crate::select;
 use crate::state::{Simulation, Tile};
-use crate::statistics::is_counted;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status};
@@ -129,7 +128,7 @@ impl<L: Lanes> Simulation<'_, L> {
                 Command::Measure => self.clear(Phase::Measuring),
                 Command::MeasureWaiting => {
                     self.clear(Phase::Measuring);
-                    self.measures_waiting = true;
+                    self.packets.origins.measures_waiting = true;
                 }
                 Command::RedrawPhases => self.edge.feed_mut().redraw_phases(self.cycle),
                 Command::Drain => self.drain(Phase::Draining),
@@ -213,12 +212,8 @@ impl<L: Lanes> Simulation<'_, L> {
         match self.statistics.counting.phase {
             Phase::WarmUp | Phase::Measuring => self.edge.is_done() || self.edge.is_first_news(),
             Phase::Draining => self.undelivered() == 0,
-            Phase::Emptying => self.live_packets() == 0 && self.edge.feed().held() == 0,
+            Phase::Emptying => self.packets.live_count() == 0 && self.edge.feed().held() == 0,
         }
-    }
-
-    fn live_packets(&self) -> u64 {
-        (self.packets.len() - self.free_packets.len()) as u64
     }
 
     /// Runs a window, compiled for the processor at hand: shifts by a variable amount cost two to three instructions less with
@@ -293,10 +288,10 @@ impl<L: Lanes> Simulation<'_, L> {
         interval.counted_cycles = self.statistics.counting.rate_cycles(now);
         interval.outstanding_packets = match self.statistics.counting.phase {
             Phase::Draining => self.undelivered(),
-            Phase::Emptying => self.live_packets(),
+            Phase::Emptying => self.packets.live_count(),
             Phase::WarmUp | Phase::Measuring => 0,
         };
-        for packet in self.packets.iter().filter(|packet| packet.alive) {
+        for (packet, _) in self.packets.live() {
             interval.in_flight_flits += u64::from(packet.flits);
             interval.in_flight_age += u64::from(packet.flits) * (now - packet.created.min(now));
         }
@@ -348,7 +343,7 @@ impl<L: Lanes> Simulation<'_, L> {
     fn recount_arriving_packets(&mut self) {
         self.recount_predicted_packets();
         for sink in self.terminals.ejection.iter_mut().filter(|sink| sink.left > 0) {
-            sink.counted = is_counted(&self.statistics.counting, &self.packets[sink.packet as usize], &self.origins, sink.packet);
+            sink.counted = self.packets.is_counted(&self.statistics.counting, sink.packet);
         }
     }
 
@@ -357,9 +352,9 @@ impl<L: Lanes> Simulation<'_, L> {
         self.recount_arriving_packets();
         let measured_from = self.statistics.counting.measured_from;
         // Whatever is drawn from now on counts, if it was created before.
-        let from = if self.measures_waiting { 0 } else { measured_from };
+        let from = if self.packets.origins.measures_waiting { 0 } else { measured_from };
         self.statistics.draining_live = self.edge.drain(from, measured_from, self.cycle, phase == Phase::Emptying)
-            + self.packets.iter().zip(0..).filter(|&(packet, number)| packet.alive && self.is_waited_for(packet, number)).count() as u64;
+            + self.packets.live().filter(|&(_, packet)| self.packets.is_waited_for(&self.statistics.counting, packet)).count() as u64;
     }
 
     fn deadlock_status(&mut self) -> Option<Status> {

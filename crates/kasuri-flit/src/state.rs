@@ -17,12 +17,13 @@ use crate::lanes::Lanes;
 use crate::lanes::general::Form;
 use crate::list::List;
 use crate::lookahead::Lookahead;
+use crate::packets::Packets;
 use crate::prediction::{PredictionUnit, advance, leaves_router};
 use crate::rings::{Queue, Rings};
 use crate::route_memo::RouteMemo;
 use crate::select;
 use crate::shares::Granted;
-use crate::statistics::{Origins, Statistics};
+use crate::statistics::Statistics;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::engine::EngineError;
@@ -109,7 +110,7 @@ pub(crate) struct Packet {
     pub(crate) class: u8,
     /// Is it the answer to a packet of its class?
     pub(crate) is_reply: bool,
-    /// Has it a gap in `long_gaps`?
+    /// Has one of its flits followed the one before it after a long gap?
     pub(crate) has_long_gap: bool,
     /// Is the record in use?
     pub(crate) alive: bool,
@@ -234,14 +235,7 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) edge: Edge<'a>,
     /// By class: the virtual channels of its packets and of their replies.
     pub(crate) packet_channels: Vec<[VirtualChannels; 2]>,
-    pub(crate) packets: Vec<Packet>,
-    pub(crate) origins: Origins,
-    pub(crate) measures_waiting: bool,
-    pub(crate) free_packets: Vec<u32>,
-    /// Cycles between the injections of a packet's flit and the one before it, 0 for the head; 255 means: look in `long_gaps`.
-    pub(crate) gaps: Vec<u8>,
-    pub(crate) long_gaps: std::collections::BTreeMap<(u32, u16), u32>,
-    pub(crate) longest_packet: u32,
+    pub(crate) packets: Packets,
     pub(crate) statistics: Statistics,
     /// Who has how much of the buffers, where virtual channels share them.
     pub(crate) buffers: Option<Box<Buffers>>,
@@ -470,13 +464,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             terminals: Terminals::new(network.terminal_count(), &parameters),
             edge: Edge::new(scenario, addresses.tile_shift - vc_shift),
             packet_channels: edge::packet_channels(scenario),
-            packets: Vec::new(),
-            origins: Origins::default(),
-            measures_waiting: false,
-            free_packets: Vec::new(),
-            gaps: Vec::new(),
-            long_gaps: std::collections::BTreeMap::new(),
-            longest_packet: edge::longest_packet(scenario),
+            packets: Packets::new(edge::longest_packet(scenario)),
             statistics: Statistics::new(network),
             buffers: Buffers::new(router, ports, vc_shift),
             flits_inside: 0,

@@ -68,6 +68,8 @@ impl Counter {
 /// By packet, what else than its creation decides whether it is measured. Empty where nothing does.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
+    /// Do those count that waited for their source?
+    pub(crate) measures_waiting: bool,
     /// Where those that waited for their source count: was it created before the measurement and drawn during it?
     pub(crate) waited: Vec<bool>,
     /// Where there are answers: the creation of the packet that it answers, of an answer.
@@ -86,6 +88,15 @@ impl Origins {
         self.waited.get(packet as usize).is_some_and(|&waited| waited)
     }
 
+    /// Notes of a packet that gets its number whether it has waited since before the measurement.
+    #[cold]
+    pub(crate) fn note_waited(&mut self, packet: u32, waited: bool) {
+        if self.waited.len() <= packet as usize {
+            self.waited.resize(packet as usize + 1, false);
+        }
+        self.waited[packet as usize] = waited;
+    }
+
     /// Notes the cycle that decides of an answer.
     pub(crate) fn note_answer(&mut self, packet: u32, asked: u64) {
         if self.asked.len() <= packet as usize {
@@ -93,12 +104,6 @@ impl Origins {
         }
         self.asked[packet as usize] = asked;
     }
-}
-
-/// Is a packet measured?
-#[inline(always)]
-pub(crate) fn is_counted(counting: &Counting, record: &Packet, origins: &Origins, packet: u32) -> bool {
-    counting.covers(origins.decisive(record, packet)) || origins.has_waited(packet)
 }
 
 /// All counters of a run.

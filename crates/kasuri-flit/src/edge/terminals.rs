@@ -9,16 +9,12 @@ use super::queues::NO_VC;
 use crate::lanes::Lanes;
 use crate::prefetch::prefetch;
 use crate::state::{Links, NONE, Packet, Parameters, Simulation};
-use crate::statistics::is_counted;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_model::router::{Switching, VcRelease};
 use kasuri_network::id::TerminalId;
-use kasuri_network::memory::{Column, prefer_large_pages};
+use kasuri_network::memory::Column;
 use kasuri_network::routing::{HashedChoice, Hop, NoView, VirtualChannels, packet_key};
-
-/// A gap of this or more cycles stands in `long_gaps`.
-const LONG_GAP: u32 = 255;
 
 /// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
 const PREFETCH_DISTANCE: usize = 8;
@@ -211,12 +207,8 @@ impl<L: Lanes> Simulation<'_, L> {
         if self.terminals.ejection[slot].left == 0 {
             self.begin_packet(slot);
         }
-        let longest = self.longest_packet as usize;
         let sink = &mut self.terminals.ejection[slot];
-        let (packet, index) = (sink.packet, sink.index);
-        let gap = u32::from(self.gaps[packet as usize * longest + usize::from(index)]);
-        let gap = if gap < LONG_GAP { gap } else { self.long_gaps[&(packet, index)] };
-        sink.clock = sink.clock.wrapping_add(gap);
+        sink.clock = sink.clock.wrapping_add(self.packets.gap(sink.packet, sink.index));
         sink.index += 1;
         sink.left -= 1;
         if sink.counted {
@@ -244,7 +236,7 @@ impl<L: Lanes> Simulation<'_, L> {
         self.leave_queue(self.first_terminal_slot() + slot);
         let sink = &mut self.terminals.ejection[slot];
         (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
-        sink.counted = is_counted(&self.statistics.counting, &record, &self.origins, packet);
+        sink.counted = self.packets.is_counted(&self.statistics.counting, packet);
         sink.held = record.class >= self.edge.first_held_class;
     }
 
@@ -273,19 +265,13 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(slot) = ahead(1) {
             let sink = &self.terminals.ejection[slot];
             if sink.left > 0 {
-                prefetch(&self.gaps[self.gap_place(sink.packet, sink.index)]);
+                prefetch(self.packets.short_gap(sink.packet, sink.index));
             }
             if sink.left <= 1 {
                 let packet = if sink.left == 0 { self.arriving_packet(slot) } else { sink.packet };
                 prefetch(&self.packets[packet as usize]);
             }
         }
-    }
-
-    /// Where the gap before a packet's flit stands in `gaps`.
-    #[inline(always)]
-    fn gap_place(&self, packet: u32, index: u16) -> usize {
-        packet as usize * self.longest_packet as usize + usize::from(index)
     }
 
     /// The tail has arrived.
@@ -296,27 +282,20 @@ impl<L: Lanes> Simulation<'_, L> {
         let packet = sink.packet;
         let record = self.packets[packet as usize];
         debug_assert_eq!(record.destination, slot >> L::Mask::SHIFT, "a packet arrives at its destination");
-        let counted = is_counted(&self.statistics.counting, &record, &self.origins, packet);
+        let counted = self.packets.is_counted(&self.statistics.counting, packet);
         self.statistics.count_packet(&record, counted, now);
-        let asked = self.origins.decisive(&record, packet);
+        let asked = self.packets.origins.decisive(&record, packet);
         // An answer takes the place of the packet that it answers among those that are waited for.
-        if asked < self.edge.drain.before && self.is_waited_for(&record, packet) && !self.is_answered(&record) {
+        if asked < self.edge.drain.before && self.packets.is_waited_for(&self.statistics.counting, packet) && !self.is_answered(&record) {
             self.statistics.draining_live -= 1;
         }
-        self.packets[packet as usize].alive = false;
-        self.free_packets.push(packet);
-        if record.has_long_gap {
-            let own: Vec<_> = self.long_gaps.range((packet, 0)..=(packet, u16::MAX)).map(|(&key, _)| key).collect();
-            for key in own {
-                self.long_gaps.remove(&key);
-            }
-        }
+        self.packets.release(packet);
         self.edge.packet_arrived(&Arrival {
             packet,
             record: &record,
             slot,
             now,
-            asked: if self.origins.has_waited(packet) { self.statistics.counting.measured_from } else { asked },
+            asked: if self.packets.origins.has_waited(packet) { self.statistics.counting.measured_from } else { asked },
             counted,
             rates: self.statistics.counting.rates,
             access: AccessId::default(),
@@ -446,7 +425,7 @@ impl<L: Lanes> Simulation<'_, L> {
             }
             if let Some(&slot) = ready.get(position + PREFETCH_DISTANCE) {
                 let source = &self.terminals.injection[slot];
-                prefetch(&self.gaps[self.gap_place(source.packet, source.index)]);
+                prefetch(self.packets.short_gap(source.packet, source.index));
             }
             self.send_flit(ready[position], now);
         }
@@ -462,7 +441,6 @@ impl<L: Lanes> Simulation<'_, L> {
             self.statistics.interval.injected_flits -= 1;
             return;
         }
-        let longest = self.longest_packet as usize;
         let source = &mut self.terminals.injection[slot];
         source.credits -= 1;
         self.terminals.creditable[slot >> 6] &= !(u64::from(source.credits == 0) << (slot & 63));
@@ -476,11 +454,7 @@ impl<L: Lanes> Simulation<'_, L> {
             self.send_into_shared(slot, left == 0);
         }
         self.arrivals.post((now as u32).wrapping_add(u32::from(delay)), to);
-        self.gaps[packet as usize * longest + usize::from(index)] = gap.min(LONG_GAP) as u8;
-        if gap >= LONG_GAP {
-            self.long_gaps.insert((packet, index), gap);
-            self.packets[packet as usize].has_long_gap = true;
-        }
+        self.packets.set_gap(packet, index, gap);
         if left == 0 {
             self.finish_injection(slot, now);
         }
@@ -536,22 +510,6 @@ impl<L: Lanes> Simulation<'_, L> {
         sink.settled = sink.index;
     }
 
-    /// Is a packet one that draining waits for, if it was created before that?
-    #[inline(always)]
-    pub(crate) fn is_waited_for(&self, record: &Packet, packet: u32) -> bool {
-        self.origins.decisive(record, packet) >= self.statistics.counting.measured_from || self.origins.has_waited(packet)
-    }
-
-    /// Notes whether a packet that is drawn now has waited since before the measurement.
-    #[cold]
-    fn note_waited(&mut self, packet: u32) {
-        let (waited, record) = (&mut self.origins.waited, &self.packets[packet as usize]);
-        if waited.len() <= packet as usize {
-            waited.resize(packet as usize + 1, false);
-        }
-        waited[packet as usize] = !record.is_reply && record.created < self.statistics.counting.measured_from;
-    }
-
     /// Puts a drawn packet at the head of its queue.
     #[inline(always)]
     pub(crate) fn enter_packet(&mut self, drawn: Drawn, terminal: u32, now: u64) {
@@ -575,32 +533,17 @@ impl<L: Lanes> Simulation<'_, L> {
             alive: true,
         };
         self.statistics.draining_live += u64::from(self.edge.drain.covers(&drawn));
-        let packet = self.store_packet(record);
+        let packet = self.packets.store(record);
         if drawn.is_reply {
-            self.origins.note_answer(packet, drawn.asked);
+            self.packets.origins.note_answer(packet, drawn.asked);
         }
-        if self.measures_waiting {
-            self.note_waited(packet);
+        if self.packets.origins.measures_waiting {
+            let waited = !drawn.is_reply && drawn.created < self.statistics.counting.measured_from;
+            self.packets.origins.note_waited(packet, waited);
         }
         self.edge.began(packet, &drawn, terminal, now);
         let source = &mut self.edge.queues.heads[terminal as usize];
         (source.packet, source.vc) = (packet, NO_VC);
-    }
-
-    fn store_packet(&mut self, record: Packet) -> u32 {
-        if let Some(packet) = self.free_packets.pop() {
-            self.packets[packet as usize] = record;
-            return packet;
-        }
-        if self.packets.len() == self.packets.capacity() {
-            self.packets.reserve(self.packets.len().max(64));
-            prefer_large_pages(&mut self.packets);
-            self.gaps.reserve_exact(self.packets.capacity() * self.longest_packet as usize - self.gaps.len());
-            prefer_large_pages(&mut self.gaps);
-        }
-        self.packets.push(record);
-        self.gaps.resize(self.packets.len() * self.longest_packet as usize, 0);
-        self.packets.len() as u32 - 1
     }
 
     /// The virtual channels of a packet's first router by which its routing lets it enter; with queues for outputs those towards the
