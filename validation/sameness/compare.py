@@ -30,10 +30,14 @@ FIELDS = ("seed", "kind", "engine", "status", "cycles", "flit_hops", "packet_lat
 #: Columns that tell of the machine and of the program, not of the network.
 ASIDE = ("key", "kasuri_version", "schema_version", "wall_seconds", "cpu_seconds", "peak_memory_mib", "hint", "message")
 
+#: Columns that came after the results were kept: they count where they hold something.
+LATER = ("background",)
+
 
 def digest(out: Path, row: dict[str, object]) -> str:
     """Hash a row and its vectors."""
-    content = hashlib.sha256(json.dumps({name: row[name] for name in sorted(row) if name not in ASIDE}).encode())
+    names = (name for name in sorted(row) if name not in ASIDE and not (name in LATER and row[name] is None))
+    content = hashlib.sha256(json.dumps({name: row[name] for name in names}).encode())
     for vector in sorted((out / "runs").glob("*.npy")):
         content.update(vector.name.split(".")[1].encode() + vector.read_bytes())
     return content.hexdigest()[:24]

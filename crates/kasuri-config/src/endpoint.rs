@@ -26,11 +26,6 @@ impl Context<'_> {
         let entry = section.member(ENDPOINTS, "model", None)?;
         section.refuse_unknown(&[&section.keys_of(entry), &owned(&["model"])], &format!("endpoint `{}`", entry.name))?;
         let model = section.parse(entry, "model")?;
-        if self.table("traffic")?.is_some() {
-            let problem =
-                format!("has no meaning with endpoint.model = \"{}\", which runs programs: describe one in [workload]", entry.name);
-            return Err(self.error("traffic", super::document::Part::Key, problem));
-        }
         let workload = self.required_table("workload", "collective = \"barrier\"")?;
         if let Some(schema) = model.workload_schema() {
             shape::check(schema.as_value(), workload).map_err(|fault| self.fault("workload", fault))?;
@@ -40,6 +35,14 @@ impl Context<'_> {
             let at = format!("{}.{}", error.section, error.key);
             self.error(&at, super::document::Part::Value, error.problem)
         })?;
+        let has_own_network = matches!(&prepared, Prepared::Machine(machine) if machine.packet_flits().is_none());
+        if has_own_network && self.table("traffic")?.is_some() {
+            let problem = format!(
+                "conflicts with endpoint.model = \"{}\", whose routers carry its programs' parcels alone; leave it out",
+                entry.name
+            );
+            return Err(self.error("traffic", super::document::Part::Key, problem));
+        }
         Ok(Some(prepared))
     }
 }

@@ -22,7 +22,7 @@ use kasuri_network::routing::per_destination::PerDestination;
 use kasuri_network::routing::per_output::PerOutput;
 use kasuri_network::routing::{ROUTINGS, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
-use kasuri_workload::endpoint::Prepared;
+use kasuri_workload::endpoint::{Endpoint, Prepared};
 use kasuri_workload::translation::users::Users;
 use kasuri_workload::units::Units;
 use schemars::schema_for;
@@ -185,6 +185,7 @@ impl<'a> Preparation<'a> {
             optional_load,
             default_channels: None,
             of_user: false,
+            is_background: false,
         };
         let units = context.units()?;
         let streams = Streams::new(measure.seed);
@@ -204,7 +205,7 @@ impl<'a> Preparation<'a> {
                 routing = users.routing.unwrap_or(routing);
                 (users.classes, users.workload, Some(users.users))
             }
-            None if endpoint.is_some() => (Vec::new(), None, None),
+            None if endpoint.is_some() => (context.background(&setting, endpoint.as_deref())?, None, None),
             None => {
                 let (classes, workload) = context.traffic(&setting, units)?;
                 (classes, workload.map(|closed| ClosedWorkload { interfaces, ..closed }), None)
@@ -480,17 +481,32 @@ impl<'a> Context<'a> {
                 Ok((Vec::new(), Some(ClosedWorkload { workload, parts: vec![part], interfaces: None })))
             }
             (Some(table), None) => Ok((setting.classes(table)?, None)),
-            (None, Some(table)) => Ok((Vec::new(), Some(setting.workload(table, units)?))),
+            (_, Some(table)) => Ok((self.background(setting, None)?, Some(setting.workload(table, units)?))),
             (None, None) => {
                 let message = "the section is missing; it begins with [traffic], for example with pattern = \"uniform\"; \
-                     a closed workload stands in [workload] in its place";
+                     a closed workload stands in [workload]";
                 Err(self.error("traffic", Part::Key, message))
             }
-            (Some(_), Some(_)) => {
-                let message = "stands beside [traffic]; a closed workload takes the place of open traffic, so keep one of the two";
-                Err(self.error("workload", Part::Key, message))
-            }
         }
+    }
+
+    /// The open traffic beside a closed workload or a machine, if there is any: none with a load of 0. Unless it says otherwise, it shares
+    /// the virtual channels of a machine's requests: what it held of the replies' could wait for requests.
+    fn background(self, setting: &traffic::Setting<'_>, machine: Option<&dyn Endpoint>) -> Result<Vec<TrafficClass>, ConfigError> {
+        let Some(table) = self.table("traffic")? else { return Ok(Vec::new()) };
+        if trace::is_trace(table) {
+            let problem =
+                "conflicts with [workload]: a trace is a workload of its own; describe the traffic by a pattern, or keep one of the two";
+            return Err(self.error("traffic.trace", Part::Key, problem));
+        }
+        if setting.optional_load {
+            let problem = "conflicts with [workload], which has no load to search; leave it out, or sweep traffic.load";
+            return Err(self.error("measure.search", Part::Value, problem));
+        }
+        let default_channels = machine.and_then(|machine| machine.virtual_channels().first().copied());
+        let mut classes = traffic::Setting { default_channels, is_background: true, ..*setting }.classes(table)?;
+        classes.retain(|class| class.load > 0.0 || class.packets_per_terminal.is_some());
+        Ok(classes)
     }
 
     /// `router.vc_per_destination`: as many virtual channels as terminals.

@@ -242,11 +242,6 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
         ("packet_flits = 5", "[[traffic.class]]\nload = 2", "a.toml:22:8 traffic.class.0.load: is 2; it must be above 0"),
         ("load = 0.25", "load = 25\n[[traffic.class]]", "a.toml:20:8 traffic.load: is 25; it must be above 0"),
         // Sections.
-        (
-            "[router]",
-            "[workload]",
-            "a.toml:13:2 workload: stands beside [traffic]; a closed workload takes the place of open traffic, so keep one of the two",
-        ),
         ("[router]", "[endpoint]", "a.toml:13:2 endpoint.model: is missing; it must be one of cenju4"),
         ("engine = \"flit\"", "router = 4", "the key `router` stands twice"),
         ("[network]", "[network", "a.toml:4:9: this is not TOML: "),
@@ -468,7 +463,7 @@ fn queues_of_classes_belong_to_open_traffic() {
 
 #[test]
 fn every_example_of_a_family_is_accepted() {
-    for entry in crate::topology::ALL_TOPOLOGIES.iter().filter(|entry| !["file", "anynet"].contains(&entry.name)) {
+    for entry in kasuri_network::topology::ALL_TOPOLOGIES.iter().filter(|entry| !["file", "anynet"].contains(&entry.name)) {
         let text = format!("[network]\ntopology = \"{}\"\n{}", entry.name, entry.example);
         let document = Document::parse("a.toml", &text).unwrap();
         let network = document.network(&document.points().unwrap()[0], &NoFiles).unwrap();

@@ -25,7 +25,8 @@ use toml::{Table, Value};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClassParameters {
-    /// Flits that each terminal offers per cycle, above 0 and at most 1. Without meaning where the process ends by itself.
+    /// Flits that each terminal offers per cycle, above 0 and at most 1; beside a workload also 0, which is as without it. Without meaning
+    /// where the process ends by itself.
     load: Option<f64>,
     /// Length of the packets, in flits: a number, or a mixture.
     #[serde(default = "one_flit")]
@@ -98,6 +99,8 @@ pub(super) struct Setting<'a> {
     pub(super) default_channels: Option<VirtualChannels>,
     /// Is it one user's, on a network of his logical nodes?
     pub(super) of_user: bool,
+    /// Is it open traffic beside a closed workload or a machine?
+    pub(super) is_background: bool,
 }
 
 /// When a class creates its packets.
@@ -243,6 +246,8 @@ impl Setting<'_> {
         let (packets_per_terminal, window) = (process.packets_per_terminal(), process.window());
         let load = match parameters.load {
             Some(load) if load > 0.0 && load <= 1.0 => load,
+            // Nobody sends, at whatever rate.
+            Some(0.0) if self.is_background => 0.0,
             Some(load) => {
                 return Err(section.error("load", format!("is {load}; it must be above 0 and at most 1 flit per terminal and cycle")));
             }

@@ -42,10 +42,10 @@ impl IndexMut<usize> for Packets {
 }
 
 impl Packets {
-    /// No packets yet, of at most so many flits each.
-    pub(crate) fn new(longest: u32) -> Self {
+    /// No packets yet, of at most so many flits each; those of classes before `first_class` are the background.
+    pub(crate) fn new(longest: u32, first_class: u8) -> Self {
         let (records, free, gaps) = (Vec::new(), Vec::new(), Vec::new());
-        Self { records, free, origins: Origins::default(), gaps, long_gaps: BTreeMap::new(), longest }
+        Self { records, free, origins: Origins { first_class, ..Origins::default() }, gaps, long_gaps: BTreeMap::new(), longest }
     }
 
     /// Gives a packet a number.
@@ -120,9 +120,15 @@ impl Packets {
         }
     }
 
-    /// Is a packet measured?
+    /// Is a packet measured, among those of the run's subject?
     #[inline(always)]
     pub(crate) fn is_counted(&self, counting: &Counting, packet: u32) -> bool {
+        self.records[packet as usize].class >= self.origins.first_class && self.is_in_time(counting, packet)
+    }
+
+    /// Is a packet measured as far as its time decides?
+    #[inline(always)]
+    pub(crate) fn is_in_time(&self, counting: &Counting, packet: u32) -> bool {
         counting.covers(self.origins.decisive(&self.records[packet as usize], packet)) || self.origins.has_waited(packet)
     }
 

@@ -402,6 +402,7 @@ impl<L: Lanes> Simulation<'_, L> {
             link_errors: None,
             not_modelled: Vec::new(),
             users: report.users,
+            background: self.scenario.has_background().then_some(statistics.background),
             formulas: None,
             timeline: report.timeline,
             interfaces: report.interfaces,

@@ -464,7 +464,7 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             terminals: Terminals::new(network.terminal_count(), &parameters),
             edge: Edge::new(scenario, addresses.tile_shift - vc_shift),
             packet_channels: edge::packet_channels(scenario),
-            packets: Packets::new(edge::longest_packet(scenario)),
+            packets: Packets::new(edge::longest_packet(scenario), if scenario.has_background() { scenario.classes.len() as u8 } else { 0 }),
             statistics: Statistics::new(network),
             buffers: Buffers::new(router, ports, vc_shift),
             flits_inside: 0,

@@ -2,7 +2,7 @@
 
 use crate::state::Packet;
 use hdrhistogram::Histogram;
-use kasuri_model::engine::{Counting, Distribution, Interval, Phase};
+use kasuri_model::engine::{Background, Counting, Distribution, Interval, Phase};
 use kasuri_network::memory::Column;
 use kasuri_network::network::Network;
 
@@ -68,6 +68,8 @@ impl Counter {
 /// By packet, what else than its creation decides whether it is measured. Empty where nothing does.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
+    /// Packets of classes before this one are the background, which is not measured among the others.
+    pub(crate) first_class: u8,
     /// Do those count that waited for their source?
     pub(crate) measures_waiting: bool,
     /// Where those that waited for their source count: was it created before the measurement and drawn during it?
@@ -124,6 +126,8 @@ pub(crate) struct Statistics {
     pub(crate) interval: Interval,
     /// Live packets that draining waits for.
     pub(crate) draining_live: u64,
+    /// What is counted of the background.
+    pub(crate) background: Background,
     pub(crate) flit_hops: u64,
 }
 
@@ -149,6 +153,7 @@ impl Statistics {
             occupancy_samples: 0,
             interval: Interval::default(),
             draining_live: 0,
+            background: Background::default(),
             flit_hops: 0,
         }
     }
@@ -179,6 +184,7 @@ impl Statistics {
         }
         self.accepted.iter_mut().for_each(|flits| *flits = 0);
         self.to_self = 0;
+        self.background = Background::default();
         self.channel_flits.fill(0);
         self.occupancy.fill(0);
         self.occupancy_samples = 0;

@@ -57,6 +57,10 @@ impl Engine for FlowEngine {
             return Err(EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "flow", what: "predictors".to_owned() });
         }
         refuse_batches(scenario)?;
+        if packets::machine(scenario).is_some() && scenario.has_background() {
+            let what = "open traffic beside a machine; ask the flit engine".to_owned();
+            return Err(EngineError::NotModelled { key: "traffic".to_owned(), engine: "flow", what });
+        }
         if packets::machine(scenario).is_some() { Ok(()) } else { refuse_endpoint(scenario, "flow") }
     }
 

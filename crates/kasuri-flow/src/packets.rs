@@ -337,6 +337,7 @@ impl<'a> Packets<'a> {
             link_errors: None,
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).collect(),
             users: Vec::new(),
+            background: None,
             formulas: None,
             timeline: Vec::new(),
             interfaces: Some(Interfaces { answered: self.nodes.answered, busy, awaited }),

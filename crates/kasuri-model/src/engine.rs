@@ -295,6 +295,8 @@ pub struct Outcome {
     pub not_modelled: Vec<String>,
     /// What each user had, if there are users.
     pub users: Vec<UserOutcome>,
+    /// What open traffic beside a closed workload or a machine had, where there are no users: none of it is in the distributions.
+    pub background: Option<Background>,
     /// What an engine that answers with formulas has worked out; the distributions are empty then.
     pub formulas: Option<Formulas>,
     /// What an endpoint's machine did when, if that was asked for.
@@ -395,6 +397,31 @@ pub struct UserOutcome {
     pub completion: Option<f64>,
     /// What tables and translators did for him; `None` of an engine that knows none.
     pub translation: Option<TranslationCounts>,
+}
+
+/// What open traffic had beside a closed workload or a machine, all classes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Background {
+    /// Flits delivered while rates were counted.
+    pub accepted_flits: u64,
+    /// Its measured packets.
+    pub packets: u64,
+    /// The sum of their latencies: creation to tail ejected, cycles.
+    pub packet_latency: u64,
+    /// The greatest.
+    pub packet_latency_max: u64,
+}
+
+impl Background {
+    /// Counts a packet that has arrived: its flits if rates are counted, its latency if it is measured.
+    pub fn count(&mut self, flits: u32, counts_rates: bool, latency: Option<u64>) {
+        self.accepted_flits += u64::from(flits) * u64::from(counts_rates);
+        if let Some(latency) = latency {
+            self.packets += 1;
+            self.packet_latency += latency;
+            self.packet_latency_max = self.packet_latency_max.max(latency);
+        }
+    }
 }
 
 /// What the translation of one user's accesses did, in the whole run.

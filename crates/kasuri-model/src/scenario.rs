@@ -28,13 +28,13 @@ pub struct Scenario {
     pub router: RouterParameters,
     /// The router's stages, worked out of `router`.
     pub pipeline: Pipeline,
-    /// The open traffic, at least one class; none if there is a closed workload, unless some users have the one and some the other.
+    /// The open traffic: at least one class, unless there is a closed workload or a machine. Beside these it is the background.
     pub classes: Vec<TrafficClass>,
-    /// A closed workload in place of open traffic. The classes of its messages follow the open traffic's, one for each part.
+    /// A closed workload, with which the run ends. The classes of its messages follow the open traffic's, one for each part.
     pub workload: Option<ClosedWorkload>,
     /// The users whose traffic the classes are, if there are users.
     pub users: Option<Arc<Users>>,
-    /// A machine with its programs, in place of traffic and workload.
+    /// A machine with its programs, with which the run ends, in place of a workload.
     pub endpoint: Option<Arc<dyn Endpoint>>,
     /// The physical units behind flits and cycles, if known.
     pub units: Units,
@@ -53,7 +53,13 @@ pub struct Scenario {
 impl Scenario {
     /// Does the run end by itself: with a workload, or since there are only batches?
     pub fn is_closed(&self) -> bool {
-        self.workload.is_some() || self.has_only_batches()
+        self.workload.is_some() || self.endpoint.is_some() || self.has_only_batches()
+    }
+
+    /// Is open traffic only the background of a closed workload or of a machine? Of users it is as much the question as their workloads.
+    pub fn has_background(&self) -> bool {
+        let has_subject = self.workload.is_some() || self.endpoint.is_some();
+        has_subject && !self.classes.is_empty() && self.users.is_none()
     }
 
     /// Begins the closed workload, if there is one, at time 0.

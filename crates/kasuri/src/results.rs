@@ -148,6 +148,11 @@ pub const COLUMNS: &[Column] = &[
     column("link_packets_refused", "", "packets that receivers found to be damaged beyond correction"),
     column("link_packets_undetected", "", "packets that receivers took although they are not what was sent"),
     column("users", "", "what each user of [[user]] had: rates, latency, translations, embedding; a list in the order of the file"),
+    column(
+        "background",
+        "",
+        "what [traffic] beside [workload] had, of which the columns of latency and hops have nothing: offered_load, accepted_throughput, packets, packet_latency_mean, packet_latency_max",
+    ),
     column("booksim_status", "", "how BookSim 2 would have ended (ok, ok_maxsamples, unstable), under its rules"),
     column("not_modelled", "", "keys of the input that the engine left out"),
     column(
@@ -185,6 +190,19 @@ pub struct RunRow(Map<String, Value>);
 /// A number of cycles as a whole number where it is one: the flit engine knows no parts of cycles.
 fn whole(cycles: f64) -> Value {
     if cycles.fract() == 0.0 { json!(cycles as u64) } else { json!(cycles) }
+}
+
+/// What open traffic beside a closed workload had, as one object.
+fn background(offer: Option<&Offer>, network: &Network, outcome: &Outcome) -> Option<Value> {
+    let had = outcome.background?;
+    let terminal_cycles = outcome.measured_cycles as f64 * f64::from(network.terminal_count());
+    Some(json!({
+        "offered_load": offer.map(Offer::load),
+        "accepted_throughput": (terminal_cycles > 0.0).then(|| had.accepted_flits as f64 / terminal_cycles),
+        "packets": had.packets,
+        "packet_latency_mean": (had.packets > 0).then(|| had.packet_latency as f64 / had.packets as f64),
+        "packet_latency_max": (had.packets > 0).then_some(had.packet_latency_max),
+    }))
 }
 
 impl RunRow {
@@ -230,6 +248,7 @@ impl RunRow {
         if let Some(interfaces) = &outcome.interfaces {
             row.set_interfaces(interfaces);
         }
+        row.set("background", background(offer, network, outcome));
         row.set("booksim_status", report.booksim_status.map(|status| status.name()));
         row.set("not_modelled", outcome.not_modelled.clone());
         row.set("deadlock", [waiting(network, &outcome.deadlock), outcome.standstill.clone()].concat());
@@ -658,6 +677,7 @@ pub(crate) mod tests {
             link_errors: None,
             not_modelled: vec!["router.predictor".to_owned(), "router.buffer_flits".to_owned()],
             users: Vec::new(),
+            background: None,
             formulas: None,
             timeline: Vec::new(),
             interfaces: None,

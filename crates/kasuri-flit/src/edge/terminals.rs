@@ -284,6 +284,9 @@ impl<L: Lanes> Simulation<'_, L> {
         debug_assert_eq!(record.destination, slot >> L::Mask::SHIFT, "a packet arrives at its destination");
         let counted = self.packets.is_counted(&self.statistics.counting, packet);
         self.statistics.count_packet(&record, counted, now);
+        if record.class < self.packets.origins.first_class {
+            self.count_background(packet, now);
+        }
         let asked = self.packets.origins.decisive(&record, packet);
         // An answer takes the place of the packet that it answers among those that are waited for.
         if asked < self.edge.drain.before && self.packets.is_waited_for(&self.statistics.counting, packet) && !self.is_answered(&record) {
@@ -300,6 +303,14 @@ impl<L: Lanes> Simulation<'_, L> {
             rates: self.statistics.counting.rates,
             access: AccessId::default(),
         });
+    }
+
+    /// A packet of the background has arrived.
+    #[cold]
+    fn count_background(&mut self, packet: u32, now: u64) {
+        let (record, counting) = (&self.packets[packet as usize], &self.statistics.counting);
+        let latency = self.packets.is_in_time(counting, packet).then(|| now - record.created);
+        self.statistics.background.count(u32::from(record.flits), counting.rates, latency);
     }
 
     /// Does the arrival of a packet bring an answer about?

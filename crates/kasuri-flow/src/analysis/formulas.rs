@@ -51,7 +51,10 @@ impl Engine for AnalysisEngine {
             return Err(not_modelled("router.predictor", "predictors under a closed workload".to_owned()));
         }
         if !scenario.classes.is_empty() {
-            return Err(not_modelled("user", "open traffic beside a closed workload".to_owned()));
+            return Err(not_modelled(
+                if scenario.users.is_some() { "user" } else { "traffic" },
+                "open traffic beside a closed workload".to_owned(),
+            ));
         }
         Ok(())
     }
@@ -255,6 +258,7 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         link_errors: None,
         not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(crate::fluid::not_modelled_of(scenario)).collect(),
         users: Vec::new(),
+        background: None,
         formulas: Some(formulas),
         timeline: Vec::new(),
         interfaces: None,

@@ -104,6 +104,7 @@ fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
         link_errors: None,
         not_modelled: NOT_MODELLED.iter().chain(&["workload.synchronisation"]).map(|&key| key.to_owned()).collect(),
         users: Vec::new(),
+        background: None,
         timeline: Vec::new(),
         interfaces: None,
         formulas: Some(Formulas {

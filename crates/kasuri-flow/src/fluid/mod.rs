@@ -16,7 +16,7 @@ use crate::sharing::Sharing;
 use crate::sources::Sources;
 use crate::statistics::{Arrival, Statistics};
 use crate::together::Together;
-use kasuri_model::engine::{Command, Controller, EngineError, Outcome, Phase, Status, UserOutcome};
+use kasuri_model::engine::{Background, Command, Controller, EngineError, Outcome, Phase, Status, UserOutcome};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::memory::filled;
@@ -103,6 +103,8 @@ pub(crate) struct Fluid<'a> {
     /// By class whose it is, and what each user had; empty without users.
     user_of_class: Vec<usize>,
     users: Vec<UserOutcome>,
+    /// What open traffic beside a workload had, where it is not users'.
+    background: Option<Background>,
     /// Messages of a closed workload that have not arrived.
     to_come: Option<u64>,
     completion: Box<[f64]>,
@@ -161,6 +163,7 @@ impl<'a> Fluid<'a> {
                 .map(|users| (0..scenario.channels_of_classes().len()).filter_map(|class| users.of_class(class)).collect())
                 .unwrap_or_default(),
             users: vec![UserOutcome::default(); users.map_or(0, |users| users.users.len())],
+            background: scenario.has_background().then(Background::default),
             to_come: closed_messages(scenario),
             completion: filled(if scenario.is_closed() { terminals } else { 0 }, 0.0),
             first_finished: false,
@@ -321,7 +324,15 @@ impl<'a> Fluid<'a> {
         let arrival = self.now + f64::from(message.head_latency);
         let created = message.created;
         let asked = self.asked_of(source.0);
-        self.statistics.arrive(&Arrival { created, asked, begun: message.begun, time: arrival, hops: message.hops });
+        let of_workload = self.agenda.is_some() && message.class >= self.open_classes;
+        let counting = self.statistics.counting;
+        match &mut self.background {
+            Some(background) if !of_workload => {
+                let latency = counting.covers(asked).then(|| (arrival - created).round() as u64);
+                background.count(message.flits, counting.rates, latency);
+            }
+            _ => self.statistics.arrive(&Arrival { created, asked, begun: message.begun, time: arrival, hops: message.hops }),
+        }
         self.count_for_user(message.class, message.flits, (created, asked), arrival);
         self.live -= 1;
         let is_answered =
@@ -333,7 +344,6 @@ impl<'a> Fluid<'a> {
         let destination = message.destination;
         // The last flit arrives within this cycle: who waits for it goes on in the next.
         let end = if self.with_latency { arrival + 1.0 } else { arrival };
-        let of_workload = self.agenda.is_some() && message.class >= self.open_classes;
         if let Some(to_come) = &mut self.to_come
             && (of_workload || self.agenda.is_none())
         {

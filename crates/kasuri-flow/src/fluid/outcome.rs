@@ -96,6 +96,7 @@ impl Fluid<'_> {
             link_errors: None,
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(not_modelled_of(self.scenario)).collect(),
             users: self.users,
+            background: self.background,
             formulas: None,
             timeline,
             interfaces: None,

@@ -144,6 +144,7 @@ mod tests {
             link_errors: None,
             not_modelled: Vec::new(),
             users: Vec::new(),
+            background: None,
             formulas: None,
             timeline: Vec::new(),
             interfaces: None,

@@ -21,6 +21,9 @@ const ALWAYS_CLOSED: [&str; 8] = [
     "measure.seed",
 ];
 
+/// Keys that every row of a closed workload shows besides, where open traffic is its background.
+const ALWAYS_BACKGROUND: [&str; 2] = ["traffic.pattern", "traffic.load"];
+
 /// Keys that every row of a trace of open traffic shows, swept or not.
 const ALWAYS_TRACE: [&str; 4] = ["network.topology", "routing.algorithm", "traffic.trace", "measure.seed"];
 
@@ -52,10 +55,12 @@ pub(super) fn inputs(point: &Point, facts: &Facts) -> Vec<(String, Value)> {
     } else {
         &ALWAYS
     };
+    let of_background: &[&str] = if facts.is_closed && point.table.contains_key("traffic") { &ALWAYS_BACKGROUND } else { &[] };
+    let always = || always.iter().chain(of_background.iter().filter(|key| !always.contains(key))).copied();
     // `engine` and `title` have columns of their own.
     let swept = point.columns.iter().map(String::as_str).filter(|key| key.contains('.') || *key == CASE);
-    let swept = swept.filter(|key| !always.contains(key));
-    always.iter().copied().chain(swept).map(|key| (key.to_owned(), shown(key, point, facts))).collect()
+    let swept = swept.filter(|key| always().all(|shown| shown != *key));
+    always().chain(swept).map(|key| (key.to_owned(), shown(key, point, facts))).collect()
 }
 
 /// The value of a key as a row shows it: a default where the file leaves out what the row is about, nothing where the run has no such value.

@@ -345,6 +345,7 @@ impl<'a> Simulation<'a> {
             link_errors: self.links.map(|links| links.found),
             not_modelled: Vec::new(),
             users: Vec::new(),
+            background: None,
             formulas: None,
             timeline: self.timeline,
             interfaces: None,
