@@ -10,7 +10,6 @@ use super::section::Section;
 use super::sweep::Point;
 use super::units::UnitParameters;
 use super::{Known, shape, trace, traffic};
-use crate::topology::ALL_TOPOLOGIES;
 use kasuri_model::router::{Architecture, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
 use kasuri_network::network::connectivity::separated;
@@ -21,9 +20,9 @@ use kasuri_network::rng::Streams;
 use kasuri_network::routing::per_destination::PerDestination;
 use kasuri_network::routing::per_output::PerOutput;
 use kasuri_network::routing::{ROUTINGS, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+use kasuri_network::topology::ALL_TOPOLOGIES;
 use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
 use kasuri_workload::endpoint::{Endpoint, Prepared};
-use kasuri_workload::translation::users::Users;
 use kasuri_workload::units::Units;
 use schemars::schema_for;
 use std::rc::Rc;
@@ -200,7 +199,7 @@ impl<'a> Preparation<'a> {
         }
         let users = context.users(&setting, units, &streams)?;
         let (classes, workload, users) = match users {
-            Some(users) if optional_load => return Err(context.no_search_with_users(&users.users)),
+            Some(users) if optional_load && users.workload.is_some() => return Err(context.no_search_with_workloads()),
             Some(users) => {
                 routing = users.routing.unwrap_or(routing);
                 (users.classes, users.workload, Some(users.users))
@@ -562,9 +561,9 @@ impl<'a> Context<'a> {
         Err(self.error(key, Part::Value, problem))
     }
 
-    /// A search has one load to vary; each user has his own.
-    fn no_search_with_users(self, users: &Users) -> ConfigError {
-        let problem = format!("searches one load, but {} users have their own; sweep user.0.traffic.load instead", users.users.len());
+    /// A search varies the load of all users, and a workload has none.
+    fn no_search_with_workloads(self) -> ConfigError {
+        let problem = "conflicts with [user.workload], which has no load to search; leave it out, or sweep the load of another user";
         self.error("measure.search", Part::Value, problem)
     }
 

@@ -211,10 +211,6 @@ impl Setting<'_> {
         if window.counts_answers && reply.is_none() {
             return Err(section.error("counts_answers", "is true, but nothing is answered; give a reply, or leave it out".to_owned()));
         }
-        if self.of_user && !window.is_open() {
-            let problem = "is given, but users have no windows; leave it out".to_owned();
-            return Err(section.error(if window.outstanding.is_some() { "outstanding_packets" } else { "counts_answers" }, problem));
-        }
         // Of one class its own process; of several see `join_processes`.
         let joint = parameters.shares_coins.then(|| Arc::clone(&process));
         let priority = parameters.priority;

@@ -263,10 +263,6 @@ impl<'a> Context<'a> {
                 return Err(self.error(section, Part::Key, problem));
             }
         }
-        if setting.router.architecture != Architecture::InputQueued {
-            let problem = "is another than \"input-queued\", the one whose virtual channels users can have; leave it out";
-            return Err(self.error("router.architecture", Part::Value, problem));
-        }
         let written = self.written_users(list)?;
         let empty = Toml::new();
         let section = Section::new(self, "users", self.table("users")?.unwrap_or(&empty));
@@ -366,9 +362,15 @@ impl Assembly<'_, '_> {
         let workload =
             (!parts.is_empty()).then(|| ClosedWorkload { workload: Arc::new(Together::new(workloads)), parts, interfaces: None });
         let shares = self.common.isolation == Isolation::ChannelsAndShares;
-        let general = self.setting.router.general_keys().next();
-        if let (true, Some(key)) = (shares, general.or(self.setting.routing.offers_several().then_some("routing"))) {
+        let router = self.setting.router;
+        let general = router.general_keys().next().or(self.setting.routing.offers_several().then_some("routing"));
+        if let (true, Some(key)) = (shares, general) {
             let problem = format!("divides the switches' outputs, which routers of the general form do not ({key}); take \"channels\"");
+            return Err(self.context.error("users.isolation", Part::Value, problem));
+        }
+        if shares && router.architecture == Architecture::Crosspoint {
+            let problem =
+                "divides the switches' outputs, whose arbiters are router.crosspoint.arbiter in a crosspoint router; take \"channels\"";
             return Err(self.context.error("users.isolation", Part::Value, problem));
         }
         let users = Arc::new(Users { users, tables: Tables::new(tables, network.terminal_count()), costs, shares });

@@ -5,13 +5,17 @@
 //! that waits keeps its time.
 
 use crate::vc_mask::VcMask;
+use kasuri_model::router::Architecture;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::routing::per_output::PerOutput;
 
 /// Who has which virtual channels, and what for.
 #[derive(Clone, Debug)]
 pub(crate) struct Granted {
     /// The first virtual channel, one past the last, and the part of an output.
     pub(crate) users: Vec<(u32, u32, f64)>,
+    /// Virtual channels of one queue: where routers have a queue for each output, each of these has a user's virtual channels.
+    pub(crate) each: u32,
 }
 
 impl Granted {
@@ -25,7 +29,17 @@ impl Granted {
             let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
             (u32::from(begin), u32::from(end), user.share)
         });
-        Some(Self { users: granted.collect() })
+        let (all, queued) = (scenario.router.virtual_channels, scenario.router.architecture != Architecture::InputQueued);
+        let each = if queued { all / PerOutput::virtual_channels(&scenario.network, 1) } else { all };
+        Some(Self { users: granted.collect(), each })
+    }
+}
+
+impl Granted {
+    /// A user's virtual channels, in all queues.
+    fn mask<M: VcMask>(&self, begin: u32, end: u32) -> M {
+        let queues = (0..M::BITS / self.each).map(|queue| queue * self.each);
+        queues.fold(M::default(), |mask, first| mask.or(M::range(first + begin, first + end)))
     }
 }
 
@@ -48,7 +62,7 @@ struct Account {
 
 impl<M: VcMask> Shares<M> {
     pub(crate) fn new(granted: &Granted, ports: u32) -> Self {
-        let users: Vec<(M, f64)> = granted.users.iter().map(|&(begin, end, share)| (M::range(begin, end), 1.0 / share)).collect();
+        let users: Vec<(M, f64)> = granted.users.iter().map(|&(begin, end, share)| (granted.mask(begin, end), 1.0 / share)).collect();
         let accounts = vec![Account::default(); ports as usize * users.len()];
         Self { users, clock: vec![0.0; ports as usize], accounts }
     }
@@ -90,7 +104,7 @@ mod tests {
 
     /// Grants of each user when both always want the output.
     fn grants(shares: [f64; 2], cycles: usize, wants: impl Fn(usize) -> Mask) -> [usize; 2] {
-        let granted = Granted { users: vec![(0, 2, shares[0]), (2, 4, shares[1])] };
+        let granted = Granted { users: vec![(0, 2, shares[0]), (2, 4, shares[1])], each: 4 };
         let mut shares = Shares::<Mask>::new(&granted, 1);
         let mut had = [0; 2];
         for cycle in 0..cycles {

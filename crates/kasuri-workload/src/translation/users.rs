@@ -47,6 +47,24 @@ pub struct User {
 }
 
 impl Users {
+    /// Do all accesses reach a node: has every logical node a terminal, and does no table change?
+    pub fn reach_all(&self) -> bool {
+        let is_whole = |number: usize| {
+            let table = self.tables.table(number as u16);
+            table.valid().count() == table.len() as usize
+        };
+        (0..self.users.len()).all(|number| is_whole(number) && self.users[number].change_every.is_none())
+    }
+
+    /// The most classes of traffic that any terminal has, of all users whose it is.
+    pub fn most_classes_of_terminal(&self, network: &Network) -> usize {
+        let mut classes = vec![0; network.terminal_count() as usize];
+        for user in &self.users {
+            user.nodes.iter().for_each(|node| classes[node.index()] += user.classes.len());
+        }
+        classes.into_iter().max().unwrap_or(0)
+    }
+
     /// Whose class it is.
     pub fn of_class(&self, class: usize) -> Option<usize> {
         self.users.iter().position(|user| user.classes.contains(&class))

@@ -6,6 +6,7 @@ use crate::engines;
 use crate::input::KNOWN;
 use crate::measure::saturation;
 use kasuri_config::{Built, ConfigError, Document, EngineName, Point, Preparation, Study};
+use kasuri_model::scenario::Scenario;
 use kasuri_network::deadlock::{self, Verdict};
 use kasuri_network::network::Network;
 use kasuri_network::routing::{Routing, VirtualChannels};
@@ -167,31 +168,58 @@ fn check_search(document: &Document, point: &Point, study: &Study) -> Result<(),
     if classes.into_iter().flatten().any(|class| class.get("load").is_some()) {
         return problem("it varies traffic.load, but a [[traffic.class]] has a load of its own; take that out");
     }
+    let of_users = traffic_of_users(&point.table).filter_map(|traffic| traffic.get("class")).filter_map(toml::Value::as_array);
+    if of_users.flatten().any(|class| class.get("load").is_some()) {
+        return problem("it varies the load of all users, but a [[user.traffic.class]] has a load of its own; take that out");
+    }
+    if study.scenario.users.as_ref().is_some_and(|users| !users.reach_all()) {
+        return problem(
+            "it asks what the network sustains, but accesses to nodes that are not in the users' tables fail; give each node a terminal, and leave out change_every",
+        );
+    }
     if point.table.contains_key("workload") {
         return problem("a closed workload has no load to search; take the search out, or describe open traffic in [traffic]");
     }
     if study.scenario.classes.iter().any(|class| class.packets_per_terminal.is_some()) {
         return problem("a batch has no load to search; take the search out, or use another traffic.process");
     }
-    if shown::searches(study) && point.assignments.iter().any(|(key, _)| key == "traffic.load") {
+    let is_load = |key: &str| key == "traffic.load" || key.starts_with("user.") && key.ends_with(".traffic.load");
+    if let Some((key, _)) = point.assignments.iter().find(|(key, _)| shown::searches(study) && is_load(key)) {
         let message = "is swept, but measure.search = \"saturation\" varies it; take it out of [sweep], or take the search out";
-        return Err(document.refusal(point, "traffic.load", message));
+        return Err(document.refusal(point, key, message));
     }
     Ok(())
 }
 
-/// A point of a search at one of its loads.
+/// `[user.traffic]` of all users who have it.
+fn traffic_of_users(table: &toml::Table) -> impl Iterator<Item = &toml::Table> {
+    let users = table.get("user").and_then(toml::Value::as_array);
+    users.into_iter().flatten().filter_map(|user| user.get("traffic")?.as_table())
+}
+
+/// A point of a search at one of its loads: that of all classes, and of all users.
 pub(super) fn at_load(point: &Point, load: f64) -> Point {
     let mut point = point.clone();
-    if let Some(toml::Value::Table(traffic)) = point.table.get_mut("traffic") {
-        traffic.insert("load".to_owned(), toml::Value::Float(load));
-    }
+    let set = |traffic: &mut toml::Value| {
+        if let toml::Value::Table(traffic) = traffic {
+            traffic.insert("load".to_owned(), toml::Value::Float(load));
+        }
+    };
+    point.table.get_mut("traffic").into_iter().for_each(set);
+    let users = point.table.get_mut("user").and_then(toml::Value::as_array_mut);
+    users.into_iter().flatten().filter_map(|user| user.get_mut("traffic")).for_each(set);
     point
 }
 
-/// The greatest load of a search: all classes share the terminal's channel.
+/// The most classes that share a terminal's channel.
+pub(super) fn classes_of_terminal(scenario: &Scenario) -> usize {
+    let classes = scenario.users.as_ref().map(|users| users.most_classes_of_terminal(&scenario.network));
+    classes.unwrap_or(scenario.classes.len()).max(1)
+}
+
+/// The greatest load of a search: all classes of a terminal share its channel.
 pub(super) fn greatest_load(study: &Study) -> f64 {
-    1.0 / study.scenario.classes.len().max(1) as f64
+    1.0 / classes_of_terminal(&study.scenario) as f64
 }
 
 /// The key of a run: the first 16 bytes of the BLAKE3 hash over everything that its result depends on, as JSON with sorted

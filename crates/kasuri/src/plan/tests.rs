@@ -320,6 +320,34 @@ fn a_search_finds_the_saturation_load() {
     assert_eq!((row.status(), summary.exit_status()), ("saturated", 0));
 }
 
+/// Two users, each on two of the four terminals, offer the same load; where they share all four, a terminal has both loads.
+#[test]
+fn a_search_gives_all_users_the_same_load() {
+    let of_users = |first: &str, second: &str| {
+        let users = format!(
+            "[[user]]\nname = \"a\"\nnodes = {first}\n[user.traffic]\npattern = \"uniform\"\n\
+             [[user]]\nname = \"b\"\nnodes = {second}\noverlap = [\"a\"]\n[user.traffic]\npattern = \"uniform\"\n"
+        );
+        FILE.replace("[traffic]\n    pattern = \"uniform\"\n", &users)
+            .replace("warmup = 100", "search = \"saturation\"")
+            .replace("\"traffic.load\" = [0.1, 0.2, 0.3]", "")
+    };
+    let apart = document(&of_users("[0, 1]", "[2, 3]"));
+    let plan = Plan::prepare(&apart, &NoFiles).unwrap();
+    let summary = plan.run_on(&|_| &Saturating as &dyn Engine, &RunOptions::default()).unwrap();
+    let load = summary.rows[0].number("saturation_load").unwrap();
+    assert!((0.42..=0.43).contains(&load), "{load}");
+    let shared = document(&of_users("[0, 1, 2, 3]", "[0, 1, 2, 3]"));
+    let study = preparer::Preparer::new(&shared, &NoFiles).study(&shared.points().unwrap()[0]).unwrap();
+    assert_eq!(preparer::greatest_load(&study), 0.5);
+    let own = of_users("[0, 1]", "[2, 3]").replacen("[user.traffic]\n", "[[user.traffic.class]]\nload = 0.1\n", 1);
+    let error = Plan::prepare(&document(&own), &NoFiles).unwrap_err();
+    assert!(error.to_string().contains("a load of its own"), "{error}");
+    let changing = of_users("[0, 1]", "[2, 3]").replacen("name = \"a\"\n", "name = \"a\"\nchange_every = 100\n", 1);
+    let error = Plan::prepare(&document(&changing), &NoFiles).unwrap_err();
+    assert!(error.to_string().contains("leave out change_every"), "{error}");
+}
+
 #[test]
 fn a_search_over_classes_with_their_own_loads_is_refused() {
     let text = FILE.replace("warmup = 100", "search = \"saturation\"").replace("\"traffic.load\" = [0.1, 0.2, 0.3]", "");

@@ -1,7 +1,7 @@
 //! Computing the runs of a plan: each is taken from the store, or computed by one thread and kept.
 
 use super::planned::{Planned, Runs};
-use super::preparer::{Preparer, at_load, greatest_load};
+use super::preparer::{Preparer, at_load, classes_of_terminal, greatest_load};
 use super::{EngineOf, PreparedPoint, RunError, RunOptions, shown};
 use crate::cost::Meter;
 use crate::efficiency::{self, Hints};
@@ -296,7 +296,7 @@ impl<'a, 'e> Workshop<'a, 'e> {
         }
         let (mut row, vectors) = found.trial.row(&point.head);
         row.set("zero_load_latency", zero_load_latency);
-        row.set("saturation_load", found.load.map(|load| load * point.study.scenario.classes.len() as f64));
+        row.set("saturation_load", found.load.map(|load| load * classes_of_terminal(&point.study.scenario) as f64));
         let what = if found.load.is_some() { "the saturation load" } else { "the highest load, which the network sustains" };
         row.add_message(&format!("this row shows {what}; {} loads were tried", found.trials + 1));
         Ok((row, vectors))

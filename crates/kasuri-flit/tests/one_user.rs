@@ -1,0 +1,146 @@
+//! A user who has all terminals, and whom translating costs nothing, has the machine for himself: two ways to one answer, on every router.
+
+mod common;
+
+use common::{Fixed, ToTheEnd};
+use kasuri_config::Document;
+use kasuri_flit::FlitEngine;
+use kasuri_model::engine::{Controller, Engine, Outcome, Status};
+use kasuri_network::topology::NoFiles;
+
+fn run(text: &str, controller: &mut dyn Controller) -> Outcome {
+    let document = Document::parse("a.toml", text).unwrap();
+    let mut study = document.study(&document.points().unwrap()[0], &NoFiles).unwrap();
+    study.scenario.paranoid = true;
+    FlitEngine.run(&study.scenario, controller).unwrap()
+}
+
+const TORUS: &str = "[network]\ntopology = \"torus\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"dimension-order\"\n";
+
+fn nodes() -> Vec<u32> {
+    (0..16).collect()
+}
+
+/// What somebody sends in `[traffic]` or `[workload]`, without users and as a user's.
+fn both_ways(router: &str, sends: &str, controller: impl Fn() -> Box<dyn Controller>) -> [Outcome; 2] {
+    let machine = format!("{TORUS}[router]\n{router}\n");
+    let of_user = format!("[[user]]\nname = \"a\"\nnodes = {:?}\n[user.{}", nodes(), sends.strip_prefix('[').unwrap());
+    [format!("{machine}{sends}"), format!("{machine}{of_user}")].map(|text| run(&text, &mut *controller()))
+}
+
+fn assert_equal(router: &str, sends: &str, controller: impl Fn() -> Box<dyn Controller>) -> Outcome {
+    let [machine, user] = both_ways(router, sends, controller);
+    assert!(machine.packet_latency.count > 500, "{router}: {}", machine.packet_latency.count);
+    assert_eq!(user.users.len(), 1);
+    assert_eq!(user.users[0].translation.unwrap().misdelivered, 0);
+    assert_eq!(Outcome { users: Vec::new(), ..user }, machine, "{router}\n{sends}");
+    machine
+}
+
+const ROUTERS: [&str; 9] = [
+    "virtual_channels = 4",
+    "virtual_channels = 4\nbuffer_policy = \"shared\"",
+    "virtual_channels = 4\nbuffer_policy = \"shifting\"",
+    "virtual_channels = 4\narchitecture = \"virtual-output-queued\"",
+    "virtual_channels = 4\narchitecture = \"crosspoint\"",
+    "virtual_channels = 4\nbuffer_flits = 8\nswitching = \"virtual-cut-through\"",
+    "virtual_channels = 4\npipeline = [\"RC\", \"VSA\", \"ST\"]\npredictor = \"latest-port\"",
+    "virtual_channels = 4\nhold_switch = true",
+    "virtual_channels = 4\ninternal_speedup = 2.0\noutput_buffer_flits = 4",
+];
+
+const OPEN: &str = "[traffic]\npattern = \"uniform\"\nload = 0.2\npacket_flits = 3\n";
+
+#[test]
+fn open_traffic_on_every_router() {
+    for router in ROUTERS {
+        assert_eq!(assert_equal(router, OPEN, || Box::new(Fixed::new(300, 1000))).status, Status::Converged, "{router}");
+    }
+}
+
+#[test]
+fn a_workload_on_every_router() {
+    let workload = "[workload]\ncollective = \"alltoall\"\nmessage_flits = 30\npacket_flits = 8\n";
+    for router in ROUTERS {
+        assert_eq!(assert_equal(router, workload, || Box::new(ToTheEnd)).status, Status::Completed, "{router}");
+    }
+}
+
+/// Answers come when they are due, though nothing else wakes the terminal.
+#[test]
+fn answers_and_their_delay() {
+    let traffic = format!("{OPEN}virtual_channels = [0, 2]\nreply = {{ virtual_channels = [2, 4], packet_flits = 2, delay = 40 }}\n");
+    assert_equal(ROUTERS[0], &traffic.replace("0.2", "0.01"), || Box::new(Fixed::new(300, 5000)));
+}
+
+/// A terminal waits for what it has sent, and for the answers where there are some; a batch counts them or not.
+#[test]
+fn windows_and_batches() {
+    let reply = "virtual_channels = [0, 2]\nreply = { virtual_channels = [2, 4], packet_flits = 2 }\n";
+    for (window, more) in [("", ""), ("outstanding_packets = 1\n", ""), ("outstanding_packets = 3\n", reply)] {
+        let batch = format!("[traffic]\npattern = \"uniform\"\nprocess = \"batch\"\nbatch_packets = 60\npacket_flits = 3\n{window}{more}");
+        assert_equal(ROUTERS[0], &batch, || Box::new(ToTheEnd));
+        if !more.is_empty() {
+            assert_equal(ROUTERS[0], &format!("{batch}counts_answers = true\n"), || Box::new(ToTheEnd));
+        }
+    }
+}
+
+/// Who may have one packet outstanding and changes its table meanwhile goes on all the same: what is not sent is not waited for.
+#[test]
+fn a_window_does_not_close_over_accesses_that_are_never_sent() {
+    let text = |table: &str| {
+        format!(
+            "{TORUS}[router]\n{}\n[[user]]\nname = \"a\"\ntable = [{table}]\n[user.traffic]\npattern = \"uniform\"\nprocess = \"batch\"\n\
+             batch_packets = 50\noutstanding_packets = 1\npacket_flits = 3\n",
+            ROUTERS[0]
+        )
+    };
+    // Of 16 logical nodes four have no terminal: their own batches are nobody's, and those to them fail.
+    let lines: Vec<String> = (0..16).map(|node| if node % 4 == 3 { "[]".to_owned() } else { node.to_string() }).collect();
+    let outcome = run(&text(&lines.join(", ")), &mut ToTheEnd);
+    let counts = outcome.users[0].translation.unwrap();
+    assert_eq!(outcome.status, Status::Completed);
+    assert_eq!((counts.accesses, counts.accesses + counts.faults), (counts.ended, 12 * 50));
+    assert!(counts.faults > 100, "{counts:?}");
+}
+
+/// Two users, one with a workload and one with open traffic, on every router: the workload takes longer beside the other, nothing goes astray.
+#[test]
+fn a_workload_beside_open_traffic_on_every_router() {
+    for router in ROUTERS {
+        let text = |alone: &str| {
+            format!(
+                "{TORUS}[router]\n{router}\n[users]\nalone = \"{alone}\"\n\
+                 [[user]]\nname = \"a\"\nnodes = {:?}\n[user.workload]\ncollective = \"alltoall\"\nmessage_flits = 60\npacket_flits = 8\n\
+                 [[user]]\nname = \"b\"\nnodes = {:?}\n[user.traffic]\npattern = \"uniform\"\nload = 0.6\npacket_flits = 5\n",
+                [0, 2, 5, 7, 8, 10, 13, 15],
+                [1, 3, 4, 6, 9, 11, 12, 14]
+            )
+        };
+        let [alone, beside] = ["a", ""].map(|alone| run(&text(alone), &mut ToTheEnd));
+        assert!(beside.completion_time > alone.completion_time, "{router}");
+        for user in &beside.users {
+            let counts = user.translation.unwrap();
+            assert_eq!((counts.misdelivered, counts.ended_wrongly, counts.faults), (0, 0, 0), "{router}");
+        }
+        assert_eq!(beside.users[0].packets, 8 * 7 * 8, "{router}");
+    }
+}
+
+/// Users on a mesh of two routers who both want the channel between these get of it what they are granted, whatever the queues are.
+#[test]
+fn shares_divide_the_outputs_of_routers_with_queues_for_outputs() {
+    for architecture in ["input-queued", "virtual-output-queued"] {
+        let text = format!(
+            "[network]\ntopology = \"mesh\"\ndimensions = [2]\nconcentration = 4\n[routing]\nalgorithm = \"dimension-order\"\n\
+             [router]\nvirtual_channels = 4\nbuffer_flits = 40\narchitecture = \"{architecture}\"\n\
+             [users]\nisolation = \"channels-and-shares\"\n\
+             [[user]]\nname = \"a\"\nnodes = [0, 1, 4, 5]\nshare = 3.0\n[user.traffic]\npattern = \"bit-complement\"\nload = 1.0\npacket_flits = 40\n\
+             [[user]]\nname = \"b\"\nnodes = [2, 3, 6, 7]\nshare = 1.0\n[user.traffic]\npattern = \"bit-complement\"\nload = 1.0\npacket_flits = 40\n"
+        );
+        let outcome = run(&text, &mut Fixed::new(2000, 8000));
+        let [a, b] = [0, 1].map(|user| outcome.users[user].accepted_flits as f64);
+        assert!((a / b / 3.0 - 1.0).abs() < 0.05, "{architecture}: {a} {b}");
+    }
+}
