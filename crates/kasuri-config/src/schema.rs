@@ -60,7 +60,7 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "type": "object",
         "properties": properties,
         "required": ["network", "routing"],
-        "oneOf": [{ "required": ["traffic"] }, { "required": ["workload"] }, { "required": ["user"] }],
+        "oneOf": [{ "anyOf": [{ "required": ["traffic"] }, { "required": ["workload"] }] }, { "required": ["user"] }],
         "additionalProperties": false,
         "$defs": parts.definitions,
     })

@@ -10,6 +10,7 @@ use super::section::Section;
 use super::sweep::Point;
 use super::units::UnitParameters;
 use super::{Known, shape, trace, traffic};
+use crate::topology::ALL_TOPOLOGIES;
 use kasuri_model::router::{Architecture, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
 use kasuri_network::network::connectivity::separated;
@@ -20,7 +21,6 @@ use kasuri_network::rng::Streams;
 use kasuri_network::routing::per_destination::PerDestination;
 use kasuri_network::routing::per_output::PerOutput;
 use kasuri_network::routing::{ROUTINGS, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
-use kasuri_network::topology::ALL_TOPOLOGIES;
 use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
 use kasuri_workload::endpoint::{Endpoint, Prepared};
 use kasuri_workload::units::Units;
@@ -212,7 +212,7 @@ impl<'a> Preparation<'a> {
         };
         let of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map_or(0, |[_, longest]| longest);
         context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()).max(of_endpoint))?;
-        context.check_class_queues(&router, users.is_some() || workload.is_some() || endpoint.is_some())?;
+        context.check_class_queues(&router, endpoint.as_deref())?;
         context.check_end(&measure, &classes, workload.as_ref())?;
         context.check_classes(classes.len() + workload.as_ref().map_or(0, |closed| closed.parts.len()), users.is_some())?;
         let scenario = Scenario {
@@ -577,13 +577,12 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Queues for each class are those of open traffic.
-    fn check_class_queues(self, router: &RouterParameters, has_others: bool) -> Result<(), ConfigError> {
-        if !router.class_queues || !has_others {
+    /// A machine with routers of its own has no classes.
+    fn check_class_queues(self, router: &RouterParameters, endpoint: Option<&dyn Endpoint>) -> Result<(), ConfigError> {
+        if !router.class_queues || endpoint.is_none_or(|machine| machine.packet_flits().is_some()) {
             return Ok(());
         }
-        let problem =
-            "has a meaning only for the classes of [traffic]; users, workloads and endpoints have sources of their own. Leave it out";
+        let problem = "conflicts with [endpoint], whose routers carry its programs' parcels alone; leave it out";
         Err(self.error("router.class_queues", Part::Value, problem))
     }
 

@@ -97,6 +97,25 @@ fn a_terminal_shares_its_channel_between_message_and_background() {
     }
 }
 
+/// A source sends a packet of one, then one of the other; with a queue for each, a flit of one, then one of the other.
+#[test]
+fn queues_for_each_class_take_turns_by_flits() {
+    const FLITS: f64 = 10_000.0;
+    let time = |router: &str, load: f64| {
+        run(&format!(
+            "[network]\ntopology = \"mesh\"\ndimensions = [2]\n[routing]\nalgorithm = \"dimension-order\"\n\
+             [router]\n{PLAIN}\n{router}\n[traffic]\npattern = \"bit-complement\"\npacket_flits = 2\nload = {load:?}\n\
+             [workload]\ncollective = \"broadcast\"\nmessage_flits = {FLITS}\npacket_flits = 10\n"
+        ))
+        .completion_time
+        .unwrap()
+    };
+    for (router, part) in [("", 10.0 / 12.0), ("class_queues = true", 0.5)] {
+        let (expected, found) = (time(router, 0.0) + FLITS * (1.0 / part - 1.0), time(router, 1.0));
+        assert!((found / expected - 1.0).abs() < 0.03, "{router}: {found} in place of {expected}");
+    }
+}
+
 /// Two ways to one answer: a workload beside open traffic, and two users with these on the same terminals, whom translating costs nothing.
 #[test]
 fn a_background_is_what_another_user_on_the_same_terminals_would_be() {
@@ -119,6 +138,7 @@ fn nothing_is_lost_on_any_router() {
     for router in [
         PLAIN,
         "virtual_channels = 4\nbuffer_flits = 8\nbuffer_policy = \"shared\"",
+        "virtual_channels = 4\nbuffer_flits = 8\nclass_queues = true",
         "virtual_channels = 2\narchitecture = \"virtual-output-queued\"",
         "virtual_channels = 2\narchitecture = \"crosspoint\"",
         "virtual_channels = 4\nbuffer_flits = 10\nswitching = \"virtual-cut-through\"",

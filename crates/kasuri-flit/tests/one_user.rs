@@ -66,6 +66,20 @@ fn a_workload_on_every_router() {
     }
 }
 
+/// A terminal has a queue for each class, and an access at the head of each.
+#[test]
+fn queues_for_each_class() {
+    let class = |flits: u32| format!("[[traffic.class]]\npattern = \"uniform\"\nload = 0.1\npacket_flits = {flits}\n");
+    let classes = format!("[traffic]\n{}{}", class(2), class(7));
+    let router = "virtual_channels = 4\nclass_queues = true";
+    let run = |text: &str| run(text, &mut Fixed::new(300, 1000));
+    let machine = run(&format!("{TORUS}[router]\n{router}\n{classes}"));
+    let of_user = classes.replace("[traffic]\n", "").replace("traffic.class", "user.traffic.class");
+    let user = run(&format!("{TORUS}[router]\n{router}\n[[user]]\nname = \"a\"\nnodes = {:?}\n{of_user}", nodes()));
+    assert!(machine.packet_latency.count > 500);
+    assert_eq!(Outcome { users: Vec::new(), ..user }, machine);
+}
+
 /// Answers come when they are due, though nothing else wakes the terminal.
 #[test]
 fn answers_and_their_delay() {

@@ -1,6 +1,7 @@
 //! Sources with a queue for each class, whose flits take turns on the channel into the network.
 
 use super::feed::Next;
+use super::packet_channels;
 use super::queues::{NO_VC, Queues};
 use crate::lanes::Lanes;
 use crate::state::{NONE, Simulation};
@@ -51,10 +52,16 @@ impl ClassQueues {
             queue_of_class.push(shared.map_or(queues, |first| queue_of_class[first]));
             queues += usize::from(shared.is_none());
         }
+        // What a workload or a machine sends has one queue, of priority 0.
+        let others = packet_channels(scenario).len() - scenario.classes.len();
+        queue_of_class.extend(std::iter::repeat_n(queues, others));
+        let open_queues = queues;
+        queues += usize::from(others > 0);
         if !scenario.router.class_queues || queues < 2 {
             return None;
         }
-        let mut priority = vec![if by_priority { i32::MIN } else { 0 }; queues];
+        let mut priority = vec![if by_priority { i32::MIN } else { 0 }; open_queues];
+        priority.resize(queues, 0);
         for (class, &queue) in scenario.classes.iter().zip(&queue_of_class).filter(|_| by_priority) {
             priority[queue] = priority[queue].max(class.priority);
         }
@@ -155,10 +162,10 @@ impl<L: Lanes> Simulation<'_, L> {
     }
 
     fn choose_in_order(&mut self, terminal: u32, order: &[usize], now: u64) -> bool {
-        let mut waits = false;
+        let (mut waits, mut asks_again) = (false, false);
         for &queue in order {
             self.edge.queues.swap_head(terminal, queue);
-            let vc = self.serve_head(terminal, queue, now);
+            let vc = self.serve_head(terminal, queue, now, &mut asks_again);
             waits |= self.edge.queues.heads[terminal as usize].packet != NONE;
             self.edge.queues.swap_head(terminal, queue);
             if vc.is_some_and(|vc| self.terminals.has_credit(terminal << L::Mask::SHIFT | u32::from(vc)))
@@ -170,14 +177,20 @@ impl<L: Lanes> Simulation<'_, L> {
             }
         }
         self.terminals.set_blocked(terminal, waits);
-        waits && self.parameters.redraws_entry || self.edge.owes_answer(terminal)
+        asks_again || waits && self.parameters.redraws_entry || self.edge.owes_answer(terminal)
     }
 
-    /// Draws the packet of a queue that has none, and finds its virtual channel.
-    fn serve_head(&mut self, terminal: u32, queue: usize, now: u64) -> Option<u16> {
+    /// Draws the packet of a queue that has none, and finds its virtual channel. Notes whether one may come in the next cycle.
+    fn serve_head(&mut self, terminal: u32, queue: usize, now: u64, asks_again: &mut bool) -> Option<u16> {
         if self.edge.queues.heads[terminal as usize].packet == NONE {
-            let Next::Packet(drawn) = self.edge.next_packet_of_queue(terminal, queue, now) else { return None };
-            self.enter_packet(drawn, terminal, now);
+            match self.edge.next_packet_of_queue(terminal, queue, now) {
+                Next::Packet(drawn) => self.enter_packet(drawn, terminal, now),
+                Next::Later => {
+                    *asks_again = true;
+                    return None;
+                }
+                Next::Nothing => return None,
+            }
         }
         let vc = self.edge.queues.heads[terminal as usize].vc;
         (vc != NO_VC || self.choose_virtual_channel(terminal, now)).then(|| self.edge.queues.heads[terminal as usize].vc)

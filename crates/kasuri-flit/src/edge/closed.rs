@@ -116,6 +116,10 @@ impl PacketFeed for Messages<'_> {
     }
 
     fn next_packet(&mut self, ask: Ask<'_>) -> Next {
+        // All parts share a queue.
+        if ask.queue.is_some_and(|queue| !queue.has(self.first_class)) {
+            return Next::Nothing;
+        }
         Next::or_later(self.draw(ask.terminal), || false)
     }
 
@@ -159,7 +163,7 @@ impl PacketFeed for Messages<'_> {
 
     fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {
         if self.agenda.is_idle() {
-            return Err(Agenda::stuck(self.to_come));
+            return Err(EngineError::never_sent(self.to_come));
         }
         Ok((self.agenda.next_due().ceil() as u64).clamp(now, limit.max(now)))
     }

@@ -58,12 +58,26 @@ pub(crate) trait Naming {
     fn destination(&mut self, class: usize, terminal: u32, stream: &mut Stream) -> Option<TerminalId>;
 }
 
+/// Where a terminal has a queue for each class: the queue of each class, and the queue that is meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OneQueue<'q> {
+    pub(crate) queue_of_class: &'q [usize],
+    pub(crate) queue: usize,
+}
+
+impl OneQueue<'_> {
+    /// Does the queue hold packets of a class?
+    pub(crate) fn has(&self, class: u8) -> bool {
+        self.queue_of_class[usize::from(class)] == self.queue
+    }
+}
+
 /// The question for a terminal's next packet.
 pub(crate) struct Ask<'q> {
     pub(crate) terminal: u32,
     pub(crate) now: u64,
-    /// Where a terminal has a queue for each class: the queue of each class, and the queue that is meant.
-    pub(crate) queue: Option<(&'q [usize], usize)>,
+    /// Which of the terminal's queues is meant, where it has several.
+    pub(crate) queue: Option<OneQueue<'q>>,
     /// Who names destinations, if not the patterns.
     pub(crate) naming: Option<&'q mut dyn Naming>,
 }
@@ -133,7 +147,7 @@ pub(crate) trait PacketFeed {
     fn next_packet(&mut self, ask: Ask<'_>) -> Next;
 
     /// The answer at the head of a terminal's queue, if there is one and it may be sent: answers go before new packets.
-    fn next_answer(&mut self, _terminal: u32, _now: u64) -> Option<Drawn> {
+    fn next_answer(&mut self, _terminal: u32, _now: u64, _queue: Option<OneQueue<'_>>) -> Option<Drawn> {
         None
     }
 

@@ -140,6 +140,9 @@ impl PacketFeed for Interfaces<'_> {
     }
 
     fn next_packet(&mut self, ask: Ask<'_>) -> Next {
+        if ask.queue.is_some_and(|queue| !queue.has(self.class)) {
+            return Next::Nothing;
+        }
         Next::or_later(self.draw(ask.terminal), || false)
     }
 

@@ -24,7 +24,7 @@ pub(crate) use machine::{machine, packet_channels};
 pub(crate) use terminals::Terminals;
 
 use closed::Messages;
-use feed::{Ask, Drain};
+use feed::{Ask, Drain, OneQueue};
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
 use machine::Interfaces;
 use open::OpenTraffic;
@@ -97,7 +97,7 @@ impl<'a> Edge<'a> {
 
     /// The packet at the head of one of a terminal's queues, where it has one for each class.
     pub(crate) fn next_packet_of_queue(&mut self, terminal: u32, queue: usize, now: u64) -> Next {
-        let queue = self.queues.by_class.as_ref().map(|queues| (&*queues.queue_of_class, queue));
+        let queue = self.queues.by_class.as_ref().map(|queues| OneQueue { queue_of_class: &queues.queue_of_class, queue });
         self.feed.next_packet(Ask { terminal, now, queue, naming: None })
     }
 

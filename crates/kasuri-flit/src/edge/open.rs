@@ -5,7 +5,7 @@
 
 use super::batch::Batch;
 use super::calendar::Calendar;
-use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Naming, Next, PacketFeed};
+use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Naming, Next, OneQueue, PacketFeed};
 use super::queues::Queues;
 use crate::state::{NEVER, NONE};
 use kasuri_model::engine::EngineError;
@@ -214,18 +214,20 @@ impl<'a> OpenTraffic<'a> {
     }
 
     /// Draws the packet at the head of one queue of a terminal that has several, if there is one: answers go first.
-    fn draw_of_queue(&mut self, ask: &mut Ask<'_>, queue_of_class: &[usize], queue: usize) -> Option<Drawn> {
-        let first = self.answers.get(ask.terminal as usize).and_then(VecDeque::front);
-        if first.is_some_and(|answer| queue_of_class[usize::from(answer.class)] == queue) {
+    fn draw_of_queue(&mut self, ask: &mut Ask<'_>, queue: OneQueue<'_>) -> Option<Drawn> {
+        if self.first_answer(ask.terminal).is_some_and(|answer| queue.has(answer.class)) {
             return self.take_answer(ask.terminal, ask.now);
         }
         if self.drain.closes {
             return None;
         }
-        let classes = 0..self.scenario.classes.len();
-        classes
-            .filter(|&class| queue_of_class[class] == queue)
-            .find_map(|class| self.draw_of_class(ask.terminal, class as u32, ask.now, &mut ask.naming))
+        let classes = 0..self.scenario.classes.len() as u8;
+        classes.filter(|&class| queue.has(class)).find_map(|class| self.draw_of_class(ask.terminal, class.into(), ask.now, &mut ask.naming))
+    }
+
+    /// The answer at the head of those that a terminal has to send.
+    fn first_answer(&self, terminal: u32) -> Option<&Drawn> {
+        self.answers.get(terminal as usize).and_then(VecDeque::front)
     }
 
     #[inline(always)]
@@ -364,17 +366,18 @@ impl PacketFeed for OpenTraffic<'_> {
         let (terminal, now) = (ask.terminal, ask.now);
         let drawn = match ask.queue {
             None => self.take_answer(terminal, now).or_else(|| self.draw_new(terminal, now, &mut ask.naming)),
-            Some((queue_of_class, queue)) => self.draw_of_queue(&mut ask, queue_of_class, queue),
+            Some(queue) => self.draw_of_queue(&mut ask, queue),
         };
         Next::or_later(drawn, || self.owes_answer(terminal))
     }
 
-    fn next_answer(&mut self, terminal: u32, now: u64) -> Option<Drawn> {
-        self.take_answer(terminal, now)
+    fn next_answer(&mut self, terminal: u32, now: u64, queue: Option<OneQueue<'_>>) -> Option<Drawn> {
+        let is_other = |queue: OneQueue<'_>| self.first_answer(terminal).is_some_and(|answer| !queue.has(answer.class));
+        if queue.is_some_and(is_other) { None } else { self.take_answer(terminal, now) }
     }
 
     fn owes_answer(&self, terminal: u32) -> bool {
-        self.answers.get(terminal as usize).is_some_and(|answers| !answers.is_empty())
+        self.first_answer(terminal).is_some()
     }
 
     fn began(&mut self, _packet: u32, drawn: &Drawn, terminal: u32, now: u64) {

@@ -1,6 +1,6 @@
 //! Several feeds as one: each has classes of packets of its own, and they take turns at a terminal.
 
-use super::feed::{Arrival, Ask, Drain, Drawn, Next, PacketFeed, Report};
+use super::feed::{Arrival, Ask, Drain, Drawn, Next, OneQueue, PacketFeed, Report};
 use super::queues::Queues;
 use crate::state::Packet;
 use kasuri_model::engine::EngineError;
@@ -39,7 +39,7 @@ impl PacketFeed for Together<'_> {
 
     fn next_packet(&mut self, ask: Ask<'_>) -> Next {
         let Ask { terminal, now, queue, mut naming } = ask;
-        if let Some(answer) = self.next_answer(terminal, now) {
+        if let Some(answer) = self.next_answer(terminal, now, queue) {
             return Next::Packet(answer);
         }
         let (count, first) = (self.feeds.len(), usize::from(self.turn[terminal as usize]));
@@ -63,8 +63,8 @@ impl PacketFeed for Together<'_> {
         answer
     }
 
-    fn next_answer(&mut self, terminal: u32, now: u64) -> Option<Drawn> {
-        self.feeds.iter_mut().find_map(|feed| feed.next_answer(terminal, now))
+    fn next_answer(&mut self, terminal: u32, now: u64, queue: Option<OneQueue<'_>>) -> Option<Drawn> {
+        self.feeds.iter_mut().find_map(|feed| feed.next_answer(terminal, now, queue))
     }
 
     fn owes_answer(&self, terminal: u32) -> bool {

@@ -4,7 +4,8 @@
 //! the network: what it waits for is the translator's time, what it gets is the table of that moment. An access that a change of
 //! the table holds waits at the head of its queue; answers pass it, so that what the change waits for can end.
 
-use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Naming, Next, PacketFeed, Report};
+use super::class_queues::ClassQueues;
+use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Naming, Next, OneQueue, PacketFeed, Report};
 use super::queues::Queues;
 use crate::state::{NONE, Packet};
 use kasuri_model::engine::{EngineError, TranslationCounts, UserOutcome};
@@ -71,7 +72,9 @@ struct Users<'a> {
     /// By terminal.
     translators: Vec<Translator>,
     translator_free: Vec<u64>,
+    /// Shape `[terminals, queues]`: the access at the head of each queue.
     waiting: Vec<Option<Waiting>>,
+    queues: usize,
     keys: Vec<Stream>,
     /// The logical node for which each terminal has drawn last.
     drawn_by: Vec<u32>,
@@ -93,6 +96,7 @@ impl<'a> Users<'a> {
         let model: &Model = scenario.users.as_deref()?;
         let terminals = scenario.network.terminal_count() as usize;
         let users = model.users.len();
+        let queues = ClassQueues::of(scenario).map_or(1, |queues| queues.queues());
         let classes = scenario.channels_of_classes().len();
         let user_of_class = (0..classes).map(|class| model.of_class(class).unwrap_or_default() as u16).collect();
         let answers = |class: usize| scenario.classes.get(class).is_some_and(|class| class.reply.is_some());
@@ -103,7 +107,8 @@ impl<'a> Users<'a> {
             answered_classes: (0..classes).map(answers).collect(),
             translators: vec![Translator::new(model.costs); terminals],
             translator_free: vec![0; terminals],
-            waiting: vec![None; terminals],
+            waiting: vec![None; terminals * queues],
+            queues,
             keys: (0..terminals as u32).map(|terminal| scenario.streams.get(Purpose::Translation, terminal)).collect(),
             drawn_by: vec![0; terminals],
             accesses: Vec::new(),
@@ -117,33 +122,38 @@ impl<'a> Users<'a> {
         })
     }
 
+    /// Where the access at the head of a queue stands.
+    fn place(&self, terminal: u32, queue: Option<OneQueue<'_>>) -> usize {
+        terminal as usize * self.queues + queue.map_or(0, |queue| queue.queue)
+    }
+
     /// Begins the translation of an access that was drawn. False if nobody can be meant: [`NOWHERE`].
-    fn begin_translation(&mut self, terminal: u32, drawn: Drawn) -> bool {
+    fn begin_translation(&mut self, place: usize, terminal: u32, drawn: Drawn) -> bool {
         if drawn.destination == NOWHERE {
             return false;
         }
         if drawn.message != NONE {
-            return self.begin_translation_of_message(terminal, drawn);
+            return self.begin_translation_of_message(place, terminal, drawn);
         }
         let user = self.user_of_class[usize::from(drawn.class)];
         let address = u64::from(self.keys[terminal as usize].below(KEYS)) << self.tables.table(user).shift();
-        self.translate(terminal, drawn, address);
+        self.translate(place, terminal, drawn, address);
         true
     }
 
     /// Begins the translation of a packet of a workload's message. The workload has placed its ranks; this takes the time that its
     /// naming the logical node costs.
-    fn begin_translation_of_message(&mut self, terminal: u32, drawn: Drawn) -> bool {
+    fn begin_translation_of_message(&mut self, place: usize, terminal: u32, drawn: Drawn) -> bool {
         let user = self.user_of_class[usize::from(drawn.class)];
         let node = |terminal: TerminalId| self.tables.hosted_of(terminal, user).next();
         // A rank is on a terminal of its own, and no table changes under a workload.
         let (Some(from), Some(to)) = (node(TerminalId(terminal)), node(drawn.destination)) else { return false };
         self.drawn_by[terminal as usize] = from;
-        self.translate(terminal, Drawn { destination: TerminalId(to), ..drawn }, 0);
+        self.translate(place, terminal, Drawn { destination: TerminalId(to), ..drawn }, 0);
         true
     }
 
-    fn translate(&mut self, terminal: u32, drawn: Drawn, address: u64) {
+    fn translate(&mut self, place: usize, terminal: u32, drawn: Drawn, address: u64) {
         let (user, at) = (self.user_of_class[usize::from(drawn.class)], terminal as usize);
         let target = VirtualNode { user, node: drawn.destination.0 };
         let hits = self.translators[at].hits();
@@ -158,12 +168,12 @@ impl<'a> Users<'a> {
         // Hits follow each other every cycle; whatever else is looked up keeps the translator for its whole time.
         self.translator_free[at] = start + if is_hit { cycles.min(1) } else { cycles };
         let from = self.drawn_by[at];
-        self.waiting[at] = Some(Waiting { drawn, user, from, to: target.node, address, ready: start + cycles });
+        self.waiting[place] = Some(Waiting { drawn, user, from, to: target.node, address, ready: start + cycles });
     }
 
     /// Lets the access at the head of a terminal's queue into the network, if it may go.
-    fn decide(&mut self, terminal: u32, now: u64) -> Option<Decision> {
-        let waiting = self.waiting[terminal as usize]?;
+    fn decide(&mut self, place: usize, terminal: u32, now: u64) -> Option<Decision> {
+        let waiting = self.waiting[place]?;
         if waiting.ready > now {
             return Some(Decision::Waits);
         }
@@ -184,7 +194,7 @@ impl<'a> Users<'a> {
             }
             None => Decision::Dropped(waiting.drawn),
         };
-        self.waiting[terminal as usize] = None;
+        self.waiting[place] = None;
         Some(decision)
     }
 
@@ -360,12 +370,13 @@ impl PacketFeed for Translated<'_> {
 
     /// Brings an access to the head of a terminal's queue, once it is translated.
     fn next_packet(&mut self, ask: Ask<'_>) -> Next {
-        let (terminal, now, queue) = (ask.terminal, ask.now, ask.queue);
+        let Ask { terminal, now, queue, .. } = ask;
+        let place = self.users.place(terminal, queue);
         loop {
-            if let Some(answer) = self.inner.next_answer(terminal, now) {
+            if let Some(answer) = self.inner.next_answer(terminal, now, queue) {
                 return Next::Packet(answer);
             }
-            match self.users.decide(terminal, now) {
+            match self.users.decide(place, terminal, now) {
                 Some(Decision::Waits) => return Next::Later,
                 Some(Decision::Goes(drawn)) => {
                     self.release(&drawn);
@@ -376,7 +387,7 @@ impl PacketFeed for Translated<'_> {
                     self.inner.dropped(&drawn, terminal, now);
                 }
                 None => match self.inner.next_packet(Ask { terminal, now, queue, naming: Some(&mut self.users) }) {
-                    Next::Packet(drawn) if self.users.begin_translation(terminal, drawn) => self.hold(&drawn),
+                    Next::Packet(drawn) if self.users.begin_translation(place, terminal, drawn) => self.hold(&drawn),
                     Next::Packet(drawn) => self.inner.dropped(&drawn, terminal, now),
                     none => return none,
                 },
