@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// Experiments to which features are added; each is right as it stands.
-const BASES: [(&str, &str); 9] = [
+const BASES: [(&str, &str); 12] = [
     (
         "mesh",
         "[network]\ntopology = \"mesh\"\ndimensions = [3, 3]\n[routing]\nalgorithm = \"dimension-order\"\n[traffic]\npattern = \"uniform\"\nload = 0.1",
@@ -37,6 +37,18 @@ const BASES: [(&str, &str); 9] = [
     (
         "dsm",
         "[network]\ntopology = \"mesh\"\ndimensions = [2, 2]\n[routing]\nalgorithm = \"dimension-order\"\n[router]\nvirtual_channels = 2\n[endpoint]\nmodel = \"dsm\"\n[workload]\nprogram = \"random-access\"\naccesses = 3",
+    ),
+    (
+        "background",
+        "[network]\ntopology = \"mesh\"\ndimensions = [2, 2]\n[routing]\nalgorithm = \"dimension-order\"\n[traffic]\npattern = \"uniform\"\nload = 0.1\n[workload]\ncollective = \"alltoall\"\nmessage_flits = 4",
+    ),
+    (
+        "background of dsm",
+        "[network]\ntopology = \"mesh\"\ndimensions = [2, 2]\n[routing]\nalgorithm = \"dimension-order\"\n[router]\nvirtual_channels = 2\n[endpoint]\nmodel = \"dsm\"\n[traffic]\npattern = \"uniform\"\nload = 0.1\n[workload]\nprogram = \"random-access\"\naccesses = 3",
+    ),
+    (
+        "open users",
+        "[network]\ntopology = \"mesh\"\ndimensions = [4]\n[routing]\nalgorithm = \"dimension-order\"\n[[user]]\nname = \"a\"\nnodes = 2\n[user.traffic]\npattern = \"uniform\"\nload = 0.1\n[[user]]\nname = \"b\"\nnodes = 2\n[user.traffic]\npattern = \"uniform\"\nload = 0.2",
     ),
     (
         "users",
