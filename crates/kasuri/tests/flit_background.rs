@@ -1,5 +1,6 @@
 //! Open traffic beside what the run ends with: a closed workload, or a machine of interfaces.
 
+#[path = "../../kasuri-flit/tests/common/mod.rs"]
 mod common;
 
 use common::ToTheEnd;

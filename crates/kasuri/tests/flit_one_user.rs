@@ -1,5 +1,6 @@
 //! A user who has all terminals, and whom translating costs nothing, has the machine for himself: two ways to one answer, on every router.
 
+#[path = "../../kasuri-flit/tests/common/mod.rs"]
 mod common;
 
 use common::{Fixed, ToTheEnd};
