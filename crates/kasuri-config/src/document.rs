@@ -1,5 +1,6 @@
 //! The text of an experiment file as values, each with its place.
 
+use super::Known;
 use super::error::{ConfigError, Location};
 use super::names::{shown, unknown};
 use super::sweep::{CASE, flatten_cases};
@@ -8,8 +9,8 @@ use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-/// The sections and keys at the top of the file.
-const ROOT_KEYS: [&str; 17] = [
+/// The sections and keys at the top of the file, the engines' own sections apart.
+const ROOT_KEYS: [&str; 14] = [
     "title",
     "engine",
     "network",
@@ -24,9 +25,6 @@ const ROOT_KEYS: [&str; 17] = [
     "measure",
     "sweep",
     "plot",
-    "analysis",
-    "flow",
-    "flit",
 ];
 
 /// An experiment: the values of the file with their places, changed by [`Document::set`], not yet checked against the models.
@@ -57,6 +55,8 @@ const ROOT_KEYS: [&str; 17] = [
 pub struct Document {
     name: String,
     table: Table,
+    /// The sections of the program's engines.
+    engine_sections: Vec<&'static str>,
     /// By dotted path, list positions as numbers: `traffic.class.0.load`.
     places: BTreeMap<String, Place>,
     /// Keys of `[sweep]` that the text gives twice, as `"traffic.load"` and under `[sweep.traffic]`: the first of them, and the second place.
@@ -84,6 +84,14 @@ impl Document {
     /// # Errors
     /// The text is no TOML, or has a section or key at its top that does not exist.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
+        Self::parse_for(Known::default(), name, text)
+    }
+
+    /// As [`Document::parse`], of a program that knows these engines.
+    ///
+    /// # Errors
+    /// As [`Document::parse`].
+    pub fn parse_for(known: Known<'_>, name: &str, text: &str) -> Result<Self, ConfigError> {
         let syntax = |error: toml::de::Error| ConfigError {
             document: name.to_owned(),
             location: error.span().map_or(Location::Text { line: 1, column: 1 }, |span| Lines::new(text).at(span.start)),
@@ -108,7 +116,8 @@ impl Document {
             recorded.record(key.get_ref(), key.span().start, value);
         }
         let Recorded { places, twice, .. } = recorded;
-        Self { name: name.to_owned(), table, places, twice, default: Location::Text { line: 1, column: 1 } }.normalised()
+        let (name, engine_sections) = (name.to_owned(), known.engine_names().collect());
+        Self { name, table, engine_sections, places, twice, default: Location::Text { line: 1, column: 1 } }.normalised()
     }
 
     /// Takes a table that has no text (a Python dictionary, a translated file). `name` stands in messages: `dict`.
@@ -116,7 +125,16 @@ impl Document {
     /// # Errors
     /// A section or key at its top that does not exist.
     pub fn from_table(name: &str, table: Table) -> Result<Self, ConfigError> {
-        Self { name: name.to_owned(), table, places: BTreeMap::new(), twice: None, default: Location::Table }.normalised()
+        Self::from_table_for(Known::default(), name, table)
+    }
+
+    /// As [`Document::from_table`], of a program that knows these engines.
+    ///
+    /// # Errors
+    /// As [`Document::from_table`].
+    pub fn from_table_for(known: Known<'_>, name: &str, table: Table) -> Result<Self, ConfigError> {
+        let (name, engine_sections) = (name.to_owned(), known.engine_names().collect());
+        Self { name, table, engine_sections, places: BTreeMap::new(), twice: None, default: Location::Table }.normalised()
     }
 
     /// The file's name as given.
@@ -162,7 +180,7 @@ impl Document {
 
     fn set_at(&mut self, key: &str, value: Value, location: Location) -> Result<(), ConfigError> {
         let section = key.split('.').next().unwrap_or_default();
-        if let Some(problem) = section_problem(section) {
+        if let Some(problem) = self.section_problem(section) {
             return Err(self.error_at(location, section, problem));
         }
         if let Some(swept) = key.strip_prefix("sweep.") {
@@ -253,6 +271,16 @@ impl Document {
         ConfigError { document: self.name.clone(), location, key: key.to_owned(), message: message.into() }
     }
 
+    /// Why a name cannot stand at the top of the file, if it cannot.
+    pub(super) fn section_problem(&self, section: &str) -> Option<String> {
+        // Where no engine is known, the one that the file names may have a section.
+        let of_named = || self.engine_sections.is_empty() && self.table.get("engine").and_then(Value::as_str) == Some(section);
+        if ROOT_KEYS.contains(&section) || self.engine_sections.contains(&section) || of_named() {
+            return None;
+        }
+        Some(unknown("key", section, ROOT_KEYS.into_iter().chain(self.engine_sections.iter().copied())))
+    }
+
     fn normalised(mut self) -> Result<Self, ConfigError> {
         if let Some((key, second)) = self.twice.take() {
             let first = match self.locate(&key, Part::Key) {
@@ -262,7 +290,7 @@ impl Document {
             return Err(self.error_at(second, &key, format!("stands{first} already; keep one of the two")));
         }
         for key in self.table.keys() {
-            if let Some(problem) = section_problem(key) {
+            if let Some(problem) = self.section_problem(key) {
                 return Err(self.error(key, Part::Key, problem));
             }
         }
@@ -288,14 +316,6 @@ impl Document {
                 Err(self.error("sweep", Part::Value, message))
             }
         }
-    }
-}
-
-/// Why a name cannot stand at the top of the file, if it cannot.
-pub(super) fn section_problem(section: &str) -> Option<String> {
-    match section {
-        known if ROOT_KEYS.contains(&known) => None,
-        other => Some(unknown("key", other, ROOT_KEYS)),
     }
 }
 

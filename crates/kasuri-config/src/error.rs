@@ -34,6 +34,50 @@ impl fmt::Display for ConfigError {
     }
 }
 
+/// All that is wrong with a description: at least one thing, in the order of the checks. It shows one line for each.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}", lines(.0))]
+pub struct ConfigErrors(Vec<ConfigError>);
+
+fn lines(errors: &[ConfigError]) -> String {
+    errors.iter().map(ConfigError::to_string).collect::<Vec<_>>().join("\n")
+}
+
+impl ConfigErrors {
+    /// Nothing if the list is empty.
+    ///
+    /// # Errors
+    /// What the list holds.
+    pub fn check(errors: Vec<ConfigError>) -> Result<(), Self> {
+        if errors.is_empty() { Ok(()) } else { Err(Self(errors)) }
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &ConfigError> {
+        self.0.iter()
+    }
+
+    /// The first.
+    pub fn first(&self) -> &ConfigError {
+        &self.0[0]
+    }
+}
+
+impl IntoIterator for ConfigErrors {
+    type Item = ConfigError;
+    type IntoIter = std::vec::IntoIter<ConfigError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl From<ConfigError> for ConfigErrors {
+    fn from(error: ConfigError) -> Self {
+        Self(vec![error])
+    }
+}
+
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {

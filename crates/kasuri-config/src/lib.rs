@@ -33,20 +33,23 @@ mod users;
 mod workload;
 
 pub use document::Document;
-pub use error::{ConfigError, Location};
+pub use error::{ConfigError, ConfigErrors, Location};
 pub use measure::{BookSimRules, Measure, Rules, Search, SimType, Until};
 pub use names::printable;
 pub use schema::json_schema;
-pub use study::{Built, EngineName, Preparation, Study};
+pub use study::{Built, Preparation, Study};
 pub use sweep::{CASE, MAX_POINTS, Point, Sweep};
 
-/// The names that this crate cannot know because engines define them.
-#[derive(Clone, Copy, Debug)]
+use kasuri_model::engine::Engine;
+
+/// What only the program knows that reads an experiment file.
+#[derive(Clone, Copy)]
 pub struct Known<'a> {
-    /// The engines that this program has.
-    pub engines: &'a [EngineName],
-    /// The sections of the engines; one that is not listed is passed on unchecked.
-    pub engine_sections: &'a [EngineSection],
+    /// Its engines: their names may stand in `engine`, their sections at the top of the file. Where there are none, any name may stand
+    /// there, and the section of that name is passed on unchecked.
+    pub engines: &'a [&'a dyn Engine],
+    /// The engine of a file that names none.
+    pub default_engine: &'a str,
     /// The names of allocators.
     pub allocators: &'a [&'a str],
     /// Bytes that tables may take: what asks for more is refused before it is made.
@@ -56,17 +59,27 @@ pub struct Known<'a> {
 impl Default for Known<'_> {
     fn default() -> Self {
         let allocators = &["islip", "separable-input-first", "separable-output-first"];
-        Self { engines: &EngineName::ALL, engine_sections: &[], allocators, memory_bytes: u64::MAX }
+        Self { engines: &[], default_engine: "", allocators, memory_bytes: u64::MAX }
     }
 }
 
-/// An engine's own section of the file: `[flit]`, `[flow]` or `[analysis]`.
-#[derive(Clone, Copy, Debug)]
-pub struct EngineSection {
-    /// Whose section.
-    pub engine: EngineName,
-    /// Its keys.
-    pub schema: fn() -> schemars::Schema,
+impl std::fmt::Debug for Known<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let engines: Vec<&str> = self.engine_names().collect();
+        formatter.debug_struct("Known").field("engines", &engines).field("allocators", &self.allocators).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Known<'a> {
+    /// The engine of this name.
+    pub fn engine(&self, name: &str) -> Option<&'a dyn Engine> {
+        self.engines.iter().copied().find(|engine| engine.name() == name)
+    }
+
+    /// The names of the engines, in their order.
+    pub fn engine_names(&self) -> impl Iterator<Item = &'static str> {
+        self.engines.iter().map(|engine| engine.name())
+    }
 }
 
 #[cfg(test)]

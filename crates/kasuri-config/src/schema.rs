@@ -3,7 +3,6 @@
 use super::Known;
 use super::measure::MeasureSection;
 use super::plot::Plot;
-use super::study::EngineName;
 use super::trace::TraceSection;
 use super::traffic::ClassParameters;
 use super::units::UnitParameters;
@@ -35,7 +34,7 @@ pub fn json_schema(known: Known<'_>) -> Json {
     let mut properties = json!({
         "title": { "type": "string", "description": "What the experiment is about." },
         "engine": {
-            "enum": EngineName::ALL.map(EngineName::name), "default": "flit",
+            "enum": known.engine_names().collect::<Vec<_>>(), "default": known.default_engine,
             "description": "How deep: formulas, fluid flows, or cycle by cycle.",
         },
         "network": parts.network(),
@@ -51,8 +50,8 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "sweep": sweep(),
         "plot": { "type": "array", "items": parts.take("plot", schema_for!(Plot)) },
     });
-    for section in known.engine_sections {
-        properties[section.engine.name()] = parts.take(section.engine.name(), (section.schema)());
+    for engine in known.engines {
+        properties[engine.name()] = parts.take(engine.name(), (engine.section())());
     }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

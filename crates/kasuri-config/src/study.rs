@@ -1,7 +1,7 @@
 //! From the values of one point to what an engine receives.
 
 use super::document::{Document, Part};
-use super::error::ConfigError;
+use super::error::{ConfigError, ConfigErrors};
 use super::measure::{Measure, MeasureSection, Search, Until};
 use super::names::{compact, shown, unknown};
 use super::pool::Pool;
@@ -19,7 +19,6 @@ use kasuri_network::predictor;
 use kasuri_network::registry::{Entry, find};
 use kasuri_network::rng::Streams;
 use kasuri_network::routing::per_destination::PerDestination;
-use kasuri_network::routing::per_output::PerOutput;
 use kasuri_network::routing::{ROUTINGS, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
 use kasuri_workload::endpoint::{Endpoint, Prepared};
@@ -32,8 +31,8 @@ use toml::{Table, Value};
 /// One run: what is simulated, how deep, how long.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// The depth.
-    pub engine: EngineName,
+    /// The name of the engine.
+    pub engine: String,
     /// `title`, empty if the file has none.
     pub title: String,
     /// What is simulated.
@@ -42,31 +41,6 @@ pub struct Study {
     pub measure: Measure,
     /// `routing.allow_deadlock`: run although packets may come to wait for each other in a cycle.
     pub allow_deadlock: bool,
-}
-
-/// The depth of a run: `engine` in the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EngineName {
-    /// Formulas of graphs and queues.
-    Analysis,
-    /// Fluid message flows.
-    Flow,
-    /// Cycle by cycle.
-    Flit,
-}
-
-impl EngineName {
-    /// All depths, coarsest first.
-    pub const ALL: [Self; 3] = [Self::Analysis, Self::Flow, Self::Flit];
-
-    /// The name in the experiment file, which is also the name of the engine's own section.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Analysis => "analysis",
-            Self::Flow => "flow",
-            Self::Flit => "flit",
-        }
-    }
 }
 
 impl Study {
@@ -102,8 +76,8 @@ impl Document {
     /// builds equal networks and routings once.
     ///
     /// # Errors
-    /// The first key that is unknown, of a wrong type, impossible, or at odds with another.
-    pub fn study(&self, point: &Point, files: &dyn Files) -> Result<Study, ConfigError> {
+    /// All that is unknown, of a wrong type, impossible, or at odds with another, as far as one does not hide the other.
+    pub fn study(&self, point: &Point, files: &dyn Files) -> Result<Study, ConfigErrors> {
         Preparation::new(self, files, Known::default()).study(point)
     }
 }
@@ -139,6 +113,11 @@ impl std::fmt::Debug for Preparation<'_> {
     }
 }
 
+/// What was found, or nothing and one more error.
+fn keep<T>(found: Result<T, ConfigError>, errors: &mut Vec<ConfigError>) -> Option<T> {
+    found.map_err(|error| errors.push(error)).ok()
+}
+
 /// How many distinct routers are kept.
 const KEPT: usize = 4;
 
@@ -157,21 +136,37 @@ impl<'a> Preparation<'a> {
     ///
     /// # Errors
     /// As [`Document::study`].
-    pub fn study(&mut self, point: &Point) -> Result<Study, ConfigError> {
+    pub fn study(&mut self, point: &Point) -> Result<Study, ConfigErrors> {
+        let (study, errors) = self.examine(point);
+        ConfigErrors::check(errors)?;
+        Ok(study.expect("a study of which nothing is wrong"))
+    }
+
+    /// Checks one point: all that is wrong with it, and its study as far as there can be one, so that an engine can say as well what it
+    /// refuses. A study with errors is not for running.
+    pub fn examine(&mut self, point: &Point) -> (Option<Study>, Vec<ConfigError>) {
+        let mut errors = Vec::new();
+        let study = self.examined(point, &mut errors);
+        (study, errors)
+    }
+
+    fn examined(&mut self, point: &Point, errors: &mut Vec<ConfigError>) -> Option<Study> {
         let schemas = Rc::clone(&self.schemas);
         let context = Context { document: self.document, point, schemas: &schemas };
-        let title = context.title()?;
-        let engine = context.engine(self.known)?;
-        context.check_engine_sections(self.known)?;
-        let measure = context.measure()?;
-        let (mut router, pipeline) = self.router(context)?;
-        let network = self.network(context)?;
-        let (mut routing, allow_deadlock) = self.routing(context, &network)?;
+        let title = keep(context.title(), errors);
+        let engine = keep(context.engine(self.known), errors);
+        context.check_engine_sections(self.known, errors);
+        let measure = keep(context.measure(), errors).unwrap_or_default();
+        let router = self.router(context).map_err(|found| errors.extend(found)).ok();
+        let network = keep(self.network(context), errors);
+        let routing = network.as_ref().and_then(|network| keep(self.routing(context, network), errors));
+        let units = network.as_ref().and_then(|_| keep(context.units(), errors));
+        let ((mut router, pipeline), network, (mut routing, allow_deadlock), units) = (router?, network?, routing?, units?);
         if routing.offers_several() {
-            context.check_choice_of_ports(&router)?;
+            keep(context.check_choice_of_ports(&router), errors);
         }
         if router.vc_per_destination {
-            router.virtual_channels = context.virtual_channels_of_terminals(&network)?;
+            router.virtual_channels = keep(context.virtual_channels_of_terminals(&network), errors)?;
             routing = Arc::new(PerDestination::over(routing));
         }
         let optional_load = measure.search == Some(Search::Saturation);
@@ -186,35 +181,35 @@ impl<'a> Preparation<'a> {
             of_user: false,
             is_background: false,
         };
-        let units = context.units()?;
         let streams = Streams::new(measure.seed);
-        let (endpoint, interfaces) = match context.endpoint(&network, routing.as_ref(), &router, units, &streams)? {
+        let (endpoint, interfaces) = match keep(context.endpoint(&network, routing.as_ref(), &router, units, &streams), errors)? {
             Some(Prepared::Machine(machine)) => (Some(machine), None),
             Some(Prepared::Interfaces(interfaces)) => (None, Some(interfaces)),
             None => (None, None),
         };
-        let through_routers = endpoint.as_ref().is_none_or(|machine| machine.packet_flits().is_some());
-        if through_routers && router.architecture != Architecture::InputQueued {
-            context.check_queues(&network, routing.as_ref(), &router)?;
-        }
-        let users = context.users(&setting, units, &streams)?;
+        let users = keep(context.users(&setting, units, &streams), errors)?;
         let (classes, workload, users) = match users {
-            Some(users) if optional_load && users.workload.is_some() => return Err(context.no_search_with_workloads()),
             Some(users) => {
+                if optional_load && users.workload.is_some() {
+                    errors.push(context.no_search_with_workloads());
+                }
                 routing = users.routing.unwrap_or(routing);
                 (users.classes, users.workload, Some(users.users))
             }
-            None if endpoint.is_some() => (context.background(&setting, endpoint.as_deref())?, None, None),
+            None if endpoint.is_some() => (keep(context.background(&setting, endpoint.as_deref()), errors)?, None, None),
             None => {
-                let (classes, workload) = context.traffic(&setting, units)?;
+                let (classes, workload) = keep(context.traffic(&setting, units), errors)?;
                 (classes, workload.map(|closed| ClosedWorkload { interfaces, ..closed }), None)
             }
         };
         let of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map_or(0, |[_, longest]| longest);
-        context.check_packets_fit(&router, longest_packet(&classes, workload.as_ref()).max(of_endpoint))?;
-        context.check_class_queues(&router, endpoint.as_deref())?;
-        context.check_end(&measure, &classes, workload.as_ref())?;
-        context.check_classes(classes.len() + workload.as_ref().map_or(0, |closed| closed.parts.len()), users.is_some())?;
+        let longest = longest_packet(&classes, workload.as_ref()).max(of_endpoint);
+        keep(context.check_packets_fit(&router, longest), errors);
+        keep(context.check_end(&measure, &classes, workload.as_ref()), errors);
+        let count = classes.len() + workload.as_ref().map_or(0, |closed| closed.parts.len());
+        keep(context.check_classes(count, users.is_some()), errors)?;
+        let (title, engine) = (title?, engine?);
+        let engine_options = keep(context.table(&engine), errors)?.cloned().unwrap_or_default();
         let scenario = Scenario {
             network,
             routing,
@@ -227,11 +222,11 @@ impl<'a> Preparation<'a> {
             units,
             streams,
             max_cycles: measure.max_cycles,
-            engine_options: context.table(engine.name())?.cloned().unwrap_or_default(),
+            engine_options,
             paranoid: false,
             timeline: false,
         };
-        Ok(Study { engine, title, scenario, measure, allow_deadlock })
+        Some(Study { engine, title, scenario, measure, allow_deadlock })
     }
 
     /// Builds only the network and the routing of a point: `[network]` and `[routing]` are all that has to be there.
@@ -254,9 +249,9 @@ impl<'a> Preparation<'a> {
         Context { document: self.document, point, schemas: &self.schemas }.units()
     }
 
-    fn router(&mut self, context: Context<'_>) -> Result<(RouterParameters, Pipeline), ConfigError> {
+    fn router(&mut self, context: Context<'_>) -> Result<(RouterParameters, Pipeline), Vec<ConfigError>> {
         let empty = Table::new();
-        let table = context.table("router")?.unwrap_or(&empty);
+        let table = context.table("router").map_err(|error| vec![error])?.unwrap_or(&empty);
         if let Some((_, router, pipeline)) = self.routers.iter().find(|(known, ..)| known == table) {
             return Ok((router.clone(), *pipeline));
         }
@@ -405,36 +400,27 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn engine(self, known: Known<'_>) -> Result<EngineName, ConfigError> {
+    fn engine(self, known: Known<'_>) -> Result<String, ConfigError> {
         let wrong = |message: String| Err(self.error("engine", Part::Value, message));
-        let engine = match self.point.table.get("engine") {
-            None => EngineName::Flit,
-            Some(Value::String(name)) => match EngineName::ALL.into_iter().find(|engine| engine.name() == name) {
-                Some(engine) => engine,
-                None => return wrong(unknown("engine", name, EngineName::ALL.map(EngineName::name))),
-            },
+        match self.point.table.get("engine") {
+            None => Ok(known.default_engine.to_owned()),
+            Some(Value::String(name)) if known.engines.is_empty() || known.engine(name).is_some() => Ok(name.clone()),
+            Some(Value::String(name)) => wrong(unknown("engine", name, known.engine_names())),
             Some(other) => {
+                let names: Vec<String> = known.engine_names().map(|name| format!("\"{name}\"")).collect();
                 let hint = if other.is_array() { "; several engines stand in [sweep]: engine = [\"analysis\", \"flit\"]" } else { "" };
-                return wrong(format!("is {}; it must be \"analysis\" or \"flow\" or \"flit\"{hint}", shown(other)));
+                wrong(format!("is {}; it must be {}{hint}", shown(other), names.join(" or ")))
             }
-        };
-        if known.engines.contains(&engine) {
-            return Ok(engine);
         }
-        let names: Vec<&str> = known.engines.iter().map(|engine| engine.name()).collect();
-        wrong(format!("is \"{}\", which this version does not have yet; it has: {}", engine.name(), names.join(", ")))
     }
 
     /// Checks the sections of all engines, whichever runs.
-    fn check_engine_sections(self, known: Known<'_>) -> Result<(), ConfigError> {
-        for engine in EngineName::ALL {
-            let Some(table) = self.table(engine.name())? else { continue };
-            if let Some(section) = known.engine_sections.iter().find(|section| section.engine == engine) {
-                shape::check(self.schemas.get(section.schema).schema.as_value(), table)
-                    .map_err(|fault| self.fault(engine.name(), fault))?;
-            }
+    fn check_engine_sections(self, known: Known<'_>, errors: &mut Vec<ConfigError>) {
+        for engine in known.engines {
+            let Some(table) = keep(self.table(engine.name()), errors).flatten() else { continue };
+            let schema = self.schemas.get(engine.section());
+            keep(shape::check(schema.schema.as_value(), table).map_err(|fault| self.fault(engine.name(), fault)), errors);
         }
-        Ok(())
     }
 
     fn measure(self) -> Result<Measure, ConfigError> {
@@ -445,21 +431,28 @@ impl<'a> Context<'a> {
         Ok(measure.measure())
     }
 
-    fn router(self, known: Known<'_>) -> Result<(RouterParameters, Pipeline), ConfigError> {
+    fn router(self, known: Known<'_>) -> Result<(RouterParameters, Pipeline), Vec<ConfigError>> {
         let empty = Table::new();
-        let section = Section::new(self, "router", self.table("router")?.unwrap_or(&empty));
-        let router: RouterParameters = section.whole()?;
-        let pipeline = router.check().map_err(|(key, problem)| section.error(&key, problem))?;
+        let one = |error: ConfigError| vec![error];
+        let section = Section::new(self, "router", self.table("router").map_err(one)?.unwrap_or(&empty));
+        let router: RouterParameters = section.whole().map_err(one)?;
+        let mut errors = Vec::new();
+        let problems =
+            |problems: Vec<(String, String)>| errors.extend(problems.into_iter().map(|(key, problem)| section.error(&key, problem)));
+        let pipeline = router.check().map_err(problems).ok();
         for (key, allocator) in [("vc_allocator", &router.vc_allocator), ("switch_allocator", &router.switch_allocator)] {
             if !known.allocators.contains(&allocator.name()) {
                 let path = if section.table.get(key).is_some_and(Value::is_table) { format!("{key}.name") } else { key.to_owned() };
-                return Err(section.error(&path, unknown("allocator", allocator.name(), known.allocators.iter().copied())));
+                errors.push(section.error(&path, unknown("allocator", allocator.name(), known.allocators.iter().copied())));
             }
         }
         if !predictor::names().any(|name| name == router.predictor) {
-            return Err(section.error("predictor", unknown("predictor", &router.predictor, predictor::names())));
+            errors.push(section.error("predictor", unknown("predictor", &router.predictor, predictor::names())));
         }
-        Ok((router, pipeline))
+        match pipeline {
+            Some(pipeline) if errors.is_empty() => Ok((router, pipeline)),
+            _ => Err(errors),
+        }
     }
 
     /// What flits and cycles are, by `[network]`.
@@ -526,31 +519,10 @@ impl<'a> Context<'a> {
         Ok(terminals)
     }
 
-    /// Routers with a queue for each output: as many virtual channels as there are queues, and a routing that can look ahead.
-    fn check_queues(self, network: &Network, routing: &dyn Routing, router: &RouterParameters) -> Result<(), ConfigError> {
-        let queues = PerOutput::virtual_channels(network, router.virtual_channels);
-        if queues > MAX_VIRTUAL_CHANNELS {
-            let ports = queues / router.virtual_channels;
-            let problem = format!(
-                "is {}, and a router here has {ports} outputs; an input has a queue for each of both, at most {MAX_VIRTUAL_CHANNELS}",
-                router.virtual_channels
-            );
-            return Err(self.error("router.virtual_channels", Part::Value, problem));
-        }
-        if routing.observes_congestion() {
-            let problem = "looks at congestion, which cannot be seen from the router before; such routers choose their queues there, so \
-                 take another routing or router.architecture = \"input-queued\"";
-            return Err(self.error("routing.algorithm", Part::Value, problem));
-        }
-        Ok(())
-    }
-
     /// A routing that leaves the choice among ports to the router needs one that waits for several at once.
     fn check_choice_of_ports(self, router: &RouterParameters) -> Result<(), ConfigError> {
         let key = if router.architecture != Architecture::InputQueued {
             "router.architecture"
-        } else if router.predictor != predictor::NONE {
-            "router.predictor"
         } else if router.vc_per_destination {
             "router.vc_per_destination"
         } else {
@@ -575,15 +547,6 @@ impl<'a> Context<'a> {
             return Err(self.error("measure.until", Part::Value, problem));
         }
         Ok(())
-    }
-
-    /// A machine with routers of its own has no classes.
-    fn check_class_queues(self, router: &RouterParameters, endpoint: Option<&dyn Endpoint>) -> Result<(), ConfigError> {
-        if !router.class_queues || endpoint.is_none_or(|machine| machine.packet_flits().is_some()) {
-            return Ok(());
-        }
-        let problem = "conflicts with [endpoint], whose routers carry its programs' parcels alone; leave it out";
-        Err(self.error("router.class_queues", Part::Value, problem))
     }
 
     /// A packet names its class in a byte.

@@ -10,7 +10,7 @@ mod family;
 mod range;
 mod set;
 
-use super::document::{Document, Part, section_problem};
+use super::document::{Document, Part};
 use super::error::{ConfigError, Location};
 use super::names::shown;
 use axis::{Axis, Claims};
@@ -169,7 +169,7 @@ impl Document {
             let message = "is no list of cases; each case begins with [[sweep.case]]";
             return Err(self.error(&path, Part::Key, message));
         }
-        if let Some(problem) = section_problem(section) {
+        if let Some(problem) = self.section_problem(section) {
             return Err(self.error(&path, Part::Key, problem));
         }
         let values = match axis {

@@ -1,6 +1,9 @@
 //! Wrong descriptions, each with the message that answers it; and right ones.
 
 use super::*;
+use crate::refusal::Refusal;
+use kasuri_model::engine::{Engine, Method, Prepared};
+use kasuri_model::scenario::Scenario;
 use kasuri_network::topology::NoFiles;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -34,9 +37,45 @@ seed = 7
 precision = 0.02
 "#;
 
-fn studies(text: &str) -> Result<Vec<Study>, ConfigError> {
-    let document = Document::parse("a.toml", text)?;
-    document.points()?.iter().map(|point| document.study(point, &NoFiles)).collect()
+/// An engine that has a name and a section without keys, and simulates nothing.
+#[derive(Debug)]
+struct Named(&'static str);
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NoKeys {}
+
+impl Engine for Named {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn summary(&self) -> &'static str {
+        "nothing"
+    }
+
+    fn section(&self) -> fn() -> schemars::Schema {
+        || schemars::schema_for!(NoKeys)
+    }
+
+    fn method(&self) -> Method {
+        Method::Cycles
+    }
+
+    fn prepare<'s>(&'s self, _scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>> {
+        Err(vec![Refusal::new("engine", "simulates nothing")])
+    }
+}
+
+/// A program with three engines.
+fn known() -> Known<'static> {
+    Known { engines: &[&Named("analysis"), &Named("flow"), &Named("flit")], default_engine: "flit", ..Known::default() }
+}
+
+fn studies(text: &str) -> Result<Vec<Study>, ConfigErrors> {
+    let document = Document::parse_for(known(), "a.toml", text)?;
+    let mut preparation = Preparation::new(&document, &NoFiles, known());
+    document.points()?.iter().map(|point| preparation.study(point)).collect()
 }
 
 /// The message about a text that differs from [`EXPERIMENT`] in one place.
@@ -48,7 +87,7 @@ fn message(from: &str, to: &str) -> String {
 #[test]
 fn a_right_description_becomes_a_study() {
     let study = &studies(EXPERIMENT).unwrap()[0];
-    assert_eq!((study.engine, study.title.as_str()), (EngineName::Flit, "A mesh"));
+    assert_eq!((study.engine.as_str(), study.title.as_str()), ("flit", "A mesh"));
     assert_eq!(study.scenario.network.terminal_count(), 16);
     assert_eq!(study.scenario.network.link(kasuri_network::id::ChannelId(40)).latency, 2);
     assert_eq!(study.scenario.router.virtual_channels, 4);
@@ -321,7 +360,7 @@ fn a_sweep_is_the_product_in_the_order_of_the_file() {
     assert!(points.iter().all(|point| !point.table.contains_key("sweep")));
     let mut preparation = Preparation::new(&document, &NoFiles, Known::default());
     let studies: Vec<Study> = points.iter().map(|point| preparation.study(point).unwrap()).collect();
-    assert_eq!(studies[0].engine, EngineName::Analysis);
+    assert_eq!(studies[0].engine, "analysis");
     assert_eq!(studies[11].scenario.network.terminal_count(), 8);
     // Equal descriptions share one network and one routing.
     assert!(Arc::ptr_eq(&studies[0].scenario.network, &studies[5].scenario.network));
@@ -388,7 +427,7 @@ fn a_table_without_text_is_named_in_messages() {
     table["traffic"].as_table_mut().unwrap().insert("load".to_owned(), Value::Integer(3));
     let mut document = Document::from_table("dict", table).unwrap();
     let error = document.study(&document.points().unwrap()[0], &NoFiles).unwrap_err();
-    assert_eq!(error.location, Location::Table);
+    assert_eq!(error.first().location, Location::Table);
     assert!(error.to_string().starts_with("dict traffic.load: is 3; it must be above 0"), "{error}");
     document.set("traffic.load", Value::Float(0.5)).unwrap();
     assert!(document.study(&document.points().unwrap()[0], &NoFiles).is_ok());
@@ -454,13 +493,6 @@ fn windows_belong_to_batches() {
 }
 
 #[test]
-fn classes_may_have_queues_whatever_sends() {
-    let queues = |text: &str| studies(&text.replace("[router]", "[router]\nclass_queues = true"));
-    assert!(queues(EXPERIMENT).is_ok());
-    assert!(queues(&with_workload("collective = \"barrier\"")).is_ok());
-}
-
-#[test]
 fn every_example_of_a_family_is_accepted() {
     for entry in kasuri_network::topology::ALL_TOPOLOGIES.iter().filter(|entry| !["file", "anynet"].contains(&entry.name)) {
         let text = format!("[network]\ntopology = \"{}\"\n{}", entry.name, entry.example);
@@ -472,21 +504,38 @@ fn every_example_of_a_family_is_accepted() {
 
 #[test]
 fn an_engine_that_is_not_there_and_a_wrong_engine_section_are_refused() {
-    #[derive(serde::Deserialize, schemars::JsonSchema)]
-    #[serde(deny_unknown_fields)]
-    struct Nothing {}
-    let sections = [EngineSection { engine: EngineName::Flow, schema: || schemars::schema_for!(Nothing) }];
-    let known = Known { engines: &[EngineName::Flit], engine_sections: &sections, ..Known::default() };
-    let error = |text: &str| {
-        let document = Document::parse("a.toml", text).unwrap();
-        let points = document.points().unwrap();
-        Preparation::new(&document, &NoFiles, known).study(&points[0]).unwrap_err().to_string()
-    };
-    let message = error(&EXPERIMENT.replace("\"flit\"", "\"flow\""));
-    assert_eq!(message, "a.toml:2:10 engine: is \"flow\", which this version does not have yet; it has: flit");
+    let flit_alone = Known { engines: &[&Named("flit")], ..known() };
+    let document = Document::parse_for(flit_alone, "a.toml", &EXPERIMENT.replace("\"flit\"", "\"flow\"")).unwrap();
+    let points = document.points().unwrap();
+    let error = Preparation::new(&document, &NoFiles, flit_alone).study(&points[0]).unwrap_err().to_string();
+    assert_eq!(error, "a.toml:2:10 engine: unknown engine `flow`; known engines: flit");
     // The section of an engine that does not run is checked as well.
-    let message = error(&format!("{EXPERIMENT}[flow]\nsharing = 1\n"));
+    let message = studies(&format!("{EXPERIMENT}[flow]\nsharing = 1\n")).unwrap_err().to_string();
     assert_eq!(message, "a.toml:27:1 flow.sharing: unknown key `sharing`; known keys: none");
+    // Where no engine is known, the one that the file names may have a section.
+    let passed = Document::parse("a.toml", &format!("{EXPERIMENT}[flit]\nlayout = \"plain\"\n")).unwrap();
+    let study = passed.study(&passed.points().unwrap()[0], &NoFiles).unwrap();
+    assert_eq!(study.scenario.engine_options["layout"].as_str(), Some("plain"));
+    assert!(Document::parse("a.toml", &format!("{EXPERIMENT}[flow]\nsharing = 1\n")).is_err());
+}
+
+/// What is wrong in one section hides nothing in another, and of what does not go together everything is said.
+#[test]
+fn all_that_is_wrong_is_said_at_once() {
+    let text = EXPERIMENT
+        .replace("seed = 7", "sed = 7")
+        .replace("buffer_flits = 8", "buffer_flits = 0\ncredit_delay = 70000\noutput_buffer_flits = 0")
+        .replace("dimensions = [4, 4]", "dimensions = [4, 4]\nflit_bytes = 0");
+    let errors = studies(&text).unwrap_err();
+    let keys: Vec<&str> = errors.iter().map(|error| error.key.as_str()).collect();
+    assert_eq!(keys, ["measure.sed", "router.buffer_flits", "router.output_buffer_flits", "network.flit_bytes"]);
+    assert_eq!(errors.to_string().lines().count(), 4);
+    let text = EXPERIMENT
+        .replace("buffer_flits = 8", "buffer_flits = 2\nswitching = \"store-and-forward\"")
+        .replace("seed = 7", "seed = 7\nuntil = \"first-terminal\"");
+    let errors = studies(&text).unwrap_err();
+    let keys: Vec<&str> = errors.iter().map(|error| error.key.as_str()).collect();
+    assert_eq!(keys, ["router.buffer_flits", "measure.until"]);
 }
 
 proptest! {
@@ -510,7 +559,7 @@ proptest! {
         // A network of millions of routers is right but would make the test slow.
         prop_assume!(!text.lines().any(|line| line.starts_with("dimensions") && line.len() > 22));
         if let Err(error) = studies(&text) {
-            prop_assert!(!error.message.is_empty());
+            prop_assert!(!error.first().message.is_empty());
         }
     }
 }
@@ -734,4 +783,11 @@ fn values_of_a_long_line_have_their_columns() {
     let document = Document::parse("a.toml", &format!("[sweep]\n\"traffic.pattern\" = [{values}]")).unwrap();
     let problem = document.points().unwrap_err().to_string();
     assert!(problem.starts_with("a.toml:2:28"), "{}", &problem[..100.min(problem.len())]);
+}
+
+#[test]
+fn classes_may_have_queues_whatever_sends() {
+    let queues = |text: &str| studies(&text.replace("[router]", "[router]\nclass_queues = true"));
+    assert!(queues(EXPERIMENT).is_ok());
+    assert!(queues(&with_workload("collective = \"barrier\"")).is_ok());
 }

@@ -7,7 +7,6 @@ use super::section::Section;
 use super::study::{Context, owned};
 use super::trace::is_trace;
 use super::traffic::Setting;
-use kasuri_model::router::Architecture;
 use kasuri_model::scenario::{ClosedWorkload, TrafficClass, WorkloadPart};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::{Network, NetworkError, TerminalRef, Terminals};
@@ -362,17 +361,6 @@ impl Assembly<'_, '_> {
         let workload =
             (!parts.is_empty()).then(|| ClosedWorkload { workload: Arc::new(Together::new(workloads)), parts, interfaces: None });
         let shares = self.common.isolation == Isolation::ChannelsAndShares;
-        let router = self.setting.router;
-        let general = router.general_keys().next().or(self.setting.routing.offers_several().then_some("routing"));
-        if let (true, Some(key)) = (shares, general) {
-            let problem = format!("divides the switches' outputs, which routers of the general form do not ({key}); take \"channels\"");
-            return Err(self.context.error("users.isolation", Part::Value, problem));
-        }
-        if shares && router.architecture == Architecture::Crosspoint {
-            let problem =
-                "divides the switches' outputs, whose arbiters are router.crosspoint.arbiter in a crosspoint router; take \"channels\"";
-            return Err(self.context.error("users.isolation", Part::Value, problem));
-        }
         let users = Arc::new(Users { users, tables: Tables::new(tables, network.terminal_count()), costs, shares });
         Ok(UserTraffic { users, classes, workload, routing })
     }

@@ -1,6 +1,6 @@
 //! `[[user]]`, `[users]` and `[translation]`: right descriptions, and wrong ones with the message that answers each.
 
-use kasuri_config::{ConfigError, Document, Study};
+use kasuri_config::{ConfigErrors, Document, Study};
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::VirtualChannels;
 use kasuri_network::topology::NoFiles;
@@ -51,7 +51,7 @@ topology = "torus"
 dimensions = [5, 4]
 "#;
 
-fn study(text: &str) -> Result<Study, ConfigError> {
+fn study(text: &str) -> Result<Study, ConfigErrors> {
     let document = Document::parse("a.toml", text)?;
     document.study(&document.points()?[0], &NoFiles)
 }

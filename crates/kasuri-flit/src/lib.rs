@@ -34,9 +34,11 @@ mod shares;
 mod state;
 mod statistics;
 mod step;
+mod support;
 mod vc_mask;
 mod wheel;
 
 pub use allocator::{ALLOCATORS, AllocatorEntry};
 pub use options::{FlitOptions, Simd};
 pub use run::FlitEngine;
+pub use support::RouterLayout;

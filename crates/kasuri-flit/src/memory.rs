@@ -10,7 +10,6 @@ use crate::state::{Compiled, Links, Packet, Simulation};
 use crate::statistics::Statistics;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
-use kasuri_model::engine::EngineError;
 use kasuri_model::router::{BufferPolicy, Congestion};
 use kasuri_model::scenario::Scenario;
 
@@ -25,13 +24,9 @@ const MESSAGE_BYTES: f64 = 48.0;
 
 impl<L: Lanes> Simulation<'_, L> {
     /// Bytes of all columns, and of as many packets as are on their way at the load of the scenario.
-    ///
-    /// # Errors
-    /// As [`Self::check`].
-    pub(crate) fn bytes(scenario: &Scenario) -> Result<u64, EngineError> {
+    pub(crate) fn bytes(scenario: &Scenario, compiled: &Compiled) -> u64 {
         let network = &*scenario.network;
         let shift = L::Mask::SHIFT;
-        let compiled = Compiled::of::<L>(scenario)?;
         let (addresses, parameters) = (&compiled.addresses, &compiled.parameters);
         let (ports, router_ports) = (addresses.ports as usize, addresses.first_terminal_port as usize);
         let (slots, router_slots) = (ports << shift, router_ports << shift);
@@ -55,7 +50,7 @@ impl<L: Lanes> Simulation<'_, L> {
             + RouteMemo::bytes(&*scenario.routing, network, router_slots as u32)
             + Statistics::bytes(network);
         let places = (router_slots >> shift) as f64 * f64::from(parameters.virtual_channels) * f64::from(parameters.buffer_flits);
-        Ok(columns as u64 + (packets(scenario, places) * bytes_of_packet(scenario)) as u64)
+        columns as u64 + (packets(scenario, places) * bytes_of_packet(scenario)) as u64
     }
 }
 

@@ -1,5 +1,6 @@
 //! The engine's own section of the experiment file, `[flit]`: how it computes, never what.
 
+use crate::support::RouterLayout;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct FlitOptions {
     /// Vector instructions: the best that the processor has, or none. The results are the same, bit for bit.
     pub simd: Simd,
+    /// How the state of the routers lies in memory; the fastest layout that has all that the routers need unless given. One that lacks
+    /// something is refused. The results are the same, bit for bit.
+    pub layout: Option<RouterLayout>,
 }
 
 /// Which vector instructions may be used.

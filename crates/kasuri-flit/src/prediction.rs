@@ -5,7 +5,8 @@ use crate::lanes::Lanes;
 use crate::state::{NONE, Simulation};
 use crate::step::Route;
 use crate::vc_mask::VcMask;
-use kasuri_model::engine::{EngineError, Prediction};
+use kasuri_model::engine::Prediction;
+use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{OnMiss, PredictorMatch};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, Port, RouterId};
@@ -267,47 +268,49 @@ pub(crate) fn advance(scenario: &Scenario) -> u32 {
     1 + scenario.pipeline.serialisation_cycles + scenario.pipeline.link_cycles
 }
 
-/// Refuses pipelines in which a flit cannot pass on in one cycle.
-fn check_pipeline(scenario: &Scenario) -> Result<(), EngineError> {
+/// What is refused of pipelines in which a flit cannot pass on in one cycle.
+fn check_pipeline(scenario: &Scenario) -> Result<(), Refusal> {
     let pipeline = &scenario.pipeline;
-    let wrong = |problem: String| Err(EngineError::Option { key: "router.pipeline".to_owned(), problem });
+    let wrong = |reason: String| Err(Refusal::new("router.pipeline", reason));
     if pipeline.traversal_cycles == pipeline.serialisation_cycles || pipeline.switch_extra_cycles > 0 {
-        let problem = "a router with a predictor needs a switch allocation (SA or VSA) of one cycle and ST in cycles of its own";
-        return wrong(problem.to_owned());
+        let reason = "a router with a predictor needs a switch allocation (SA or VSA) of one cycle and ST in cycles of its own";
+        return wrong(reason.to_owned());
     }
     if u64::from(advance(scenario)) >= REACH {
-        let problem = format!("Ser and LT take {} cycles; with a predictor together at most {}", advance(scenario) - 1, REACH - 2);
-        return wrong(problem);
+        return wrong(format!("Ser and LT take {} cycles; with a predictor together at most {}", advance(scenario) - 1, REACH - 2));
     }
     let network = &scenario.network;
     let shortest = (0..network.channel_count()).map(|channel| network.link(ChannelId(channel)).latency).min().unwrap_or(0);
     if pipeline.link_cycles > shortest {
-        let problem = format!(
+        return wrong(format!(
             "LT takes {} cycles, but a channel's latency is {shortest}; link traversal is a part of network.channel_latency and \
              network.terminal_channel_latency",
             pipeline.link_cycles
-        );
-        return wrong(problem);
+        ));
     }
     Ok(())
 }
 
-/// The predictor of a scenario that has one, and its hint bits.
-fn parts(scenario: &Scenario) -> Result<(Box<dyn Predictor>, Option<Hint<'_>>), EngineError> {
-    check_pipeline(scenario)?;
-    let wrong = |key: &'static str| move |problem: String| EngineError::Option { key: format!("router.{key}"), problem };
-    let (network, router) = (&scenario.network, &scenario.router);
-    let predictor = predictor::build(&router.predictor, network).map_err(wrong("predictor"))?;
-    let hint = if router.on_miss == OnMiss::Hint { Some(Hint::of(network).map_err(wrong("on_miss"))?) } else { None };
-    Ok((predictor, hint))
+/// The predictor of a scenario that has one.
+fn predictor_of(scenario: &Scenario) -> Result<Box<dyn Predictor>, Refusal> {
+    predictor::build(&scenario.router.predictor, &scenario.network).map_err(|reason| Refusal::new("router.predictor", reason))
 }
 
-/// Checks before a run that its routers can predict as `[router]` says, if at all.
-///
-/// # Errors
-/// Predictor, hint bits or pipeline do not fit each other or the network.
-pub(crate) fn check_prediction(scenario: &Scenario) -> Result<(), EngineError> {
-    if scenario.router.predictor == predictor::NONE { Ok(()) } else { parts(scenario).map(|_| ()) }
+/// The hint bits of a scenario with a predictor, if there are some.
+fn hint_of(scenario: &Scenario) -> Result<Option<Hint<'_>>, Refusal> {
+    if scenario.router.on_miss != OnMiss::Hint {
+        return Ok(None);
+    }
+    Hint::of(&scenario.network).map(Some).map_err(|reason| Refusal::new("router.on_miss", reason))
+}
+
+/// All that is refused of how routers predict: predictor, hint bits or pipeline do not fit each other or the network.
+pub(crate) fn refusals(scenario: &Scenario) -> Vec<Refusal> {
+    if scenario.router.predictor == predictor::NONE {
+        return Vec::new();
+    }
+    let checks = [check_pipeline(scenario), predictor_of(scenario).map(|_| ()), hint_of(scenario).map(|_| ())];
+    checks.into_iter().filter_map(Result::err).collect()
 }
 
 impl<'n> PredictionUnit<'n> {
@@ -315,14 +318,14 @@ impl<'n> PredictionUnit<'n> {
     /// the first of each router.
     ///
     /// # Errors
-    /// Predictor, hint bits or pipeline do not fit.
-    pub(crate) fn new(scenario: &'n Scenario, router_port: &[u32], ports: u32, stride: u32) -> Result<Option<Box<Self>>, EngineError> {
+    /// Predictor or hint bits do not fit: [`refusals`] has said so.
+    pub(crate) fn new(scenario: &'n Scenario, router_port: &[u32], ports: u32, stride: u32) -> Result<Option<Box<Self>>, Refusal> {
         let router = &scenario.router;
         if router.predictor == predictor::NONE {
             return Ok(None);
         }
         let network: &'n Network = &scenario.network;
-        let (predictor, hint) = parts(scenario)?;
+        let (predictor, hint) = (predictor_of(scenario)?, hint_of(scenario)?);
         let (ports, slots) = (ports as usize, (ports * stride) as usize);
         Ok(Some(Box::new(Self {
             predictor,

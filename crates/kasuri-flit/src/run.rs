@@ -3,15 +3,20 @@
 use crate::endpoint;
 use crate::lanes::Lanes;
 use crate::options::FlitOptions;
+use crate::prediction;
 use crate::select;
 use crate::state::{Simulation, Tile};
+use crate::support;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
-use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Phase, Status};
+use kasuri_model::engine::{Command, Controller, Engine, EngineError, Feature, Interval, Method, Outcome, Phase, Prepared, Status};
+use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Architecture;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::ChannelId;
 use kasuri_network::routing::extents::Extents;
+use schemars::{Schema, schema_for};
+use std::borrow::Cow;
 
 /// Cycles between two samples of buffer occupancy.
 const OCCUPANCY_PERIOD: u64 = 256;
@@ -41,65 +46,62 @@ enum Halt {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlitEngine;
 
-/// The routers of general form take about so many times as long: 8x8 meshes and tori with the wavefront allocator against iSLIP.
-const SLOWNESS_OF_GENERAL: f64 = 4.5;
-
 impl Engine for FlitEngine {
     fn name(&self) -> &'static str {
         "flit"
     }
 
-    fn check(&self, scenario: &Scenario) -> Result<(), EngineError> {
-        let options = options(scenario)?;
-        if endpoint::runs_alone(scenario)? {
-            return Ok(());
-        }
-        match scenario.router.architecture {
-            Architecture::InputQueued => select::check(scenario, options),
-            Architecture::VirtualOutputQueued | Architecture::Crosspoint => {
-                select::check_queues(scenario)?;
-                select::check(&select::with_queues_for_outputs(scenario), options)
-            }
-        }
+    fn summary(&self) -> &'static str {
+        "flits and credits in routers with virtual channels, cycle by cycle"
     }
 
-    fn memory_bytes(&self, scenario: &Scenario, _extents: &mut Extents) -> u64 {
-        let bytes = || {
-            let options = options(scenario)?;
-            match scenario.router.architecture {
-                Architecture::InputQueued => select::bytes(scenario, options),
-                Architecture::VirtualOutputQueued | Architecture::Crosspoint => {
-                    select::bytes(&select::with_queues_for_outputs(scenario), options)
-                }
-            }
-        };
-        // What cannot be compiled is refused before it is run.
-        bytes().unwrap_or(0)
+    fn section(&self) -> fn() -> Schema {
+        || schema_for!(FlitOptions)
     }
 
-    fn slowness(&self, scenario: &Scenario) -> f64 {
-        if scenario.endpoint.is_none() && select::is_general(scenario) { SLOWNESS_OF_GENERAL } else { 1.0 }
+    fn method(&self) -> Method {
+        Method::Cycles
     }
 
-    fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-        self.check(scenario)?;
-        let options = options(scenario)?;
-        if let Some(outcome) = endpoint::run(scenario, controller) {
-            return outcome;
+    fn features(&self) -> Vec<Feature> {
+        support::features()
+    }
+
+    fn prepare<'s>(&'s self, scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>> {
+        let mut refusals = support::refused_pairs(scenario);
+        let options = options(scenario).map_err(|refusal| refusals.push(refusal)).unwrap_or_default();
+        let alone = endpoint::alone(scenario, options).map_err(|refusal| refusals.push(refusal)).ok().flatten();
+        if let Some(alone) = alone.filter(|_| refusals.is_empty()) {
+            return Ok(Box::new(alone));
         }
-        match scenario.router.architecture {
-            Architecture::InputQueued => select::run(scenario, options, controller),
-            Architecture::VirtualOutputQueued | Architecture::Crosspoint => {
-                select::run(&select::with_queues_for_outputs(scenario), options, controller)
-            }
+        on_routers(scenario, options, refusals)
+    }
+}
+
+/// Gets a scenario ready whose packets go through routers with virtual channels, unless there are refusals.
+pub(crate) fn on_routers(
+    scenario: &Scenario,
+    options: FlitOptions,
+    mut refusals: Vec<Refusal>,
+) -> Result<Box<dyn Prepared + '_>, Vec<Refusal>> {
+    let mut scenario = Cow::Borrowed(scenario);
+    if scenario.router.architecture != Architecture::InputQueued {
+        refusals.extend(select::refused_queues(&scenario));
+        if refusals.is_empty() {
+            scenario = Cow::Owned(select::with_queues_for_outputs(&scenario));
         }
+    }
+    let layout = support::choose(&scenario, &options).map_err(|more| refusals.extend(more));
+    refusals.extend(prediction::refusals(&scenario));
+    match layout {
+        Ok(layout) if refusals.is_empty() => select::on_layout(scenario, layout).map_err(|refusal| vec![refusal]),
+        _ => Err(refusals),
     }
 }
 
 /// What `[flit]` says.
-fn options(scenario: &Scenario) -> Result<FlitOptions, EngineError> {
-    let wrong = |error: toml::de::Error| EngineError::Option { key: "flit".to_owned(), problem: error.message().to_owned() };
-    scenario.engine_options.clone().try_into().map_err(wrong)
+fn options(scenario: &Scenario) -> Result<FlitOptions, Refusal> {
+    scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| Refusal::new("flit", error.message()))
 }
 
 impl<L: Lanes> Simulation<'_, L> {

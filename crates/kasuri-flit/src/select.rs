@@ -1,23 +1,26 @@
-//! Which layout runs a scenario. The choice changes the time that it takes and nothing else.
+//! A scenario on the layout that the table (`support.rs`) has chosen for it, compiled for its number of virtual channels.
 
 use crate::lanes::Lanes;
 use crate::lanes::general::General;
 use crate::lanes::portable::Portable;
-use crate::options::{FlitOptions, Simd};
-use crate::state::Simulation;
+use crate::state::{Compiled, Simulation};
+use crate::support::RouterLayout;
 use crate::vc_mask::{VcMask, Wide, Word};
-use kasuri_model::engine::{Controller, EngineError, Outcome};
-use kasuri_model::router::{Bidding, MAX_VIRTUAL_CHANNELS};
+use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared};
+use kasuri_model::refusal::Refusal;
+use kasuri_model::router::MAX_VIRTUAL_CHANNELS;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::ChannelId;
 use kasuri_network::network::Network;
 use kasuri_network::network::metrics::hops_from;
+use kasuri_network::routing::extents::Extents;
 use kasuri_network::routing::per_output::PerOutput;
+use std::borrow::Cow;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The vector layout visits 64 virtual channels in the time in which the portable one moves about this many flits (measured on meshes,
 /// tori and fat trees with packets of 1 and 8 flits: between 2.5 and 4.5). Where fewer move in a cycle, lists cost less than masks.
-#[cfg(target_arch = "x86_64")]
 const LEAST_FLITS_OF_WORD: f64 = 3.5;
 
 /// The scenario with a virtual channel for each queue, where routers have one for each output. A packet's own virtual channels (those of
@@ -31,115 +34,104 @@ pub(crate) fn with_queues_for_outputs(scenario: &Scenario) -> Scenario {
     queued
 }
 
-/// Refuses routers with a queue for each output that have more queues than virtual channels can be numbered, and routings that cannot look
-/// ahead.
-pub(crate) fn check_queues(scenario: &Scenario) -> Result<(), EngineError> {
+/// What is refused of routers with a queue for each output: more queues than virtual channels can be numbered, and routings that cannot
+/// look ahead.
+pub(crate) fn refused_queues(scenario: &Scenario) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
     let each = scenario.router.virtual_channels;
     let queues = PerOutput::virtual_channels(&scenario.network, each);
-    let wrong = |key: &str, problem: String| Err(EngineError::Option { key: key.to_owned(), problem });
     if queues > MAX_VIRTUAL_CHANNELS {
-        let problem =
-            format!("is {each}, which makes {queues} queues of an input, one for each output; there are at most {MAX_VIRTUAL_CHANNELS}");
-        return wrong("router.virtual_channels", problem);
+        let outputs = queues / each.max(1);
+        let reason = format!(
+            "is {each}, and a router here has {outputs} outputs; an input has a queue for each of both, at most {MAX_VIRTUAL_CHANNELS}"
+        );
+        refusals.push(Refusal::new("router.virtual_channels", reason));
     }
     if scenario.routing.observes_congestion() {
-        return wrong("routing.algorithm", "looks at congestion, which routers with queues for outputs cannot see ahead".to_owned());
+        let reason = "looks at congestion, which cannot be seen from the router before; such routers choose their queues there";
+        let instead = "take another routing or router.architecture = \"input-queued\"";
+        refusals.push(Refusal::new("routing.algorithm", reason).instead(instead));
     }
-    Ok(())
+    refusals
 }
 
-/// Runs a scenario on the layout that suits it.
+/// A scenario that a layout can run.
+struct Ready<'s, L> {
+    scenario: Cow<'s, Scenario>,
+    compiled: Compiled,
+    layout: PhantomData<fn() -> L>,
+}
+
+/// The routers in their full layout take about so many times as long: 8x8 meshes and tori with the wavefront allocator against iSLIP.
+const SLOWNESS_OF_FULL: f64 = 4.5;
+
+impl<L: Lanes> Prepared for Ready<'_, L> {
+    fn memory_bytes(&self, _extents: &mut Extents) -> u64 {
+        Simulation::<L>::bytes(&self.scenario, &self.compiled)
+    }
+
+    fn slowness(&self) -> f64 {
+        if L::LAYOUT == RouterLayout::Full { SLOWNESS_OF_FULL } else { 1.0 }
+    }
+
+    fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        let Self { scenario, compiled, .. } = *self;
+        Simulation::<L>::new(&scenario, compiled)?.run(controller)
+    }
+}
+
+type IfReady<'s> = Result<Box<dyn Prepared + 's>, Refusal>;
+
+fn ready<'s, L: Lanes + 'static>(scenario: Cow<'s, Scenario>) -> IfReady<'s> {
+    let compiled = Compiled::of::<L>(&scenario)?;
+    Ok(Box::new(Ready { scenario, compiled, layout: PhantomData::<fn() -> L> }))
+}
+
+/// Gets a scenario ready for a layout.
 ///
 /// # Errors
-/// As the engine's.
-pub(crate) fn run(scenario: &Scenario, options: FlitOptions, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-    on_layout(scenario, options, Run(controller))
-}
-
-/// Can the layout that suits a scenario run it?
-///
-/// # Errors
-/// As [`run`], before anything runs.
-pub(crate) fn check(scenario: &Scenario, options: FlitOptions) -> Result<(), EngineError> {
-    on_layout(scenario, options, Check)
-}
-
-/// What is done on the layout that suits a scenario.
-trait OnLayout {
-    type Answer;
-
-    fn of<L: Lanes>(self, scenario: &Scenario) -> Result<Self::Answer, EngineError>;
-}
-
-struct Run<'a>(&'a mut dyn Controller);
-
-impl OnLayout for Run<'_> {
-    type Answer = Outcome;
-
-    fn of<L: Lanes>(self, scenario: &Scenario) -> Result<Outcome, EngineError> {
-        Simulation::<L>::new(scenario)?.run(self.0)
-    }
-}
-
-struct Check;
-
-impl OnLayout for Check {
-    type Answer = ();
-
-    fn of<L: Lanes>(self, scenario: &Scenario) -> Result<(), EngineError> {
-        Simulation::<L>::check(scenario)
-    }
-}
-
-struct Bytes;
-
-impl OnLayout for Bytes {
-    type Answer = u64;
-
-    fn of<L: Lanes>(self, scenario: &Scenario) -> Result<u64, EngineError> {
-        Simulation::<L>::bytes(scenario)
-    }
-}
-
-/// Bytes that a run of a scenario takes on the layout that suits it.
-///
-/// # Errors
-/// As [`check`].
-pub(crate) fn bytes(scenario: &Scenario, options: FlitOptions) -> Result<u64, EngineError> {
-    on_layout(scenario, options, Bytes)
-}
-
-fn on_layout<T: OnLayout>(scenario: &Scenario, options: FlitOptions, task: T) -> Result<T::Answer, EngineError> {
-    if is_general(scenario) {
-        return match scenario.router.virtual_channels {
-            0..=4 => task.of::<General<Word<u8, 2>>>(scenario),
-            5..=8 => task.of::<General<Word<u8, 3>>>(scenario),
-            9..=16 => task.of::<General<Word<u16, 4>>>(scenario),
-            _ => task.of::<General<Wide>>(scenario),
-        };
-    }
+/// It is too large.
+pub(crate) fn on_layout(scenario: Cow<'_, Scenario>, layout: RouterLayout) -> IfReady<'_> {
     // A narrow mask keeps the records small; each width is compiled for itself, so not every power of two is worth one.
-    match scenario.router.virtual_channels {
-        0..=2 => on_narrow::<Word<u8, 1>, T>(scenario, options, task),
-        3..=4 => on_narrow::<Word<u8, 2>, T>(scenario, options, task),
-        5..=8 => on_narrow::<Word<u8, 3>, T>(scenario, options, task),
-        9..=16 => task.of::<Portable<Word<u16, 4>>>(scenario),
-        17..=64 => task.of::<Portable<Word<u64, 6>>>(scenario),
-        _ => task.of::<Portable<Wide>>(scenario),
+    match (layout, scenario.router.virtual_channels) {
+        (RouterLayout::Full, 0..=4) => ready::<General<Word<u8, 2>>>(scenario),
+        (RouterLayout::Full, 5..=8) => ready::<General<Word<u8, 3>>>(scenario),
+        (RouterLayout::Full, 9..=16) => ready::<General<Word<u16, 4>>>(scenario),
+        (RouterLayout::Full, _) => ready::<General<Wide>>(scenario),
+        #[cfg(target_arch = "x86_64")]
+        (RouterLayout::Avx512, 0..=2) => on_vectors::<Word<u8, 1>>(scenario),
+        #[cfg(target_arch = "x86_64")]
+        (RouterLayout::Avx512, 3..=4) => on_vectors::<Word<u8, 2>>(scenario),
+        #[cfg(target_arch = "x86_64")]
+        (RouterLayout::Avx512, 5..=8) => on_vectors::<Word<u8, 3>>(scenario),
+        (_, 0..=2) => ready::<Portable<Word<u8, 1>>>(scenario),
+        (_, 3..=4) => ready::<Portable<Word<u8, 2>>>(scenario),
+        (_, 5..=8) => ready::<Portable<Word<u8, 3>>>(scenario),
+        (_, 9..=16) => ready::<Portable<Word<u16, 4>>>(scenario),
+        (_, 17..=64) => ready::<Portable<Word<u64, 6>>>(scenario),
+        _ => ready::<Portable<Wide>>(scenario),
     }
 }
 
-/// Do routers or routing ask for the general form? A packet of one flit holds no switch, it is all the same when a routing decides that
-/// does not look at congestion, and several steps in a cycle are taken by plain routers as well, unless they speculate or channels are busy for longer.
-pub(crate) fn is_general(scenario: &Scenario) -> bool {
-    let single = crate::edge::longest_packet(scenario) == 1;
-    let asks = |key: &str| match key {
-        "hold_switch" => !single,
-        "lookahead_decides" => scenario.routing.observes_congestion(),
-        "internal_speedup" => has_slow_channel(&scenario.network) || scenario.pipeline.bidding == Bidding::Speculative,
-        _ => true,
-    };
-    scenario.router.general_keys().any(asks) || scenario.routing.offers_several()
+/// The vector layout, by the registers that the widest router takes.
+#[cfg(target_arch = "x86_64")]
+fn on_vectors<M: VcMask + 'static>(scenario: Cow<'_, Scenario>) -> IfReady<'_> {
+    use crate::lanes::avx512::Avx512;
+    match widest_router(&scenario).div_ceil(64) {
+        0..=1 => ready::<Avx512<M, 1>>(scenario),
+        2 => ready::<Avx512<M, 2>>(scenario),
+        // Two virtual channels of up to 48 ports: the routers of most clusters.
+        3 if M::SHIFT == 1 => ready::<Avx512<M, 3>>(scenario),
+        _ => ready::<Avx512<M, 4>>(scenario),
+    }
+}
+
+/// Has this processor the instructions of the vector layout?
+pub(crate) fn vector_instructions() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return crate::lanes::avx512::is_available();
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// Does any channel need more than one cycle for a flit?
@@ -147,66 +139,25 @@ pub(crate) fn has_slow_channel(network: &Network) -> bool {
     (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1)
 }
 
-/// Up to 8 virtual channels: the vector layout where it serves.
-fn on_narrow<M: VcMask, T: OnLayout>(scenario: &Scenario, options: FlitOptions, task: T) -> Result<T::Answer, EngineError> {
-    #[cfg(target_arch = "x86_64")]
-    if options.simd != Simd::Portable && fits_vector_layout::<M>(scenario) && (options.simd == Simd::Always || is_loaded::<M>(scenario)) {
-        use crate::lanes::avx512::Avx512;
-        return match widest_router::<M>(scenario).div_ceil(64) {
-            0..=1 => task.of::<Avx512<M, 1>>(scenario),
-            2 => task.of::<Avx512<M, 2>>(scenario),
-            // Two virtual channels of up to 48 ports: the routers of most clusters.
-            3 if M::SHIFT == 1 => task.of::<Avx512<M, 3>>(scenario),
-            _ => task.of::<Avx512<M, 4>>(scenario),
-        };
-    }
-    task.of::<Portable<M>>(scenario)
-}
-
-/// Slots of the widest router.
-#[cfg(target_arch = "x86_64")]
-fn widest_router<M: VcMask>(scenario: &Scenario) -> u32 {
+/// Virtual channels of the widest router, those of a port rounded up to a power of two.
+pub(crate) fn widest_router(scenario: &Scenario) -> u32 {
     let network = &scenario.network;
     let ports = (0..network.router_count()).map(|router| network.port_count(kasuri_network::id::RouterId(router)));
-    ports.max().unwrap_or(0) << M::SHIFT
-}
-
-/// The limits of `lanes::avx512`.
-#[cfg(target_arch = "x86_64")]
-fn fits_vector_layout<M: VcMask>(scenario: &Scenario) -> bool {
-    use kasuri_model::router::{Architecture, Switching, VcRelease};
-    let router = &scenario.router;
-    let network = &scenario.network;
-    crate::lanes::avx512::is_available()
-        && widest_router::<M>(scenario) <= 256
-        && router.buffer_flits <= 255
-        && crate::edge::longest_packet(scenario) <= 255
-        && router.architecture != Architecture::Crosspoint
-        && router.switching == Switching::Wormhole
-        && router.vc_release == VcRelease::Tail
-        && scenario.pipeline.bidding == Bidding::InTurn
-        && crate::allocator::build(&router.switch_allocator).is_none()
-        && crate::shares::Granted::of(scenario).is_none()
-        && !scenario.routing.observes_congestion()
-        && router.predictor == kasuri_network::predictor::NONE
-        && router.internal_speedup == 1.0
-        && !has_slow_channel(network)
+    ports.max().unwrap_or(0) * scenario.router.virtual_channels.next_power_of_two().max(2)
 }
 
 /// Do flits enough move among the virtual channels that a visit of the vector layout looks at?
-#[cfg(target_arch = "x86_64")]
-fn is_loaded<M: VcMask>(scenario: &Scenario) -> bool {
+pub(crate) fn is_loaded(scenario: &Scenario) -> bool {
     if scenario.workload.is_some() || scenario.classes.iter().any(|class| class.packets_per_terminal.is_some()) {
         return true;
     }
-    let widest = widest_router::<M>(scenario);
+    let widest = widest_router(scenario);
     let routers_of_word = 64.0 / f64::from(widest.next_power_of_two().min(64));
     let words = f64::from(widest.div_ceil(64));
     flits_of_router(scenario) * routers_of_word / words >= LEAST_FLITS_OF_WORD
 }
 
 /// About how many flits cross a router in a cycle on shortest ways from the first terminal's router, which stands for all.
-#[cfg(target_arch = "x86_64")]
 fn flits_of_router(scenario: &Scenario) -> f64 {
     let load: f64 = scenario.classes.iter().map(|class| class.load).sum();
     load * routers_on_ways(&scenario.network) / f64::from(scenario.network.router_count())

@@ -24,9 +24,10 @@ use crate::route_memo::RouteMemo;
 use crate::select;
 use crate::shares::Granted;
 use crate::statistics::Statistics;
+use crate::support::RouterLayout;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
-use kasuri_model::engine::EngineError;
+use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Congestion, Switching, Turns, VcRelease};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};
@@ -280,7 +281,7 @@ pub(crate) struct Addresses {
 }
 
 /// Gives every router a range of port addresses within one tile, then the terminals, starting at a tile of their own.
-fn assign_addresses<L: Lanes>(network: &Network) -> Result<Addresses, EngineError> {
+fn assign_addresses<L: Lanes>(network: &Network) -> Result<Addresses, Refusal> {
     let shift = L::Mask::SHIFT;
     let widest = (0..network.router_count()).map(|router| network.port_count(RouterId(router))).max().unwrap_or(0);
     let reserved = |router| u64::from(L::reserved_slots(network.port_count(RouterId(router)) << shift, widest << shift) >> shift).max(1);
@@ -302,10 +303,8 @@ fn assign_addresses<L: Lanes>(network: &Network) -> Result<Addresses, EngineErro
     let first_terminal_port = next.next_multiple_of(tile_ports);
     let ports = first_terminal_port + u64::from(network.terminal_count());
     if ports << shift >= u64::from(NONE) {
-        return Err(EngineError::TooLarge(format!(
-            "the flit engine names at most 2^32 virtual channels; this network has {ports} ports of {} channels",
-            1 << shift
-        )));
+        let reason = format!("the flit engine names at most 2^32 virtual channels; this network has {ports} ports of {}", 1 << shift);
+        return Err(Refusal::new("network", reason));
     }
     Ok(Addresses { router_port, slots_of_routers, first_terminal_port: first_terminal_port as u32, ports: ports as u32, tile_shift })
 }
@@ -325,24 +324,22 @@ impl Compiled {
     /// Works them out for a layout.
     ///
     /// # Errors
-    /// The routers cannot predict as asked; the network is too large for 32-bit addresses, or a latency for 16 bits.
-    pub(crate) fn of<L: Lanes>(scenario: &Scenario) -> Result<Self, EngineError> {
+    /// The network is too large for 32-bit addresses, or a latency for 16 bits.
+    pub(crate) fn of<L: Lanes>(scenario: &Scenario) -> Result<Self, Refusal> {
         let network = &*scenario.network;
         let router = &scenario.router;
         let vc_shift = L::Mask::SHIFT;
         let addresses = assign_addresses::<L>(network)?;
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
-        crate::prediction::check_prediction(scenario)?;
         let delays = Delays::new(scenario)?;
         let predicts = router.predictor != kasuri_network::predictor::NONE;
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
         let depth = router.channel_depth();
         let packets_per_buffer = (depth - 1) / edge::shortest_packet(scenario) + 2;
         if Rings::length(slots, packets_per_buffer).is_none() {
-            return Err(EngineError::TooLarge(format!(
-                "the buffers of {ports} ports, {} virtual channels and {depth} flits each take too much memory",
-                router.virtual_channels
-            )));
+            let channels = router.virtual_channels;
+            let reason = format!("the buffers of {ports} ports, {channels} virtual channels and {depth} flits each take too much memory");
+            return Err(Refusal::new("router.buffer_flits", reason));
         }
         let router_tiles = addresses.first_terminal_port >> (addresses.tile_shift - vc_shift);
         let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
@@ -373,7 +370,7 @@ impl Compiled {
             fetches: addresses.slots_of_routers > NEAR_SLOTS,
             modern: is_modern(),
             switch_allocator: router.switch_allocator.clone(),
-            form: select::is_general(scenario).then(|| Form {
+            form: (L::LAYOUT == RouterLayout::Full).then(|| Form {
                 router: router.clone(),
                 computation_steps: scenario.pipeline.computation_cycles,
                 traversal_steps: scenario.pipeline.traversal_cycles,
@@ -408,37 +405,29 @@ impl Compiled {
         let fits =
             |events_of_port: u32| L::Wheel::fits(horizon, slots as u32, compiled.addresses.tile_shift, (1 << vc_shift) / events_of_port);
         if !fits(1) || !fits(credits_of_port) {
-            return Err(EngineError::TooLarge(format!(
-                "{} ports and channels of up to {} cycles need more event lists than the flit engine can name",
-                compiled.addresses.ports, compiled.delays.greatest
-            )));
+            let (ports, greatest) = (compiled.addresses.ports, compiled.delays.greatest);
+            let reason =
+                format!("{ports} ports and channels of up to {greatest} cycles need more event lists than the flit engine can name");
+            return Err(Refusal::new("network", reason));
         }
         Ok(compiled)
     }
 }
 
 impl<'a, L: Lanes> Simulation<'a, L> {
-    /// Can a scenario be compiled?
+    /// Makes the columns of a scenario.
     ///
     /// # Errors
-    /// As [`Self::new`].
-    pub(crate) fn check(scenario: &Scenario) -> Result<(), EngineError> {
-        Compiled::of::<L>(scenario).map(|_| ())
-    }
-
-    /// Compiles a scenario into columns.
-    ///
-    /// # Errors
-    /// The routers cannot predict as asked; the network is too large for 32-bit addresses, or a latency for 16 bits.
-    pub(crate) fn new(scenario: &'a Scenario) -> Result<Self, EngineError> {
+    /// They take too much memory.
+    pub(crate) fn new(scenario: &'a Scenario, compiled: Compiled) -> Result<Self, Refusal> {
         let network = &*scenario.network;
         let router = &scenario.router;
         let vc_shift = L::Mask::SHIFT;
-        let Compiled { addresses, delays, parameters, packets_per_buffer, horizon, credits_of_port } = Compiled::of::<L>(scenario)?;
+        let Compiled { addresses, delays, parameters, packets_per_buffer, horizon, credits_of_port } = compiled;
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
         let prediction = PredictionUnit::new(scenario, &addresses.router_port, addresses.first_terminal_port, L::Mask::BITS)?;
         let (router_tiles, periodic) = (parameters.router_tiles, parameters.periodic);
-        let too_large = || EngineError::TooLarge("the buffers of all ports take too much memory".to_owned());
+        let too_large = || Refusal::new("network", "the buffers of all ports take too much memory");
         let rings = Rings::new(slots, packets_per_buffer).ok_or_else(too_large)?;
         let wheel = |events_of_port: u32| {
             L::Wheel::new(horizon, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port).ok_or_else(too_large)
@@ -613,7 +602,7 @@ struct Delays {
 }
 
 impl Delays {
-    fn new(scenario: &Scenario) -> Result<Self, EngineError> {
+    fn new(scenario: &Scenario) -> Result<Self, Refusal> {
         let mut delays = Self {
             traversal: scenario.pipeline.traversal_cycles,
             switch_extra: scenario.pipeline.switch_extra_cycles,
@@ -632,11 +621,8 @@ impl Delays {
             delays.greatest = delays.greatest.max(flit).max(credit);
         }
         if delays.greatest > u32::from(u16::MAX) {
-            return Err(EngineError::TooLarge(format!(
-                "a flit or credit is {} cycles on its way; the flit engine takes at most {}",
-                delays.greatest,
-                u16::MAX
-            )));
+            let reason = format!("a flit or credit is {} cycles on its way; the flit engine takes at most {}", delays.greatest, u16::MAX);
+            return Err(Refusal::new("network.channel_latency", reason));
         }
         Ok(delays)
     }

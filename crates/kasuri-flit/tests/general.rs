@@ -26,8 +26,8 @@ fn separable(first: &str, arbiter: ArbiterParameters) -> AllocatorParameters {
     }
 }
 
-/// An output buffer that never fills changes nothing, but asks for the general form.
-const ENOUGH: Option<u32> = Some(60_000);
+/// The layout of routers as a whole, also for those that a faster one could have.
+const FULL: Option<&str> = Some("full");
 
 fn every_allocator() -> Vec<AllocatorParameters> {
     let arbiters = [
@@ -66,13 +66,12 @@ fn the_general_form_of_plain_routers_is_the_plain_form() {
                     buffer_flits: 5,
                     ..RouterParameters::default()
                 };
-                let run = |output_buffer_flits| {
-                    let router = RouterParameters { output_buffer_flits, ..router.clone() };
-                    let setup =
-                        Setup { router, load: 0.5, packet_flits: 4, paranoid: true, simd: "portable".to_owned(), ..topology.clone() };
+                let run = |layout| {
+                    let router = router.clone();
+                    let setup = Setup { router, layout, load: 0.5, packet_flits: 4, paranoid: true, ..topology.clone() };
                     setup.run(&mut Fixed::new(200, 800))
                 };
-                assert_eq!(run(None), run(ENOUGH), "{:?} {router:?}", topology.topology);
+                assert_eq!(run(Some("plain")), run(FULL), "{:?} {router:?}", topology.topology);
             }
         }
     }
@@ -96,11 +95,11 @@ fn several_steps_in_a_cycle_are_the_same_in_both_forms() {
     for router in routers {
         for internal_speedup in [1.3, 2.0] {
             for (topology, packet_flits) in [(Setup::mesh(&[4, 3]), 4), (Setup::torus(&[4, 4]), 1), (Setup::fat_tree(3, 2), 3)] {
-                let run = |output_buffer_flits| {
-                    let router = RouterParameters { output_buffer_flits, internal_speedup, ..router.clone() };
-                    Setup { router, load: 0.6, packet_flits, paranoid: true, ..topology.clone() }.run(&mut Fixed::new(200, 800))
+                let run = |layout| {
+                    let router = RouterParameters { internal_speedup, ..router.clone() };
+                    Setup { router, layout, load: 0.6, packet_flits, paranoid: true, ..topology.clone() }.run(&mut Fixed::new(200, 800))
                 };
-                assert_eq!(run(None), run(ENOUGH), "{:?} {internal_speedup} {router:?}", topology.topology);
+                assert_eq!(run(Some("plain")), run(FULL), "{:?} {internal_speedup} {router:?}", topology.topology);
             }
         }
     }
@@ -111,12 +110,7 @@ fn every_option() -> Vec<RouterParameters> {
     let plain = RouterParameters { virtual_channels: 4, buffer_flits: 3, ..RouterParameters::default() };
     let mut options: Vec<RouterParameters> = every_allocator()
         .into_iter()
-        .map(|allocator| RouterParameters {
-            vc_allocator: allocator.clone(),
-            switch_allocator: allocator,
-            output_buffer_flits: ENOUGH,
-            ..plain.clone()
-        })
+        .map(|allocator| RouterParameters { vc_allocator: allocator.clone(), switch_allocator: allocator, ..plain.clone() })
         .collect();
     let timed = |stage: &str, cycles| PipelineEntry::Timed { stage: stage.to_owned(), cycles };
     options.extend([
@@ -159,7 +153,7 @@ fn batches_are_delivered_whatever_the_router() {
         ] {
             let switching = if router.buffer_policy == BufferPolicy::Private { switching } else { Switching::Wormhole };
             let router = RouterParameters { switching, ..router.clone() };
-            let setup = Setup { router, packet_flits: 3, paranoid: true, load: 1.0, ..topology }.batch(40);
+            let setup = Setup { router, layout: FULL, packet_flits: 3, paranoid: true, load: 1.0, ..topology }.batch(40);
             let outcome = setup.run(&mut ToTheEnd);
             assert_eq!(outcome.status, Status::Completed, "{:?}", setup.router);
             let packets = outcome.accepted_flits.iter().sum::<u64>() / 3;
@@ -180,6 +174,7 @@ fn saturated_switch(router: RouterParameters) -> f64 {
         topology: ("butterfly", "radix = 8\nstages = 1".to_owned()),
         routing: ("destination-tag", ""),
         router: RouterParameters { pipeline: in_one_cycle(), ..router },
+        layout: FULL,
         packet_flits: 1,
         load: 1.0,
         ..Setup::mesh(&[2])
@@ -194,13 +189,7 @@ fn saturated_switch(router: RouterParameters) -> f64 {
 #[test]
 fn inputs_of_the_switch_for_each_virtual_channel_lift_its_saturation_as_published() {
     for inputs in [1, 2, 4] {
-        let router = RouterParameters {
-            virtual_channels: inputs,
-            input_speedup: inputs,
-            buffer_flits: 64,
-            output_buffer_flits: ENOUGH,
-            ..RouterParameters::default()
-        };
+        let router = RouterParameters { virtual_channels: inputs, input_speedup: inputs, buffer_flits: 64, ..RouterParameters::default() };
         let (used, queues) = (saturated_switch(router), f64::from(inputs));
         let limit = queues + 1.0 - (queues * queues + 1.0).sqrt();
         assert!((0.0..0.04).contains(&(used - limit)), "{inputs}: {used} {limit}");
@@ -223,8 +212,8 @@ fn what_serves_twice_as_fast_as_the_channels_is_no_bottleneck() {
 #[test]
 fn internal_speedup_shortens_the_pipeline() {
     let latency = |internal_speedup| {
-        let router = RouterParameters { internal_speedup, output_buffer_flits: ENOUGH, ..RouterParameters::default() };
-        let setup = Setup { router, packet_flits: 1, load: 0.001, include_self: false, ..Setup::mesh(&[2]) };
+        let router = RouterParameters { internal_speedup, ..RouterParameters::default() };
+        let setup = Setup { router, layout: FULL, packet_flits: 1, load: 0.001, include_self: false, ..Setup::mesh(&[2]) };
         setup.run(&mut Fixed::new(1000, 100_000)).network_latency.min
     };
     // 1 + L_inj + R P + L_ej + (R - 1) L with R = 2 routers and all L = 1.
@@ -235,17 +224,12 @@ fn internal_speedup_shortens_the_pipeline() {
 #[test]
 fn a_held_switch_lets_packets_pass_as_a_whole() {
     let spread = |hold_switch| {
-        let router = RouterParameters {
-            hold_switch,
-            virtual_channels: 8,
-            buffer_flits: 16,
-            output_buffer_flits: ENOUGH,
-            ..RouterParameters::default()
-        };
+        let router = RouterParameters { hold_switch, virtual_channels: 8, buffer_flits: 16, ..RouterParameters::default() };
         let setup = Setup {
             topology: ("butterfly", "radix = 4\nstages = 1".to_owned()),
             routing: ("destination-tag", ""),
             router,
+            layout: FULL,
             packet_flits: 8,
             load: 0.5,
             ..Setup::mesh(&[2])
@@ -263,7 +247,8 @@ fn busy_output(hold_switch: bool, router: &RouterParameters) -> Outcome {
     let setup = Setup {
         topology: ("butterfly", "radix = 8\nstages = 1".to_owned()),
         routing: ("destination-tag", ""),
-        router: RouterParameters { hold_switch, output_buffer_flits: ENOUGH, virtual_channels: 8, ..router.clone() },
+        router: RouterParameters { hold_switch, virtual_channels: 8, ..router.clone() },
+        layout: FULL,
         pattern: ("hotspot", "terminals = [0]\nweights = [1.0]"),
         packet_flits: 16,
         load: 1.0,
@@ -385,13 +370,20 @@ fn urgent_classes_go_first() {
             priority,
             switch_allocator: allocator("select"),
             vc_allocator: allocator("select"),
-            output_buffer_flits: ENOUGH,
             virtual_channels: 4,
             buffer_flits: 16,
             ..RouterParameters::default()
         };
         let star = ("butterfly", "radix = 4\nstages = 1".to_owned());
-        let setup = Setup { topology: star, routing: ("destination-tag", ""), router, load: 1.0, packet_flits: 8, ..Setup::mesh(&[2]) };
+        let setup = Setup {
+            topology: star,
+            routing: ("destination-tag", ""),
+            router,
+            layout: FULL,
+            load: 1.0,
+            packet_flits: 8,
+            ..Setup::mesh(&[2])
+        };
         let mut scenario = setup.build();
         scenario.classes.push(scenario.classes[0].clone());
         for (number, class) in scenario.classes.iter_mut().enumerate() {
@@ -412,9 +404,17 @@ fn urgent_classes_go_first() {
 #[test]
 fn urgent_packets_leave_their_source_first() {
     let received = |priority| {
-        let router = RouterParameters { priority, output_buffer_flits: ENOUGH, ..RouterParameters::default() };
+        let router = RouterParameters { priority, ..RouterParameters::default() };
         let star = ("butterfly", "radix = 4\nstages = 1".to_owned());
-        let setup = Setup { topology: star, routing: ("destination-tag", ""), router, load: 1.0, packet_flits: 4, ..Setup::mesh(&[2]) };
+        let setup = Setup {
+            topology: star,
+            routing: ("destination-tag", ""),
+            router,
+            layout: FULL,
+            load: 1.0,
+            packet_flits: 4,
+            ..Setup::mesh(&[2])
+        };
         let mut scenario = setup.build();
         scenario.classes.push(scenario.classes[0].clone());
         for (number, class) in (0..).zip(&mut scenario.classes) {
@@ -485,14 +485,8 @@ fn adaptive_packets_keep_moving() {
 #[test]
 fn a_lone_packet_has_the_whole_of_a_shared_buffer() {
     let cycles = |buffer_policy| {
-        let router = RouterParameters {
-            buffer_policy,
-            virtual_channels: 16,
-            buffer_flits: 2,
-            output_buffer_flits: ENOUGH,
-            ..RouterParameters::default()
-        };
-        let mut scenario = Setup { router, packet_flits: 100, ..Setup::mesh(&[4]) }.batch(1).build();
+        let router = RouterParameters { buffer_policy, virtual_channels: 16, buffer_flits: 2, ..RouterParameters::default() };
+        let mut scenario = Setup { router, layout: FULL, packet_flits: 100, ..Setup::mesh(&[4]) }.batch(1).build();
         scenario.classes[0].pattern = Arc::new(Single { source: TerminalId(0), destination: TerminalId(3) });
         kasuri_flit::FlitEngine.run(&scenario, &mut ToTheEnd).unwrap().network_latency.max
     };
@@ -508,14 +502,9 @@ fn a_lone_packet_has_the_whole_of_a_shared_buffer() {
 #[test]
 fn heads_keep_away_from_full_channels_where_they_are_taken() {
     let latency = |vc_busy_when_full| {
-        let router = RouterParameters {
-            vc_busy_when_full,
-            virtual_channels: 4,
-            buffer_flits: 1,
-            output_buffer_flits: ENOUGH,
-            ..RouterParameters::default()
-        };
-        let outcome = Setup { router, load: 0.15, packet_flits: 1, ..Setup::mesh(&[4, 4]) }.run(&mut Fixed::new(2000, 20_000));
+        let router = RouterParameters { vc_busy_when_full, virtual_channels: 4, buffer_flits: 1, ..RouterParameters::default() };
+        let outcome =
+            Setup { router, layout: FULL, load: 0.15, packet_flits: 1, ..Setup::mesh(&[4, 4]) }.run(&mut Fixed::new(2000, 20_000));
         outcome.network_latency.sum / outcome.network_latency.count as f64
     };
     let [usual, careful] = [false, true].map(latency);
@@ -531,8 +520,7 @@ fn both_forms_send_over_slow_channels_as_soon_as_they_can() {
         let channels = ChannelParameters { channel_period, terminal_channel_period, ..ChannelParameters::default() };
         for load in [0.002, 0.05] {
             let plain = Setup { channels: channels.clone(), load, paranoid: true, ..setup.clone() };
-            let router = RouterParameters { output_buffer_flits: ENOUGH, ..plain.router.clone() };
-            let general = Setup { router, ..plain.clone() };
+            let general = Setup { layout: FULL, ..plain.clone() };
             assert_eq!(plain.run(&mut Fixed::new(1000, 4000)), general.run(&mut Fixed::new(1000, 4000)), "{channels:?}, load {load}");
         }
     }
@@ -552,8 +540,7 @@ fn both_forms_see_the_same_congestion() {
             let channels = ChannelParameters { channel_latency: PerDimension::All(20), ..ChannelParameters::default() };
             let router = RouterParameters { congestion, lookahead, ..setup.router.clone() };
             let plain = Setup { channels, router, load: 0.6, paranoid: true, ..setup.clone() };
-            let router = RouterParameters { output_buffer_flits: ENOUGH, ..plain.router.clone() };
-            let general = Setup { router, ..plain.clone() };
+            let general = Setup { layout: FULL, ..plain.clone() };
             assert_eq!(plain.run(&mut Fixed::new(300, 1500)), general.run(&mut Fixed::new(300, 1500)), "{congestion:?}");
         }
     }

@@ -3,7 +3,10 @@
 mod common;
 
 use common::{Fixed, Setup};
-use kasuri_model::router::RouterParameters;
+use kasuri_flit::FlitEngine;
+use kasuri_model::engine::Engine;
+use kasuri_model::refusal::Refusal;
+use kasuri_model::router::{RouterParameters, Switching, VcRelease};
 
 fn both_layouts_agree(setup: Setup) {
     let run = |simd: &str| Setup { simd: simd.to_owned(), paranoid: true, ..setup.clone() }.run(&mut Fixed::new(200, 600));
@@ -61,4 +64,28 @@ fn layouts_agree_with_long_route_computation_and_lookahead() {
         let router = RouterParameters { pipeline, lookahead, ..router(2, 6) };
         both_layouts_agree(Setup { router, load: 0.5, ..Setup::mesh(&[4, 4]) });
     }
+}
+
+/// A layout is refused by name for each feature that it lacks, and the refusal names the layouts that have all.
+#[test]
+fn a_layout_that_lacks_something_is_refused_for_it() {
+    let refusals = |layout, router: RouterParameters| -> Vec<String> {
+        let scenario = Setup { layout: Some(layout), router, ..Setup::mesh(&[3, 3]) }.build();
+        let refused = FlitEngine.prepare(&scenario).err().unwrap_or_default();
+        refused.iter().map(Refusal::to_string).filter(|text| !text.contains("lacks the vector instructions")).collect()
+    };
+    let router = RouterParameters { switching: Switching::VirtualCutThrough, vc_release: VcRelease::TailCredit, ..router(2, 8) };
+    assert!(refusals("plain", router.clone()).is_empty() && refusals("full", router.clone()).is_empty());
+    let lacking = refusals("avx512", router);
+    assert_eq!(lacking.len(), 2, "{lacking:#?}");
+    assert!(lacking[0].starts_with("flit.layout: is \"avx512\", which conflicts with router.switching = \"virtual-cut-through\": "));
+    assert!(
+        lacking[1].contains("router.vc_release = \"tail-credit\"") && lacking[1].ends_with("take \"plain\" or \"full\", or leave it out")
+    );
+    let held = RouterParameters { hold_switch: true, ..RouterParameters::default() };
+    assert!(refusals("plain", held.clone())[0].ends_with("take \"full\", or leave it out") && refusals("full", held).is_empty());
+    // Its speculative bids have outputs that those of canonical routers leave: that would be another router, not another layout.
+    let speculative = RouterParameters { speculative: true, ..RouterParameters::default() };
+    assert!(refusals("plain", speculative.clone()).is_empty());
+    assert!(refusals("full", speculative)[0].contains("router.speculative = true"));
 }

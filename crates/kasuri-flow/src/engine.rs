@@ -1,16 +1,17 @@
-//! The engine of the depth `flow`, and its section of the experiment file.
+//! The engine `flow`, and its section of the experiment file.
 
 use crate::fluid::Fluid;
 use crate::packets;
 use crate::sharing::{self, SHARINGS, Sharing};
-use kasuri_model::engine::{Controller, Engine, EngineError, Outcome, refuse_endpoint};
-use kasuri_model::scenario::{Scenario, TrafficClass};
+use crate::support::{self, Column};
+use kasuri_model::engine::{Controller, Engine, EngineError, Feature, Method, Outcome, Prepared};
+use kasuri_model::refusal::Refusal;
+use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::network::metrics::hops_from;
-use kasuri_network::predictor;
 use kasuri_network::routing::extents::Extents;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 
 /// Messages as fluid flows.
@@ -48,31 +49,54 @@ impl Default for FlowOptions {
 
 impl Engine for FlowEngine {
     fn name(&self) -> &'static str {
-        "flow"
+        Column::Flow.engine()
     }
 
-    fn check(&self, scenario: &Scenario) -> Result<(), EngineError> {
-        options(scenario)?;
-        if scenario.router.predictor != predictor::NONE {
-            return Err(EngineError::NotModelled { key: "router.predictor".to_owned(), engine: "flow", what: "predictors".to_owned() });
-        }
-        refuse_batches(scenario)?;
-        if packets::machine(scenario).is_some() && scenario.has_background() {
-            let what = "open traffic beside a machine; ask the flit engine".to_owned();
-            return Err(EngineError::NotModelled { key: "traffic".to_owned(), engine: "flow", what });
-        }
-        if packets::machine(scenario).is_some() { Ok(()) } else { refuse_endpoint(scenario, "flow") }
+    fn summary(&self) -> &'static str {
+        "messages as flows that share channels, without packets"
     }
 
-    fn memory_bytes(&self, scenario: &Scenario, _extents: &mut Extents) -> u64 {
-        let network = &scenario.network;
+    fn section(&self) -> fn() -> Schema {
+        || schema_for!(FlowOptions)
+    }
+
+    fn method(&self) -> Method {
+        Method::Rates
+    }
+
+    fn features(&self) -> Vec<Feature> {
+        support::features(Column::Flow)
+    }
+
+    fn prepare<'s>(&'s self, scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>> {
+        let mut refusals = support::refusals(Column::Flow, scenario);
+        match options(scenario) {
+            Ok((options, sharing)) if refusals.is_empty() => Ok(Box::new(Flows { scenario, options, sharing })),
+            Ok(_) => Err(refusals),
+            Err(refusal) => {
+                refusals.push(refusal);
+                Err(refusals)
+            }
+        }
+    }
+}
+
+/// A scenario whose messages can be flows.
+struct Flows<'s> {
+    scenario: &'s Scenario,
+    options: FlowOptions,
+    sharing: Box<dyn Sharing>,
+}
+
+impl Prepared for Flows<'_> {
+    fn memory_bytes(&self, _extents: &mut Extents) -> u64 {
+        let network = &self.scenario.network;
         let (terminals, channels) = (u64::from(network.terminal_count()), u64::from(network.channel_count()));
-        CHANNEL_BYTES * channels + (TERMINAL_BYTES + CLASS_BYTES * scenario.classes.len() as u64 + way_bytes(network)) * terminals
+        CHANNEL_BYTES * channels + (TERMINAL_BYTES + CLASS_BYTES * self.scenario.classes.len() as u64 + way_bytes(network)) * terminals
     }
 
-    fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-        self.check(scenario)?;
-        let (options, sharing) = options(scenario)?;
+    fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        let Self { scenario, options, sharing } = *self;
         if let Some(machine) = packets::machine(scenario) {
             return packets::run(scenario, machine, options.latency, controller);
         }
@@ -82,27 +106,11 @@ impl Engine for FlowEngine {
 }
 
 /// What `[flow]` says, and its rule of sharing.
-fn options(scenario: &Scenario) -> Result<(FlowOptions, Box<dyn Sharing>), EngineError> {
-    let refuse = |key: &str, problem: String| EngineError::Option { key: key.to_owned(), problem };
+fn options(scenario: &Scenario) -> Result<(FlowOptions, Box<dyn Sharing>), Refusal> {
     let options: FlowOptions =
-        scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| refuse("flow", error.message().to_owned()))?;
+        scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| Refusal::new("flow", error.message()))?;
     let known = || SHARINGS.iter().map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>().join(" or ");
-    let sharing = sharing::build(&options.sharing)
-        .ok_or_else(|| refuse("flow.sharing", format!("is \"{}\"; it must be {}", options.sharing, known())))?;
+    let unknown = || Refusal::new("flow.sharing", format!("is \"{}\"; it must be {}", options.sharing, known()));
+    let sharing = sharing::build(&options.sharing).ok_or_else(unknown)?;
     Ok((options, sharing))
-}
-
-/// Flows know nothing of batches that several classes share, nor of those in which answers count.
-fn refuse_batches(scenario: &Scenario) -> Result<(), EngineError> {
-    let refuse = |key: &str, what: &str| {
-        Err(EngineError::NotModelled { key: format!("traffic.{key}"), engine: "flow", what: format!("{what}; ask the flit engine") })
-    };
-    let any = |condition: fn(&TrafficClass) -> bool| scenario.classes.iter().any(condition);
-    if scenario.counts_answers() {
-        return refuse("counts_answers", "batches that count the answers to others");
-    }
-    if any(|class| class.joint.is_some() && class.packets_per_terminal.is_some()) {
-        return refuse("class.shares_coins", "a batch of several classes");
-    }
-    Ok(())
 }

@@ -17,6 +17,7 @@ mod sharing;
 mod sources;
 mod statistics;
 mod steps;
+mod support;
 mod together;
 
 pub use engine::{FlowEngine, FlowOptions};

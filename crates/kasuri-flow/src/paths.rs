@@ -4,6 +4,7 @@ use crate::graph::LONGEST;
 use crate::remembered::Remembered;
 use crate::steps::Steps;
 use kasuri_model::engine::EngineError;
+use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{Bidding, Switching};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
@@ -278,10 +279,9 @@ fn head_cycles(scenario: &Scenario, latency: u32) -> [u32; 3] {
 }
 
 fn lost(request: &Request, problem: &str) -> EngineError {
-    EngineError::Option {
-        key: "routing.algorithm".to_owned(),
-        problem: format!("a message from terminal {} to terminal {} does not arrive: {problem}", request.source.0, request.destination.0),
-    }
+    let (source, destination) = (request.source.0, request.destination.0);
+    let reason = format!("a message from terminal {source} to terminal {destination} does not arrive: {problem}");
+    Refusal::new("routing.algorithm", reason).into()
 }
 
 /// Flows count as what occupies a port.

@@ -1,41 +1,91 @@
-//! What every engine offers: it runs a [`Scenario`] under a [`Controller`] and returns an [`Outcome`].
+//! What every engine offers: it accepts a [`Scenario`] or says all that it refuses ([`Engine::prepare`]), then runs it under a
+//! [`Controller`] and returns an [`Outcome`].
 //!
 //! The engine advances; the controller decides, at the end of each interval, whether the network has settled, whether the
 //! answer is precise enough, or whether the run has failed. So no rule of measurement stands in an engine.
 
+use crate::refusal::Refusal;
 use crate::scenario::Scenario;
 use kasuri_network::id::ChannelId;
 use kasuri_network::routing::extents::Extents;
 use kasuri_workload::timeline::Span;
+use schemars::Schema;
 use thiserror::Error;
 
-/// Runs scenarios at one depth.
+/// Simulates scenarios at one level of fidelity. The program has one list of its engines; nobody else knows their names.
 pub trait Engine: Send + Sync {
-    /// The name in the experiment file: `analysis`, `flow` or `flit`.
+    /// The name in the experiment file: of `engine`, and of the engine's own section.
     fn name(&self) -> &'static str;
 
-    /// Can this engine run the scenario? Says so without running it; [`Engine::run`] refuses what this refuses, for the same reason, and
-    /// besides only what no look at the scenario tells: a message that does not arrive, programs that wait for ever, routes without a
-    /// formula.
+    /// One sentence: what it simulates.
+    fn summary(&self) -> &'static str;
+
+    /// The keys of its own section of the experiment file, as the schema of a structure.
+    fn section(&self) -> fn() -> Schema;
+
+    /// How it comes to its answers.
+    fn method(&self) -> Method;
+
+    /// What it can simulate, a line for each feature that asks for more than the canonical router with open traffic.
+    fn features(&self) -> Vec<Feature> {
+        Vec::new()
+    }
+
+    /// The one gate: decides whether this engine can simulate the scenario, and gets ready for it. Costs little: what is as large as the
+    /// state of the network is made by [`Prepared::run`] only.
     ///
     /// # Errors
-    /// What the engine cannot model although it changes the question, options of its section that are wrong, sizes beyond its limits.
-    fn check(&self, scenario: &Scenario) -> Result<(), EngineError>;
+    /// All that it cannot simulate although it changes the question, options of its section that are wrong, sizes beyond its limits.
+    fn prepare<'s>(&'s self, scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>>;
 
-    /// Bytes that a run asks for at most at one time, beside the network and the routing: no less than what it will, and at most about
+    /// Prepares a scenario and runs it.
+    ///
+    /// # Errors
+    /// As [`Engine::prepare`] and [`Prepared::run`].
+    fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        self.prepare(scenario)?.run(controller)
+    }
+}
+
+/// A scenario that an engine has accepted.
+pub trait Prepared {
+    /// Bytes that the run asks for at most at one time, beside the network and the routing: no less than what it will, and at most about
     /// twice as much. What of them is never touched takes no memory of the machine. `extents` remembers how far routes reach.
-    fn memory_bytes(&self, scenario: &Scenario, extents: &mut Extents) -> u64;
+    fn memory_bytes(&self, extents: &mut Extents) -> u64;
 
-    /// How many times as long as on the routers with which this engine is fastest a run takes, for estimates of time.
-    fn slowness(&self, _scenario: &Scenario) -> f64 {
+    /// How many times as long the run takes as on the routers with which the engine is fastest, for estimates of time.
+    fn slowness(&self) -> f64 {
         1.0
     }
 
-    /// Runs one scenario.
+    /// Runs the scenario.
     ///
     /// # Errors
-    /// As [`Engine::check`]; and what only the run has shown, its own books that do not balance (`paranoid`) among it.
-    fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError>;
+    /// What only the run has shown: a message that does not arrive, programs that wait for ever, routes without a formula; the engine's own
+    /// books that do not balance (`paranoid`).
+    fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError>;
+}
+
+/// How an engine comes to its answers: which rules of measurement serve it, and how its cost grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Formulas: the answer is there at once, the saturation load is part of it, nothing is simulated.
+    Formulas,
+    /// Rates of messages: no buffers, so that nothing can deadlock.
+    Rates,
+    /// Flits and credits, cycle by cycle.
+    Cycles,
+}
+
+/// Whether an engine can simulate one feature: a line of the documentation's table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Feature {
+    /// The feature in the field's words.
+    pub name: &'static str,
+    /// The key of the experiment file that asks for it.
+    pub key: &'static str,
+    /// By column (the engine itself, or each of its layouts): `yes`, `no`, or what is left out.
+    pub support: Vec<(&'static str, &'static str)>,
 }
 
 /// Decides on the course of a run.
@@ -317,33 +367,6 @@ pub struct Interfaces {
     pub awaited: Vec<f64>,
 }
 
-/// Refuses a machine of endpoints, for an engine that cannot run one: programs that change memories are another question than traffic.
-///
-/// # Errors
-/// The scenario has one.
-pub fn refuse_endpoint(scenario: &Scenario, engine: &'static str) -> Result<(), EngineError> {
-    match &scenario.endpoint {
-        None => Ok(()),
-        Some(endpoint) => {
-            let what = format!("the endpoint {} and its programs; use engine = \"flit\"", endpoint.model());
-            Err(EngineError::NotModelled { key: "endpoint.model".to_owned(), engine, what })
-        }
-    }
-}
-
-/// Refuses network interfaces between a closed workload and the network, for an engine without a clock: which messages are under way at
-/// a time is all that they change.
-///
-/// # Errors
-/// The scenario has some.
-pub fn refuse_interfaces(scenario: &Scenario, engine: &'static str) -> Result<(), EngineError> {
-    match scenario.workload.as_ref().and_then(|closed| closed.interfaces.as_ref()) {
-        None => Ok(()),
-        Some(interfaces) => {
-            let what = format!("the endpoint {}, whose interfaces take time; use engine = \"flow\" or \"flit\"", interfaces.model());
-            Err(EngineError::NotModelled { key: "endpoint.model".to_owned(), engine, what })
-        }
-    }
 }
 
 /// Errors of channels: what happened, and what the receiving ends found.
@@ -471,27 +494,9 @@ pub struct Formulas {
 /// Why an engine cannot answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EngineError {
-    /// The scenario asks for something that changes the question and that this engine lacks.
-    #[error("{key}: the {engine} engine cannot model {what}")]
-    NotModelled {
-        /// The key of the experiment file.
-        key: String,
-        /// The engine.
-        engine: &'static str,
-        /// What it lacks.
-        what: String,
-    },
-    /// A value is wrong for this engine, or does not go together with others.
-    #[error("{key}: {problem}")]
-    Option {
-        /// The key with its section.
-        key: String,
-        /// What was found and what would be right.
-        problem: String,
-    },
-    /// The network does not fit this engine's limits or the machine's memory.
-    #[error("{0}")]
-    TooLarge(String),
+    /// The input is at fault.
+    #[error("{}", sentences(.0))]
+    Refused(Vec<Refusal>),
     /// A program of an endpoint's machine cannot go on: a defect of the program, or of Kasuri.
     #[error("the program of node {node} cannot go on: {what}")]
     Program {
@@ -518,27 +523,27 @@ pub enum EngineError {
     },
 }
 
+/// All refusals in one text.
+fn sentences(refusals: &[Refusal]) -> String {
+    refusals.iter().map(Refusal::to_string).collect::<Vec<_>>().join("\n")
+}
+
 impl EngineError {
     /// A workload can never end: nothing is due and nothing under way, although so many of its messages are missing.
     pub fn never_sent(missing: u64) -> Self {
-        Self::Option {
-            key: "workload".to_owned(),
-            problem: format!("{missing} of its messages are never sent: everything waits for something that does not happen"),
-        }
+        let reason = format!("{missing} of its messages are never sent: everything waits for something that does not happen");
+        Refusal::new("workload", reason).into()
     }
+}
 
-    /// The key of the experiment file that is to be changed, where it is one.
-    pub fn key(&self) -> Option<&str> {
-        match self {
-            Self::NotModelled { key, .. } | Self::Option { key, .. } => Some(key),
-            _ => None,
-        }
+impl From<Refusal> for EngineError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(vec![refusal])
     }
+}
 
-    /// What is wrong, without the key.
-    pub fn message(&self) -> String {
-        let text = self.to_string();
-        let without = self.key().and_then(|key| text.strip_prefix(key)).and_then(|rest| rest.strip_prefix(": "));
-        without.map_or_else(|| text.clone(), str::to_owned)
+impl From<Vec<Refusal>> for EngineError {
+    fn from(refusals: Vec<Refusal>) -> Self {
+        Self::Refused(refusals)
     }
 }

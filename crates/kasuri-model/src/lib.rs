@@ -5,5 +5,6 @@
 //! itself, and knows neither how an experiment is written nor who reads the answer.
 
 pub mod engine;
+pub mod refusal;
 pub mod router;
 pub mod scenario;

@@ -407,11 +407,29 @@ impl RouterParameters {
         if self.vc_per_destination { VirtualChannels::only(destination) } else { class }
     }
 
-    /// Checks the ranges and works out the pipeline.
+    /// Checks what no router can be, whatever simulates it, and works out the pipeline.
     ///
     /// # Errors
-    /// The key and a sentence.
-    pub fn check(&self) -> Result<Pipeline, (String, String)> {
+    /// The key and a sentence of each thing that is wrong.
+    pub fn check(&self) -> Result<Pipeline, Vec<(String, String)>> {
+        let of_allocator = |key: &str, allocator: &AllocatorParameters| allocator.check().map_err(|problem| (key.to_owned(), problem));
+        let checks = [
+            self.check_ranges(),
+            of_allocator("vc_allocator", &self.vc_allocator),
+            of_allocator("switch_allocator", &self.switch_allocator),
+            self.check_sharing(),
+            self.check_speedups(),
+            self.check_architecture(),
+        ];
+        let mut problems: Vec<(String, String)> = checks.into_iter().filter_map(Result::err).collect();
+        let pipeline = self.timing().map_err(|problem| problems.push(("pipeline".to_owned(), problem)));
+        match pipeline {
+            Ok(pipeline) if problems.is_empty() => Ok(pipeline),
+            _ => Err(problems),
+        }
+    }
+
+    fn check_ranges(&self) -> Result<(), (String, String)> {
         let wrong = |key: &str, problem: String| Err((key.to_owned(), problem));
         if self.virtual_channels == 0 || self.virtual_channels > MAX_VIRTUAL_CHANNELS {
             return wrong("virtual_channels", format!("is {}; a port has 1 to 256 virtual channels", self.virtual_channels));
@@ -422,14 +440,7 @@ impl RouterParameters {
         if self.credit_delay > u32::from(u16::MAX) {
             return wrong("credit_delay", format!("is {}; a credit waits for 0 to 65535 cycles", self.credit_delay));
         }
-        for (key, allocator) in [("vc_allocator", &self.vc_allocator), ("switch_allocator", &self.switch_allocator)] {
-            allocator.check().map_err(|problem| (key.to_owned(), problem))?;
-        }
-        self.check_sharing()?;
-        self.check_speedups()?;
-        self.check_architecture()?;
-        self.check_prediction()?;
-        self.timing().map_err(|problem| ("pipeline".to_owned(), problem))
+        Ok(())
     }
 
     /// The most flits that the buffer of a virtual channel can be made to hold, as its sender counts: all of a shared one.
@@ -513,37 +524,54 @@ impl RouterParameters {
         Ok(())
     }
 
-    /// Must the router be simulated in its general form, step by step? Its plain form knows none of these.
-    pub fn is_general(&self) -> bool {
-        self.general_keys().next().is_some()
+    /// The keys that can ask for more than the canonical router has.
+    pub const EXTENSIONS: [&'static str; 14] = [
+        "vc_allocator",
+        "switch_allocator",
+        "buffer_policy",
+        "vc_busy_when_full",
+        "vc_prefer_empty",
+        "priority",
+        "input_speedup",
+        "output_speedup",
+        "internal_speedup",
+        "output_buffer_flits",
+        "hold_switch",
+        "speculation",
+        "long_stages",
+        "lookahead_decides",
+    ];
+
+    /// The keys that ask for more than the canonical router has: one of [`RouterParameters::EXTENSIONS`] each.
+    pub fn extensions(&self) -> impl Iterator<Item = &'static str> {
+        Self::EXTENSIONS.into_iter().filter(|key| self.extends(key))
     }
 
-    /// The keys that ask for the general form.
-    pub fn general_keys(&self) -> impl Iterator<Item = &'static str> {
+    /// Does this key ask for more than the canonical router has?
+    pub fn extends(&self, key: &str) -> bool {
         let plain = |allocator: &AllocatorParameters| {
             ["islip", "separable-input-first", "separable-output-first"].contains(&allocator.name())
                 && allocator.arbiter() == ArbiterParameters::default()
         };
         let is_long =
             |entry: &PipelineEntry| matches!(entry, PipelineEntry::Timed { stage, cycles: 2.. } if ["RC", "ST"].contains(&stage.as_str()));
-        [
-            ("vc_allocator", !plain(&self.vc_allocator)),
-            ("switch_allocator", !plain(&self.switch_allocator)),
-            ("buffer_policy", self.buffer_policy != BufferPolicy::Private),
-            ("vc_busy_when_full", self.vc_busy_when_full),
-            ("vc_prefer_empty", self.vc_prefer_empty),
-            ("priority", self.priority != Priority::None),
-            ("input_speedup", self.input_speedup > 1),
-            ("output_speedup", self.output_speedup > 1),
-            ("internal_speedup", self.internal_speedup > 1.0),
-            ("output_buffer_flits", self.output_buffer_flits.is_some()),
-            ("hold_switch", self.hold_switch),
-            ("speculation", self.speculation == Speculation::Together && self.speculates()),
-            ("long_stages", self.long_stages == LongStages::Batched && self.pipeline.iter().any(is_long)),
-            ("lookahead_decides", self.decides_on_departure()),
-        ]
-        .into_iter()
-        .filter_map(|(key, asks)| asks.then_some(key))
+        match key {
+            "vc_allocator" => !plain(&self.vc_allocator),
+            "switch_allocator" => !plain(&self.switch_allocator),
+            "buffer_policy" => self.buffer_policy != BufferPolicy::Private,
+            "vc_busy_when_full" => self.vc_busy_when_full,
+            "vc_prefer_empty" => self.vc_prefer_empty,
+            "priority" => self.priority != Priority::None,
+            "input_speedup" => self.input_speedup > 1,
+            "output_speedup" => self.output_speedup > 1,
+            "internal_speedup" => self.internal_speedup > 1.0,
+            "output_buffer_flits" => self.output_buffer_flits.is_some(),
+            "hold_switch" => self.hold_switch,
+            "speculation" => self.speculation == Speculation::Together && self.speculates(),
+            "long_stages" => self.long_stages == LongStages::Batched && self.pipeline.iter().any(is_long),
+            "lookahead_decides" => self.decides_on_departure(),
+            _ => false,
+        }
     }
 
     /// Does a routing that looks at congestion decide before the head is on its way to the router?
@@ -554,16 +582,6 @@ impl RouterParameters {
     /// Do heads bid for the switch before they have a virtual channel?
     fn speculates(&self) -> bool {
         self.timing().is_ok_and(|pipeline| pipeline.bidding == Bidding::Speculative)
-    }
-
-    /// Predictions are a matter of plain input-queued routers.
-    fn check_prediction(&self) -> Result<(), (String, String)> {
-        match self.general_keys().next() {
-            Some(key) if self.predictor != kasuri_network::predictor::NONE => {
-                Err((key.to_owned(), "cannot be combined with `predictor`; leave one of them out".to_owned()))
-            }
-            _ => Ok(()),
-        }
     }
 
     fn check_architecture(&self) -> Result<(), (String, String)> {
@@ -578,7 +596,8 @@ impl RouterParameters {
             return wrong("vc_per_destination", "needs architecture = \"input-queued\"; queues are for outputs or for destinations");
         }
         if self.architecture == Architecture::Crosspoint {
-            if let Some(key) = self.general_keys().next() {
+            let of_switch = ["switch_allocator", "input_speedup", "output_speedup", "hold_switch"];
+            if let Some(key) = of_switch.into_iter().find(|key| self.extends(key)) {
                 return wrong(key, "has no meaning for crosspoint routers, which have no switch to be allocated; leave it out");
             }
             if self.speculates() {
@@ -766,11 +785,11 @@ mod tests {
 
     /// The key that is complained of, and the complaint.
     fn complaint(text: &str) -> (String, String) {
-        toml::from_str::<RouterParameters>(text).unwrap().check().unwrap_err()
+        toml::from_str::<RouterParameters>(text).unwrap().check().unwrap_err().remove(0)
     }
 
     #[test]
-    fn wrong_options_of_the_general_form_say_what_is_right() {
+    fn wrong_options_of_routers_say_what_is_right() {
         for (text, key, wanted) in [
             ("input_speedup = 0", "input_speedup", "1 to 256"),
             ("output_speedup = 300", "output_speedup", "1 to 256"),
@@ -786,8 +805,7 @@ mod tests {
             ("buffer_policy = \"shared\"\nvirtual_channels = 8\nport_buffer_flits = 7", "port_buffer_flits", "8, which"),
             ("buffer_policy = \"limited\"\nmost_held_flits = 0", "most_held_flits", "at least 1"),
             ("buffer_policy = \"dynamic\"\nswitching = \"virtual-cut-through\"", "buffer_policy", "wormhole"),
-            ("hold_switch = true\npredictor = \"static-straight\"", "hold_switch", "cannot be combined with `predictor`"),
-            ("priority = \"age\"\narchitecture = \"crosspoint\"", "priority", "no switch to be allocated"),
+            ("hold_switch = true\narchitecture = \"crosspoint\"", "hold_switch", "no switch to be allocated"),
         ] {
             let (found, problem) = complaint(text);
             assert!(found == key && problem.contains(wanted), "{text}: {found}: {problem}");
@@ -797,8 +815,8 @@ mod tests {
     }
 
     #[test]
-    fn plain_routers_need_no_general_form() {
-        let general = |text: &str| toml::from_str::<RouterParameters>(text).unwrap().is_general();
+    fn what_changes_nothing_is_no_extension() {
+        let general = |text: &str| toml::from_str::<RouterParameters>(text).unwrap().extensions().next().is_some();
         assert!(!general("switch_allocator = { name = \"islip\", iterations = 3 }\nlong_stages = \"batched\"\ninternal_speedup = 1"));
         for text in ["vc_allocator = \"pim\"", "internal_speedup = 1.5", "buffer_policy = \"shared\"", "priority = \"class\""] {
             assert!(general(text), "{text}");
@@ -820,7 +838,7 @@ mod tests {
             ["RC", "VSA", "ST", "LT", "Ser"].map(stage).to_vec(),
         ] {
             let router = RouterParameters { pipeline: entries, ..RouterParameters::default() };
-            assert_eq!(router.check().unwrap_err().0, "pipeline");
+            assert_eq!(router.check().unwrap_err()[0].0, "pipeline");
         }
     }
 }

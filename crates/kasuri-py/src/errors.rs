@@ -1,11 +1,10 @@
 //! Errors of the compiled part as the exceptions of `kasuri.errors`.
 
-use kasuri_config::ConfigError;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 /// The description is wrong: `kasuri.ConfigError`.
-pub(crate) fn config(error: ConfigError) -> PyErr {
+pub(crate) fn config(error: impl std::fmt::Display) -> PyErr {
     exception("ConfigError", error.to_string())
 }
 

@@ -2,6 +2,7 @@
 
 use crate::errors;
 use crate::text::{Sources, table_of_json};
+use kasuri::input::KNOWN;
 use kasuri::plan::{self, RunError, RunOptions};
 use kasuri::stop::Stop;
 use kasuri::tally::Tally;
@@ -21,7 +22,7 @@ const SIGINT: u8 = 2;
 #[pyfunction]
 #[pyo3(signature = (name, text, changes, folder, out, jobs = None))]
 pub(crate) fn run_text(name: &str, text: &str, changes: &str, folder: &str, out: &str, jobs: Option<usize>) -> PyResult<Job> {
-    let document = Document::parse(name, text).map_err(errors::config)?;
+    let document = Document::parse_for(*KNOWN, name, text).map_err(errors::config)?;
     Job::begin(document, changes, Sources::new(folder, BTreeMap::new()), text.to_owned(), out, jobs)
 }
 
@@ -31,7 +32,7 @@ pub(crate) fn run_text(name: &str, text: &str, changes: &str, folder: &str, out:
 pub(crate) fn run_table(table: &str, changes: &str, texts: BTreeMap<String, String>, out: &str, jobs: Option<usize>) -> PyResult<Job> {
     let table = table_of_json(table)?;
     let input = toml::to_string(&table).unwrap_or_default();
-    let document = Document::from_table("dict", table).map_err(errors::config)?;
+    let document = Document::from_table_for(*KNOWN, "dict", table).map_err(errors::config)?;
     Job::begin(document, changes, Sources::new(".", texts), input, out, jobs)
 }
 

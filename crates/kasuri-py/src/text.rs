@@ -1,7 +1,7 @@
 //! What comes from Python as text: experiments as TOML or JSON, and the files that they name.
 
 use crate::errors;
-use kasuri::input::FolderFiles;
+use kasuri::input::{FolderFiles, KNOWN};
 use kasuri_config::{Document, Point};
 use kasuri_network::topology::Files;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(crate) fn document_of_section(section: &str, json: &str) -> PyResult<Document> {
     let mut table = toml::Table::new();
     table.insert(section.to_owned(), toml::Value::Table(table_of_json(json)?));
-    Document::from_table("dict", table).map_err(errors::config)
+    Document::from_table_for(*KNOWN, "dict", table).map_err(errors::config)
 }
 
 /// The single point of a document without `[sweep]`.

@@ -1,7 +1,7 @@
 //! The answers of several engines to the same question, side by side.
 
+use crate::input::KNOWN;
 use crate::results::RunRow;
-use kasuri_config::EngineName;
 use serde_json::Value;
 
 /// What the engines are compared by.
@@ -16,13 +16,13 @@ pub struct Comparison {
     /// The column that is compared.
     pub quantity: &'static str,
     /// Each engine's answer, from the coarsest to the finest; `None` where it has none.
-    pub answers: Vec<(EngineName, Option<f64>)>,
+    pub answers: Vec<(&'static str, Option<f64>)>,
 }
 
 impl Comparison {
     /// By what part an engine's answer differs from the finest one's: 0.1 is 10 % more. `None` for the finest itself and where
     /// an answer is missing or 0.
-    pub fn difference(&self, engine: EngineName) -> Option<f64> {
+    pub fn difference(&self, engine: &str) -> Option<f64> {
         let (finest, reference) = self.answers.iter().rev().find_map(|&(engine, answer)| Some((engine, answer?)))?;
         let &(_, answer) = self.answers.iter().find(|&&(name, _)| name == engine)?;
         (engine != finest && reference != 0.0).then(|| Some(answer? / reference - 1.0)).flatten()
@@ -42,11 +42,11 @@ pub fn side_by_side(rows: &[RunRow]) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for (inputs, rows) in groups.iter().filter(|(_, rows)| rows.len() > 1) {
         for quantity in QUANTITIES {
-            let answer = |engine: EngineName| {
-                let row = rows.iter().find(|row| row.text("engine") == engine.name())?;
+            let answer = |engine: &'static str| {
+                let row = rows.iter().find(|row| row.text("engine") == engine)?;
                 Some((engine, row.number(quantity)))
             };
-            let answers: Vec<_> = EngineName::ALL.into_iter().filter_map(answer).collect();
+            let answers: Vec<_> = KNOWN.engine_names().filter_map(answer).collect();
             if answers.iter().filter(|(_, answer)| answer.is_some()).count() > 1 {
                 comparisons.push(Comparison { inputs: inputs.clone(), quantity, answers });
             }
@@ -75,9 +75,9 @@ mod tests {
         let found = side_by_side(&rows);
         let quantities: Vec<_> = found.iter().map(|comparison| comparison.quantity).collect();
         assert_eq!(quantities, ["packet_latency_mean", "hops_mean"]);
-        assert_eq!(found[0].answers, [(EngineName::Analysis, Some(19.0)), (EngineName::Flit, Some(20.0))]);
-        assert!((found[0].difference(EngineName::Analysis).unwrap() + 0.05).abs() < 1e-12);
-        assert_eq!(found[0].difference(EngineName::Flit), None);
+        assert_eq!(found[0].answers, [("analysis", Some(19.0)), ("flit", Some(20.0))]);
+        assert!((found[0].difference("analysis").unwrap() + 0.05).abs() < 1e-12);
+        assert_eq!(found[0].difference("flit"), None);
     }
 
     #[test]

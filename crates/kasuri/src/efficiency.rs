@@ -7,8 +7,8 @@
 use crate::design;
 use crate::plan::PreparedPoint;
 use crate::results::RunRow;
-use kasuri_config::{EngineName, Point, Preparation, Study};
-use kasuri_model::engine::Outcome;
+use kasuri_config::{Point, Preparation, Study};
+use kasuri_model::engine::{Method, Outcome};
 use kasuri_model::router::Pipeline;
 use kasuri_network::id::ChannelId;
 use kasuri_network::network::Network;
@@ -85,7 +85,7 @@ impl Hints {
     /// What would make a collective that has been run faster, if that is worth a line.
     pub(crate) fn line(&self, preparation: &mut Preparation<'_>, point: &PreparedPoint, row: &RunRow) -> Option<String> {
         let (bound, completion) = (row.number("completion_bound")?, row.number("completion_time")?);
-        if bound >= NEAR * completion || point.study.engine == EngineName::Analysis {
+        if bound >= NEAR * completion || point.method() == Method::Formulas {
             return None;
         }
         let question = question(&point.point);

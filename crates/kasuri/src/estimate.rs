@@ -3,10 +3,10 @@
 //! The size of a run follows from its description: channels x cycles x load, for what is simulated cycle by cycle. What one unit of that
 //! costs is learnt from finished runs of this machine ([`Costs`]). No result depends on an estimate.
 
-use crate::engines;
 use crate::networks::MOST_CHANNELS;
 use crate::plan::deadlock_budget;
-use kasuri_config::{EngineName, Search, Study};
+use kasuri_config::{Search, Study};
+use kasuri_model::engine::{Engine, Method};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::deadlock;
 use kasuri_network::routing::extents::Extents;
@@ -49,16 +49,16 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn of(study: &Study) -> Self {
+    fn of(study: &Study, method: Method) -> Self {
         let open_until_precise = study.measure.cycles.is_none() && !study.scenario.is_closed();
-        match study.engine {
+        match method {
             _ if study.scenario.endpoint.is_some() => Self::Endpoint,
-            EngineName::Analysis => Self::Analysis,
-            EngineName::Flow => Self::Flow,
-            EngineName::Flit if study.measure.search == Some(Search::Saturation) => Self::FlitSearch,
-            EngineName::Flit if study.scenario.is_closed() => Self::FlitClosed,
-            EngineName::Flit if open_until_precise => Self::FlitPrecision,
-            EngineName::Flit => Self::FlitCycles,
+            Method::Formulas => Self::Analysis,
+            Method::Rates => Self::Flow,
+            Method::Cycles if study.measure.search == Some(Search::Saturation) => Self::FlitSearch,
+            Method::Cycles if study.scenario.is_closed() => Self::FlitClosed,
+            Method::Cycles if open_until_precise => Self::FlitPrecision,
+            Method::Cycles => Self::FlitCycles,
         }
     }
 
@@ -93,9 +93,9 @@ const SEARCHED_FLITS: f64 = 5.0;
 const SHORTER_PACKETS: f64 = 0.4;
 
 impl Work {
-    /// The size of a run. `extents` remembers what the routes of other runs have told.
-    pub fn of(study: &Study, extents: &mut Extents) -> Self {
-        let kind = Kind::of(study);
+    /// The size of a run on an engine. `extents` remembers what the routes of other runs have told.
+    pub fn of(study: &Study, engine: &dyn Engine, extents: &mut Extents) -> Self {
+        let kind = Kind::of(study, engine.method());
         let scenario = &study.scenario;
         let network = &scenario.network;
         let (terminals, channels) = (f64::from(network.terminal_count()), f64::from(network.channel_count()));
@@ -107,8 +107,13 @@ impl Work {
             Kind::FlitCycles | Kind::FlitPrecision => channels * cycles(study) * load(scenario),
             Kind::FlitSearch => channels * cycles_of_search(study),
         };
-        let units = units * engines::engine(study.engine).slowness(scenario);
-        Self { kind, units: units.max(1.0), state_bytes: state_bytes(study, extents) as f64 }
+        // What is refused is not run.
+        let (slowness, running) = match engine.prepare(&searched(study)) {
+            Ok(prepared) => (prepared.slowness(), prepared.memory_bytes(extents)),
+            Err(_) => (1.0, 0),
+        };
+        let state_bytes = state_bytes(study, engine.method(), running, extents) as f64;
+        Self { kind, units: (units * slowness).max(1.0), state_bytes }
     }
 
     /// Seconds of processor time if nothing is known of the machine. The same everywhere: processes that share a sweep among them agree
@@ -181,9 +186,9 @@ const WRITING_BYTES: u64 = 150;
 /// Bytes of routings for each terminal, router and port, beside tables that grow faster.
 const PORT_BYTES: u64 = 4;
 
-/// Bytes that a run asks for at most at one time, from the network on.
-fn state_bytes(study: &Study, extents: &mut Extents) -> u64 {
-    let scenario = searched(study);
+/// Bytes that a run asks for at most at one time, from the network on, of which the engine itself takes `running`.
+fn state_bytes(study: &Study, method: Method, running: u64, extents: &mut Extents) -> u64 {
+    let scenario = &study.scenario;
     let network = &scenario.network;
     let (channels, terminals) = (u64::from(network.channel_count()), u64::from(network.terminal_count()));
     let ports = 2 * (channels + terminals);
@@ -195,13 +200,12 @@ fn state_bytes(study: &Study, extents: &mut Extents) -> u64 {
         more => more + SEARCHING_BYTES * channels,
     };
     let writing = if network.channel_count() > MOST_CHANNELS { 0 } else { WRITING_BYTES * channels };
-    let running = engines::engine(study.engine).memory_bytes(&scenario, extents);
-    held + running.max(building).max(compiling).max(writing).max(checking_bytes(study, extents))
+    held + running.max(building).max(compiling).max(writing).max(checking_bytes(study, method, extents))
 }
 
 /// Bytes of the look for deadlocks before a run.
-fn checking_bytes(study: &Study, extents: &mut Extents) -> u64 {
-    let Some(budget) = deadlock_budget(study) else { return 0 };
+fn checking_bytes(study: &Study, method: Method, extents: &mut Extents) -> u64 {
+    let Some(budget) = deadlock_budget(study, method) else { return 0 };
     let scenario = &study.scenario;
     let ways = scenario.possible_ways();
     let of_channels = |channels| deadlock::check_bytes(&scenario.network, extents.of(&scenario.network, &ways, channels, budget));
@@ -373,13 +377,19 @@ mod tests {
     use kasuri_config::Document;
     use kasuri_network::topology::NoFiles;
 
+    /// The size of an experiment of one run on the flit engine.
+    fn size(text: &str) -> Work {
+        let document = Document::parse("t.toml", text).unwrap();
+        let study = document.study(&document.points().unwrap()[0], &NoFiles).unwrap();
+        Work::of(&study, &kasuri_flit::FlitEngine, &mut Extents::default())
+    }
+
     fn work(load: f64, cycles: u64, side: u32) -> Work {
         let text = format!(
             "[network]\ntopology = \"mesh\"\ndimensions = [{side}, {side}]\n[routing]\nalgorithm = \"dimension-order\"\n\
              [traffic]\npattern = \"uniform\"\nload = {load}\n[measure]\nwarmup = 0\ncycles = {cycles}\n"
         );
-        let document = Document::parse("t.toml", &text).unwrap();
-        Work::of(&document.study(&document.points().unwrap()[0], &NoFiles).unwrap(), &mut Extents::default())
+        size(&text)
     }
 
     /// A mesh of side k has 2 k^2 channels of terminals and 4 k (k - 1) between routers.
@@ -406,10 +416,7 @@ mod tests {
                  hold_switch = {holds}\n[traffic]\npattern = \"uniform\"\npacket_flits = 5\n[measure]\nsearch = \"saturation\"\n"
             )
         };
-        let units = |holds: bool| {
-            let document = Document::parse("t.toml", &text(holds)).unwrap();
-            Work::of(&document.study(&document.points().unwrap()[0], &NoFiles).unwrap(), &mut Extents::default()).units
-        };
+        let units = |holds: bool| size(&text(holds)).units;
         assert!(units(true) > 2.0 * units(false), "{} {}", units(true), units(false));
     }
 

@@ -1,25 +1,21 @@
 //! Experiment files and the files that they name.
 
 use crate::cost::available_memory_bytes;
-use kasuri_config::{ConfigError, Document, EngineName, EngineSection, Known};
+use crate::engines;
+use kasuri_config::{ConfigError, Document, Known};
 use kasuri_network::topology::Files;
-use schemars::schema_for;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use thiserror::Error;
 
-/// What only the engines know of an experiment file.
+/// What only this program knows of an experiment file.
 pub static KNOWN: LazyLock<Known<'static>> = LazyLock::new(|| {
     static ALLOCATORS: LazyLock<Vec<&str>> = LazyLock::new(|| kasuri_flit::ALLOCATORS.iter().map(|entry| entry.name).collect());
     Known {
-        engines: &EngineName::ALL,
-        engine_sections: &[
-            EngineSection { engine: EngineName::Analysis, schema: || schema_for!(kasuri_flow::analysis::AnalysisOptions) },
-            EngineSection { engine: EngineName::Flow, schema: || schema_for!(kasuri_flow::FlowOptions) },
-            EngineSection { engine: EngineName::Flit, schema: || schema_for!(kasuri_flit::FlitOptions) },
-        ],
+        engines: engines::ENGINES,
+        default_engine: engines::DEFAULT,
         allocators: &ALLOCATORS,
         memory_bytes: available_memory_bytes().unwrap_or(u64::MAX),
     }
@@ -57,7 +53,7 @@ pub enum InputError {
 /// The file cannot be read, is no TOML, or an assignment is wrong.
 pub fn read_experiment(path: &Path, assignments: &[String]) -> Result<(Document, String), InputError> {
     let text = read_text(path, "an experiment file is TOML")?;
-    let mut document = Document::parse(&path.display().to_string(), &text)?;
+    let mut document = Document::parse_for(*KNOWN, &path.display().to_string(), &text)?;
     for assignment in assignments {
         document.set_text(assignment)?;
     }

@@ -7,10 +7,11 @@
 
 use crate::checksums::{is_whole, read_table, sealed};
 use crate::estimate::{Costs, Total, Work};
+use crate::input::KNOWN;
 use crate::plan::{RESULTS_VERSION, RunError, Runs, Summary, assignments};
 use crate::results::{RowHead, RunRow, SCHEMA_VERSION};
 use crate::store::{Access, Found, Store, StoreError};
-use kasuri_config::{Document, EngineName};
+use kasuri_config::Document;
 use kasuri_network::topology::Files;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -157,7 +158,7 @@ struct Line {
 
 impl Line {
     fn head(self) -> Result<RowHead, String> {
-        let engine = EngineName::ALL.into_iter().find(|engine| engine.name() == self.engine);
+        let engine = KNOWN.engine_names().find(|name| *name == self.engine);
         let engine = engine.ok_or_else(|| format!("there is no engine `{}`", self.engine))?;
         Ok(RowHead { key: self.key, title: self.title, engine, seed: self.seed, inputs: self.inputs.into_iter().collect() })
     }
@@ -195,7 +196,7 @@ impl<'a> Listing<'a> {
     /// # Errors
     /// The first thing that is wrong with any of them.
     pub fn of(document: &'a Document, files: &'a (dyn Files + Sync), costs: &Costs) -> Result<Self, RunError> {
-        let runs = Runs::all(document, files)?;
+        let runs = Runs::all(*KNOWN, document, files)?;
         let mut keys = blake3::Hasher::new();
         runs.planned().iter().for_each(|run| {
             keys.update(run.key.to_string().as_bytes());
@@ -249,7 +250,7 @@ impl<'a> Listing<'a> {
             let head = self.runs.head(run, &self.runs.point(run)?);
             let RowHead { key, title, engine, seed, inputs } = head;
             let (cpu_seconds, memory_mib) = (self.costs.seconds(&run.work), self.costs.memory_mib(&run.work));
-            let (number, engine, inputs) = (run.number(), engine.name().to_owned(), inputs.into_iter().collect());
+            let (number, engine, inputs) = (run.number(), engine.to_owned(), inputs.into_iter().collect());
             Ok(to_line(&Line { key, number, title, engine, seed, inputs, cpu_seconds, memory_mib }))
         });
         store.keep_plan(std::iter::once(Ok(to_line(&self.about))).chain(lines))

@@ -10,23 +10,24 @@ mod workshop;
 
 pub use planned::Key;
 pub(crate) use planned::{Runs, assignments};
-pub(crate) use preparer::{Preparer, deadlock_budget, is_same};
+pub(crate) use preparer::{Preparer, Wrong, deadlock_budget, is_same, located};
 pub(crate) use workshop::panic_text;
 
 use crate::cost::{peak_memory_mib, resident_memory_mib};
-use crate::engines;
 use crate::estimate::{Measured, Work};
+use crate::input::KNOWN;
 use crate::measure::controller;
 use crate::results::{RowHead, RunRow, Vector};
 use crate::stop::Stop;
 use crate::store::{Access, Store, StoreError};
 use crate::tally::Tally;
-use kasuri_config::{ConfigError, Document, Point, Study};
-use kasuri_model::engine::{Engine, EngineError};
+use kasuri_config::{ConfigError, ConfigErrors, Document, Known, Point, Study};
+use kasuri_model::engine::Method;
 use kasuri_network::topology::Files;
 use kasuri_workload::timeline::Span;
 use planned::Planned;
 use serde_json::Value;
+use shown::Facts;
 use std::path::PathBuf;
 use thiserror::Error;
 use workshop::{End, Finished, Workshop};
@@ -58,9 +59,9 @@ pub struct RunOptions {
 /// Why an experiment cannot be run at all.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// The experiment file says something wrong.
+    /// The experiment file says something wrong, or its engine refuses what it asks for: all that was found.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] ConfigErrors),
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -82,14 +83,6 @@ pub enum RunError {
         document: String,
         /// Which packet, and why.
         finding: String,
-    },
-    /// The network does not fit the engine's limits. Choose another engine, or a smaller network.
-    #[error("{document}: {problem}")]
-    TooLarge {
-        /// The experiment file.
-        document: String,
-        /// Which limit.
-        problem: EngineError,
     },
     /// A row would show what its run does not use: a defect of Kasuri.
     #[error("{document}: a defect of Kasuri: {problem}")]
@@ -141,6 +134,12 @@ pub enum RunError {
     Threads(String),
 }
 
+impl From<ConfigError> for RunError {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error.into())
+    }
+}
+
 impl RunError {
     /// The exit status: 2 if the input has to be changed, 1 if the machine failed.
     pub fn exit_status(&self) -> u8 {
@@ -161,12 +160,18 @@ pub struct PreparedPoint {
     pub point: Point,
     /// What the engine receives.
     pub study: Study,
+    facts: Facts,
 }
 
 impl PreparedPoint {
     /// The key of the run: the name of its file in the store.
     pub fn key(&self) -> &str {
         &self.head.key
+    }
+
+    /// How its engine comes to its answer.
+    pub fn method(&self) -> Method {
+        self.facts.method
     }
 }
 
@@ -233,18 +238,26 @@ impl<'a> Plan<'a> {
     /// Checks all points of an experiment and names their runs. `files` reads what the experiment names.
     ///
     /// # Errors
-    /// The first thing that is wrong with any of the points.
+    /// All that is wrong with any of the points.
     pub fn prepare(document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
-        Ok(Self { runs: Runs::all(document, files)?, whole: true })
+        Self::prepare_for(*KNOWN, document, files)
+    }
+
+    /// As [`Plan::prepare`], with other engines than this program's.
+    ///
+    /// # Errors
+    /// As [`Plan::prepare`].
+    pub fn prepare_for(known: Known<'a>, document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
+        Ok(Self { runs: Runs::all(known, document, files)?, whole: true })
     }
 
     /// Checks the points of these numbers only. Running them leaves room in the store for processes that compute others, and writes
     /// no table.
     ///
     /// # Errors
-    /// The first thing that is wrong with any of these points.
+    /// All that is wrong with any of these points.
     pub fn prepare_some(document: &'a Document, files: &'a (dyn Files + Sync), numbers: &[usize]) -> Result<Self, RunError> {
-        Ok(Self { runs: Runs::some(document, files, numbers)?, whole: false })
+        Ok(Self { runs: Runs::some(*KNOWN, document, files, numbers)?, whole: false })
     }
 
     /// How many runs there are.
@@ -278,33 +291,6 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// A point that does not exist, a store that cannot be used. Runs that fail are rows, not errors.
     pub fn run(&self, options: &RunOptions) -> Result<Summary, RunError> {
-        self.run_on(&|study| engines::engine(study.engine), options)
-    }
-
-    /// Runs the only point, or the one with this key, and tells what its endpoints did when. Nothing of it is kept in a store.
-    ///
-    /// # Errors
-    /// There are several points, the point has no endpoint, or the engine cannot run it.
-    pub fn timeline(&self, key: Option<&str>) -> Result<Vec<Span>, RunError> {
-        let problem = |problem: String| RunError::Timeline { document: self.name(), problem };
-        let planned = match (key, self.runs.planned()) {
-            (Some(key), _) => self.find(key)?,
-            (None, [planned]) => planned,
-            (None, runs) => return Err(problem(format!("there are {} runs; choose one with --point KEY", runs.len()))),
-        };
-        let mut study = self.runs.prepare(planned, &mut self.runs.preparer())?.study;
-        let scenario = &study.scenario;
-        if scenario.endpoint.is_none() && scenario.workload.as_ref().is_none_or(|closed| closed.interfaces.is_none()) {
-            return Err(problem("shows what endpoints do; without [endpoint] there is nothing to show".to_owned()));
-        }
-        study.scenario.timeline = true;
-        let mut controller = controller(&study);
-        let outcome = engines::engine(study.engine).run(&study.scenario, &mut *controller);
-        outcome.map(|outcome| outcome.timeline).map_err(|error| problem(error.to_string()))
-    }
-
-    /// [`Plan::run`] on any engines.
-    fn run_on(&self, engine: &EngineOf<'_>, options: &RunOptions) -> Result<Summary, RunError> {
         let chosen = match &options.point {
             Some(point) => std::slice::from_ref(self.find(point)?),
             None => self.runs.planned(),
@@ -319,7 +305,7 @@ impl<'a> Plan<'a> {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs.clamp(1, chosen.len().max(1))).build();
         let threads = threads.map_err(|error| RunError::Threads(error.to_string()))?;
         let before = resident_memory_mib();
-        let workshop = Workshop::new(&self.runs, engine, options, store.as_ref(), chosen.len());
+        let workshop = Workshop::new(&self.runs, options, store.as_ref(), chosen.len());
         let ends = threads.install(|| workshop.finish_all(chosen))?;
         let mut summary = Summary { planned: chosen.len(), interrupted: options.stop.signal(), ..Summary::default() };
         for ((end, message), planned) in ends.into_iter().zip(chosen) {
@@ -347,6 +333,29 @@ impl<'a> Plan<'a> {
         Ok(summary)
     }
 
+    /// Runs the only point, or the one with this key, and tells what its endpoints did when. Nothing of it is kept in a store.
+    ///
+    /// # Errors
+    /// There are several points, the point has no endpoint, or the engine cannot run it.
+    pub fn timeline(&self, key: Option<&str>) -> Result<Vec<Span>, RunError> {
+        let problem = |problem: String| RunError::Timeline { document: self.name(), problem };
+        let planned = match (key, self.runs.planned()) {
+            (Some(key), _) => self.find(key)?,
+            (None, [planned]) => planned,
+            (None, runs) => return Err(problem(format!("there are {} runs; choose one with --point KEY", runs.len()))),
+        };
+        let mut preparer = self.runs.preparer();
+        let mut study = self.runs.prepare(planned, &mut preparer)?.study;
+        let scenario = &study.scenario;
+        if scenario.endpoint.is_none() && scenario.workload.as_ref().is_none_or(|closed| closed.interfaces.is_none()) {
+            return Err(problem("shows what endpoints do; without [endpoint] there is nothing to show".to_owned()));
+        }
+        study.scenario.timeline = true;
+        let mut controller = controller(&study);
+        let outcome = preparer.engine(&study).run(&study.scenario, &mut *controller);
+        outcome.map(|outcome| outcome.timeline).map_err(|error| problem(error.to_string()))
+    }
+
     fn name(&self) -> String {
         self.runs.document().name().to_owned()
     }
@@ -369,10 +378,6 @@ fn memory_of_largest(measured: &[Measured], before: Option<f64>) -> Option<(Work
     let largest = measured.iter().map(|run| run.work).max_by(|one, other| one.state_bytes.total_cmp(&other.state_bytes))?;
     Some((largest, (peak_memory_mib()? - before?) * 1024.0 * 1024.0))
 }
-
-type EngineOf<'a> = dyn Fn(&Study) -> SomeEngine<'a> + Sync + 'a;
-
-type SomeEngine<'a> = &'a dyn Engine;
 
 impl Summary {
     /// Adds a row that another process computed.

@@ -4,7 +4,7 @@
 //! it ended, and then holds every column of [`COLUMNS`]; what is unknown is `null`, never 0.
 
 use crate::measure::{Offer, Report};
-use kasuri_config::{CASE, EngineName};
+use kasuri_config::CASE;
 use kasuri_model::engine::{Distribution, Formulas, Interfaces, Outcome, Prediction};
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::Network;
@@ -175,8 +175,8 @@ pub struct RowHead {
     pub key: String,
     /// `title` of the experiment file.
     pub title: String,
-    /// The engine.
-    pub engine: EngineName,
+    /// The name of the engine.
+    pub engine: &'static str,
     /// `measure.seed`.
     pub seed: u64,
     /// Always-present keys of the input and the swept ones, by dotted name.
@@ -283,7 +283,7 @@ impl RunRow {
         let mut columns = Map::new();
         columns.insert("key".to_owned(), json!(head.key));
         columns.insert("title".to_owned(), json!(head.title));
-        columns.insert("engine".to_owned(), json!(head.engine.name()));
+        columns.insert("engine".to_owned(), json!(head.engine));
         columns.insert("status".to_owned(), json!(status));
         columns.insert("message".to_owned(), json!(message));
         columns.insert("kasuri_version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
@@ -647,7 +647,7 @@ pub(crate) mod tests {
         RowHead {
             key: "00ff".to_owned(),
             title: "a pair, \"quoted\"".to_owned(),
-            engine: EngineName::Flit,
+            engine: "flit",
             seed: 1,
             inputs: vec![("traffic.load".to_owned(), json!(0.25)), ("network.dimensions".to_owned(), json!([1, 2]))],
         }

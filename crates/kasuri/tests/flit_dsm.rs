@@ -12,6 +12,7 @@ use kasuri_network::topology::NoFiles;
 
 /// 16 nodes on a torus, packets of 4 flits, routers of three stages.
 const MACHINE: &str = r#"
+engine = "flit"
 network = { topology = "torus", dimensions = [4, 4] }
 routing = { algorithm = "dimension-order" }
 router = { virtual_channels = 4, buffer_flits = 4, switching = "virtual-cut-through", pipeline = ["RC", "VSA", "ST"] }

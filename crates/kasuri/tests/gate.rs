@@ -57,7 +57,7 @@ const BASES: [(&str, &str); 12] = [
 ];
 
 /// Features; of those with the same key the last one counts.
-const FEATURES: [&str; 40] = [
+const FEATURES: [&str; 43] = [
     "engine=analysis",
     "engine=flow",
     "engine=analysis",
@@ -98,6 +98,9 @@ const FEATURES: [&str; 40] = [
     "traffic.reply={ packet_flits = 2 }",
     "network.channel_latency=40000",
     "network.channel_period=3",
+    "flit.layout=plain",
+    "flit.layout=full",
+    "flit.layout=avx512",
 ];
 
 fn kasuri(command: &str, folder: &Path, features: &[&str]) -> Output {
@@ -112,22 +115,46 @@ fn kasuri(command: &str, folder: &Path, features: &[&str]) -> Output {
     program.output().expect("the binary that cargo has just built starts")
 }
 
-/// Exit statuses of `check` and `run`, and what they said.
-fn verdicts(base: &str, features: &[&str]) -> (Option<i32>, Option<i32>, String) {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("a.toml"), format!("{base}\n[measure]\nmax_cycles = 400\n")).expect("the file is written");
-    let [check, run] = ["check", "run"].map(|command| kasuri(command, folder.path(), features));
-    let said = [&check.stderr, &run.stderr, &check.stdout].map(|text| String::from_utf8_lossy(text).into_owned()).join("\n");
-    (check.status.code(), run.status.code(), said)
+/// Exit statuses of `check` and `run`, and what they said on standard error.
+struct Verdicts {
+    check: Option<i32>,
+    run: Option<i32>,
+    of_check: String,
+    of_run: String,
 }
 
-/// What is refused is refused by both, and what is not runs, if only into its limit of cycles.
+impl Verdicts {
+    fn of(base: &str, features: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("a.toml"), format!("{base}\n[measure]\nmax_cycles = 400\n")).expect("the file is written");
+        let [check, run] = ["check", "run"].map(|command| kasuri(command, folder.path(), features));
+        let [of_check, of_run] = [&check.stderr, &run.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+        Self { check: check.status.code(), run: run.status.code(), of_check, of_run }
+    }
+
+    fn said(&self) -> String {
+        format!("{}\n{}", self.of_check, self.of_run)
+    }
+}
+
+/// Exit statuses of `check` and `run`, and what they said.
+fn verdicts(base: &str, features: &[&str]) -> (Option<i32>, Option<i32>, String) {
+    let verdicts = Verdicts::of(base, features);
+    (verdicts.check, verdicts.run, verdicts.said())
+}
+
+/// What is refused is refused by both with the same list, and what is not runs, if only into its limit of cycles.
 fn agree(name: &str, base: &str, features: &[&str]) -> Result<(), TestCaseError> {
-    let (check, run, said) = verdicts(base, features);
+    let verdicts = Verdicts::of(base, features);
+    let (check, run, said) = (verdicts.check, verdicts.run, verdicts.said());
     let what = format!("{name} {features:?}: check {check:?}, run {run:?}\n{said}");
     prop_assert!(!said.contains("defect of Kasuri") && !said.contains("panicked"), "{}", what);
     prop_assert!(matches!(check, Some(0 | 2)) && matches!(run, Some(0..=2)), "{}", what);
     prop_assert_eq!(check == Some(2), run == Some(2), "{}", what);
+    // A possible deadlock is described on standard output by the one and on standard error by the other.
+    if run == Some(2) && verdicts.of_check.contains("error: ") {
+        prop_assert_eq!(&verdicts.of_check, &verdicts.of_run, "{}", what);
+    }
     Ok(())
 }
 
@@ -144,14 +171,41 @@ fn the_experiments_without_features_are_right() {
 fn what_does_not_go_together_is_refused_before_it_runs() {
     let base = |wanted: &str| BASES.iter().find(|(name, _)| *name == wanted).expect("a base of this name").1;
     for (name, features, expected) in [
-        ("mesh", &["engine=flow", "router.predictor=static-xy"][..], "router.predictor: the flow engine cannot model predictors"),
-        ("collective", &["engine=analysis", "router.predictor=static-xy"], "router.predictor: the analysis engine cannot model predictors"),
+        (
+            "mesh",
+            &["engine=flow", "router.predictor=static-xy"][..],
+            "router.predictor: is \"static-xy\", which conflicts with engine = \"flow\": the flow engine cannot model predictors; use engine = \"flit\"",
+        ),
+        (
+            "collective",
+            &["engine=analysis", "router.predictor=static-xy"],
+            "router.predictor: is \"static-xy\", which conflicts with engine = \"analysis\": the analysis engine cannot model predictors under a closed workload",
+        ),
         ("mesh", &["engine=analysis", "router.predictor=latest-port"], "learns"),
-        ("rdma", &["engine=analysis"], "endpoint.model: the analysis engine cannot model the endpoint rdma"),
+        (
+            "rdma",
+            &["engine=analysis"],
+            "endpoint.model: is \"rdma\", which conflicts with engine = \"analysis\": the analysis engine cannot model host adapters",
+        ),
         ("mesh", &["measure.search=saturation", "traffic.process=batch", "traffic.batch_packets=2"], "measure.search: a batch has no load"),
         ("mesh", &["router.predictor=static-xy", FEATURES[10]], "router.pipeline: a router with a predictor needs"),
         ("mlfm", &["router.predictor=static-straight"], "router.predictor"),
         ("dsm", &["router.architecture=virtual-output-queued", "router.virtual_channels=64"], "at most 256"),
+        (
+            "mesh",
+            &["router.predictor=static-xy", "router.hold_switch=true", "traffic.packet_flits=5"],
+            "router.hold_switch: is true, which conflicts with router.predictor = \"static-xy\"",
+        ),
+        (
+            "users",
+            &["router.architecture=crosspoint", "users.isolation=channels-and-shares"],
+            "users.isolation: is \"channels-and-shares\", which conflicts with router.architecture = \"crosspoint\"",
+        ),
+        (
+            "mesh",
+            &["flit.layout=avx512", "router.switching=store-and-forward"],
+            "flit.layout: is \"avx512\", which conflicts with router.switching = \"store-and-forward\"",
+        ),
     ] {
         let (check, run, said) = verdicts(base(name), features);
         assert!(check == Some(2) && run == Some(2), "{name} {features:?}: {check:?} {run:?}\n{said}");
@@ -160,6 +214,49 @@ fn what_does_not_go_together_is_refused_before_it_runs() {
             "{name} {features:?} does not say `{expected}` twice:\n{said}"
         );
     }
+}
+
+/// Features that have nothing to do with each other: the section, the engine and the way of measuring.
+#[test]
+fn everything_that_is_refused_is_listed_with_its_place() {
+    let base = |wanted: &str| BASES.iter().find(|(name, _)| *name == wanted).expect("a base of this name").1;
+    for (name, features, expected) in [
+        (
+            "mesh",
+            &["router.predictor=up-priority", "router.priority=age", "measure.until=first-terminal"][..],
+            &["measure.until: ", "router.priority: ", "router.predictor: up-priority does not fit"][..],
+        ),
+        ("mesh", &["engine=flow", "router.predictor=oracle", "flow.sharing=fair"], &["router.predictor: ", "flow.sharing: is \"fair\""]),
+        ("mesh", &["router.input_speedup=0", "measure.precision=-1"], &["measure.precision: ", "router.input_speedup: is 0"]),
+    ] {
+        let verdicts = Verdicts::of(base(name), features);
+        assert!(verdicts.check == Some(2) && verdicts.run == Some(2), "{name} {features:?}\n{}", verdicts.said());
+        assert_eq!(verdicts.of_check, verdicts.of_run, "{name} {features:?}");
+        let lines: Vec<&str> = verdicts.of_check.lines().collect();
+        assert_eq!(lines.len(), expected.len(), "{name} {features:?}: {lines:#?}");
+        for (line, expected) in lines.iter().zip(expected) {
+            assert!(line.starts_with("error: --set ") && line.contains(expected), "{name} {features:?}: {expected}: {lines:#?}");
+        }
+    }
+}
+
+/// Of a sweep, what is wrong with any of its points, each thing once.
+#[test]
+fn every_point_of_a_sweep_has_its_refusals_listed() {
+    let mesh = BASES[0].1;
+    let sweep = ["router.predictor=none", "sweep.router.predictor=[\"oracle\", \"up-priority\"]", "sweep.engine=[\"flit\", \"flow\"]"];
+    let verdicts = Verdicts::of(mesh, &sweep[1..]);
+    assert_eq!((verdicts.check, verdicts.run), (Some(2), Some(2)), "{}", verdicts.said());
+    assert_eq!(verdicts.of_check, verdicts.of_run);
+    let lines: Vec<&str> = verdicts.of_check.lines().collect();
+    assert_eq!(lines.len(), 3, "{lines:#?}");
+    for (line, expected) in
+        lines.iter().zip(["is \"oracle\", which conflicts with engine = \"flow\"", "up-priority does not fit", "is \"up-priority\""])
+    {
+        assert!(line.contains(expected), "{lines:#?}");
+    }
+    let right = Verdicts::of(mesh, &sweep[..1]);
+    assert_eq!(right.check, Some(0), "{}", right.said());
 }
 
 /// A sample; `PROPTEST_CASES` asks for more.

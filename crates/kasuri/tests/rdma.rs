@@ -313,5 +313,5 @@ fn formulas_refuse_it() {
     let machine = format!("{MACHINE}collective = \"alltoall\"\nmessage_bytes = 64\n");
     let study = study(&machine, "", &[RDMA]).expect("a study");
     let error = kasuri_flow::analysis::AnalysisEngine.run(&study.scenario, &mut *controller(&study)).expect_err("refused").to_string();
-    assert!(error.starts_with("endpoint.model: the analysis engine cannot model the endpoint rdma"), "{error}");
+    assert!(error.starts_with("endpoint.model: is \"rdma\", which conflicts with engine = \"analysis\": "), "{error}");
 }

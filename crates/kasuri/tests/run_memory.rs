@@ -125,7 +125,9 @@ fn measured(text: &str) -> (f64, f64) {
     PEAK.store(before, Relaxed);
     let plan = Plan::prepare(&document, &RandomNetworks).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let prepared = PEAK.load(Relaxed) - before;
-    let promised = Work::of(&plan.points().next().unwrap().unwrap().study, &mut Extents::default()).state_bytes;
+    let study = plan.points().next().unwrap().unwrap().study;
+    let engine = KNOWN.engine(&study.engine).unwrap();
+    let promised = Work::of(&study, engine, &mut Extents::default()).state_bytes;
     PEAK.store(HELD.load(Relaxed), Relaxed);
     plan.run(&RunOptions { jobs: Some(1), ..RunOptions::default() }).unwrap();
     let peak = prepared.max(PEAK.load(Relaxed) - before);

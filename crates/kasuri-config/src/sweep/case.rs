@@ -3,7 +3,7 @@
 use super::axis::{Axis, Setting, leaves_of};
 use super::family::Families;
 use super::{CASE, set};
-use crate::document::{Document, Part, is_range, section_problem};
+use crate::document::{Document, Part, is_range};
 use crate::error::ConfigError;
 use crate::names::{compact, shown};
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,7 +82,7 @@ impl Document {
             let section = key.split('.').next().unwrap_or_default();
             let problem = match section {
                 "sweep" | "plot" => Some(format!("[{section}] itself cannot be swept")),
-                _ => section_problem(section),
+                _ => self.section_problem(section),
             };
             if let Some(problem) = problem {
                 return Err(self.error(&place, Part::Key, problem));

@@ -36,7 +36,7 @@ fn refused(sweep: &str) -> String {
         Ok(document) => document,
         Err(error) => return error.to_string(),
     };
-    let checked = document.points().and_then(|points| {
+    let checked = document.points().map_err(crate::ConfigErrors::from).and_then(|points| {
         let mut preparation = Preparation::new(&document, &NoFiles, Known::default());
         points.iter().try_for_each(|point| preparation.study(point).map(|_| ()))
     });

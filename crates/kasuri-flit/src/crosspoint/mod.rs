@@ -18,9 +18,10 @@ mod synchronise;
 mod target;
 
 use kasuri_model::engine::EngineError;
+use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{CrosspointArbiter, CrosspointParameters};
 use kasuri_network::id::ChannelId;
-use kasuri_network::multicast::{GROUP, Refusal, Tables};
+use kasuri_network::multicast::{self, GROUP, Tables};
 use kasuri_network::network::{Endpoint, Network};
 use kasuri_network::routing::Routing;
 use std::collections::VecDeque;
@@ -476,10 +477,9 @@ impl<T: Clone> Crosspoint<T> {
     }
 }
 
-fn refuse(refusal: Refusal) -> EngineError {
-    let Refusal { section, key, problem } = refusal;
-    let what = format!("crosspoint routers that multicast here: it {problem}");
-    EngineError::NotModelled { key: format!("{section}.{key}"), engine: "flit", what }
+fn refuse(refusal: multicast::Refusal) -> EngineError {
+    let multicast::Refusal { section, key, problem } = refusal;
+    Refusal::new(format!("{section}.{key}"), problem).into()
 }
 
 /// The numbers of the bits that are set.

@@ -8,6 +8,7 @@ use super::feed::{AccessId, Arrival, Ask, Drawn, Next, PacketFeed, Report};
 use super::queues::Queues;
 use crate::state::{NONE, Packet};
 use kasuri_model::engine::EngineError;
+use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::network::Network;
@@ -187,9 +188,10 @@ impl PacketFeed for Interfaces<'_> {
     }
 
     fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {
-        let due = self.nodes.next_due().ok_or_else(|| EngineError::Option {
-            key: "workload".to_owned(),
-            problem: format!("{} of its programs never end: everything waits for something that does not happen", self.nodes.unfinished()),
+        let due = self.nodes.next_due().ok_or_else(|| {
+            let unfinished = self.nodes.unfinished();
+            let reason = format!("{unfinished} of its programs never end: everything waits for something that does not happen");
+            EngineError::from(Refusal::new("workload", reason))
         })?;
         Ok(due.clamp(now, limit.max(now)))
     }

@@ -5,8 +5,12 @@
 mod cenju4;
 
 use crate::edge;
-use kasuri_model::engine::{Controller, EngineError, Outcome};
+use crate::options::FlitOptions;
+use crate::run;
+use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared};
+use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::routing::extents::Extents;
 use std::any::Any;
 
 /// How a model's machine is run.
@@ -19,34 +23,32 @@ struct TimedEndpoint {
 
 static ENDPOINTS: &[TimedEndpoint] = &[cenju4::ENTRY];
 
-/// The scenario's machine, if it has one that runs by itself, and how it is run.
-type Alone<'a> = (&'a dyn Any, &'static TimedEndpoint);
-
 /// A scenario's machine that runs by itself.
+pub(crate) struct Alone<'s> {
+    scenario: &'s Scenario,
+    options: FlitOptions,
+    machine: &'s dyn Any,
+    entry: &'static TimedEndpoint,
+}
+
+/// The scenario's machine, if it has one that runs by itself.
 ///
 /// # Errors
 /// This engine does not know the model.
-fn alone(scenario: &Scenario) -> Result<Option<Alone<'_>>, EngineError> {
+pub(crate) fn alone(scenario: &Scenario, options: FlitOptions) -> Result<Option<Alone<'_>>, Refusal> {
     let Some(machine) = scenario.endpoint.as_deref().filter(|_| edge::machine(scenario).is_none()) else { return Ok(None) };
-    let entry = ENDPOINTS.iter().find(|entry| entry.name == machine.model()).ok_or_else(|| {
-        let what = format!("the endpoint {}", machine.model());
-        EngineError::NotModelled { key: "endpoint.model".to_owned(), engine: "flit", what }
-    })?;
-    Ok(Some((machine, entry)))
+    let unknown = || Refusal::new("endpoint.model", "the flit engine has no such machine").value(format!("\"{}\"", machine.model()));
+    let entry = ENDPOINTS.iter().find(|entry| entry.name == machine.model()).ok_or_else(unknown)?;
+    Ok(Some(Alone { scenario, options, machine, entry }))
 }
 
-/// Has the scenario a machine that runs by itself?
-///
-/// # Errors
-/// This engine does not know the model.
-pub(crate) fn runs_alone(scenario: &Scenario) -> Result<bool, EngineError> {
-    alone(scenario).map(|found| found.is_some())
-}
+impl Prepared for Alone<'_> {
+    fn memory_bytes(&self, extents: &mut Extents) -> u64 {
+        // About what the same network takes with routers of virtual channels.
+        run::on_routers(self.scenario, self.options, Vec::new()).map_or(0, |routers| routers.memory_bytes(extents))
+    }
 
-/// Runs a scenario's machine, if it has one that runs by itself.
-pub(crate) fn run(scenario: &Scenario, controller: &mut dyn Controller) -> Option<Result<Outcome, EngineError>> {
-    match alone(scenario) {
-        Ok(found) => found.map(|(machine, entry)| (entry.run)(scenario, machine, controller)),
-        Err(error) => Some(Err(error)),
+    fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        (self.entry.run)(self.scenario, self.machine, controller)
     }
 }

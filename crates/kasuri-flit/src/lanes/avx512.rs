@@ -12,6 +12,7 @@
 
 use super::Lanes;
 use crate::state::{InputSlot, Links, NONE, OutputSlot, Parameters, Simulation};
+use crate::support::RouterLayout;
 use crate::vc_mask::VcMask;
 use crate::wheel::{BitWheel, Wheel};
 use kasuri_network::memory::{Column, filled};
@@ -112,6 +113,7 @@ impl<M: VcMask, const W: usize> Avx512<M, W> {
 impl<M: VcMask, const W: usize> Lanes for Avx512<M, W> {
     type Mask = M;
     type Wheel = BitWheel;
+    const LAYOUT: RouterLayout = RouterLayout::Avx512;
 
     /// Routers of up to 64 slots share units, so they lie at multiples of a power of two; larger ones have a unit each.
     fn reserved_slots(_slots: u32, widest: u32) -> u32 {

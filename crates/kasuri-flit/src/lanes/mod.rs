@@ -11,6 +11,7 @@ pub(crate) mod general;
 pub(crate) mod portable;
 
 use crate::state::{InputSlot, Links, OutputSlot, Parameters, Simulation};
+use crate::support::RouterLayout;
 use crate::vc_mask::VcMask;
 use crate::wheel::Wheel;
 use kasuri_network::memory::Column;
@@ -22,6 +23,8 @@ pub(crate) trait Lanes: Sized {
     type Mask: VcMask;
     /// What is on its way.
     type Wheel: Wheel;
+    /// The column of `support.rs` that says what these lanes can do.
+    const LAYOUT: RouterLayout;
 
     /// Slots that a router of `slots` slots takes in the address space, when the widest router has `widest`.
     fn reserved_slots(slots: u32, widest: u32) -> u32;

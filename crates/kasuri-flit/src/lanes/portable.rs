@@ -13,6 +13,7 @@ use crate::allocator::{self, PlainAllocator, from_pointer};
 use crate::list::List;
 use crate::shares::Shares;
 use crate::state::{InputSlot, Links, NONE, OutputSlot, Parameters, Simulation, Tile};
+use crate::support::RouterLayout;
 use crate::vc_mask::VcMask;
 use crate::wheel::{ListWheel, Posts};
 use departures::Departures;
@@ -109,6 +110,7 @@ impl<M: VcMask> Portable<M> {
 impl<M: VcMask> Lanes for Portable<M> {
     type Mask = M;
     type Wheel = ListWheel;
+    const LAYOUT: RouterLayout = RouterLayout::Plain;
 
     fn before_channel(&self, port: u32, from: u64, _period: u32) -> u32 {
         self.departures.as_ref().map_or(0, |departures| departures.waiting(port, from))

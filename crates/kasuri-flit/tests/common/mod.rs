@@ -31,6 +31,8 @@ pub(crate) struct Setup {
     pub(crate) max_cycles: u64,
     pub(crate) paranoid: bool,
     pub(crate) simd: String,
+    /// `[flit] layout`, if one is asked for.
+    pub(crate) layout: Option<&'static str>,
 }
 
 impl Setup {
@@ -49,6 +51,7 @@ impl Setup {
             max_cycles: 10_000_000,
             paranoid: false,
             simd: "auto".to_owned(),
+            layout: None,
         }
     }
 
@@ -73,6 +76,12 @@ impl Setup {
         let topology = (find(TOPOLOGIES, self.topology.0).unwrap().parse)(self.topology.1.parse().unwrap()).unwrap();
         let context = BuildContext { channels: &self.channels, files: &NoFiles, structure_seed: 1 };
         Arc::new(topology.build(&context).unwrap())
+    }
+
+    /// `[flit]`.
+    fn options(&self) -> String {
+        let layout = self.layout.map(|layout| format!("layout = \"{layout}\"\n")).unwrap_or_default();
+        format!("{layout}simd = \"{}\"", self.simd)
     }
 
     pub(crate) fn build(&self) -> Scenario {
@@ -106,7 +115,7 @@ impl Setup {
             units: kasuri_workload::units::Units::default(),
             streams: Streams::new(self.seed),
             max_cycles: self.max_cycles,
-            engine_options: format!("simd = \"{}\"", self.simd).parse().unwrap(),
+            engine_options: self.options().parse().unwrap(),
             paranoid: self.paranoid,
             timeline: false,
             endpoint: None,

@@ -4,14 +4,16 @@ use super::prediction::Guided;
 use super::waiting::Waiting;
 use super::workload::closed_workload;
 use super::{AnalysisError, ChannelLoads, channel_loads, hit_rates, zero_load};
-use kasuri_model::engine::{Controller, Distribution, Engine, EngineError, Formulas, Outcome, Status, refuse_endpoint, refuse_interfaces};
+use crate::support::{self, Column};
+use kasuri_model::engine::{Controller, Distribution, Engine, EngineError, Feature, Formulas, Method, Outcome, Prepared, Status};
+use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};
 use kasuri_network::network::metrics::Bisection;
 use kasuri_network::network::{Endpoint, Network};
 use kasuri_network::predictor;
 use kasuri_network::routing::extents::Extents;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 use std::collections::VecDeque;
 
@@ -38,33 +40,50 @@ pub struct AnalysisOptions {}
 
 impl Engine for AnalysisEngine {
     fn name(&self) -> &'static str {
-        "analysis"
+        Column::Analysis.engine()
     }
 
-    fn check(&self, scenario: &Scenario) -> Result<(), EngineError> {
-        refuse_endpoint(scenario, "analysis")?;
-        refuse_interfaces(scenario, "analysis")?;
-        if scenario.workload.is_none() {
-            return Guided::of(scenario).map(|_| ()).map_err(refuse);
-        }
-        if scenario.router.predictor != predictor::NONE {
-            return Err(not_modelled("router.predictor", "predictors under a closed workload".to_owned()));
-        }
-        if !scenario.classes.is_empty() {
-            return Err(not_modelled(
-                if scenario.users.is_some() { "user" } else { "traffic" },
-                "open traffic beside a closed workload".to_owned(),
-            ));
-        }
-        Ok(())
+    fn summary(&self) -> &'static str {
+        "formulas of graphs and queues"
     }
 
-    fn memory_bytes(&self, scenario: &Scenario, extents: &mut Extents) -> u64 {
-        super::memory::bytes(scenario, extents)
+    fn section(&self) -> fn() -> Schema {
+        || schema_for!(AnalysisOptions)
     }
 
-    fn run(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-        self.check(scenario)?;
+    fn method(&self) -> Method {
+        Method::Formulas
+    }
+
+    fn features(&self) -> Vec<Feature> {
+        support::features(Column::Analysis)
+    }
+
+    fn prepare<'s>(&'s self, scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>> {
+        let mut refusals = support::refusals(Column::Analysis, scenario);
+        let refuses = |key: &str| refusals.iter().any(|refusal| refusal.key == key);
+        if scenario.workload.is_none()
+            && !refuses("router.predictor")
+            && let Err(error) = Guided::of(scenario)
+        {
+            refusals.push(refuse(error));
+        }
+        if refusals.is_empty() { Ok(Box::new(Question { scenario })) } else { Err(refusals) }
+    }
+}
+
+/// A scenario that formulas answer.
+struct Question<'s> {
+    scenario: &'s Scenario,
+}
+
+impl Prepared for Question<'_> {
+    fn memory_bytes(&self, extents: &mut Extents) -> u64 {
+        super::memory::bytes(self.scenario, extents)
+    }
+
+    fn run(self: Box<Self>, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        let Self { scenario } = *self;
         if let Some(closed) = &scenario.workload {
             return closed_workload(scenario, closed);
         }
@@ -83,20 +102,13 @@ impl Engine for AnalysisEngine {
     }
 }
 
-fn refuse(error: AnalysisError) -> EngineError {
+fn refuse(error: AnalysisError) -> Refusal {
     match error {
-        AnalysisError::Prediction { problem } => not_modelled("router.predictor", format!("predictor {problem}")),
-        AnalysisError::NoTraffic => EngineError::Option { key: "traffic".to_owned(), problem: error.to_string() },
-        AnalysisError::Lost { .. } | AnalysisError::Circular { .. } => {
-            EngineError::Option { key: "routing.algorithm".to_owned(), problem: error.to_string() }
-        }
-        AnalysisError::TooLarge { .. } => EngineError::TooLarge(error.to_string()),
+        AnalysisError::Prediction { problem } => support::refusal(Column::Analysis, "router.predictor", &format!("predictor {problem}")),
+        AnalysisError::NoTraffic => Refusal::new("traffic", error.to_string()),
+        AnalysisError::Lost { .. } | AnalysisError::Circular { .. } => Refusal::new("routing.algorithm", error.to_string()),
+        AnalysisError::TooLarge { .. } => Refusal::new("network", error.to_string()),
     }
-}
-
-/// Something that no formula knows.
-fn not_modelled(key: &str, what: String) -> EngineError {
-    EngineError::NotModelled { key: key.to_owned(), engine: "analysis", what }
 }
 
 /// Works out everything that formulas say of a scenario.
@@ -256,7 +268,7 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         flit_hops: 0,
         prediction: None,
         link_errors: None,
-        not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(crate::fluid::not_modelled_of(scenario)).collect(),
+        not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(support::left_out(scenario)).collect(),
         users: Vec::new(),
         background: None,
         formulas: Some(formulas),

@@ -157,7 +157,7 @@ fn is_plain(router: &RouterParameters, kinds: &[Packets<'_>]) -> bool {
     let has_whole_steps = router.internal_speedup.fract() == 0.0;
     // Several steps in a cycle send the flits of a packet as fast as its channels take them, unless credits are missing.
     let is_streamed = router.internal_speedup == 1.0 || kinds.iter().all(|kind| kind.sizes.max() <= router.channel_depth());
-    has_whole_steps && is_streamed && !router.general_keys().any(|key| LEFT_OUT.contains(&key))
+    has_whole_steps && is_streamed && !LEFT_OUT.iter().any(|key| router.extends(key))
 }
 
 /// What a packet's length adds to the latency of its head.

@@ -24,8 +24,6 @@ use kasuri_network::network::{Link, Network};
 use kasuri_workload::workload::Token;
 use kasuri_workload::workload::agenda::Agenda;
 
-pub(crate) use outcome::not_modelled_of;
-
 /// Flows that end within this part of the present time of each other end together: what separates them is rounding.
 const SIMULTANEOUS: f64 = 1e-12;
 

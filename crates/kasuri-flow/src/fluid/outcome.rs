@@ -3,6 +3,7 @@
 use super::Fluid;
 use crate::graph::Graph;
 use crate::statistics::Statistics;
+use crate::support;
 use kasuri_model::engine::{Interval, Outcome, Phase, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_workload::workload::agenda::Agenda;
@@ -94,7 +95,7 @@ impl Fluid<'_> {
             flit_hops: self.flit_hops as u64,
             prediction: None,
             link_errors: None,
-            not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(not_modelled_of(self.scenario)).collect(),
+            not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(support::left_out(self.scenario)).collect(),
             users: self.users,
             background: self.background,
             formulas: None,
@@ -123,16 +124,3 @@ const NOT_MODELLED: &[&str] = &[
     "router.switch_allocator",
     "router.vc_release",
 ];
-
-/// What only the flit engine knows of this scenario's users, and of its routers where they are not plain.
-pub(crate) fn not_modelled_of(scenario: &Scenario) -> impl Iterator<Item = String> {
-    let keys: &[&str] = if scenario.users.is_some() { &["translation", "users.isolation", "user.share", "user.change_every"] } else { &[] };
-    let of_classes = [
-        ("router.class_queues", scenario.router.class_queues),
-        ("traffic.class.shares_coins", scenario.classes.iter().any(|class| class.joint.is_some())),
-    ];
-    // Allocators stand among what is never modelled.
-    let of_router = scenario.router.general_keys().filter(|key| !key.ends_with("_allocator")).map(|key| format!("router.{key}"));
-    let of_classes = of_classes.into_iter().filter(|&(_, is_used)| is_used).map(|(key, _)| key.to_owned());
-    keys.iter().map(|&key| key.to_owned()).chain(of_router).chain(of_classes)
-}

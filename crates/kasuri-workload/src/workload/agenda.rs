@@ -2,6 +2,7 @@
 
 use super::{Action, Event, Execution, Message, Token, Workload};
 use crate::endpoint::RunningInterfaces;
+use crate::refusal::Refusal;
 use crate::timeline::Span;
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::Streams;

@@ -1,14 +1,14 @@
 //! `kasuri check`: is the experiment right, how large is it, can it deadlock?
 
 use super::{Exit, Failure};
-use crate::engines;
 use crate::estimate::{Costs, Total, Work};
-use crate::input::{FolderFiles, read_experiment};
+use crate::input::{FolderFiles, KNOWN, read_experiment};
 use crate::listing::Listing;
 use crate::measure::controller;
-use crate::plan::{Plan, Preparer, is_same};
+use crate::plan::{Plan, Preparer, Wrong, is_same, located};
 use clap::Args;
-use kasuri_config::{Document, EngineName, Point, Study};
+use kasuri_config::{ConfigErrors, Document, Point, Study};
+use kasuri_model::engine::{Engine, EngineError, Method};
 use kasuri_model::scenario::ClosedWorkload;
 use kasuri_network::deadlock;
 use kasuri_network::network::Network;
@@ -47,24 +47,32 @@ impl Check {
             return list_costs(&Listing::of(&document, &files, &Costs::of_this_machine())?, out);
         }
         let sweep = document.sweep()?;
-        let mut preparer = Preparer::new(&document, &files);
+        let mut preparer = Preparer::new(*KNOWN, &document, &files);
         let (mut seen, mut extents) = (Seen::default(), Extents::default());
         let mut works = Vec::with_capacity(sweep.count());
-        let mut verdict = Verdict::Right;
+        let (mut verdict, mut wrong) = (Verdict::Right, Wrong::default());
         for number in 0..sweep.count() {
             let point = sweep.point(number)?;
-            let study = preparer.study(&point)?;
-            works.push(Work::of(&study, &mut extents));
+            let study = match preparer.study(&point) {
+                Ok(study) => study,
+                Err(error) => {
+                    wrong.note(error)?;
+                    continue;
+                }
+            };
+            let engine = preparer.engine(&study);
+            works.push(Work::of(&study, engine, &mut extents));
             if let Some(text) = study.scenario.workload.as_ref().and_then(|closed| seen.workload(describe_workload(closed))) {
                 writeln!(out, "{text}")?;
             }
             if seen.ways(&study) {
                 verdict = verdict.max(describe(&study, out)?);
             }
-            if study.engine == EngineName::Analysis && seen.traffic(&point) {
-                try_formulas(&document, &point, &study)?;
+            if engine.method() == Method::Formulas && seen.traffic(&point) {
+                try_formulas(&document, &point, &study, engine)?;
             }
         }
+        wrong.end()?;
         let costs = Costs::of_this_machine();
         writeln!(out, "{}", describe_costs(&Total::of(&costs, works)))?;
         let (count, text) = (sweep.count(), verdict.text());
@@ -141,14 +149,12 @@ impl Seen {
 }
 
 /// Whether routes have formulas only the formulas tell, and these cost little.
-fn try_formulas(document: &Document, point: &Point, study: &Study) -> Result<(), Failure> {
+fn try_formulas(document: &Document, point: &Point, study: &Study, engine: &dyn Engine) -> Result<(), Failure> {
     let mut controller = controller(study);
-    match engines::engine(study.engine).run(&study.scenario, &mut *controller) {
+    match engine.run(&study.scenario, &mut *controller) {
         Ok(_) => Ok(()),
-        Err(error) => Err(match error.key() {
-            Some(key) => document.refusal(point, key, error.message()).into(),
-            None => Failure::Input(format!("{}: {error}", document.name())),
-        }),
+        Err(EngineError::Refused(refusals)) => Ok(ConfigErrors::check(located(document, point, &refusals))?),
+        Err(error) => Err(Failure::Input(format!("{}: {error}", document.name()))),
     }
 }
 

@@ -20,7 +20,7 @@ mod topology;
 
 use crate::input::InputError;
 use clap::{Parser, Subcommand};
-use kasuri_config::{ConfigError, printable};
+use kasuri_config::{ConfigError, ConfigErrors, printable};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -88,6 +88,8 @@ impl Exit {
 enum Failure {
     /// The user's input is wrong: exit status 2.
     Input(String),
+    /// All that is wrong with the user's input, a message each: exit status 2.
+    Refused(Vec<String>),
     /// Something else is in the way: exit status 1.
     Other(String),
     /// Nobody reads standard output any more (`kasuri list topologies | head -1`): not worth a message.
@@ -103,6 +105,12 @@ impl From<InputError> for Failure {
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         Self::Input(error.to_string())
+    }
+}
+
+impl From<ConfigErrors> for Failure {
+    fn from(errors: ConfigErrors) -> Self {
+        Self::Refused(errors.iter().map(ConfigError::to_string).collect())
     }
 }
 
@@ -136,13 +144,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut out = io::stdout().lock();
     let run = || arguments.command.run(&mut out).and_then(|exit| Ok(out.flush().map(|()| exit)?));
     let Ok(result) = catch_unwind(AssertUnwindSafe(run)) else { return ExitCode::FAILURE };
-    let (status, message) = match result {
-        Ok(exit) => (exit.0, None),
-        Err(Failure::Input(message)) => (2, Some(message)),
-        Err(Failure::Other(message)) => (1, Some(message)),
-        Err(Failure::PipeClosed) => (0, None),
+    let (status, messages) = match result {
+        Ok(exit) => (exit.0, Vec::new()),
+        Err(Failure::Input(message)) => (2, vec![message]),
+        Err(Failure::Refused(messages)) => (2, messages),
+        Err(Failure::Other(message)) => (1, vec![message]),
+        Err(Failure::PipeClosed) => (0, Vec::new()),
     };
-    if let Some(message) = message {
+    for message in messages {
         let _ = writeln!(io::stderr(), "error: {}", printable(&message));
     }
     ExitCode::from(status)

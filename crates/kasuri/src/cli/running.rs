@@ -4,6 +4,7 @@ use super::{Exit, Failure, output};
 use crate::busiest::busiest;
 use crate::depths::{Comparison, side_by_side};
 use crate::estimate::Costs;
+use crate::input::KNOWN;
 use crate::plan::{Plan, RunError, RunOptions, Summary};
 use crate::results::{self, RunRow};
 use crate::stop::Stop;
@@ -11,6 +12,7 @@ use crate::tally::Tally;
 use crate::timeline::chrome_trace;
 use clap::{Args, ValueEnum};
 use kasuri_config::{CASE, Document};
+use kasuri_model::engine::Method;
 use kasuri_network::topology::Files;
 use serde_json::Value;
 use std::fs;
@@ -160,9 +162,10 @@ pub(super) fn print(rows: &[RunRow], folder: Option<&Path>, format: Format, out:
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        match error.exit_status() {
-            2 => Self::Input(error.to_string()),
-            _ => Self::Other(error.to_string()),
+        match error {
+            RunError::Config(errors) => errors.into(),
+            error if error.exit_status() == 2 => Self::Input(error.to_string()),
+            error => Self::Other(error.to_string()),
         }
     }
 }
@@ -200,10 +203,15 @@ fn hints(rows: &[RunRow]) -> Vec<String> {
 /// Has a row an answer in a column that people ask for? Where no terminal sends to itself, its share is no news.
 fn answers(row: &RunRow, name: &str) -> bool {
     match name {
-        SEARCHED if row.text("engine") == "analysis" => false,
+        SEARCHED => !of_formulas(row) && !row.get(name).is_null(),
         "self_share" => row.number(name) > Some(0.0),
         _ => !row.get(name).is_null(),
     }
+}
+
+/// Is a row the answer of formulas?
+fn of_formulas(row: &RunRow) -> bool {
+    KNOWN.engine(row.text("engine")).is_some_and(|engine| engine.method() == Method::Formulas)
 }
 
 /// A value of a row as people read it.
@@ -328,10 +336,10 @@ fn comparison_table(comparisons: &[Comparison]) -> String {
         |name: &str| comparisons.iter().any(|one| one.inputs.iter().any(|input| input.0 == name && !comparisons[0].inputs.contains(input)));
     let varying: Vec<&str> = names.filter(|name| varies(name)).collect();
     let engines: Vec<_> = comparisons[0].answers.iter().map(|&(engine, _)| engine).collect();
-    let differences: Vec<String> = engines.iter().map(|engine| format!("{} differs by", engine.name())).collect();
+    let differences: Vec<String> = engines.iter().map(|engine| format!("{engine} differs by")).collect();
     let mut heading = varying.clone();
     heading.push("quantity");
-    heading.extend(engines.iter().map(|engine| engine.name()));
+    heading.extend(engines.iter().copied());
     heading.extend(differences.iter().take(engines.len() - 1).map(String::as_str));
     let line = |one: &Comparison| {
         let inputs =

@@ -1,7 +1,7 @@
 //! `kasuri topology`: one network in numbers, or as a graph.
 
 use super::{Exit, Failure, output};
-use crate::input::FolderFiles;
+use crate::input::{FolderFiles, KNOWN};
 use clap::{Args, ValueEnum};
 use kasuri_config::Document;
 use kasuri_config::format;
@@ -37,7 +37,7 @@ impl Topology {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let network = Table::from_iter([("topology".to_owned(), Value::String(self.name.clone()))]);
         let table = Table::from_iter([("network".to_owned(), Value::Table(network))]);
-        let mut document = Document::from_table("kasuri topology", table)?;
+        let mut document = Document::from_table_for(*KNOWN, "kasuri topology", table)?;
         for parameter in &self.parameters {
             document.set_argument("network", parameter, parameter)?;
         }

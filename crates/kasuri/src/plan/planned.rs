@@ -1,13 +1,13 @@
 //! The runs of an experiment as a list that stays small. A run is a point of the sweep that was checked: of it only the number, the key and a
 //! few facts are kept, and what the engine receives is made again when it is needed.
 
-use super::preparer::Preparer;
+use super::preparer::{Preparer, Wrong};
 use super::shown::{self, Facts};
 use super::{PreparedPoint, RunError};
 use crate::estimate::Work;
 use crate::results::RowHead;
 use crate::snapshot::{self, Snapshot};
-use kasuri_config::{Built, Document, Point, Sweep};
+use kasuri_config::{Built, Document, Known, Point, Sweep};
 use kasuri_network::routing::extents::Extents;
 use kasuri_network::topology::Files;
 use std::collections::BTreeSet;
@@ -51,6 +51,7 @@ const WORTH_THREADS: usize = 4000;
 
 /// Runs of an experiment, checked.
 pub(crate) struct Runs<'a> {
+    known: Known<'a>,
     document: &'a Document,
     sweep: Sweep<'a>,
     files: Snapshot<'a>,
@@ -63,28 +64,38 @@ impl<'a> Runs<'a> {
     /// Checks all runs.
     ///
     /// # Errors
-    /// The first thing that is wrong with any of them.
-    pub(crate) fn all(document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
-        Self::keeping(document, files, snapshot::MOST_BYTES)
+    /// All that is wrong with any of them.
+    pub(crate) fn all(known: Known<'a>, document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
+        Self::keeping(known, document, files, snapshot::MOST_BYTES)
     }
 
     /// As [`Runs::all`], with no more than so many bytes of the files that they name in memory.
-    pub(super) fn keeping(document: &'a Document, files: &'a (dyn Files + Sync), most_bytes: usize) -> Result<Self, RunError> {
+    pub(super) fn keeping(
+        known: Known<'a>,
+        document: &'a Document,
+        files: &'a (dyn Files + Sync),
+        most_bytes: usize,
+    ) -> Result<Self, RunError> {
         let sweep = document.sweep()?;
         let numbers: Vec<usize> = (0..sweep.count()).collect();
-        Self::new(document, sweep, Snapshot::of(files, most_bytes)).check(&numbers)
+        Self::new(known, document, sweep, Snapshot::of(files, most_bytes)).check(&numbers)
     }
 
     /// Checks the runs of these numbers.
     ///
     /// # Errors
-    /// The first thing that is wrong with any of them.
-    pub(crate) fn some(document: &'a Document, files: &'a (dyn Files + Sync), numbers: &[usize]) -> Result<Self, RunError> {
-        Self::new(document, document.sweep()?, Snapshot::of(files, snapshot::MOST_BYTES)).check(numbers)
+    /// All that is wrong with any of them.
+    pub(crate) fn some(
+        known: Known<'a>,
+        document: &'a Document,
+        files: &'a (dyn Files + Sync),
+        numbers: &[usize],
+    ) -> Result<Self, RunError> {
+        Self::new(known, document, document.sweep()?, Snapshot::of(files, snapshot::MOST_BYTES)).check(numbers)
     }
 
-    fn new(document: &'a Document, sweep: Sweep<'a>, files: Snapshot<'a>) -> Self {
-        Self { document, sweep, files, built: Built::default(), planned: Vec::new(), named: BTreeSet::new() }
+    fn new(known: Known<'a>, document: &'a Document, sweep: Sweep<'a>, files: Snapshot<'a>) -> Self {
+        Self { known, document, sweep, files, built: Built::default(), planned: Vec::new(), named: BTreeSet::new() }
     }
 
     fn check(mut self, numbers: &[usize]) -> Result<Self, RunError> {
@@ -98,30 +109,44 @@ impl<'a> Runs<'a> {
             }),
         };
         self.planned.reserve_exact(numbers.len());
+        let mut wrong = Wrong::default();
         for part in parts {
-            let (planned, named) = part?;
-            self.planned.extend(planned);
-            self.named.extend(named);
+            match part {
+                Ok((planned, named)) => {
+                    self.planned.extend(planned);
+                    self.named.extend(named);
+                }
+                Err(error) => wrong.note(error)?,
+            }
         }
+        wrong.end()?;
         Ok(self)
     }
 
     /// What one thread checks. A point is forgotten when the next is checked.
     fn check_part(&self, numbers: &[usize]) -> Result<(Vec<Planned>, Vec<String>), RunError> {
         let (mut preparer, mut extents) = (self.preparer(), Extents::default());
-        let mut planned = Vec::with_capacity(numbers.len());
+        let (mut planned, mut wrong) = (Vec::with_capacity(numbers.len()), Wrong::default());
         for &number in numbers {
             let point = self.sweep.point(number)?;
-            let study = preparer.prepare(&point)?;
-            let (key, facts, work) = (preparer.key(&point, &study), Facts::of(&study), Work::of(&study, &mut extents));
+            let study = match preparer.prepare(&point) {
+                Ok(study) => study,
+                Err(error) => {
+                    wrong.note(error)?;
+                    continue;
+                }
+            };
+            let (key, facts) = (preparer.key(&point, &study), Facts::of(self.known, &study));
+            let work = Work::of(&study, preparer.engine(&study), &mut extents);
             planned.push(Planned { number: number as u32, key, facts, work });
         }
+        wrong.end()?;
         Ok((planned, preparer.named_files()))
     }
 
     /// One more thread's means to make studies: networks and routings are shared among all.
     pub(crate) fn preparer(&self) -> Preparer<'_> {
-        Preparer::sharing(&self.built, self.document, &self.files)
+        Preparer::sharing(self.known, &self.built, self.document, &self.files)
     }
 
     /// The experiment.
@@ -151,6 +176,7 @@ impl<'a> Runs<'a> {
     pub(crate) fn head(&self, planned: &Planned, point: &Point) -> RowHead {
         let title = point.table.get("title").and_then(toml::Value::as_str).unwrap_or_default().to_owned();
         let Facts { engine, seed, .. } = planned.facts;
+        let engine = self.known.engines[usize::from(engine)].name();
         RowHead { key: planned.key.to_string(), title, engine, seed, inputs: shown::inputs(point, &planned.facts) }
     }
 
@@ -166,7 +192,8 @@ impl<'a> Runs<'a> {
         if preparer.key(&point, &study) != planned.key {
             return Err(RunError::Changed { document: self.document.name().to_owned(), files: preparer.named_files().join(", ") });
         }
-        Ok(PreparedPoint { head: self.head(planned, &point), point, study })
+        let facts = Facts::of(self.known, &study);
+        Ok(PreparedPoint { head: self.head(planned, &point), point, study, facts })
     }
 }
 

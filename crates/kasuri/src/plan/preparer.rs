@@ -3,9 +3,10 @@
 use super::planned::Key;
 use super::{RESULTS_VERSION, RunError, shown};
 use crate::engines;
-use crate::input::KNOWN;
 use crate::measure::saturation;
-use kasuri_config::{Built, ConfigError, Document, EngineName, Point, Preparation, Study};
+use kasuri_config::{Built, ConfigError, ConfigErrors, Document, Known, Point, Preparation, Study};
+use kasuri_model::engine::{Engine, Method};
+use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::deadlock::{self, Verdict};
 use kasuri_network::network::Network;
@@ -17,6 +18,7 @@ use std::sync::{Arc, Weak};
 
 /// Checks points; what several have in common is built and checked once.
 pub(crate) struct Preparer<'a> {
+    known: Known<'a>,
     document: &'a Document,
     files: &'a (dyn Files + Sync),
     preparation: Preparation<'a>,
@@ -27,14 +29,14 @@ pub(crate) struct Preparer<'a> {
 
 impl<'a> Preparer<'a> {
     /// Begins with nothing checked.
-    pub(crate) fn new(document: &'a Document, files: &'a (dyn Files + Sync)) -> Self {
-        Self::sharing(&Built::default(), document, files)
+    pub(crate) fn new(known: Known<'a>, document: &'a Document, files: &'a (dyn Files + Sync)) -> Self {
+        Self::sharing(known, &Built::default(), document, files)
     }
 
     /// As [`Preparer::new`], with the networks and routings of others.
-    pub(crate) fn sharing(built: &Built, document: &'a Document, files: &'a (dyn Files + Sync)) -> Self {
-        let preparation = Preparation::sharing(built, document, files, *KNOWN);
-        Self { document, files, preparation, hashes: BTreeMap::new(), checked: Vec::new() }
+    pub(crate) fn sharing(known: Known<'a>, built: &Built, document: &'a Document, files: &'a (dyn Files + Sync)) -> Self {
+        let preparation = Preparation::sharing(built, document, files, known);
+        Self { known, document, files, preparation, hashes: BTreeMap::new(), checked: Vec::new() }
     }
 
     /// The files that the checked points name.
@@ -43,33 +45,57 @@ impl<'a> Preparer<'a> {
     }
 
     /// Decides whether a point can be run, but for what its routes tell: `kasuri check` and all ways of running ask here.
+    ///
+    /// # Errors
+    /// All that is wrong with it, and all that its engine refuses.
     pub(crate) fn study(&mut self, point: &Point) -> Result<Study, RunError> {
         let document = || self.document.name().to_owned();
         shown::check_point(point).map_err(|problem| RunError::Defect { document: document(), problem })?;
-        let study = self.preparation.study(point)?;
-        if study.measure.search.is_some() {
-            check_search(self.document, point, &study)?;
+        let (study, mut errors) = self.preparation.examine(point);
+        if let Some(study) = &study {
+            let is_right = errors.is_empty();
+            errors.extend(self.measuring_errors(point, study, is_right));
+            let refusals = self.engine(study).prepare(&study.scenario).err().unwrap_or_default();
+            let mut refused = located(self.document, point, &refusals);
+            // What is wrong with a key by itself, or with one of its section, says more.
+            let is_known = |key: &str| {
+                errors.iter().any(|known| known.key.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+            };
+            refused.retain(|refusal| !is_known(&refusal.key));
+            errors.extend(refused);
         }
-        if shown::searches(&study) {
-            for load in [saturation::ZERO_LOAD, greatest_load(&study)] {
-                self.preparation.study(&at_load(point, load))?;
-            }
+        ConfigErrors::check(errors)?;
+        Ok(study.expect("a study of which nothing is wrong"))
+    }
+
+    /// What is wrong with how a point is measured, of which nothing else is wrong if `is_right`.
+    fn measuring_errors(&mut self, point: &Point, study: &Study, is_right: bool) -> Vec<ConfigError> {
+        let method = self.engine(study).method();
+        let mut errors = Vec::new();
+        if study.measure.search.is_some() {
+            errors.extend(check_search(self.document, point, study, method).err());
+        }
+        if is_right && errors.is_empty() && shown::searches(study, method) {
+            let loads = [saturation::ZERO_LOAD, greatest_load(study)];
+            let wrong = loads.into_iter().map(|load| self.preparation.examine(&at_load(point, load)).1).find(|wrong| !wrong.is_empty());
+            errors.extend(wrong.unwrap_or_default());
         }
         if let Some((key, _)) = point.assignments.iter().find(|(key, _)| shown::every_class_has_its_own(key, point)) {
             let message = "is swept, but every [[traffic.class]] has a value of its own, so that it changes nothing; sweep those";
-            return Err(self.document.refusal(point, key, message).into());
+            errors.push(self.document.refusal(point, key, message));
         }
-        engines::engine(study.engine).check(&study.scenario).map_err(|problem| match problem.key() {
-            Some(key) => self.document.refusal(point, key, problem.message()).into(),
-            None => RunError::TooLarge { document: document(), problem },
-        })?;
-        Ok(study)
+        errors
+    }
+
+    /// The engine of a study.
+    pub(crate) fn engine(&self, study: &Study) -> &'a dyn Engine {
+        engines::of_study(self.known, study).1
     }
 
     /// Checks a point, its routes too.
     pub(crate) fn prepare(&mut self, point: &Point) -> Result<Study, RunError> {
         let study = self.study(point)?;
-        check_deadlock(self.document, &study, &mut self.checked)?;
+        check_deadlock(self.document, &study, self.engine(&study).method(), &mut self.checked)?;
         Ok(study)
     }
 
@@ -87,6 +113,45 @@ impl<'a> Preparer<'a> {
     pub(crate) fn preparation(&mut self) -> &mut Preparation<'a> {
         &mut self.preparation
     }
+}
+
+/// All that is wrong with the points of an experiment, each thing once.
+#[derive(Debug, Default)]
+pub(crate) struct Wrong(Vec<ConfigError>);
+
+impl Wrong {
+    /// Beyond so many things nobody reads on.
+    const MOST: usize = 20;
+
+    /// Notes what is wrong with one more point.
+    ///
+    /// # Errors
+    /// What was noted so far, if it is enough or if no file is at fault; what is at fault then, if nothing was.
+    pub(crate) fn note(&mut self, error: RunError) -> Result<(), RunError> {
+        let errors = match error {
+            RunError::Config(errors) => errors,
+            other => return Err(std::mem::take(self).end().err().unwrap_or(other)),
+        };
+        for error in errors {
+            if !self.0.contains(&error) {
+                self.0.push(error);
+            }
+        }
+        if self.0.len() < Self::MOST { Ok(()) } else { std::mem::take(self).end() }
+    }
+
+    /// # Errors
+    /// What was noted.
+    pub(crate) fn end(mut self) -> Result<(), RunError> {
+        self.0.truncate(Self::MOST);
+        ConfigErrors::check(self.0)?;
+        Ok(())
+    }
+}
+
+/// What an engine refuses of a point, each with its place in the file.
+pub(crate) fn located(document: &Document, point: &Point, refusals: &[Refusal]) -> Vec<ConfigError> {
+    refusals.iter().map(|refusal| document.refusal(point, &refusal.key, refusal.message())).collect()
 }
 
 /// What a deadlock depends on, and whether it is allowed.
@@ -109,17 +174,17 @@ fn is_trusted(study: &Study) -> bool {
 }
 
 /// Places and steps of routes to look at before a run; nothing is looked at without.
-pub(crate) fn deadlock_budget(study: &Study) -> Option<u64> {
+pub(crate) fn deadlock_budget(study: &Study, method: Method) -> Option<u64> {
     match is_trusted(study) {
-        // Flows hold no buffers while they wait, and the engine tells itself of a message that does not arrive.
-        true if study.engine == EngineName::Flow => None,
+        // Rates hold no buffers while they wait, and the engine tells itself of a message that does not arrive.
+        true if method == Method::Rates => None,
         true => Some(SAMPLE_BUDGET),
         false => Some(deadlock::STEP_BUDGET),
     }
 }
 
 /// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver. Equal ones are checked once.
-fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>) -> Result<(), RunError> {
+fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &mut Vec<Checked>) -> Result<(), RunError> {
     let scenario = &study.scenario;
     let channels = scenario.virtual_channel_ranges();
     if channels.is_empty() {
@@ -139,7 +204,7 @@ fn check_deadlock(document: &Document, study: &Study, checked: &mut Vec<Checked>
     // The whole graph of a large network takes longer than many a run, so where nothing hangs on its verdict only a sample of
     // the destinations is tried; `kasuri check` builds it in any case.
     let trusted = is_trusted(study);
-    let Some(budget) = deadlock_budget(study) else { return Ok(()) };
+    let Some(budget) = deadlock_budget(study, method) else { return Ok(()) };
     let report = deadlock::check_within(&scenario.network, &*scenario.possible_ways(), &channels, budget);
     let (name, mut finding) = (document.name().to_owned(), report.describe(&scenario.network));
     if widened {
@@ -162,7 +227,7 @@ pub(crate) fn is_same<T: ?Sized>(known: &Weak<T>, other: &Arc<T>) -> bool {
 }
 
 /// A search sets `traffic.load`, so no class may have a load of its own, and nothing else may set it.
-fn check_search(document: &Document, point: &Point, study: &Study) -> Result<(), ConfigError> {
+fn check_search(document: &Document, point: &Point, study: &Study, method: Method) -> Result<(), ConfigError> {
     let problem = |problem: &str| Err(document.refusal(point, "measure.search", problem));
     let classes = shown::at(&point.table, "traffic.class").and_then(toml::Value::as_array);
     if classes.into_iter().flatten().any(|class| class.get("load").is_some()) {
@@ -184,7 +249,7 @@ fn check_search(document: &Document, point: &Point, study: &Study) -> Result<(),
         return problem("a batch has no load to search; take the search out, or use another traffic.process");
     }
     let is_load = |key: &str| key == "traffic.load" || key.starts_with("user.") && key.ends_with(".traffic.load");
-    if let Some((key, _)) = point.assignments.iter().find(|(key, _)| shown::searches(study) && is_load(key)) {
+    if let Some((key, _)) = point.assignments.iter().find(|(key, _)| shown::searches(study, method) && is_load(key)) {
         let message = "is swept, but measure.search = \"saturation\" varies it; take it out of [sweep], or take the search out";
         return Err(document.refusal(point, key, message));
     }
@@ -237,7 +302,7 @@ pub(super) fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut 
         })
         .collect();
     let mut whole = json!({
-        "engine": study.engine.name(),
+        "engine": study.engine,
         "files": contents,
         "input": table().map(|(key, value)| (key.clone(), shown::to_json(value))).collect::<serde_json::Map<_, _>>(),
         "results": RESULTS_VERSION,

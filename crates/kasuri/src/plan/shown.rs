@@ -1,8 +1,10 @@
 //! What a row shows of its run's input, and that this is what the run used.
 
 use super::PreparedPoint;
+use crate::engines;
 use crate::results::RunRow;
-use kasuri_config::{CASE, EngineName, Point, Search, Study};
+use kasuri_config::{CASE, Known, Point, Search, Study};
+use kasuri_model::engine::Method;
 use kasuri_workload::collective;
 use serde_json::{Value, json};
 
@@ -30,7 +32,9 @@ const ALWAYS_TRACE: [&str; 4] = ["network.topology", "routing.algorithm", "traff
 /// What a row shows of its run's input that does not stand in the point's values as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
-    pub(super) engine: EngineName,
+    /// The place of the engine among those that are known.
+    pub(super) engine: u8,
+    pub(super) method: Method,
     pub(super) seed: u64,
     /// Does the run choose its loads itself?
     searches: bool,
@@ -40,9 +44,11 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Those of a study.
-    pub(super) fn of(study: &Study) -> Self {
+    pub(super) fn of(known: Known<'_>, study: &Study) -> Self {
+        let (place, engine) = engines::of_study(known, study);
+        let method = engine.method();
         let is_closed = study.scenario.workload.is_some() || study.scenario.endpoint.is_some();
-        Self { engine: study.engine, seed: study.measure.seed, searches: searches(study), is_closed }
+        Self { engine: place as u8, method, seed: study.measure.seed, searches: searches(study, method), is_closed }
     }
 }
 
@@ -79,9 +85,9 @@ fn shown(key: &str, point: &Point, facts: &Facts) -> Value {
     }
 }
 
-/// Does the run choose its loads itself?
-pub(super) fn searches(study: &Study) -> bool {
-    study.measure.search == Some(Search::Saturation) && study.engine != EngineName::Analysis
+/// Does the run choose its loads itself? Formulas know the saturation load without a search.
+pub(super) fn searches(study: &Study, method: Method) -> bool {
+    study.measure.search == Some(Search::Saturation) && method != Method::Formulas
 }
 
 /// Is this a key of `[traffic]` that nobody takes from there?
@@ -126,10 +132,9 @@ pub(super) fn check_point(point: &Point) -> Result<(), String> {
 /// # Errors
 /// A defect of Kasuri: which column, and both values.
 pub(super) fn check_row(row: &RunRow, prepared: &PreparedPoint) -> Result<(), String> {
-    let PreparedPoint { head, point, study } = prepared;
-    let facts = Facts::of(study);
+    let PreparedPoint { head, point, study, facts } = prepared;
     for (key, value) in &head.inputs {
-        let of_point = shown(key, point, &facts);
+        let of_point = shown(key, point, facts);
         if row.get(key) != value || *value != of_point {
             return Err(format!("the row shows {key} = {}, but its point has {of_point}", row.get(key)));
         }
@@ -141,7 +146,7 @@ pub(super) fn check_row(row: &RunRow, prepared: &PreparedPoint) -> Result<(), St
         }
     }
     let (engine, seed) = (row.text("engine"), row.get("seed").as_u64());
-    if engine != study.engine.name() || seed != Some(study.measure.seed) || row.key() != head.key {
+    if engine != study.engine || seed != Some(study.measure.seed) || row.key() != head.key {
         return Err(format!("the row is that of the engine {engine} with seed {seed:?} under {}", row.key()));
     }
     Ok(())

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::results::COSTS;
-use kasuri_model::engine::{Command, Controller, Interval, Outcome, Status};
+use kasuri_model::engine::{Command, Controller, Engine, EngineError, Interval, Outcome, Prepared, Status};
+use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
+use kasuri_network::routing::extents::Extents;
 use kasuri_network::topology::NoFiles;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,25 +42,62 @@ struct Fake {
     refuses_at: Option<f64>,
 }
 
-impl Engine for Fake {
-    fn name(&self) -> &'static str {
-        "flit"
-    }
+/// An engine under the name of the default one that does what a function does.
+macro_rules! engine {
+    ($engine:ty) => {
+        impl Engine for $engine {
+            fn name(&self) -> &'static str {
+                "flit"
+            }
 
-    fn check(&self, _scenario: &Scenario) -> Result<(), EngineError> {
-        Ok(())
-    }
+            fn summary(&self) -> &'static str {
+                "a fake"
+            }
 
-    fn memory_bytes(&self, _scenario: &Scenario, _extents: &mut kasuri_network::routing::extents::Extents) -> u64 {
+            fn section(&self) -> fn() -> schemars::Schema {
+                kasuri_flit::FlitEngine.section()
+            }
+
+            fn method(&self) -> Method {
+                Method::Cycles
+            }
+
+            fn prepare<'s>(&'s self, scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>> {
+                Ok(Box::new(Answering(Box::new(move |controller| self.answer(scenario, controller)))))
+            }
+        }
+    };
+}
+
+engine!(Fake);
+engine!(Saturating);
+
+type Answer<'s> = dyn Fn(&mut dyn Controller) -> Result<Outcome, EngineError> + 's;
+
+struct Answering<'s>(Box<Answer<'s>>);
+
+impl Prepared for Answering<'_> {
+    fn memory_bytes(&self, _extents: &mut Extents) -> u64 {
         0
     }
 
-    fn run(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+    fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+        (self.0)(controller)
+    }
+}
+
+/// What an experiment file may say if there is only this engine.
+fn only<'a>(engines: &'a [&'a dyn Engine; 1]) -> Known<'a> {
+    Known { engines, ..*KNOWN }
+}
+
+impl Fake {
+    fn answer(&self, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         let load = scenario.classes[0].load;
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         assert_ne!(Some(load), self.panics_at, "the fake engine fails");
         if Some(load) == self.refuses_at {
-            return Err(EngineError::TooLarge("the fake engine is small".to_owned()));
+            return Err(Refusal::new("traffic.load", "the fake engine is small").into());
         }
         let mut end_cycle = 0;
         loop {
@@ -92,8 +131,7 @@ fn outcome(load: f64, latency: f64) -> Outcome {
 
 fn run_with(engine: &Fake, options: &RunOptions) -> Result<Summary, RunError> {
     let document = document(FILE);
-    let plan = Plan::prepare(&document, &NoFiles)?;
-    plan.run_on(&|_| engine as &dyn Engine, options)
+    Plan::prepare_for(only(&[engine]), &document, &NoFiles)?.run(options)
 }
 
 fn options(folder: &Path) -> RunOptions {
@@ -182,12 +220,13 @@ fn input_that_an_engine_refuses_is_status_2() {
 fn one_point_runs_by_its_key() {
     let folder = tempfile::tempdir().unwrap();
     let document = document(FILE);
-    let plan = Plan::prepare(&document, &NoFiles).unwrap();
-    let keys: Vec<String> = plan.keys().map(|key| key.to_string()).collect();
     let engine = Fake::default();
+    let engines: [&dyn Engine; 1] = [&engine];
+    let plan = Plan::prepare_for(only(&engines), &document, &NoFiles).unwrap();
+    let keys: Vec<String> = plan.keys().map(|key| key.to_string()).collect();
     let run = |point: &str| {
         let options = RunOptions { point: Some(point.to_owned()), ..options(folder.path()) };
-        plan.run_on(&|_| &engine as &dyn Engine, &options)
+        plan.run(&options)
     };
     let summary = run(&keys[4][..12]).unwrap();
     assert_eq!((summary.rows.len(), summary.rows[0].key(), summary.planned), (1, keys[4].as_str(), 1));
@@ -253,13 +292,14 @@ fn a_file_that_changes_after_the_check_changes_no_run() {
     let text = FILE.replace("topology = \"mesh\"\n    dimensions = [2, 2]", file).replace("dimension-order", "minimal");
     let document = document(&text.replace("[routing]", "[router]\nvirtual_channels = 2\n[routing]"));
     let engine = Fake::default();
-    let run = |plan: &Plan<'_>| plan.run_on(&|_| &engine as &dyn Engine, &RunOptions::default());
+    let engines: [&dyn Engine; 1] = [&engine];
+    let run = |plan: &Plan<'_>| plan.run(&RunOptions::default());
     let growing = Growing(AtomicU64::new(2));
-    let plan = Plan::prepare(&document, &growing).unwrap();
+    let plan = Plan::prepare_for(only(&engines), &document, &growing).unwrap();
     growing.0.store(3, Ordering::Relaxed);
     let rows = run(&plan).unwrap().rows;
     assert!(rows.len() == 6 && rows.iter().all(|row| row.number("terminals") == Some(2.0)));
-    let runs = Runs::keeping(&document, &growing, 0).unwrap();
+    let runs = Runs::keeping(only(&engines), &document, &growing, 0).unwrap();
     growing.0.store(4, Ordering::Relaxed);
     let error = run(&Plan { runs, whole: true }).unwrap_err();
     assert!(error.exit_status() == 2 && error.to_string().contains("has changed since the experiment was checked (a.anynet)"), "{error}");
@@ -287,20 +327,8 @@ fn a_routing_that_can_deadlock_is_refused_unless_allowed() {
 /// A network that accepts up to 0.42 flits/terminal/cycle.
 struct Saturating;
 
-impl Engine for Saturating {
-    fn name(&self) -> &'static str {
-        "flit"
-    }
-
-    fn check(&self, _scenario: &Scenario) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    fn memory_bytes(&self, _scenario: &Scenario, _extents: &mut kasuri_network::routing::extents::Extents) -> u64 {
-        0
-    }
-
-    fn run(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+impl Saturating {
+    fn answer(&self, scenario: &Scenario, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         let load = scenario.classes[0].load;
         let status = if load < 0.42 { Status::Converged } else { Status::Saturated };
         Ok(Outcome { status, ..outcome(load, 20.0) })
@@ -311,8 +339,8 @@ impl Engine for Saturating {
 fn a_search_finds_the_saturation_load() {
     let text = FILE.replace("warmup = 100", "search = \"saturation\"").replace("\"traffic.load\" = [0.1, 0.2, 0.3]", "");
     let document = document(&text);
-    let plan = Plan::prepare(&document, &NoFiles).unwrap();
-    let summary = plan.run_on(&|_| &Saturating as &dyn Engine, &RunOptions::default()).unwrap();
+    let plan = Plan::prepare_for(only(&[&Saturating]), &document, &NoFiles).unwrap();
+    let summary = plan.run(&RunOptions::default()).unwrap();
     let row = &summary.rows[0];
     let load = row.number("saturation_load").unwrap();
     assert!((0.42..=0.425).contains(&load), "{load}");

@@ -2,7 +2,7 @@
 
 use super::planned::{Planned, Runs};
 use super::preparer::{Preparer, at_load, classes_of_terminal, greatest_load};
-use super::{EngineOf, PreparedPoint, RunError, RunOptions, shown};
+use super::{PreparedPoint, RunError, RunOptions, shown};
 use crate::cost::Meter;
 use crate::efficiency::{self, Hints};
 use crate::measure::{Offer, Report, controller, saturation};
@@ -12,8 +12,8 @@ use crate::stop::{Interruptible, Stop};
 use crate::store::{Claimed, Failure, Found, Store};
 use crate::tally::Tally;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use kasuri_config::{EngineName, Search, Study, Until};
-use kasuri_model::engine::{Engine, EngineError, Outcome, Status};
+use kasuri_config::{Search, Study, Until};
+use kasuri_model::engine::{Engine, EngineError, Method, Outcome, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use rayon::prelude::*;
@@ -44,9 +44,8 @@ pub(super) enum End {
 pub(super) type Finished = (End, Option<String>);
 
 /// What the threads share.
-pub(super) struct Workshop<'a, 'e> {
+pub(super) struct Workshop<'a> {
     runs: &'a Runs<'a>,
-    engine: &'a EngineOf<'e>,
     paranoid: bool,
     stop: Stop,
     store: Option<&'a Store>,
@@ -71,18 +70,17 @@ impl From<EngineError> for Missing {
             EngineError::Unbalanced { .. } | EngineError::Program { .. } | EngineError::Standstill { .. } => {
                 Self::Defect(error.to_string())
             }
-            _ => Self::Refused(error.to_string()),
+            EngineError::Refused(_) => Self::Refused(error.to_string()),
         }
     }
 }
 
-impl<'a, 'e> Workshop<'a, 'e> {
+impl<'a> Workshop<'a> {
     /// Prepares to compute some of the runs of a plan.
-    pub(super) fn new(runs: &'a Runs<'a>, engine: &'a EngineOf<'e>, options: &RunOptions, store: Option<&'a Store>, count: usize) -> Self {
+    pub(super) fn new(runs: &'a Runs<'a>, options: &RunOptions, store: Option<&'a Store>, count: usize) -> Self {
         options.tally.plan(count);
         Self {
             runs,
-            engine,
             paranoid: options.paranoid,
             stop: options.stop.of_experiment(),
             store,
@@ -193,13 +191,13 @@ impl<'a, 'e> Workshop<'a, 'e> {
     }
 
     fn compute(&self, point: &PreparedPoint, preparer: &mut Preparer<'a>) -> End {
-        let engine = (self.engine)(&point.study);
+        let engine = preparer.engine(&point.study);
         let begin = Meter::begin();
         // A panic is a defect of ours; the other runs are none the worse for it. What it leaves half changed dies with the run.
         let trial = catch_unwind(AssertUnwindSafe(|| match point.study.measure.search {
             // Formulas know the saturation load without a search.
             None => self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head)),
-            Some(Search::Saturation) if point.study.engine == EngineName::Analysis => {
+            Some(Search::Saturation) if point.method() == Method::Formulas => {
                 self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head))
             }
             Some(Search::Saturation) => self.search(point, preparer, engine),

@@ -1,4 +1,6 @@
 use super::*;
+use crate::FlitEngine;
+use kasuri_model::engine::Engine;
 use kasuri_model::router::RouterParameters;
 use kasuri_network::registry::find;
 use kasuri_network::rng::{Purpose, Streams};
@@ -71,7 +73,7 @@ fn on_network(topology: &str, terminals: u32, endpoint: &str, workload: &str, se
 }
 
 fn outcome(terminals: u32, workload: &str) -> Outcome {
-    super::super::run(&scenario(terminals, workload), &mut Patient).unwrap().unwrap()
+    FlitEngine.run(&scenario(terminals, workload), &mut Patient).unwrap()
 }
 
 fn nanoseconds(terminals: u32, workload: &str) -> f64 {
@@ -144,7 +146,7 @@ fn senders_that_let_later_parcels_go_by_lose_when_nodes_are_out_of_step() {
     let time = |registers: u32, keys: &str| {
         let endpoint = format!("header_registers = {registers}\nsend_queue_packets = 4");
         let workload = format!("collective = \"allgather\"\nmessage_bytes = 4096\n{keys}");
-        let outcome = super::super::run(&on_network("omega", 32, &endpoint, &workload, 1).unwrap(), &mut Patient).unwrap().unwrap();
+        let outcome = FlitEngine.run(&on_network("omega", 32, &endpoint, &workload, 1).unwrap(), &mut Patient).unwrap();
         outcome.completion_time.unwrap()
     };
     let by_multicast = time(4, "schedule = \"network-multicast\"");
@@ -424,7 +426,7 @@ fn tasks_that_share_the_sender_lose_nothing() {
 fn a_timeline_has_the_steps_of_a_parcel_in_their_order() {
     let mut scenario = scenario(32, "program = \"ping-pong\"\nmessage_bytes = 512\nsource_offset = 64");
     scenario.timeline = true;
-    let outcome = super::super::run(&scenario, &mut Patient).unwrap().unwrap();
+    let outcome = FlitEngine.run(&scenario, &mut Patient).unwrap();
     let begin = |name: &str| {
         outcome.timeline.iter().filter(|span| span.parcel == 0 && span.name.starts_with(name)).map(|span| span.begin_ns).next()
     };
@@ -455,7 +457,7 @@ fn errors_of_channels_are_found_and_counted() {
         for (bits, flits) in [(1e-6, 0.0), (1e-5, 0.0), (0.0, 1e-5), (1e-5, 1e-5)] {
             let keys = format!("bit_error_rate = {bits}\nflit_loss_rate = {flits}");
             let scenario = with_endpoint(32, &keys, program, seed);
-            let outcome = super::super::run(&scenario, &mut Patient).unwrap().unwrap();
+            let outcome = FlitEngine.run(&scenario, &mut Patient).unwrap();
             let found = outcome.link_errors.unwrap();
             assert_eq!(found.undetected_packets, 0, "{found:?}");
             assert!(found.refused_packets <= found.wrong_bits + found.lost_flits, "{found:?}");
@@ -478,7 +480,7 @@ fn errors_of_channels_are_found_and_counted() {
 fn errors_come_as_often_as_their_rates_say() {
     let keys = "bit_error_rate = 1e-4\nflit_loss_rate = 0.0";
     let scenario = with_endpoint(32, keys, "collective = \"allgather\"\nschedule = \"shift\"\nmessage_bytes = 1000", 1);
-    let outcome = super::super::run(&scenario, &mut Patient).unwrap().unwrap();
+    let outcome = FlitEngine.run(&scenario, &mut Patient).unwrap();
     let bits: u64 = outcome.channel_flits.iter().sum::<u64>() * 28;
     let (found, expected) = (outcome.link_errors.unwrap().wrong_bits as f64, bits as f64 * 1e-4);
     // Five standard deviations of a Poisson number.

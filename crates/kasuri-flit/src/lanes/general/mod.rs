@@ -15,10 +15,11 @@ use crate::allocator::{self, Making, Request, RouterAllocator, RouterShape};
 use crate::buffer::flits_of_port;
 use crate::clock::{Clock, Sent};
 use crate::state::{InputSlot, Links, NEVER, NONE, OutputSlot, Parameters, Simulation};
+use crate::support::RouterLayout;
 use crate::vc_mask::VcMask;
 use crate::wheel::ListWheel;
 use batches::Batches;
-use kasuri_model::engine::EngineError;
+use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{AllocatorParameters, Arbiter, ArbiterParameters, LongStages, Priority, RouterParameters};
 use kasuri_network::id::RouterId;
 use kasuri_network::memory::Column;
@@ -63,7 +64,7 @@ impl Form {
     ///
     /// # Errors
     /// They take too much memory together.
-    pub(crate) fn check_size(&self, network: &Network) -> Result<(), EngineError> {
+    pub(crate) fn check_size(&self, network: &Network) -> Result<(), Refusal> {
         let is_matrix = |allocator: &AllocatorParameters| match allocator.arbiter() {
             ArbiterParameters::Single(arbiter) | ArbiterParameters::Tree { of: arbiter, .. } => arbiter == Arbiter::Matrix,
         };
@@ -74,7 +75,9 @@ impl Form {
         };
         let all: u64 = (0..network.router_count()).map(|router| of_router(network.port_count(RouterId(router)))).sum();
         if all > MAX_HISTORY {
-            return Err(EngineError::TooLarge(format!("matrix arbiters of these routers take {} GiB; take round-robin ones", all >> 30)));
+            let key = if is_matrix(&self.router.vc_allocator) { "router.vc_allocator" } else { "router.switch_allocator" };
+            let reason = format!("matrix arbiters of these routers take {} GiB", all >> 30);
+            return Err(Refusal::new(key, reason).instead("take round-robin ones"));
         }
         Ok(())
     }
@@ -360,6 +363,7 @@ fn unit(number: u32, base: u32, ports: u32, form: &Form, rules: Option<[Rule; 2]
 impl<M: VcMask> Lanes for General<M> {
     type Mask = M;
     type Wheel = ListWheel;
+    const LAYOUT: RouterLayout = RouterLayout::Full;
 
     fn before_channel(&self, port: u32, from: u64, period: u32) -> u32 {
         // Elsewhere a flit is sent as it crosses the switch, and counted then.

@@ -4,7 +4,7 @@ mod summary;
 
 use super::running::Running;
 use super::{Exit, Failure};
-use crate::input::{FolderFiles, read_text};
+use crate::input::{FolderFiles, KNOWN, read_text};
 use clap::Args;
 use kasuri_config::Document;
 use kasuri_config::format::booksim::{BookSimError, Configuration, Rules};
@@ -46,7 +46,7 @@ impl BookSim {
             return Ok(Exit::DONE);
         }
         let table = translation.table.clone();
-        let document = Document::from_table(&name, translation.table)?;
+        let document = Document::from_table_for(*KNOWN, &name, translation.table)?;
         if self.as_booksim {
             summary::check(translation.classes)?;
             let summary = self.running.compute(&document, &FolderFiles::new(""), &name, text, None)?;

@@ -1,0 +1,270 @@
+//! What the engines of this crate can simulate: one table, a row a feature, a column an engine. The refusals, the list of what an answer
+//! leaves out, and the documentation's table are made of it.
+
+use Support::{LeftOut, No, Yes};
+use kasuri_model::engine::Feature;
+use kasuri_model::refusal::Refusal;
+use kasuri_model::scenario::Scenario;
+use kasuri_network::predictor;
+
+/// Whether an engine can simulate a feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Support {
+    /// It can, or its answer does not depend on it.
+    Yes,
+    /// It leaves the feature out, and says so in the answer's `not_modelled`.
+    LeftOut,
+    /// It refuses the feature, which changes the question: what to take instead.
+    No(&'static str),
+}
+
+impl Support {
+    fn word(self) -> &'static str {
+        match self {
+            Yes => "yes",
+            LeftOut => "left out",
+            No(_) => "no",
+        }
+    }
+}
+
+/// A column of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    Flow,
+    Analysis,
+}
+
+impl Column {
+    pub(crate) fn engine(self) -> &'static str {
+        match self {
+            Self::Flow => "flow",
+            Self::Analysis => "analysis",
+        }
+    }
+}
+
+/// A row of the table.
+struct Row {
+    /// The feature in the field's words.
+    name: &'static str,
+    /// The key that asks for it.
+    key: &'static str,
+    /// The key's value as the file would write it, if the scenario asks for the feature.
+    asks: fn(&Scenario) -> Option<String>,
+    flow: Support,
+    analysis: Support,
+}
+
+impl Row {
+    fn support(&self, column: Column) -> Support {
+        match column {
+            Column::Flow => self.flow,
+            Column::Analysis => self.analysis,
+        }
+    }
+}
+
+const USE_FLIT: &str = "use engine = \"flit\"";
+
+/// The value of a key that has none worth showing.
+fn if_so(asks: bool) -> Option<String> {
+    asks.then(String::new)
+}
+
+fn predictor_of(scenario: &Scenario) -> Option<String> {
+    (scenario.router.predictor != predictor::NONE).then(|| format!("\"{}\"", scenario.router.predictor))
+}
+
+fn machine_of(scenario: &Scenario) -> Option<String> {
+    scenario.endpoint.as_ref().map(|endpoint| format!("\"{}\"", endpoint.model()))
+}
+
+/// Is there open traffic and a closed workload?
+fn has_both(scenario: &Scenario) -> bool {
+    scenario.workload.is_some() && !scenario.classes.is_empty()
+}
+
+/// A key of `[router]` that asks for more than the canonical router has, and that both engines leave out.
+macro_rules! refinement {
+    ($name:literal, $key:literal) => {
+        Row {
+            name: $name,
+            key: concat!("router.", $key),
+            asks: |scenario| if_so(scenario.router.extends($key)),
+            flow: LeftOut,
+            analysis: LeftOut,
+        }
+    };
+}
+
+/// Keys of users that both engines leave out.
+macro_rules! of_users {
+    ($name:literal, $key:literal) => {
+        Row { name: $name, key: $key, asks: |scenario| if_so(scenario.users.is_some()), flow: LeftOut, analysis: LeftOut }
+    };
+}
+
+static ROWS: &[Row] = &[
+    Row { name: "predictors", key: "router.predictor", asks: predictor_of, flow: No(USE_FLIT), analysis: Yes },
+    Row {
+        name: "predictors under a closed workload",
+        key: "router.predictor",
+        asks: |scenario| predictor_of(scenario).filter(|_| scenario.workload.is_some()),
+        flow: No(USE_FLIT),
+        analysis: No(USE_FLIT),
+    },
+    Row {
+        name: "predictors in routers that are more than canonical ones",
+        key: "router.predictor",
+        asks: |scenario| predictor_of(scenario).filter(|_| scenario.router.extensions().next().is_some()),
+        flow: No(USE_FLIT),
+        analysis: No("leave one of the two out"),
+    },
+    Row {
+        name: "predictors beside a routing that leaves the choice of the port to the router",
+        key: "router.predictor",
+        asks: |scenario| predictor_of(scenario).filter(|_| scenario.routing.offers_several()),
+        flow: No(USE_FLIT),
+        analysis: No("take another routing, or leave the predictor out"),
+    },
+    Row {
+        name: "users with open traffic beside users with a closed workload",
+        key: "user",
+        asks: |scenario| if_so(scenario.users.is_some() && has_both(scenario)),
+        flow: Yes,
+        analysis: No("use engine = \"flow\" or \"flit\""),
+    },
+    Row {
+        name: "open traffic beside a closed workload",
+        key: "traffic",
+        asks: |scenario| if_so(scenario.users.is_none() && has_both(scenario)),
+        flow: Yes,
+        analysis: No("use engine = \"flow\" or \"flit\""),
+    },
+    Row {
+        name: "open traffic beside a machine of network interfaces",
+        key: "traffic",
+        asks: |scenario| if_so(scenario.endpoint.is_some() && scenario.has_background()),
+        flow: No(USE_FLIT),
+        analysis: No(USE_FLIT),
+    },
+    Row {
+        name: "batches that count the answers to others",
+        key: "traffic.counts_answers",
+        asks: |scenario| scenario.counts_answers().then(|| "true".to_owned()),
+        flow: No(USE_FLIT),
+        analysis: Yes,
+    },
+    Row {
+        name: "a batch of several classes",
+        key: "traffic.class.shares_coins",
+        asks: |scenario| {
+            let shared = scenario.classes.iter().any(|class| class.joint.is_some() && class.packets_per_terminal.is_some());
+            shared.then(|| "true".to_owned())
+        },
+        flow: No(USE_FLIT),
+        analysis: Yes,
+    },
+    Row {
+        name: "a machine whose packets go through the routers, with its programs (endpoint dsm)",
+        key: "endpoint.model",
+        asks: |scenario| machine_of(scenario).filter(|_| crate::packets::machine(scenario).is_some()),
+        flow: Yes,
+        analysis: No("use engine = \"flow\" or \"flit\""),
+    },
+    Row {
+        name: "a machine with a network of its own, with its programs (endpoint cenju4)",
+        key: "endpoint.model",
+        asks: |scenario| machine_of(scenario).filter(|_| crate::packets::machine(scenario).is_none()),
+        flow: No(USE_FLIT),
+        analysis: No(USE_FLIT),
+    },
+    Row {
+        name: "host adapters, which take time between a closed workload and the network (endpoint rdma)",
+        key: "endpoint.model",
+        asks: |scenario| {
+            let interfaces = scenario.workload.as_ref().and_then(|closed| closed.interfaces.as_ref());
+            interfaces.map(|interfaces| format!("\"{}\"", interfaces.model()))
+        },
+        flow: Yes,
+        analysis: No("use engine = \"flow\" or \"flit\""),
+    },
+    of_users!("the cost of translations", "translation"),
+    of_users!("virtual channels and shares that keep users apart", "users.isolation"),
+    of_users!("shares of switch outputs", "user.share"),
+    of_users!("tables that change", "user.change_every"),
+    refinement!("buffers that virtual channels share", "buffer_policy"),
+    refinement!("virtual channels without a credit that count as taken", "vc_busy_when_full"),
+    refinement!("heads that prefer empty virtual channels", "vc_prefer_empty"),
+    refinement!("priorities of packets", "priority"),
+    refinement!("several switch inputs of a port", "input_speedup"),
+    refinement!("several switch outputs of a port", "output_speedup"),
+    refinement!("routers that take several steps in a cycle", "internal_speedup"),
+    refinement!("output buffers with bounds", "output_buffer_flits"),
+    refinement!("a switch that is held for a packet", "hold_switch"),
+    refinement!("speculative and real bids in one allocation", "speculation"),
+    refinement!("stages of several cycles that take their heads in batches", "long_stages"),
+    refinement!("adaptive lookahead that decides on departure", "lookahead_decides"),
+    Row {
+        name: "sources with a queue for each class",
+        key: "router.class_queues",
+        asks: |scenario| if_so(scenario.router.class_queues),
+        flow: LeftOut,
+        analysis: LeftOut,
+    },
+    Row {
+        name: "classes of open traffic that share their coins",
+        key: "traffic.class.shares_coins",
+        asks: |scenario| if_so(scenario.classes.iter().any(|class| class.joint.is_some())),
+        flow: LeftOut,
+        analysis: LeftOut,
+    },
+];
+
+/// All that an engine refuses of a scenario by the table: of each key the first reason.
+pub(crate) fn refusals(column: Column, scenario: &Scenario) -> Vec<Refusal> {
+    let mut refusals: Vec<Refusal> = Vec::new();
+    for row in ROWS {
+        let No(instead) = row.support(column) else { continue };
+        if refusals.iter().any(|known| known.key == row.key) {
+            continue;
+        }
+        let Some(value) = (row.asks)(scenario) else { continue };
+        refusals.push(refusal(column, row.key, row.name).value(value).instead(instead));
+    }
+    refusals
+}
+
+/// Something that an engine cannot model.
+pub(crate) fn refusal(column: Column, key: &'static str, what: &str) -> Refusal {
+    let engine = column.engine();
+    Refusal::new(key, format!("the {engine} engine cannot model {what}")).conflicts_with(format!("engine = \"{engine}\""))
+}
+
+/// The keys of this scenario that both engines leave out besides what they always leave out.
+pub(crate) fn left_out(scenario: &Scenario) -> impl Iterator<Item = String> {
+    let asked = |row: &&Row| row.flow == LeftOut && (row.asks)(scenario).is_some();
+    ROWS.iter().filter(asked).map(|row| row.key.to_owned())
+}
+
+/// The table's column of an engine, for the documentation.
+pub(crate) fn features(column: Column) -> Vec<Feature> {
+    let feature = |row: &Row| Feature { name: row.name, key: row.key, support: vec![(column.engine(), row.support(column).word())] };
+    ROWS.iter().map(feature).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kasuri_model::router::RouterParameters;
+
+    /// Every key by which a router is more than the canonical one stands in the table, but for the allocators, which are always left out.
+    #[test]
+    fn the_table_knows_every_extension_of_a_router() {
+        for key in RouterParameters::EXTENSIONS.iter().filter(|key| !key.ends_with("_allocator")) {
+            let found = ROWS.iter().filter(|row| row.key.strip_prefix("router.") == Some(key)).count();
+            assert_eq!(found, 1, "{key}");
+        }
+    }
+}
