@@ -47,6 +47,7 @@ def write_pages(app: Sphinx) -> None:
     pages = {
         "experiment-file": experiment_page(schema),
         "families": families_page(),
+        "features": features_page(),
         "command-line": command_page(),
         "columns": columns_page(),
     }
@@ -229,6 +230,35 @@ def member_text(member: Schema) -> str:
     if member["example"]:
         text += f"```toml\n{member['example']}\n```\n\n"
     return text + f"Source: {member['source']}.\n"
+
+
+# --- what the engines can simulate ---
+
+FEATURES = """# What each engine can simulate
+
+The tables are those by which the engines themselves refuse an experiment, so they say what this version does. Every engine has canonical
+routers with open traffic, on every topology, with every routing and pattern. A line is a feature beyond these and the key that asks for it.
+`no` is refused, by `kasuri check` as by `kasuri run`, with all other refusals of the file. `left out` is what the engine's answer does not
+depend on although the machine's would; the column [`not_modelled`](columns.md) names it.
+"""
+OF_LAYOUTS = (
+    "The engine has several layouts of the routers' state. It takes the fastest that has all features of an experiment; "
+    "`flit.layout` asks for one. They give the same results, bit for bit. Two features that no layout has together are refused together.\n\n"
+)
+
+
+def features_page() -> str:
+    """Write the tables of the engines, from `kasuri list engines`."""
+    text = FEATURES
+    for engine in json.loads(ask("list", "engines", "--format", "json"))["engines"]:
+        columns = list(engine["features"][0]["support"])
+        text += f"\n## `{engine['name']}`\n\n{engine['summary'][:1].upper() + engine['summary'][1:]}.\n\n"
+        text += OF_LAYOUTS if len(columns) > 1 else ""
+        rows = (
+            [feature["name"], f"`{feature['key']}`", *(feature["support"][column] for column in columns)] for feature in engine["features"]
+        )
+        text += table(["feature", "key", *(f"`{column}`" for column in columns)], rows)
+    return text
 
 
 # --- the command line and the columns ---

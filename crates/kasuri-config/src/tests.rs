@@ -494,7 +494,7 @@ fn windows_belong_to_batches() {
 
 #[test]
 fn every_example_of_a_family_is_accepted() {
-    for entry in kasuri_network::topology::ALL_TOPOLOGIES.iter().filter(|entry| !["file", "anynet"].contains(&entry.name)) {
+    for entry in crate::topology::ALL_TOPOLOGIES.iter().filter(|entry| !["file", "anynet"].contains(&entry.name)) {
         let text = format!("[network]\ntopology = \"{}\"\n{}", entry.name, entry.example);
         let document = Document::parse("a.toml", &text).unwrap();
         let network = document.network(&document.points().unwrap()[0], &NoFiles).unwrap();

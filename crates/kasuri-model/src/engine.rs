@@ -367,8 +367,6 @@ pub struct Interfaces {
     pub awaited: Vec<f64>,
 }
 
-}
-
 /// Errors of channels: what happened, and what the receiving ends found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkErrors {

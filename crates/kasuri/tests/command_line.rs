@@ -31,6 +31,21 @@ fn every_member_of_a_family_is_listed() {
     }
 }
 
+/// The table of an engine has a word for every column of every feature.
+#[test]
+fn every_engine_is_listed_with_what_it_can_simulate() {
+    let listed = json(&["list", "engines", "--format", "json"]);
+    let engines = listed["engines"].as_array().unwrap();
+    let names: Vec<&str> = engines.iter().map(|engine| engine["name"].as_str().unwrap()).collect();
+    assert_eq!(names, kasuri::engines::ENGINES.iter().map(|engine| engine.name()).collect::<Vec<_>>());
+    for engine in engines {
+        let features = engine["features"].as_array().unwrap();
+        assert!(features.len() > 10, "{}", engine["name"]);
+        let columns = |feature: &serde_json::Value| feature["support"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert!(features.iter().all(|feature| columns(feature) == columns(&features[0])), "{}", engine["name"]);
+    }
+}
+
 #[test]
 fn the_schema_offers_every_topology() {
     let schema = json(&["schema"]).to_string();

@@ -1,9 +1,11 @@
 //! `kasuri list`: what may stand in an experiment file.
 
 use super::{Exit, Failure, output};
+use crate::engines::ENGINES;
 use clap::{Args, ValueEnum};
 use kasuri_config::pattern::ALL_PATTERNS;
 use kasuri_config::topology::ALL_TOPOLOGIES;
+use kasuri_model::engine::{Engine, Feature};
 use kasuri_network::predictor::{self, PREDICTORS, PredictorEntry};
 use kasuri_network::registry::Entry;
 use kasuri_network::routing::ROUTINGS;
@@ -27,6 +29,8 @@ pub(super) struct List {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Family {
+    /// engine
+    Engines,
     /// network.topology
     Topologies,
     /// routing.algorithm
@@ -102,6 +106,7 @@ impl List {
 impl Family {
     fn members(self) -> Vec<Json> {
         match self {
+            Self::Engines => ENGINES.iter().map(|engine| described(*engine)).collect(),
             Self::Topologies => entries(ALL_TOPOLOGIES),
             Self::Routings => entries(ROUTINGS),
             Self::Patterns => entries(ALL_PATTERNS),
@@ -120,6 +125,17 @@ impl Family {
             }
         }
     }
+}
+
+/// An engine, and what it can simulate.
+fn described(engine: &dyn Engine) -> Json {
+    let feature = |feature: Feature| {
+        let support: serde_json::Map<String, Json> =
+            feature.support.iter().map(|(column, word)| ((*column).to_owned(), json!(word))).collect();
+        json!({ "name": feature.name, "key": feature.key, "support": support })
+    };
+    let features: Vec<Json> = engine.features().into_iter().map(feature).collect();
+    json!({ "name": engine.name(), "summary": engine.summary(), "features": features })
 }
 
 /// Those by ranks, then those made for a network, which all are all-to-alls, then those that endpoints' machines run.
