@@ -69,6 +69,13 @@ def test_engines_and_routings_know_no_topology():
     assert not re.search(r"\btopology::", (CRATES / "kasuri-network/src/deadlock.rs").read_text())
 
 
+def test_engines_are_named_in_one_list_only():
+    # BookSim's language has one engine.
+    others = (f"{crate}/src" for crate in FLOORS if crate not in {"kasuri-flit", "kasuri-flow"})
+    found = {place.split(":")[0].rsplit("/src/")[1] for place in places(r'"(analysis|flow|flit)"', *others)}
+    assert {Path(name).name for name in found} == {"engines.rs", "translate.rs"}
+
+
 def test_below_the_facade_there_is_no_clock_file_thread_or_terminal():
     pattern = r"\bstd::(fs|io|thread|time|env|process|net)\b|\be?print(ln)?!|\bdbg!"
     assert places(pattern, *(f"{crate}/src" for crate in SIMULATING)) == []

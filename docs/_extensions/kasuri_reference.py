@@ -241,10 +241,10 @@ routers with open traffic, on every topology, with every routing and pattern. A 
 `no` is refused, by `kasuri check` as by `kasuri run`, with all other refusals of the file. `left out` is what the engine's answer does not
 depend on although the machine's would; the column [`not_modelled`](columns.md) names it.
 """
-OF_LAYOUTS = (
-    "The engine has several layouts of the routers' state. It takes the fastest that has all features of an experiment; "
-    "`flit.layout` asks for one. They give the same results, bit for bit. Two features that no layout has together are refused together.\n\n"
-)
+OF_LAYOUTS = """The engine has several layouts of the routers' state. It takes the fastest that has all features of an experiment;
+`flit.layout` asks for one. They give the same results, bit for bit. Two features that no layout has together are refused together.
+
+"""
 
 
 def features_page() -> str:

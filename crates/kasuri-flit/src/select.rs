@@ -34,25 +34,15 @@ pub(crate) fn with_queues_for_outputs(scenario: &Scenario) -> Scenario {
     queued
 }
 
-/// What is refused of routers with a queue for each output: more queues than virtual channels can be numbered, and routings that cannot
-/// look ahead.
-pub(crate) fn refused_queues(scenario: &Scenario) -> Vec<Refusal> {
-    let mut refusals = Vec::new();
+/// What is refused of routers with a queue for each output that have more queues than virtual channels can be numbered.
+pub(crate) fn refused_queues(scenario: &Scenario) -> Option<Refusal> {
     let each = scenario.router.virtual_channels;
     let queues = PerOutput::virtual_channels(&scenario.network, each);
-    if queues > MAX_VIRTUAL_CHANNELS {
-        let outputs = queues / each.max(1);
-        let reason = format!(
-            "is {each}, and a router here has {outputs} outputs; an input has a queue for each of both, at most {MAX_VIRTUAL_CHANNELS}"
-        );
-        refusals.push(Refusal::new("router.virtual_channels", reason));
-    }
-    if scenario.routing.observes_congestion() {
-        let reason = "looks at congestion, which cannot be seen from the router before; such routers choose their queues there";
-        let instead = "take another routing or router.architecture = \"input-queued\"";
-        refusals.push(Refusal::new("routing.algorithm", reason).instead(instead));
-    }
-    refusals
+    let outputs = queues / each.max(1);
+    let reason = format!(
+        "is {each}, and a router here has {outputs} outputs; an input has a queue for each of both, at most {MAX_VIRTUAL_CHANNELS}"
+    );
+    (queues > MAX_VIRTUAL_CHANNELS).then(|| Refusal::new("router.virtual_channels", reason))
 }
 
 /// A scenario that a layout can run.

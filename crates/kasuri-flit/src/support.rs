@@ -132,6 +132,8 @@ fn longest_packet(scenario: &Scenario) -> u32 {
 }
 
 const PREDICTORS: &str = "predictors";
+const QUEUES: &str = "a queue for each output (virtual-output-queued and crosspoint routers)";
+const CONGESTION: &str = "routings that look at congestion";
 const CROSSPOINT: &str = "crosspoint routers";
 const SHARES: &str = "shares of switch outputs for users";
 const CLASS_QUEUES: &str = "sources with a queue for each class";
@@ -162,7 +164,7 @@ static ROWS: &[Row] = &[
         layouts: PLAIN_ONLY,
     },
     Row {
-        name: "a queue for each output (virtual-output-queued and crosspoint routers)",
+        name: QUEUES,
         key: "router.architecture",
         asks: |scenario| architecture_of(scenario, &[Architecture::VirtualOutputQueued, Architecture::Crosspoint]),
         layouts: EVERY,
@@ -187,7 +189,7 @@ static ROWS: &[Row] = &[
         layouts: FULL_ONLY,
     },
     Row {
-        name: "routings that look at congestion",
+        name: CONGESTION,
         key: "routing.algorithm",
         asks: |scenario| looks_at_congestion(scenario).then(|| "one that looks at congestion".to_owned()),
         layouts: BUT_VECTORS,
@@ -375,6 +377,12 @@ const KEEP_ONE: &str = "leave one of the two out";
 
 static PAIRS: &[Pair] = &[
     Pair {
+        one: CONGESTION,
+        other: QUEUES,
+        reason: "the router before chooses the queue, and cannot see the congestion of this one",
+        instead: "take another routing, or router.architecture = \"input-queued\"",
+    },
+    Pair {
         one: CLASS_QUEUES,
         other: OWN_NETWORK,
         reason: "the routers of such a machine carry its programs' parcels alone, which have no classes",
@@ -398,10 +406,6 @@ impl Asked {
 
     fn fits(&self, layout: RouterLayout) -> bool {
         self.0.iter().all(|(row, _)| row.is_in(layout))
-    }
-
-    fn find(&self, name: &str) -> Option<(&'static Row, &str)> {
-        self.0.iter().find(|(row, _)| row.name == name).map(|(row, value)| (*row, value.as_str()))
     }
 
     /// Every two features that no layout has both of.
@@ -436,12 +440,17 @@ fn asked_layout(layout: RouterLayout, reason: impl Into<String>) -> Refusal {
     Refusal::new("flit.layout", reason).value(quoted(layout.name()))
 }
 
+/// The row of a name that stands in [`PAIRS`].
+fn row(name: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.name == name)
+}
+
 /// All features of a scenario that this engine does not combine, whatever the layout.
 pub(crate) fn refused_pairs(scenario: &Scenario) -> Vec<Refusal> {
-    let asked = Asked::of(scenario);
     let refusal = |pair: &Pair| {
-        let ((one, value), (other, its_value)) = (asked.find(pair.one)?, asked.find(pair.other)?);
-        Some(Refusal::new(one.key, pair.reason).value(value).conflicts_with(other.written(its_value)).instead(pair.instead))
+        let (one, other) = (row(pair.one)?, row(pair.other)?);
+        let (value, its_value) = ((one.asks)(scenario)?, (other.asks)(scenario)?);
+        Some(Refusal::new(one.key, pair.reason).value(value).conflicts_with(other.written(&its_value)).instead(pair.instead))
     };
     let mut refusals: Vec<Refusal> = Vec::new();
     for refusal in PAIRS.iter().filter_map(refusal) {
@@ -483,11 +492,17 @@ fn prefers_vectors(scenario: &Scenario, simd: Simd) -> bool {
     }
 }
 
-/// The table for the documentation.
+/// The table for the documentation: the features, then those that are not combined.
 pub(crate) fn features() -> Vec<Feature> {
-    let word = |row: &Row, layout: RouterLayout| (layout.name(), if row.is_in(layout) { "yes" } else { "no" });
-    let support = |row: &Row| RouterLayout::ALL.into_iter().map(|layout| word(row, layout)).collect();
-    ROWS.iter().map(|row| Feature { name: row.name, key: row.key, support: support(row) }).collect()
+    let word = |has: bool| if has { "yes" } else { "no" };
+    let support =
+        |has: &dyn Fn(RouterLayout) -> bool| RouterLayout::ALL.into_iter().map(|layout| (layout.name(), word(has(layout)))).collect();
+    let feature = |row: &Row| Feature { name: row.name.to_owned(), key: row.key, support: support(&|layout| row.is_in(layout)) };
+    let refused = |pair: &Pair| {
+        let name = format!("{}, together with {}: {}", pair.one, pair.other, pair.reason);
+        Feature { name, key: row(pair.one).map_or("", |row| row.key), support: support(&|_| false) }
+    };
+    ROWS.iter().map(feature).chain(PAIRS.iter().map(refused)).collect()
 }
 
 #[cfg(test)]

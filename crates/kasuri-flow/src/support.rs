@@ -4,7 +4,8 @@
 use Support::{LeftOut, No, Yes};
 use kasuri_model::engine::Feature;
 use kasuri_model::refusal::Refusal;
-use kasuri_model::scenario::Scenario;
+use kasuri_model::router::Switching;
+use kasuri_model::scenario::{Scenario, TrafficClass};
 use kasuri_network::predictor;
 
 /// Whether an engine can simulate a feature.
@@ -85,6 +86,16 @@ fn has_both(scenario: &Scenario) -> bool {
     scenario.workload.is_some() && !scenario.classes.is_empty()
 }
 
+/// Do guesses depend on the packets before?
+fn learns(scenario: &Scenario) -> bool {
+    predictor::build(&scenario.router.predictor, &scenario.network).is_ok_and(|predictor| !predictor.knows() && !predictor.is_fixed())
+}
+
+fn stores_long_packets(scenario: &Scenario) -> bool {
+    let has_several_flits = |class: &TrafficClass| class.sizes.max() > 1 || class.reply.as_ref().is_some_and(|reply| reply.sizes.max() > 1);
+    scenario.router.switching == Switching::StoreAndForward && scenario.classes.iter().any(has_several_flits)
+}
+
 /// A key of `[router]` that asks for more than the canonical router has, and that both engines leave out.
 macro_rules! refinement {
     ($name:literal, $key:literal) => {
@@ -127,6 +138,20 @@ static ROWS: &[Row] = &[
         asks: |scenario| predictor_of(scenario).filter(|_| scenario.routing.offers_several()),
         flow: No(USE_FLIT),
         analysis: No("take another routing, or leave the predictor out"),
+    },
+    Row {
+        name: "a predictor that learns: how often it is right depends on the packets before",
+        key: "router.predictor",
+        asks: |scenario| predictor_of(scenario).filter(|_| learns(scenario)),
+        flow: No(USE_FLIT),
+        analysis: No(USE_FLIT),
+    },
+    Row {
+        name: "predictors with store-and-forward of packets of several flits, which a hit cuts through",
+        key: "router.predictor",
+        asks: |scenario| predictor_of(scenario).filter(|_| stores_long_packets(scenario)),
+        flow: No(USE_FLIT),
+        analysis: No(USE_FLIT),
     },
     Row {
         name: "users with open traffic beside users with a closed workload",
@@ -250,7 +275,8 @@ pub(crate) fn left_out(scenario: &Scenario) -> impl Iterator<Item = String> {
 
 /// The table's column of an engine, for the documentation.
 pub(crate) fn features(column: Column) -> Vec<Feature> {
-    let feature = |row: &Row| Feature { name: row.name, key: row.key, support: vec![(column.engine(), row.support(column).word())] };
+    let feature =
+        |row: &Row| Feature { name: row.name.to_owned(), key: row.key, support: vec![(column.engine(), row.support(column).word())] };
     ROWS.iter().map(feature).collect()
 }
 

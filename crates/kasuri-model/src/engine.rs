@@ -80,8 +80,8 @@ pub enum Method {
 /// Whether an engine can simulate one feature: a line of the documentation's table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feature {
-    /// The feature in the field's words.
-    pub name: &'static str,
+    /// The feature in the field's words, or two that an engine has and does not combine.
+    pub name: String,
     /// The key of the experiment file that asks for it.
     pub key: &'static str,
     /// By column (the engine itself, or each of its layouts): `yes`, `no`, or what is left out.

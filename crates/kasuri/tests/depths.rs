@@ -1,12 +1,13 @@
 //! The same description at several depths.
 
+use kasuri::input::KNOWN;
 use kasuri::plan::{self, RunOptions};
 use kasuri::results::RunRow;
 use kasuri_config::Document;
 use kasuri_network::topology::NoFiles;
 
 fn rows(text: &str) -> Vec<RunRow> {
-    let document = Document::parse("test.toml", text).unwrap();
+    let document = Document::parse_for(*KNOWN, "test.toml", text).unwrap();
     plan::run(&document, &NoFiles, &RunOptions::default()).unwrap().rows
 }
 
@@ -157,7 +158,7 @@ fn a_lone_flow_takes_the_latency_of_a_lone_packet() {
 fn a_sharing_that_is_not_there_is_refused_with_those_that_are() {
     let text = "engine = \"flow\"\n[network]\ntopology = \"mesh\"\ndimensions = [2, 2]\n[routing]\nalgorithm = \"dimension-order\"\n\
          [traffic]\npattern = \"uniform\"\nload = 0.1\n[flow]\nsharing = \"fair\"\n";
-    let document = Document::parse("test.toml", text).unwrap();
+    let document = Document::parse_for(*KNOWN, "test.toml", text).unwrap();
     let problem = plan::run(&document, &NoFiles, &RunOptions::default()).unwrap_err().to_string();
     assert!(problem.contains("flow.sharing: is \"fair\"; it must be \"equal-share\" or \"max-min\""), "{problem}");
 }

@@ -11,7 +11,7 @@ use kasuri_network::topology::NoFiles;
 /// Runs batches of 100 flits in each packet on 8 terminals of a full mesh: nobody shares a channel but the terminals' own.
 fn run(traffic: &str) -> Outcome {
     let text = format!(
-        "network = {{ topology = \"full-mesh\", routers = 8, concentration = 1 }}\n\
+        "engine = \"flow\"\nnetwork = {{ topology = \"full-mesh\", routers = 8, concentration = 1 }}\n\
          routing = {{ algorithm = \"minimal\" }}\n\
          traffic = {{ process = \"batch\", batch_packets = 3, packet_flits = 100, {traffic} }}\n\
          flow = {{ latency = false }}"

@@ -13,7 +13,7 @@ use kasuri_workload::collective::COLLECTIVES;
 /// Two users on the left and the right half of a line of eight routers, one terminal each.
 fn run(users: &str, first: &str, second: &str, controller: &mut dyn Controller) -> Outcome {
     let text = format!(
-        "network = {{ topology = \"mesh\", dimensions = [8] }}\nrouting = {{ algorithm = \"dimension-order\" }}\n\
+        "engine = \"flow\"\nnetwork = {{ topology = \"mesh\", dimensions = [8] }}\nrouting = {{ algorithm = \"dimension-order\" }}\n\
          flow = {{ latency = false }}\nusers = {{ {users} }}\n\
          [[user]]\nname = \"a\"\nnodes = [0, 1, 2, 3]\n{first}\n[[user]]\nname = \"b\"\nnodes = [4, 5, 6, 7]\n{second}\n"
     );

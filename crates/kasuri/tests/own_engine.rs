@@ -44,7 +44,7 @@ impl Engine for Distances {
     }
 
     fn features(&self) -> Vec<Feature> {
-        vec![Feature { name: "closed workloads", key: "workload", support: vec![("distances", "no")] }]
+        vec![Feature { name: "closed workloads".to_owned(), key: "workload", support: vec![("distances", "no")] }]
     }
 
     fn prepare<'s>(&'s self, scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>> {

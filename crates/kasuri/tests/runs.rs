@@ -1,5 +1,6 @@
 //! Whole experiments on the flit engine: the rules of measurement meet a real network.
 
+use kasuri::input::KNOWN;
 use kasuri::plan::{self, RunOptions, Summary};
 use kasuri::results::{COSTS, RunRow};
 use kasuri_config::Document;
@@ -23,7 +24,7 @@ const MESH: &str = r#"
 "#;
 
 fn run(text: &str, jobs: usize) -> Summary {
-    let document = Document::parse("test.toml", text).unwrap();
+    let document = Document::parse_for(*KNOWN, "test.toml", text).unwrap();
     plan::run(&document, &NoFiles, &RunOptions { jobs: Some(jobs), paranoid: true, ..RunOptions::default() }).unwrap()
 }
 
@@ -202,7 +203,7 @@ fn terminals_with_nothing_to_send_are_no_part_of_the_throughput_rate() {
             Ok(b"0 3\n1 2\n".to_vec())
         }
     }
-    let document = Document::parse("test.toml", text).unwrap();
+    let document = Document::parse_for(*KNOWN, "test.toml", text).unwrap();
     let summary = plan::run(&document, &Pairs, &RunOptions { jobs: Some(1), ..RunOptions::default() }).unwrap();
     // 0 -> 3 and 1 -> 2 share the channel 1-2: rates 1/2; terminals 2 and 3 are silent.
     assert_eq!(number(&summary.rows[0], "atr"), (0.5 + 0.5) / 2.0);
