@@ -1,8 +1,8 @@
 //! Wrong descriptions, each with the message that answers it; and right ones.
 
 use super::*;
-use crate::refusal::Refusal;
 use kasuri_model::engine::{Engine, Method, Prepared};
+use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::topology::NoFiles;
 use proptest::prelude::*;

@@ -126,6 +126,13 @@ impl Packets {
         self.records[packet as usize].class >= self.origins.first_class && self.is_in_time(counting, packet)
     }
 
+    /// Do the predictions that are made for a packet count? Answers by their own creation.
+    #[inline(always)]
+    pub(crate) fn counts_predictions(&self, counting: &Counting, packet: u32) -> bool {
+        let record = &self.records[packet as usize];
+        record.class >= self.origins.first_class && counting.covers(record.created)
+    }
+
     /// Is a packet measured as far as its time decides?
     #[inline(always)]
     pub(crate) fn is_in_time(&self, counting: &Counting, packet: u32) -> bool {

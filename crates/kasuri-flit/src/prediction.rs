@@ -486,7 +486,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let Some(mut unit) = self.prediction.take() else { return };
         for slot in (0..unit.flags.len() as u32).filter(|&slot| self.router_of_port[slot >> L::Mask::SHIFT] != NONE) {
             if unit.flags[slot] & CONNECTED != 0 {
-                let counted = self.statistics.counting.covers(self.packets[self.front_packet(slot) as usize].created);
+                let counted = self.packets.counts_predictions(&self.statistics.counting, self.front_packet(slot));
                 unit.flags[slot] = unit.flags[slot] & !COUNTED | if counted { COUNTED } else { 0 };
             }
         }

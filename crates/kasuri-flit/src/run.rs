@@ -14,7 +14,6 @@ use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Architecture;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::ChannelId;
-use kasuri_network::routing::extents::Extents;
 use schemars::{Schema, schema_for};
 use std::borrow::Cow;
 

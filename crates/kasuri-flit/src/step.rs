@@ -163,7 +163,7 @@ impl<L: Lanes> Simulation<'_, L> {
         self.claim(slot, &candidate, flits);
         let input_port = slot >> L::Mask::SHIFT;
         if let Some(unit) = &mut self.prediction {
-            let counted = self.statistics.counting.covers(self.packets[packet as usize].created);
+            let counted = self.packets.counts_predictions(&self.statistics.counting, packet);
             unit.note_head(input_port, candidate.port, counted);
         }
         self.router_port[self.router_of_port[input_port]] + u32::from(candidate.port)

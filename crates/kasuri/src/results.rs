@@ -121,7 +121,7 @@ pub const COLUMNS: &[Column] = &[
     column("network_latency_p999_ns", "ns", "network_latency_p999, where the length of a cycle is known"),
     column("network_latency_max_ns", "ns", "network_latency_max, where the length of a cycle is known"),
     column("completion_time_ns", "ns", "completion_time, where the length of a cycle is known"),
-    column("measured_packets", "", "packets in the latency statistics"),
+    column("measured_packets", "", "packets in the latency statistics; with [traffic] beside [workload] those of the workload alone"),
     column("warmup_cycles", "cycles", "cycles before measuring began"),
     column("measured_cycles", "cycles", "cycles for which rates were counted"),
     column("cycles", "cycles", "all simulated cycles"),
@@ -647,7 +647,7 @@ pub(crate) mod tests {
         RowHead {
             key: "00ff".to_owned(),
             title: "a pair, \"quoted\"".to_owned(),
-            engine: "flit",
+            engine: crate::engines::DEFAULT,
             seed: 1,
             inputs: vec![("traffic.load".to_owned(), json!(0.25)), ("network.dimensions".to_owned(), json!([1, 2]))],
         }

@@ -57,3 +57,14 @@ fn a_background_is_what_another_user_on_the_same_terminals_would_be() {
     let background = one.background.unwrap();
     assert_eq!((background.packets, background.packet_latency), (users.users[1].packets, users.users[1].packet_latency));
 }
+
+/// A user who has all terminals has the machine for himself, with a window, too.
+#[test]
+fn a_user_of_all_terminals_with_a_window_is_the_machine_without_users() {
+    let nodes: Vec<u32> = (0..16).collect();
+    let batch = "[traffic]\npattern = \"uniform\"\nprocess = \"batch\"\nbatch_packets = 40\npacket_flits = 8\noutstanding_packets = 2\n";
+    let user = format!("[[user]]\nname = \"a\"\nnodes = {nodes:?}\n{}", batch.replace("[tra", "[user.tra"));
+    let [machine, user] = [batch.to_owned(), user].map(|sends| run(&format!("{TORUS}{sends}")));
+    assert_eq!(machine.packet_latency.count, 16 * 40);
+    assert_eq!((machine.completion_time, machine.channel_flits), (user.completion_time, user.channel_flits));
+}

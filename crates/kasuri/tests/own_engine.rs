@@ -87,6 +87,7 @@ impl Prepared for Ready<'_> {
         let distribution = |mean: f64| Distribution { count: 1, sum: mean, ..Distribution::default() };
         Ok(Outcome {
             status: Status::Converged,
+            background: None,
             cycles: 1,
             warmup_cycles: 0,
             measured_cycles: 1,

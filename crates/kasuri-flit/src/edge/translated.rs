@@ -4,6 +4,7 @@
 //! the network: what it waits for is the translator's time, what it gets is the table of that moment. An access that a change of
 //! the table holds waits at the head of its queue; answers pass it, so that what the change waits for can end.
 
+use super::accesses::Accesses;
 use super::class_queues::ClassQueues;
 use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Naming, Next, OneQueue, PacketFeed, Report};
 use super::queues::Queues;
@@ -12,7 +13,7 @@ use kasuri_model::engine::{EngineError, TranslationCounts, UserOutcome};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::{Purpose, Stream};
-use kasuri_workload::translation::users::{Users as Model, regions};
+use kasuri_workload::translation::users::{User, Users as Model, regions};
 use kasuri_workload::translation::{Level, Refusal, Tables, Translator, VirtualNode};
 
 /// The destination of a drawn packet whose terminal is no logical node at present, or whose node sends nothing.
@@ -20,15 +21,6 @@ const NOWHERE: TerminalId = TerminalId(u32::MAX);
 
 /// Values of the key bits that are drawn: many more than aliases.
 const KEYS: u32 = 1 << 16;
-
-/// An access that is under way.
-#[derive(Clone, Copy, Debug)]
-struct Access {
-    generation: u32,
-    user: u16,
-    from: u32,
-    to: u32,
-}
 
 /// An access at the head of a terminal's queue.
 #[derive(Clone, Copy, Debug)]
@@ -78,16 +70,20 @@ struct Users<'a> {
     keys: Vec<Stream>,
     /// The logical node for which each terminal has drawn last.
     drawn_by: Vec<u32>,
-    accesses: Vec<Access>,
-    free: Vec<u32>,
-    /// By packet number.
-    of_packet: Vec<AccessId>,
+    accesses: Accesses,
     /// By router: whose terminals stand there, and others' packets that came by, by user.
     regions: Vec<u64>,
     outcomes: Vec<UserOutcome>,
     counts: Vec<TranslationCounts>,
-    next_change: Vec<u64>,
-    changes: Vec<Stream>,
+    /// By user.
+    changes: Vec<Changes>,
+}
+
+/// The changes of a user's table.
+struct Changes {
+    /// When the next one begins.
+    next: u64,
+    stream: Stream,
 }
 
 impl<'a> Users<'a> {
@@ -100,6 +96,10 @@ impl<'a> Users<'a> {
         let classes = scenario.channels_of_classes().len();
         let user_of_class = (0..classes).map(|class| model.of_class(class).unwrap_or_default() as u16).collect();
         let answers = |class: usize| scenario.classes.get(class).is_some_and(|class| class.reply.is_some());
+        let changes = |(number, user): (u32, &User)| Changes {
+            next: user.change_every.unwrap_or(u64::MAX),
+            stream: scenario.streams.get(Purpose::Translation, u32::MAX - number),
+        };
         Some(Self {
             model,
             tables: model.tables.clone(),
@@ -111,14 +111,11 @@ impl<'a> Users<'a> {
             queues,
             keys: (0..terminals as u32).map(|terminal| scenario.streams.get(Purpose::Translation, terminal)).collect(),
             drawn_by: vec![0; terminals],
-            accesses: Vec::new(),
-            free: Vec::new(),
-            of_packet: Vec::new(),
+            accesses: Accesses::default(),
             regions: regions(&model.users, &scenario.network),
             outcomes: vec![UserOutcome::default(); users],
             counts: vec![TranslationCounts::default(); users],
-            next_change: model.users.iter().map(|user| user.change_every.unwrap_or(u64::MAX)).collect(),
-            changes: (0..users as u32).map(|user| scenario.streams.get(Purpose::Translation, u32::MAX - user)).collect(),
+            changes: (0..).zip(&model.users).map(changes).collect(),
         })
     }
 
@@ -181,7 +178,8 @@ impl<'a> Users<'a> {
         let from = self.requester(terminal, &waiting);
         let decision = match from.map(|from| (from, self.tables.begin(user, from, to, waiting.address))) {
             Some((from, Ok(physical))) => {
-                let access = self.open(user, from, to);
+                self.counts[usize::from(user)].accesses += 1;
+                let access = self.accesses.begin(user, from, to);
                 Decision::Goes(Drawn { destination: physical, access, ..waiting.drawn })
             }
             Some((_, Err(Refusal::Held))) => {
@@ -204,17 +202,6 @@ impl<'a> Users<'a> {
         if here().any(|node| node == waiting.from) { Some(waiting.from) } else { here().next() }
     }
 
-    fn open(&mut self, user: u16, from: u32, to: u32) -> AccessId {
-        self.counts[usize::from(user)].accesses += 1;
-        let place = self.free.pop().unwrap_or(self.accesses.len() as u32);
-        if place as usize == self.accesses.len() {
-            self.accesses.push(Access { generation: 0, user, from, to });
-        }
-        let access = &mut self.accesses[place as usize];
-        *access = Access { generation: access.generation, user, from, to };
-        AccessId { place, generation: access.generation }
-    }
-
     /// A packet's tail has arrived: is it where it was meant to go, and is its access at its end?
     fn arrived(&mut self, arrival: &Arrival<'_>, id: AccessId) {
         let record = arrival.record;
@@ -227,18 +214,16 @@ impl<'a> Users<'a> {
             outcome.packet_latency += latency;
             outcome.packet_latency_max = outcome.packet_latency_max.max(latency);
         }
-        let access = self.accesses[id.place as usize];
         let counts = &mut self.counts[usize::from(user)];
-        if access.generation != id.generation {
+        let Some(access) = self.accesses.find(id) else {
             counts.ended_wrongly += 1;
             return;
-        }
+        };
         let meant = VirtualNode { user, node: if record.is_reply { access.from } else { access.to } };
         counts.misdelivered += u64::from(access.user != user || self.tables.demultiplex(TerminalId(record.destination), meant).is_none());
         if record.is_reply || !self.answered_classes[usize::from(record.class)] {
             counts.ended += 1;
-            self.accesses[id.place as usize].generation += 1;
-            self.free.push(id.place);
+            self.accesses.end(id);
             self.tables.ended(access.user, access.from, access.to);
         }
     }
@@ -258,9 +243,9 @@ impl<'a> Users<'a> {
 
     /// Changes tables when it is time, and writes the changes for which nothing is under way any more.
     fn change_tables(&mut self, now: u64) {
-        for user in 0..self.next_change.len() {
-            if self.next_change[user] <= now {
-                self.next_change[user] = now + self.model.users[user].change_every.unwrap_or(u64::MAX - now);
+        for user in 0..self.changes.len() {
+            if self.changes[user].next <= now {
+                self.changes[user].next = now + self.model.users[user].change_every.unwrap_or(u64::MAX - now);
                 self.change(user as u16);
             }
         }
@@ -271,13 +256,13 @@ impl<'a> Users<'a> {
 
     /// The next cycle in which a table changes.
     fn next_change(&self) -> u64 {
-        self.next_change.iter().copied().min().unwrap_or(u64::MAX)
+        self.changes.iter().map(|changes| changes.next).min().unwrap_or(u64::MAX)
     }
 
     /// Moves an entry to a spare terminal of the user or, if there is none, exchanges two entries. An entry that is being changed
     /// is left alone.
     fn change(&mut self, user: u16) {
-        let (table, stream) = (self.tables.table(user), &mut self.changes[usize::from(user)]);
+        let (table, stream) = (self.tables.table(user), &mut self.changes[usize::from(user)].stream);
         let used = table.nodes();
         let spare: Vec<TerminalId> =
             self.model.users[usize::from(user)].nodes.iter().copied().filter(|node| !used.contains(node)).collect();
@@ -400,11 +385,7 @@ impl PacketFeed for Translated<'_> {
     }
 
     fn began(&mut self, packet: u32, drawn: &Drawn, terminal: u32, now: u64) {
-        let of_packet = &mut self.users.of_packet;
-        if packet as usize >= of_packet.len() {
-            of_packet.resize(packet as usize + 1, AccessId::default());
-        }
-        of_packet[packet as usize] = drawn.access;
+        self.users.accesses.name_packet(packet, drawn.access);
         self.inner.began(packet, drawn, terminal, now);
     }
 
@@ -423,7 +404,7 @@ impl PacketFeed for Translated<'_> {
     }
 
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, queues: &mut Queues) {
-        let access = self.users.of_packet[arrival.packet as usize];
+        let access = self.users.accesses.of_packet(arrival.packet);
         self.users.arrived(arrival, access);
         self.inner.packet_arrived(&Arrival { access, ..*arrival }, queues);
     }

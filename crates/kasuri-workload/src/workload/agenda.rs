@@ -2,7 +2,6 @@
 
 use super::{Action, Event, Execution, Message, Token, Workload};
 use crate::endpoint::RunningInterfaces;
-use crate::refusal::Refusal;
 use crate::timeline::Span;
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::Streams;

@@ -361,12 +361,12 @@ fn a_search_gives_all_users_the_same_load() {
             .replace("\"traffic.load\" = [0.1, 0.2, 0.3]", "")
     };
     let apart = document(&of_users("[0, 1]", "[2, 3]"));
-    let plan = Plan::prepare(&apart, &NoFiles).unwrap();
-    let summary = plan.run_on(&|_| &Saturating as &dyn Engine, &RunOptions::default()).unwrap();
+    let plan = Plan::prepare_for(only(&[&Saturating]), &apart, &NoFiles).unwrap();
+    let summary = plan.run(&RunOptions::default()).unwrap();
     let load = summary.rows[0].number("saturation_load").unwrap();
     assert!((0.42..=0.43).contains(&load), "{load}");
     let shared = document(&of_users("[0, 1, 2, 3]", "[0, 1, 2, 3]"));
-    let study = preparer::Preparer::new(&shared, &NoFiles).study(&shared.points().unwrap()[0]).unwrap();
+    let study = preparer::Preparer::new(*KNOWN, &shared, &NoFiles).study(&shared.points().unwrap()[0]).unwrap();
     assert_eq!(preparer::greatest_load(&study), 0.5);
     let own = of_users("[0, 1]", "[2, 3]").replacen("[user.traffic]\n", "[[user.traffic.class]]\nload = 0.1\n", 1);
     let error = Plan::prepare(&document(&own), &NoFiles).unwrap_err();

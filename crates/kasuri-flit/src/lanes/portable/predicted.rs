@@ -139,7 +139,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
             return false;
         }
         let packet = self.front_packet(slot);
-        let counted = self.statistics.counting.covers(self.packets[packet as usize].created);
+        let counted = self.packets.counts_predictions(&self.statistics.counting, packet);
         let head = Head { slot, input_port, place, packet, counted };
         if counted {
             unit.counters.attempts += 1;
@@ -288,7 +288,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         }
         let (way, input_port) = (unit.wrong[slot], slot >> M::SHIFT);
         if way.lasts(now) && self.is_open(unit, input_port, way.port, now) {
-            let counted = self.statistics.counting.covers(self.packets[self.front_packet(slot) as usize].created);
+            let counted = self.packets.counts_predictions(&self.statistics.counting, self.front_packet(slot));
             self.copy_wrongly(unit, input_port, way.port, counted, now);
         }
         if !way.lasts(now) {

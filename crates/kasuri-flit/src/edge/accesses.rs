@@ -1,0 +1,58 @@
+//! The accesses of users that are under way.
+
+use super::feed::AccessId;
+
+/// Who asks whom.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) user: u16,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    generation: u32,
+}
+
+/// All accesses, and which of them each packet belongs to.
+#[derive(Debug, Default)]
+pub(super) struct Accesses {
+    places: Vec<Access>,
+    free: Vec<u32>,
+    /// By packet number.
+    of_packet: Vec<AccessId>,
+}
+
+impl Accesses {
+    /// An access begins.
+    pub(super) fn begin(&mut self, user: u16, from: u32, to: u32) -> AccessId {
+        let place = self.free.pop().unwrap_or(self.places.len() as u32);
+        if place as usize == self.places.len() {
+            self.places.push(Access { generation: 0, user, from, to });
+        }
+        let access = &mut self.places[place as usize];
+        *access = Access { generation: access.generation, user, from, to };
+        AccessId { place, generation: access.generation }
+    }
+
+    /// The access under this name; `None` if it has ended.
+    pub(super) fn find(&self, id: AccessId) -> Option<Access> {
+        Some(self.places[id.place as usize]).filter(|access| access.generation == id.generation)
+    }
+
+    /// An access ends.
+    pub(super) fn end(&mut self, id: AccessId) {
+        self.places[id.place as usize].generation += 1;
+        self.free.push(id.place);
+    }
+
+    /// A packet of an access has got its number.
+    pub(super) fn name_packet(&mut self, packet: u32, id: AccessId) {
+        if packet as usize >= self.of_packet.len() {
+            self.of_packet.resize(packet as usize + 1, AccessId::default());
+        }
+        self.of_packet[packet as usize] = id;
+    }
+
+    /// The access that a packet belongs to.
+    pub(super) fn of_packet(&self, packet: u32) -> AccessId {
+        self.of_packet[packet as usize]
+    }
+}

@@ -1,0 +1,162 @@
+//! Ejection: what becomes of flits that arrive at a terminal.
+
+use super::feed::{AccessId, Arrival};
+use super::terminals::PREFETCH_DISTANCE;
+use crate::lanes::Lanes;
+use crate::prefetch::prefetch;
+use crate::state::{Packet, Simulation};
+use crate::vc_mask::VcMask;
+use crate::wheel::Wheel;
+
+/// The sink's side of a virtual channel between a router and a terminal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ejection {
+    /// Cycle in which the flit that arrived last was injected (its low 32 bits).
+    pub(super) clock: u32,
+    /// The packet that arrives.
+    pub(crate) packet: u32,
+    /// Output slot of the router.
+    pub(super) to: u32,
+    /// Cycles until a credit can be used there.
+    pub(super) delay: u16,
+    /// Flits that have arrived, that have not, and those that `Statistics::accepted` holds already.
+    pub(crate) index: u16,
+    pub(crate) left: u16,
+    pub(super) settled: u16,
+    /// Does the present phase count the packet?
+    pub(crate) counted: bool,
+    /// Does it stay in the buffer until an interface takes it?
+    pub(crate) held: bool,
+}
+
+impl<L: Lanes> Simulation<'_, L> {
+    /// A flit reaches its terminal. Sinks never block: its credit goes back in the same cycle, or an interface takes it in time.
+    #[inline(always)]
+    pub(super) fn sink(&mut self, slot: u32, now: u64) {
+        if self.terminals.ejection[slot].left == 0 {
+            self.begin_packet(slot);
+        }
+        let sink = &mut self.terminals.ejection[slot];
+        sink.clock = sink.clock.wrapping_add(self.packets.gap(sink.packet, sink.index));
+        sink.index += 1;
+        sink.left -= 1;
+        if sink.counted {
+            self.statistics.flit_latency.record(u64::from((now as u32).wrapping_sub(sink.clock)));
+        }
+        let (to, delay, left) = (sink.to, sink.delay, sink.left);
+        if !sink.held {
+            self.credits.post((now as u32).wrapping_add(u32::from(delay)), to);
+        }
+        if left == 0 {
+            self.finish_packet(slot, now);
+        }
+    }
+
+    /// A place in the buffer of a sink has become free in cycle `now`.
+    #[inline(always)]
+    pub(crate) fn free_place(sink: &Ejection, credits: &mut L::Wheel, now: u64) {
+        credits.post((now as u32).wrapping_add(u32::from(sink.delay)), sink.to);
+    }
+
+    /// A head has arrived: looks its packet up.
+    pub(super) fn begin_packet(&mut self, slot: u32) {
+        let packet = self.arriving_packet(slot);
+        let record = self.packets[packet as usize];
+        self.leave_queue(self.first_terminal_slot() + slot);
+        let sink = &mut self.terminals.ejection[slot];
+        (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
+        sink.counted = self.packets.is_counted(&self.statistics.counting, packet);
+        sink.held = record.class >= self.edge.first_held_class;
+    }
+
+    /// The packet that arrives next at a sink's slot, once its head is on its way.
+    #[inline(always)]
+    pub(super) fn arriving_packet(&self, slot: u32) -> u32 {
+        self.front_packet(self.first_terminal_slot() + slot)
+    }
+
+    /// Fetches step by step what the sinks of later events will look at: in large networks it is in no near cache.
+    #[inline(always)]
+    pub(super) fn prefetch_sink(&self, events: &[u32], position: usize) {
+        if !self.parameters.fetches {
+            return;
+        }
+        let first_slot = self.first_terminal_slot();
+        let ahead = |steps: usize| events.get(position + steps * PREFETCH_DISTANCE).map(|&slot| slot - first_slot);
+        if let Some(slot) = ahead(3) {
+            prefetch(&self.terminals.ejection[slot]);
+        }
+        if let Some(slot) = ahead(2)
+            && self.terminals.ejection[slot].left == 0
+        {
+            prefetch(self.lanes.input_slot(first_slot + slot));
+        }
+        if let Some(slot) = ahead(1) {
+            let sink = &self.terminals.ejection[slot];
+            if sink.left > 0 {
+                prefetch(self.packets.short_gap(sink.packet, sink.index));
+            }
+            if sink.left <= 1 {
+                let packet = if sink.left == 0 { self.arriving_packet(slot) } else { sink.packet };
+                prefetch(&self.packets[packet as usize]);
+            }
+        }
+    }
+
+    /// The tail has arrived.
+    pub(super) fn finish_packet(&mut self, slot: u32, now: u64) {
+        self.settle_sink(slot);
+        let sink = &mut self.terminals.ejection[slot];
+        (sink.index, sink.settled) = (0, 0);
+        let packet = sink.packet;
+        let record = self.packets[packet as usize];
+        debug_assert_eq!(record.destination, slot >> L::Mask::SHIFT, "a packet arrives at its destination");
+        let counted = self.packets.is_counted(&self.statistics.counting, packet);
+        self.statistics.count_packet(&record, counted, now);
+        if record.class < self.packets.origins.first_class {
+            self.count_background(packet, now);
+        }
+        let asked = self.packets.origins.decisive(&record, packet);
+        // An answer takes the place of the packet that it answers among those that are waited for.
+        if asked < self.edge.drain.before && self.packets.is_waited_for(&self.statistics.counting, packet) && !self.is_answered(&record) {
+            self.statistics.draining_live -= 1;
+        }
+        self.packets.release(packet);
+        self.edge.packet_arrived(&Arrival {
+            packet,
+            record: &record,
+            slot,
+            now,
+            asked: if self.packets.origins.has_waited(packet) { self.statistics.counting.measured_from } else { asked },
+            counted,
+            rates: self.statistics.counting.rates,
+            access: AccessId::default(),
+        });
+    }
+
+    /// A packet of the background has arrived.
+    #[cold]
+    pub(super) fn count_background(&mut self, packet: u32, now: u64) {
+        let (record, counting) = (&self.packets[packet as usize], &self.statistics.counting);
+        let latency = self.packets.is_in_time(counting, packet).then(|| now - record.created);
+        self.statistics.background.count(u32::from(record.flits), counting.rates, latency);
+    }
+
+    /// Does the arrival of a packet bring an answer about?
+    #[inline(always)]
+    pub(super) fn is_answered(&self, record: &Packet) -> bool {
+        !record.is_reply && self.scenario.classes.get(usize::from(record.class)).is_some_and(|class| class.reply.is_some())
+    }
+
+    #[inline(always)]
+    pub(super) fn settle_sink(&mut self, slot: u32) {
+        let sink = &mut self.terminals.ejection[slot];
+        let flits = u64::from(sink.index - sink.settled) * u64::from(self.statistics.counting.rates);
+        let terminal = slot >> L::Mask::SHIFT;
+        self.statistics.accepted[terminal] += flits;
+        if flits > 0 && self.packets[sink.packet as usize].source == terminal {
+            self.statistics.to_self += flits;
+        }
+        sink.settled = sink.index;
+    }
+}

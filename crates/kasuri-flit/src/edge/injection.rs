@@ -1,0 +1,314 @@
+//! Injection: how the packet at the head of a terminal's queue gets a virtual channel, and its flits enter the network.
+
+use super::class_queues::ClassQueues;
+use super::feed::{Drawn, Next};
+use super::queues::NO_VC;
+use super::terminals::PREFETCH_DISTANCE;
+use crate::lanes::Lanes;
+use crate::prefetch::prefetch;
+use crate::state::{NONE, Packet, Simulation};
+use crate::vc_mask::VcMask;
+use crate::wheel::Wheel;
+use kasuri_model::router::{Switching, VcRelease};
+use kasuri_network::id::TerminalId;
+use kasuri_network::routing::{HashedChoice, Hop, NoView, VirtualChannels, packet_key};
+
+/// The source's side of a virtual channel between a terminal and its router.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Injection {
+    /// Cycle in which the last flit entered (its low 32 bits: only differences are used).
+    pub(super) last: u32,
+    /// The packet that enters.
+    pub(super) packet: u32,
+    /// Input slot of the router.
+    pub(super) to: u32,
+    /// Cycles until a flit can be used there.
+    pub(super) delay: u16,
+    /// Flits that have entered, that have not, and those that `Links::sent` holds already.
+    pub(super) index: u16,
+    pub(super) left: u16,
+    pub(super) settled: u16,
+    /// Free places in the router's buffer.
+    pub(crate) credits: u16,
+}
+
+impl<L: Lanes> Simulation<'_, L> {
+    /// A credit comes back to a source.
+    #[inline(always)]
+    pub(super) fn credit_source(&mut self, slot: u32) {
+        let (terminal, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
+        self.terminals.creditable[slot >> 6] |= 1 << (slot & 63);
+        let account = &mut self.terminals.injection[slot];
+        account.credits += 1;
+        if self.parameters.release == VcRelease::TailCredit
+            && account.credits == self.parameters.buffer_flits
+            && self.terminals.sending[slot >> 6] & 1 << (slot & 63) == 0
+        {
+            self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
+        }
+        if self.buffers.is_some() {
+            self.free_shared(slot);
+        }
+        if self.terminals.blocked[terminal] {
+            self.edge.queues.wake(terminal);
+        }
+    }
+
+    /// A flit goes into a buffer that its virtual channel shares: is there room for another?
+    #[cold]
+    pub(super) fn send_into_shared(&mut self, slot: u32, is_tail: bool) {
+        let address = self.first_terminal_slot() + slot;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.send(address, is_tail);
+        }
+        self.note_room(slot);
+    }
+
+    /// A place of a shared buffer is free again, which may help the packet that is being sent by another virtual channel.
+    #[cold]
+    pub(super) fn free_shared(&mut self, slot: u32) {
+        let (terminal, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
+        let is_free = !self.terminals.free[terminal].and(L::Mask::bit(vc)).is_empty();
+        let address = self.first_terminal_slot() + slot;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.free(address, !is_free);
+        }
+        for queue in 0..self.edge.queues.by_class.as_ref().map_or(0, ClassQueues::queues) {
+            let sending = self.edge.queues.by_class.as_ref().and_then(|queues| queues.channel(terminal, queue));
+            if let Some(vc) = sending {
+                self.note_room(terminal << L::Mask::SHIFT | u32::from(vc));
+            }
+        }
+        let sending = self.edge.queues.heads[terminal as usize].vc;
+        if sending != NO_VC {
+            self.note_room(terminal << L::Mask::SHIFT | u32::from(sending));
+        }
+    }
+
+    /// Notes whether a virtual channel of a shared buffer may send.
+    pub(super) fn note_room(&mut self, slot: u32) {
+        let address = self.first_terminal_slot() + slot;
+        let Some(buffers) = &self.buffers else { return };
+        let bit = 1 << (slot & 63);
+        if buffers.room(address) > 0 {
+            self.terminals.creditable[slot >> 6] |= bit;
+        } else {
+            self.terminals.creditable[slot >> 6] &= !bit;
+        }
+    }
+
+    /// Draws packets where a queue's head has been sent, and finds virtual channels for the heads.
+    #[inline(always)]
+    pub(super) fn serve_queues(&mut self, tile: u32, now: u64) {
+        let mut active = self.edge.queues.take_active(tile);
+        let mut kept = 0;
+        for position in 0..active.len() {
+            let terminal = active[position];
+            let stays = self.serve_queue(terminal, now);
+            active[kept] = terminal;
+            kept += usize::from(stays);
+            self.edge.queues.heads[terminal as usize].listed = stays;
+        }
+        active.truncate(kept);
+        self.edge.queues.put_active(tile, active);
+    }
+
+    /// Brings the head of a queue to its virtual channel. Must the terminal be looked at in the next cycle?
+    #[inline(always)]
+    pub(super) fn serve_queue(&mut self, terminal: u32, now: u64) -> bool {
+        if self.edge.queues.heads[terminal as usize].packet == NONE {
+            match self.edge.next_packet(terminal, now) {
+                Next::Packet(drawn) => self.enter_packet(drawn, terminal, now),
+                Next::Later => return true,
+                Next::Nothing => return false,
+            }
+        }
+        if self.edge.queues.heads[terminal as usize].vc != NO_VC {
+            return false;
+        }
+        if self.parameters.periodic && self.terminals.busy_until[terminal] > now {
+            return true;
+        }
+        let found = self.choose_virtual_channel(terminal, now);
+        self.terminals.blocked[terminal] = !found;
+        !found && self.parameters.redraws_entry
+    }
+
+    /// Sends a flit from every slot of a tile that has one and a credit.
+    #[inline(always)]
+    pub(super) fn send_flits(&mut self, tile: u32, now: u64, ready: &mut Vec<u32>) {
+        if self.terminals.senders[tile as usize] == 0 {
+            self.terminals.ready[tile as usize] = false;
+            return;
+        }
+        self.terminals.list_ready(tile, ready);
+        let before = self.statistics.interval.injected_flits;
+        self.statistics.interval.injected_flits += ready.len() as u64;
+        for position in 0..ready.len() {
+            if let Some(&slot) = ready.get(position + 3 * PREFETCH_DISTANCE) {
+                prefetch(&self.terminals.injection[slot]);
+            }
+            if let Some(&slot) = ready.get(position + PREFETCH_DISTANCE) {
+                let source = &self.terminals.injection[slot];
+                prefetch(self.packets.short_gap(source.packet, source.index));
+            }
+            self.send_flit(ready[position], now);
+        }
+        ready.clear();
+        self.flits_inside += self.statistics.interval.injected_flits - before;
+        self.terminals.note_ready(tile);
+    }
+
+    /// Sends the next flit of a slot that has one and a credit.
+    #[inline(always)]
+    pub(crate) fn send_flit(&mut self, slot: u32, now: u64) {
+        if self.parameters.periodic && !self.occupy_channel(slot, now) {
+            self.statistics.interval.injected_flits -= 1;
+            return;
+        }
+        let source = &mut self.terminals.injection[slot];
+        source.credits -= 1;
+        self.terminals.creditable[slot >> 6] &= !(u64::from(source.credits == 0) << (slot & 63));
+        let gap = (now as u32).wrapping_sub(source.last);
+        source.last = now as u32;
+        let (packet, index) = (source.packet, source.index);
+        source.index += 1;
+        source.left -= 1;
+        let (to, delay, left) = (source.to, source.delay, source.left);
+        if self.buffers.is_some() {
+            self.send_into_shared(slot, left == 0);
+        }
+        self.arrivals.post((now as u32).wrapping_add(u32::from(delay)), to);
+        self.packets.set_gap(packet, index, gap);
+        if left == 0 {
+            self.finish_injection(slot, now);
+        }
+    }
+
+    /// Channels that need several cycles for a flit: is this one free? Then it is taken.
+    pub(super) fn occupy_channel(&mut self, slot: u32, now: u64) -> bool {
+        let terminal = slot >> L::Mask::SHIFT;
+        if self.terminals.busy_until[terminal] > now {
+            return false;
+        }
+        self.terminals.busy_until[terminal] = now + u64::from(self.period[self.parameters.first_terminal_port + terminal]);
+        true
+    }
+
+    /// The tail has entered the network. The next packet may follow in the next cycle.
+    pub(super) fn finish_injection(&mut self, slot: u32, now: u64) {
+        let (terminal, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
+        self.terminals.stop_sending(slot);
+        let sent = &mut self.terminals.injection[slot];
+        self.links[self.parameters.first_terminal_port + terminal].sent += u32::from(sent.index - sent.settled);
+        (sent.index, sent.settled) = (0, 0);
+        let source = &mut self.edge.queues.heads[terminal as usize];
+        let packet = source.packet;
+        (source.packet, source.last_vc, source.vc) = (NONE, source.vc, NO_VC);
+        if self.parameters.release == VcRelease::Tail {
+            self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
+        }
+        self.edge.tail_left(packet, terminal, now);
+    }
+
+    /// Puts a drawn packet at the head of its queue.
+    #[inline(always)]
+    pub(crate) fn enter_packet(&mut self, drawn: Drawn, terminal: u32, now: u64) {
+        let source = &mut self.edge.queues.heads[terminal as usize];
+        let serial = source.serial;
+        source.serial += 1;
+        let mut choice = HashedChoice::at_source(packet_key(self.routing_seed, terminal, serial));
+        let route_state = self.scenario.routing.initial_state(TerminalId(terminal), drawn.destination, &mut choice);
+        let record = Packet {
+            created: drawn.created,
+            injected: now,
+            source: terminal,
+            destination: drawn.destination.0,
+            route_state,
+            serial,
+            flits: drawn.flits as u16,
+            hops: 0,
+            class: drawn.class,
+            is_reply: drawn.is_reply,
+            has_long_gap: false,
+            alive: true,
+        };
+        self.statistics.draining_live += u64::from(self.edge.drain.covers(&drawn));
+        let packet = self.packets.store(record);
+        if drawn.is_reply {
+            self.packets.origins.note_answer(packet, drawn.asked);
+        }
+        if self.packets.origins.measures_waiting {
+            let waited = !drawn.is_reply && drawn.created < self.statistics.counting.measured_from;
+            self.packets.origins.note_waited(packet, waited);
+        }
+        self.edge.began(packet, &drawn, terminal, now);
+        let source = &mut self.edge.queues.heads[terminal as usize];
+        (source.packet, source.vc) = (packet, NO_VC);
+    }
+
+    /// The virtual channels of a packet's first router by which its routing lets it enter; with queues for outputs those towards the
+    /// output that it will take there.
+    pub(super) fn first_channels(&self, terminal: u32, packet: u32, available: VirtualChannels, now: u64) -> VirtualChannels {
+        let record = &self.packets[packet as usize];
+        let (router, input) = self.scenario.network.injection_port(TerminalId(terminal));
+        let (source, destination) = (TerminalId(terminal), TerminalId(record.destination));
+        let hop = Hop { router, input, virtual_channel: available.begin, source, destination, available };
+        // The same draws each time that the packet asks, unless it is to draw anew; and others than at its first router, where it draws
+        // for its second. No packet crosses half as many routers.
+        let attempt = if self.parameters.redraws_entry { now as u32 & u32::MAX >> 1 } else { 0 };
+        let mut choice = HashedChoice::at_hop(packet_key(self.routing_seed, terminal, record.serial), u32::MAX - attempt, NoView);
+        self.scenario.routing.entering(&hop, record.route_state, &mut choice)
+    }
+
+    /// Chooses the virtual channel of a packet: the first one after that of the packet before which is free and not full.
+    pub(crate) fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
+        let source = self.edge.queues.heads[terminal as usize];
+        let record = &self.packets[source.packet as usize];
+        let of_class = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
+        let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
+        let channels = self.scenario.router.entering(TerminalId(record.destination), of_class);
+        let VirtualChannels { begin, end } =
+            if self.parameters.restricts_entry { self.first_channels(terminal, source.packet, channels, now) } else { channels };
+        let record = &mut self.packets[source.packet as usize];
+        let (mut pointer, end) = match (begin..end).contains(&source.last_vc) {
+            true => (source.last_vc + 1, end),
+            false if self.scenario.router.first_after_change => (begin, begin + 1),
+            false => (begin, end),
+        };
+        let free = self.terminals.free[terminal];
+        let first = self.parameters.first_terminal_port << L::Mask::SHIFT;
+        let has_room = |slot: u32| {
+            let in_pool = || self.buffers.as_ref().is_none_or(|buffers| buffers.room(first + slot) > 0);
+            self.terminals.injection[slot].credits >= needed && in_pool()
+        };
+        let mut open = free.and(L::Mask::range(u32::from(begin), u32::from(end)));
+        let vc = loop {
+            if open.is_empty() {
+                return false;
+            }
+            let vc = open.first_from(u32::from(pointer)) as u16;
+            if has_room(terminal << L::Mask::SHIFT | u32::from(vc)) {
+                break vc;
+            }
+            open = open.without(L::Mask::bit(u32::from(vc)));
+            pointer = vc + 1;
+        };
+        record.injected = now;
+        let slot = terminal << L::Mask::SHIFT | u32::from(vc);
+        let entering = &mut self.terminals.injection[slot];
+        (entering.packet, entering.last, entering.index, entering.settled, entering.left) = (source.packet, now as u32, 0, 0, record.flits);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.take(first + slot);
+            self.note_room(slot);
+        }
+        self.terminals.start_sending(slot);
+        self.terminals.free[terminal] = free.without(L::Mask::bit(u32::from(vc)));
+        self.edge.queues.heads[terminal as usize].vc = vc;
+        self.announce_packet(self.first_terminal_slot() + slot, source.packet);
+        if self.lookahead.is_some() {
+            self.decide_ahead(source.packet, self.terminals.injection[slot].to);
+        }
+        true
+    }
+}
