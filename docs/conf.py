@@ -14,7 +14,7 @@ author = "The Kasuri developers"
 project_copyright = author
 release = version = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["version"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc", "kasuri_reference"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc", "kasuri_gallery", "kasuri_reference"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "_extensions"]
 nitpicky = False
