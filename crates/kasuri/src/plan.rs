@@ -33,7 +33,7 @@ use thiserror::Error;
 use workshop::{End, Finished, Workshop};
 
 /// Part of every run's key: it rises when Kasuri gives other results for the same input, so that old runs are not reused.
-pub const RESULTS_VERSION: u64 = 2;
+pub const RESULTS_VERSION: u64 = 3;
 
 /// How an experiment is run.
 #[derive(Clone, Debug, Default)]
