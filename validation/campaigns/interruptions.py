@@ -42,7 +42,14 @@ RUNS = 40
 SIGNALS = {signal.SIGINT: (130,), signal.SIGTERM: (143,), signal.SIGKILL: (-9,)}
 #: In Python: Ctrl-C is an exception, any other signal the system's. What NumPy says of one while it is imported is its own affair.
 READY = "ready"
-PYTHON = f'import sys, kasuri\nprint("{READY}", flush=True)\ntry:\n    kasuri.run("sweep.toml", out=sys.argv[1])\nexcept KeyboardInterrupt:\n    sys.exit(130)\n'
+PYTHON = f"""\
+import sys, kasuri
+print("{READY}", flush=True)
+try:
+    kasuri.run("sweep.toml", out=sys.argv[1])
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
 #: One seed in so many interrupts a cluster of two workers, which takes seconds to begin.
 CLUSTERS = 20
 

@@ -9,6 +9,9 @@ fifth of the precision, whose own error is a fifteenth of an interval.
 Cases that have no mean, or none that a run of the given length can see, must not converge at all: a hot spot offered 1.02 of what it takes,
 bursts of a million cycles.
 
+The share that 200 runs give has a standard error of 0.014: where intervals hold the mean in 96 of 100 runs, it lies above 0.98 in one of
+twenty cases. So a case whose share lies outside of the limits is run again with 1,000 other seeds, which decide.
+
 Prints a line for each case. Exit status: 0, or 1 if a coverage lies outside 0.90 to 0.98, or something converged that has not.
 """
 
@@ -25,6 +28,8 @@ from typing import Any
 
 PRECISION = 0.05
 SEEDS = 200
+#: Seeds that decide where the first ones lie outside of the limits.
+DECIDING_SEEDS = 1000
 LIMITS = (0.90, 0.98)
 #: Runs for a true mean without a formula: how many, and how much finer.
 REFERENCE_SEEDS = 24
@@ -119,6 +124,17 @@ class Study:
         rows = self.run(case, range(10_001, 10_001 + REFERENCE_SEEDS), PRECISION / FINER, limit)
         return sum(row["packet_latency_mean"] for row in rows) / len(rows)
 
+    def covers(self, name: str, case: tuple[str, str, str], true: float, seeds: range) -> bool:
+        """Count the intervals that hold the true mean, print the share, and judge it."""
+        rows = self.run(case, seeds, PRECISION, 5_000_000)
+        converged = [row for row in rows if row["status"] == "converged"]
+        holds = [abs(row["packet_latency_mean"] - true) <= row["packet_latency_ci95"] for row in converged]
+        share = sum(holds) / max(1, len(holds))
+        cycles = sorted(row["cycles"] for row in rows)[len(rows) // 2]
+        fine = LIMITS[0] <= share <= LIMITS[1] and 2 * len(converged) >= len(rows)
+        print(f"{name:32} {true:10.2f} {len(converged):6}/{len(rows)} {share:8.3f} {cycles:10}{'' if fine else '  outside'}", flush=True)
+        return fine
+
 
 def main() -> int:
     """Runs all cases. Returns the exit status."""
@@ -137,16 +153,10 @@ def main() -> int:
             if arguments.only not in name:
                 continue
             true = study.truth(name, case, 20_000_000)
-            rows = study.run(case, range(arguments.first, arguments.first + arguments.seeds), PRECISION, 5_000_000)
-            converged = [row for row in rows if row["status"] == "converged"]
-            holds = [abs(row["packet_latency_mean"] - true) <= row["packet_latency_ci95"] for row in converged]
-            share = sum(holds) / max(1, len(holds))
-            cycles = sorted(row["cycles"] for row in rows)[len(rows) // 2]
-            fine = LIMITS[0] <= share <= LIMITS[1] and 2 * len(converged) >= len(rows)
+            seeds = range(arguments.first, arguments.first + arguments.seeds)
+            if not (fine := study.covers(name, case, true, seeds)):
+                fine = study.covers(name, case, true, range(seeds.stop, seeds.stop + DECIDING_SEEDS))
             failed |= not fine
-            print(
-                f"{name:32} {true:10.2f} {len(converged):6}/{len(rows)} {share:8.3f} {cycles:10}{'' if fine else '  outside'}", flush=True
-            )
         for name, case in NEVER.items():
             if arguments.only not in name:
                 continue
