@@ -89,14 +89,16 @@ impl Controller for ThenEmpty {
     }
 }
 
-/// Runs an experiment; `None` if it is none, or one in which packets may wait for each other.
+/// Runs an experiment; `None` if it is none, one that the engine refuses, or one in which packets may wait for each other.
 fn run(text: &str, controller: &mut dyn Controller) -> Option<Result<Outcome, String>> {
     let document = Document::parse("progress.toml", text).ok()?;
     let points = document.points().expect("one point");
     let allocators: Vec<&str> = kasuri_flit::ALLOCATORS.iter().map(|entry| entry.name).collect();
     let known = Known { allocators: &allocators, ..Known::default() };
     let study = Preparation::new(&document, &NoFiles, known).study(&points[0]).ok().filter(Study::promises_no_deadlock)?;
-    Some(FlitEngine.run(&Scenario { paranoid: true, ..study.scenario }, controller).map_err(|error| error.to_string()))
+    let scenario = Scenario { paranoid: true, ..study.scenario };
+    let prepared = FlitEngine.prepare(&scenario).ok()?;
+    Some(prepared.run(controller).map_err(|error| error.to_string()))
 }
 
 /// The texts of a list, one of them.
