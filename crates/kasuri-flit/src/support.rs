@@ -183,6 +183,12 @@ static ROWS: &[Row] = &[
     },
     Row { name: CLASS_QUEUES, key: "router.class_queues", asks: |scenario| if_true(scenario.router.class_queues), layouts: EVERY },
     Row {
+        name: "open traffic beside a machine of network interfaces, whose sinks give two credits in a cycle",
+        key: "traffic",
+        asks: |scenario| if_section(scenario.endpoint.is_some() && scenario.has_background()),
+        layouts: BUT_VECTORS,
+    },
+    Row {
         name: "routings that leave the choice of the port to the router",
         key: "routing.algorithm",
         asks: |scenario| scenario.routing.offers_several().then(|| "one that offers several ports".to_owned()),
