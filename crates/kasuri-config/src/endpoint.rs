@@ -22,6 +22,10 @@ impl Context<'_> {
         streams: &Streams,
     ) -> Result<Option<Prepared>, ConfigError> {
         let Some(table) = self.table("endpoint")? else { return Ok(None) };
+        if self.point.table.contains_key("user") {
+            let problem = "conflicts with [[user]]: the interfaces of a machine run one program; leave one of the two out";
+            return Err(self.error("endpoint", super::document::Part::Key, problem));
+        }
         let section = Section::new(self, "endpoint", table);
         let entry = section.member(ENDPOINTS, "model", None)?;
         section.refuse_unknown(&[&section.keys_of(entry), &owned(&["model"])], &format!("endpoint `{}`", entry.name))?;

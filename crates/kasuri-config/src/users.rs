@@ -256,7 +256,7 @@ impl<'a> Context<'a> {
             }
             return Ok(None);
         };
-        for section in ["traffic", "workload", "endpoint"] {
+        for section in ["traffic", "workload"] {
             if self.table(section)?.is_some() {
                 let problem = "stands beside [[user]]; each user has his own in [user.traffic] or [user.workload], so leave it out";
                 return Err(self.error(section, Part::Key, problem));

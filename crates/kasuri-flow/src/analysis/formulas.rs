@@ -104,7 +104,7 @@ impl Prepared for Question<'_> {
 
 fn refuse(error: AnalysisError) -> Refusal {
     match error {
-        AnalysisError::Prediction { problem } => support::refusal(Column::Analysis, "router.predictor", &format!("predictor {problem}")),
+        AnalysisError::Prediction { problem } => Refusal::new("router.predictor", problem),
         AnalysisError::NoTraffic => Refusal::new("traffic", error.to_string()),
         AnalysisError::Lost { .. } | AnalysisError::Circular { .. } => Refusal::new("routing.algorithm", error.to_string()),
         AnalysisError::TooLarge { .. } => Refusal::new("network", error.to_string()),

@@ -159,7 +159,7 @@ impl Dsm {
 fn virtual_networks(context: &EndpointContext<'_>) -> Result<[VirtualChannels; 2], EndpointError> {
     let router = |key: &str, problem: String| Err(EndpointError::new("router", key, problem));
     if context.routers.are_crosspoints {
-        return router("architecture", "must be \"virtual-channel\" or be left out with endpoint.model = \"dsm\"".to_owned());
+        return router("architecture", "must be \"input-queued\" or \"virtual-output-queued\" with endpoint.model = \"dsm\"".to_owned());
     }
     if context.routers.vc_per_destination {
         return router(
