@@ -61,7 +61,7 @@ demo: build  ## runs the examples and writes their reports to out/demo
 
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
-VERIFICATIONS := schedules gate mpi slurm executors mutations experiments stores interruptions sameness convergence depths congestion \
+VERIFICATIONS := schedules gate matrix mpi slurm executors mutations experiments stores interruptions sameness convergence depths congestion \
                  interference cenju4 booksim papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
@@ -78,6 +78,10 @@ verify-schedules: build
 verify-gate: build
 	$(call say,whether check and run agree on two thousand experiments)
 	@PROPTEST_CASES=2000 cargo test --locked --quiet --package kasuri --test gate
+
+verify-matrix: build
+	$(call say,every two features on every engine)
+	@KASURI_MATRIX=all cargo test --locked --quiet --package kasuri --test matrix
 
 verify-mpi: build mpi $(VENV)/.test
 	$(call say,comparing a thousand random all-to-alls with those of Open MPI and MPICH)

@@ -1,0 +1,81 @@
+//! What the matrix of features excuses, each with its reason.
+
+/// Keys, part of the message, and the reason.
+pub(crate) type Excuse = (&'static [&'static str], &'static str, &'static str);
+
+/// What no machine can be, whatever simulates it.
+pub(crate) const MACHINE: &[Excuse] = &[
+    (
+        &["router.predictor"],
+        "needs architecture = \"input-queued\"",
+        "the queue in which a packet waits names its output: nothing is left to guess",
+    ),
+    (&["router.predictor"], "does not fit", "a predictor knows the shape of some networks only"),
+    (&["router.on_miss"], "hint bits are worked out for", "what the bits before a packet tell hangs on the shape of the network"),
+    (
+        &["router.switch_allocator", "router.hold_switch", "router.input_speedup", "router.output_speedup"],
+        "has no meaning for crosspoint routers",
+        "a crosspoint router has no switch that is allocated: each output takes from its own queues",
+    ),
+    (&["router.pipeline"], "bids speculatively for the switch", "the same"),
+    (&["router.buffer_flits"], "it must be 4 or more with endpoint.model", "a packet waits as a whole for its interface"),
+    (&["router.buffer_flits"], "keeps whole packets in a buffer", "a packet that waits as a whole needs room for all of it"),
+    (&["router.virtual_channels"], "users with virtual channels of their own", "there are fewer virtual channels than users"),
+    (&["routing.algorithm"], "possible deadlock", "packets could wait for each other for ever"),
+    (&["routing.algorithm"], "does not fit", "a routing knows the shape of some networks only"),
+    (&["traffic.pattern"], "does not fit", "a pattern needs an address of some form"),
+    (&["router.pipeline"], "a router with a predictor needs", "a guess takes the place of stages that have cycles of their own"),
+    (
+        &["router.architecture", "router.vc_per_destination"],
+        "needs a routing that chooses one port",
+        "the router before chooses the queue, and with it the port",
+    ),
+    (&["router.vc_per_destination"], "whose requests and replies keep apart", "replies that wait behind requests would wait for ever"),
+    (&["traffic"], "whose routers carry its programs' parcels alone", "the machine's routers know no other packets"),
+    (&["traffic"], "users.isolation leaves this user", "a user that is kept apart has no other virtual channels"),
+    (&["workload.collective", "workload.message_flits"], "unknown key", "a machine has programs of its own, with keys of their own"),
+    (&["measure.search"], "has a load of its own", "a search sets the load"),
+    (&["measure.until"], "asks for a batch of each terminal", "a terminal with open traffic never finishes"),
+    (
+        &[
+            "traffic.virtual_channels",
+            "traffic.reply.virtual_channels",
+            "traffic.class.0.virtual_channels",
+            "traffic.class.1.virtual_channels",
+        ],
+        "one past the last] within",
+        "there are no such virtual channels",
+    ),
+    (&["router.vc_per_destination"], "queues are for outputs or for destinations", "a queue has one meaning"),
+    (&["router.virtual_channels"], "one half for requests, one for replies", "requests and replies have virtual channels of their own"),
+    (&["router.buffer_flits"], "a buffer holds whole packets", "a packet that waits as a whole needs room for all of it"),
+    (&["router.architecture"], "with endpoint.model = \"cenju4\"", "the machine is made of crosspoint routers"),
+    (&["measure.search"], "asks what the network sustains", "accesses that fail are no load that a network sustains"),
+    (&["traffic.batch_packets"], "unknown key", "only a batch has a number of packets"),
+    (&["measure.search"], "has no load", "what is closed has no load that could be searched"),
+];
+
+/// What is refused although a machine could be so, and no table of an engine says it: what would have to be built.
+pub(crate) const MISSING: &[Excuse] = &[
+    (&["router.buffer_policy"], "can count on room for a whole packet", "places of a shared buffer would have to be kept for a packet"),
+    (&["change_every"], "changes a table under a workload", "ranks would have to move with their node"),
+    (
+        &["router.architecture"],
+        "with endpoint.model = \"dsm\"",
+        "its requests and replies have virtual channels, and crosspoint routers queues",
+    ),
+    (&["change_every"], "changes a table under batches", "a batch tells beforehand who sends how much"),
+    (&["traffic.class"], "which those of users cannot have", "coins are tossed by terminal, and terminals have several users"),
+    (&["endpoint"], "[[user]]", "a machine of interfaces runs one program"),
+];
+
+/// Engine, part of the message, and why only the run can show it.
+pub(crate) const ONLY_RUN: &[(&str, &str, &str)] = &[];
+
+/// Engine, two values, and what goes wrong with them: to be mended.
+pub(crate) const FAULTS: &[(&str, &str, &str, &str)] = &[(
+    "flit",
+    "predictor",
+    "speed-up internal",
+    "the switch has one place for each cycle in the books of predictions, though it is passed in several steps of a cycle",
+)];
