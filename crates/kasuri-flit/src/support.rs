@@ -134,6 +134,7 @@ fn longest_packet(scenario: &Scenario) -> u32 {
 const PREDICTORS: &str = "predictors";
 const QUEUES: &str = "a queue for each output (virtual-output-queued and crosspoint routers)";
 const CONGESTION: &str = "routings that look at congestion";
+const INTERNAL_SPEEDUP: &str = "routers that take several steps in a cycle";
 const CROSSPOINT: &str = "crosspoint routers";
 const SHARES: &str = "shares of switch outputs for users";
 const CLASS_QUEUES: &str = "sources with a queue for each class";
@@ -253,7 +254,7 @@ static ROWS: &[Row] = &[
         layouts: FULL_ONLY,
     },
     Row {
-        name: "routers that take several steps in a cycle",
+        name: INTERNAL_SPEEDUP,
         key: "router.internal_speedup",
         asks: |scenario| extension(scenario, "internal_speedup"),
         layouts: BUT_VECTORS,
@@ -382,6 +383,12 @@ struct Pair {
 const KEEP_ONE: &str = "leave one of the two out";
 
 static PAIRS: &[Pair] = &[
+    Pair {
+        one: INTERNAL_SPEEDUP,
+        other: PREDICTORS,
+        reason: "a guess sets the switch for a whole cycle, in which such a router takes several steps",
+        instead: KEEP_ONE,
+    },
     Pair {
         one: CONGESTION,
         other: QUEUES,
