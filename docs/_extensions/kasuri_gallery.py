@@ -15,6 +15,7 @@ from typing import Any
 
 import matplotlib as mpl
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 
 mpl.use("agg")
 
@@ -59,7 +60,10 @@ def experiment_part(file: Path, out: Path, figures: Path) -> str:
     text = file.read_text()
     comment, _, body = text.partition("\n\n") if text.startswith("#") else ("", "", text)
     head, title = comment.split("\ntitle = ")[0], tomllib.loads(text)["title"]
-    subprocess.run([KASURI, "run", file, "--out", out], check=True, capture_output=True)
+    done = subprocess.run([KASURI, "run", file, "--out", out], check=False, capture_output=True, text=True)
+    # With status 1 some run ended at max_cycles, near saturation; the figure marks it.
+    if done.returncode not in (0, 1):
+        raise ExtensionError(f"{file}: {done.stderr}")
     subprocess.run([sys.executable, "-m", "kasuri.plot", out, "--formats", "svg"], check=True, capture_output=True)
     pictures = ""
     for number, plot in enumerate(sorted((out / "plots").glob("*.svg"))):

@@ -291,6 +291,8 @@ def columns_page() -> str:
     """Write the columns of results, from the table in the source."""
     source = (ROOT / "crates/kasuri/src/results.rs").read_text()
     listed = source.split("pub const COLUMNS")[1].split("\n];")[0]
+    for name, value in re.findall(r'const (\w+): &str = "([^"]*)"', source):
+        listed = listed.replace(f"column({name},", f'column("{value}",')
     columns = re.findall(r'column\(\s*"(\w+)",\s*("[^"]*"|RATE),\s*"([^"]*)",?\s*\)', listed)
     if len(columns) != listed.count("column("):
         raise ValueError("results.rs: a line of the table COLUMNS is not understood")
