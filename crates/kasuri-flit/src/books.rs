@@ -12,12 +12,12 @@ impl<L: Lanes> Simulation<'_, L> {
     /// # Errors
     /// Which law is broken.
     pub(crate) fn balance_books(&self) -> Result<(), EngineError> {
-        let slots = self.links.len() << L::Mask::SHIFT;
+        let slots = self.wiring.links.len() << L::Mask::SHIFT;
         let (mut flits, mut credits) = (vec![0u32; slots], vec![0u32; slots]);
-        for slot in self.arrivals.waiting() {
+        for slot in self.in_flight.arrivals.waiting() {
             flits[slot as usize] += 1;
         }
-        for slot in self.credits.waiting() {
+        for slot in self.in_flight.credits.waiting() {
             credits[slot as usize] += 1;
         }
         if let Some(broken) = self.edge.feed().broken() {
@@ -45,8 +45,8 @@ impl<L: Lanes> Simulation<'_, L> {
             // Of a packet that is arriving, too.
             held.as_ref().map_or(0, |held| held[slot as usize]) + if sink.held { u32::from(sink.index) } else { 0 }
         };
-        for port in 0..self.links.len() as u32 {
-            let link = self.links[port].flit_link;
+        for port in 0..self.wiring.links.len() as u32 {
+            let link = self.wiring.links[port].flit_link;
             if link == NONE {
                 continue;
             }
@@ -75,8 +75,8 @@ impl<L: Lanes> Simulation<'_, L> {
     fn check_flits(&self, flits: &[u32]) -> Result<(), EngineError> {
         let buffered: u64 = (0..self.first_terminal_slot()).map(|slot| u64::from(self.lanes.flits(slot))).sum();
         let moving: u64 = flits.iter().map(|&flits| u64::from(flits)).sum();
-        if buffered + moving != self.flits_inside {
-            return Err(self.unbalanced(format!("{} flits entered and did not leave, {} are found", self.flits_inside, buffered + moving)));
+        if buffered + moving != self.statistics.flits_inside {
+            return Err(self.unbalanced(format!("{} flits entered and did not leave, {} are found", self.statistics.flits_inside, buffered + moving)));
         }
         Ok(())
     }
@@ -86,7 +86,7 @@ impl<L: Lanes> Simulation<'_, L> {
     fn check_ready(&self) -> Result<(), EngineError> {
         for output in 0..self.first_terminal_slot() {
             let (port, vc) = (output >> L::Mask::SHIFT, output & (L::Mask::BITS - 1));
-            if self.links[port].flit_link == NONE || vc >= self.parameters.virtual_channels {
+            if self.wiring.links[port].flit_link == NONE || vc >= self.parameters.virtual_channels {
                 continue;
             }
             let holder = self.lanes.holder(output);

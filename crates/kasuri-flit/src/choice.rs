@@ -20,11 +20,11 @@ pub(crate) struct RouterView<'s, 'a, L: Lanes> {
 impl<L: Lanes> CongestionView for RouterView<'_, '_, L> {
     fn occupied(&self, port: u16, virtual_channels: VirtualChannels) -> u32 {
         let slot = (self.base + u32::from(port)) << L::Mask::SHIFT;
-        let Simulation { lanes, parameters, claims, .. } = self.simulation;
+        let Simulation { lanes, parameters, routing, .. } = self.simulation;
         let depth = u32::from(parameters.buffer_flits);
         let slots = (virtual_channels.begin..virtual_channels.end).map(|vc| slot + u32::from(vc));
         let sent: u32 = slots.clone().map(|slot| depth - lanes.credits(slot)).sum();
-        let Some(claims) = claims else { return sent };
+        let Some(claims) = &routing.claims else { return sent };
         let to_send = |slot: u32| match lanes.holder(slot) {
             NONE => 0,
             holder => lanes.left(holder),

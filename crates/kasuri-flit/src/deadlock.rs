@@ -39,7 +39,7 @@ impl<L: Lanes> Simulation<'_, L> {
             standing.push(format!("and so on in {} more buffers", all.len() - NAMED));
         }
         if standing.is_empty() {
-            standing.push(format!("{} flits have left the routers and stay before their terminals", self.flits_inside));
+            standing.push(format!("{} flits have left the routers and stay before their terminals", self.statistics.flits_inside));
         }
         EngineError::Standstill { cycle: self.cycle, what: standing.join("; ") }
     }
@@ -70,7 +70,7 @@ impl<L: Lanes> Simulation<'_, L> {
     fn waiting_heads(&self) -> BTreeMap<u32, Vec<Asked>> {
         let mut waiting = BTreeMap::<u32, Vec<Asked>>::new();
         for port in 0..self.parameters.first_terminal_port {
-            let mut head = self.links[port].request_head;
+            let mut head = self.wiring.links[port].request_head;
             while head != NONE {
                 let InputSlot { request_first: first, request_last: last, request_next, .. } = *self.lanes.input_slot(head);
                 waiting.entry(head).or_default().push(Asked { port, channels: u32::from(first)..u32::from(last) + 1 });
@@ -80,8 +80,8 @@ impl<L: Lanes> Simulation<'_, L> {
         let mut several = Vec::new();
         self.lanes.append_waiting(&mut several);
         for (slot, candidate) in several {
-            let router = self.router_of_port[slot >> L::Mask::SHIFT];
-            let port = self.router_port[router] + u32::from(candidate.port);
+            let router = self.wiring.router_of_port[slot >> L::Mask::SHIFT];
+            let port = self.wiring.router_port[router] + u32::from(candidate.port);
             let channels = u32::from(candidate.virtual_channels.begin)..u32::from(candidate.virtual_channels.end);
             waiting.entry(slot).or_default().push(Asked { port, channels });
         }
@@ -92,7 +92,7 @@ impl<L: Lanes> Simulation<'_, L> {
     fn waits_for(&self, slot: u32, waiting: &BTreeMap<u32, Vec<Asked>>) -> Option<Vec<u32>> {
         let output = self.lanes.held_output(slot);
         if output != NONE {
-            let downstream = self.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1));
+            let downstream = self.wiring.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1));
             let drains = self.room(output) > 0 || self.lanes.flits(slot) == 0 || self.in_sink(downstream);
             // An empty buffer in the middle of a packet waits for its upstream, which is looked at for itself.
             return (!drains).then(|| vec![downstream]);
@@ -102,7 +102,7 @@ impl<L: Lanes> Simulation<'_, L> {
             for vc in channels.clone() {
                 let output = port << L::Mask::SHIFT | vc;
                 let holder = self.lanes.holder(output);
-                let downstream = self.links[*port].flit_link + vc;
+                let downstream = self.wiring.links[*port].flit_link + vc;
                 let free = !self.lanes.free(*port).and(L::Mask::bit(vc)).is_empty();
                 let roomy = self.parameters.switching == Switching::Wormhole || self.lanes.credits(output) >= self.lanes.left(slot);
                 if (free && roomy) || self.in_sink(downstream) {

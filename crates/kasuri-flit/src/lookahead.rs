@@ -41,12 +41,12 @@ impl<L: Lanes> Simulation<'_, L> {
     /// A flit leaves an input slot by an output slot. If it is a head, the next router decides about it at the end of the cycle.
     #[inline(always)]
     pub(crate) fn note_departure(&mut self, slot: u32, output: u32, left: u16) {
-        if self.lookahead.is_none() {
+        if self.routing.lookahead.is_none() {
             return;
         }
         let packet = self.front_packet(slot);
-        let Some(lookahead) = &mut self.lookahead else { return };
-        let to = self.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1));
+        let Some(lookahead) = &mut self.routing.lookahead else { return };
+        let to = self.wiring.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1));
         let is_head = left + 1 == self.packets[packet as usize].flits;
         if is_head && to < self.parameters.first_terminal_port << L::Mask::SHIFT {
             lookahead.departed.push((packet, to));
@@ -55,12 +55,12 @@ impl<L: Lanes> Simulation<'_, L> {
 
     /// The next routers decide about the heads that have left in this cycle.
     pub(crate) fn decide_on_departure(&mut self) {
-        let Some(lookahead) = &mut self.lookahead else { return };
+        let Some(lookahead) = &mut self.routing.lookahead else { return };
         let mut departed = std::mem::take(&mut lookahead.departed);
         for (packet, slot) in departed.drain(..) {
             self.decide_ahead(packet, slot);
         }
-        if let Some(lookahead) = &mut self.lookahead {
+        if let Some(lookahead) = &mut self.routing.lookahead {
             lookahead.departed = departed;
         }
     }
@@ -69,12 +69,12 @@ impl<L: Lanes> Simulation<'_, L> {
     pub(crate) fn decide_ahead(&mut self, packet: u32, slot: u32) {
         debug_assert_ne!(slot, NONE, "who decides is connected");
         let (state, _) = self.find_candidates(slot, packet);
-        let Some(lookahead) = &mut self.lookahead else { return };
+        let Some(lookahead) = &mut self.routing.lookahead else { return };
         if lookahead.decisions.len() <= packet as usize {
             lookahead.decisions.resize_with(packet as usize + 1, Decision::default);
         }
         let decision = &mut lookahead.decisions[packet as usize];
-        decision.candidates.clone_from(&self.candidates);
+        decision.candidates.clone_from(&self.routing.candidates);
         decision.state = state;
     }
 }

@@ -484,7 +484,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// A new phase decides anew whether it counts the packets that pass on.
     pub(crate) fn recount_predicted_packets(&mut self) {
         let Some(mut unit) = self.prediction.take() else { return };
-        for slot in (0..unit.flags.len() as u32).filter(|&slot| self.router_of_port[slot >> L::Mask::SHIFT] != NONE) {
+        for slot in (0..unit.flags.len() as u32).filter(|&slot| self.wiring.router_of_port[slot >> L::Mask::SHIFT] != NONE) {
             if unit.flags[slot] & CONNECTED != 0 {
                 let counted = self.packets.counts_predictions(&self.statistics.counting, self.front_packet(slot));
                 unit.flags[slot] = unit.flags[slot] & !COUNTED | if counted { COUNTED } else { 0 };

@@ -161,7 +161,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// moves. False if there are flits inside and nothing will ever move them; then it does not.
     fn advance_once(&mut self, end: u64) -> Result<bool, EngineError> {
         if self.is_idle() {
-            let is_stuck = self.flits_inside > 0 || self.edge.queues.have_stuck_packet();
+            let is_stuck = self.statistics.flits_inside > 0 || self.edge.queues.have_stuck_packet();
             if is_stuck && !self.edge.feed().frees_later() {
                 return Ok(false);
             }
@@ -187,7 +187,7 @@ impl<L: Lanes> Simulation<'_, L> {
     fn proceed(&mut self) {
         self.edge.proceed(self.cycle);
         for slot in self.edge.queues.freed.drain(..) {
-            Self::free_place(&self.terminals.ejection[slot], &mut self.credits, self.cycle);
+            Self::free_place(&self.terminals.ejection[slot], &mut self.in_flight.credits, self.cycle);
         }
     }
 
@@ -203,8 +203,8 @@ impl<L: Lanes> Simulation<'_, L> {
             && self.terminals.is_idle()
             && self.tiles.iter().all(Tile::is_idle)
             && (0..self.parameters.router_tiles).all(|tile| self.lanes.is_idle(tile))
-            && self.arrivals.is_empty()
-            && self.credits.is_empty()
+            && self.in_flight.arrivals.is_empty()
+            && self.in_flight.credits.is_empty()
     }
 
     /// Has the closed workload been delivered or its first terminal finished, or everything that draining waits for?
@@ -262,7 +262,7 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         let network = &self.scenario.network;
         for router in 0..network.router_count() {
-            let base = self.router_port[router];
+            let base = self.wiring.router_port[router];
             let ports = network.port_count(kasuri_network::id::RouterId(router));
             let slots = base << L::Mask::SHIFT..(base + ports) << L::Mask::SHIFT;
             self.statistics.occupancy[router as usize] += slots.map(|slot| u64::from(self.lanes.flits(slot))).sum::<u64>();
@@ -314,14 +314,14 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(unit) = &mut self.prediction {
             unit.settle(self.cycle);
         }
-        self.lanes.collect_sent(&mut self.links);
-        for port in 0..self.links.len() as u32 {
-            let mut sent = std::mem::take(&mut self.links[port].sent);
+        self.lanes.collect_sent(&mut self.wiring.links);
+        for port in 0..self.wiring.links.len() as u32 {
+            let mut sent = std::mem::take(&mut self.wiring.links[port].sent);
             if port < self.parameters.first_terminal_port {
                 // What has crossed the switch and stands before the channel is not sent yet.
-                let period = if self.parameters.periodic { self.period[port] } else { 1 };
+                let period = if self.parameters.periodic { self.wiring.period[port] } else { 1 };
                 let waiting = self.lanes.before_channel(port, self.cycle, period);
-                let before = std::mem::replace(&mut self.before_channel[port], waiting);
+                let before = std::mem::replace(&mut self.wiring.before_channel[port], waiting);
                 sent = (sent + before).saturating_sub(waiting);
             }
             if sent > 0 && self.statistics.counting.rates {
@@ -365,7 +365,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Looks once more for a deadlock: a part of the network may have come to a standstill since the last look, and what the
     /// controller takes for saturation is then no result.
     fn end(mut self, status: Status) -> Outcome {
-        let completed = status == Status::Completed || self.flits_inside == 0;
+        let completed = status == Status::Completed || self.statistics.flits_inside == 0;
         let status = if completed { status } else { self.deadlock_status().unwrap_or(status) };
         self.outcome(status)
     }

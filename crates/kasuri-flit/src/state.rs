@@ -33,7 +33,8 @@ use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};
 use kasuri_network::memory::Column;
 use kasuri_network::network::{Endpoint, Network};
-use kasuri_network::routing::VirtualChannels;
+use kasuri_network::rng::Purpose;
+use kasuri_network::routing::{Candidate, VirtualChannels};
 
 /// Marks "none" in a column of addresses or packets.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -210,14 +211,8 @@ pub(crate) struct Parameters {
     pub(crate) tiles: u32,
 }
 
-/// A running simulation. `L` is the layout of the routers' virtual channels.
-pub(crate) struct Simulation<'a, L: Lanes> {
-    pub(crate) scenario: &'a Scenario,
-    pub(crate) parameters: Parameters,
-    pub(crate) cycle: u64,
-    pub(crate) lanes: L,
-    pub(crate) rings: Rings,
-    // One entry per port, terminals' included.
+/// How the ports are wired. One entry per port address, terminals' included.
+pub(crate) struct Wiring {
     pub(crate) links: Column<Links>,
     /// Cycles that a flit occupies the port's channel; empty unless some channel needs more than one.
     pub(crate) period: Column<u32>,
@@ -227,35 +222,96 @@ pub(crate) struct Simulation<'a, L: Lanes> {
     pub(crate) router_of_port: Column<u32>,
     /// First port address of each router.
     pub(crate) router_port: Column<u32>,
-    // Events.
-    pub(crate) arrivals: L::Wheel,
-    pub(crate) credits: L::Wheel,
-    pub(crate) tiles: Vec<Tile>,
-    // Terminals and packets.
-    pub(crate) terminals: Terminals<L::Mask>,
-    pub(crate) edge: Edge<'a>,
-    /// By class: the virtual channels of its packets and of their replies.
-    pub(crate) packet_channels: Vec<[VirtualChannels; 2]>,
-    pub(crate) packets: Packets,
-    pub(crate) statistics: Statistics,
+}
+
+impl Wiring {
+    /// Ports that nothing connects.
+    fn new(addresses: &Addresses, routers: u32, periodic: bool) -> Self {
+        let ports = addresses.ports as usize;
+        let unconnected =
+            Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0, request_head: NONE, listed: false };
+        Self {
+            links: Column::filled(ports, unconnected),
+            period: Column::filled(if periodic { ports } else { 0 }, 1),
+            before_channel: Column::filled(addresses.first_terminal_port as usize, 0),
+            router_of_port: Column::filled(ports, NONE),
+            router_port: Column::filled(routers as usize, 0),
+        }
+    }
+}
+
+/// What is on its way between ports.
+pub(crate) struct InFlight<W> {
+    pub(crate) arrivals: W,
+    pub(crate) credits: W,
+    /// What is due at the terminals of a tile in the present cycle.
+    pub(crate) due: Vec<u32>,
+}
+
+/// The flits that wait in buffers.
+pub(crate) struct Buffered {
+    /// Whose they are.
+    pub(crate) rings: Rings,
     /// Who has how much of the buffers, where virtual channels share them.
-    pub(crate) buffers: Option<Box<Buffers>>,
-    /// Flits in buffers and on channels.
-    pub(crate) flits_inside: u64,
-    /// A virtual-channel allocator that is not the built-in iSLIP of one iteration, with its pointers.
-    pub(crate) vc_allocator: Option<GeneralAllocator>,
-    pub(crate) requests: Vec<(u32, u32)>,
-    pub(crate) matches: Vec<(u32, u32)>,
-    pub(crate) candidates: Vec<kasuri_network::routing::Candidate>,
-    /// Events of the terminals in the present cycle.
-    pub(crate) events: Vec<u32>,
-    pub(crate) routing_seed: u64,
+    pub(crate) shared: Option<Box<Buffers>>,
+}
+
+/// What routes are found with.
+pub(crate) struct RouteState {
+    /// Of the draws.
+    pub(crate) seed: u64,
+    /// By class: the virtual channels of its packets and of their replies.
+    pub(crate) channels_of_class: Vec<[VirtualChannels; 2]>,
+    /// What the routing has answered.
+    pub(crate) candidates: Vec<Candidate>,
+    /// Routes that are known already, where the network is small.
+    pub(crate) memo: Option<RouteMemo>,
     /// What heads have claimed of the outputs, where a routing looks at that.
     pub(crate) claims: Option<Box<Claims>>,
-    /// Routes that are known already, where the network is small.
-    pub(crate) route_memo: Option<RouteMemo>,
     /// What is decided ahead of a head, where lookahead decides on departure.
     pub(crate) lookahead: Option<Lookahead>,
+}
+
+impl RouteState {
+    fn new(scenario: &Scenario, router_slots: u32) -> Self {
+        let looks_at_claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
+        Self {
+            seed: scenario.streams.key(Purpose::Routing),
+            channels_of_class: edge::packet_channels(scenario),
+            candidates: Vec::new(),
+            memo: RouteMemo::new(&*scenario.routing, &scenario.network, router_slots),
+            claims: looks_at_claims.then(|| Box::new(Claims::new(router_slots as usize))),
+            lookahead: Lookahead::of(scenario),
+        }
+    }
+}
+
+/// How virtual channels are allocated in plain routers.
+#[derive(Default)]
+pub(crate) struct VcAllocation {
+    /// An allocator that is not the built-in iSLIP of one iteration, with its pointers.
+    pub(crate) allocator: Option<GeneralAllocator>,
+    /// The requests and the matches of a port; memory to use.
+    pub(crate) requests: Vec<(u32, u32)>,
+    pub(crate) matches: Vec<(u32, u32)>,
+}
+
+/// A running simulation. `L` is the layout of the routers' virtual channels.
+pub(crate) struct Simulation<'a, L: Lanes> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) parameters: Parameters,
+    pub(crate) cycle: u64,
+    pub(crate) lanes: L,
+    pub(crate) wiring: Wiring,
+    pub(crate) in_flight: InFlight<L::Wheel>,
+    pub(crate) buffers: Buffered,
+    pub(crate) tiles: Vec<Tile>,
+    pub(crate) terminals: Terminals<L::Mask>,
+    pub(crate) edge: Edge<'a>,
+    pub(crate) packets: Packets,
+    pub(crate) statistics: Statistics,
+    pub(crate) routing: RouteState,
+    pub(crate) vc_allocation: VcAllocation,
     /// What the routers need to predict, if they do.
     pub(crate) prediction: Option<Box<PredictionUnit<'a>>>,
 }
@@ -432,42 +488,24 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let wheel = |events_of_port: u32| {
             L::Wheel::new(horizon, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port).ok_or_else(too_large)
         };
-        let if_periodic = |length: usize| if periodic { length } else { 0 };
-        let unconnected =
-            Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0, request_head: NONE, listed: false };
         let tile_ports = 1u32 << (addresses.tile_shift - vc_shift);
         let ports_of_tile = |tile: u32| tile_ports.min(addresses.first_terminal_port - tile * tile_ports) as usize;
+        let first_class = if scenario.has_background() { scenario.classes.len() as u8 } else { 0 };
         let mut simulation = Self {
             scenario,
             cycle: 0,
             lanes: L::new(&parameters, addresses.first_terminal_port, addresses.ports),
-            rings,
-            links: Column::filled(ports, unconnected),
-            period: Column::filled(if_periodic(ports), 1),
-            before_channel: Column::filled(addresses.first_terminal_port as usize, 0),
-            router_of_port: Column::filled(ports, NONE),
-            router_port: Column::filled(network.router_count() as usize, 0),
-            arrivals: wheel(1)?,
-            credits: wheel(credits_of_port)?,
+            wiring: Wiring::new(&addresses, network.router_count(), periodic),
+            in_flight: InFlight { arrivals: wheel(1)?, credits: wheel(credits_of_port)?, due: Vec::new() },
+            buffers: Buffered { rings, shared: Buffers::new(router, ports, vc_shift) },
             tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, ports_of_tile(tile), vc_shift)).collect(),
             terminals: Terminals::new(network.terminal_count(), &parameters),
             edge: Edge::new(scenario, addresses.tile_shift - vc_shift),
-            packet_channels: edge::packet_channels(scenario),
-            packets: Packets::new(edge::longest_packet(scenario), if scenario.has_background() { scenario.classes.len() as u8 } else { 0 }),
+            packets: Packets::new(edge::longest_packet(scenario), first_class),
             statistics: Statistics::new(network),
-            buffers: Buffers::new(router, ports, vc_shift),
-            flits_inside: 0,
-            vc_allocator: None,
-            requests: Vec::new(),
-            matches: Vec::new(),
-            candidates: Vec::new(),
-            events: Vec::new(),
-            route_memo: RouteMemo::new(&*scenario.routing, network, addresses.first_terminal_port << vc_shift),
-            claims: (scenario.routing.observes_congestion() && router.congestion == Congestion::Claimed)
-                .then(|| Box::new(Claims::new((addresses.first_terminal_port as usize) << vc_shift))),
-            routing_seed: scenario.streams.key(kasuri_network::rng::Purpose::Routing),
+            routing: RouteState::new(scenario, addresses.first_terminal_port << vc_shift),
+            vc_allocation: VcAllocation::default(),
             prediction,
-            lookahead: Lookahead::of(scenario),
             parameters,
         };
         simulation.connect(&addresses.router_port, &delays);
@@ -479,9 +517,9 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         let network = &self.scenario.network;
         for router in 0..network.router_count() {
             let (base, ports) = (router_port[router as usize], network.port_count(RouterId(router)));
-            self.router_port[router] = base;
+            self.wiring.router_port[router] = base;
             for port in base..base + ports {
-                self.router_of_port[port] = router;
+                self.wiring.router_of_port[port] = router;
                 self.lanes.connect_input(port, base);
             }
             // Pointers start at the router's first slot.
@@ -495,14 +533,14 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             self.connect_channel(channel, router_port, delays);
         }
         let slots = || 0..self.parameters.first_terminal_port << L::Mask::SHIFT;
-        self.vc_allocator = allocator::build(&self.scenario.router.vc_allocator).map(|allocator| GeneralAllocator {
+        self.vc_allocation.allocator = allocator::build(&self.scenario.router.vc_allocator).map(|allocator| GeneralAllocator {
             allocator,
             row: slots().map(|slot| self.lanes.input_slot(slot).accept_pointer).collect(),
             column: slots().map(|slot| self.lanes.output_slot(slot).grant_pointer).collect(),
         });
-        self.lanes.connect_links(&self.links);
+        self.lanes.connect_links(&self.wiring.links);
         for terminal in 0..network.terminal_count() {
-            self.terminals.connect(terminal, &self.links[self.parameters.first_terminal_port + terminal]);
+            self.terminals.connect(terminal, &self.wiring.links[self.parameters.first_terminal_port + terminal]);
         }
     }
 
@@ -514,22 +552,22 @@ impl<'a, L: Lanes> Simulation<'a, L> {
             Endpoint::Terminal(terminal) => first_terminal_port + terminal.0,
         };
         let (from, to) = (address(network.source(channel)), address(network.destination(channel)));
-        self.links[from].flit_link = to << L::Mask::SHIFT;
-        self.links[from].flit_delay = delays.flit(network, channel) as u16;
-        self.links[to].credit_link = from << L::Mask::SHIFT;
-        self.links[to].credit_delay = delays.credit(network, channel) as u16;
+        self.wiring.links[from].flit_link = to << L::Mask::SHIFT;
+        self.wiring.links[from].flit_delay = delays.flit(network, channel) as u16;
+        self.wiring.links[to].credit_link = from << L::Mask::SHIFT;
+        self.wiring.links[to].credit_delay = delays.credit(network, channel) as u16;
         if let Endpoint::Router(router, _) = network.source(channel) {
             self.lanes.connect_output(from, router_port[router.index()], &self.parameters);
         }
         if self.parameters.periodic {
-            self.period[from] = network.link(channel).period;
+            self.wiring.period[from] = network.link(channel).period;
         }
     }
 
     /// Flits that the virtual channel of a router's output slot may send now.
     #[inline(always)]
     pub(crate) fn room(&self, slot: u32) -> u32 {
-        self.buffers.as_ref().map_or_else(|| self.lanes.credits(slot), |buffers| buffers.room(slot))
+        self.buffers.shared.as_ref().map_or_else(|| self.lanes.credits(slot), |buffers| buffers.room(slot))
     }
 
     /// The first slot address of the terminals.
@@ -550,11 +588,11 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         if port >= self.parameters.first_terminal_port {
             return Some(network.injection_channel(self.terminal_of_port(port)));
         }
-        let router = self.router_of_port[port];
+        let router = self.wiring.router_of_port[port];
         if router == NONE {
             return None;
         }
-        network.output_channel(RouterId(router), (port - self.router_port[router]) as u16)
+        network.output_channel(RouterId(router), (port - self.wiring.router_port[router]) as u16)
     }
 
     /// The channel that arrives at this port address.
@@ -563,11 +601,11 @@ impl<'a, L: Lanes> Simulation<'a, L> {
         if port >= self.parameters.first_terminal_port {
             return Some(network.ejection_channel(self.terminal_of_port(port)));
         }
-        let router = self.router_of_port[port];
+        let router = self.wiring.router_of_port[port];
         if router == NONE {
             return None;
         }
-        network.input_channel(RouterId(router), (port - self.router_port[router]) as u16)
+        network.input_channel(RouterId(router), (port - self.wiring.router_port[router]) as u16)
     }
 }
 

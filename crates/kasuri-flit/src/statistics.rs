@@ -129,6 +129,8 @@ pub(crate) struct Statistics {
     /// What is counted of the background.
     pub(crate) background: Background,
     pub(crate) flit_hops: u64,
+    /// Flits in buffers and on channels.
+    pub(crate) flits_inside: u64,
 }
 
 impl Statistics {
@@ -155,6 +157,7 @@ impl Statistics {
             draining_live: 0,
             background: Background::default(),
             flit_hops: 0,
+            flits_inside: 0,
         }
     }
 

@@ -31,7 +31,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Puts a port on a list for virtual-channel allocation, once.
     #[inline(always)]
     pub(crate) fn list_for_allocation(&mut self, port: u32, list: &mut List) {
-        let record = &mut self.links[port];
+        let record = &mut self.wiring.links[port];
         if record.request_head != NONE && !record.listed {
             record.listed = true;
             list.push(port);
@@ -48,20 +48,20 @@ impl<L: Lanes> Simulation<'_, L> {
     #[inline(always)]
     pub(crate) fn announce_packet(&mut self, output: u32, packet: u32) {
         let (port, vc) = (output >> L::Mask::SHIFT, output & (L::Mask::BITS - 1));
-        let downstream = self.links[port].flit_link + vc;
-        self.rings.push(&mut self.lanes.input_slot_mut(downstream).queue, downstream, packet);
+        let downstream = self.wiring.links[port].flit_link + vc;
+        self.buffers.rings.push(&mut self.lanes.input_slot_mut(downstream).queue, downstream, packet);
     }
 
     /// The front packet has left a buffer.
     #[inline(always)]
     pub(crate) fn leave_queue(&mut self, slot: u32) {
-        self.rings.pop(&mut self.lanes.input_slot_mut(slot).queue, slot);
+        self.buffers.rings.pop(&mut self.lanes.input_slot_mut(slot).queue, slot);
     }
 
     /// Routes the new heads: each asks for virtual channels of one output port.
     #[inline(always)]
     pub(crate) fn route_heads(&mut self, now: u64, lists: &mut Tile) {
-        if self.claims.is_some() {
+        if self.routing.claims.is_some() {
             lists.heads.sort();
         }
         // First the ports, then the requests: meanwhile the ports' records are fetched.
@@ -69,7 +69,7 @@ impl<L: Lanes> Simulation<'_, L> {
             self.prefetch_head(&lists.heads, position);
             let slot = lists.heads.at(position);
             let port = self.route_head(slot);
-            prefetch(&self.links[port]);
+            prefetch(&self.wiring.links[port]);
             self.lanes.input_slot_mut(slot).request_next = port;
         }
         for position in 0..lists.heads.len() {
@@ -115,11 +115,11 @@ impl<L: Lanes> Simulation<'_, L> {
             return;
         }
         if position + 2 * PREFETCH_DISTANCE < ports.len() {
-            prefetch(&self.links[ports.at(position + 2 * PREFETCH_DISTANCE)]);
+            prefetch(&self.wiring.links[ports.at(position + 2 * PREFETCH_DISTANCE)]);
         }
         if position + PREFETCH_DISTANCE < ports.len() {
             let port = ports.at(position + PREFETCH_DISTANCE);
-            let head = self.links[port].request_head;
+            let head = self.wiring.links[port].request_head;
             if head != NONE {
                 prefetch(self.lanes.input_slot(head));
                 prefetch(self.lanes.output_slot(port << L::Mask::SHIFT));
@@ -145,7 +145,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Puts a head at the front of a port's list of requests.
     #[inline(always)]
     fn request(&mut self, slot: u32, port: u32) {
-        let first = &mut self.links[port].request_head;
+        let first = &mut self.wiring.links[port].request_head;
         self.lanes.input_slot_mut(slot).request_next = std::mem::replace(first, slot);
     }
 
@@ -166,14 +166,14 @@ impl<L: Lanes> Simulation<'_, L> {
             let counted = self.packets.counts_predictions(&self.statistics.counting, packet);
             unit.note_head(input_port, candidate.port, counted);
         }
-        self.router_port[self.router_of_port[input_port]] + u32::from(candidate.port)
+        self.wiring.router_port[self.wiring.router_of_port[input_port]] + u32::from(candidate.port)
     }
 
     /// A head that has been routed claims its output.
     #[inline(always)]
     pub(crate) fn claim(&mut self, slot: u32, candidate: &Candidate, flits: u16) {
-        if let Some(claims) = &mut self.claims {
-            let port = self.router_port[self.router_of_port[slot >> L::Mask::SHIFT]] + u32::from(candidate.port);
+        if let Some(claims) = &mut self.routing.claims {
+            let port = self.wiring.router_port[self.wiring.router_of_port[slot >> L::Mask::SHIFT]] + u32::from(candidate.port);
             claims.make(slot, port << L::Mask::SHIFT | u32::from(candidate.virtual_channels.begin), u32::from(flits));
         }
     }
@@ -183,11 +183,11 @@ impl<L: Lanes> Simulation<'_, L> {
     pub(crate) fn hop(&self, slot: u32, packet: u32) -> (Hop, u32) {
         let record = &self.packets[packet as usize];
         let input_port = slot >> L::Mask::SHIFT;
-        let router = self.router_of_port[input_port];
-        let available = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
+        let router = self.wiring.router_of_port[input_port];
+        let available = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
         let hop = Hop {
             router: RouterId(router),
-            input: (input_port - self.router_port[router]) as u16,
+            input: (input_port - self.wiring.router_port[router]) as u16,
             virtual_channel: (slot & (L::Mask::BITS - 1)) as u16,
             source: TerminalId(record.source),
             destination: TerminalId(record.destination),
@@ -199,16 +199,16 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Where a head goes next, by the routing. Changes nothing that a result depends on, so it may be asked again.
     #[inline(always)]
     pub(crate) fn find_route(&mut self, slot: u32, packet: u32) -> Route {
-        let Some(memo) = &self.route_memo else { return self.compute_route(slot, packet).0 };
+        let Some(memo) = &self.routing.memo else { return self.compute_route(slot, packet).0 };
         let record = &self.packets[packet as usize];
-        let router = self.router_of_port[slot >> L::Mask::SHIFT];
-        let available = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
+        let router = self.wiring.router_of_port[slot >> L::Mask::SHIFT];
+        let available = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
         let question = memo.question(router, slot, record.destination, record.route_state, available);
         if let Some((candidate, state)) = memo.answer(&question) {
             return Route { candidate, state };
         }
         let (route, asked) = self.compute_route(slot, packet);
-        if let (false, Some(memo)) = (asked, &mut self.route_memo) {
+        if let (false, Some(memo)) = (asked, &mut self.routing.memo) {
             memo.keep(question, route.candidate, route.state);
         }
         route
@@ -217,8 +217,8 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Asks the routing for the only candidate. Has it left anything to its choice?
     fn compute_route(&mut self, slot: u32, packet: u32) -> (Route, bool) {
         let (state, asked) = self.find_candidates(slot, packet);
-        debug_assert_eq!(self.candidates.len(), 1, "routings that offer several ports have routers of the general form");
-        (Route { candidate: self.candidates[0], state }, asked)
+        debug_assert_eq!(self.routing.candidates.len(), 1, "routings that offer several ports have routers of the general form");
+        (Route { candidate: self.routing.candidates[0], state }, asked)
     }
 
     /// Asks the routing wherever a head may go: into `candidates`. Returns its routing state after that, and whether the routing has
@@ -227,13 +227,13 @@ impl<L: Lanes> Simulation<'_, L> {
         let (hop, mut state) = self.hop(slot, packet);
         let record = &self.packets[packet as usize];
         let (source, serial, hops) = (record.source, record.serial, record.hops + 1);
-        let mut candidates = std::mem::take(&mut self.candidates);
+        let mut candidates = std::mem::take(&mut self.routing.candidates);
         candidates.clear();
-        let view = RouterView { simulation: self, base: self.router_port[hop.router.0] };
-        let mut choice = Watched::new(HashedChoice::at_hop(packet_key(self.routing_seed, source, serial), u32::from(hops), view));
+        let view = RouterView { simulation: self, base: self.wiring.router_port[hop.router.0] };
+        let mut choice = Watched::new(HashedChoice::at_hop(packet_key(self.routing.seed, source, serial), u32::from(hops), view));
         self.scenario.routing.route(&hop, &mut state, &mut choice, &mut candidates);
         let asked = choice.asked;
-        self.candidates = candidates;
+        self.routing.candidates = candidates;
         (state, asked)
     }
 
@@ -246,7 +246,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let flits = record.flits;
         self.lanes.set_left(slot, flits);
         if self.edge.hears_heads {
-            let router = self.router_of_port[slot >> L::Mask::SHIFT];
+            let router = self.wiring.router_of_port[slot >> L::Mask::SHIFT];
             self.edge.feed_mut().head_came(router, &self.packets[packet as usize], self.cycle);
         }
         flits
@@ -258,12 +258,12 @@ impl<L: Lanes> Simulation<'_, L> {
         for position in 0..lists.allocate.len() {
             self.prefetch_request(&lists.allocate, position);
             let port = lists.allocate.at(position);
-            self.links[port].listed = false;
-            let head = self.links[port].request_head;
+            self.wiring.links[port].listed = false;
+            let head = self.wiring.links[port].request_head;
             if head == NONE {
                 continue;
             }
-            if let Some(general) = &self.vc_allocator {
+            if let Some(general) = &self.vc_allocation.allocator {
                 match general.allocator {
                     PlainAllocator::InputFirst => self.allocate_port_input_first(port),
                     PlainAllocator::Other(_) => self.allocate_port_generally(port),
@@ -314,7 +314,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let offset = self.lanes.input_slot(head).accept_pointer.wrapping_sub(base);
         let vc = if offset < L::Mask::BITS { eligible.first_from(offset) } else { eligible.first() };
         let output = base | vc;
-        self.links[port].request_head = NONE;
+        self.wiring.links[port].request_head = NONE;
         self.lanes.output_slot_mut(output).grant_pointer = head + 1;
         self.lanes.input_slot_mut(head).accept_pointer = output + 1;
         self.hold(head, output);
@@ -323,7 +323,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// iSLIP of one iteration among the heads and free virtual channels of a port.
     fn allocate_port_contended(&mut self, port: u32) {
         let base = port << L::Mask::SHIFT;
-        let mut requests = std::mem::take(&mut self.requests);
+        let mut requests = std::mem::take(&mut self.vc_allocation.requests);
         requests.clear();
         let mut free = self.lanes.free(port);
         while !free.is_empty() {
@@ -331,7 +331,7 @@ impl<L: Lanes> Simulation<'_, L> {
             free = free.rest();
             let pointer = self.lanes.output_slot(output).grant_pointer;
             let (mut best, mut best_distance) = (NONE, u32::MAX);
-            let mut head = self.links[port].request_head;
+            let mut head = self.wiring.links[port].request_head;
             while head != NONE {
                 let distance = from_pointer(head, pointer);
                 // The first one that may, however far it is: the head served last has the greatest distance of all numbers.
@@ -345,7 +345,7 @@ impl<L: Lanes> Simulation<'_, L> {
             }
         }
         self.accept_grants(port, &mut requests);
-        self.requests = requests;
+        self.vc_allocation.requests = requests;
     }
 
     #[inline(always)]
@@ -375,13 +375,13 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Separable input-first with round-robin arbiters: each head picks a virtual channel by its pointer, each of these then a head.
     fn allocate_port_input_first(&mut self, port: u32) {
         let base = port << L::Mask::SHIFT;
-        let mut picked = std::mem::take(&mut self.requests);
+        let mut picked = std::mem::take(&mut self.vc_allocation.requests);
         picked.clear();
-        let mut head = self.links[port].request_head;
+        let mut head = self.wiring.links[port].request_head;
         while head != NONE {
             let eligible = self.eligible(port, head);
             if !eligible.is_empty() {
-                let pointers = self.vc_allocator.as_ref().expect("asked for only where there is one");
+                let pointers = self.vc_allocation.allocator.as_ref().expect("asked for only where there is one");
                 let offset = pointers.row[head].wrapping_sub(base);
                 let vc = if offset < L::Mask::BITS { eligible.first_from(offset) } else { eligible.first() };
                 let output = base | vc;
@@ -395,21 +395,21 @@ impl<L: Lanes> Simulation<'_, L> {
             head = self.lanes.input_slot(head).request_next;
         }
         for &(head, output) in &picked {
-            let pointers = self.vc_allocator.as_mut().expect("asked for only where there is one");
+            let pointers = self.vc_allocation.allocator.as_mut().expect("asked for only where there is one");
             pointers.row[head] = output + 1;
             pointers.column[output] = head + 1;
             self.withdraw(port, head);
             self.hold(head, output);
         }
-        self.requests = picked;
+        self.vc_allocation.requests = picked;
     }
 
     /// Any other allocator, on the requests of one port.
     fn allocate_port_generally(&mut self, port: u32) {
         let base = port << L::Mask::SHIFT;
-        let mut requests = std::mem::take(&mut self.requests);
+        let mut requests = std::mem::take(&mut self.vc_allocation.requests);
         requests.clear();
-        let mut head = self.links[port].request_head;
+        let mut head = self.wiring.links[port].request_head;
         while head != NONE {
             let mut eligible = self.eligible(port, head);
             while !eligible.is_empty() {
@@ -419,10 +419,10 @@ impl<L: Lanes> Simulation<'_, L> {
             head = self.lanes.input_slot(head).request_next;
         }
         requests.sort_unstable();
-        let mut matches = std::mem::take(&mut self.matches);
+        let mut matches = std::mem::take(&mut self.vc_allocation.matches);
         matches.clear();
         if !requests.is_empty() {
-            let general = self.vc_allocator.as_mut().expect("asked for only where there is one");
+            let general = self.vc_allocation.allocator.as_mut().expect("asked for only where there is one");
             let pointers = Pointers { row: &mut general.row, column: &mut general.column };
             if let PlainAllocator::Other(allocator) = &mut general.allocator {
                 allocator.allocate(&requests, pointers, &mut matches);
@@ -432,17 +432,17 @@ impl<L: Lanes> Simulation<'_, L> {
             self.withdraw(port, head);
             self.hold(head, output);
         }
-        (self.requests, self.matches) = (requests, matches);
+        (self.vc_allocation.requests, self.vc_allocation.matches) = (requests, matches);
     }
 
     /// Takes a head out of its port's list of requests.
     fn withdraw(&mut self, port: u32, head: u32) {
         let next = self.lanes.input_slot(head).request_next;
-        if self.links[port].request_head == head {
-            self.links[port].request_head = next;
+        if self.wiring.links[port].request_head == head {
+            self.wiring.links[port].request_head = next;
             return;
         }
-        let mut before = self.links[port].request_head;
+        let mut before = self.wiring.links[port].request_head;
         while self.lanes.input_slot(before).request_next != head {
             before = self.lanes.input_slot(before).request_next;
         }
@@ -453,7 +453,7 @@ impl<L: Lanes> Simulation<'_, L> {
     #[inline(always)]
     pub(crate) fn hold(&mut self, head: u32, output: u32) {
         self.lanes.hold(head, output);
-        if let Some(claims) = &mut self.claims {
+        if let Some(claims) = &mut self.routing.claims {
             claims.give_up(head);
         }
         let packet = self.front_packet(head);

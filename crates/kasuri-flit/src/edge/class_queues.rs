@@ -138,7 +138,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let Some(queues) = &mut self.edge.queues.by_class else { return };
         let mut chosen = std::mem::take(&mut queues.chosen);
         self.statistics.interval.injected_flits += chosen.len() as u64;
-        self.flits_inside += chosen.len() as u64;
+        self.statistics.flits_inside += chosen.len() as u64;
         for terminal in chosen.drain(..) {
             self.send_of_queue(terminal, now);
         }

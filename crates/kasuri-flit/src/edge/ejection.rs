@@ -45,7 +45,7 @@ impl<L: Lanes> Simulation<'_, L> {
         }
         let (to, delay, left) = (sink.to, sink.delay, sink.left);
         if !sink.held {
-            self.credits.post((now as u32).wrapping_add(u32::from(delay)), to);
+            self.in_flight.credits.post((now as u32).wrapping_add(u32::from(delay)), to);
         }
         if left == 0 {
             self.finish_packet(slot, now);

@@ -46,7 +46,7 @@ impl<L: Lanes> Simulation<'_, L> {
         {
             self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
         }
-        if self.buffers.is_some() {
+        if self.buffers.shared.is_some() {
             self.free_shared(slot);
         }
         if self.terminals.blocked[terminal] {
@@ -58,7 +58,7 @@ impl<L: Lanes> Simulation<'_, L> {
     #[cold]
     pub(super) fn send_into_shared(&mut self, slot: u32, is_tail: bool) {
         let address = self.first_terminal_slot() + slot;
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.buffers.shared {
             buffers.send(address, is_tail);
         }
         self.note_room(slot);
@@ -70,7 +70,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let (terminal, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
         let is_free = !self.terminals.free[terminal].and(L::Mask::bit(vc)).is_empty();
         let address = self.first_terminal_slot() + slot;
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.buffers.shared {
             buffers.free(address, !is_free);
         }
         for queue in 0..self.edge.queues.by_class.as_ref().map_or(0, ClassQueues::queues) {
@@ -88,7 +88,7 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Notes whether a virtual channel of a shared buffer may send.
     pub(super) fn note_room(&mut self, slot: u32) {
         let address = self.first_terminal_slot() + slot;
-        let Some(buffers) = &self.buffers else { return };
+        let Some(buffers) = &self.buffers.shared else { return };
         let bit = 1 << (slot & 63);
         if buffers.room(address) > 0 {
             self.terminals.creditable[slot >> 6] |= bit;
@@ -155,7 +155,7 @@ impl<L: Lanes> Simulation<'_, L> {
             self.send_flit(ready[position], now);
         }
         ready.clear();
-        self.flits_inside += self.statistics.interval.injected_flits - before;
+        self.statistics.flits_inside += self.statistics.interval.injected_flits - before;
         self.terminals.note_ready(tile);
     }
 
@@ -175,10 +175,10 @@ impl<L: Lanes> Simulation<'_, L> {
         source.index += 1;
         source.left -= 1;
         let (to, delay, left) = (source.to, source.delay, source.left);
-        if self.buffers.is_some() {
+        if self.buffers.shared.is_some() {
             self.send_into_shared(slot, left == 0);
         }
-        self.arrivals.post((now as u32).wrapping_add(u32::from(delay)), to);
+        self.in_flight.arrivals.post((now as u32).wrapping_add(u32::from(delay)), to);
         self.packets.set_gap(packet, index, gap);
         if left == 0 {
             self.finish_injection(slot, now);
@@ -191,7 +191,7 @@ impl<L: Lanes> Simulation<'_, L> {
         if self.terminals.busy_until[terminal] > now {
             return false;
         }
-        self.terminals.busy_until[terminal] = now + u64::from(self.period[self.parameters.first_terminal_port + terminal]);
+        self.terminals.busy_until[terminal] = now + u64::from(self.wiring.period[self.parameters.first_terminal_port + terminal]);
         true
     }
 
@@ -200,7 +200,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let (terminal, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
         self.terminals.stop_sending(slot);
         let sent = &mut self.terminals.injection[slot];
-        self.links[self.parameters.first_terminal_port + terminal].sent += u32::from(sent.index - sent.settled);
+        self.wiring.links[self.parameters.first_terminal_port + terminal].sent += u32::from(sent.index - sent.settled);
         (sent.index, sent.settled) = (0, 0);
         let source = &mut self.edge.queues.heads[terminal as usize];
         let packet = source.packet;
@@ -217,7 +217,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let source = &mut self.edge.queues.heads[terminal as usize];
         let serial = source.serial;
         source.serial += 1;
-        let mut choice = HashedChoice::at_source(packet_key(self.routing_seed, terminal, serial));
+        let mut choice = HashedChoice::at_source(packet_key(self.routing.seed, terminal, serial));
         let route_state = self.scenario.routing.initial_state(TerminalId(terminal), drawn.destination, &mut choice);
         let record = Packet {
             created: drawn.created,
@@ -257,7 +257,7 @@ impl<L: Lanes> Simulation<'_, L> {
         // The same draws each time that the packet asks, unless it is to draw anew; and others than at its first router, where it draws
         // for its second. No packet crosses half as many routers.
         let attempt = if self.parameters.redraws_entry { now as u32 & u32::MAX >> 1 } else { 0 };
-        let mut choice = HashedChoice::at_hop(packet_key(self.routing_seed, terminal, record.serial), u32::MAX - attempt, NoView);
+        let mut choice = HashedChoice::at_hop(packet_key(self.routing.seed, terminal, record.serial), u32::MAX - attempt, NoView);
         self.scenario.routing.entering(&hop, record.route_state, &mut choice)
     }
 
@@ -265,7 +265,7 @@ impl<L: Lanes> Simulation<'_, L> {
     pub(crate) fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
         let source = self.edge.queues.heads[terminal as usize];
         let record = &self.packets[source.packet as usize];
-        let of_class = self.packet_channels[usize::from(record.class)][usize::from(record.is_reply)];
+        let of_class = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
         let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
         let channels = self.scenario.router.entering(TerminalId(record.destination), of_class);
         let VirtualChannels { begin, end } =
@@ -279,7 +279,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let free = self.terminals.free[terminal];
         let first = self.parameters.first_terminal_port << L::Mask::SHIFT;
         let has_room = |slot: u32| {
-            let in_pool = || self.buffers.as_ref().is_none_or(|buffers| buffers.room(first + slot) > 0);
+            let in_pool = || self.buffers.shared.as_ref().is_none_or(|buffers| buffers.room(first + slot) > 0);
             self.terminals.injection[slot].credits >= needed && in_pool()
         };
         let mut open = free.and(L::Mask::range(u32::from(begin), u32::from(end)));
@@ -298,7 +298,7 @@ impl<L: Lanes> Simulation<'_, L> {
         let slot = terminal << L::Mask::SHIFT | u32::from(vc);
         let entering = &mut self.terminals.injection[slot];
         (entering.packet, entering.last, entering.index, entering.settled, entering.left) = (source.packet, now as u32, 0, 0, record.flits);
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.buffers.shared {
             buffers.take(first + slot);
             self.note_room(slot);
         }
@@ -306,7 +306,7 @@ impl<L: Lanes> Simulation<'_, L> {
         self.terminals.free[terminal] = free.without(L::Mask::bit(u32::from(vc)));
         self.edge.queues.heads[terminal as usize].vc = vc;
         self.announce_packet(self.first_terminal_slot() + slot, source.packet);
-        if self.lookahead.is_some() {
+        if self.routing.lookahead.is_some() {
             self.decide_ahead(source.packet, self.terminals.injection[slot].to);
         }
         true

@@ -129,17 +129,17 @@ impl<L: Lanes> Simulation<'_, L> {
     /// Advances a tile of terminals, counted from the first such tile, through cycle `now`.
     #[inline(always)]
     pub(crate) fn terminal_cycle(&mut self, tile: u32, now: u64) {
-        let mut events = std::mem::take(&mut self.events);
-        self.arrivals.take(now, self.parameters.router_tiles + tile, &mut events);
+        let mut events = std::mem::take(&mut self.in_flight.due);
+        self.in_flight.arrivals.take(now, self.parameters.router_tiles + tile, &mut events);
         self.statistics.interval.accepted_flits += events.len() as u64;
-        self.flits_inside -= events.len() as u64;
+        self.statistics.flits_inside -= events.len() as u64;
         let first_slot = self.first_terminal_slot();
         for position in 0..events.len() {
             self.prefetch_sink(&events, position);
             self.sink(events[position] - first_slot, now);
         }
         events.clear();
-        self.credits.take(now, self.parameters.router_tiles + tile, &mut events);
+        self.in_flight.credits.take(now, self.parameters.router_tiles + tile, &mut events);
         for position in 0..events.len() {
             if let Some(&slot) = events.get(position + 3 * PREFETCH_DISTANCE) {
                 prefetch(&self.terminals.injection[slot - first_slot]);
@@ -154,7 +154,7 @@ impl<L: Lanes> Simulation<'_, L> {
             self.serve_queues(tile, now);
             self.send_flits(tile, now, &mut events);
         }
-        self.events = events;
+        self.in_flight.due = events;
     }
 
     /// Adds the flits of packets that have entered or left in part to the counters. What has passed since then is added at the
@@ -163,7 +163,7 @@ impl<L: Lanes> Simulation<'_, L> {
         for slot in 0..self.terminals.injection.len() as u32 {
             let terminal = slot >> L::Mask::SHIFT;
             let source = &mut self.terminals.injection[slot];
-            self.links[self.parameters.first_terminal_port + terminal].sent += u32::from(source.index - source.settled);
+            self.wiring.links[self.parameters.first_terminal_port + terminal].sent += u32::from(source.index - source.settled);
             source.settled = source.index;
             self.settle_sink(slot);
         }

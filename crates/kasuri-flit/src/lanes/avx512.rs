@@ -331,7 +331,7 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
         for &slot in &tails {
             let output = Avx512::<M, W>::first_slot(slot) | self.lanes.byte(|unit| &unit.output, slot);
             let settled = std::mem::take(&mut self.lanes.input_slot_mut(slot).settled);
-            self.links[output >> M::SHIFT].sent += u32::from(self.lanes.input_slot(slot).length - settled);
+            self.wiring.links[output >> M::SHIFT].sent += u32::from(self.lanes.input_slot(slot).length - settled);
             self.release(slot, output, &mut lists);
         }
         tails.clear();
@@ -348,7 +348,7 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
         let first = (tile as usize) << shift;
         let last = ((tile as usize + 1) << shift).min(self.lanes.units.len());
         let stride = 1usize << (Avx512::<M, W>::UNIT_SHIFT - 6);
-        let (arrivals, credits) = (self.arrivals.cycle_words(now), self.credits.cycle_words(now));
+        let (arrivals, credits) = (self.in_flight.arrivals.cycle_words(now), self.in_flight.credits.cycle_words(now));
         let (mut moved, mut entering, mut tile_busy) = (0, 0, false);
         for unit in first..last {
             if W > 1 {
@@ -405,19 +405,19 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
         let (leaving, entering) = (&lanes.leaving[..moved], &lanes.entering[..moved]);
         match &lanes.ways {
             Ways::Uniform { link, flit_delay, credit_delay } => {
-                let words = self.credits.cycle_words(u64::from(now.wrapping_add(*credit_delay)));
+                let words = self.in_flight.credits.cycle_words(u64::from(now.wrapping_add(*credit_delay)));
                 post_all::<M>(words, leaving, link);
-                let words = self.arrivals.cycle_words(u64::from(now.wrapping_add(*flit_delay)));
+                let words = self.in_flight.arrivals.cycle_words(u64::from(now.wrapping_add(*flit_delay)));
                 post_all::<M>(words, entering, link);
             }
             Ways::PerPort => {
                 for &slot in leaving {
-                    let link = self.links[slot >> M::SHIFT];
-                    self.credits.post(now.wrapping_add(u32::from(link.credit_delay)), link.credit_link + (slot & (M::BITS - 1)));
+                    let link = self.wiring.links[slot >> M::SHIFT];
+                    self.in_flight.credits.post(now.wrapping_add(u32::from(link.credit_delay)), link.credit_link + (slot & (M::BITS - 1)));
                 }
                 for &slot in entering {
-                    let link = self.links[slot >> M::SHIFT];
-                    self.arrivals.post(now.wrapping_add(u32::from(link.flit_delay)), link.flit_link + (slot & (M::BITS - 1)));
+                    let link = self.wiring.links[slot >> M::SHIFT];
+                    self.in_flight.arrivals.post(now.wrapping_add(u32::from(link.flit_delay)), link.flit_link + (slot & (M::BITS - 1)));
                 }
             }
         }

@@ -283,9 +283,9 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
             output: self.lanes.output.as_mut_ptr(),
             output_port: self.lanes.output_port.as_mut_ptr(),
             input_port: self.lanes.input_port.as_mut_ptr(),
-            links: self.links.as_mut_ptr(),
-            arrivals: self.arrivals.posts(),
-            credits: self.credits.posts(),
+            links: self.wiring.links.as_mut_ptr(),
+            arrivals: self.in_flight.arrivals.posts(),
+            credits: self.in_flight.credits.posts(),
             #[cfg(debug_assertions)]
             slots: self.lanes.input.len() as u32,
         }
@@ -295,8 +295,8 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     fn portable_cycle(&mut self, tile: u32, now: u64) {
         if self.lanes.is_idle(tile)
             && self.tiles[tile as usize].is_idle()
-            && self.arrivals.is_empty_at(now, tile)
-            && self.credits.is_empty_at(now, tile)
+            && self.in_flight.arrivals.is_empty_at(now, tile)
+            && self.in_flight.credits.is_empty_at(now, tile)
         {
             return;
         }
@@ -356,17 +356,17 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     #[inline(always)]
     fn take_arrivals(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
         let pointers = self.pointers();
-        let events = self.arrivals.events(now, tile);
+        let events = self.in_flight.arrivals.events(now, tile);
         if self.parameters.switching == Switching::StoreAndForward {
             for position in 0..events.len() {
-                let slot = self.arrivals.events(now, tile)[position];
+                let slot = self.in_flight.arrivals.events(now, tile)[position];
                 self.lanes.input[slot].flits += 1;
                 self.arrive_store_and_forward(slot, lists);
             }
         } else {
             pointers.take_arrivals(events, active, &mut lists.heads);
         }
-        self.arrivals.clear(now, tile);
+        self.in_flight.arrivals.clear(now, tile);
     }
 
     /// Store-and-forward: the front packet is routed when its tail has arrived; then all its flits are there.
@@ -381,17 +381,17 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     #[inline(always)]
     fn take_credits(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
         let pointers = self.pointers();
-        let events = self.credits.events(now, tile);
+        let events = self.in_flight.credits.events(now, tile);
         pointers.take_credits(events, active);
         if self.credits_free_channels() {
             for position in 0..events.len() {
-                let slot = self.credits.events(now, tile)[position];
+                let slot = self.in_flight.credits.events(now, tile)[position];
                 if self.lanes.output[slot].holder == NONE {
                     self.credit_of_idle_channel(slot, lists);
                 }
             }
         }
-        self.credits.clear(now, tile);
+        self.in_flight.credits.clear(now, tile);
     }
 
     /// Can a credit alone make an unheld virtual channel available?
@@ -510,7 +510,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         for &port in lists.allocate.as_slice() {
             let grant_pointer = self.lanes.output_port[port].grant_pointer;
             let (mut best, mut best_key) = (NONE, u64::MAX);
-            let mut head = self.links[port].request_head;
+            let mut head = self.wiring.links[port].request_head;
             while head != NONE {
                 let input_port = head >> M::SHIFT;
                 let port_distance = input_port.wrapping_sub(port).wrapping_sub(grant_pointer as u32);
@@ -571,7 +571,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     fn occupy_channel_of(&mut self, input_port: u32, output: u32, now: u64) {
         let port = output >> M::SHIFT;
         if self.parameters.periodic {
-            self.lanes.busy_until[port] = now + u64::from(self.period[port]);
+            self.lanes.busy_until[port] = now + u64::from(self.wiring.period[port]);
         }
         if let Some(unit) = &mut self.prediction {
             unit.note_grant(input_port, port, output, now);

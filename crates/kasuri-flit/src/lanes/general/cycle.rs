@@ -16,8 +16,8 @@ const PREFETCH_DISTANCE: usize = 8;
 impl<M: VcMask> Simulation<'_, General<M>> {
     /// Takes what arrives, then lets every router of the tile that is awake take its steps.
     pub(super) fn general_cycle(&mut self, tile: u32, now: u64) {
-        let mut events = std::mem::take(&mut self.events);
-        self.arrivals.take(now, tile, &mut events);
+        let mut events = std::mem::take(&mut self.in_flight.due);
+        self.in_flight.arrivals.take(now, tile, &mut events);
         for position in 0..events.len() {
             if let Some(&later) = events.get(position + PREFETCH_DISTANCE) {
                 prefetch(&self.lanes.input[later]);
@@ -25,7 +25,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             self.take_arrival(events[position], now);
         }
         events.clear();
-        self.credits.take(now, tile, &mut events);
+        self.in_flight.credits.take(now, tile, &mut events);
         for position in 0..events.len() {
             if let Some(&later) = events.get(position + PREFETCH_DISTANCE) {
                 prefetch(&self.lanes.output[later]);
@@ -33,7 +33,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             self.take_credit(events[position]);
         }
         events.clear();
-        self.events = events;
+        self.in_flight.due = events;
         self.lanes.wake_sleepers(tile, now);
         let mut awake = std::mem::take(&mut self.lanes.awake[tile as usize]);
         let mut masks = self.lanes.masks.take();
@@ -78,7 +78,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
     fn take_credit(&mut self, slot: u32) {
         self.lanes.output[slot].credits += 1;
         let is_free = !self.lanes.port[slot >> M::SHIFT].free.and(M::bit(slot & (M::BITS - 1))).is_empty();
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.buffers.shared {
             buffers.free(slot, !is_free);
         }
         let output = &self.lanes.output[slot];
@@ -129,19 +129,19 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             return;
         }
         let mut heads = std::mem::take(&mut self.lanes.units[number].heads);
-        if self.claims.is_some() {
+        if self.routing.claims.is_some() {
             heads.sort_unstable();
         }
         for slot in heads.drain(..) {
             let packet = self.front_packet(slot);
-            let ahead = self.lookahead.as_mut().map(|lookahead| lookahead.take(packet, &mut self.candidates));
+            let ahead = self.routing.lookahead.as_mut().map(|lookahead| lookahead.take(packet, &mut self.routing.candidates));
             let state = if self.lanes.form.offers_several {
                 let state = ahead.unwrap_or_else(|| self.find_candidates(slot, packet).0);
-                self.lanes.routes[slot as usize].clone_from(&self.candidates);
+                self.lanes.routes[slot as usize].clone_from(&self.routing.candidates);
                 state
             } else {
                 let Route { candidate, state } = match ahead {
-                    Some(state) => Route { candidate: self.candidates[0], state },
+                    Some(state) => Route { candidate: self.routing.candidates[0], state },
                     None => self.find_route(slot, packet),
                 };
                 self.lanes.input[slot].candidate = candidate;
@@ -265,7 +265,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
     /// Gives a virtual channel to the head that asked for it.
     pub(super) fn hold_channel(&mut self, number: usize, head: u32, output: u32, step: u64) {
         self.hold(head, output);
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.buffers.shared {
             buffers.take(output);
         }
         self.lanes.input[head].ready = step + u64::from(self.parameters.bidding != Bidding::SameCycle);
@@ -475,7 +475,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let lanes = &mut self.lanes;
         lanes.output[output].credits -= 1;
         self.note_departure(slot, output, left);
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.buffers.shared {
             buffers.send(output, left == 0);
         }
         self.send_credit(slot, step, now);
@@ -498,9 +498,9 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             state.credit_cycle = now.max(state.credit_cycle + 1);
             state.credit_step = step;
         }
-        let upstream = &self.links[port];
+        let upstream = &self.wiring.links[port];
         let time = state.credit_cycle as u32;
-        self.credits.post(time.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + (slot & (M::BITS - 1)));
+        self.in_flight.credits.post(time.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + (slot & (M::BITS - 1)));
     }
 
     fn send_flit_on(&mut self, number: usize, output: u32, step: u64, now: u64) {
@@ -512,17 +512,17 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let state = &mut lanes.port[port];
         let departure = across.max(state.next_departure);
         state.sent.add(departure);
-        state.next_departure = departure + if self.parameters.periodic { u64::from(self.period[port]) } else { 1 };
+        state.next_departure = departure + if self.parameters.periodic { u64::from(self.wiring.period[port]) } else { 1 };
         if let Some(buffered) = lanes.buffered.get_mut(port as usize) {
             while buffered.front().is_some_and(|&(_, departure)| departure < now) {
                 buffered.pop_front();
             }
             buffered.push_back((across, departure));
         }
-        let link = &mut self.links[port];
+        let link = &mut self.wiring.links[port];
         link.sent += 1;
         let delay = u32::from(link.flit_delay) - lanes.form.traversal_steps;
-        self.arrivals.post((departure as u32).wrapping_add(delay), link.flit_link + (output & (M::BITS - 1)));
+        self.in_flight.arrivals.post((departure as u32).wrapping_add(delay), link.flit_link + (output & (M::BITS - 1)));
     }
 
     /// The tail has gone.

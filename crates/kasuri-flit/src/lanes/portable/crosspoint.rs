@@ -22,7 +22,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
             let port = output >> M::SHIFT;
             self.lanes.input_port[port].vc_pointer = (slot & (M::BITS - 1)) as u16 + 1;
             if self.parameters.periodic {
-                self.lanes.busy_until[port] = now + u64::from(self.period[port]);
+                self.lanes.busy_until[port] = now + u64::from(self.wiring.period[port]);
             }
             if is_tail {
                 self.lanes.output[output].holder = NONE;

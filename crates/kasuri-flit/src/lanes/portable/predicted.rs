@@ -59,8 +59,8 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         // Where two predictions meet at an output, the lower input port goes first, whatever the order of the events.
         let shift = self.parameters.tile_shift;
         let addresses = Addresses { first: tile << shift, span: 1 << shift };
-        let count = unit.sorter.part(self.arrivals.events(now, tile), addresses, is_possible, &mut possible, &mut ordinary);
-        self.arrivals.clear(now, tile);
+        let count = unit.sorter.part(self.in_flight.arrivals.events(now, tile), addresses, is_possible, &mut possible, &mut ordinary);
+        self.in_flight.arrivals.clear(now, tile);
         for &slot in &ordinary[..count] {
             self.enter_buffer(slot, active, lists);
         }
@@ -119,7 +119,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     #[inline(always)]
     fn is_open(&self, unit: &PredictionUnit<'_>, input_port: u32, port: u32, now: u64) -> bool {
         // Channels on which a flit takes several cycles are busy that long after each of them.
-        let is_busy = || self.period[port] > 1 && self.lanes.busy_until[port] > now.saturating_sub(unit.advance.into());
+        let is_busy = || self.wiring.period[port] > 1 && self.lanes.busy_until[port] > now.saturating_sub(unit.advance.into());
         !(self.parameters.periodic && is_busy()) && unit.is_open(input_port, port, now)
     }
 
@@ -176,7 +176,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     /// Has an output port neither a request nor a flit of another packet in this cycle?
     #[inline(always)]
     fn is_idle_for(&self, unit: &PredictionUnit<'_>, head: &Head, port: u32, now: u64) -> bool {
-        self.links[port].request_head == NONE && self.is_open(unit, head.input_port, port, now)
+        self.wiring.links[port].request_head == NONE && self.is_open(unit, head.input_port, port, now)
     }
 
     /// The virtual channel of an output port that a head gets, if no real request is in its way.
@@ -240,13 +240,13 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         }
         self.statistics.flit_hops += 1;
         self.lanes.output[output].credits -= 1;
-        let upstream = self.links[input_port];
+        let upstream = self.wiring.links[input_port];
         let credit = upstream.credit_link + (slot & (M::BITS - 1));
-        self.credits.post((now as u32).wrapping_add(u32::from(upstream.credit_delay)), credit);
-        let downstream = &mut self.links[port];
+        self.in_flight.credits.post((now as u32).wrapping_add(u32::from(upstream.credit_delay)), credit);
+        let downstream = &mut self.wiring.links[port];
         downstream.sent += 1;
         let time = (now as u32).wrapping_add(u32::from(downstream.flit_delay - unit.advance));
-        self.arrivals.post(time, downstream.flit_link + (output & (M::BITS - 1)));
+        self.in_flight.arrivals.post(time, downstream.flit_link + (output & (M::BITS - 1)));
         let buffer = &mut self.lanes.input[slot];
         buffer.left -= 1;
         if buffer.left == 0 {
@@ -259,7 +259,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
 
     /// A flit keeps a channel of several cycles busy from its early place on.
     fn occupy_early(&mut self, unit: &PredictionUnit<'_>, port: u32, now: u64) {
-        let end = (now + u64::from(self.period[port])).saturating_sub(u64::from(unit.advance));
+        let end = (now + u64::from(self.wiring.period[port])).saturating_sub(u64::from(unit.advance));
         self.lanes.busy_until[port] = self.lanes.busy_until[port].max(end);
     }
 
