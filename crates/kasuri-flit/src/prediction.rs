@@ -36,38 +36,56 @@ pub(crate) const SLOT_BYTES: usize = 64;
 /// The unit of all routers of a simulation.
 pub(crate) struct PredictionUnit<'n> {
     pub(crate) predictor: Box<dyn Predictor>,
-    /// Does any output that the routing would accept do?
-    pub(crate) any_up: bool,
-    pub(crate) on_miss: OnMiss,
+    pub(crate) rules: Rules,
     pub(crate) hint: Option<Hint<'n>>,
-    /// By how many cycles a flit that passes on is ahead of one that wins the switch in the cycle of its arrival.
-    pub(crate) advance: u16,
-    /// Cycles from an arrival until a wrong prediction is found out.
-    pub(crate) blind_cycles: u64,
     /// Places of each output port and of each input port, by the cycle of the switch grant that they correspond to.
     outputs: Places,
     inputs: Places,
     pub(crate) input_ports: Column<InputPort>,
     /// By output slot: the place of the last flit, and 0 before any.
     last_sent: Column<u64>,
-    /// Flits in a place that was taken, and flits before an earlier one of their virtual channel: none, or the engine is wrong.
-    collisions: u64,
-    overtakings: u64,
+    /// None, or the engine is wrong.
+    wrongs: Wrongs,
     /// By input slot: [`CONNECTED`] and the others.
     pub(crate) flags: Column<u8>,
     /// By input slot, where flagged.
     pub(crate) wrong: Column<WrongWay>,
-    /// The arrivals of a cycle that may pass on and those that do not, and what tells them apart.
-    pub(crate) possible: Vec<u32>,
-    pub(crate) ordinary: Vec<u32>,
-    pub(crate) sorter: Sorter,
+    pub(crate) sorting: Sorting,
     /// By input slot, where flagged: the routing's answer for the head there, which a guess was held against. It is asked once where
     /// it cannot change its mind.
     found: Column<Found>,
-    pub(crate) routes_stay: bool,
     pub(crate) counters: Prediction,
     /// When the short counts of the input ports were last added to those of channels.
     settled: u64,
+}
+
+/// The arrivals of a cycle that may pass on and those that do not, and what tells them apart; memory to use.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sorting {
+    pub(crate) possible: Vec<u32>,
+    pub(crate) ordinary: Vec<u32>,
+    pub(crate) sorter: Sorter,
+}
+
+/// What should never happen: two flits in one place of the switch, and a flit that left before another that was ahead of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wrongs {
+    collisions: u64,
+    overtakings: u64,
+}
+
+/// How routers act on predictions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// Does any output that the routing would accept do?
+    pub(crate) any_up: bool,
+    pub(crate) on_miss: OnMiss,
+    /// By how many cycles a flit that passes on is ahead of one that wins the switch in the cycle of its arrival.
+    pub(crate) advance: u16,
+    /// Cycles from an arrival until a wrong prediction is found out.
+    pub(crate) blind_cycles: u64,
+    /// Is a routing asked once only, since it cannot change its mind?
+    pub(crate) routes_stay: bool,
 }
 
 /// The output port that a wrong guess has connected, and until which cycle (modulo 2^32).
@@ -329,23 +347,22 @@ impl<'n> PredictionUnit<'n> {
         let (ports, slots) = (ports as usize, (ports * stride) as usize);
         Ok(Some(Box::new(Self {
             predictor,
-            any_up: router.predictor_match == PredictorMatch::AnyUp,
-            on_miss: router.on_miss,
-            advance: advance(scenario) as u16,
-            blind_cycles: u64::from(scenario.pipeline.computation_cycles.max(1)),
+            rules: Rules {
+                any_up: router.predictor_match == PredictorMatch::AnyUp,
+                on_miss: router.on_miss,
+                advance: advance(scenario) as u16,
+                blind_cycles: u64::from(scenario.pipeline.computation_cycles.max(1)),
+                routes_stay: !scenario.routing.observes_congestion(),
+            },
             outputs: Places::new(ports, advance(scenario)),
             inputs: Places::new(ports, advance(scenario)),
             input_ports: input_ports(network, router_port, ports),
             last_sent: Column::filled(slots, 0),
-            collisions: 0,
-            overtakings: 0,
+            wrongs: Wrongs::default(),
             flags: Column::filled(slots, 0),
             wrong: Column::filled(slots, WrongWay::default()),
-            possible: Vec::new(),
-            ordinary: Vec::new(),
-            sorter: Sorter::default(),
+            sorting: Sorting::default(),
             found: Column::filled(slots, Found::default()),
-            routes_stay: !scenario.routing.observes_congestion(),
             counters: Self::no_counts(network, hint.as_ref()),
             settled: 0,
             hint,
@@ -389,7 +406,7 @@ impl<'n> PredictionUnit<'n> {
     /// The place that a flit takes which passes on in cycle `now`.
     #[inline(always)]
     fn place(&self, now: u64) -> u64 {
-        now + BIAS - u64::from(self.advance)
+        now + BIAS - u64::from(self.rules.advance)
     }
 
     /// May a flit that arrives now pass from an input port to an output port: does no other one cross there?
@@ -413,20 +430,20 @@ impl<'n> PredictionUnit<'n> {
     #[inline(always)]
     fn take_both(&mut self, input_port: u32, port: u32, place: u64) {
         let were_free = self.inputs.take(input_port, place) & self.outputs.take(port, place);
-        self.collisions += u64::from(!were_free);
+        self.wrongs.collisions += u64::from(!were_free);
     }
 
     /// A flit on a virtual channel has a later place than the one before it.
     #[inline(always)]
     fn note_sent(&mut self, output: u32, place: u64) {
-        self.overtakings += u64::from(self.last_sent[output] >= place);
+        self.wrongs.overtakings += u64::from(self.last_sent[output] >= place);
         self.last_sent[output] = place;
     }
 
     /// What should never happen, of everything since the beginning: two flits in one place of the switch, and a flit that left
     /// before another that was ahead of it.
     pub(crate) fn wrongs(&self) -> Option<String> {
-        let (collisions, overtakings) = (self.collisions, self.overtakings);
+        let Wrongs { collisions, overtakings } = self.wrongs;
         let found = || format!("predictions: {collisions} flits crossed where another did, {overtakings} overtook another");
         (collisions + overtakings > 0).then(found)
     }
@@ -458,7 +475,7 @@ impl<'n> PredictionUnit<'n> {
     /// Keeps the routing's answer for the head in an input slot, if it would be the same again.
     #[inline(always)]
     pub(crate) fn keep_route(&mut self, slot: u32, route: Route) {
-        if self.routes_stay {
+        if self.rules.routes_stay {
             let Candidate { port, virtual_channels, .. } = route.candidate;
             // A router has at most 256 virtual channels.
             let (first, last) = (virtual_channels.begin as u8, (virtual_channels.end - 1) as u8);

@@ -86,15 +86,43 @@ pub(crate) struct Portable<M> {
     granted: List,
     /// Within a cycle of a tile: speculative switch bids, output port and input slot.
     speculative: Vec<(u32, u32)>,
-    /// A switch allocator other than iSLIP of one iteration, with its pointers, requests and matches.
+    switch: SwitchAllocation<M>,
+}
+
+/// How the switches are allocated, where that is not the built-in iSLIP of one iteration.
+struct SwitchAllocation<M> {
+    /// Another allocator, with its pointers, requests and matches.
     allocator: Option<PlainAllocator>,
-    /// Who gets the switches' outputs, where they are divided among users.
-    shares: Option<Shares<M>>,
     row_pointer: Column<u32>,
     column_pointer: Column<u32>,
     requests: Vec<(u32, u32)>,
     matches: Vec<(u32, u32)>,
     picks: Picks,
+    /// Who gets the switches' outputs, where they are divided among users.
+    shares: Option<Shares<M>>,
+}
+
+impl<M: VcMask> SwitchAllocation<M> {
+    /// The allocation of the switches of routers with so many ports.
+    fn new(parameters: &Parameters, ports: u32) -> Self {
+        let shares = parameters.granted.as_ref().map(|granted| Shares::new(granted, ports));
+        let mut allocator = allocator::build(&parameters.switch_allocator);
+        if shares.is_some() {
+            // Shares choose among the requests before an allocator sees them, which those that are built in do not let them.
+            allocator = Some(PlainAllocator::Other(allocator.map_or_else(allocator::single, PlainAllocator::by_requests)));
+        }
+        let picks = if matches!(allocator, Some(PlainAllocator::InputFirst)) { ports as usize } else { 0 };
+        let pointers = if allocator.is_some() { ports as usize } else { 0 };
+        Self {
+            allocator,
+            row_pointer: Column::filled(pointers, 0),
+            column_pointer: Column::filled(pointers, 0),
+            requests: Vec::new(),
+            matches: Vec::new(),
+            picks: Picks::new(picks),
+            shares,
+        }
+    }
 }
 
 impl<M: VcMask> Portable<M> {
@@ -125,14 +153,6 @@ impl<M: VcMask> Lanes for Portable<M> {
         let tile_ports = 1 << (parameters.tile_shift - M::SHIFT);
         let ports_of_tile = |tile| tile_ports.min(ports - tile * tile_ports) as usize;
         let most_ports = tile_ports.min(ports) as usize;
-        let shares = parameters.granted.as_ref().map(|granted| Shares::new(granted, ports));
-        let mut allocator = allocator::build(&parameters.switch_allocator);
-        if shares.is_some() {
-            // Shares choose among the requests before an allocator sees them, which those that are built in do not let them.
-            allocator = Some(PlainAllocator::Other(allocator.map_or_else(allocator::single, PlainAllocator::by_requests)));
-        }
-        let picks = if matches!(allocator, Some(PlainAllocator::InputFirst)) { ports as usize } else { 0 };
-        let pointers = if allocator.is_some() { ports as usize } else { 0 };
         let output_port = OutputPort { grant_pointer: 0, ready: M::default(), free: M::default(), listed: false };
         Self {
             input: Column::filled(
@@ -148,13 +168,7 @@ impl<M: VcMask> Lanes for Portable<M> {
             winners: List::with_capacity(most_ports),
             granted: List::with_capacity(most_ports << M::SHIFT),
             speculative: Vec::new(),
-            allocator,
-            shares,
-            row_pointer: Column::filled(pointers, 0),
-            column_pointer: Column::filled(pointers, 0),
-            requests: Vec::new(),
-            matches: Vec::new(),
-            picks: Picks::new(picks),
+            switch: SwitchAllocation::new(parameters, ports),
         }
     }
 
@@ -196,15 +210,15 @@ impl<M: VcMask> Lanes for Portable<M> {
         for vc in 0..parameters.virtual_channels {
             self.output[port << M::SHIFT | vc].credits = parameters.buffer_flits;
         }
-        if self.allocator.is_some() {
-            self.column_pointer[port] = first;
+        if self.switch.allocator.is_some() {
+            self.switch.column_pointer[port] = first;
         }
     }
 
     fn connect_input(&mut self, port: u32, first: u32) {
         self.input_port[port].accept_pointer = first.wrapping_sub(port) as i16;
-        if self.allocator.is_some() {
-            self.row_pointer[port] = first;
+        if self.switch.allocator.is_some() {
+            self.switch.row_pointer[port] = first;
         }
     }
 
@@ -433,7 +447,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     #[inline(always)]
     fn allocate_switch(&mut self, active: &List, winners: &mut List, now: u64) {
         let pointers = self.pointers();
-        match &self.lanes.allocator {
+        match &self.lanes.switch.allocator {
             Some(PlainAllocator::InputFirst) => self.allocate_switch_input_first(active, winners, now),
             Some(PlainAllocator::Other(_)) => self.allocate_switch_generally(active, winners, now),
             None if self.parameters.periodic => {
@@ -453,7 +467,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
 
     /// Any other switch allocator, on the requests of all routers of the tile at once.
     fn allocate_switch_generally(&mut self, active: &List, winners: &mut List, now: u64) {
-        let mut requests = std::mem::take(&mut self.lanes.requests);
+        let mut requests = std::mem::take(&mut self.lanes.switch.requests);
         requests.clear();
         for &port in active.as_slice() {
             let mut ready = if self.is_busy(port, now) { M::default() } else { self.ready_by_shares(port) };
@@ -464,27 +478,27 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         }
         requests.sort_unstable();
         requests.dedup();
-        let mut matches = std::mem::take(&mut self.lanes.matches);
+        let mut matches = std::mem::take(&mut self.lanes.switch.matches);
         matches.clear();
         let lanes = &mut self.lanes;
-        if let Some(PlainAllocator::Other(allocator)) = &mut lanes.allocator {
-            let pointers = allocator::Pointers { row: &mut lanes.row_pointer, column: &mut lanes.column_pointer };
+        if let Some(PlainAllocator::Other(allocator)) = &mut lanes.switch.allocator {
+            let pointers = allocator::Pointers { row: &mut lanes.switch.row_pointer, column: &mut lanes.switch.column_pointer };
             allocator.allocate(&requests, pointers, &mut matches);
         }
         for &(input_port, port) in &matches {
             let output = self.pick_of_input(port, input_port);
             self.pointers().offer(input_port, output, winners);
-            if let Some(shares) = &mut self.lanes.shares {
+            if let Some(shares) = &mut self.lanes.switch.shares {
                 shares.charge(port, output & (M::BITS - 1));
             }
         }
-        (self.lanes.requests, self.lanes.matches) = (requests, matches);
+        (self.lanes.switch.requests, self.lanes.switch.matches) = (requests, matches);
     }
 
     /// The ready virtual channels of a port; where users have shares, those of the user whose turn it is.
     fn ready_by_shares(&mut self, port: u32) -> M {
         let ready = self.lanes.output_port[port].ready;
-        self.lanes.shares.as_mut().map_or(ready, |shares| shares.choose(port, ready))
+        self.lanes.switch.shares.as_mut().map_or(ready, |shares| shares.choose(port, ready))
     }
 
     /// Of the ready virtual channels of `port` that `input_port` holds, the first by the input port's pointer.

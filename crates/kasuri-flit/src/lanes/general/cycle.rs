@@ -1,6 +1,6 @@
 //! A cycle of routers in their general form, step by step.
 
-use super::{Allocators, Bid, Form, General, InputVc, Unit, Urgency};
+use super::{Allocators, Bid, Form, General, InputVc, Unit, Urgency, StepLists};
 use crate::allocator::Request;
 use crate::prefetch::prefetch;
 use crate::state::{NEVER, NONE, Simulation};
@@ -35,8 +35,8 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         events.clear();
         self.in_flight.due = events;
         self.lanes.wake_sleepers(tile, now);
-        let mut awake = std::mem::take(&mut self.lanes.awake[tile as usize]);
-        let mut masks = self.lanes.masks.take();
+        let mut awake = std::mem::take(&mut self.lanes.sleep.awake[tile as usize]);
+        let mut masks = self.lanes.step.masks.take();
         let steps = self.lanes.clock.steps(now);
         awake.retain(|&number| {
             let mut stays = false;
@@ -52,8 +52,8 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             }
             stays
         });
-        self.lanes.masks = masks;
-        self.lanes.awake[tile as usize] = awake;
+        self.lanes.step.masks = masks;
+        self.lanes.sleep.awake[tile as usize] = awake;
     }
 
     /// A flit enters its buffer.
@@ -137,7 +137,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             let ahead = self.routing.lookahead.as_mut().map(|lookahead| lookahead.take(packet, &mut self.routing.candidates));
             let state = if self.lanes.form.offers_several {
                 let state = ahead.unwrap_or_else(|| self.find_candidates(slot, packet).0);
-                self.lanes.routes[slot as usize].clone_from(&self.routing.candidates);
+                self.lanes.heads.routes[slot as usize].clone_from(&self.routing.candidates);
                 state
             } else {
                 let Route { candidate, state } = match ahead {
@@ -154,7 +154,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             }
             if matches!(self.lanes.units[number].allocators, Allocators::OnRequests { .. }) {
                 let (created, priority) = (self.packets[packet as usize].created, self.lasting_priority(packet));
-                self.lanes.urgency[slot] = Urgency { created, priority };
+                self.lanes.heads.urgency[slot] = Urgency { created, priority };
             }
             let unit = &mut self.lanes.units[number];
             let wait = unit.computation.wait(step);
@@ -197,14 +197,14 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         if self.lanes.units[number].waiting.is_empty() {
             return false;
         }
-        let mut requests = std::mem::take(&mut self.lanes.requests);
+        let mut requests = std::mem::take(&mut self.lanes.step.requests);
         requests.clear();
         self.request_channels(number, step, &mut requests);
         // Who waits for what is not free moves on the search of allocators that turn by themselves.
         let asked = !requests.is_empty() || self.lanes.form.vc_turns && self.someone_waits(number, step);
         if asked {
             requests.sort_unstable_by_key(|request| (request.row, request.column));
-            let mut granted = std::mem::take(&mut self.lanes.granted);
+            let mut granted = std::mem::take(&mut self.lanes.step.granted);
             granted.clear();
             if let Allocators::OnRequests { channels, .. } = &mut self.lanes.units[number].allocators {
                 channels.allocate(&requests, &mut granted);
@@ -215,10 +215,10 @@ impl<M: VcMask> Simulation<'_, General<M>> {
                 let Request { row, column, .. } = requests[position as usize];
                 self.hold_channel(number, slot(row), slot(column), step);
             }
-            self.lanes.granted = granted;
+            self.lanes.step.granted = granted;
             self.leave_waiting(number);
         }
-        self.lanes.requests = requests;
+        self.lanes.step.requests = requests;
         asked
     }
 
@@ -229,7 +229,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
 
     /// Does any flit without a way of its own wait for the switch in this step, or for a credit to ask for it?
     fn someone_stands(&self, number: usize, step: u64) -> bool {
-        let has_way = |slot| self.lanes.holders.contains(&slot);
+        let has_way = |slot| self.lanes.step.holders.contains(&slot);
         let stands = |&slot: &u32| self.lanes.input[slot].ready <= step && self.lanes.input[slot].flits > 0 && !has_way(slot);
         self.lanes.units[number].active.iter().any(stands) || self.lanes.form.speculates && self.someone_waits(number, step)
     }
@@ -241,7 +241,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
             if self.lanes.input[slot].ready > step {
                 continue;
             }
-            let created = self.lanes.urgency[slot].created;
+            let created = self.lanes.heads.urgency[slot].created;
             let priority = self.lanes.priority(slot);
             let row = ((slot >> M::SHIFT) - unit.base) * channels + (slot & (M::BITS - 1));
             for candidate in self.lanes.candidates(slot) {
@@ -281,25 +281,25 @@ impl<M: VcMask> Simulation<'_, General<M>> {
     /// Ways through the switch that are kept are used, or given up where a credit or a place behind the switch is missing. Either way they
     /// are taken in this step: who gives one up bids anew from the next on. Is there any?
     fn cross_on_kept_ways(&mut self, number: usize, now: u64) -> bool {
-        let General { units, taken, form, .. } = &mut self.lanes;
+        let General { units, step: StepLists { taken, .. }, form, .. } = &mut self.lanes;
         let unit = &mut units[number];
         taken.clear(unit.ports, form);
-        self.lanes.winners.clear();
-        self.lanes.holders.clear();
+        self.lanes.step.winners.clear();
+        self.lanes.step.holders.clear();
         if self.lanes.units[number].kept.is_empty() {
             return false;
         }
         let mut kept = std::mem::take(&mut self.lanes.units[number].kept);
-        self.lanes.holders.extend_from_slice(&kept);
+        self.lanes.step.holders.extend_from_slice(&kept);
         kept.retain(|&slot| {
             let output = self.lanes.input[slot].output;
             let (row, column) = self.lanes.crossing(number, slot, output);
-            self.lanes.taken.rows[row as usize] = true;
-            self.lanes.taken.columns[column as usize] = true;
+            self.lanes.step.taken.rows[row as usize] = true;
+            self.lanes.step.taken.columns[column as usize] = true;
             debug_assert!(self.lanes.input[slot].flits > 0, "a way is given up with the last flit of a buffer");
             let goes_on = self.room(output) > 0 && self.place_from(output >> M::SHIFT, now) <= now;
             if goes_on {
-                self.lanes.winners.push(slot);
+                self.lanes.step.winners.push(slot);
             }
             goes_on
         });
@@ -310,7 +310,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
     /// Flits bid for the switch: those with a virtual channel and a credit, and where all stand together those that speculate. Did any of
     /// the first?
     fn allocate_crossing(&mut self, number: usize, step: u64, now: u64) -> bool {
-        let mut bids = std::mem::take(&mut self.lanes.bids);
+        let mut bids = std::mem::take(&mut self.lanes.step.bids);
         bids.clear();
         let mut due = NEVER;
         for position in 0..self.lanes.units[number].active.len() {
@@ -328,15 +328,15 @@ impl<M: VcMask> Simulation<'_, General<M>> {
         let asked = !bids.is_empty() || turns;
         let together = self.lanes.form.router.speculation == Speculation::Together;
         if together {
-            let General { speculative, taken, .. } = &mut self.lanes;
+            let StepLists { speculative, taken, .. } = &mut self.lanes.step;
             bids.extend(speculative.drain(..).filter(|bid| !taken.has(&bid.request)).map(Bid::last));
         }
-        let kept = self.lanes.winners.len();
+        let kept = self.lanes.step.winners.len();
         self.grant_bids(number, &mut bids, turns);
         if together {
             self.keep_right_guesses(number, kept, &bids);
         }
-        self.lanes.bids = bids;
+        self.lanes.step.bids = bids;
         asked
     }
 
@@ -364,14 +364,14 @@ impl<M: VcMask> Simulation<'_, General<M>> {
 
     /// Of the bids of one input of the switch for one output only the first counts; the allocator decides among the rest.
     fn grant_bids(&mut self, number: usize, bids: &mut Vec<Bid>, turns: bool) {
-        self.lanes.granted.clear();
+        self.lanes.step.granted.clear();
         if bids.is_empty() && !turns {
             return;
         }
         let pair = |bid: &Bid| (bid.request.row, bid.request.column);
         bids.sort_unstable_by_key(|bid| (pair(bid), std::cmp::Reverse(bid.request.priority), bid.distance));
         bids.dedup_by_key(|bid| pair(bid));
-        let General { units, requests, granted, winners, taken, form, .. } = &mut self.lanes;
+        let General { units, step: StepLists { requests, granted, winners, taken, .. }, form, .. } = &mut self.lanes;
         requests.clear();
         requests.extend(bids.iter().map(|bid| bid.request));
         if let Allocators::OnRequests { switch, .. } = &mut units[number].allocators {
@@ -397,7 +397,7 @@ impl<M: VcMask> Simulation<'_, General<M>> {
     /// Heads that bid for a virtual channel bid for the switch too, where one with a credit and a place behind the switch are to be had.
     /// In one allocation of both kinds of bids a head bids in vain if only some of its candidates have these, as in BookSim 2.
     fn note_speculative_bids(&mut self, number: usize, step: u64, now: u64) {
-        let mut bids = std::mem::take(&mut self.lanes.speculative);
+        let mut bids = std::mem::take(&mut self.lanes.step.speculative);
         bids.clear();
         let unit = &self.lanes.units[number];
         let (base, form) = (unit.base, &self.lanes.form);
@@ -418,47 +418,47 @@ impl<M: VcMask> Simulation<'_, General<M>> {
                 bids[first..].iter_mut().for_each(|bid| bid.in_vain = true);
             }
         }
-        self.lanes.speculative = bids;
+        self.lanes.step.speculative = bids;
     }
 
     /// Speculative bids have what the others left of inputs and outputs.
     fn grant_speculative_bids(&mut self, number: usize) {
-        let mut bids = std::mem::take(&mut self.lanes.speculative);
-        let taken = &self.lanes.taken;
+        let mut bids = std::mem::take(&mut self.lanes.step.speculative);
+        let taken = &self.lanes.step.taken;
         bids.retain(|bid| !taken.has(&bid.request));
-        let real = self.lanes.winners.len();
+        let real = self.lanes.step.winners.len();
         self.grant_bids(number, &mut bids, false);
         self.keep_right_guesses(number, real, &bids);
         bids.clear();
-        self.lanes.speculative = bids;
+        self.lanes.step.speculative = bids;
     }
 
     /// Of the winners from `first` on, which `bids` were granted: a head without a virtual channel, or with another port's, or with one
     /// without a credit, wastes what it has won.
     fn keep_right_guesses(&mut self, number: usize, first: usize, bids: &[Bid]) {
         let mut kept = first;
-        for position in first..self.lanes.winners.len() {
-            let slot = self.lanes.winners[position];
+        for position in first..self.lanes.step.winners.len() {
+            let slot = self.lanes.step.winners[position];
             let output = self.lanes.input[slot].output;
-            let granted = self.lanes.granted[position - first];
+            let granted = self.lanes.step.granted[position - first];
             let Bid { request: Request { row, column, .. }, in_vain, .. } = bids[granted as usize];
             if !in_vain && output != NONE && self.room(output) > 0 && self.lanes.crossing(number, slot, output) == (row, column) {
-                self.lanes.winners[kept] = slot;
+                self.lanes.step.winners[kept] = slot;
                 kept += 1;
             }
         }
-        self.lanes.winners.truncate(kept);
+        self.lanes.step.winners.truncate(kept);
     }
 
     /// The winners' flits cross the switch.
     fn traverse_all(&mut self, number: usize, step: u64, now: u64) {
-        let mut winners = std::mem::take(&mut self.lanes.winners);
+        let mut winners = std::mem::take(&mut self.lanes.step.winners);
         self.statistics.flit_hops += winners.len() as u64;
         for slot in winners.drain(..) {
             let row = self.lanes.crossing(number, slot, self.lanes.input[slot].output).0;
             self.cross(number, slot, row, step, now);
         }
-        self.lanes.winners = winners;
+        self.lanes.step.winners = winners;
     }
 
     /// One flit leaves its buffer by an input of the switch, its credit goes upstream, and it is sent as soon as its channel is free.
@@ -560,13 +560,13 @@ impl<M: VcMask> General<M> {
     fn bid(&self, number: usize, slot: u32, output: u32) -> Option<Bid> {
         let (row, column) = self.crossing(number, slot, output);
         let bid = self.bid_at(number, slot, row, column);
-        (!self.taken.has(&bid.request)).then_some(bid)
+        (!self.step.taken.has(&bid.request)).then_some(bid)
     }
 
     fn bid_at(&self, number: usize, slot: u32, row: u32, column: u32) -> Bid {
         let (vc, pointer) = (slot & (M::BITS - 1), self.units[number].vc_pointer[row as usize]);
         let distance = (vc + self.virtual_channels - pointer) % self.virtual_channels;
-        let (priority, created) = (self.priority(slot), self.urgency[slot].created);
+        let (priority, created) = (self.priority(slot), self.heads.urgency[slot].created);
         Bid { request: Request { row, column, preference: priority, priority, created }, distance, slot, in_vain: false }
     }
 
@@ -575,7 +575,7 @@ impl<M: VcMask> General<M> {
         match self.form.router.priority {
             Priority::QueueLength => i64::from(self.input[slot].flits),
             Priority::LocalAge => self.came[slot as usize].front().map_or(0, |&came| -(came as i64)),
-            _ => self.urgency[slot].priority,
+            _ => self.heads.urgency[slot].priority,
         }
     }
 }

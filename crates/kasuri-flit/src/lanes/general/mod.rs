@@ -224,19 +224,35 @@ pub(crate) struct General<M> {
     input: Column<InputVc>,
     output: Column<OutputVc>,
     port: Column<PortState<M>>,
-    /// Where the head of a slot may go, while it waits. Empty where the routing offers one port only.
-    routes: Vec<Vec<Candidate>>,
-    urgency: Column<Urgency>,
+    heads: WaitingHeads,
     /// Flits in output buffers: cycle in which they come out of the switch, and in which they are sent. Empty where buffers have no bounds.
     buffered: Vec<VecDeque<(u64, u64)>>,
     /// When the flits of each buffer came. Empty where nobody asks.
     came: Vec<VecDeque<u64>>,
     units: Vec<Unit>,
     unit_of_port: Column<u32>,
+    sleep: Sleep,
+    step: StepLists,
+}
+
+/// What is known of the heads that wait, by input slot.
+struct WaitingHeads {
+    /// Where the head of a slot may go, while it waits. Empty where the routing offers one port only.
+    routes: Vec<Vec<Candidate>>,
+    urgency: Column<Urgency>,
+}
+
+/// Which routers are awake, and when the others wake up.
+struct Sleep {
     /// Routers that are awake, by tile.
     awake: Vec<Vec<u32>>,
     /// Cycles in which routers that sleep are to be woken, by tile.
     alarms: Vec<BinaryHeap<Reverse<(u64, u32)>>>,
+}
+
+/// The lists of a step of a router; memory to use.
+#[derive(Default)]
+struct StepLists {
     bids: Vec<Bid>,
     speculative: Vec<Bid>,
     requests: Vec<Request>,
@@ -278,7 +294,7 @@ const PORT_OF_UNIT: usize = 200;
 impl<M: VcMask> General<M> {
     /// Where the head of a slot may go, while it waits.
     fn candidates(&self, slot: u32) -> &[Candidate] {
-        self.routes.get(slot as usize).map_or_else(|| std::slice::from_ref(&self.input[slot].candidate), Vec::as_slice)
+        self.heads.routes.get(slot as usize).map_or_else(|| std::slice::from_ref(&self.input[slot].candidate), Vec::as_slice)
     }
 
     fn wake(&mut self, port: u32) {
@@ -287,7 +303,7 @@ impl<M: VcMask> General<M> {
         if !unit.is_awake {
             unit.is_awake = true;
             let tile = unit.base << M::SHIFT >> self.tile_shift;
-            self.awake[tile as usize].push(number);
+            self.sleep.awake[tile as usize].push(number);
         }
     }
 
@@ -296,14 +312,14 @@ impl<M: VcMask> General<M> {
         let unit = &mut self.units[number as usize];
         if unit.due < unit.alarm {
             unit.alarm = unit.due;
-            self.alarms[tile as usize].push(Reverse((unit.due, number)));
+            self.sleep.alarms[tile as usize].push(Reverse((unit.due, number)));
         }
     }
 
     /// Wakes the routers of a tile whose time has come.
     fn wake_sleepers(&mut self, tile: u32, now: u64) {
-        while let Some(&Reverse((time, number))) = self.alarms[tile as usize].peek().filter(|alarm| alarm.0.0 <= now) {
-            self.alarms[tile as usize].pop();
+        while let Some(&Reverse((time, number))) = self.sleep.alarms[tile as usize].peek().filter(|alarm| alarm.0.0 <= now) {
+            self.sleep.alarms[tile as usize].pop();
             let unit = &mut self.units[number as usize];
             let base = unit.base;
             if unit.alarm == time {
@@ -389,24 +405,21 @@ impl<M: VcMask> Lanes for General<M> {
                 (all_ports as usize) << M::SHIFT,
                 InputVc { packet: InputSlot::default(), ready: 0, output: NONE, flits: 0, left: 0, candidate: nowhere },
             ),
-            urgency: Column::filled(slots, Urgency { created: 0, priority: 0 }),
+            heads: WaitingHeads {
+                routes: vec![Vec::new(); if form.offers_several { slots } else { 0 }],
+                urgency: Column::filled(slots, Urgency { created: 0, priority: 0 }),
+            },
             output: Column::filled(slots, OutputVc { packet: OutputSlot::default(), holder: NONE, credits: 0 }),
             port: Column::filled(ports as usize, port),
-            routes: vec![Vec::new(); if form.offers_several { slots } else { 0 }],
             buffered: vec![VecDeque::new(); if bounded { ports as usize } else { 0 }],
             came: vec![VecDeque::new(); if form.router.priority == Priority::LocalAge { slots } else { 0 }],
             units: Vec::new(),
             unit_of_port: Column::filled(ports as usize, NONE),
-            awake: vec![Vec::new(); parameters.router_tiles as usize],
-            alarms: vec![BinaryHeap::new(); parameters.router_tiles as usize],
-            bids: Vec::new(),
-            speculative: Vec::new(),
-            requests: Vec::new(),
-            granted: Vec::new(),
-            winners: Vec::new(),
-            holders: Vec::new(),
-            taken: Taken::default(),
-            masks: None,
+            sleep: Sleep {
+                awake: vec![Vec::new(); parameters.router_tiles as usize],
+                alarms: vec![BinaryHeap::new(); parameters.router_tiles as usize],
+            },
+            step: StepLists::default(),
             form,
         }
     }
@@ -467,7 +480,7 @@ impl<M: VcMask> Lanes for General<M> {
     fn connect_links(&mut self, _links: &Column<Links>) {
         let widest = self.units.iter().map(|unit| unit.ports).max().unwrap_or(0);
         let rules = self.form.rules_on_masks(widest);
-        self.masks = rules.is_some().then(|| Box::new(Masks::new::<M>(widest, &self.form)));
+        self.step.masks = rules.is_some().then(|| Box::new(Masks::new::<M>(widest, &self.form)));
         for (number, present) in self.units.iter_mut().enumerate() {
             *present = unit(number as u32, present.base, present.ports, &self.form, rules);
         }
@@ -526,7 +539,7 @@ impl<M: VcMask> Lanes for General<M> {
     }
 
     fn is_idle(&self, tile: u32) -> bool {
-        self.awake[tile as usize].is_empty() && self.alarms[tile as usize].is_empty()
+        self.sleep.awake[tile as usize].is_empty() && self.sleep.alarms[tile as usize].is_empty()
     }
 
     fn router_cycle(simulation: &mut Simulation<'_, Self>, tile: u32, now: u64) {

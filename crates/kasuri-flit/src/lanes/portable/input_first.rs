@@ -1,6 +1,6 @@
 //! Separable input-first switch allocation with round-robin arbiters, in two passes over the ports that are active.
 
-use super::Portable;
+use super::{Portable, SwitchAllocation};
 use crate::allocator::from_pointer;
 use crate::list::List;
 use crate::state::{NONE, Simulation};
@@ -32,7 +32,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
                 self.let_inputs_pick(port);
             }
         }
-        let Portable { input_port: ports, picks, row_pointer, column_pointer, .. } = &mut self.lanes;
+        let Portable { input_port: ports, switch: SwitchAllocation { picks, row_pointer, column_pointer, .. }, .. } = &mut self.lanes;
         for input_port in picks.inputs.drain(..) {
             let port = ports[input_port].candidate >> M::SHIFT;
             let rival = picks.chosen[port];
@@ -60,7 +60,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     /// it comes before that of another port.
     #[inline(always)]
     fn let_inputs_pick(&mut self, port: u32) {
-        let Portable { output, output_port, input_port: ports, picks, row_pointer, .. } = &mut self.lanes;
+        let Portable { output, output_port, input_port: ports, switch: SwitchAllocation { picks, row_pointer, .. }, .. } = &mut self.lanes;
         let mut ready = output_port[port].ready;
         while !ready.is_empty() {
             let slot = port << M::SHIFT | ready.first();

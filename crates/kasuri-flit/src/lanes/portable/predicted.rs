@@ -49,8 +49,8 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     #[inline(always)]
     fn take_predicted_arrivals_portably(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
         let Some(mut unit) = self.prediction.take() else { return };
-        let mut ordinary = std::mem::take(&mut unit.ordinary);
-        let mut possible = std::mem::take(&mut unit.possible);
+        let mut ordinary = std::mem::take(&mut unit.sorting.ordinary);
+        let mut possible = std::mem::take(&mut unit.sorting.possible);
         // Which flits are which nobody can foretell: no branch before they are told apart.
         let is_possible = |slot: u32| {
             let InputVc { output, flits, .. } = self.lanes.input[slot];
@@ -59,7 +59,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         // Where two predictions meet at an output, the lower input port goes first, whatever the order of the events.
         let shift = self.parameters.tile_shift;
         let addresses = Addresses { first: tile << shift, span: 1 << shift };
-        let count = unit.sorter.part(self.in_flight.arrivals.events(now, tile), addresses, is_possible, &mut possible, &mut ordinary);
+        let count = unit.sorting.sorter.part(self.in_flight.arrivals.events(now, tile), addresses, is_possible, &mut possible, &mut ordinary);
         self.in_flight.arrivals.clear(now, tile);
         for &slot in &ordinary[..count] {
             self.enter_buffer(slot, active, lists);
@@ -70,7 +70,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
             }
         }
         possible.clear();
-        (unit.possible, unit.ordinary) = (possible, ordinary);
+        (unit.sorting.possible, unit.sorting.ordinary) = (possible, ordinary);
         self.prediction = Some(unit);
     }
 
@@ -119,7 +119,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     #[inline(always)]
     fn is_open(&self, unit: &PredictionUnit<'_>, input_port: u32, port: u32, now: u64) -> bool {
         // Channels on which a flit takes several cycles are busy that long after each of them.
-        let is_busy = || self.wiring.period[port] > 1 && self.lanes.busy_until[port] > now.saturating_sub(unit.advance.into());
+        let is_busy = || self.wiring.period[port] > 1 && self.lanes.busy_until[port] > now.saturating_sub(unit.rules.advance.into());
         !(self.parameters.periodic && is_busy()) && unit.is_open(input_port, port, now)
     }
 
@@ -162,7 +162,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     /// The route of a head if the guess is right.
     #[inline(always)]
     fn right_route(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, guess: Option<u16>) -> Option<Route> {
-        if let (Some(port), true) = (guess, unit.any_up) {
+        if let (Some(port), true) = (guess, unit.rules.any_up) {
             let (hop, state) = self.hop(head.slot, head.packet);
             if let Some(virtual_channels) = self.scenario.routing.accepts(&hop, state, port) {
                 return Some(Route { candidate: Candidate::new(port, virtual_channels), state });
@@ -245,7 +245,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
         self.in_flight.credits.post((now as u32).wrapping_add(u32::from(upstream.credit_delay)), credit);
         let downstream = &mut self.wiring.links[port];
         downstream.sent += 1;
-        let time = (now as u32).wrapping_add(u32::from(downstream.flit_delay - unit.advance));
+        let time = (now as u32).wrapping_add(u32::from(downstream.flit_delay - unit.rules.advance));
         self.in_flight.arrivals.post(time, downstream.flit_link + (output & (M::BITS - 1)));
         let buffer = &mut self.lanes.input[slot];
         buffer.left -= 1;
@@ -259,7 +259,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
 
     /// A flit keeps a channel of several cycles busy from its early place on.
     fn occupy_early(&mut self, unit: &PredictionUnit<'_>, port: u32, now: u64) {
-        let end = (now + u64::from(self.wiring.period[port])).saturating_sub(u64::from(unit.advance));
+        let end = (now + u64::from(self.wiring.period[port])).saturating_sub(u64::from(unit.rules.advance));
         self.lanes.busy_until[port] = self.lanes.busy_until[port].max(end);
     }
 
@@ -277,7 +277,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
             return;
         }
         self.copy_wrongly(unit, head.input_port, port, head.counted, now);
-        unit.wrong[head.slot] = WrongWay { port, until: (now + unit.blind_cycles) as u32 };
+        unit.wrong[head.slot] = WrongWay { port, until: (now + unit.rules.blind_cycles) as u32 };
         unit.flags[head.slot] |= WRONG;
     }
 
@@ -301,7 +301,7 @@ impl<M: VcMask> Simulation<'_, Portable<M>> {
     fn copy_wrongly(&mut self, unit: &mut PredictionUnit<'_>, input_port: u32, port: u32, counted: bool, now: u64) {
         unit.take_place(input_port, port, now);
         unit.counters.speculative_traversals += u64::from(counted);
-        if unit.on_miss == OnMiss::Forward {
+        if unit.rules.on_miss == OnMiss::Forward {
             unit.counters.wasted_flits += u64::from(counted);
             if self.parameters.periodic {
                 self.occupy_early(unit, port, now);
