@@ -7,38 +7,19 @@
 //!
 //! This crate does not know the flow engine, files, threads or the command line, and has no routing of its own.
 
-mod allocator;
-mod arbiter;
-mod books;
-mod buffer;
-mod choice;
-mod claims;
-mod clock;
 mod crosspoint;
-mod deadlock;
 mod edge;
 mod endpoint;
-mod lanes;
-mod list;
-mod lookahead;
-mod memory;
+mod fabric;
+mod observe;
 mod options;
-mod packets;
-mod prediction;
 mod prefetch;
-mod rings;
-mod route_memo;
 mod run;
 mod select;
-mod shares;
 mod state;
-mod statistics;
-mod step;
 mod support;
-mod vc_mask;
-mod wheel;
 
-pub use allocator::{ALLOCATORS, AllocatorEntry};
+pub use fabric::allocators::{ALLOCATORS, AllocatorEntry};
 pub use options::{FlitOptions, Simd};
 pub use run::FlitEngine;
-pub use support::RouterLayout;
+pub use support::LayoutName;

@@ -1,6 +1,6 @@
 //! The engine's own section of the experiment file, `[flit]`: how it computes, never what.
 
-use crate::support::RouterLayout;
+use crate::support::LayoutName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub struct FlitOptions {
     pub simd: Simd,
     /// How the state of the routers lies in memory; the fastest layout that has all that the routers need unless given. One that lacks
     /// something is refused. The results are the same, bit for bit.
-    pub layout: Option<RouterLayout>,
+    pub layout: Option<LayoutName>,
 }
 
 /// Which vector instructions may be used.
@@ -23,7 +23,7 @@ pub enum Simd {
     #[default]
     Auto,
     /// None.
-    Portable,
+    Plain,
     /// The vector layout wherever the scenario allows it, also where it is expected to be slower.
     Always,
 }

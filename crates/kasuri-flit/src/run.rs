@@ -1,14 +1,14 @@
 //! The run: windows of cycles, skips over idle time, intervals and phases.
 
 use crate::endpoint;
-use crate::lanes::Lanes;
+use crate::fabric::features::prediction;
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::vc_mask::VcMask;
 use crate::options::FlitOptions;
-use crate::prediction;
 use crate::select;
+use crate::state::wheel::Wheel;
 use crate::state::{Simulation, Tile};
 use crate::support;
-use crate::vc_mask::VcMask;
-use crate::wheel::Wheel;
 use kasuri_model::engine::{Command, Controller, Engine, EngineError, Feature, Interval, Method, Outcome, Phase, Prepared, Status};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Architecture;
@@ -23,8 +23,8 @@ const OCCUPANCY_PERIOD: u64 = 256;
 /// Cycles between two looks for packets that wait for each other in a part of the network while the rest goes on.
 const DEADLOCK_PERIOD: u64 = 16_384;
 
-/// Cycles between two balances of the books in a `paranoid` run.
-const BOOKS_PERIOD: u64 = 61;
+/// Cycles between two checks of the invariants in a `paranoid` run.
+const INVARIANTS_PERIOD: u64 = 61;
 
 /// Intervals in a row that may end in the cycle in which they began: a phase of measurement of which nothing is outstanding is over at
 /// once, and there are fewer phases than this.
@@ -103,7 +103,7 @@ fn options(scenario: &Scenario) -> Result<FlitOptions, Refusal> {
     scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| Refusal::new("flit", error.message()))
 }
 
-impl<L: Lanes> Simulation<'_, L> {
+impl<L: RouterLayout> Simulation<'_, L> {
     pub(crate) fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         let mut endings_at_once = 0;
         loop {
@@ -176,8 +176,8 @@ impl<L: Lanes> Simulation<'_, L> {
         let length = u64::from(self.parameters.window).min(end - self.cycle);
         self.advance_window(length);
         self.proceed();
-        if self.scenario.paranoid && self.cycle % BOOKS_PERIOD < length {
-            self.balance_books()?;
+        if self.scenario.paranoid && self.cycle % INVARIANTS_PERIOD < length {
+            self.check_invariants()?;
         }
         Ok(true)
     }
@@ -202,7 +202,7 @@ impl<L: Lanes> Simulation<'_, L> {
         self.edge.is_idle()
             && self.terminals.is_idle()
             && self.tiles.iter().all(Tile::is_idle)
-            && (0..self.parameters.router_tiles).all(|tile| self.lanes.is_idle(tile))
+            && (0..self.parameters.router_tiles).all(|tile| self.layout.is_idle(tile))
             && self.in_flight.arrivals.is_empty()
             && self.in_flight.credits.is_empty()
     }
@@ -265,7 +265,7 @@ impl<L: Lanes> Simulation<'_, L> {
             let base = self.wiring.router_port[router];
             let ports = network.port_count(kasuri_network::id::RouterId(router));
             let slots = base << L::Mask::SHIFT..(base + ports) << L::Mask::SHIFT;
-            self.statistics.occupancy[router as usize] += slots.map(|slot| u64::from(self.lanes.flits(slot))).sum::<u64>();
+            self.statistics.occupancy[router as usize] += slots.map(|slot| u64::from(self.layout.flits(slot))).sum::<u64>();
         }
         self.statistics.occupancy_samples += 1;
     }
@@ -277,7 +277,7 @@ impl<L: Lanes> Simulation<'_, L> {
         }
     }
 
-    /// Finishes the books of an interval that began at `begin`.
+    /// Finishes the counts of an interval that began at `begin`.
     fn close_interval(&mut self, begin: u64) -> Interval {
         let now = self.cycle;
         self.collect_counters();
@@ -314,13 +314,13 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(unit) = &mut self.prediction {
             unit.settle(self.cycle);
         }
-        self.lanes.collect_sent(&mut self.wiring.links);
+        self.layout.collect_sent(&mut self.wiring.links);
         for port in 0..self.wiring.links.len() as u32 {
             let mut sent = std::mem::take(&mut self.wiring.links[port].sent);
             if port < self.parameters.first_terminal_port {
                 // What has crossed the switch and stands before the channel is not sent yet.
                 let period = if self.parameters.periodic { self.wiring.period[port] } else { 1 };
-                let waiting = self.lanes.before_channel(port, self.cycle, period);
+                let waiting = self.layout.before_channel(port, self.cycle, period);
                 let before = std::mem::replace(&mut self.wiring.before_channel[port], waiting);
                 sent = (sent + before).saturating_sub(waiting);
             }

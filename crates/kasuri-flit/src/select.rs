@@ -1,11 +1,11 @@
 //! A scenario on the layout that the table (`support.rs`) has chosen for it, compiled for its number of virtual channels.
 
-use crate::lanes::Lanes;
-use crate::lanes::general::General;
-use crate::lanes::portable::Portable;
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::layouts::full::Full;
+use crate::fabric::layouts::plain::Plain;
+use crate::fabric::vc_mask::{VcMask, Wide, Word};
 use crate::state::{Compiled, Simulation};
-use crate::support::RouterLayout;
-use crate::vc_mask::{VcMask, Wide, Word};
+use crate::support::LayoutName;
 use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::MAX_VIRTUAL_CHANNELS;
@@ -55,13 +55,13 @@ struct Ready<'s, L> {
 /// The routers in their full layout take about so many times as long: 8x8 meshes and tori with the wavefront allocator against iSLIP.
 const SLOWNESS_OF_FULL: f64 = 4.5;
 
-impl<L: Lanes> Prepared for Ready<'_, L> {
+impl<L: RouterLayout> Prepared for Ready<'_, L> {
     fn memory_bytes(&self, _extents: &mut Extents) -> u64 {
         Simulation::<L>::bytes(&self.scenario, &self.compiled)
     }
 
     fn slowness(&self) -> f64 {
-        if L::LAYOUT == RouterLayout::Full { SLOWNESS_OF_FULL } else { 1.0 }
+        if L::LAYOUT == LayoutName::Full { SLOWNESS_OF_FULL } else { 1.0 }
     }
 
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
@@ -72,7 +72,7 @@ impl<L: Lanes> Prepared for Ready<'_, L> {
 
 type IfReady<'s> = Result<Box<dyn Prepared + 's>, Refusal>;
 
-fn ready<'s, L: Lanes + 'static>(scenario: Cow<'s, Scenario>) -> IfReady<'s> {
+fn ready<'s, L: RouterLayout + 'static>(scenario: Cow<'s, Scenario>) -> IfReady<'s> {
     let compiled = Compiled::of::<L>(&scenario)?;
     Ok(Box::new(Ready { scenario, compiled, layout: PhantomData::<fn() -> L> }))
 }
@@ -81,32 +81,32 @@ fn ready<'s, L: Lanes + 'static>(scenario: Cow<'s, Scenario>) -> IfReady<'s> {
 ///
 /// # Errors
 /// It is too large.
-pub(crate) fn on_layout(scenario: Cow<'_, Scenario>, layout: RouterLayout) -> IfReady<'_> {
+pub(crate) fn on_layout(scenario: Cow<'_, Scenario>, layout: LayoutName) -> IfReady<'_> {
     // A narrow mask keeps the records small; each width is compiled for itself, so not every power of two is worth one.
     match (layout, scenario.router.virtual_channels) {
-        (RouterLayout::Full, 0..=4) => ready::<General<Word<u8, 2>>>(scenario),
-        (RouterLayout::Full, 5..=8) => ready::<General<Word<u8, 3>>>(scenario),
-        (RouterLayout::Full, 9..=16) => ready::<General<Word<u16, 4>>>(scenario),
-        (RouterLayout::Full, _) => ready::<General<Wide>>(scenario),
+        (LayoutName::Full, 0..=4) => ready::<Full<Word<u8, 2>>>(scenario),
+        (LayoutName::Full, 5..=8) => ready::<Full<Word<u8, 3>>>(scenario),
+        (LayoutName::Full, 9..=16) => ready::<Full<Word<u16, 4>>>(scenario),
+        (LayoutName::Full, _) => ready::<Full<Wide>>(scenario),
         #[cfg(target_arch = "x86_64")]
-        (RouterLayout::Avx512, 0..=2) => on_vectors::<Word<u8, 1>>(scenario),
+        (LayoutName::Avx512, 0..=2) => on_vectors::<Word<u8, 1>>(scenario),
         #[cfg(target_arch = "x86_64")]
-        (RouterLayout::Avx512, 3..=4) => on_vectors::<Word<u8, 2>>(scenario),
+        (LayoutName::Avx512, 3..=4) => on_vectors::<Word<u8, 2>>(scenario),
         #[cfg(target_arch = "x86_64")]
-        (RouterLayout::Avx512, 5..=8) => on_vectors::<Word<u8, 3>>(scenario),
-        (_, 0..=2) => ready::<Portable<Word<u8, 1>>>(scenario),
-        (_, 3..=4) => ready::<Portable<Word<u8, 2>>>(scenario),
-        (_, 5..=8) => ready::<Portable<Word<u8, 3>>>(scenario),
-        (_, 9..=16) => ready::<Portable<Word<u16, 4>>>(scenario),
-        (_, 17..=64) => ready::<Portable<Word<u64, 6>>>(scenario),
-        _ => ready::<Portable<Wide>>(scenario),
+        (LayoutName::Avx512, 5..=8) => on_vectors::<Word<u8, 3>>(scenario),
+        (_, 0..=2) => ready::<Plain<Word<u8, 1>>>(scenario),
+        (_, 3..=4) => ready::<Plain<Word<u8, 2>>>(scenario),
+        (_, 5..=8) => ready::<Plain<Word<u8, 3>>>(scenario),
+        (_, 9..=16) => ready::<Plain<Word<u16, 4>>>(scenario),
+        (_, 17..=64) => ready::<Plain<Word<u64, 6>>>(scenario),
+        _ => ready::<Plain<Wide>>(scenario),
     }
 }
 
 /// The vector layout, by the registers that the widest router takes.
 #[cfg(target_arch = "x86_64")]
 fn on_vectors<M: VcMask + 'static>(scenario: Cow<'_, Scenario>) -> IfReady<'_> {
-    use crate::lanes::avx512::Avx512;
+    use crate::fabric::layouts::avx512::Avx512;
     match widest_router(&scenario).div_ceil(64) {
         0..=1 => ready::<Avx512<M, 1>>(scenario),
         2 => ready::<Avx512<M, 2>>(scenario),
@@ -119,7 +119,7 @@ fn on_vectors<M: VcMask + 'static>(scenario: Cow<'_, Scenario>) -> IfReady<'_> {
 /// Has this processor the instructions of the vector layout?
 pub(crate) fn vector_instructions() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return crate::lanes::avx512::is_available();
+    return crate::fabric::layouts::avx512::is_available();
     #[cfg(not(target_arch = "x86_64"))]
     false
 }
@@ -147,14 +147,14 @@ pub(crate) fn is_loaded(scenario: &Scenario) -> bool {
     flits_of_router(scenario) * routers_of_word / words >= LEAST_FLITS_OF_WORD
 }
 
-/// About how many flits cross a router in a cycle on shortest ways from the first terminal's router, which stands for all.
+/// About how many flits cross a router in a cycle on shortest paths from the first terminal's router, which stands for all.
 fn flits_of_router(scenario: &Scenario) -> f64 {
     let load: f64 = scenario.classes.iter().map(|class| class.load).sum();
-    load * routers_on_ways(&scenario.network) / f64::from(scenario.network.router_count())
+    load * routers_on_paths(&scenario.network) / f64::from(scenario.network.router_count())
 }
 
-/// Routers on shortest ways from the first terminal, to all terminals together.
-pub(crate) fn routers_on_ways(network: &Network) -> f64 {
+/// Routers on shortest paths from the first terminal, to all terminals together.
+pub(crate) fn routers_on_paths(network: &Network) -> f64 {
     use kasuri_network::id::TerminalId;
     let distance = hops_from(network, network.injection_port(TerminalId(0)).0);
     let router_of = |terminal| network.ejection_port(TerminalId(terminal)).0.index();

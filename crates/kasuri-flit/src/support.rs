@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// How the state of the routers lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum RouterLayout {
+pub enum LayoutName {
     /// One byte for each counter and 64 virtual channels in a vector register: canonical routers, on processors with AVX-512.
     Avx512,
     /// A record for each virtual channel: canonical routers, those with predictors, and crosspoint routers.
@@ -23,7 +23,7 @@ pub enum RouterLayout {
     Full,
 }
 
-impl RouterLayout {
+impl LayoutName {
     /// All, the fastest first.
     pub const ALL: [Self; 3] = [Self::Avx512, Self::Plain, Self::Full];
 
@@ -45,7 +45,7 @@ struct Row {
     key: &'static str,
     /// The key's value as the file would write it, if the scenario asks for the feature; nothing where the key names a section.
     asks: fn(&Scenario) -> Option<String>,
-    /// Have routers in the layouts [`RouterLayout::ALL`] it?
+    /// Have routers in the layouts [`LayoutName::ALL`] it?
     layouts: [bool; 3],
 }
 
@@ -56,7 +56,7 @@ const PLAIN_ONLY: [bool; 3] = [false, true, false];
 const FULL_ONLY: [bool; 3] = [false, false, true];
 
 impl Row {
-    fn is_in(&self, layout: RouterLayout) -> bool {
+    fn is_in(&self, layout: LayoutName) -> bool {
         self.layouts[layout as usize]
     }
 
@@ -179,7 +179,7 @@ static ROWS: &[Row] = &[
     Row {
         name: SHARES,
         key: "users.isolation",
-        asks: |scenario| crate::shares::Granted::of(scenario).map(|_| quoted("channels-and-shares")),
+        asks: |scenario| crate::fabric::features::output_shares::Granted::of(scenario).map(|_| quoted("channels-and-shares")),
         layouts: PLAIN_ONLY,
     },
     Row { name: CLASS_QUEUES, key: "router.class_queues", asks: |scenario| if_true(scenario.router.class_queues), layouts: EVERY },
@@ -218,7 +218,7 @@ static ROWS: &[Row] = &[
         key: "router.switch_allocator",
         asks: |scenario| {
             let allocator = &scenario.router.switch_allocator;
-            crate::allocator::build(allocator).map(|_| quoted(allocator.name()))
+            crate::fabric::allocators::build(allocator).map(|_| quoted(allocator.name()))
         },
         layouts: BUT_VECTORS,
     },
@@ -417,7 +417,7 @@ impl Asked {
         Self(ROWS.iter().filter_map(|row| Some((row, (row.asks)(scenario)?))).collect())
     }
 
-    fn fits(&self, layout: RouterLayout) -> bool {
+    fn fits(&self, layout: LayoutName) -> bool {
         self.0.iter().all(|(row, _)| row.is_in(layout))
     }
 
@@ -425,7 +425,7 @@ impl Asked {
     fn without_common_layout(&self) -> Vec<Refusal> {
         let mut refusals: Vec<Refusal> = Vec::new();
         for (number, (row, value)) in self.0.iter().enumerate() {
-            let apart = |before: &&(&'static Row, String)| !RouterLayout::ALL.into_iter().any(|one| row.is_in(one) && before.0.is_in(one));
+            let apart = |before: &&(&'static Row, String)| !LayoutName::ALL.into_iter().any(|one| row.is_in(one) && before.0.is_in(one));
             let Some((other, its_value)) = self.0[..number].iter().find(apart) else { continue };
             let reason = format!("no routers of the flit engine have both {} and {}", other.name, row.name);
             let refusal = Refusal::new(row.key, reason).value(value.as_str()).conflicts_with(other.written(its_value)).instead(KEEP_ONE);
@@ -437,8 +437,8 @@ impl Asked {
     }
 
     /// What a layout that the file asks for lacks.
-    fn lacking_in(&self, layout: RouterLayout) -> Vec<Refusal> {
-        let names: Vec<String> = RouterLayout::ALL.into_iter().filter(|one| self.fits(*one)).map(|one| quoted(one.name())).collect();
+    fn lacking_in(&self, layout: LayoutName) -> Vec<Refusal> {
+        let names: Vec<String> = LayoutName::ALL.into_iter().filter(|one| self.fits(*one)).map(|one| quoted(one.name())).collect();
         let instead = if names.is_empty() { "leave it out".to_owned() } else { format!("take {}, or leave it out", names.join(" or ")) };
         let lacking = self.0.iter().filter(|(row, _)| !row.is_in(layout));
         let refusal = |(row, value): &(&Row, String)| {
@@ -449,7 +449,7 @@ impl Asked {
     }
 }
 
-fn asked_layout(layout: RouterLayout, reason: impl Into<String>) -> Refusal {
+fn asked_layout(layout: LayoutName, reason: impl Into<String>) -> Refusal {
     Refusal::new("flit.layout", reason).value(quoted(layout.name()))
 }
 
@@ -478,28 +478,28 @@ pub(crate) fn refused_pairs(scenario: &Scenario) -> Vec<Refusal> {
 ///
 /// # Errors
 /// Features that no layout has together, or that the one asked for lacks.
-pub(crate) fn choose(scenario: &Scenario, options: &FlitOptions) -> Result<RouterLayout, Vec<Refusal>> {
+pub(crate) fn choose(scenario: &Scenario, options: &FlitOptions) -> Result<LayoutName, Vec<Refusal>> {
     let asked = Asked::of(scenario);
     if let Some(layout) = options.layout {
         let mut refusals = asked.lacking_in(layout);
-        if layout == RouterLayout::Avx512 && !vector_instructions() {
+        if layout == LayoutName::Avx512 && !vector_instructions() {
             refusals.push(asked_layout(layout, "this processor lacks the vector instructions").instead("leave it out"));
         }
-        if layout == RouterLayout::Avx512 && options.simd == Simd::Portable {
+        if layout == LayoutName::Avx512 && options.simd == Simd::Plain {
             let reason = "the layout is made of vector instructions";
             refusals.push(asked_layout(layout, reason).conflicts_with("flit.simd = \"portable\"").instead(KEEP_ONE));
         }
         return if refusals.is_empty() { Ok(layout) } else { Err(refusals) };
     }
-    let serves = |layout: RouterLayout| layout != RouterLayout::Avx512 || prefers_vectors(scenario, options.simd);
-    let fastest = RouterLayout::ALL.into_iter().find(|&layout| asked.fits(layout) && serves(layout));
+    let serves = |layout: LayoutName| layout != LayoutName::Avx512 || prefers_vectors(scenario, options.simd);
+    let fastest = LayoutName::ALL.into_iter().find(|&layout| asked.fits(layout) && serves(layout));
     fastest.ok_or_else(|| asked.without_common_layout())
 }
 
 /// Is the vector layout, which can run this, expected to be the faster one?
 fn prefers_vectors(scenario: &Scenario, simd: Simd) -> bool {
     match simd {
-        Simd::Portable => false,
+        Simd::Plain => false,
         Simd::Always => vector_instructions(),
         Simd::Auto => vector_instructions() && is_loaded(scenario),
     }
@@ -508,8 +508,7 @@ fn prefers_vectors(scenario: &Scenario, simd: Simd) -> bool {
 /// The table for the documentation: the features, then those that are not combined.
 pub(crate) fn features() -> Vec<Feature> {
     let word = |has: bool| if has { "yes" } else { "no" };
-    let support =
-        |has: &dyn Fn(RouterLayout) -> bool| RouterLayout::ALL.into_iter().map(|layout| (layout.name(), word(has(layout)))).collect();
+    let support = |has: &dyn Fn(LayoutName) -> bool| LayoutName::ALL.into_iter().map(|layout| (layout.name(), word(has(layout)))).collect();
     let feature = |row: &Row| Feature { name: row.name.to_owned(), key: row.key, support: support(&|layout| row.is_in(layout)) };
     let refused = |pair: &Pair| {
         let name = format!("{}, together with {}: {}", pair.one, pair.other, pair.reason);

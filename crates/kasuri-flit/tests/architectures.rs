@@ -32,7 +32,7 @@ fn a_lone_packet_takes_as_long_as_in_input_queued_routers() {
     }
 }
 
-/// Batches arrive to the last packet, flits and credits are conserved: rings with dateline classes, trees with random ways up, small
+/// Batches arrive to the last packet, flits and credits are conserved: rings with dateline classes, trees with random paths up, small
 /// buffers, packets that are cut through.
 #[test]
 fn batches_are_delivered_on_any_topology() {

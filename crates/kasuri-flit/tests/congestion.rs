@@ -1,4 +1,4 @@
-//! Adaptive ways by what a router knows of its outputs: never worse than ways drawn blindly, however long the channels are.
+//! Adaptive paths by what a router knows of its outputs: never worse than paths drawn blindly, however long the channels are.
 //! `validation/congestion` has more networks, patterns and latencies.
 
 mod common;

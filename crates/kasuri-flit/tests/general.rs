@@ -1,4 +1,4 @@
-//! Routers in their general form: what they share with plain ones, what their options promise, and what holds for all of them.
+//! Routers in the full layout: what they share with plain ones, what their options promise, and what holds for all of them.
 
 mod common;
 
@@ -39,7 +39,7 @@ fn every_allocator() -> Vec<AllocatorParameters> {
     kasuri_flit::ALLOCATORS.iter().map(|entry| allocator(entry.name)).chain(separable).collect()
 }
 
-/// The general form of a plain router is the plain router, bit for bit.
+/// The full layout of a plain router is the plain router, bit for bit.
 #[test]
 fn the_general_form_of_plain_routers_is_the_plain_form() {
     let stage = |name: &str, cycles| PipelineEntry::Timed { stage: name.to_owned(), cycles };
@@ -77,7 +77,7 @@ fn the_general_form_of_plain_routers_is_the_plain_form() {
     }
 }
 
-/// Plain routers that do not speculate take several steps in a cycle as those of the general form do, bit for bit.
+/// Plain routers that do not speculate take several steps in a cycle as those in the full layout do, bit for bit.
 #[test]
 fn several_steps_in_a_cycle_are_the_same_in_both_forms() {
     let stage = |name: &str, cycles| PipelineEntry::Timed { stage: name.to_owned(), cycles };
@@ -105,7 +105,7 @@ fn several_steps_in_a_cycle_are_the_same_in_both_forms() {
     }
 }
 
-/// Options that stress the general form, one by one.
+/// Options that stress the full layout, one by one.
 fn every_option() -> Vec<RouterParameters> {
     let plain = RouterParameters { virtual_channels: 4, buffer_flits: 3, ..RouterParameters::default() };
     let mut options: Vec<RouterParameters> = every_allocator()
@@ -220,7 +220,7 @@ fn internal_speedup_shortens_the_pipeline() {
     assert_eq!([1.0, 2.0, 4.0].map(latency), [3 + 2 * 4 + 1, 3 + 2 * 2 + 1, 3 + 2 + 1]);
 }
 
-/// Who keeps his way through the switch is not disturbed: of packets of 8 flits from two inputs to one output each passes as a whole.
+/// A packet that keeps its path through the switch is not disturbed: of packets of 8 flits from two inputs to one output each passes as a whole.
 #[test]
 fn a_held_switch_lets_packets_pass_as_a_whole() {
     let spread = |hold_switch| {
@@ -258,7 +258,7 @@ fn busy_output(hold_switch: bool, router: &RouterParameters) -> Outcome {
     setup.run(&mut Fixed::new(400, 2000))
 }
 
-/// A packet keeps its way through the switch while it can use it, and no longer. Where its buffer runs empty, others have the output from
+/// A packet keeps its path through the switch while it can use it, and no longer. Where its buffer runs empty, others have the output from
 /// the next cycle on, so that an output that all inputs want is busy in every cycle, as without holding; where credits run out first, the
 /// router learns it in the cycle in which the next flit would have crossed, and of B + 1 cycles, B being the credits, one is lost.
 #[test]
@@ -280,7 +280,7 @@ fn a_held_switch_leaves_no_output_idle_that_another_input_can_use() {
             let least = f64::from(buffer_flits) / f64::from(buffer_flits + 1);
             assert!(held > 0.99 * least, "{speculation:?}, {buffer_flits} flits: {held}, {least}");
         }
-        // A buffer of one flit never has the next one: there is nothing to keep a way for.
+        // A buffer of one flit never has the next one: there is nothing to keep a path for.
         assert_eq!(busy_output(true, &router(1)), busy_output(false, &router(1)), "{speculation:?}");
     }
 }
@@ -526,7 +526,7 @@ fn both_forms_send_over_slow_channels_as_soon_as_they_can() {
     }
 }
 
-/// Adaptive ways see the same congestion in both forms, whatever counts as such: also the claims of heads that are routed in the same cycle.
+/// Adaptive routings see the same congestion in both layouts, whatever counts as such: also the claims of heads that are routed in the same cycle.
 #[test]
 fn both_forms_see_the_same_congestion() {
     let tree = Setup { routing: ("nca", "up_port = \"adaptive\""), ..Setup::fat_tree(3, 2) };

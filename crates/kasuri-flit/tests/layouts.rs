@@ -1,4 +1,4 @@
-//! The vector layout and the portable layout give the same outcome, bit for bit; flits and credits are conserved in both.
+//! The vector layout and the plain layout give the same outcome, bit for bit; flits and credits are conserved in both.
 
 mod common;
 

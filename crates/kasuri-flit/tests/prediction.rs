@@ -208,7 +208,7 @@ fn loaded(setup: Setup) -> Outcome {
 
 const MISSES: [OnMiss; 3] = [OnMiss::Kill, OnMiss::Hint, OnMiss::Forward];
 
-/// Near saturation, with the books balanced all the time: every flit arrives, in order, and two runs are the same.
+/// Near saturation, with the invariants checked all the time: every flit arrives, in order, and two runs are the same.
 #[test]
 fn nothing_is_lost_with_any_predictor_near_saturation() {
     let grids = ["static-straight", "static-xy", "latest-port", "finite-context", "sampled-pattern", "oracle"];

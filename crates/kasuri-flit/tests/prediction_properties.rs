@@ -1,7 +1,7 @@
 //! Properties of prediction on random networks with random routers: no flit is lost, order is kept, no killed copy leaves.
 //!
 //! Each case draws a network, a routing that is free of deadlock on it, a router and a workload from a seed, and runs it with
-//! every predictor that knows the network, every `on_miss` and every way of switching. The engine's own books (`--paranoid`)
+//! every predictor that knows the network, every `on_miss` and every way of switching. The engine's own invariants (`--paranoid`)
 //! are balanced all the time.
 
 mod common;
@@ -320,7 +320,7 @@ fn check(scenario: &Scenario, case: u32, without: &Outcome, seen: &mut Seen) {
         assert_order(&arrived, &described);
         seen.ordered += 1;
     }
-    // Where the ways do not depend on chance, each channel carries the flits that it carries without prediction: no copy is among them.
+    // Where the paths do not depend on chance, each channel carries the flits that it carries without prediction: no copy is among them.
     if has_one_channel_each(scenario) {
         assert_eq!(outcome.channel_flits, without.channel_flits, "{described}");
         assert_eq!(outcome.hops.mean(), without.hops.mean(), "{described}");

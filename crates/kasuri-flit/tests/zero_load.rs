@@ -114,7 +114,7 @@ fn a_packet_alone_in_a_mesh_takes_the_cycles_of_the_formula() {
     }
 }
 
-/// Channels of latency 2, and the shorter way round.
+/// Channels of latency 2, and the shorter direction around the ring.
 #[test]
 fn a_packet_alone_in_a_torus_takes_the_cycles_of_the_formula() {
     for case in cases() {

@@ -123,6 +123,12 @@ pub(crate) struct Sizes {
     pub(crate) parameters: CrosspointParameters,
 }
 
+/// What crosses the network, by number, and the numbers that are unused.
+struct Flights<T> {
+    records: Vec<Option<Flight<T>>>,
+    unused: Vec<u32>,
+}
+
 /// The network. `T` is what its user wants to know of a packet again when it arrives.
 pub(crate) struct Crosspoint<T> {
     sizes: Sizes,
@@ -141,8 +147,7 @@ pub(crate) struct Crosspoint<T> {
     /// have come.
     table_free: Vec<Time>,
     table: Vec<[u32; 2]>,
-    flights: Vec<Option<Flight<T>>>,
-    unused: Vec<u32>,
+    flights: Flights<T>,
     /// What will happen: the user takes it away and gives it back at its time.
     pub(crate) schedule: Vec<(Time, Event)>,
     /// A defect that was found.
@@ -191,8 +196,7 @@ impl<T: Clone> Crosspoint<T> {
             receive: vec![0; terminals],
             table_free: vec![0; routers as usize],
             table: vec![[0; 2]; routers as usize * identifiers],
-            flights: Vec::new(),
-            unused: Vec::new(),
+            flights: Flights { records: Vec::new(), unused: Vec::new() },
             schedule: Vec::new(),
             broken: None,
             flit_hops: 0,
@@ -234,7 +238,7 @@ impl<T: Clone> Crosspoint<T> {
 
     /// A packet that has arrived, and when its head entered the network.
     pub(crate) fn load(&self, flight: u32) -> (&T, u32, Time) {
-        let flight = self.flights[flight as usize].as_ref().expect("a flight lives until its last copy is taken");
+        let flight = self.flights.records[flight as usize].as_ref().expect("a flight lives until its last copy is taken");
         (&flight.load, flight.flits, flight.injected)
     }
 
@@ -253,7 +257,7 @@ impl<T: Clone> Crosspoint<T> {
 
     /// Is nothing in it?
     pub(crate) fn is_empty(&self) -> bool {
-        self.unused.len() == self.flights.len()
+        self.flights.unused.len() == self.flights.records.len()
     }
 
     /// Something that was scheduled happens. What concerns terminals, its user knows.
@@ -273,25 +277,25 @@ impl<T: Clone> Crosspoint<T> {
     }
 
     fn begin(&mut self, flight: Flight<T>) -> u32 {
-        match self.unused.pop() {
+        match self.flights.unused.pop() {
             Some(place) => {
-                self.flights[place as usize] = Some(flight);
+                self.flights.records[place as usize] = Some(flight);
                 place
             }
             None => {
-                self.flights.push(Some(flight));
-                self.flights.len() as u32 - 1
+                self.flights.records.push(Some(flight));
+                self.flights.records.len() as u32 - 1
             }
         }
     }
 
     /// A copy of a packet is gone.
     pub(crate) fn end_copy(&mut self, number: u32) {
-        let flight = self.flights[number as usize].as_mut().expect("a flight lives until its last copy is taken");
+        let flight = self.flights.records[number as usize].as_mut().expect("a flight lives until its last copy is taken");
         flight.copies -= 1;
         if flight.copies == 0 {
-            self.flights[number as usize] = None;
-            self.unused.push(number);
+            self.flights.records[number as usize] = None;
+            self.flights.unused.push(number);
         }
     }
 
@@ -385,7 +389,7 @@ impl<T: Clone> Crosspoint<T> {
     }
 
     fn flight(&self, waiting: &Waiting) -> &Flight<T> {
-        self.flights[waiting.flight as usize].as_ref().expect("what waits is alive")
+        self.flights.records[waiting.flight as usize].as_ref().expect("what waits is alive")
     }
 
     fn send(&mut self, number: u32, source: u32, waiting: Waiting, now: Time) {
@@ -403,7 +407,7 @@ impl<T: Clone> Crosspoint<T> {
                 if let Some(Leaving { rank, .. }) = queue.waiting.remove(source as usize) {
                     self.schedule.push((now, Event::Gone { terminal, rank }));
                 }
-                if let Some(flight) = &mut self.flights[flight as usize] {
+                if let Some(flight) = &mut self.flights.records[flight as usize] {
                     flight.injected = now;
                 }
                 0
@@ -445,7 +449,7 @@ impl<T: Clone> Crosspoint<T> {
             self.broken = Some(format!("a packet at router {router} leads to none of its terminals"));
             return;
         }
-        let flight = self.flights[waiting.flight as usize].as_mut().expect("what waits is alive");
+        let flight = self.flights.records[waiting.flight as usize].as_mut().expect("what waits is alive");
         flight.copies += outputs.count_ones() - 1;
         let flits = flight.flits;
         for output in bits(outputs) {
@@ -460,7 +464,7 @@ impl<T: Clone> Crosspoint<T> {
 
     /// Checks that no queue holds more than it can, nor less than what waits in it.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let length = |waiting: &Waiting| self.flights[waiting.flight as usize].as_ref().map_or(0, |flight| flight.flits);
+        let length = |waiting: &Waiting| self.flights.records[waiting.flight as usize].as_ref().map_or(0, |flight| flight.flits);
         for (number, queue) in self.queues.iter().enumerate() {
             let waiting: u32 = queue.waiting.iter().map(length).sum();
             if waiting > queue.flits || queue.flits > self.sizes.queue {

@@ -9,7 +9,7 @@ impl<T: Clone> Crosspoint<T> {
         let begin = now.max(self.table_free[router as usize]);
         self.table_free[router as usize] = begin + Time::from(self.sizes.parameters.table_access) * cycle;
         if let Some(outputs) = self.count(router, input, sid, terminals) {
-            let mut flight = self.flights[waiting.flight as usize].clone().expect("what waits is alive");
+            let mut flight = self.flights.records[waiting.flight as usize].clone().expect("what waits is alive");
             flight.copies = 1;
             let ready = begin + Time::from(self.sizes.parameters.synchronisation_latency) * cycle;
             for output in bits(outputs) {

@@ -17,29 +17,29 @@ pub(super) const CYCLE: Time = 12_500;
 pub(super) const LONGEST: u32 = 108;
 
 /// A network and its routing.
-pub(super) struct Ways {
+pub(super) struct Routed {
     pub(super) network: Arc<Network>,
     pub(super) routing: Box<dyn Routing>,
 }
 
-fn routed(topology: &dyn Topology, routing: &dyn RoutingAlgorithm) -> Ways {
+fn routed(topology: &dyn Topology, routing: &dyn RoutingAlgorithm) -> Routed {
     let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
     let network = Arc::new(topology.build(&context).unwrap());
     let routing = routing.compile(&network).unwrap();
-    Ways { network, routing }
+    Routed { network, routing }
 }
 
 /// A multistage network.
-pub(super) fn built(topology: &dyn Topology) -> Ways {
+pub(super) fn built(topology: &dyn Topology) -> Routed {
     routed(topology, &DestinationTag {})
 }
 
-pub(super) fn mesh(dimensions: &[u32]) -> Ways {
+pub(super) fn mesh(dimensions: &[u32]) -> Routed {
     let order: DimensionOrder = toml::from_str("").unwrap();
     routed(&Mesh { dimensions: dimensions.to_vec(), concentration: 1 }, &order)
 }
 
-pub(super) fn fat_tree(up: u32, down: u32, levels: u32, up_port: &str) -> Ways {
+pub(super) fn fat_tree(up: u32, down: u32, levels: u32, up_port: &str) -> Routed {
     let nca: Nca = toml::from_str(&format!("up_port = \"{up_port}\"")).unwrap();
     routed(&FatTree { up, down, levels, sides: 1 }, &nca)
 }
@@ -64,11 +64,11 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    pub(super) fn new(ways: &Ways, packets: u32) -> Self {
+    pub(super) fn new(ways: &Routed, packets: u32) -> Self {
         Self::with(ways, sizes(packets))
     }
 
-    pub(super) fn with(ways: &Ways, sizes: Sizes) -> Self {
+    pub(super) fn with(ways: &Routed, sizes: Sizes) -> Self {
         let network = Crosspoint::new(&ways.network, &*ways.routing, sizes).unwrap();
         Self { network, agenda: BinaryHeap::new(), count: 0, now: 0, arrivals: Vec::new() }
     }
@@ -234,7 +234,7 @@ type Distance = fn(u32, u32) -> u32;
 /// Where the routes from a terminal form a tree, copies do not meet.
 #[test]
 fn in_an_idle_network_the_latency_is_that_of_the_switches_on_the_way() {
-    let networks: [(Ways, Distance); 2] = [(mesh(&[8, 8]), on_a_mesh), (fat_tree(4, 4, 3, "s-mod-k"), on_a_fat_tree)];
+    let networks: [(Routed, Distance); 2] = [(mesh(&[8, 8]), on_a_mesh), (fat_tree(4, 4, 3, "s-mod-k"), on_a_fat_tree)];
     for (network, routers) in networks {
         for source in 0..64 {
             for (target, ns) in [
@@ -301,7 +301,7 @@ fn up_ports_by_the_source_carry_a_multicast_once() {
 
 /// Random multicasts of the longest packets, or of them and packets to one terminal, from all terminals at once, with the least queues: all
 /// arrive, each once.
-fn storm(network: &Ways, rounds: u32, unicasts: bool) {
+fn storm(network: &Routed, rounds: u32, unicasts: bool) {
     let terminals = network.network.terminal_count();
     let mut bench = Bench::new(network, 1);
     let mut stream = Streams::new(3).get(Purpose::Destination, terminals);

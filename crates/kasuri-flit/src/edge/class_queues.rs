@@ -3,9 +3,9 @@
 use super::feed::Next;
 use super::packet_channels;
 use super::queues::{NO_VC, Queues};
-use crate::lanes::Lanes;
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::vc_mask::VcMask;
 use crate::state::{NONE, Simulation};
-use crate::vc_mask::VcMask;
 use kasuri_model::router::Priority;
 use kasuri_model::scenario::Scenario;
 use std::cmp::Reverse;
@@ -125,7 +125,7 @@ impl Queues {
     }
 }
 
-impl<L: Lanes> Simulation<'_, L> {
+impl<L: RouterLayout> Simulation<'_, L> {
     /// Each active source of a tile sends a flit of the next queue that can.
     pub(crate) fn serve_class_queues(&mut self, tile: u32, now: u64) {
         let mut active = self.edge.queues.take_active(tile);

@@ -2,11 +2,11 @@
 
 use super::feed::{AccessId, Arrival};
 use super::terminals::PREFETCH_DISTANCE;
-use crate::lanes::Lanes;
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
+use crate::state::wheel::Wheel;
 use crate::state::{Packet, Simulation};
-use crate::vc_mask::VcMask;
-use crate::wheel::Wheel;
 
 /// The sink's side of a virtual channel between a router and a terminal.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Ejection {
     pub(crate) held: bool,
 }
 
-impl<L: Lanes> Simulation<'_, L> {
+impl<L: RouterLayout> Simulation<'_, L> {
     /// A flit reaches its terminal. Sinks never block: its credit goes back in the same cycle, or an interface takes it in time.
     #[inline(always)]
     pub(super) fn sink(&mut self, slot: u32, now: u64) {
@@ -89,7 +89,7 @@ impl<L: Lanes> Simulation<'_, L> {
         if let Some(slot) = ahead(2)
             && self.terminals.ejection[slot].left == 0
         {
-            prefetch(self.lanes.input_slot(first_slot + slot));
+            prefetch(self.layout.input_slot(first_slot + slot));
         }
         if let Some(slot) = ahead(1) {
             let sink = &self.terminals.ejection[slot];

@@ -4,11 +4,11 @@ use super::class_queues::ClassQueues;
 use super::feed::{Drawn, Next};
 use super::queues::NO_VC;
 use super::terminals::PREFETCH_DISTANCE;
-use crate::lanes::Lanes;
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
+use crate::state::wheel::Wheel;
 use crate::state::{NONE, Packet, Simulation};
-use crate::vc_mask::VcMask;
-use crate::wheel::Wheel;
 use kasuri_model::router::{Switching, VcRelease};
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::{HashedChoice, Hop, NoView, VirtualChannels, packet_key};
@@ -32,7 +32,7 @@ pub(crate) struct Injection {
     pub(crate) credits: u16,
 }
 
-impl<L: Lanes> Simulation<'_, L> {
+impl<L: RouterLayout> Simulation<'_, L> {
     /// A credit comes back to a source.
     #[inline(always)]
     pub(super) fn credit_source(&mut self, slot: u32) {

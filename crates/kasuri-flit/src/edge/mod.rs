@@ -3,7 +3,7 @@
 //! A terminal has a queue (`queues`, or one for each class: `class_queues`), virtual channels into and out of the network (`terminals`, `injection`,
 //! `ejection`), and
 //! a [`PacketFeed`] that says which packet stands at the head of its queue and hears what becomes of it. Feeds are open traffic and batches
-//! (`open`), the messages of a closed workload (`closed`) and the interfaces of a machine (`machine`); `together` makes one of several, and
+//! (`open`), the messages of a closed workload (`closed`) and the interfaces of a machine (`machine`); `combined` makes one of several, and
 //! `translated` puts the translation of users in front of any. To add one: a file that implements the trait, and its line in [`feed_of`].
 //!
 //! No feed knows a router, and no router knows which feeds there are.
@@ -13,6 +13,7 @@ mod batch;
 mod calendar;
 mod class_queues;
 mod closed;
+mod combined;
 mod ejection;
 mod feed;
 mod injection;
@@ -20,7 +21,7 @@ mod machine;
 mod open;
 mod queues;
 mod terminals;
-mod together;
+
 mod translated;
 
 pub(crate) use feed::{Arrival, Drawn, Next, PacketFeed, Report};
@@ -28,12 +29,13 @@ pub(crate) use machine::{machine, packet_channels};
 pub(crate) use terminals::Terminals;
 
 use closed::Messages;
+use combined::Combined;
 use feed::{Ask, Drain, OneQueue};
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
 use machine::Interfaces;
 use open::OpenTraffic;
 use queues::Queues;
-use together::Together;
+
 use translated::Translated;
 
 /// What feeds the terminals of a scenario.
@@ -46,7 +48,7 @@ fn feed_of(scenario: &Scenario, tile_shift: u32) -> Box<dyn PacketFeed + '_> {
         let open = OpenTraffic::new(scenario, tile_shift, feeds.is_empty());
         feeds.insert(0, (Box::new(open), scenario.classes.len()));
     }
-    Translated::over(Together::of(feeds, scenario.network.terminal_count()), scenario)
+    Translated::over(Combined::of(feeds, scenario.network.terminal_count()), scenario)
 }
 
 /// The terminals' queues and what feeds them.

@@ -5,11 +5,11 @@
 
 use super::ejection::Ejection;
 use super::injection::Injection;
-use crate::lanes::Lanes;
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
+use crate::state::wheel::Wheel;
 use crate::state::{Links, NONE, Parameters, Simulation};
-use crate::vc_mask::VcMask;
-use crate::wheel::Wheel;
 use kasuri_network::memory::Column;
 
 /// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
@@ -62,7 +62,7 @@ impl<M: VcMask> Terminals<M> {
         slots * (size_of::<Injection>() + size_of::<Ejection>()) + slots / 4 + terminals as usize * (size_of::<M>() + 9)
     }
 
-    /// Copies the ways of a terminal's port into its slots.
+    /// Copies the links of a terminal's port into its slots.
     pub(crate) fn connect(&mut self, terminal: u32, links: &Links) {
         for vc in 0..M::BITS {
             let slot = terminal << M::SHIFT | vc;
@@ -125,7 +125,7 @@ impl<M: VcMask> Terminals<M> {
     }
 }
 
-impl<L: Lanes> Simulation<'_, L> {
+impl<L: RouterLayout> Simulation<'_, L> {
     /// Advances a tile of terminals, counted from the first such tile, through cycle `now`.
     #[inline(always)]
     pub(crate) fn terminal_cycle(&mut self, tile: u32, now: u64) {

@@ -1,4 +1,4 @@
-use crate::crosspoint::tests::{Bench, CYCLE, LONGEST, Ways, built, fat_tree, mesh, sizes, subset};
+use crate::crosspoint::tests::{Bench, CYCLE, LONGEST, Routed, built, fat_tree, mesh, sizes, subset};
 use crate::crosspoint::{Sizes, Target};
 use kasuri_model::router::CrosspointParameters;
 use kasuri_network::rng::{Purpose, Streams};
@@ -6,7 +6,7 @@ use kasuri_network::topology::omega::Omega;
 
 /// Random overlapping sets of participants on 64 terminals, among data that blocks the channels: nobody leaves a round before all have
 /// entered it, and each gets one packet.
-fn rounds_of_overlapping_sets(network: &Ways) {
+fn rounds_of_overlapping_sets(network: &Routed) {
     const SETS: usize = 100;
     const ROUNDS: usize = 10_000;
     let mut bench = Bench::new(network, 1);
@@ -72,7 +72,7 @@ fn nobody_leaves_a_synchronisation_on_a_fat_tree_before_all_have_entered() {
 }
 
 /// When the packets of a synchronisation arrive, in nanoseconds, if all participants enter at once and accesses to a table take no time.
-fn ends(network: &Ways, terminals: u64) -> Vec<(u32, f64)> {
+fn ends(network: &Routed, terminals: u64) -> Vec<(u32, f64)> {
     let parameters = CrosspointParameters { table_access: 0, ..CrosspointParameters::default() };
     let mut bench = Bench::with(network, Sizes { parameters, ..sizes(2) });
     for terminal in (0..64).filter(|bit| terminals >> bit & 1 == 1) {
@@ -83,7 +83,7 @@ fn ends(network: &Ways, terminals: u64) -> Vec<(u32, f64)> {
 }
 
 /// 200 ns for each router from the deepest participant up to the top and down to the one who waits; then the tail.
-fn expect(network: &Ways, terminals: u64, deepest: u32, depth: impl Fn(u32) -> u32) {
+fn expect(network: &Routed, terminals: u64, deepest: u32, depth: impl Fn(u32) -> u32) {
     let found = ends(network, terminals);
     assert_eq!(found.len() as u32, terminals.count_ones());
     for (terminal, ns) in found {

@@ -14,7 +14,7 @@ mod tests;
 
 use super::TimedEndpoint;
 use crate::crosspoint::{self, Crosspoint, Sizes, Time};
-use crate::statistics::Counter;
+use crate::observe::statistics::Counter;
 use kasuri_model::engine::{Command, Controller, EngineError, Interval, Outcome, Status, Totals};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::registry::Member;

@@ -1,0 +1,34 @@
+//! What a routing sees of the router that decides.
+
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::vc_mask::VcMask;
+use crate::state::{NONE, Simulation};
+use kasuri_network::routing::{CongestionView, VirtualChannels};
+
+/// Flits that have still to leave count together as one that has left and whose credit is not back: they leave at the rate of the channel,
+/// which nobody else slows down, while a missing credit may tell of a standstill behind it. Where they count as much, short channels do
+/// worse than by credits alone; where they count a quarter, heads herd on trees of two levels (`validation/congestion`).
+const CLAIMS_OF_A_FLIT: u32 = 2;
+
+/// What a routing sees of the router that it stands at.
+pub(crate) struct RouterView<'s, 'a, L: RouterLayout> {
+    pub(crate) simulation: &'s Simulation<'a, L>,
+    /// First port address of the router.
+    pub(crate) base: u32,
+}
+
+impl<L: RouterLayout> CongestionView for RouterView<'_, '_, L> {
+    fn occupied(&self, port: u16, virtual_channels: VirtualChannels) -> u32 {
+        let slot = (self.base + u32::from(port)) << L::Mask::SHIFT;
+        let Simulation { layout, parameters, routing, .. } = self.simulation;
+        let depth = u32::from(parameters.buffer_flits);
+        let slots = (virtual_channels.begin..virtual_channels.end).map(|vc| slot + u32::from(vc));
+        let sent: u32 = slots.clone().map(|slot| depth - layout.credits(slot)).sum();
+        let Some(claims) = &routing.claims else { return sent };
+        let to_send = |slot: u32| match layout.holder(slot) {
+            NONE => 0,
+            holder => layout.left(holder),
+        };
+        sent + slots.map(|slot| to_send(slot) + claims.at(slot)).sum::<u32>().div_ceil(CLAIMS_OF_A_FLIT)
+    }
+}

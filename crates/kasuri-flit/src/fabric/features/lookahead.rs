@@ -1,0 +1,80 @@
+//! Lookahead whose adaptive routing decides as a head leaves for a router, by what that router knows in that cycle.
+
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::vc_mask::VcMask;
+use crate::state::{NONE, Simulation};
+use kasuri_model::scenario::Scenario;
+use kasuri_network::routing::Candidate;
+
+/// What a packet will do at the router that it is on its way to, or waits in.
+#[derive(Clone, Debug, Default)]
+struct Decision {
+    candidates: Vec<Candidate>,
+    state: u32,
+}
+
+/// The decisions that heads bring with them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lookahead {
+    /// By packet.
+    decisions: Vec<Decision>,
+    /// Heads that have won the switch in this cycle: the packet, and the input slot that it goes to.
+    departed: Vec<(u32, u32)>,
+}
+
+impl Lookahead {
+    /// Where lookahead decides on departure and it makes a difference.
+    pub(crate) fn of(scenario: &Scenario) -> Option<Self> {
+        (scenario.router.decides_on_departure() && scenario.routing.observes_congestion()).then(Self::default)
+    }
+
+    /// Takes the decision of a packet: into `candidates`. Returns its routing state after that.
+    pub(crate) fn take(&mut self, packet: u32, candidates: &mut Vec<Candidate>) -> u32 {
+        let decision = &mut self.decisions[packet as usize];
+        candidates.clear();
+        candidates.append(&mut decision.candidates);
+        decision.state
+    }
+}
+
+impl<L: RouterLayout> Simulation<'_, L> {
+    /// A flit leaves an input slot by an output slot. If it is a head, the next router decides about it at the end of the cycle.
+    #[inline(always)]
+    pub(crate) fn note_departure(&mut self, slot: u32, output: u32, left: u16) {
+        if self.routing.lookahead.is_none() {
+            return;
+        }
+        let packet = self.front_packet(slot);
+        let Some(lookahead) = &mut self.routing.lookahead else { return };
+        let to = self.wiring.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1));
+        let is_head = left + 1 == self.packets[packet as usize].flits;
+        if is_head && to < self.parameters.first_terminal_port << L::Mask::SHIFT {
+            lookahead.departed.push((packet, to));
+        }
+    }
+
+    /// The next routers decide about the heads that have left in this cycle.
+    pub(crate) fn decide_on_departure(&mut self) {
+        let Some(lookahead) = &mut self.routing.lookahead else { return };
+        let mut departed = std::mem::take(&mut lookahead.departed);
+        for (packet, slot) in departed.drain(..) {
+            self.decide_ahead(packet, slot);
+        }
+        if let Some(lookahead) = &mut self.routing.lookahead {
+            lookahead.departed = departed;
+        }
+    }
+
+    /// Decides about a packet at the router whose input slot it goes to.
+    pub(crate) fn decide_ahead(&mut self, packet: u32, slot: u32) {
+        debug_assert_ne!(slot, NONE, "who decides is connected");
+        let (state, _) = self.find_candidates(slot, packet);
+        let Some(lookahead) = &mut self.routing.lookahead else { return };
+        if lookahead.decisions.len() <= packet as usize {
+            lookahead.decisions.resize_with(packet as usize + 1, Decision::default);
+        }
+        let decision = &mut lookahead.decisions[packet as usize];
+        decision.candidates.clone_from(&self.routing.candidates);
+        decision.state = state;
+    }
+}

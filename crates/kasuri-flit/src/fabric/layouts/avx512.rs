@@ -1,0 +1,691 @@
+//! The layout for plain routers on processors with AVX-512: each counter is one byte, 64 virtual channels are one register.
+//!
+//! A *unit* of `W` words holds the virtual channels of one router of up to 256, or of several small routers side by side. One
+//! visit of a unit takes its arrivals and credits, matches inputs and outputs by iSLIP of one iteration and moves the winners
+//! without a branch that depends on the data; round-robin picks are minima of rotated addresses over the bytes of a port.
+//! What is done once per packet uses the same code as the plain layout, after the visits of a tile: the matching looks at
+//! nothing that this code changes within the cycle.
+//!
+//! Limits (see `support.rs`): wormhole switching, release at the tail, switch allocation in the cycle after virtual-channel
+//! allocation, a flit a cycle on every channel, at most 8 virtual channels, buffers and packets of at most 255 flits, a routing
+//! that does not look at congestion (it would see the credits a few instructions later than in the plain layout).
+
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::vc_mask::VcMask;
+use crate::state::wheel::{BitWheel, Wheel};
+use crate::state::{InputSlot, Links, NONE, OutputSlot, Parameters, Simulation};
+use crate::support::LayoutName;
+use kasuri_network::memory::{Column, filled};
+use std::arch::x86_64::*;
+
+/// A byte for each of 64 virtual channels.
+type Bytes = [u8; 64];
+
+/// The virtual channels of one large or several small routers. An index is that of the slot within the unit.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Unit<const W: usize> {
+    /// By input slot: flits in the buffer, flits of the front packet that have not left, and the output slot that it holds.
+    flits: [Bytes; W],
+    left: [Bytes; W],
+    output: [Bytes; W],
+    /// By output slot: free places downstream, and the input slot that holds it.
+    credits: [Bytes; W],
+    holder: [Bytes; W],
+    /// Round-robin pointers, equal for all slots of a port. Of an output port: the input port. Of an input port: the output
+    /// port, and in the low bits, which the port's number leaves free, the virtual channel.
+    grant: [Bytes; W],
+    accept: [Bytes; W],
+    /// Input slots whose front packet holds an output slot.
+    active: [u64; W],
+    /// Output slots that nobody holds, and those that exist.
+    free: [u64; W],
+    connected: [u64; W],
+    /// Output slots that have all but a credit: only for these does a credit alone ask for a visit.
+    stalled: [u64; W],
+}
+
+/// The units and the scratch lists of a tile.
+pub(crate) struct Avx512<M, const W: usize> {
+    units: Box<[Unit<W>]>,
+    input: Column<InputSlot>,
+    output: Column<OutputSlot>,
+    /// Units that have work without a new event.
+    busy: Box<[bool]>,
+    tile_busy: Box<[bool]>,
+    units_per_tile_shift: u32,
+    /// Within a cycle of a tile: input slots and output slots of the flits that move, input slots of tails.
+    leaving: Box<[u32]>,
+    entering: Box<[u32]>,
+    tails: Vec<u32>,
+    destinations: Destinations,
+    mask: std::marker::PhantomData<M>,
+}
+
+/// Where moves go.
+enum Destinations {
+    /// As each port's [`Links`] say.
+    PerPort,
+    /// Every flit and every credit takes the same time, and a port's flits go where its credits go, as on links of two equal
+    /// channels: one address per port says it all.
+    Uniform { link: Column<u32>, flit_delay: u32, credit_delay: u32 },
+}
+
+/// Does this processor have what the layout needs?
+pub(crate) fn is_available() -> bool {
+    std::is_x86_feature_detected!("avx512f")
+        && std::is_x86_feature_detected!("avx512bw")
+        && std::is_x86_feature_detected!("avx512vl")
+        && std::is_x86_feature_detected!("avx512dq")
+        && std::is_x86_feature_detected!("avx512vbmi")
+        && std::is_x86_feature_detected!("avx512vbmi2")
+        && std::is_x86_feature_detected!("avx512bitalg")
+        && std::is_x86_feature_detected!("bmi1")
+        && std::is_x86_feature_detected!("bmi2")
+        && std::is_x86_feature_detected!("popcnt")
+        && std::is_x86_feature_detected!("lzcnt")
+}
+
+impl<M: VcMask, const W: usize> Avx512<M, W> {
+    /// log2 of the slots that a unit takes in the address space: `W` words, rounded up to a power of two.
+    const UNIT_SHIFT: u32 = 6 + (W as u32).next_power_of_two().trailing_zeros();
+
+    /// Unit, word and bit of a slot.
+    #[inline(always)]
+    fn place(slot: u32) -> (usize, usize, u32) {
+        let within = slot & ((1 << Self::UNIT_SHIFT) - 1);
+        ((slot >> Self::UNIT_SHIFT) as usize, (within >> 6) as usize, within & 63)
+    }
+
+    #[inline(always)]
+    fn first_slot(slot: u32) -> u32 {
+        slot & !((1 << Self::UNIT_SHIFT) - 1)
+    }
+
+    #[inline(always)]
+    fn byte(&self, column: impl Fn(&Unit<W>) -> &[Bytes; W], slot: u32) -> u32 {
+        let (unit, word, bit) = Self::place(slot);
+        // Units of three words take the addresses of four.
+        column(&self.units[unit]).get(word).map_or(0, |bytes| u32::from(bytes[bit as usize]))
+    }
+}
+
+impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
+    type Mask = M;
+    type Wheel = BitWheel;
+    const LAYOUT: LayoutName = LayoutName::Avx512;
+
+    /// Routers of up to 64 slots share units, so they lie at multiples of a power of two; larger ones have a unit each.
+    fn reserved_slots(_slots: u32, widest: u32) -> u32 {
+        if W == 1 { widest.next_power_of_two() } else { 1 << Self::UNIT_SHIFT }
+    }
+
+    fn new(parameters: &Parameters, ports: u32, all_ports: u32) -> Self {
+        let empty = Unit {
+            flits: [[0; 64]; W],
+            left: [[0; 64]; W],
+            output: [[0; 64]; W],
+            credits: [[0; 64]; W],
+            holder: [[0; 64]; W],
+            grant: [[0; 64]; W],
+            accept: [[0; 64]; W],
+            active: [0; W],
+            free: [0; W],
+            connected: [0; W],
+            stalled: [0; W],
+        };
+        let units = ((ports << M::SHIFT) >> Self::UNIT_SHIFT) as usize;
+        let tile_slots = (1usize << parameters.tile_shift).min((ports as usize) << M::SHIFT);
+        Self {
+            units: filled(units, empty),
+            input: Column::filled((all_ports as usize) << M::SHIFT, InputSlot::default()),
+            output: Column::filled((ports as usize) << M::SHIFT, OutputSlot::default()),
+            busy: vec![false; units].into_boxed_slice(),
+            tile_busy: vec![false; parameters.router_tiles as usize].into_boxed_slice(),
+            units_per_tile_shift: parameters.tile_shift - Self::UNIT_SHIFT,
+            // Vectors of 16 addresses are stored whole, so the lists have room for some beyond their end.
+            leaving: vec![0; tile_slots + 64].into_boxed_slice(),
+            entering: vec![0; tile_slots + 64].into_boxed_slice(),
+            tails: Vec::new(),
+            destinations: Destinations::PerPort,
+            mask: std::marker::PhantomData,
+        }
+    }
+
+    fn bytes(parameters: &Parameters, ports: u32, all_ports: u32) -> usize {
+        let (slots, all_slots) = ((ports as usize) << M::SHIFT, (all_ports as usize) << M::SHIFT);
+        let units = (slots >> Self::UNIT_SHIFT) * (size_of::<Unit<W>>() + 1);
+        let lists = 8 * ((1usize << parameters.tile_shift).min(slots) + 64);
+        units + all_slots * size_of::<InputSlot>() + slots * size_of::<OutputSlot>() + lists + 4 * all_ports as usize
+    }
+
+    #[inline(always)]
+    fn input_slot(&self, slot: u32) -> &InputSlot {
+        &self.input[slot]
+    }
+
+    #[inline(always)]
+    fn input_slot_mut(&mut self, slot: u32) -> &mut InputSlot {
+        &mut self.input[slot]
+    }
+
+    #[inline(always)]
+    fn output_slot(&self, slot: u32) -> &OutputSlot {
+        &self.output[slot]
+    }
+
+    #[inline(always)]
+    fn output_slot_mut(&mut self, slot: u32) -> &mut OutputSlot {
+        &mut self.output[slot]
+    }
+
+    fn connect_output(&mut self, port: u32, first: u32, parameters: &Parameters) {
+        let local_first = ((first << M::SHIFT) - Self::first_slot(first << M::SHIFT)) >> M::SHIFT;
+        for vc in 0..M::BITS {
+            let (unit, word, bit) = Self::place(port << M::SHIFT | vc);
+            let unit = &mut self.units[unit];
+            unit.grant[word][bit as usize] = local_first as u8;
+            if vc < parameters.virtual_channels {
+                unit.connected[word] |= 1 << bit;
+                unit.free[word] |= 1 << bit;
+                unit.credits[word][bit as usize] = parameters.buffer_flits as u8;
+            }
+        }
+    }
+
+    fn connect_input(&mut self, port: u32, first: u32) {
+        let local_first = ((first << M::SHIFT) - Self::first_slot(first << M::SHIFT)) >> M::SHIFT;
+        for vc in 0..M::BITS {
+            let (unit, word, bit) = Self::place(port << M::SHIFT | vc);
+            self.units[unit].accept[word][bit as usize] = (local_first << M::SHIFT) as u8;
+        }
+    }
+
+    fn connect_links(&mut self, links: &Column<Links>) {
+        let ports = (self.units.len() << Self::UNIT_SHIFT) >> M::SHIFT;
+        let connected = || links.iter().take(ports).filter(|link| link.flit_link != NONE || link.credit_link != NONE);
+        let Some(first) = connected().next() else { return };
+        let same = |link: &Links| {
+            link.flit_link == link.credit_link && link.flit_delay == first.flit_delay && link.credit_delay == first.credit_delay
+        };
+        if connected().all(same) {
+            let mut link = Column::filled(ports, NONE);
+            link.iter_mut().zip(links.iter()).for_each(|(link, links)| *link = links.flit_link);
+            let (flit_delay, credit_delay) = (u32::from(first.flit_delay), u32::from(first.credit_delay));
+            self.destinations = Destinations::Uniform { link, flit_delay, credit_delay };
+        }
+    }
+
+    fn collect_sent(&mut self, links: &mut Column<Links>) {
+        for unit in 0..self.units.len() {
+            for word in 0..W {
+                let mut active = self.units[unit].active[word];
+                while active != 0 {
+                    let slot = (unit << Self::UNIT_SHIFT) as u32 + 64 * word as u32 + active.trailing_zeros();
+                    active &= active - 1;
+                    let output = Self::first_slot(slot) | self.byte(|unit| &unit.output, slot);
+                    let gone = self.input[slot].length - self.left(slot) as u16;
+                    links[output >> M::SHIFT].sent += u32::from(gone - self.input[slot].settled);
+                    self.input[slot].settled = gone;
+                }
+            }
+        }
+    }
+
+    fn flits(&self, slot: u32) -> u32 {
+        self.byte(|unit| &unit.flits, slot)
+    }
+
+    fn held_output(&self, slot: u32) -> u32 {
+        let (unit, word, bit) = Self::place(slot);
+        if word >= W || self.units[unit].active[word] >> bit & 1 == 0 {
+            return NONE;
+        }
+        Self::first_slot(slot) | self.byte(|unit| &unit.output, slot)
+    }
+
+    fn left(&self, slot: u32) -> u32 {
+        self.byte(|unit| &unit.left, slot)
+    }
+
+    #[inline(always)]
+    fn set_left(&mut self, slot: u32, flits: u16) {
+        let (unit, word, bit) = Self::place(slot);
+        self.units[unit].left[word][bit as usize] = flits as u8;
+    }
+
+    fn credits(&self, slot: u32) -> u32 {
+        self.byte(|unit| &unit.credits, slot)
+    }
+
+    fn holder(&self, slot: u32) -> u32 {
+        let (unit, word, bit) = Self::place(slot);
+        if word >= W {
+            return NONE;
+        }
+        let held = self.units[unit].connected[word] & !self.units[unit].free[word];
+        if held >> bit & 1 == 0 {
+            return NONE;
+        }
+        Self::first_slot(slot) | self.byte(|unit| &unit.holder, slot)
+    }
+
+    #[inline(always)]
+    fn free(&self, port: u32) -> M {
+        let (unit, word, bit) = Self::place(port << M::SHIFT);
+        M::from_bits(self.units[unit].free[word] >> bit)
+    }
+
+    #[inline(always)]
+    fn hold(&mut self, head: u32, output: u32) {
+        let (unit, head_word, head_bit) = Self::place(head);
+        let (_, word, bit) = Self::place(output);
+        let record = &mut self.units[unit];
+        record.free[word] &= !(1 << bit);
+        record.active[head_word] |= 1 << head_bit;
+        record.holder[word][bit as usize] = (head - Self::first_slot(head)) as u8;
+        record.output[head_word][head_bit as usize] = (output - Self::first_slot(output)) as u8;
+        self.busy[unit] = true;
+        self.tile_busy[unit >> self.units_per_tile_shift] = true;
+    }
+
+    #[inline(always)]
+    fn set_free(&mut self, output: u32) {
+        let (unit, word, bit) = Self::place(output);
+        self.units[unit].free[word] |= 1 << bit;
+    }
+
+    fn is_ready(&self, _output: u32) -> Option<bool> {
+        None
+    }
+
+    #[inline(always)]
+    fn is_idle(&self, tile: u32) -> bool {
+        !self.tile_busy[tile as usize]
+    }
+
+    #[inline(always)]
+    fn router_cycle(simulation: &mut Simulation<'_, Self>, tile: u32, now: u64) {
+        // SAFETY: `select.rs` chooses this layout only where `is_available()`.
+        unsafe { simulation.vector_cycle(tile, now) }
+    }
+}
+
+impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,bmi1,bmi2,popcnt,lzcnt")]
+    fn vector_cycle(&mut self, tile: u32, now: u64) {
+        let mut lists = std::mem::take(&mut self.tiles[tile as usize]);
+        let moved = self.visit_units(tile, now, &mut lists);
+        self.post_moves(moved, now as u32);
+        self.statistics.flit_hops += moved as u64;
+        if self.parameters.route_cycles == 0 {
+            self.route_heads(now, &mut lists);
+            self.allocate_virtual_channels(&mut lists);
+        } else {
+            self.post_delayed_requests(now, &mut lists);
+            self.allocate_virtual_channels(&mut lists);
+            self.route_heads(now, &mut lists);
+        }
+        // Only now: what a tail frees in this cycle can be allocated in the next.
+        let mut tails = std::mem::take(&mut self.layout.tails);
+        for &slot in &tails {
+            let output = Avx512::<M, W>::first_slot(slot) | self.layout.byte(|unit| &unit.output, slot);
+            let settled = std::mem::take(&mut self.layout.input_slot_mut(slot).settled);
+            self.wiring.links[output >> M::SHIFT].sent += u32::from(self.layout.input_slot(slot).length - settled);
+            self.release(slot, output, &mut lists);
+        }
+        tails.clear();
+        self.layout.tails = tails;
+        lists.turn();
+        self.tiles[tile as usize] = lists;
+    }
+
+    /// Visits the units of a tile that have something to do. Returns the number of flits that move.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,bmi1,bmi2,popcnt,lzcnt")]
+    fn visit_units(&mut self, tile: u32, now: u64, lists: &mut crate::state::Tile) -> usize {
+        let shift = self.layout.units_per_tile_shift;
+        let first = (tile as usize) << shift;
+        let last = ((tile as usize + 1) << shift).min(self.layout.units.len());
+        let stride = 1usize << (Avx512::<M, W>::UNIT_SHIFT - 6);
+        let (arrivals, credits) = (self.in_flight.arrivals.cycle_words(now), self.in_flight.credits.cycle_words(now));
+        let (mut moved, mut entering, mut tile_busy) = (0, 0, false);
+        for unit in first..last {
+            if W > 1 {
+                prefetch_unit(self.layout.units.get(unit + 1));
+            }
+            let (mut arrived, mut returned) = ([0u64; W], [0u64; W]);
+            let (mut any_arrived, mut any_returned, mut wanted) = (0, 0, 0);
+            for word in 0..W {
+                // SAFETY: the wheels have a word for every 64 slots of the units.
+                unsafe {
+                    let (arrival, credit) = (arrivals.add(unit * stride + word), credits.add(unit * stride + word));
+                    (arrived[word], returned[word]) = (*arrival, *credit);
+                    (*arrival, *credit) = (0, 0);
+                }
+                any_arrived |= arrived[word];
+                any_returned |= returned[word];
+                wanted |= returned[word] & self.layout.units[unit].stalled[word];
+            }
+            if !self.layout.busy[unit] && any_arrived | wanted == 0 {
+                if any_returned != 0 {
+                    add_credits(&mut self.layout.units[unit], &returned);
+                }
+                continue;
+            }
+            let visit = visit::<M, W>(&mut self.layout.units[unit], &arrived, &returned);
+            self.layout.busy[unit] = visit.busy;
+            tile_busy |= visit.busy;
+            let base = (unit << Avx512::<M, W>::UNIT_SHIFT) as u32;
+            for word in 0..W {
+                let slots = base + 64 * word as u32;
+                moved = compress(visit.winners[word], slots, &mut self.layout.leaving, moved);
+                entering = compress(visit.winning_outputs[word], slots, &mut self.layout.entering, entering);
+                let mut heads = visit.heads[word];
+                while heads != 0 {
+                    lists.heads.push(slots + heads.trailing_zeros());
+                    heads &= heads - 1;
+                }
+                let mut tails = visit.tails[word];
+                while tails != 0 {
+                    self.layout.tails.push(slots + tails.trailing_zeros());
+                    tails &= tails - 1;
+                }
+            }
+        }
+        debug_assert_eq!(moved, entering, "every flit that leaves a buffer enters a channel");
+        self.layout.tile_busy[tile as usize] = tile_busy;
+        moved
+    }
+
+    /// Posts the credits and flits of the moves found by `visit_units`.
+    #[inline(always)]
+    fn post_moves(&mut self, moved: usize, now: u32) {
+        let layout = &self.layout;
+        let (leaving, entering) = (&layout.leaving[..moved], &layout.entering[..moved]);
+        match &layout.destinations {
+            Destinations::Uniform { link, flit_delay, credit_delay } => {
+                let words = self.in_flight.credits.cycle_words(u64::from(now.wrapping_add(*credit_delay)));
+                post_all::<M>(words, leaving, link);
+                let words = self.in_flight.arrivals.cycle_words(u64::from(now.wrapping_add(*flit_delay)));
+                post_all::<M>(words, entering, link);
+            }
+            Destinations::PerPort => {
+                for &slot in leaving {
+                    let link = self.wiring.links[slot >> M::SHIFT];
+                    self.in_flight.credits.post(now.wrapping_add(u32::from(link.credit_delay)), link.credit_link + (slot & (M::BITS - 1)));
+                }
+                for &slot in entering {
+                    let link = self.wiring.links[slot >> M::SHIFT];
+                    self.in_flight.arrivals.post(now.wrapping_add(u32::from(link.flit_delay)), link.flit_link + (slot & (M::BITS - 1)));
+                }
+            }
+        }
+    }
+}
+
+/// Sets, in the words of one cycle, the bits of the slots at the other ends.
+#[inline(always)]
+fn post_all<M: VcMask>(words: *mut u64, slots: &[u32], link: &Column<u32>) {
+    for &slot in slots {
+        let address = link[slot >> M::SHIFT] + (slot & (M::BITS - 1));
+        // SAFETY: the wheels have a word for every 64 slots of a cycle, and links lead to slots.
+        unsafe { *words.add((address >> 6) as usize) |= 1 << (address & 63) };
+    }
+}
+
+/// Asks for the lines of a unit ahead of its visit: the units of a large network are in no near cache.
+#[inline(always)]
+fn prefetch_unit<const W: usize>(unit: Option<&Unit<W>>) {
+    if let Some(unit) = unit {
+        for line in 0..size_of::<Unit<W>>() / 64 {
+            // SAFETY: prefetching has no effect on the program's state; the address lies within the unit.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(unit).cast::<i8>().add(64 * line)) };
+        }
+    }
+}
+
+/// What one visit of a unit did.
+struct Visit<const W: usize> {
+    /// Input slots that sent a flit, and the output slots by which it went.
+    winners: [u64; W],
+    winning_outputs: [u64; W],
+    /// Input slots with a new head, and those whose tail left.
+    heads: [u64; W],
+    tails: [u64; W],
+    /// Is there work in the next cycle whatever arrives?
+    busy: bool,
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn load(bytes: &Bytes) -> __m512i {
+    // SAFETY: 64 bytes are read from a reference to 64 bytes.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn store(bytes: &mut Bytes, value: __m512i) {
+    // SAFETY: 64 bytes are written to a reference to 64 bytes.
+    unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), value) }
+}
+
+/// Replaces the bytes under a mask.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn replace(bytes: &mut Bytes, mask: u64, value: __m512i) {
+    let old = load(bytes);
+    store(bytes, _mm512_mask_mov_epi8(old, mask, value));
+}
+
+/// Credits that nobody waits for.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn add_credits<const W: usize>(unit: &mut Unit<W>, returned: &[u64; W]) {
+    for word in 0..W {
+        let credits = load(&unit.credits[word]);
+        store(&mut unit.credits[word], _mm512_mask_add_epi8(credits, returned[word], credits, _mm512_set1_epi8(1)));
+    }
+}
+
+/// For each byte index of a unit, the bit of that number out of `bits`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512bitalg")]
+fn bits_at<const W: usize>(bits: &[u64; W], indices: __m512i) -> u64 {
+    if W == 1 {
+        return _mm512_bitshuffle_epi64_mask(_mm512_set1_epi64(bits[0] as i64), indices);
+    }
+    let word_of = _mm512_and_si512(_mm512_srli_epi16(indices, 6), _mm512_set1_epi8(3));
+    let mut found = 0;
+    for (word, &bits) in bits.iter().enumerate() {
+        let here = _mm512_cmpeq_epi8_mask(word_of, _mm512_set1_epi8(word as i8));
+        found |= _mm512_mask_bitshuffle_epi64_mask(here, _mm512_set1_epi64(bits as i64), indices);
+    }
+    found
+}
+
+/// For each byte index of a unit, the byte of that number out of `bytes`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn bytes_at<const W: usize>(bytes: &[Bytes; W], indices: __m512i) -> __m512i {
+    match W {
+        1 => _mm512_permutexvar_epi8(indices, load(&bytes[0])),
+        2 => _mm512_permutex2var_epi8(load(&bytes[0]), indices, load(&bytes[1])),
+        _ => {
+            let low = _mm512_permutex2var_epi8(load(&bytes[0]), indices, load(&bytes[1]));
+            let high = if W == 3 {
+                _mm512_permutexvar_epi8(indices, load(&bytes[2]))
+            } else {
+                _mm512_permutex2var_epi8(load(&bytes[2]), indices, load(&bytes[W - 1]))
+            };
+            _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(indices), high)
+        }
+    }
+}
+
+/// Byte indices with one bit of the lane's number within its 16 bytes turned.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn neighbour(distance: u8) -> __m512i {
+    let indices: Bytes = std::array::from_fn(|lane| lane as u8 % 16 ^ distance);
+    load(&indices)
+}
+
+/// The least byte of each port, in all its layout.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn port_min<M: VcMask>(mut value: __m512i) -> __m512i {
+    for step in 0..M::SHIFT {
+        value = _mm512_min_epu8(value, _mm512_shuffle_epi8(value, neighbour(1 << step)));
+    }
+    value
+}
+
+/// The greatest byte of each port, in all its layout.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn port_max<M: VcMask>(mut value: __m512i) -> __m512i {
+    for step in 0..M::SHIFT {
+        value = _mm512_max_epu8(value, _mm512_shuffle_epi8(value, neighbour(1 << step)));
+    }
+    value
+}
+
+/// The port of each slot index.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn ports_of<M: VcMask>(slots: __m512i) -> __m512i {
+    let count = _mm_cvtsi32_si128(M::SHIFT as i32);
+    _mm512_and_si512(_mm512_srl_epi16(slots, count), _mm512_set1_epi8((255u8 >> M::SHIFT) as i8))
+}
+
+/// The ports of which some bit is set, with all their bits.
+#[inline(always)]
+fn spread<M: VcMask>(mut bits: u64) -> u64 {
+    for step in 0..M::SHIFT {
+        bits |= bits >> (1 << step);
+    }
+    let first_of_port = u64::MAX / ((1 << M::BITS) - 1);
+    (bits & first_of_port) * ((1 << M::BITS) - 1)
+}
+
+/// The successor of an output port and the virtual channel `vc`, modulo its range, as [`Unit::accept`] holds them.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn next_pointer<M: VcMask>(output_port: __m512i, vc: __m512i) -> __m512i {
+    let count = _mm_cvtsi32_si128(M::SHIFT as i32);
+    let port = _mm512_add_epi8(output_port, _mm512_set1_epi8(1));
+    // Whole words are shifted; what passes from one byte into its neighbour is cut off.
+    let port = _mm512_and_si512(_mm512_sll_epi16(port, count), _mm512_set1_epi8((255u8 << M::SHIFT) as i8));
+    _mm512_or_si512(port, _mm512_and_si512(vc, _mm512_set1_epi8((M::BITS - 1) as i8)))
+}
+
+/// Keys whose least is the first port at or after the pointer, cyclically. Ports are below 128 wherever two can compete.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn rotated(ports: __m512i, pointer: __m512i) -> __m512i {
+    _mm512_mask_add_epi8(ports, _mm512_cmplt_epu8_mask(ports, pointer), ports, _mm512_set1_epi8(-128))
+}
+
+/// One cycle of a unit.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,bmi1,bmi2,popcnt,lzcnt")]
+fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], returned: &[u64; W]) -> Visit<W> {
+    let one = _mm512_set1_epi8(1);
+    let none = _mm512_set1_epi8(-1);
+    let low_bits = _mm512_set1_epi8((M::BITS - 1) as i8);
+    let lane_vc: Bytes = std::array::from_fn(|lane| lane as u8 & (M::BITS - 1) as u8);
+    let mut visit = Visit { winners: [0; W], winning_outputs: [0; W], heads: [0; W], tails: [0; W], busy: false };
+    let active = unit.active;
+    let mut held = [0; W];
+    let (mut waiting, mut creditable) = ([0; W], [0; W]);
+    let (mut flits, mut credits) = ([one; W], [one; W]);
+    // Arrivals and credits.
+    for word in 0..W {
+        held[word] = unit.connected[word] & !unit.free[word];
+        let before = load(&unit.flits[word]);
+        visit.heads[word] = arrived[word] & !active[word] & _mm512_testn_epi8_mask(before, before);
+        flits[word] = _mm512_mask_add_epi8(before, arrived[word], before, one);
+        waiting[word] = _mm512_test_epi8_mask(flits[word], flits[word]) & active[word];
+        let before = load(&unit.credits[word]);
+        credits[word] = _mm512_mask_add_epi8(before, returned[word], before, one);
+        creditable[word] = _mm512_test_epi8_mask(credits[word], credits[word]) & held[word];
+    }
+    // Each output port grants the first input port at or after its pointer, and of its virtual channels the first by rank.
+    let mut granted = [0; W];
+    for word in 0..W {
+        let holder = load(&unit.holder[word]);
+        let ready = bits_at(&waiting, holder) & creditable[word];
+        if M::SHIFT == 0 {
+            granted[word] = ready;
+            continue;
+        }
+        let key = _mm512_mask_mov_epi8(none, ready, rotated(ports_of::<M>(holder), load(&unit.grant[word])));
+        let of_port = ready & _mm512_cmpeq_epi8_mask(key, port_min::<M>(key));
+        // How far the holder's virtual channel lies behind its port's pointer.
+        let distance = _mm512_sub_epi8(holder, bytes_at(&unit.accept, holder));
+        let rank = _mm512_mask_mov_epi8(none, of_port, _mm512_and_si512(distance, low_bits));
+        granted[word] = of_port & _mm512_cmpeq_epi8_mask(rank, port_min::<M>(rank));
+    }
+    // Each input port accepts the first output port at or after its pointer, and sends.
+    let mut waiting_after = [0; W];
+    for word in 0..W {
+        let output = load(&unit.output[word]);
+        let offered = bits_at(&granted, output) & active[word];
+        let output_port = ports_of::<M>(output);
+        let mut winners = offered;
+        if M::SHIFT > 0 {
+            let pointer = ports_of::<M>(load(&unit.accept[word]));
+            let key = _mm512_mask_mov_epi8(none, offered, rotated(output_port, pointer));
+            winners &= _mm512_cmpeq_epi8_mask(key, port_min::<M>(key));
+            let next = next_pointer::<M>(output_port, _mm512_add_epi8(load(&lane_vc), one));
+            replace(&mut unit.accept[word], spread::<M>(winners), port_max::<M>(_mm512_maskz_mov_epi8(winners, next)));
+        }
+        let left = load(&unit.left[word]);
+        let left = _mm512_mask_sub_epi8(left, winners, left, one);
+        store(&mut unit.left[word], left);
+        let after = _mm512_mask_sub_epi8(flits[word], winners, flits[word], one);
+        store(&mut unit.flits[word], after);
+        let tails = winners & _mm512_testn_epi8_mask(left, left);
+        unit.active[word] = active[word] & !tails;
+        waiting_after[word] = _mm512_test_epi8_mask(after, after) & unit.active[word];
+        (visit.winners[word], visit.tails[word]) = (winners, tails);
+    }
+    // The outputs' side of the moves.
+    let mut busy = 0;
+    for word in 0..W {
+        let holder = load(&unit.holder[word]);
+        let moved = bits_at(&visit.winners, holder) & granted[word];
+        visit.winning_outputs[word] = moved;
+        let after = _mm512_mask_sub_epi8(credits[word], moved, credits[word], one);
+        store(&mut unit.credits[word], after);
+        if M::SHIFT > 0 {
+            let next_port = _mm512_maskz_add_epi8(moved, ports_of::<M>(holder), one);
+            replace(&mut unit.grant[word], spread::<M>(moved), port_max::<M>(next_port));
+        }
+        let has_flit = bits_at(&waiting_after, holder) & held[word];
+        let has_credit = _mm512_test_epi8_mask(after, after);
+        unit.stalled[word] = has_flit & !has_credit;
+        busy |= has_flit & has_credit;
+    }
+    visit.busy = busy != 0;
+    visit
+}
+
+/// Appends `first + bit` for every bit that is set, 16 at a time; returns the new length.
+#[inline]
+#[target_feature(enable = "avx512f,popcnt")]
+fn compress(bits: u64, first: u32, list: &mut [u32], mut length: usize) -> usize {
+    let mut slots =
+        _mm512_add_epi32(_mm512_set1_epi32(first as i32), _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+    for part in 0..4 {
+        let mask = (bits >> (16 * part)) as u16;
+        debug_assert!(length + 16 <= list.len());
+        // SAFETY: the lists have room for 64 addresses beyond one per port of the tile.
+        unsafe { _mm512_storeu_si512(list.as_mut_ptr().add(length).cast(), _mm512_maskz_compress_epi32(mask, slots)) };
+        length += mask.count_ones() as usize;
+        slots = _mm512_add_epi32(slots, _mm512_set1_epi32(16));
+    }
+    length
+}

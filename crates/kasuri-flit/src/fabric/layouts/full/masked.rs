@@ -1,0 +1,147 @@
+//! The step of a small router whose requests all stand alike: who asks for what stands in masks.
+//!
+//! The same as the steps in `cycle`, where there are no priorities, no kept paths through the switch and no speculative bids.
+
+use super::{Allocators, Full, FullParameters, InputVc, Unit};
+use crate::fabric::allocators::masks::{RequestMasks, first_from};
+use crate::fabric::vc_mask::VcMask;
+use crate::state::{NEVER, Simulation};
+
+/// The lists of a step, and tables in place of divisions.
+pub(super) struct Masks {
+    requests: RequestMasks,
+    granted: Vec<(u32, u32)>,
+    /// By pair of an input and an output of the switch: the virtual channels that bid. Only of pairs that are asked for.
+    bidding: Box<[u64]>,
+    /// The slot within the router of an input or output of virtual-channel allocation.
+    slot_of_place: Box<[u32]>,
+    /// The port within the router of an input of the switch.
+    port_of_row: Box<[u32]>,
+    /// Which of its port's inputs and outputs of the switch a virtual channel, or an input port, takes.
+    input_of_channel: Box<[u32]>,
+    output_of_port: Box<[u32]>,
+    input_speedup: u32,
+    output_speedup: u32,
+}
+
+impl Masks {
+    /// For routers of up to so many ports.
+    pub(super) fn new<M: VcMask>(ports: u32, full: &FullParameters) -> Self {
+        let (inputs, outputs) = (full.router.input_speedup, full.router.output_speedup);
+        let channels = full.router.virtual_channels;
+        let table = |length: u32, entry: &dyn Fn(u32) -> u32| (0..length).map(entry).collect::<Box<[u32]>>();
+        Self {
+            requests: RequestMasks::default(),
+            granted: Vec::new(),
+            bidding: vec![0; (ports * inputs * ports * outputs) as usize].into_boxed_slice(),
+            slot_of_place: table(ports * channels, &|place| ((place / channels) << M::SHIFT) | (place % channels)),
+            port_of_row: table(ports * inputs, &|row| row / inputs),
+            input_of_channel: table(channels, &|vc| vc % inputs),
+            output_of_port: table(ports, &|port| port % outputs),
+            input_speedup: inputs,
+            output_speedup: outputs,
+        }
+    }
+
+    /// A virtual channel of a port within the router bids for another port. `columns`: outputs of the router's switch.
+    #[inline(always)]
+    fn bid(&mut self, from: u32, vc: u32, to: u32, columns: u32) {
+        let row = from * self.input_speedup + self.input_of_channel[vc as usize];
+        let column = to * self.output_speedup + self.output_of_port[from as usize];
+        let bidding = &mut self.bidding[(row * columns + column) as usize];
+        let before = if self.requests.add(row, column) { 0 } else { *bidding };
+        *bidding = before | 1 << vc;
+    }
+}
+
+impl<M: VcMask> Simulation<'_, Full<M>> {
+    /// One step: route computation, virtual-channel allocation, switch allocation and traversal, each for those that were there before.
+    pub(super) fn masked_step(&mut self, number: usize, step: u64, now: u64, masks: &mut Masks) -> bool {
+        let at_once = self.parameters.route_cycles == 0;
+        if at_once {
+            self.compute_routes(number, step);
+        }
+        let mut asked = self.allocate_channels_on_masks(number, step, masks);
+        if !at_once {
+            self.compute_routes(number, step);
+        }
+        asked |= self.allocate_crossing_on_masks(number, step, now, masks);
+        self.cross_granted(number, step, now, masks);
+        asked || self.has_to_come(number, step)
+    }
+
+    /// Heads bid for the free virtual channels of their port. Did any?
+    fn allocate_channels_on_masks(&mut self, number: usize, step: u64, masks: &mut Masks) -> bool {
+        let Unit { base, waiting, .. } = &self.layout.units[number];
+        if waiting.is_empty() {
+            return false;
+        }
+        let (base, channels) = (*base, self.layout.virtual_channels);
+        masks.requests.clear();
+        for &slot in waiting {
+            let InputVc { ready, candidate, .. } = self.layout.input[slot];
+            if ready > step {
+                continue;
+            }
+            let port = u32::from(candidate.port);
+            let open = self.open_channels(slot, base + port, &candidate).bits();
+            if open != 0 {
+                masks.requests.set_row(((slot >> M::SHIFT) - base) * channels + (slot & (M::BITS - 1)), open << (port * channels));
+            }
+        }
+        if masks.requests.is_empty() {
+            return false;
+        }
+        masks.granted.clear();
+        if let Allocators::OnMasks { channels, .. } = &mut self.layout.units[number].allocators {
+            channels.allocate(&mut masks.requests, &mut masks.granted);
+        }
+        let first = base << M::SHIFT;
+        for &(row, column) in &masks.granted {
+            let (head, output) = (masks.slot_of_place[row as usize], masks.slot_of_place[column as usize]);
+            self.hold_channel(number, first + head, first + output, step);
+        }
+        self.leave_waiting(number);
+        true
+    }
+
+    /// Flits with a virtual channel and a credit bid for the switch. Did any? `masks.granted` holds who won.
+    fn allocate_crossing_on_masks(&mut self, number: usize, step: u64, now: u64, masks: &mut Masks) -> bool {
+        masks.requests.clear();
+        masks.granted.clear();
+        let Unit { base, ports, .. } = self.layout.units[number];
+        let columns = ports * masks.output_speedup;
+        let mut due = NEVER;
+        for position in 0..self.layout.units[number].active.len() {
+            let slot = self.layout.units[number].active[position];
+            let InputVc { output, flits, ready, .. } = self.layout.input[slot];
+            if ready <= step && flits > 0 && self.room(output) > 0 {
+                match self.place_from(output >> M::SHIFT, now) {
+                    from if from <= now => masks.bid((slot >> M::SHIFT) - base, slot & (M::BITS - 1), (output >> M::SHIFT) - base, columns),
+                    from => due = due.min(from),
+                }
+            }
+        }
+        self.layout.units[number].due = due;
+        if masks.requests.is_empty() {
+            return false;
+        }
+        if let Allocators::OnMasks { switch, .. } = &mut self.layout.units[number].allocators {
+            switch.allocate(&mut masks.requests, &mut masks.granted);
+        }
+        true
+    }
+
+    /// For each pair that the switch joins, the first virtual channel by its input's pointer sends a flit.
+    fn cross_granted(&mut self, number: usize, step: u64, now: u64, masks: &Masks) {
+        self.statistics.flit_hops += masks.granted.len() as u64;
+        let Unit { base, ports, .. } = self.layout.units[number];
+        let columns = ports * masks.output_speedup;
+        for &(row, column) in &masks.granted {
+            let pointer = self.layout.units[number].vc_pointer[row as usize];
+            let vc = first_from(masks.bidding[(row * columns + column) as usize], pointer);
+            let port = base + masks.port_of_row[row as usize];
+            self.cross(number, port << M::SHIFT | vc, row, step, now);
+        }
+    }
+}

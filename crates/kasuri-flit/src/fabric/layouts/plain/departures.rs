@@ -1,0 +1,42 @@
+//! Routers that take several steps in a cycle: their channels still carry one flit in a cycle, and one message with credits.
+
+use crate::fabric::clock::Sent;
+use kasuri_network::memory::Column;
+
+/// When the channels of the ports are free.
+pub(super) struct Departures {
+    /// By output port: the first cycle that no flit has yet.
+    next_flit: Column<u64>,
+    /// By output port: when the last flits are sent.
+    sent: Column<Sent>,
+    /// By input port: the latest cycle that has a credit.
+    last_credit: Column<u64>,
+}
+
+impl Departures {
+    pub(super) fn new(ports: usize) -> Self {
+        Self { next_flit: Column::filled(ports, 0), sent: Column::filled(ports, Sent::default()), last_credit: Column::filled(ports, 0) }
+    }
+
+    /// The cycle in which a flit is sent that comes out of the switch at an output port in cycle `across`.
+    #[inline(always)]
+    pub(super) fn send_flit(&mut self, port: u32, across: u64) -> u64 {
+        let departure = across.max(self.next_flit[port]);
+        self.next_flit[port] = departure + 1;
+        self.sent[port].add(departure);
+        departure
+    }
+
+    /// Flits of an output port that are sent in cycle `from` or later.
+    pub(super) fn waiting(&self, port: u32, from: u64) -> u32 {
+        self.sent[port].from(from, 1)
+    }
+
+    /// The cycle in which the credit is sent for a flit that leaves an input port in cycle `now`.
+    #[inline(always)]
+    pub(super) fn send_credit(&mut self, port: u32, now: u64) -> u64 {
+        let departure = now.max(self.last_credit[port] + 1);
+        self.last_credit[port] = departure;
+        departure
+    }
+}

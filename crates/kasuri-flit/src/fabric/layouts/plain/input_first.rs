@@ -1,0 +1,82 @@
+//! Separable input-first switch allocation with round-robin arbiters, in two passes over the ports that are active.
+
+use super::{Plain, SwitchAllocation};
+use crate::fabric::allocators::from_pointer;
+use crate::fabric::vc_mask::VcMask;
+use crate::state::list::List;
+use crate::state::{NONE, Simulation};
+use kasuri_network::memory::Column;
+
+/// What is noted within a cycle.
+pub(super) struct Picks {
+    /// By input port: how far its candidate is from its pointers.
+    distance: Column<u64>,
+    /// By output port: the input port that has the best claim to it, or [`NONE`].
+    chosen: Column<u32>,
+    /// Input ports that have picked, and output ports that they picked.
+    inputs: Vec<u32>,
+    outputs: Vec<u32>,
+}
+
+impl Picks {
+    pub(super) fn new(ports: usize) -> Self {
+        Self { distance: Column::filled(ports, 0), chosen: Column::filled(ports, NONE), inputs: Vec::new(), outputs: Vec::new() }
+    }
+}
+
+impl<M: VcMask> Simulation<'_, Plain<M>> {
+    /// Each input port picks an output port, each output port one of those that picked it; a pointer moves one beyond the partner.
+    pub(super) fn allocate_switch_input_first(&mut self, active: &List, winners: &mut List, now: u64) {
+        for &port in active.as_slice() {
+            if !self.is_busy(port, now) {
+                self.let_inputs_pick(port);
+            }
+        }
+        let Plain { input_port: ports, switch: SwitchAllocation { picks, row_pointer, column_pointer, .. }, .. } = &mut self.layout;
+        for input_port in picks.inputs.drain(..) {
+            let port = ports[input_port].candidate >> M::SHIFT;
+            let rival = picks.chosen[port];
+            if rival == NONE {
+                picks.outputs.push(port);
+            }
+            let distance = |input_port: u32| from_pointer(input_port, column_pointer[port]);
+            if rival == NONE || distance(input_port) < distance(rival) {
+                picks.chosen[port] = input_port;
+            }
+            if rival != NONE {
+                let loser = if picks.chosen[port] == rival { input_port } else { rival };
+                ports[loser].candidate = NONE;
+            }
+        }
+        for port in picks.outputs.drain(..) {
+            let input_port = std::mem::replace(&mut picks.chosen[port], NONE);
+            row_pointer[input_port] = port + 1;
+            column_pointer[port] = input_port + 1;
+            winners.push(input_port);
+        }
+    }
+
+    /// Every input port that holds ready virtual channels of this port takes the first of them for its candidate, by its own pointers, if
+    /// it comes before that of another port.
+    #[inline(always)]
+    fn let_inputs_pick(&mut self, port: u32) {
+        let Plain { output, output_port, input_port: ports, switch: SwitchAllocation { picks, row_pointer, .. }, .. } = &mut self.layout;
+        let mut ready = output_port[port].ready;
+        while !ready.is_empty() {
+            let slot = port << M::SHIFT | ready.first();
+            ready = ready.rest();
+            let holder = output[slot].holder;
+            let input_port = holder >> M::SHIFT;
+            let input = &mut ports[input_port];
+            let vc_distance = from_pointer(holder & (M::BITS - 1), u32::from(input.vc_pointer));
+            let distance = u64::from(from_pointer(port, row_pointer[input_port])) << 32 | u64::from(vc_distance);
+            if input.candidate == NONE {
+                picks.inputs.push(input_port);
+            }
+            if input.candidate == NONE || distance < picks.distance[input_port] {
+                input.candidate = slot;
+                picks.distance[input_port] = distance;
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Routing: where the heads at the fronts of buffers go next, once per packet and router.
+
+use crate::fabric::congestion::RouterView;
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::route_memo::Watched;
+use crate::fabric::vc_allocation::PREFETCH_DISTANCE;
+use crate::fabric::vc_mask::VcMask;
+use crate::prefetch::prefetch;
+use crate::state::list::List;
+use crate::state::{Simulation, Tile};
+use kasuri_network::id::{RouterId, TerminalId};
+use kasuri_network::routing::{Candidate, HashedChoice, Hop, packet_key};
+
+/// Where a head goes next, and its routing state after that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    pub(crate) candidate: Candidate,
+    pub(crate) state: u32,
+}
+
+impl<L: RouterLayout> Simulation<'_, L> {
+    /// Routes the new heads: each asks for virtual channels of one output port.
+    #[inline(always)]
+    pub(crate) fn route_heads(&mut self, now: u64, lists: &mut Tile) {
+        if self.routing.claims.is_some() {
+            lists.heads.sort();
+        }
+        // First the ports, then the requests: meanwhile the ports' records are fetched.
+        for position in 0..lists.heads.len() {
+            self.prefetch_head(&lists.heads, position);
+            let slot = lists.heads.at(position);
+            let port = self.route_head(slot);
+            prefetch(&self.wiring.links[port]);
+            self.layout.input_slot_mut(slot).request_next = port;
+        }
+        for position in 0..lists.heads.len() {
+            let slot = lists.heads.at(position);
+            let port = self.layout.input_slot(slot).request_next;
+            match self.parameters.route_cycles {
+                0 => {
+                    self.request(slot, port);
+                    self.list_for_allocation(port, &mut lists.allocate);
+                }
+                1 => {
+                    self.request(slot, port);
+                    self.list_for_allocation(port, &mut lists.allocate_next);
+                }
+                cycles => {
+                    debug_assert!(cycles > 1);
+                    lists.delayed(now).push(slot);
+                }
+            }
+        }
+        lists.heads.clear();
+    }
+
+    /// Fetches what routing later heads of a list will look at: first the slot, then its packet.
+    #[inline(always)]
+    fn prefetch_head(&self, heads: &List, position: usize) {
+        if !self.parameters.fetches {
+            return;
+        }
+        if position + 2 * PREFETCH_DISTANCE < heads.len() {
+            let slot = heads.at(position + 2 * PREFETCH_DISTANCE);
+            prefetch(self.layout.input_slot(slot));
+        }
+        if position + PREFETCH_DISTANCE < heads.len() {
+            prefetch(&self.packets[self.front_packet(heads.at(position + PREFETCH_DISTANCE)) as usize]);
+        }
+    }
+
+    /// Heads whose route computation of several cycles ends now begin to bid.
+    pub(crate) fn post_delayed_requests(&mut self, now: u64, lists: &mut Tile) {
+        if self.parameters.route_cycles < 2 {
+            return;
+        }
+        let mut due = std::mem::take(lists.delayed(now));
+        for &slot in &due {
+            let port = self.layout.input_slot(slot).request_next;
+            self.request(slot, port);
+            self.list_for_allocation(port, &mut lists.allocate);
+        }
+        due.clear();
+        *lists.delayed(now) = due;
+    }
+
+    /// Puts a head at the front of a port's list of requests.
+    #[inline(always)]
+    fn request(&mut self, slot: u32, port: u32) {
+        let first = &mut self.wiring.links[port].request_head;
+        self.layout.input_slot_mut(slot).request_next = std::mem::replace(first, slot);
+    }
+
+    /// Asks the routing for the output port of a head, and notes the virtual channels that it may take there.
+    fn route_head(&mut self, slot: u32) -> u32 {
+        let packet = self.front_packet(slot);
+        let known = self.prediction.as_mut().and_then(|unit| unit.take_route(slot));
+        let Route { candidate, state } = known.unwrap_or_else(|| self.find_route(slot, packet));
+        let flits = self.enter_router(slot, packet, state);
+        debug_assert!(candidate.virtual_channels.count() > 0);
+        let input = self.layout.input_slot_mut(slot);
+        input.request_first = candidate.virtual_channels.begin as u8;
+        input.request_last = (candidate.virtual_channels.end - 1) as u8;
+        input.length = flits;
+        self.claim(slot, &candidate, flits);
+        let input_port = slot >> L::Mask::SHIFT;
+        if let Some(unit) = &mut self.prediction {
+            let counted = self.packets.counts_predictions(&self.statistics.counting, packet);
+            unit.note_head(input_port, candidate.port, counted);
+        }
+        self.wiring.router_port[self.wiring.router_of_port[input_port]] + u32::from(candidate.port)
+    }
+
+    /// A head that has been routed claims its output.
+    #[inline(always)]
+    pub(crate) fn claim(&mut self, slot: u32, candidate: &Candidate, flits: u16) {
+        if let Some(claims) = &mut self.routing.claims {
+            let port = self.wiring.router_port[self.wiring.router_of_port[slot >> L::Mask::SHIFT]] + u32::from(candidate.port);
+            claims.make(slot, port << L::Mask::SHIFT | u32::from(candidate.virtual_channels.begin), u32::from(flits));
+        }
+    }
+
+    /// Where a head stands, and its routing state.
+    #[inline(always)]
+    pub(crate) fn hop(&self, slot: u32, packet: u32) -> (Hop, u32) {
+        let record = &self.packets[packet as usize];
+        let input_port = slot >> L::Mask::SHIFT;
+        let router = self.wiring.router_of_port[input_port];
+        let available = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
+        let hop = Hop {
+            router: RouterId(router),
+            input: (input_port - self.wiring.router_port[router]) as u16,
+            virtual_channel: (slot & (L::Mask::BITS - 1)) as u16,
+            source: TerminalId(record.source),
+            destination: TerminalId(record.destination),
+            available,
+        };
+        (hop, record.route_state)
+    }
+
+    /// Where a head goes next, by the routing. Changes nothing that a result depends on, so it may be asked again.
+    #[inline(always)]
+    pub(crate) fn find_route(&mut self, slot: u32, packet: u32) -> Route {
+        let Some(memo) = &self.routing.memo else { return self.compute_route(slot, packet).0 };
+        let record = &self.packets[packet as usize];
+        let router = self.wiring.router_of_port[slot >> L::Mask::SHIFT];
+        let available = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
+        let question = memo.question(router, slot, record.destination, record.route_state, available);
+        if let Some((candidate, state)) = memo.answer(&question) {
+            return Route { candidate, state };
+        }
+        let (route, asked) = self.compute_route(slot, packet);
+        if let (false, Some(memo)) = (asked, &mut self.routing.memo) {
+            memo.keep(question, route.candidate, route.state);
+        }
+        route
+    }
+
+    /// Asks the routing for the only candidate. Has it left anything to its choice?
+    fn compute_route(&mut self, slot: u32, packet: u32) -> (Route, bool) {
+        let (state, asked) = self.find_candidates(slot, packet);
+        debug_assert_eq!(self.routing.candidates.len(), 1, "routings that offer several ports have routers in the full layout");
+        (Route { candidate: self.routing.candidates[0], state }, asked)
+    }
+
+    /// Asks the routing wherever a head may go: into `candidates`. Returns its routing state after that, and whether the routing has
+    /// left anything to its choice.
+    pub(crate) fn find_candidates(&mut self, slot: u32, packet: u32) -> (u32, bool) {
+        let (hop, mut state) = self.hop(slot, packet);
+        let record = &self.packets[packet as usize];
+        let (source, serial, hops) = (record.source, record.serial, record.hops + 1);
+        let mut candidates = std::mem::take(&mut self.routing.candidates);
+        candidates.clear();
+        let view = RouterView { simulation: self, base: self.wiring.router_port[hop.router.0] };
+        let mut choice = Watched::new(HashedChoice::at_hop(packet_key(self.routing.seed, source, serial), u32::from(hops), view));
+        self.scenario.routing.route(&hop, &mut state, &mut choice, &mut candidates);
+        let asked = choice.asked;
+        self.routing.candidates = candidates;
+        (state, asked)
+    }
+
+    /// Counts a head in at the router that it stands at, with its routing state there. Returns its length.
+    #[inline(always)]
+    pub(crate) fn enter_router(&mut self, slot: u32, packet: u32, state: u32) -> u16 {
+        let record = &mut self.packets[packet as usize];
+        record.hops += 1;
+        record.route_state = state;
+        let flits = record.flits;
+        self.layout.set_left(slot, flits);
+        if self.edge.hears_heads {
+            let router = self.wiring.router_of_port[slot >> L::Mask::SHIFT];
+            self.edge.feed_mut().head_came(router, &self.packets[packet as usize], self.cycle);
+        }
+        flits
+    }
+}

@@ -1,0 +1,5 @@
+//! What watches a simulation and changes nothing in it: statistics, invariants, deadlock.
+
+mod deadlock;
+mod invariants;
+pub(crate) mod statistics;

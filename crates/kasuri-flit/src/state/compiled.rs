@@ -1,0 +1,183 @@
+//! What is worked out of a scenario before anything is made.
+
+use super::addresses::{Addresses, assign_addresses};
+use super::delays::Delays;
+use crate::edge;
+use crate::fabric::clock::Clock;
+use crate::fabric::features::lookahead::Lookahead;
+use crate::fabric::features::output_shares::Granted;
+use crate::fabric::features::shared_buffers::flits_of_port;
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::layouts::full::FullParameters;
+use crate::fabric::rings::Rings;
+use crate::fabric::vc_mask::VcMask;
+use crate::select;
+use crate::state::wheel::Wheel;
+use crate::support::LayoutName;
+use kasuri_model::refusal::Refusal;
+use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, Turns, VcRelease};
+use kasuri_model::scenario::Scenario;
+
+/// The state of so many slots lies in the near caches, about 100 bytes each.
+const NEAR_SLOTS: u64 = 1 << 13;
+
+/// Longest window; longer ones gain nothing and make the wheels longer.
+const MAX_WINDOW: u32 = 4;
+
+/// What the cycle needs to know of the router, worked out once. Many fields, because nothing changes them and every step reads some.
+#[derive(Clone, Debug)]
+pub(crate) struct Parameters {
+    pub(crate) virtual_channels: u32,
+    pub(crate) tile_shift: u32,
+    pub(crate) buffer_flits: u16,
+    pub(crate) route_cycles: u32,
+    pub(crate) traversal_cycles: u32,
+    /// The steps of the routers.
+    pub(crate) clock: Clock,
+    pub(crate) bidding: Bidding,
+    pub(crate) switching: Switching,
+    pub(crate) release: VcRelease,
+    /// Have the routers a queue for each output, so that packets enter by that of their first one?
+    pub(crate) restricts_entry: bool,
+    /// Does a packet that has found no virtual channel draw others in the next cycle?
+    pub(crate) redraws_entry: bool,
+    /// Takes each output from its queues, whatever other outputs take from the same input?
+    pub(crate) crosspoint: bool,
+    /// Does any channel need more than one cycle for a flit, so that it is kept how long each is busy?
+    pub(crate) periodic: bool,
+    /// Is the state larger than the near caches, so that loops fetch what they will need?
+    pub(crate) fetches: bool,
+    /// Does the processor have the features of `advance_window_modern`?
+    pub(crate) modern: bool,
+    pub(crate) switch_allocator: AllocatorParameters,
+    /// What routers in the full layout need besides.
+    pub(crate) full: Option<FullParameters>,
+    /// What users are granted of the switches' outputs, if these are divided.
+    pub(crate) granted: Option<Granted>,
+    /// Cycles that a tile runs without looking at the others.
+    pub(crate) window: u32,
+    pub(crate) first_terminal_port: u32,
+    pub(crate) router_tiles: u32,
+    pub(crate) tiles: u32,
+}
+
+/// What is worked out of a scenario before anything is made: addresses, times, sizes. All limits of the engine are checked on the way.
+pub(crate) struct Compiled {
+    pub(crate) addresses: Addresses,
+    pub(super) delays: Delays,
+    pub(crate) parameters: Parameters,
+    pub(crate) packets_per_buffer: u32,
+    /// Cycles that the wheels of flits and credits take, and the credits that a port may send in a cycle.
+    pub(crate) horizon: u32,
+    pub(crate) credits_of_port: u32,
+}
+
+impl Compiled {
+    /// Works them out for a layout.
+    ///
+    /// # Errors
+    /// The network is too large for 32-bit addresses, or a latency for 16 bits.
+    pub(crate) fn of<L: RouterLayout>(scenario: &Scenario) -> Result<Self, Refusal> {
+        let network = &*scenario.network;
+        let router = &scenario.router;
+        let vc_shift = L::Mask::SHIFT;
+        let addresses = assign_addresses::<L>(network)?;
+        let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
+        let delays = Delays::new(scenario)?;
+        let predicts = router.predictor != kasuri_network::predictor::NONE;
+        // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
+        let depth = router.channel_depth();
+        let packets_per_buffer = (depth - 1) / edge::shortest_packet(scenario) + 2;
+        if Rings::length(slots, packets_per_buffer).is_none() {
+            let channels = router.virtual_channels;
+            let reason = format!("the buffers of {ports} ports, {channels} virtual channels and {depth} flits each take too much memory");
+            return Err(Refusal::new("router.buffer_flits", reason));
+        }
+        let router_tiles = addresses.first_terminal_port >> (addresses.tile_shift - vc_shift);
+        let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
+        // Whatever a message brings about may concern any terminal in the next cycle.
+        let lookahead = Lookahead::of(scenario);
+        // Who decides ahead looks at routers of other tiles; an arrival that is not answered may open its source's window.
+        let opens_windows = scenario.classes.iter().any(|class| class.window.outstanding.is_some() && class.reply.is_none());
+        let window = if scenario.workload.is_some() || scenario.endpoint.is_some() || lookahead.is_some() || opens_windows {
+            1
+        } else {
+            delays.least.clamp(1, MAX_WINDOW)
+        };
+        let periodic = select::has_slow_channel(network);
+        let parameters = Parameters {
+            virtual_channels: router.virtual_channels,
+            tile_shift: addresses.tile_shift,
+            buffer_flits: depth as u16,
+            route_cycles: scenario.pipeline.route_cycles,
+            traversal_cycles: scenario.pipeline.traversal_cycles,
+            clock: Clock::new(router.internal_speedup),
+            bidding: scenario.pipeline.bidding,
+            switching: router.switching,
+            release: router.vc_release,
+            restricts_entry: router.architecture != Architecture::InputQueued || scenario.routing.restricts_entry(),
+            redraws_entry: scenario.routing.redraws_entry(),
+            crosspoint: router.architecture == Architecture::Crosspoint,
+            periodic,
+            fetches: addresses.slots_of_routers > NEAR_SLOTS,
+            modern: is_modern(),
+            switch_allocator: router.switch_allocator.clone(),
+            full: (L::LAYOUT == LayoutName::Full).then(|| FullParameters {
+                router: router.clone(),
+                computation_steps: scenario.pipeline.computation_cycles,
+                traversal_steps: scenario.pipeline.traversal_cycles,
+                streams: scenario.streams,
+                offers_several: scenario.routing.offers_several(),
+                speculates: scenario.pipeline.bidding == Bidding::Speculative,
+                vc_turns: router.vc_allocator.turns() == Turns::Waiting,
+                switch_turns: router.switch_allocator.turns() == Turns::Waiting,
+            }),
+            granted: Granted::of(scenario),
+            window,
+            first_terminal_port: addresses.first_terminal_port,
+            router_tiles,
+            tiles,
+        };
+        // In a cycle a port may send a credit for a flit that passes on, and one for a flit that wins the switch; one for each queue of a
+        // crosspoint router.
+        if let Some(full) = &parameters.full {
+            full.check_size(network)?;
+        }
+        // In the full layout, one for each input of the switch; a flit or a credit may have to wait for its channel.
+        let general_credits = parameters.full.as_ref().map(|full| full.router.input_speedup.min(1 << vc_shift));
+        let usual_credits = if parameters.crosspoint { 1 << vc_shift } else { 1 + u32::from(predicts && vc_shift > 0) };
+        let credits_of_port = general_credits.unwrap_or(usual_credits);
+        let longest_wait = match &parameters.full {
+            Some(full) => full.longest_wait(),
+            None if parameters.clock.is_plain() => 0,
+            None => flits_of_port(router),
+        };
+        let horizon = delays.greatest + longest_wait + window + 1;
+        let compiled = Self { addresses, delays, parameters, packets_per_buffer, horizon, credits_of_port };
+        let fits =
+            |events_of_port: u32| L::Wheel::fits(horizon, slots as u32, compiled.addresses.tile_shift, (1 << vc_shift) / events_of_port);
+        if !fits(1) || !fits(credits_of_port) {
+            let (ports, greatest) = (compiled.addresses.ports, compiled.delays.greatest);
+            let reason =
+                format!("{ports} ports and channels of up to {greatest} cycles need more event lists than the flit engine can name");
+            return Err(Refusal::new("network", reason));
+        }
+        Ok(compiled)
+    }
+}
+
+/// Does the processor have BMI2 and its companions? (x86-64-v3; every x86 server since 2015.)
+fn is_modern() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::is_x86_feature_detected!("bmi1")
+            && std::is_x86_feature_detected!("bmi2")
+            && std::is_x86_feature_detected!("popcnt")
+            && std::is_x86_feature_detected!("lzcnt")
+            && std::is_x86_feature_detected!("avx2")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}

@@ -1,0 +1,61 @@
+//! How long flits and credits travel.
+
+use crate::fabric::features::prediction::{advance, leaves_router};
+use kasuri_model::refusal::Refusal;
+use kasuri_model::scenario::Scenario;
+use kasuri_network::id::ChannelId;
+use kasuri_network::network::{Endpoint, Network};
+
+/// Cycles that flits and credits are on their way.
+///
+/// A flit granted in cycle `S` is sent in `S + traversal` and seen in `S + traversal + latency + 1`. A switch allocation of more
+/// than one cycle delays each flit once per router: it is added to the path into the router. A credit is sent in `S`, seen in
+/// `S + latency + 1`, and usable by a router after its credit delay; a source uses it at once (booksim-model 2.2).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delays {
+    traversal: u32,
+    switch_extra: u32,
+    credit_delay: u32,
+    pub(super) least: u32,
+    pub(super) greatest: u32,
+}
+
+impl Delays {
+    pub(super) fn new(scenario: &Scenario) -> Result<Self, Refusal> {
+        let mut delays = Self {
+            traversal: scenario.pipeline.traversal_cycles,
+            switch_extra: scenario.pipeline.switch_extra_cycles,
+            credit_delay: scenario.router.credit_delay,
+            least: u32::MAX,
+            greatest: 0,
+        };
+        let network = &scenario.network;
+        // A router that takes several steps in a cycle may send a flit in the cycle in which it is granted.
+        let crossing_at_once = if scenario.router.internal_speedup > 1.0 { delays.traversal } else { 0 };
+        let passing_on_early = if scenario.router.predictor == kasuri_network::predictor::NONE { 0 } else { advance(scenario) };
+        for channel in (0..network.channel_count()).map(ChannelId) {
+            let (flit, credit) = (delays.flit(network, channel), delays.credit(network, channel));
+            let passing_on = if leaves_router(network, channel) { flit - passing_on_early - crossing_at_once } else { flit };
+            delays.least = delays.least.min(passing_on).min(credit);
+            delays.greatest = delays.greatest.max(flit).max(credit);
+        }
+        if delays.greatest > u32::from(u16::MAX) {
+            let reason = format!("a flit or credit is {} cycles on its way; the flit engine takes at most {}", delays.greatest, u16::MAX);
+            return Err(Refusal::new("network.channel_latency", reason));
+        }
+        Ok(delays)
+    }
+
+    pub(super) fn flit(&self, network: &Network, channel: ChannelId) -> u32 {
+        let from_router = matches!(network.source(channel), Endpoint::Router(..));
+        let to_router = matches!(network.destination(channel), Endpoint::Router(..));
+        let traversal = if from_router { self.traversal } else { 0 };
+        let extra = if to_router { self.switch_extra } else { 0 };
+        traversal + network.link(channel).latency + 1 + extra
+    }
+
+    pub(super) fn credit(&self, network: &Network, channel: ChannelId) -> u32 {
+        let to_router = matches!(network.source(channel), Endpoint::Router(..));
+        network.link(channel).latency + 1 + if to_router { self.credit_delay } else { 0 }
+    }
+}

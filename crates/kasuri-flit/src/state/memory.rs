@@ -1,0 +1,91 @@
+//! What a simulation takes of memory, worked out before it is made.
+
+use crate::edge::{Edge, Terminals, longest_packet, shortest_packet};
+use crate::fabric::features::claims::Claims;
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::rings::Rings;
+use crate::fabric::route_memo::RouteMemo;
+use crate::fabric::vc_mask::VcMask;
+use crate::observe::statistics::Statistics;
+use crate::select::routers_on_paths;
+use crate::state::wheel::Wheel;
+use crate::state::{Compiled, Links, Packet, Simulation};
+use kasuri_model::router::{BufferPolicy, Congestion};
+use kasuri_model::scenario::Scenario;
+
+/// Latencies above this multiple of those in an empty network end a run as saturated.
+const LATENCY_FACTOR: f64 = 3.0;
+
+/// Cycles that a head takes for a router at most, beside what the channel behind it takes.
+const ROUTER_CYCLES: f64 = 6.0;
+
+/// Bytes of the record of a message that is on its way, and of a packet's part in it.
+const MESSAGE_BYTES: f64 = 48.0;
+
+impl<L: RouterLayout> Simulation<'_, L> {
+    /// Bytes of all columns, and of as many packets as are on their way at the load of the scenario.
+    pub(crate) fn bytes(scenario: &Scenario, compiled: &Compiled) -> u64 {
+        let network = &*scenario.network;
+        let shift = L::Mask::SHIFT;
+        let (addresses, parameters) = (&compiled.addresses, &compiled.parameters);
+        let (ports, router_ports) = (addresses.ports as usize, addresses.first_terminal_port as usize);
+        let (slots, router_slots) = (ports << shift, router_ports << shift);
+        let wheel = |events: u32| L::Wheel::bytes(compiled.horizon, slots as u32, addresses.tile_shift, (1 << shift) / events);
+        let of_ports = ports * (size_of::<Links>() + 8 + if parameters.periodic { 4 } else { 0 });
+        let lists = 8 * (router_ports + router_slots);
+        let rings = 4 * Rings::length(slots, compiled.packets_per_buffer).unwrap_or(0);
+        let claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
+        let pointers = if crate::fabric::allocators::build(&scenario.router.vc_allocator).is_some() { 8 } else { 0 };
+        let predicts =
+            if scenario.router.predictor == kasuri_network::predictor::NONE { 0 } else { crate::fabric::features::prediction::SLOT_BYTES };
+        let shared = if scenario.router.buffer_policy == BufferPolicy::Private { 0 } else { 32 };
+        let columns = L::bytes(parameters, addresses.first_terminal_port, addresses.ports)
+            + rings
+            + wheel(1)
+            + wheel(compiled.credits_of_port)
+            + of_ports
+            + lists
+            + router_slots * (pointers + predicts + shared + if claims { Claims::SLOT_BYTES } else { 0 })
+            + Terminals::<L::Mask>::bytes(network.terminal_count())
+            + Edge::bytes(scenario, addresses.tile_shift - shift)
+            + RouteMemo::bytes(&*scenario.routing, network, router_slots as u32)
+            + Statistics::bytes(network);
+        let places = (router_slots >> shift) as f64 * f64::from(parameters.virtual_channels) * f64::from(parameters.buffer_flits);
+        columns as u64 + (packets(scenario, places) * bytes_of_packet(scenario)) as u64
+    }
+}
+
+/// Records of packets stand in vectors that grow by half at least.
+fn bytes_of_packet(scenario: &Scenario) -> f64 {
+    let replies = scenario.classes.iter().any(|class| class.reply.is_some());
+    let record = size_of::<Packet>() as f64 + f64::from(longest_packet(scenario)) + 4.0 + if replies { 8.0 } else { 0.0 };
+    1.5 * (record + if scenario.workload.is_some() { MESSAGE_BYTES } else { 0.0 })
+}
+
+/// Packets that are on their way at one time, of which buffers have room for so many flits: as many as the load brings about, of a
+/// latency beyond which the network is saturated, and the first one of each queue of a source.
+fn packets(scenario: &Scenario, places: f64) -> f64 {
+    let network = &*scenario.network;
+    let terminals = f64::from(network.terminal_count());
+    let shortest = f64::from(shortest_packet(scenario));
+    let routers = routers_on_paths(network) / terminals.max(1.0);
+    let slowest = (0..network.links().len()).map(|link| f64::from(network.links()[link].latency)).fold(1.0, f64::max);
+    let mean_flits = |class: &kasuri_model::scenario::TrafficClass| class.sizes.mean();
+    let alone = |flits: f64| (routers + 1.0) * (slowest + ROUTER_CYCLES) + flits;
+    let latency = |flits: f64| LATENCY_FACTOR * alone(flits);
+    let of_class = |class: &kasuri_model::scenario::TrafficClass| {
+        let both = if class.reply.is_some() { 2.0 } else { 1.0 };
+        let load = if class.packets_per_terminal.is_some() { 1.0 } else { class.load };
+        both * load / mean_flits(class) * terminals * latency(mean_flits(class))
+    };
+    let open: f64 = scenario.classes.iter().map(of_class).sum();
+    let closed = scenario.workload.as_ref().map_or(0.0, |closed| {
+        let flits = f64::from(closed.longest_packet());
+        // A terminal sends one message after the other, without waiting or with.
+        (terminals / flits * alone(flits))
+            .min(places / flits)
+            .min(closed.workload.messages() as f64 * f64::from(closed.workload.longest_message()))
+    });
+    let heads = terminals * scenario.classes.len() as f64;
+    open.min(places / shortest) + heads + if scenario.workload.is_some() { closed.max(terminals) } else { 0.0 }
+}

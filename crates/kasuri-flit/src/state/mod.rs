@@ -1,0 +1,426 @@
+//! The state of a simulation in flat columns, and its construction from a scenario.
+//!
+//! **Addresses.** Every port of every router has a *port address*; a virtual channel of a port has the *slot address*
+//! `port address * stride + virtual channel`, where the stride is the number of virtual channels rounded up to a power of two.
+//! A terminal has a port address too: its input side is the sink, its output side is the source. An input slot is the buffer of
+//! a virtual channel; the output slot of the same address is the upstream's account of the buffer at the other end of the link.
+//!
+//! **Tiles.** Addresses are cut into tiles of `2^tile_shift` slots; a router never straddles two. Nothing that a tile posts
+//! arrives before the end of the present window of cycles, so a tile runs through a window while its state is in the cache.
+
+mod addresses;
+mod compiled;
+mod delays;
+pub(crate) mod list;
+mod memory;
+pub(crate) mod packets;
+pub(crate) mod wheel;
+
+pub(crate) use compiled::{Compiled, Parameters};
+
+use crate::edge::{self, Edge, Terminals};
+use crate::fabric::allocators::{self, PlainAllocator};
+use crate::fabric::features::claims::Claims;
+use crate::fabric::features::lookahead::Lookahead;
+use crate::fabric::features::prediction::PredictionUnit;
+use crate::fabric::features::shared_buffers::Buffers;
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::rings::{Queue, Rings};
+use crate::fabric::route_memo::RouteMemo;
+use crate::fabric::vc_mask::VcMask;
+use crate::observe::statistics::Statistics;
+use crate::state::list::List;
+use crate::state::packets::Packets;
+use crate::state::wheel::Wheel;
+use addresses::Addresses;
+use delays::Delays;
+use kasuri_model::refusal::Refusal;
+use kasuri_model::router::Congestion;
+use kasuri_model::scenario::Scenario;
+use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use kasuri_network::memory::Column;
+use kasuri_network::network::Endpoint;
+use kasuri_network::rng::Purpose;
+use kasuri_network::routing::{Candidate, VirtualChannels};
+
+/// Marks "none" in a column of addresses or packets.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// The cycle that never comes.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// Where the flits and credits of a port go, and the heads that wait for it. 24 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Links {
+    /// First slot of the input port at the other end of the output channel; [`NONE`] if there is none.
+    pub(crate) flit_link: u32,
+    /// First slot of the output port at the other end of the input channel, for credits; [`NONE`] if there is none.
+    pub(crate) credit_link: u32,
+    /// Cycles from the switch grant until the flit can be used at the other end.
+    pub(crate) flit_delay: u16,
+    /// Cycles from the switch grant until the credit can be used at the other end.
+    pub(crate) credit_delay: u16,
+    /// Flits sent since the statistics were last collected.
+    pub(crate) sent: u32,
+    /// The first input slot that waits for a virtual channel of the port.
+    pub(crate) request_head: u32,
+    /// Is the port in its tile's list for virtual-channel allocation?
+    pub(crate) listed: bool,
+}
+
+/// What is done once per packet at an input slot needs this, in one place. 24 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputSlot {
+    /// Round-robin pointer over output slots.
+    pub(crate) accept_pointer: u32,
+    /// The next input slot that waits for a virtual channel of the same output port.
+    pub(crate) request_next: u32,
+    /// The packets in the buffer, and announced to it.
+    pub(crate) queue: Queue,
+    /// The virtual channels that it may take.
+    pub(crate) request_first: u8,
+    pub(crate) request_last: u8,
+    /// Length of the front packet, and its flits that [`Links::sent`] holds already (where the layout does not count each flit).
+    pub(crate) length: u16,
+    pub(crate) settled: u16,
+}
+
+impl Default for InputSlot {
+    fn default() -> Self {
+        Self { accept_pointer: 0, request_next: NONE, queue: Queue::default(), request_first: 0, request_last: 0, length: 0, settled: 0 }
+    }
+}
+
+/// The same for an output slot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OutputSlot {
+    /// Round-robin pointer over input slots.
+    pub(crate) grant_pointer: u32,
+}
+
+/// A packet in the network or at the head of its source queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    /// Cycle of creation.
+    pub(crate) created: u64,
+    /// Cycle in which the head entered the network.
+    pub(crate) injected: u64,
+    pub(crate) source: u32,
+    pub(crate) destination: u32,
+    /// The routing's own state.
+    pub(crate) route_state: u32,
+    /// Running number of the packet at its source, for the random draws of its route.
+    pub(crate) serial: u32,
+    /// Length in flits.
+    pub(crate) flits: u16,
+    /// Routers crossed.
+    pub(crate) hops: u16,
+    /// Traffic class.
+    pub(crate) class: u8,
+    /// Is it the answer to a packet of its class?
+    pub(crate) is_reply: bool,
+    /// Has one of its flits followed the one before it after a long gap?
+    pub(crate) has_long_gap: bool,
+    /// Is the record in use?
+    pub(crate) alive: bool,
+}
+
+/// An allocator for virtual channels and its round-robin pointers, by input and output slot.
+pub(crate) struct AllocatorWithPointers {
+    pub(crate) allocator: PlainAllocator,
+    pub(crate) row: Column<u32>,
+    pub(crate) column: Column<u32>,
+}
+
+/// The lists of one tile. They keep their memory from cycle to cycle.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tile {
+    /// Output ports where heads wait for a virtual channel and something has changed.
+    pub(crate) allocate: List,
+    /// The same for the next cycle.
+    pub(crate) allocate_next: List,
+    /// Input slots whose front is a new head.
+    pub(crate) heads: List,
+    /// The same for the next cycle: the tail before it has just left.
+    pub(crate) heads_next: List,
+    /// Routed heads that wait for the end of a long route computation, by cycle.
+    delayed: Vec<Vec<u32>>,
+}
+
+impl Tile {
+    fn new(parameters: &Parameters, ports: usize, shift: u32) -> Self {
+        let list = List::with_capacity;
+        Self {
+            allocate: list(ports),
+            allocate_next: list(ports),
+            heads: list(ports << shift),
+            heads_next: list(ports << shift),
+            delayed: vec![Vec::new(); parameters.route_cycles as usize],
+        }
+    }
+
+    /// Is there nothing to do without a new event?
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.allocate.is_empty() && self.heads.is_empty() && self.delayed.iter().all(Vec::is_empty)
+    }
+
+    /// The lists for the next cycle become those of the present one.
+    #[inline(always)]
+    pub(crate) fn turn(&mut self) {
+        std::mem::swap(&mut self.allocate, &mut self.allocate_next);
+        std::mem::swap(&mut self.heads, &mut self.heads_next);
+        self.heads_next.clear();
+        self.allocate_next.clear();
+    }
+
+    /// The routed heads that begin to bid in cycle `now`, a multiple of the route computation after they were routed.
+    pub(crate) fn delayed(&mut self, now: u64) -> &mut Vec<u32> {
+        let cycles = self.delayed.len() as u64;
+        &mut self.delayed[(now % cycles) as usize]
+    }
+}
+
+/// How the ports are wired. One entry per port address, terminals' included.
+pub(crate) struct Wiring {
+    pub(crate) links: Column<Links>,
+    /// Cycles that a flit occupies the port's channel; empty unless some channel needs more than one.
+    pub(crate) period: Column<u32>,
+    /// By port of a router: flits that have crossed the switch and are not counted as sent on the channel.
+    pub(crate) before_channel: Column<u32>,
+    /// The router of a port address, [`NONE`] in gaps and for terminals.
+    pub(crate) router_of_port: Column<u32>,
+    /// First port address of each router.
+    pub(crate) router_port: Column<u32>,
+}
+
+impl Wiring {
+    /// Ports that nothing connects.
+    fn new(addresses: &Addresses, routers: u32, periodic: bool) -> Self {
+        let ports = addresses.ports as usize;
+        let unconnected =
+            Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0, request_head: NONE, listed: false };
+        Self {
+            links: Column::filled(ports, unconnected),
+            period: Column::filled(if periodic { ports } else { 0 }, 1),
+            before_channel: Column::filled(addresses.first_terminal_port as usize, 0),
+            router_of_port: Column::filled(ports, NONE),
+            router_port: Column::filled(routers as usize, 0),
+        }
+    }
+}
+
+/// What is on its way between ports.
+pub(crate) struct InFlight<W> {
+    pub(crate) arrivals: W,
+    pub(crate) credits: W,
+    /// What is due at the terminals of a tile in the present cycle.
+    pub(crate) due: Vec<u32>,
+}
+
+/// The flits that wait in buffers.
+pub(crate) struct Buffered {
+    /// Whose they are.
+    pub(crate) rings: Rings,
+    /// Who has how much of the buffers, where virtual channels share them.
+    pub(crate) shared: Option<Box<Buffers>>,
+}
+
+/// What routes are found with.
+pub(crate) struct RouteState {
+    /// Of the draws.
+    pub(crate) seed: u64,
+    /// By class: the virtual channels of its packets and of their replies.
+    pub(crate) channels_of_class: Vec<[VirtualChannels; 2]>,
+    /// What the routing has answered.
+    pub(crate) candidates: Vec<Candidate>,
+    /// Routes that are known already, where the network is small.
+    pub(crate) memo: Option<RouteMemo>,
+    /// What heads have claimed of the outputs, where a routing looks at that.
+    pub(crate) claims: Option<Box<Claims>>,
+    /// What is decided ahead of a head, where lookahead decides on departure.
+    pub(crate) lookahead: Option<Lookahead>,
+}
+
+impl RouteState {
+    fn new(scenario: &Scenario, router_slots: u32) -> Self {
+        let looks_at_claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
+        Self {
+            seed: scenario.streams.key(Purpose::Routing),
+            channels_of_class: edge::packet_channels(scenario),
+            candidates: Vec::new(),
+            memo: RouteMemo::new(&*scenario.routing, &scenario.network, router_slots),
+            claims: looks_at_claims.then(|| Box::new(Claims::new(router_slots as usize))),
+            lookahead: Lookahead::of(scenario),
+        }
+    }
+}
+
+/// How virtual channels are allocated in plain routers.
+#[derive(Default)]
+pub(crate) struct VcAllocation {
+    /// An allocator that is not the built-in iSLIP of one iteration, with its pointers.
+    pub(crate) allocator: Option<AllocatorWithPointers>,
+    /// The requests and the matches of a port; memory to use.
+    pub(crate) requests: Vec<(u32, u32)>,
+    pub(crate) matches: Vec<(u32, u32)>,
+}
+
+/// A running simulation. `L` is the layout of the routers' virtual channels.
+pub(crate) struct Simulation<'a, L: RouterLayout> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) parameters: Parameters,
+    pub(crate) cycle: u64,
+    pub(crate) layout: L,
+    pub(crate) wiring: Wiring,
+    pub(crate) in_flight: InFlight<L::Wheel>,
+    pub(crate) buffers: Buffered,
+    pub(crate) tiles: Vec<Tile>,
+    pub(crate) terminals: Terminals<L::Mask>,
+    pub(crate) edge: Edge<'a>,
+    pub(crate) packets: Packets,
+    pub(crate) statistics: Statistics,
+    pub(crate) routing: RouteState,
+    pub(crate) vc_allocation: VcAllocation,
+    /// What the routers need to predict, if they do.
+    pub(crate) prediction: Option<Box<PredictionUnit<'a>>>,
+}
+
+impl<'a, L: RouterLayout> Simulation<'a, L> {
+    /// Makes the columns of a scenario.
+    ///
+    /// # Errors
+    /// They take too much memory.
+    pub(crate) fn new(scenario: &'a Scenario, compiled: Compiled) -> Result<Self, Refusal> {
+        let network = &*scenario.network;
+        let router = &scenario.router;
+        let vc_shift = L::Mask::SHIFT;
+        let Compiled { addresses, delays, parameters, packets_per_buffer, horizon, credits_of_port } = compiled;
+        let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
+        let prediction = PredictionUnit::new(scenario, &addresses.router_port, addresses.first_terminal_port, L::Mask::BITS)?;
+        let (router_tiles, periodic) = (parameters.router_tiles, parameters.periodic);
+        let too_large = || Refusal::new("network", "the buffers of all ports take too much memory");
+        let rings = Rings::new(slots, packets_per_buffer).ok_or_else(too_large)?;
+        let wheel = |events_of_port: u32| {
+            L::Wheel::new(horizon, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port).ok_or_else(too_large)
+        };
+        let tile_ports = 1u32 << (addresses.tile_shift - vc_shift);
+        let ports_of_tile = |tile: u32| tile_ports.min(addresses.first_terminal_port - tile * tile_ports) as usize;
+        let first_class = if scenario.has_background() { scenario.classes.len() as u8 } else { 0 };
+        let mut simulation = Self {
+            scenario,
+            cycle: 0,
+            layout: L::new(&parameters, addresses.first_terminal_port, addresses.ports),
+            wiring: Wiring::new(&addresses, network.router_count(), periodic),
+            in_flight: InFlight { arrivals: wheel(1)?, credits: wheel(credits_of_port)?, due: Vec::new() },
+            buffers: Buffered { rings, shared: Buffers::new(router, ports, vc_shift) },
+            tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, ports_of_tile(tile), vc_shift)).collect(),
+            terminals: Terminals::new(network.terminal_count(), &parameters),
+            edge: Edge::new(scenario, addresses.tile_shift - vc_shift),
+            packets: Packets::new(edge::longest_packet(scenario), first_class),
+            statistics: Statistics::new(network),
+            routing: RouteState::new(scenario, addresses.first_terminal_port << vc_shift),
+            vc_allocation: VcAllocation::default(),
+            prediction,
+            parameters,
+        };
+        simulation.connect(&addresses.router_port, &delays);
+        Ok(simulation)
+    }
+
+    /// Fills in links and pointers from the network.
+    fn connect(&mut self, router_port: &[u32], delays: &Delays) {
+        let network = &self.scenario.network;
+        for router in 0..network.router_count() {
+            let (base, ports) = (router_port[router as usize], network.port_count(RouterId(router)));
+            self.wiring.router_port[router] = base;
+            for port in base..base + ports {
+                self.wiring.router_of_port[port] = router;
+                self.layout.connect_input(port, base);
+            }
+            // Pointers start at the router's first slot.
+            let first = base << L::Mask::SHIFT;
+            for slot in first..(base + ports) << L::Mask::SHIFT {
+                self.layout.output_slot_mut(slot).grant_pointer = first;
+                self.layout.input_slot_mut(slot).accept_pointer = first;
+            }
+        }
+        for channel in (0..network.channel_count()).map(ChannelId) {
+            self.connect_channel(channel, router_port, delays);
+        }
+        let slots = || 0..self.parameters.first_terminal_port << L::Mask::SHIFT;
+        self.vc_allocation.allocator = allocators::build(&self.scenario.router.vc_allocator).map(|allocator| AllocatorWithPointers {
+            allocator,
+            row: slots().map(|slot| self.layout.input_slot(slot).accept_pointer).collect(),
+            column: slots().map(|slot| self.layout.output_slot(slot).grant_pointer).collect(),
+        });
+        self.layout.connect_links(&self.wiring.links);
+        for terminal in 0..network.terminal_count() {
+            self.terminals.connect(terminal, &self.wiring.links[self.parameters.first_terminal_port + terminal]);
+        }
+    }
+
+    fn connect_channel(&mut self, channel: ChannelId, router_port: &[u32], delays: &Delays) {
+        let network = &self.scenario.network;
+        let first_terminal_port = self.parameters.first_terminal_port;
+        let address = |endpoint| match endpoint {
+            Endpoint::Router(router, port) => router_port[router.index()] + u32::from(port),
+            Endpoint::Terminal(terminal) => first_terminal_port + terminal.0,
+        };
+        let (from, to) = (address(network.source(channel)), address(network.destination(channel)));
+        self.wiring.links[from].flit_link = to << L::Mask::SHIFT;
+        self.wiring.links[from].flit_delay = delays.flit(network, channel) as u16;
+        self.wiring.links[to].credit_link = from << L::Mask::SHIFT;
+        self.wiring.links[to].credit_delay = delays.credit(network, channel) as u16;
+        if let Endpoint::Router(router, _) = network.source(channel) {
+            self.layout.connect_output(from, router_port[router.index()], &self.parameters);
+        }
+        if self.parameters.periodic {
+            self.wiring.period[from] = network.link(channel).period;
+        }
+    }
+
+    /// Flits that the virtual channel of a router's output slot may send now.
+    #[inline(always)]
+    pub(crate) fn room(&self, slot: u32) -> u32 {
+        self.buffers.shared.as_ref().map_or_else(|| self.layout.credits(slot), |buffers| buffers.room(slot))
+    }
+
+    /// The first slot address of the terminals.
+    #[inline(always)]
+    pub(crate) fn first_terminal_slot(&self) -> u32 {
+        self.parameters.first_terminal_port << L::Mask::SHIFT
+    }
+
+    /// The terminal of a terminal's port address.
+    #[inline(always)]
+    pub(crate) fn terminal_of_port(&self, port: u32) -> TerminalId {
+        TerminalId(port - self.parameters.first_terminal_port)
+    }
+
+    /// The channel that leaves by this port address.
+    pub(crate) fn channel_of_port(&self, port: u32) -> Option<ChannelId> {
+        let network = &self.scenario.network;
+        if port >= self.parameters.first_terminal_port {
+            return Some(network.injection_channel(self.terminal_of_port(port)));
+        }
+        let router = self.wiring.router_of_port[port];
+        if router == NONE {
+            return None;
+        }
+        network.output_channel(RouterId(router), (port - self.wiring.router_port[router]) as u16)
+    }
+
+    /// The channel that arrives at this port address.
+    pub(crate) fn channel_into_port(&self, port: u32) -> Option<ChannelId> {
+        let network = &self.scenario.network;
+        if port >= self.parameters.first_terminal_port {
+            return Some(network.ejection_channel(self.terminal_of_port(port)));
+        }
+        let router = self.wiring.router_of_port[port];
+        if router == NONE {
+            return None;
+        }
+        network.input_channel(RouterId(router), (port - self.wiring.router_port[router]) as u16)
+    }
+}

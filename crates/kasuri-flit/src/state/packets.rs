@@ -1,0 +1,147 @@
+//! The records of the packets that are in the network or at the head of a queue.
+
+use crate::observe::statistics::Origins;
+use crate::state::Packet;
+use kasuri_model::engine::Counting;
+use kasuri_network::memory::prefer_large_pages;
+use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
+
+/// A gap of this or more cycles stands in `long_gaps`.
+const LONG_GAP: u32 = 255;
+
+/// The packets' records, by number.
+#[derive(Debug)]
+pub(crate) struct Packets {
+    records: Vec<Packet>,
+    /// Numbers that no packet has.
+    free: Vec<u32>,
+    pub(crate) origins: Origins,
+    /// Shape `[packets, longest]`: cycles between the injections of a packet's flit and the one before it, 0 for the head; 255 means: look
+    /// in `long_gaps`.
+    gaps: Vec<u8>,
+    long_gaps: BTreeMap<(u32, u16), u32>,
+    /// Flits of the longest packet.
+    longest: u32,
+}
+
+impl Index<usize> for Packets {
+    type Output = Packet;
+
+    #[inline(always)]
+    fn index(&self, packet: usize) -> &Packet {
+        &self.records[packet]
+    }
+}
+
+impl IndexMut<usize> for Packets {
+    #[inline(always)]
+    fn index_mut(&mut self, packet: usize) -> &mut Packet {
+        &mut self.records[packet]
+    }
+}
+
+impl Packets {
+    /// No packets yet, of at most so many flits each; those of classes before `first_class` are the background.
+    pub(crate) fn new(longest: u32, first_class: u8) -> Self {
+        let (records, free, gaps) = (Vec::new(), Vec::new(), Vec::new());
+        Self { records, free, origins: Origins { first_class, ..Origins::default() }, gaps, long_gaps: BTreeMap::new(), longest }
+    }
+
+    /// Gives a packet a number.
+    #[inline(always)]
+    pub(crate) fn store(&mut self, record: Packet) -> u32 {
+        if let Some(packet) = self.free.pop() {
+            self.records[packet as usize] = record;
+            return packet;
+        }
+        if self.records.len() == self.records.capacity() {
+            self.records.reserve(self.records.len().max(64));
+            prefer_large_pages(&mut self.records);
+            self.gaps.reserve_exact(self.records.capacity() * self.longest as usize - self.gaps.len());
+            prefer_large_pages(&mut self.gaps);
+        }
+        self.records.push(record);
+        self.gaps.resize(self.records.len() * self.longest as usize, 0);
+        self.records.len() as u32 - 1
+    }
+
+    /// A packet has arrived: its number is free.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, packet: u32) {
+        let record = &mut self.records[packet as usize];
+        record.alive = false;
+        self.free.push(packet);
+        if record.has_long_gap {
+            let own: Vec<_> = self.long_gaps.range((packet, 0)..=(packet, u16::MAX)).map(|(&key, _)| key).collect();
+            for key in own {
+                self.long_gaps.remove(&key);
+            }
+        }
+    }
+
+    /// Packets that have a number.
+    pub(crate) fn live_count(&self) -> u64 {
+        (self.records.len() - self.free.len()) as u64
+    }
+
+    /// The packets that have a number, with it.
+    pub(crate) fn live(&self) -> impl Iterator<Item = (&Packet, u32)> {
+        self.records.iter().zip(0..).filter(|(packet, _)| packet.alive)
+    }
+
+    /// Where the gap before a packet's flit stands.
+    #[inline(always)]
+    fn gap_place(&self, packet: u32, index: u16) -> usize {
+        packet as usize * self.longest as usize + usize::from(index)
+    }
+
+    /// The gap before a packet's flit as it is kept, to fetch it ahead of time.
+    #[inline(always)]
+    pub(crate) fn short_gap(&self, packet: u32, index: u16) -> &u8 {
+        &self.gaps[self.gap_place(packet, index)]
+    }
+
+    /// Cycles between the injection of a packet's flit and the one before it.
+    #[inline(always)]
+    pub(crate) fn gap(&self, packet: u32, index: u16) -> u32 {
+        let gap = u32::from(*self.short_gap(packet, index));
+        if gap < LONG_GAP { gap } else { self.long_gaps[&(packet, index)] }
+    }
+
+    /// Notes them.
+    #[inline(always)]
+    pub(crate) fn set_gap(&mut self, packet: u32, index: u16, gap: u32) {
+        let place = self.gap_place(packet, index);
+        self.gaps[place] = gap.min(LONG_GAP) as u8;
+        if gap >= LONG_GAP {
+            self.long_gaps.insert((packet, index), gap);
+            self.records[packet as usize].has_long_gap = true;
+        }
+    }
+
+    /// Is a packet measured, among those of the run's subject?
+    #[inline(always)]
+    pub(crate) fn is_counted(&self, counting: &Counting, packet: u32) -> bool {
+        self.records[packet as usize].class >= self.origins.first_class && self.is_in_time(counting, packet)
+    }
+
+    /// Do the predictions that are made for a packet count? Answers by their own creation.
+    #[inline(always)]
+    pub(crate) fn counts_predictions(&self, counting: &Counting, packet: u32) -> bool {
+        let record = &self.records[packet as usize];
+        record.class >= self.origins.first_class && counting.covers(record.created)
+    }
+
+    /// Is a packet measured as far as its time decides?
+    #[inline(always)]
+    pub(crate) fn is_in_time(&self, counting: &Counting, packet: u32) -> bool {
+        counting.covers(self.origins.decisive(&self.records[packet as usize], packet)) || self.origins.has_waited(packet)
+    }
+
+    /// Is a packet one that draining waits for, if it was created before that?
+    #[inline(always)]
+    pub(crate) fn is_waited_for(&self, counting: &Counting, packet: u32) -> bool {
+        self.origins.decisive(&self.records[packet as usize], packet) >= counting.measured_from || self.origins.has_waited(packet)
+    }
+}

@@ -1,0 +1,239 @@
+//! Timing wheels: what reaches which slot in which cycle.
+//!
+//! Addresses are cut into tiles of `2^tile_shift` slots. Whatever is posted arrives at least one window later, so a tile may be
+//! advanced through a whole window of cycles before the next tile is touched.
+
+/// Events by cycle of arrival and slot address; at most one per slot and cycle.
+pub(crate) trait Wheel: Sized {
+    /// A wheel that takes delays up to `horizon - 1` cycles over `slots` addresses. `stride` slots belong to a port, and a port
+    /// gets at most one event in a cycle. `None`: more places than 32-bit numbers name.
+    fn new(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> Option<Self>;
+
+    /// Bytes of such a wheel.
+    fn bytes(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> usize;
+
+    /// Can there be such a wheel?
+    fn fits(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> bool;
+
+    /// Posts an event.
+    fn post(&mut self, time: u32, address: u32);
+
+    /// Moves the events of a tile in a cycle to the end of `into`.
+    fn take(&mut self, time: u64, tile: u32, into: &mut Vec<u32>);
+
+    /// Are no events waiting at all?
+    fn is_empty(&self) -> bool;
+
+    /// All waiting addresses, for the checks of `paranoid` runs.
+    fn waiting(&self) -> Vec<u32>;
+}
+
+/// One flat list of addresses per cycle and tile.
+#[derive(Clone, Debug)]
+pub(crate) struct ListWheel {
+    /// log2 of the lists of one cycle: the tiles, rounded up.
+    tiles_shift: u32,
+    tile_shift: u32,
+    /// Cycles of the wheel less one; the wheel is a power of two.
+    mask: u32,
+    /// Greatest number of events of a tile in a cycle.
+    capacity: u32,
+    events: Box<[u32]>,
+    /// For each list, the place in `events` where its next event goes.
+    ends: Box<[u32]>,
+}
+
+impl Wheel for ListWheel {
+    fn bytes(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> usize {
+        let lists = horizon.next_power_of_two() as usize * slots.div_ceil(1 << tile_shift).next_power_of_two() as usize;
+        4 * lists * (1 + ((1 << tile_shift).min(slots) / stride) as usize)
+    }
+
+    fn fits(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> bool {
+        let tiles = slots.div_ceil(1 << tile_shift).next_power_of_two();
+        let lists = horizon.next_power_of_two().checked_mul(tiles);
+        lists.and_then(|lists| lists.checked_mul((1 << tile_shift).min(slots) / stride)).is_some()
+    }
+
+    fn new(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> Option<Self> {
+        let cycles = horizon.next_power_of_two();
+        let tiles = slots.div_ceil(1 << tile_shift).next_power_of_two();
+        let capacity = (1 << tile_shift).min(slots) / stride;
+        let lists = cycles.checked_mul(tiles)?;
+        let places = lists.checked_mul(capacity)?;
+        // Zeroed memory costs nothing until it is touched, so only what the load uses becomes resident.
+        Some(Self {
+            tiles_shift: tiles.trailing_zeros(),
+            tile_shift,
+            mask: cycles - 1,
+            capacity,
+            events: vec![0; places as usize].into_boxed_slice(),
+            ends: (0..lists).map(|list| list * capacity).collect(),
+        })
+    }
+
+    #[inline(always)]
+    fn post(&mut self, time: u32, address: u32) {
+        self.posts().post(time, address);
+    }
+
+    #[inline(always)]
+    fn take(&mut self, time: u64, tile: u32, into: &mut Vec<u32>) {
+        into.extend_from_slice(self.events(time, tile));
+        self.clear(time, tile);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ends.iter().enumerate().all(|(list, &end)| end == list as u32 * self.capacity)
+    }
+
+    fn waiting(&self) -> Vec<u32> {
+        let list = |list: usize| &self.events[list * self.capacity as usize..self.ends[list] as usize];
+        (0..self.ends.len()).flat_map(list).copied().collect()
+    }
+}
+
+impl ListWheel {
+    /// The hot loops' hold on the wheel.
+    #[inline(always)]
+    pub(crate) fn posts(&mut self) -> Posts {
+        Posts {
+            ends: self.ends.as_mut_ptr(),
+            events: self.events.as_mut_ptr(),
+            mask: self.mask,
+            tiles_shift: self.tiles_shift,
+            tile_shift: self.tile_shift,
+            #[cfg(debug_assertions)]
+            capacity: self.capacity,
+        }
+    }
+
+    #[inline(always)]
+    fn index(&self, time: u64, tile: u32) -> u32 {
+        (time as u32 & self.mask) << self.tiles_shift | tile
+    }
+
+    /// Has a tile no events in a cycle?
+    #[inline(always)]
+    pub(crate) fn is_empty_at(&self, time: u64, tile: u32) -> bool {
+        let list = self.index(time, tile);
+        self.ends[list as usize] == list * self.capacity
+    }
+
+    /// The events of a tile in a cycle. Their memory stays untouched until the wheel has turned.
+    #[inline(always)]
+    pub(crate) fn events(&self, time: u64, tile: u32) -> &[u32] {
+        let list = self.index(time, tile);
+        &self.events[(list * self.capacity) as usize..self.ends[list as usize] as usize]
+    }
+
+    /// Empties the list of a tile in a cycle.
+    #[inline(always)]
+    pub(crate) fn clear(&mut self, time: u64, tile: u32) {
+        let list = self.index(time, tile);
+        self.ends[list as usize] = list * self.capacity;
+    }
+}
+
+/// Posts events without going through the wheel's own fields. Valid as long as the wheel lives and nobody else uses it.
+#[derive(Clone, Copy)]
+pub(crate) struct Posts {
+    ends: *mut u32,
+    events: *mut u32,
+    mask: u32,
+    tiles_shift: u32,
+    tile_shift: u32,
+    #[cfg(debug_assertions)]
+    capacity: u32,
+}
+
+impl Posts {
+    /// Posts an event for `address` in cycle `time`.
+    #[inline(always)]
+    pub(crate) fn post(self, time: u32, address: u32) {
+        let list = (time & self.mask) << self.tiles_shift | address >> self.tile_shift;
+        // SAFETY: an address belongs to a tile of the wheel, and a port gets at most one event per cycle, so a list never
+        // outgrows its capacity of one place per port of the tile (checked where assertions are on).
+        unsafe {
+            let end = self.ends.add(list as usize);
+            #[cfg(debug_assertions)]
+            assert!(*end < (list + 1) * self.capacity, "more events than ports in a tile");
+            *self.events.add(*end as usize) = address;
+            *end += 1;
+        }
+    }
+}
+
+/// One bit per slot and cycle: half a byte of traffic for an event instead of eight, and masks for the vector loops.
+#[derive(Clone, Debug)]
+pub(crate) struct BitWheel {
+    mask: u32,
+    tile_shift: u32,
+    /// Words of one cycle.
+    words_per_cycle: u32,
+    words: Box<[u64]>,
+}
+
+impl Wheel for BitWheel {
+    fn bytes(horizon: u32, slots: u32, _tile_shift: u32, _stride: u32) -> usize {
+        8 * horizon.next_power_of_two() as usize * slots.div_ceil(64) as usize
+    }
+
+    fn fits(horizon: u32, slots: u32, _tile_shift: u32, _stride: u32) -> bool {
+        horizon.next_power_of_two().checked_mul(slots.div_ceil(64)).is_some()
+    }
+
+    fn new(horizon: u32, slots: u32, tile_shift: u32, _stride: u32) -> Option<Self> {
+        let cycles = horizon.next_power_of_two();
+        let words_per_cycle = slots.div_ceil(64);
+        let words = cycles.checked_mul(words_per_cycle)?;
+        Some(Self { mask: cycles - 1, tile_shift, words_per_cycle, words: vec![0; words as usize].into_boxed_slice() })
+    }
+
+    #[inline(always)]
+    fn post(&mut self, time: u32, address: u32) {
+        let word = self.word(time, address >> 6);
+        debug_assert_eq!(self.words[word] >> (address & 63) & 1, 0, "one event per slot and cycle");
+        self.words[word] |= 1 << (address & 63);
+    }
+
+    #[inline(always)]
+    fn take(&mut self, time: u64, tile: u32, into: &mut Vec<u32>) {
+        let first = tile << (self.tile_shift - 6);
+        let last = ((tile + 1) << (self.tile_shift - 6)).min(self.words_per_cycle);
+        for word in first..last {
+            let mut bits = std::mem::take(&mut self.words[self.word(time as u32, word)]);
+            while bits != 0 {
+                into.push(word << 6 | bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    fn waiting(&self) -> Vec<u32> {
+        let mut waiting = Vec::new();
+        for (place, &word) in self.words.iter().enumerate() {
+            let first = (place as u32 % self.words_per_cycle) << 6;
+            waiting.extend((0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| first + bit));
+        }
+        waiting
+    }
+}
+
+impl BitWheel {
+    #[inline(always)]
+    fn word(&self, time: u32, word: u32) -> usize {
+        (time & self.mask) as usize * self.words_per_cycle as usize + word as usize
+    }
+
+    /// The first word of a cycle.
+    #[inline(always)]
+    pub(crate) fn cycle_words(&mut self, time: u64) -> *mut u64 {
+        let first = self.word(time as u32, 0);
+        self.words[first..].as_mut_ptr()
+    }
+}
