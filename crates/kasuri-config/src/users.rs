@@ -19,7 +19,7 @@ use kasuri_workload::translation::placement::{Placement, Request, place};
 use kasuri_workload::translation::users::{MAX_USERS, Translated, User, Users, regions};
 use kasuri_workload::translation::{Costs, Level, Line, RoutedPaths, Table, TableError, Tables, annealing};
 use kasuri_workload::units::Units;
-use kasuri_workload::workload::together::{Together, UserWorkload};
+use kasuri_workload::workload::combined::{CombinedWorkload, UserWorkload};
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -359,7 +359,7 @@ impl Assembly<'_, '_> {
         }
         let (workloads, parts): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let workload =
-            (!parts.is_empty()).then(|| ClosedWorkload { workload: Arc::new(Together::new(workloads)), parts, interfaces: None });
+            (!parts.is_empty()).then(|| ClosedWorkload { workload: Arc::new(CombinedWorkload::new(workloads)), parts, interfaces: None });
         let shares = self.common.isolation == Isolation::ChannelsAndShares;
         let users = Arc::new(Users { users, tables: Tables::new(tables, network.terminal_count()), costs, shares });
         Ok(UserTraffic { users, classes, workload, routing })

@@ -23,8 +23,8 @@ const CHANNEL_BYTES: u64 = 50;
 const TERMINAL_BYTES: u64 = 250;
 const CLASS_BYTES: u64 = 120;
 
-/// Bytes for the way of each message: all have room for the longest so far, which grows by half while the old room stands. That is between
-/// 1.7 and 2.5 times the entries of 12 bytes of the longest way, which is the longest shortest one, or up to twice as long with detours.
+/// Bytes for the path of each message: all have room for the longest so far, which grows by half while the old room stands. That is between
+/// 1.7 and 2.5 times the entries of 12 bytes of the longest path, which is the longest shortest one, or up to twice as long with detours.
 fn way_bytes(network: &Network) -> u64 {
     let hops = hops_from(network, network.injection_port(TerminalId(0)).0);
     43 * u64::from(hops.into_iter().flatten().max().unwrap_or(0))

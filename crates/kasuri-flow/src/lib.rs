@@ -4,21 +4,21 @@
 //! with graph and queueing formulas: the latency of a lone packet, the load that a pattern and a routing put on each channel, and
 //! the throughput that this allows.
 
-mod ahead;
 pub mod analysis;
+mod cohort;
 mod engine;
 mod fluid;
 mod graph;
 mod heap;
 mod packets;
+mod path_cache;
+mod path_prefetch;
 mod paths;
-mod remembered;
 mod sharing;
 mod sources;
 mod statistics;
 mod steps;
 mod support;
-mod together;
 
 pub use engine::{FlowEngine, FlowOptions};
 pub use sharing::{SHARINGS, SharingEntry};

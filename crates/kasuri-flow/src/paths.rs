@@ -1,7 +1,7 @@
-//! The way of a message: the channels that the scenario's routing takes, and what they add to its latency.
+//! The path of a message: the channels that the scenario's routing takes, and what they add to its latency.
 
 use crate::graph::LONGEST;
-use crate::remembered::Remembered;
+use crate::path_cache::PathCache;
 use crate::steps::Steps;
 use kasuri_model::engine::EngineError;
 use kasuri_model::refusal::Refusal;
@@ -12,7 +12,7 @@ use kasuri_network::network::Network;
 use kasuri_network::rng::Purpose;
 use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, VirtualChannels, packet_key};
 
-/// Finds ways without allocating.
+/// Finds paths without allocating.
 #[derive(Debug)]
 pub(crate) struct Paths {
     seed: u64,
@@ -25,10 +25,10 @@ pub(crate) struct Paths {
     /// Does the routing know ports that hang on nothing but the destination?
     is_fixed: bool,
     steps: Option<Steps>,
-    remembered: Option<Remembered>,
+    cache: Option<PathCache>,
 }
 
-/// A message before it has a way.
+/// A message before it has a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) source: TerminalId,
@@ -38,26 +38,26 @@ pub(crate) struct Request {
     pub(crate) available: VirtualChannels,
 }
 
-/// A message on the search for its way.
+/// A message on the search for its path.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk {
     pub(crate) request: Request,
-    /// The way so far: injection, between routers, ejection.
+    /// The path so far: injection, between routers, ejection.
     pub(crate) channels: Vec<u32>,
     /// Of what is left to chance.
     key: u64,
     state: u32,
     virtual_channel: u16,
-    /// Where the last of the way ends, once that is known.
+    /// Where the last of the path ends, once that is known.
     place: Option<(RouterId, Port)>,
     /// The port by which it leaves next; `None` at the destination.
     port: Option<(RouterId, Port)>,
-    /// Has anything of the way been left to chance?
+    /// Has anything of the path been left to chance?
     has_drawn: bool,
 }
 
 impl Walk {
-    /// The beginning of a way; `channels` is memory to use.
+    /// The beginning of a path; `channels` is memory to use.
     pub(crate) fn new(request: Request, mut channels: Vec<u32>) -> Self {
         channels.clear();
         Self { request, channels, key: 0, state: 0, virtual_channel: request.available.begin, place: None, port: None, has_drawn: false }
@@ -78,12 +78,12 @@ impl Paths {
             candidates: Vec::new(),
             is_fixed: scenario.routing.port_to(RouterId(0), TerminalId(0)).is_some(),
             steps: Steps::of(network),
-            remembered: Remembered::of(scenario),
+            cache: PathCache::of(scenario),
         }
     }
 
     /// Brings messages to their destinations, all in step: what one waits for from memory comes while the others are looked at.
-    /// `flows` tells the flows on each channel: a routing that looks for the least congested way sees them.
+    /// `flows` tells the flows on each channel: a routing that looks for the least congested path sees them.
     ///
     /// # Errors
     /// The routing does not bring a message to its destination.
@@ -126,22 +126,22 @@ impl Paths {
     /// injection.
     #[inline(always)]
     pub(crate) fn remembered(&self, network: &Network, source: TerminalId, destination: TerminalId) -> Option<(u32, &[u32])> {
-        self.remembered.as_ref()?.find(network.injection_port(source).0, destination)
+        self.cache.as_ref()?.find(network.injection_port(source).0, destination)
     }
 
-    /// All ways that are remembered.
+    /// All paths that are remembered.
     pub(crate) fn all_remembered(&self) -> &[u32] {
-        self.remembered.as_ref().map_or(&[], Remembered::ways)
+        self.cache.as_ref().map_or(&[], PathCache::ways)
     }
 
-    /// Brings one message to its destination, and remembers its way where it would be the same again.
+    /// Brings one message to its destination, and remembers its path where it would be the same again.
     fn find_one(&mut self, scenario: &Scenario, walk: &mut Walk, flows: &dyn Fn(u32) -> u32) -> Result<(), EngineError> {
         let network = &*scenario.network;
         match &self.steps {
             Some(steps) if self.is_fixed => go(scenario, steps, walk)?,
             _ => self.draw_on(scenario, walk, flows)?,
         }
-        if let Some(remembered) = &mut self.remembered
+        if let Some(remembered) = &mut self.cache
             && !walk.has_drawn
         {
             let Request { source, destination, .. } = walk.request;
@@ -208,7 +208,7 @@ impl Paths {
         if walk.channels.len() > longest_way(network) { Err(goes_on(walk)) } else { Ok(()) }
     }
 
-    /// Cycles from when a flit begins to cross the channel at a place of a way, from the injection to the ejection, until it can go on.
+    /// Cycles from when a flit begins to cross the channel at a place of a path, from the injection to the ejection, until it can go on.
     pub(crate) fn head_cycles(&self, network: &Network, way: &[u32], place: usize) -> u64 {
         let kind = usize::from(place > 0) + usize::from(place + 1 == way.len());
         u64::from(self.head_cycles[network.link_number(ChannelId(way[place])) as usize][kind])
@@ -257,7 +257,7 @@ fn longest_way(network: &Network) -> usize {
 }
 
 fn goes_on(walk: &Walk) -> EngineError {
-    let problem = if walk.channels.len() >= LONGEST { "its way has more than 65535 channels" } else { "it goes round in circles" };
+    let problem = if walk.channels.len() >= LONGEST { "its path has more than 65535 channels" } else { "it goes around in a cycle" };
     lost(&walk.request, problem)
 }
 
@@ -266,7 +266,7 @@ fn comes_to(walk: &Walk, terminal: TerminalId) -> EngineError {
 }
 
 fn knows_no_way(walk: &Walk, router: RouterId) -> EngineError {
-    lost(&walk.request, &format!("router {} knows no way", router.0))
+    lost(&walk.request, &format!("router {} knows no output port", router.0))
 }
 
 /// As the flit engine has them, without contention.

@@ -454,7 +454,7 @@ fn straight_hits_in_a_ring_are_the_routers_passed() {
     assert_close(rates.attempts, 2.5);
 }
 
-/// A line of k routers, static-xy: the way with most destinations behind it. Of 4 routers, from the terminal at 0 and 1 up, at 2 and 3 down;
+/// A line of k routers, static-xy: the path with most destinations behind it. Of 4 routers, from the terminal at 0 and 1 up, at 2 and 3 down;
 /// on the way on in a router with another behind it (equal shares go to the lower port: on), else out.
 #[test]
 fn static_xy_hits_on_a_line_are_counted_by_hand() {

@@ -98,7 +98,7 @@ pub struct RouterParameters {
     /// Which guesses are right: `any-up`: where a packet may take any port up a fat tree, the predicted one will do; `exact`: only
     /// the port that the routing chooses.
     pub predictor_match: PredictorMatch,
-    /// What becomes of a flit that went a wrongly predicted way: `kill`: it dies inside the router; `hint`: bits in front of the
+    /// What becomes of a flit that went a wrongly predicted path: `kill`: it dies inside the router; `hint`: bits in front of the
     /// packet tell before it leaves its buffer; `forward`: it leaves and is dropped by the next router.
     pub on_miss: OnMiss,
     /// Where packets wait: `input-queued`: in the virtual channels of the input ports; `virtual-output-queued`: each input port has a

@@ -92,7 +92,7 @@ impl Scenario {
         self.router.predictor != predictor::NONE && self.router.predictor_match == PredictorMatch::AnyUp
     }
 
-    /// The routing with all the ways that packets can take: where routers predict, those that it accepts are among them.
+    /// The routing with all the paths that packets can take: where routers predict, those that it accepts are among them.
     pub fn possible_ways(&self) -> Arc<dyn Routing> {
         if self.takes_accepted_ports() {
             Arc::new(Accepting::over(Arc::clone(&self.network), Arc::clone(&self.routing)))

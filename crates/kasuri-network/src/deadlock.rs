@@ -72,7 +72,7 @@ impl Report {
             Coverage::Exact => "exact".to_owned(),
             Coverage::Sampled { walked, of, states_percent: 100 } => format!("sampled ({walked} of {of} destinations)"),
             Coverage::Sampled { walked, of, states_percent } => {
-                format!("sampled ({walked} of {of} destinations, at most {states_percent} % of the ways from each source)")
+                format!("sampled ({walked} of {of} destinations, at most {states_percent} % of the paths from each source)")
             }
         };
         let size = format!("{} channels, {} dependencies, {coverage}", self.channels, self.dependencies);
@@ -177,7 +177,7 @@ fn evenly_spaced(items: &[TerminalId], count: usize) -> Vec<TerminalId> {
     (0..count).map(|index| items[index * items.len() / count]).collect()
 }
 
-/// A destination to which packets can go round in a circle, within the budget.
+/// A destination to which packets can go round in a cycle, within the budget.
 fn find_circle(network: &Network, routing: &dyn Routing, class: VirtualChannels, budget: u64) -> Option<Lost> {
     let mut walker = Walker::new(network, routing, class).with_most_places(budget as usize);
     let mut routes = Routes::default();
@@ -186,9 +186,9 @@ fn find_circle(network: &Network, routing: &dyn Routing, class: VirtualChannels,
         if let Err(lost) = walker.walk(destination, &mut routes) {
             return Some(lost);
         }
-        if let Err(circle) = routes.order() {
-            let routers: Vec<String> = circle.iter().map(|&place| routes.places[place as usize].hop.router.to_string()).collect();
-            let mut start = circle[0];
+        if let Err(cycle) = routes.order() {
+            let routers: Vec<String> = cycle.iter().map(|&place| routes.places[place as usize].hop.router.to_string()).collect();
+            let mut start = cycle[0];
             while routes.places[start as usize].parent != start {
                 start = routes.places[start as usize].parent;
             }

@@ -1,4 +1,4 @@
-//! WHAT is wired: routers, channels and terminals, and the ways through them.
+//! WHAT is wired: routers, channels and terminals, and the paths through them.
 //!
 //! This crate holds meaning without time and without traffic. A [`topology`] builds a [`network::Network`] and is then gone; a
 //! [`routing::Routing`] gives a packet its next hop on it; [`deadlock`] proves that packets cannot wait for each other in a cycle;

@@ -101,7 +101,7 @@ fn route(network: &Network, routing: &dyn Routing, pair: (u32, u32), choice: &mu
     }
 }
 
-/// By way of another leaf an MLFM takes four hops, the first two in class 0 and the last two in class 1.
+/// By path of another leaf an MLFM takes four hops, the first two in class 0 and the last two in class 1.
 #[test]
 fn a_non_minimal_route_on_an_mlfm_passes_a_leaf_between_two_pairs_of_hops() {
     let network = network("mlfm", "layers = 2\npositions = 4\nterminals_per_leaf = 2");
@@ -146,7 +146,7 @@ fn minimal_routes_on_a_dragonfly_leave_a_group_once() {
     assert_eq!(longest, 3);
 }
 
-/// q H > q' H' + threshold: with 2 hops against 4 the detour is taken as soon as more than twice as much waits on the short way.
+/// q H > q' H' + threshold: with 2 hops against 4 the detour is taken as soon as more than twice as much waits on the short path.
 #[test]
 fn ugal_weighs_queues_by_hops() {
     let network = network("mlfm", "layers = 2\npositions = 4\nterminals_per_leaf = 2");
@@ -161,14 +161,14 @@ fn ugal_weighs_queues_by_hops() {
             port if port == spine_of_2 => elsewhere,
             _ => 0,
         };
-        // The first draw would be the short way's, of which there is one: leaf (1, 2) is drawn.
+        // The first draw would be the short path's, of which there is one: leaf (1, 2) is drawn.
         let draws = &mut [0, 6, 0].into_iter();
         let (routers, _) = route(&network, routing.as_ref(), (0, 2), &mut Script { draws, occupied: &occupied });
         assert_eq!(routers.contains(&6), detours, "{threshold} {waiting} {elsewhere}");
     }
 }
 
-/// Terminal i of its leaf is reached by way i: the static rule by which d-mod-k spreads on a two-level tree.
+/// Terminal i of its leaf is reached by path i: the static rule by which d-mod-k spreads on a two-level tree.
 #[test]
 fn ties_by_destination_and_source_spread_the_terminals_of_a_leaf() {
     let mlfm = network("mlfm", "degree = 3");

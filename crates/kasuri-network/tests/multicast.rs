@@ -73,7 +73,7 @@ fn small_networks() -> impl Iterator<Item = Arc<Network>> {
 }
 
 /// Whatever is accepted brings a multicast to each of its terminals once, on the way of a packet to that terminal alone, and its queues
-/// wait for each other in no circle.
+/// wait for each other in no cycle.
 #[test]
 fn what_is_accepted_multicasts_on_the_routes_and_cannot_deadlock() {
     let mut accepted = BTreeSet::new();
@@ -101,7 +101,7 @@ fn what_is_accepted_multicasts_on_the_routes_and_cannot_deadlock() {
     }
 }
 
-/// What is refused has a circle of queues, or packets that have several ways, or links that lead one way.
+/// What is refused has a cycle of queues, or packets that have several paths, or links that lead one way.
 #[test]
 fn what_is_refused_has_a_reason() {
     let mut reasons = BTreeSet::new();
@@ -110,10 +110,10 @@ fn what_is_refused_has_a_reason() {
             let Some(routing) = routing(name, parameters, &network) else { continue };
             let Err(refusal) = Tables::new(&network, &*routing) else { continue };
             let safe = deadlock::check(&network, &*routing, &[ONE]).is_safe();
-            let reason = if refusal.problem.contains("in a circle of") {
+            let reason = if refusal.problem.contains("in a cycle of") {
                 // A routing with an escape path may be safe where not every route is, but not for packets that must wait for all queues.
                 assert!(!safe || routing.escape_channels(ONE).is_some(), "{} {name}: {refusal}", network.name());
-                "circle"
+                "cycle"
             } else if refusal.problem.contains("as chance, congestion or their source has it") {
                 let unique = |source| terminals(&network).all(|to| route(&network, &*routing, source, to).is_some());
                 assert!(routing.reads().source || !terminals(&network).all(unique), "{} {name}: {refusal}", network.name());
@@ -132,8 +132,8 @@ fn a_torus_is_refused_with_its_circle_and_random_ways_up_with_what_to_take() {
     let torus = network("torus", "dimensions = [5]");
     let order = routing("dimension-order", "", &torus).unwrap();
     let refusal = Tables::new(&torus, &*order).unwrap_err();
-    let circle: Vec<String> = (0..5).map(|router| format!("router {router} port 0 -> router {} port 1", (router + 1) % 5)).collect();
-    assert!(refusal.problem.contains(&format!("in a circle of 5 channels ({})", circle.join(", "))), "{refusal}");
+    let cycle: Vec<String> = (0..5).map(|router| format!("router {router} port 0 -> router {} port 1", (router + 1) % 5)).collect();
+    assert!(refusal.problem.contains(&format!("in a cycle of 5 channels ({})", cycle.join(", "))), "{refusal}");
     assert_eq!((refusal.section, refusal.key), ("network", "topology"));
     let tree = network("fat-tree", "up = 2\ndown = 2\nlevels = 3");
     let random = routing("nca", "up_port = \"random\"", &tree).unwrap();

@@ -1,4 +1,4 @@
-//! Recursive diagonal tori: published and computed distances, and the ways of vector routing.
+//! Recursive diagonal tori: published and computed distances, and the paths of vector routing.
 
 mod common;
 
@@ -78,7 +78,7 @@ fn hops(network: &Network, routing: &dyn Routing, source: TerminalId, destinatio
     unreachable!()
 }
 
-/// Longest and mean way of vector routing, and the part of the pairs whose way is a shortest one.
+/// Longest and mean path of vector routing, and the part of the pairs whose path is a shortest one.
 #[test]
 fn vector_routing_is_nearly_shortest() {
     for (side, longest, average, shortest) in [(16, 5, 3.655, 1.0), (32, 7, 4.501, 0.83), (64, 9, 5.701, 0.81)] {

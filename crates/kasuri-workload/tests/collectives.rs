@@ -159,7 +159,7 @@ fn formula(collective: &str, schedule: &str, ranks: u32, m: u64) -> (u32, u64) {
         ("broadcast", "binomial") => (log, (n - 1) * m),
         ("broadcast", "linear") => (n - 1, (n - 1) * m),
         ("broadcast", "scatter-allgather") => {
-            // On its way down the tree a part passes one link for every bit of its position.
+            // On its path down the tree a part passes one link for every bit of its position.
             let scattered = (0..n).map(|position| u64::from(position.count_ones())).sum::<u64>();
             (log + n - 1, scattered * m / n + (n - 1) * m)
         }

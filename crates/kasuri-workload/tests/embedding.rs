@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const CHANNELS: VirtualChannels = VirtualChannels { begin: 0, end: 2 };
 
-/// An 8 x 8 torus, x before y, ways of equal length not over the edge.
+/// An 8 x 8 torus, x before y, paths of equal length not over the edge.
 fn machine() -> (Arc<Network>, Box<dyn Routing>) {
     let build = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
     let network = Arc::new(Torus { dimensions: vec![8, 8], concentration: 1 }.build(&build).unwrap());

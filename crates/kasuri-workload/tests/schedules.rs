@@ -13,7 +13,7 @@ use kasuri_workload::schedule::{Job, Plan, SCHEDULES, Schedule, ScheduleError, S
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// The static rule: the way by the place of the destination at its router.
+/// The static rule: the path by the place of the destination at its router.
 const STATIC: (&str, &str) = ("minimal", "tie = \"destination\"");
 const POSITIVE: (&str, &str) = ("dimension-order", "tie = \"positive\"");
 const D_MOD_K: (&str, &str) = ("nca", "up_port = \"d-mod-k\"");
@@ -100,7 +100,7 @@ fn full_meshes_and_hypercubes_are_free_of_contention() {
     }
 }
 
-/// Messages on the busiest channel between routers when every pair sends one and equal ways share.
+/// Messages on the busiest channel between routers when every pair sends one and equal paths share.
 fn even_load(network: &Network, routing: &dyn Routing) -> f64 {
     let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
     let (mut walker, mut routes) = (Walker::new(network, routing, available), Routes::default());

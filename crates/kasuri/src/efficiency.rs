@@ -38,7 +38,7 @@ const WORTH: f64 = 1.1;
 /// trace, an application, those of users).
 ///
 /// The busiest terminal has to send and receive what the operation asks for. Of an all-to-all the most loaded channel between routers has to
-/// carry its part besides: by shortest paths with equal ways shared equally, or by the routing that was run if that has loaded its busiest
+/// carry its part besides: by shortest paths with equal paths shared equally, or by the routing that was run if that has loaded its busiest
 /// channel less.
 pub(crate) fn bound(study: &Study, outcome: &Outcome) -> Option<f64> {
     let closed = study.scenario.workload.as_ref().filter(|closed| closed.parts.len() == 1)?;
@@ -199,7 +199,7 @@ impl Suggestion {
 /// A key of `[routing]` and its value.
 pub(crate) type Tie = (&'static str, &'static str);
 
-/// The rules by which a routing takes one of several equal ways and always the same one.
+/// The rules by which a routing takes one of several equal paths and always the same one.
 pub(crate) fn ties(algorithm: &str) -> &'static [Tie] {
     match algorithm {
         "minimal" => &[("tie", "destination"), ("tie", "source"), ("tie", "lowest")],

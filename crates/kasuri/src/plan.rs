@@ -5,13 +5,13 @@
 
 mod planned;
 mod preparer;
+mod run_executor;
 mod shown;
-mod workshop;
 
 pub use planned::Key;
 pub(crate) use planned::{Runs, assignments};
 pub(crate) use preparer::{Preparer, Wrong, deadlock_budget, is_same, located};
-pub(crate) use workshop::panic_text;
+pub(crate) use run_executor::panic_text;
 
 use crate::cost::{peak_memory_mib, resident_memory_mib};
 use crate::estimate::{Measured, Work};
@@ -26,11 +26,11 @@ use kasuri_model::engine::Method;
 use kasuri_network::topology::Files;
 use kasuri_workload::timeline::Span;
 use planned::Planned;
+use run_executor::{End, Finished, RunExecutor};
 use serde_json::Value;
 use shown::Facts;
 use std::path::PathBuf;
 use thiserror::Error;
-use workshop::{End, Finished, Workshop};
 
 /// Part of every run's key: it rises when Kasuri gives other results for the same input, so that old runs are not reused.
 pub const RESULTS_VERSION: u64 = 3;
@@ -305,8 +305,8 @@ impl<'a> Plan<'a> {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs.clamp(1, chosen.len().max(1))).build();
         let threads = threads.map_err(|error| RunError::Threads(error.to_string()))?;
         let before = resident_memory_mib();
-        let workshop = Workshop::new(&self.runs, options, store.as_ref(), chosen.len());
-        let ends = threads.install(|| workshop.finish_all(chosen))?;
+        let executor = RunExecutor::new(&self.runs, options, store.as_ref(), chosen.len());
+        let ends = threads.install(|| executor.finish_all(chosen))?;
         let mut summary = Summary { planned: chosen.len(), interrupted: options.stop.signal(), ..Summary::default() };
         for ((end, message), planned) in ends.into_iter().zip(chosen) {
             if let End::Computed(row, _) = &end

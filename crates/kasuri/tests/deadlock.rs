@@ -101,7 +101,7 @@ fn a_deadlock_ends_the_run_whatever_the_rules_of_measurement() {
     }
 }
 
-/// Flits get lost on channels, and nobody sends anything again: what stands still then is no circle of packets. Whichever form the answer has, it
+/// Flits get lost on channels, and nobody sends anything again: what stands still then is no cycle of packets. Whichever form the answer has, it
 /// names who has refused a packet and who waits for it.
 #[test]
 fn a_standstill_without_a_circle_says_who_waits_for_what() {

@@ -91,7 +91,7 @@ fn flows_of_a_tornado_share_by_its_shift() {
     }
 }
 
-/// A batch on a fat tree: the same messages on the same ways take about as long as flows and flit by flit.
+/// A batch on a fat tree: the same messages on the same paths take about as long as flows and flit by flit.
 #[test]
 fn a_batch_takes_as_long_as_flows_and_as_flits() {
     for sharing in ["equal-share", "max-min"] {
@@ -104,7 +104,7 @@ fn a_batch_takes_as_long_as_flows_and_as_flits() {
         let (flow, flit) = (&rows[0], &rows[1]);
         assert_eq!((flow.status(), flit.status()), ("completed", "completed"));
         assert_eq!(number(flow, "measured_packets"), 216.0 * 10.0);
-        assert_eq!(number(flow, "hops_mean"), number(flit, "hops_mean"), "the ways are the same");
+        assert_eq!(number(flow, "hops_mean"), number(flit, "hops_mean"), "the paths are the same");
         let ratio = number(flow, "completion_time") / number(flit, "completion_time");
         assert!((0.85..1.2).contains(&ratio), "{sharing}: {ratio}");
     }
@@ -148,7 +148,7 @@ fn a_lone_flow_takes_the_latency_of_a_lone_packet() {
         let (formula, flow) = (&rows[0], &rows[1]);
         let (expected, found) = (number(formula, "zero_load_latency"), number(flow, "packet_latency_mean"));
         assert!((found / expected - 1.0).abs() < 0.015, "{switching}: {found}, not {expected}");
-        // The shortest way: both terminals on neighbouring routers, whatever the load.
+        // The shortest path: both terminals on neighbouring routers, whatever the load.
         let shortest = if switching == "wormhole" { 2.0 * 5.0 + 2.0 + 8.0 } else { 2.0 * 5.0 + 2.0 + 3.0 * 8.0 };
         assert_eq!(number(flow, "packet_latency_min"), shortest, "{switching}");
     }

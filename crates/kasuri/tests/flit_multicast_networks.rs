@@ -132,7 +132,7 @@ fn a_barrier_takes_the_routers_up_and_down_the_tree() {
 fn networks_and_routings_without_an_argument_against_deadlock_are_refused() {
     let torus = Place { network: "topology = \"torus\"\ndimensions = [4, 4]", routing: DIMENSION_ORDER };
     let text = refusal(torus, "collective = \"barrier\"");
-    assert!(text.contains("test.toml:2") && text.contains("in a circle of 4 channels (router 0 port 0 -> router 1 port 1"), "{text}");
+    assert!(text.contains("test.toml:2") && text.contains("in a cycle of 4 channels (router 0 port 0 -> router 1 port 1"), "{text}");
     assert!(text.contains("use mesh with dimension-order"), "{text}");
     for (place, routing) in [(SMALL[2], "algorithm = \"nca\""), (SMALL[2], "algorithm = \"nca\"\nup_port = \"adaptive\"")] {
         let text = refusal(Place { routing, ..place }, "collective = \"barrier\"");
@@ -141,6 +141,6 @@ fn networks_and_routings_without_an_argument_against_deadlock_are_refused() {
     }
     for routing in ["algorithm = \"o1turn\"", "algorithm = \"valiant\""] {
         let text = refusal(Place { routing, ..SMALL[0] }, "collective = \"allgather\"");
-        assert!(text.contains("network.topology: is mesh [8, 8]") && text.contains("in a circle of"), "{text}");
+        assert!(text.contains("network.topology: is mesh [8, 8]") && text.contains("in a cycle of"), "{text}");
     }
 }

@@ -225,7 +225,7 @@ fn collective_of_users(workload: &str) -> Outcome {
 const ROUNDING: f64 = 6.0;
 
 /// Whatever the collective, and however far apart the ranks of a user start, all of its messages are sent and arrive: not before the last
-/// rank has started, and a broadcast or a barrier, whose ways do not meet, is as late as its latest rank at most. A broadcast does not
+/// rank has started, and a broadcast or a barrier, whose paths do not meet, is as late as its latest rank at most. A broadcast does not
 /// begin before its root.
 #[test]
 fn a_users_collective_is_delivered_whole_wherever_its_ranks_start() {

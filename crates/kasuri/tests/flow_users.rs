@@ -44,7 +44,7 @@ const ALL_TO_ALL: &str = "[user.workload]\ncollective = \"alltoall\"\nschedule =
 
 const OPEN: &str = "[user.traffic]\npattern = \"bit-complement\"\nload = 0.25\npacket_flits = 5";
 
-/// Nobody's way crosses the other's half, so each ends when he ends alone.
+/// Nobody's path crosses the other's half, so each ends when he ends alone.
 #[test]
 fn users_apart_take_nothing_from_each_other() {
     let together = run("", ALL_TO_ALL, ALL_TO_ALL, &mut UntilDone);
@@ -88,7 +88,7 @@ fn collective_of_users(workload: &str) -> Outcome {
 const ROUNDING: f64 = 1e-6;
 
 /// Whatever the collective, and however far apart the ranks of a user start, all of its messages are sent and arrive: not before the last
-/// rank has started, and a broadcast or a barrier, whose ways do not meet, is as late as its latest rank at most. A broadcast does not
+/// rank has started, and a broadcast or a barrier, whose paths do not meet, is as late as its latest rank at most. A broadcast does not
 /// begin before its root.
 #[test]
 fn a_users_collective_is_delivered_whole_wherever_its_ranks_start() {

@@ -216,7 +216,7 @@ fn what_does_not_go_together_is_refused_before_it_runs() {
     }
 }
 
-/// Features that have nothing to do with each other: the section, the engine and the way of measuring.
+/// Features that have nothing to do with each other: the section, the engine and the path of measuring.
 #[test]
 fn everything_that_is_refused_is_listed_with_its_place() {
     let base = |wanted: &str| BASES.iter().find(|(name, _)| *name == wanted).expect("a base of this name").1;

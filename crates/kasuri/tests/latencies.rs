@@ -130,7 +130,7 @@ fn packets_of_one_pair_are_never_faster_than_a_lone_one() {
                 let row = &rows(&text, &files)[0];
                 let formula = &rows(&text.replacen(engine, "analysis", 1), &files)[0];
                 let (found, alone) = (row.number("packet_latency_min").unwrap(), formula.number("zero_load_latency").unwrap());
-                // Valiant's ways differ in length: the shortest is half of the mean at least.
+                // Valiant's paths differ in length: the shortest is half of the mean at least.
                 let least = if shape.contains("valiant") { 0.5 * alone } else { alone };
                 assert!(found + 0.5 >= least, "{engine}: {found} cycles, {alone} alone, on {shape} at {load}");
             }

@@ -90,7 +90,7 @@ proptest! {
     }
 }
 
-/// Networks and routings whose ways hang on chance or on what a router sees, or that leave the shortest ones.
+/// Networks and routings whose paths hang on chance or on what a router sees, or that leave the shortest ones.
 const ROUTED: [(&str, u32); 17] = [
     ("topology = \"torus\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"ugal\"", 16),
     ("topology = \"flattened-butterfly\"\ndimensions = [3, 3]\nconcentration = 2\n[routing]\nalgorithm = \"ugal\"\nthreshold = 3", 18),

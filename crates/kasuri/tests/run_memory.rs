@@ -104,7 +104,7 @@ const NETWORKS: [&str; 22] = [
 /// Parts of the small ones: on these the formulas are worked out as well, which takes longer.
 const SMALL: [&str; 7] = ["[20, 20]", "levels = 3", "stages = 4", "routers_per_group = 4", "side = 16", "random-400", "mlfm"];
 
-/// Can the routing find its way on a network?
+/// Can the routing find its path on a network?
 fn fits(network: &str, routing: &str) -> bool {
     let mut table: toml::Table = network.parse().unwrap();
     let name = table.remove("topology").unwrap();
@@ -167,8 +167,8 @@ fn tables_are_refused_before_they_are_made() {
     }
 }
 
-/// The engines that are asked of a routing on a network. To look at all ways that `ugal` may choose takes long on large networks, and so do
-/// formulas for all orders in which `minimal-adaptive` may offer the ways up a tree.
+/// The engines that are asked of a routing on a network. To look at all paths that `ugal` may choose takes long on large networks, and so do
+/// formulas for all orders in which `minimal-adaptive` may offer the paths up a tree.
 fn engines(network: &str, routing: &str) -> &'static [&'static str] {
     let small = SMALL.iter().any(|part| network.contains(part));
     match routing {

@@ -365,7 +365,7 @@ fn networks_in_which_packets_could_wait_for_each_other_are_refused() {
     let order: DimensionOrder = toml::from_str("").unwrap();
     let torus = routed(&Torus { dimensions: vec![4, 4], concentration: 1 }, &order);
     let refused = Crosspoint::<u32>::new(&torus.network, &*torus.routing, sizes(2)).err().unwrap().to_string();
-    assert!(refused.contains("in a circle of 4 channels (router 0 port 0 -> router 1 port 1"), "{refused}");
+    assert!(refused.contains("in a cycle of 4 channels (router 0 port 0 -> router 1 port 1"), "{refused}");
     let random = fat_tree(4, 4, 3, "random");
     let refused = Crosspoint::<u32>::new(&random.network, &*random.routing, sizes(2)).err().unwrap().to_string();
     assert!(refused.contains("as chance, congestion or their source has it"), "{refused}");

@@ -40,7 +40,8 @@ impl Delays {
             delays.greatest = delays.greatest.max(flit).max(credit);
         }
         if delays.greatest > u32::from(u16::MAX) {
-            let reason = format!("a flit or credit is {} cycles on its way; the flit engine takes at most {}", delays.greatest, u16::MAX);
+            let reason =
+                format!("a flit or credit is {} cycles on its channel; the flit engine takes at most {}", delays.greatest, u16::MAX);
             return Err(Refusal::new("network.channel_latency", reason));
         }
         Ok(delays)

@@ -8,7 +8,7 @@
 use kasuri_model::router::{Bidding, Pipeline, RouterParameters, Switching};
 use kasuri_network::network::Link;
 
-/// The way of a packet and the routers on it.
+/// The path of a packet and the routers on it.
 #[derive(Clone, Copy, Debug)]
 pub struct LonePacket<'a> {
     /// Its channels: injection, between routers, ejection; at least two.

@@ -95,7 +95,7 @@ impl Guided {
         Ok(Some(Arc::new(Self { network, ways, guesses, any_up: scenario.takes_accepted_ports() })))
     }
 
-    /// A scenario whose packets take these ways.
+    /// A scenario whose packets take these paths.
     pub(super) fn scenario(self: &Arc<Self>, scenario: &Scenario) -> Scenario {
         Scenario { routing: Arc::clone(self) as Arc<dyn Routing>, ..scenario.clone() }
     }
@@ -147,7 +147,7 @@ pub(super) fn saved_cycles(pipeline: &Pipeline) -> u32 {
     pipeline.route_cycles + allocation + 1 + pipeline.serialisation_cycles + pipeline.link_cycles
 }
 
-/// Lets the traffic flow over the guided ways, which `scenario` has for its routing.
+/// Lets the traffic flow over the guided paths, which `scenario` has for its routing.
 pub(super) fn rates_of(scenario: &Scenario, guided: &Guided) -> Result<HitRates, AnalysisError> {
     let mut by_channel = vec![[0.0; 3]; scenario.network.channel_count() as usize];
     let (mut total, mut share) = (0.0, 1.0f64);

@@ -190,7 +190,7 @@ impl<'a> Extra<'a> {
         by_hops.iter().enumerate().filter(|(_, packets)| **packets > 0.0).map(at).sum()
     }
 
-    /// Latency of the packet less that of its head alone, over a way of the slowest channels.
+    /// Latency of the packet less that of its head alone, over a path of the slowest channels.
     fn at(&self, hops: usize) -> f64 {
         let mut channels = vec![self.terminal_link];
         channels.resize(hops, self.router_link);

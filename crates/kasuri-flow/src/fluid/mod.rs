@@ -8,14 +8,14 @@ mod next;
 mod outcome;
 mod rounds;
 
-use crate::ahead::{self, Ahead};
+use crate::cohort::Cohort;
 use crate::graph::{Bandwidth, Graph};
 use crate::heap::Heap;
+use crate::path_prefetch::{self, PathPrefetch};
 use crate::paths::Paths;
 use crate::sharing::Sharing;
 use crate::sources::Sources;
 use crate::statistics::{Arrival, Statistics};
-use crate::together::Together;
 use kasuri_model::engine::{Background, Command, Controller, EngineError, Outcome, Phase, Status, UserOutcome};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, TerminalId};
@@ -70,7 +70,7 @@ pub(crate) struct Fluid<'a> {
     scenario: &'a Scenario,
     graph: Graph,
     /// Flows that have begun together and are not in the graph.
-    together: Together,
+    cohort: Cohort,
     sharing: Box<dyn Sharing>,
     by_equal_shares: bool,
     with_latency: bool,
@@ -87,7 +87,7 @@ pub(crate) struct Fluid<'a> {
     /// By terminal: the closed workload's name of its message; empty without one.
     tokens: Box<[Token]>,
     paths: Paths,
-    ahead: Ahead,
+    prefetch: PathPrefetch,
     /// Flows that end at the present moment.
     ending: Vec<u32>,
     messages: Box<[Message]>,
@@ -135,7 +135,7 @@ impl<'a> Fluid<'a> {
         Self {
             scenario,
             graph,
-            together: Together::new(if is_workload { network.channel_count() as usize } else { 0 }, sharing.by_count()),
+            cohort: Cohort::new(if is_workload { network.channel_count() as usize } else { 0 }, sharing.by_count()),
             sharing,
             by_equal_shares,
             with_latency,
@@ -150,7 +150,7 @@ impl<'a> Fluid<'a> {
                 .unwrap_or_default(),
             tokens: filled(if scenario.workload.is_some() { terminals } else { 0 }, 0),
             paths: Paths::new(scenario),
-            ahead: Ahead::new(terminals, may_look_ahead(scenario)),
+            prefetch: PathPrefetch::new(terminals, may_look_ahead(scenario)),
             ending: Vec::new(),
             messages: filled(terminals, Message::NONE),
             asked: filled(if scenario.classes.iter().any(|class| class.reply.is_some()) { terminals } else { 0 }, 0),
@@ -205,7 +205,7 @@ impl<'a> Fluid<'a> {
             self.share()?;
         }
         while !self.is_over() {
-            let ending = self.together.first_end().or_else(|| self.graph.next_end()).unwrap_or(f64::INFINITY);
+            let ending = self.cohort.first_end().or_else(|| self.graph.next_end()).unwrap_or(f64::INFINITY);
             let waking = self.wakes.least().unwrap_or(f64::INFINITY);
             let due = self.agenda.as_ref().map_or(f64::INFINITY, Agenda::next_due);
             let next = ending.min(waking).min(due);
@@ -226,7 +226,7 @@ impl<'a> Fluid<'a> {
     fn share(&mut self) -> Result<(), EngineError> {
         self.rounds += 1;
         let is_checked = self.scenario.paranoid && self.rounds.is_multiple_of(CHECK_PERIOD);
-        if self.together.share(&self.graph, self.paths.all_remembered(), self.now) && !is_checked {
+        if self.cohort.share(&self.graph, self.paths.all_remembered(), self.now) && !is_checked {
             return Ok(());
         }
         self.part();
@@ -240,7 +240,7 @@ impl<'a> Fluid<'a> {
 
     fn end_flows(&mut self) -> Result<(), EngineError> {
         let limit = self.now * (1.0 + SIMULTANEOUS);
-        if self.together.end_by(limit) && self.agenda.as_ref().is_some_and(|agenda| !agenda.has_any_queued()) {
+        if self.cohort.end_by(limit) && self.agenda.as_ref().is_some_and(|agenda| !agenda.has_any_queued()) {
             return self.end_together();
         }
         self.part();
@@ -349,7 +349,7 @@ impl<'a> Fluid<'a> {
             let completion = &mut self.completion[destination.index()];
             *completion = completion.max(end);
             if !self.first_finished && self.agenda.is_none() && !message.is_reply {
-                self.first_finished = !self.ahead.has(source.0) && self.sources.is_exhausted(source);
+                self.first_finished = !self.prefetch.has(source.0) && self.sources.is_exhausted(source);
             }
         }
         if let (Some(agenda), true) = (&mut self.agenda, of_workload) {
@@ -462,12 +462,12 @@ fn closed_messages(scenario: &Scenario) -> Option<u64> {
     scenario.classes.iter().map(of_class).sum()
 }
 
-/// May messages be drawn, and their ways be found, before they begin? Batches of one class do not depend on when. Of a small network
+/// May messages be drawn, and their paths be found, before they begin? Batches of one class do not depend on when. Of a small network
 /// everything is near at hand, and nothing gained.
 fn may_look_ahead(scenario: &Scenario) -> bool {
     let is_simple = scenario.workload.is_none() && scenario.classes.len() == 1 && scenario.classes[0].reply.is_none();
     let has_windows = scenario.classes.iter().any(|class| class.window.outstanding.is_some());
-    let is_large = scenario.network.terminal_count() >= ahead::LEAST_TERMINALS;
+    let is_large = scenario.network.terminal_count() >= path_prefetch::LEAST_TERMINALS;
     is_large && is_simple && !has_windows && scenario.has_only_batches() && !scenario.routing.observes_congestion()
 }
 

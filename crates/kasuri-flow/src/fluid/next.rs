@@ -1,10 +1,10 @@
 //! What a terminal sends next, and which way that takes.
 
 use super::{Fluid, Message};
-use crate::ahead::{self, Prepared};
+use crate::cohort::Member;
+use crate::path_prefetch::{self, Prepared};
 use crate::paths::{Request, Walk};
 use crate::sources::Drawn;
-use crate::together::Member;
 use kasuri_model::engine::EngineError;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::memory::fetch_ahead;
@@ -14,7 +14,7 @@ use kasuri_workload::workload;
 impl Fluid<'_> {
     /// Begins the next message of an idle terminal, or puts it to sleep until there is one.
     pub(super) fn begin_next(&mut self, source: TerminalId) -> Result<(), EngineError> {
-        if self.ahead.is_used {
+        if self.prefetch.is_used {
             let Some(Prepared { drawn, channels }) = self.prepare(source)? else {
                 self.sleep(source);
                 return Ok(());
@@ -39,8 +39,8 @@ impl Fluid<'_> {
             if joins {
                 let mut member = Member::new(source.0, self.tokens[source.index()], drawn);
                 member.head_latency = head_latency;
-                self.together.enter_remembered(&mut member, first, others);
-                self.together.begin(member);
+                self.cohort.enter_remembered(&mut member, first, others);
+                self.cohort.begin(member);
             } else {
                 let injection = self.scenario.network.injection_channel(source).0;
                 self.graph.begin(source.0, injection, others, drawn.destination.0, f64::from(drawn.flits), self.now);
@@ -54,29 +54,29 @@ impl Fluid<'_> {
         Ok(())
     }
 
-    /// The way of a message: injection, between routers, ejection.
+    /// The path of a message: injection, between routers, ejection.
     pub(super) fn find_way(&mut self, source: TerminalId, drawn: &Drawn) -> Result<Vec<u32>, EngineError> {
         let mut walk = self.walk(source, drawn);
-        let (graph, together) = (&self.graph, &self.together);
+        let (graph, together) = (&self.graph, &self.cohort);
         let occupancy = |channel| graph.occupancy(channel) + together.flows_on(channel);
         self.paths.find(self.scenario, std::slice::from_mut(&mut walk), &occupancy)?;
         Ok(walk.channels)
     }
 
-    /// Begins a message that has its way: injection, between routers, ejection.
+    /// Begins a message that has its path: injection, between routers, ejection.
     fn begin(&mut self, source: TerminalId, drawn: &Drawn, channels: Vec<u32>) {
         let (injection, others) = (channels[0], &channels[1..]);
         let head_latency = self.head_latency(source, others, drawn.flits);
         if self.joins() {
             let mut member = Member::new(source.0, self.tokens[source.index()], drawn);
             member.head_latency = head_latency;
-            self.together.enter(&mut member, others);
-            self.together.begin(member);
+            self.cohort.enter(&mut member, others);
+            self.cohort.begin(member);
         } else {
             self.graph.begin(source.0, injection, others, drawn.destination.0, f64::from(drawn.flits), self.now);
         }
         self.note(source, drawn, others.len(), head_latency);
-        self.ahead.give_back(channels);
+        self.prefetch.give_back(channels);
     }
 
     /// Cycles from the end of a transfer to the arrival of the last flit.
@@ -107,14 +107,14 @@ impl Fluid<'_> {
         self.live += 1;
     }
 
-    /// The next message of a terminal and its way. Those of the terminals whose messages end next are found together with it.
+    /// The next message of a terminal and its path. Those of the terminals whose messages end next are found together with it.
     fn prepare(&mut self, source: TerminalId) -> Result<Option<Prepared>, EngineError> {
-        if let Some(prepared) = self.ahead.take(source.0) {
+        if let Some(prepared) = self.prefetch.take(source.0) {
             return Ok(Some(prepared));
         }
         let Some(drawn) = self.draw(source) else { return Ok(None) };
-        let mut drawns = std::mem::take(&mut self.ahead.drawns);
-        let mut walks = std::mem::take(&mut self.ahead.walks);
+        let mut drawns = std::mem::take(&mut self.prefetch.drawns);
+        let mut walks = std::mem::take(&mut self.prefetch.walks);
         walks.push(self.walk(source, &drawn));
         drawns.push(drawn);
         self.add_followers(source, &mut walks, &mut drawns);
@@ -122,10 +122,10 @@ impl Fluid<'_> {
         self.paths.find(self.scenario, &mut walks, &|channel| graph.occupancy(channel))?;
         self.fetch(&walks);
         for (walk, drawn) in walks.drain(..).zip(drawns.drain(..)) {
-            self.ahead.put(walk.request.source.0, Prepared { drawn, channels: walk.channels });
+            self.prefetch.put(walk.request.source.0, Prepared { drawn, channels: walk.channels });
         }
-        (self.ahead.walks, self.ahead.drawns) = (walks, drawns);
-        Ok(self.ahead.take(source.0))
+        (self.prefetch.walks, self.prefetch.drawns) = (walks, drawns);
+        Ok(self.prefetch.take(source.0))
     }
 
     fn draw(&mut self, source: TerminalId) -> Option<Drawn> {
@@ -149,20 +149,20 @@ impl Fluid<'_> {
         Drawn { created: since, asked, destination: message.destination, flits: message.flits, class, is_reply: false }
     }
 
-    /// The beginning of the way of a terminal's next message.
+    /// The beginning of the path of a terminal's next message.
     fn walk(&mut self, source: TerminalId, drawn: &Drawn) -> Walk {
         let serial = self.sources.number(source);
         let request = Request { source, destination: drawn.destination, serial, available: self.available(drawn) };
-        Walk::new(request, self.ahead.memory())
+        Walk::new(request, self.prefetch.memory())
     }
 
     /// Adds the next messages of the terminals whose present messages end next; in the beginning, of the terminals that follow.
     fn add_followers(&mut self, source: TerminalId, walks: &mut Vec<Walk>, drawns: &mut Vec<Drawn>) {
-        let mut soon = std::mem::take(&mut self.ahead.soon);
+        let mut soon = std::mem::take(&mut self.prefetch.soon);
         if self.rounds == 0 {
-            soon.extend(source.0 + 1..(source.0 + ahead::MOST as u32).min(self.messages.len() as u32));
+            soon.extend(source.0 + 1..(source.0 + path_prefetch::MOST as u32).min(self.messages.len() as u32));
         } else {
-            self.ahead.list_next(&self.graph, self.now, source.0, &mut soon);
+            self.prefetch.list_next(&self.graph, self.now, source.0, &mut soon);
         }
         for &flow in &soon {
             self.sources.fetch(flow);
@@ -183,7 +183,7 @@ impl Fluid<'_> {
             self.graph.fetch_neighbours(flow);
         }
         soon.clear();
-        self.ahead.soon = soon;
+        self.prefetch.soon = soon;
     }
 
     /// Fetches what messages will touch when they begin.

@@ -65,7 +65,7 @@ impl Fluid<'_> {
         self.hand_over();
         // The vectors of the answer need the room.
         self.note_ends();
-        drop((std::mem::take(&mut self.messages), self.sources, self.ahead));
+        drop((std::mem::take(&mut self.messages), self.sources, self.prefetch));
         let channel_flits = channel_flits(self.scenario, &self.graph, &self.statistics);
         let accepted_flits = self.graph.accepted().map(|flits| flits.round() as u64).collect();
         drop(self.graph);

@@ -1,8 +1,8 @@
 //! Messages that begin together while no other is under way: the rounds of a schedule, many at a time.
 
 use super::{Fluid, Message};
+use crate::cohort::Member;
 use crate::statistics::Arrival;
-use crate::together::Member;
 use kasuri_model::engine::EngineError;
 use kasuri_network::id::TerminalId;
 use kasuri_workload::workload;
@@ -10,7 +10,7 @@ use kasuri_workload::workload;
 impl Fluid<'_> {
     /// Ends the messages that have begun together, and with them all that there are, and begins those that follow.
     pub(super) fn end_together(&mut self) -> Result<(), EngineError> {
-        let mut members = self.together.end();
+        let mut members = self.cohort.end();
         self.arrive_together(&members);
         self.live = 0;
         if self.rounds_follow {
@@ -20,14 +20,14 @@ impl Fluid<'_> {
             members.clear();
         }
         self.live = members.len() as u64;
-        self.together.go_on(members);
+        self.cohort.go_on(members);
         Ok(())
     }
 
     /// Counts what [`Self::settle`] and [`Self::arrive`] count, for all messages at once: nobody has counted any of their flits yet.
     fn arrive_together(&mut self, ended: &[Member]) {
         let Self { now, statistics, completion, .. } = self;
-        let (rates, begun) = (statistics.counting.rates, self.together.begun);
+        let (rates, begun) = (statistics.counting.rates, self.cohort.begun);
         let tail = f64::from(u8::from(self.with_latency));
         let (mut moved, mut flit_hops) = (0, 0);
         for member in ended {
@@ -75,13 +75,13 @@ impl Fluid<'_> {
         *member = Member::new(source.0, message.token, &drawn);
         if let Some((first, others)) = self.paths.remembered(&self.scenario.network, source, drawn.destination) {
             member.head_latency = self.head_latency(source, others, drawn.flits);
-            self.together.enter_remembered(member, first, others);
+            self.cohort.enter_remembered(member, first, others);
             self.sources.number(source);
         } else {
             let channels = self.find_way(source, &drawn)?;
             member.head_latency = self.head_latency(source, &channels[1..], drawn.flits);
-            self.together.enter(member, &channels[1..]);
-            self.ahead.give_back(channels);
+            self.cohort.enter(member, &channels[1..]);
+            self.prefetch.give_back(channels);
         }
         Ok(())
     }
@@ -100,14 +100,14 @@ impl Fluid<'_> {
     /// Brings the flows that have begun together into the graph.
     #[inline(always)]
     pub(super) fn part(&mut self) {
-        if !self.together.is_empty() {
+        if !self.cohort.is_empty() {
             self.part_flows();
         }
     }
 
     fn part_flows(&mut self) {
-        let Self { together, graph, messages, tokens, scenario, .. } = self;
-        let rates_since = together.part(self.paths.all_remembered(), self.now, |member, others, begun| {
+        let Self { cohort, graph, messages, tokens, scenario, .. } = self;
+        let rates_since = cohort.part(self.paths.all_remembered(), self.now, |member, others, begun| {
             let &Member { token, created, flow, destination, flits, head_latency, hops, .. } = member;
             let injection = scenario.network.injection_channel(TerminalId(flow)).0;
             graph.begin(flow, injection, others, destination, f64::from(flits), begun);
@@ -123,10 +123,10 @@ impl Fluid<'_> {
     /// Makes ready for a flow to begin. Does it join those that begin together?
     #[inline(always)]
     pub(super) fn joins(&mut self) -> bool {
-        let joins = self.together.admits(self.live);
+        let joins = self.cohort.admits(self.live);
         if !joins {
             self.part();
-        } else if self.together.is_empty() {
+        } else if self.cohort.is_empty() {
             self.graph.forget_ended();
         }
         joins
@@ -136,6 +136,6 @@ impl Fluid<'_> {
     pub(super) fn hand_over(&mut self) {
         self.part();
         let graph = &mut self.graph;
-        self.together.take_carried(self.statistics.counting.rates, |channel, flits| graph.add_carried(channel, flits));
+        self.cohort.take_carried(self.statistics.counting.rates, |channel, flits| graph.add_carried(channel, flits));
     }
 }

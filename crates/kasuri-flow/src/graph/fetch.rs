@@ -15,7 +15,7 @@ impl Graph {
         fetch_ahead(self.unlisted.as_slice(), (flow * self.room_unlisted) as usize);
     }
 
-    /// The second step, when the first has fetched: the channels of its way.
+    /// The second step, when the first has fetched: the channels of its path.
     pub(crate) fn fetch_channels(&self, flow: u32) {
         self.visit(flow, |_, entry| {
             fetch_ahead(self.channels.as_slice(), entry.channel as usize);

@@ -10,7 +10,7 @@ pub(crate) struct Beside {
     pub(crate) levels: [f64; 2],
 }
 
-/// The two least levels on a part of a flow's way, and the entry that has the least.
+/// The two least levels on a part of a flow's path, and the entry that has the least.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     least: f64,
@@ -104,7 +104,7 @@ impl Graph {
         Some(Beside { next: entries.get(own)?.next, channels: [first.0, second.0], levels: [first.1, second.1] })
     }
 
-    /// The least level on a flow's way but for the channel of this entry.
+    /// The least level on a flow's path but for the channel of this entry.
     #[inline(always)]
     pub(crate) fn limit_elsewhere(&self, entry: u32) -> f64 {
         let mut least = f64::INFINITY;
@@ -115,7 +115,7 @@ impl Graph {
         least
     }
 
-    /// The levels on a flow's way but for the channel of this entry.
+    /// The levels on a flow's path but for the channel of this entry.
     #[inline(always)]
     pub(crate) fn limits_elsewhere(&self, entry: u32) -> Limits {
         let mut limits = Limits { least: f64::INFINITY, second: f64::INFINITY, at: NONE };

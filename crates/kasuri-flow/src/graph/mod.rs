@@ -18,10 +18,10 @@ pub(crate) use levels::Beside;
 /// No entry.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Channels of the longest way of a flow.
+/// Channels of the longest path of a flow.
 pub(crate) const LONGEST: usize = u16::MAX as usize;
 
-/// One channel of a flow's way, with its neighbours in the channel's list. 12 bytes.
+/// One channel of a flow's path, with its neighbours in the channel's list. 12 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     channel: u32,
@@ -31,7 +31,7 @@ struct Entry {
 
 const NO_ENTRY: Entry = Entry { channel: 0, next: NONE, previous: NONE };
 
-/// Entries in the record of a flow: as many as a cache line holds. Those of longer ways stand apart.
+/// Entries in the record of a flow: as many as a cache line holds. Those of longer paths stand apart.
 const INSIDE: u32 = 3;
 
 /// What a flow has to send, how fast it does, and its first entries. 64 bytes.
@@ -125,7 +125,7 @@ pub(crate) struct Graph {
     apart: u32,
     room_apart: u32,
     entries_apart: Column<Entry>,
-    /// Channels without lists, and room for how many of each flow's way.
+    /// Channels without lists, and room for how many of each flow's path.
     unlisted: Column<u32>,
     room_unlisted: u32,
     ends: Heap,
@@ -190,7 +190,7 @@ impl Graph {
         channel < self.left_out
     }
 
-    /// Makes a channel of the network part of a flow's way.
+    /// Makes a channel of the network part of a flow's path.
     #[inline(always)]
     fn enter(&mut self, flow: u32, channel: u32, destination: u32) {
         let channel = channel - self.left_out;
@@ -332,7 +332,7 @@ impl Graph {
         self.unlisted.as_slice()[first..first + usize::from(self.flows[flow].unlisted)].iter().copied().for_each(visit);
     }
 
-    /// All channels of a flow's way, in no order that means anything.
+    /// All channels of a flow's path, in no order that means anything.
     fn way(&self, flow: u32) -> Vec<usize> {
         let mut way = Vec::new();
         self.visit(flow, |_, entry| way.push(entry.channel as usize));
@@ -439,7 +439,7 @@ impl Graph {
         }
     }
 
-    /// The least level on a flow's way. Channels without a list have none.
+    /// The least level on a flow's path. Channels without a list have none.
     #[inline(always)]
     fn least_level(&self, flow: u32) -> f64 {
         let mut least = f64::INFINITY;
@@ -465,7 +465,7 @@ impl Graph {
         (flow.left - (now - flow.since) * flow.rate).max(0.0)
     }
 
-    /// Adds flits to what the channels of a flow's way have carried.
+    /// Adds flits to what the channels of a flow's path have carried.
     pub(crate) fn carry(&mut self, flow: u32, flits: f64) {
         for index in 0..u32::from(self.flows[flow].listed) {
             let channel = self.entry(self.place(flow, index)).channel;
@@ -555,7 +555,7 @@ impl Graph {
         (0..used.len()).all(fits) && active().all(is_served)
     }
 
-    /// Lays the entries that stand apart out anew, with room for longer ways.
+    /// Lays the entries that stand apart out anew, with room for longer paths.
     #[cold]
     fn make_room_apart(&mut self) {
         let (old, room, apart) = (self.room_apart, more_room(self.room_apart), self.apart);
@@ -613,7 +613,7 @@ fn give_back<T>(list: &mut Vec<T>) {
     }
 }
 
-/// Half as much again, lest a network of long ways lays its columns out for each.
+/// Half as much again, lest a network of long paths lays its columns out for each.
 fn more_room(room: u32) -> u32 {
     if room == 0 { INSIDE } else { room + room / 2 }
 }

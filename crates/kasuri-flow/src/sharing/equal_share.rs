@@ -1,5 +1,5 @@
 //! Equal shares: the message-flow model. A channel of bandwidth b with n flows offers each b / n; a flow takes the least offer on
-//! its way, whatever the others leave.
+//! its path, whatever the others leave.
 
 use super::{LevelByCount, Sharing};
 use crate::graph::Graph;

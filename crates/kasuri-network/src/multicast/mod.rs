@@ -73,7 +73,7 @@ impl Tables {
     /// Works them out.
     ///
     /// # Errors
-    /// Packets may have several ways, or could wait for each other in a circle; a router has more ports, or there is no tree of links in
+    /// Packets may have several paths, or could wait for each other in a cycle; a router has more ports, or there is no tree of links in
     /// both directions for synchronisations.
     pub fn new(network: &Network, routing: &dyn Routing) -> Result<Self, Refusal> {
         let ports = (0..network.router_count()).map(|router| network.port_count(RouterId(router))).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Networks whose packets have the ways that their routing says.
+//! Networks whose packets have the paths that their routing says.
 
 use super::{Behind, GROUP, Refusal};
 use crate::deadlock::{STEP_BUDGET, find_cycle};
@@ -7,7 +7,7 @@ use crate::network::{Endpoint, Network};
 use crate::routing::walk::{DELIVERED, Place, Routes, Walker};
 use crate::routing::{Routing, VirtualChannels};
 
-/// Channels of a circle that a message names.
+/// Channels of a cycle that a message names.
 const NAMED: usize = 12;
 
 /// What would be right instead.
@@ -17,7 +17,7 @@ const RIGHT: &str = "use mesh with dimension-order, fat-tree with nca and up_por
 /// The terminals to which packets leave each router by each output, on all routes between all terminals.
 ///
 /// # Errors
-/// A packet does not arrive or has several ways, or packets can wait for each other in a circle.
+/// A packet does not arrive or has several paths, or packets can wait for each other in a cycle.
 pub(super) fn behind(network: &Network, routing: &dyn Routing, ports: usize) -> Result<Behind, Refusal> {
     let inputs = if routing.reads().input { ports } else { 1 };
     let mut found = Found {
@@ -42,8 +42,8 @@ pub(super) fn behind(network: &Network, routing: &dyn Routing, ports: usize) -> 
             break;
         }
     }
-    if let Some(circle) = find_cycle(&found.successors()) {
-        return Err(found.waits_in(&circle));
+    if let Some(cycle) = find_cycle(&found.successors()) {
+        return Err(found.waits_in(&cycle));
     }
     match found.two_ways {
         Some(problem) => Err(Refusal::routing(problem)),
@@ -110,16 +110,16 @@ impl Found<'_> {
         self.waits.iter().enumerate().map(after).collect()
     }
 
-    fn waits_in(&self, circle: &[u32]) -> Refusal {
-        let mut names: Vec<String> = circle.iter().take(NAMED).map(|&channel| self.network.channel_name(ChannelId(channel))).collect();
-        if circle.len() > NAMED {
-            names.push(format!("and {} more", circle.len() - NAMED));
+    fn waits_in(&self, cycle: &[u32]) -> Refusal {
+        let mut names: Vec<String> = cycle.iter().take(NAMED).map(|&channel| self.network.channel_name(ChannelId(channel))).collect();
+        if cycle.len() > NAMED {
+            names.push(format!("and {} more", cycle.len() - NAMED));
         }
         Refusal::network(format!(
-            "is {}, on which packets in queues of crosspoint routers can wait for each other for ever, in a circle of {} \
+            "is {}, on which packets in queues of crosspoint routers can wait for each other for ever, in a cycle of {} \
              channels ({}); {RIGHT}",
             self.network.name(),
-            circle.len(),
+            cycle.len(),
             names.join(", ")
         ))
     }

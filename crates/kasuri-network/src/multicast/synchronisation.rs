@@ -146,7 +146,7 @@ fn root(network: &Network, links: &[Vec<Neighbour>]) -> Result<RouterId, Refusal
     Ok(RouterId(nearest))
 }
 
-/// The shortest ways from a root over links: each router's link up, and the routers from the root on.
+/// The shortest paths from a root over links: each router's link up, and the routers from the root on.
 fn spanning_tree(links: &[Vec<Neighbour>], root: RouterId) -> (Vec<Option<Neighbour>>, Vec<RouterId>) {
     let mut parents = vec![None; links.len()];
     let mut order = vec![root];

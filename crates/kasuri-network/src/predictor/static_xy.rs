@@ -48,7 +48,7 @@ fn most_likely(grid: &Grid<'_>, router: RouterId, input: Port, terminals: u64) -
     shares.into_iter().rev().max_by_key(|&(_, share)| share).map(|(port, _)| port)
 }
 
-/// Of the pairs of coordinates whose way leads through an input port of a dimension: how many go on, how many end, up to a
+/// Of the pairs of coordinates whose path leads through an input port of a dimension: how many go on, how many end, up to a
 /// common factor.
 fn on_the_way(grid: &Grid<'_>, router: RouterId, input: Port, dimension: usize) -> (u64, u64) {
     if grid.wraps {

@@ -63,7 +63,7 @@ fn every_predictor_guesses_what_is_there_by_its_own_history() {
     }
 }
 
-/// With p = q the predicted connections of a router join each input with another output; where p < q, inputs share the ways up.
+/// With p = q the predicted connections of a router join each input with another output; where p < q, inputs share the paths up.
 #[test]
 fn straight_predictions_are_a_bijection_in_every_switch() {
     for (network, switches) in [(tree(4, 4, 3), 48), (tree(2, 2, 4), 32), (tree(16, 16, 2), 32)] {

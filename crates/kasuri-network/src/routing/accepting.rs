@@ -1,4 +1,4 @@
-//! The ways of packets in routers that predict: those of the routing, and those that it would accept in their place.
+//! The paths of packets in routers that predict: those of the routing, and those that it would accept in their place.
 
 use super::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
 use crate::id::{Port, TerminalId};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Chooses at each hop between the answer of another routing and each output port that it [accepts](Routing::accepts).
 ///
 /// A right prediction takes a packet by a port that the routing accepts, whether `route` could have chosen it or not. Who asks
-/// what packets can wait for (the deadlock check) has to look at these ways too.
+/// what packets can wait for (the deadlock check) has to look at these paths too.
 #[derive(Clone, Debug)]
 pub struct Accepting {
     network: Arc<Network>,

@@ -132,7 +132,7 @@ mod tests {
     use crate::network::{Endpoint, Link, NetworkBuilder};
     use crate::routing::{VirtualChannels, every_hop};
 
-    /// A square 0-1-3-2-0 with a chord from 0 to 3 of latency 2: three ways of latency 2 from 0 to 3. Router 1 settles first, but
+    /// A square 0-1-3-2-0 with a chord from 0 to 3 of latency 2: three paths of latency 2 from 0 to 3. Router 1 settles first, but
     /// the chord has reached router 3 before it.
     #[test]
     fn the_path_that_comes_first_is_kept() {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Corrects dimension 0 first, then 1, and so on, each the shorter way.
+/// Corrects dimension 0 first, then 1, and so on, each the shorter path.
 ///
 /// On a torus each dimension is a ring, whose dependency cycle is cut by two classes of virtual channels: the class is fixed
 /// when the packet enters the dimension. Going up: class 1 if it will cross the wrap, else class 0; going down: class 1 if it
@@ -20,7 +20,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DimensionOrder {
-    /// Which way at exactly half a ring.
+    /// Which path at exactly half a ring.
     #[serde(default)]
     pub tie: Tie,
     /// Cut the rings by dateline classes. Without them a torus can deadlock.
@@ -60,7 +60,7 @@ fn yes() -> bool {
     true
 }
 
-/// The way of a packet whose destination is exactly half a ring away.
+/// The path of a packet whose destination is exactly half a ring away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tie {
@@ -75,7 +75,7 @@ pub enum Tie {
 
 impl Member for DimensionOrder {
     const NAME: &'static str = "dimension-order";
-    const SUMMARY: &'static str = "grids and tori: one dimension after the other, the shorter way, dateline classes on rings";
+    const SUMMARY: &'static str = "grids and tori: one dimension after the other, the shorter direction, dateline classes on rings";
     const SOURCE: &'static str = "Dally and Towles (2004), sections 8.4 and 14.2; class rules as in BookSim 2 (dim_order, dim_order_bal, \
                                   dim_order_ni, dim_order_pni)";
     const EXAMPLE: &'static str = "tie = \"random\"";
@@ -322,7 +322,7 @@ impl Compiled {
                 Tie::Random => choice.uniform(2) == 1,
             },
         };
-        // Up: class 1 crosses the wrap. Down: class 1 does not. Either way no class holds a closed ring.
+        // Up: class 1 crosses the wrap. Down: class 1 does not. In both cases no class holds a closed ring.
         let class = if self.balanced { balanced_class(radix, here, there, down, choice) } else { u16::from(there < here) };
         Ring { dimension_plus_one: dimension as u32 + 1, down, class }
     }

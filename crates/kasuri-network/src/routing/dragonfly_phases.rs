@@ -1,4 +1,4 @@
-//! Dragonflies with a virtual channel for each phase of the way.
+//! Dragonflies with a virtual channel for each phase of the path.
 
 use super::{Candidate, Choice, CongestionView, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The only shortest path between two routers of a dragonfly, in virtual channel 0 until the hop between groups and in 1 from it
 /// on. Packets enter the network by any virtual channel, drawn, if `redraw_entry` says so anew in each cycle in which that one is taken.
 ///
-/// With `adaptive` a packet for another group decides at its first router: if q <= 2 q' + `threshold` it goes the short way, where
+/// With `adaptive` a packet for another group decides at its first router: if q <= 2 q' + `threshold` it goes the short path, where
 /// q and q' are the flits on the first channel of that way and of the way to the router of a terminal drawn at random;
 /// otherwise it goes there first. Then the virtual channel is 0 on the way out, 1 before the last hop between groups and 2 from
 /// it on, and for packets that stay in their group. That can deadlock: a way out holds a channel of two groups in the same virtual
@@ -19,10 +19,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DragonflyPhases {
-    /// Go by way of another router where the short way is congested.
+    /// Go by way of another router where the short path is congested.
     #[serde(default)]
     pub adaptive: bool,
-    /// Flits that speak for the short way.
+    /// Flits that speak for the short path.
     #[serde(default = "thirty")]
     pub threshold: u32,
     /// A packet whose drawn virtual channel is taken draws again in the next cycle (as in BookSim 2); otherwise it waits for the one that
@@ -37,7 +37,7 @@ fn thirty() -> u32 {
 
 impl Member for DragonflyPhases {
     const NAME: &'static str = "dragonfly-phases";
-    const SUMMARY: &'static str = "dragonfly: the short way, or UGAL's choice, with a virtual channel for each phase";
+    const SUMMARY: &'static str = "dragonfly: the short path, or UGAL's choice, with a virtual channel for each phase";
     const SOURCE: &'static str =
         "Kim, Dally, Scott and Abts, ISCA 2008; phases and threshold as in BookSim 2 (min and ugal of dragonflynew)";
     const EXAMPLE: &'static str = "adaptive = true";
@@ -186,7 +186,7 @@ impl Compiled {
             return direct;
         }
         let ports = [self.towards(hop.router, destination), self.towards(hop.router, by)];
-        // Twice the flits, and 1 more for the detour: equals are no tie, but speak for the short way.
+        // Twice the flits, and 1 more for the detour: equals are no tie, but speak for the short path.
         let cost = |view: &dyn CongestionView, way: u32| {
             let flits = i64::from(view.occupied(ports[way as usize], hop.available));
             2 * (if way == 0 { flits } else { 2 * flits + self.threshold }) + i64::from(way)
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// Takes the first alternative: the short way.
+    /// Takes the first alternative: the short path.
     struct First;
 
     impl Choice for First {

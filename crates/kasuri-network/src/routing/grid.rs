@@ -5,7 +5,7 @@ use crate::id::{Port, RouterId};
 use crate::network::Network;
 
 /// A network whose routers have coordinates, and the port towards any other router dimension by dimension. Tori are no grids
-/// here: their way depends on where a packet has entered a ring.
+/// here: their path depends on where a packet has entered a ring.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
     dimensions: Vec<u32>,

@@ -8,7 +8,7 @@ use crate::network::{Endpoint, Network};
 /// More dimensions than these have too many sets of ports to list: 4 to the power of their number.
 const MAX_DIMENSIONS: usize = 6;
 
-/// The ways in one dimension, as bits: none (there already), up, down, or both (half-way round a ring).
+/// The paths in one dimension, as bits: none (there already), up, down, or both (half-way round a ring).
 const UP: u32 = 1;
 const DOWN: u32 = 2;
 
@@ -123,7 +123,7 @@ impl GridPaths {
     }
 }
 
-/// The ports of each set of ways: port 2 d leads up in dimension d, port 2 d + 1 down.
+/// The ports of each set of paths: port 2 d leads up in dimension d, port 2 d + 1 down.
 fn port_sets(dimensions: usize) -> (Vec<u32>, Vec<Port>) {
     let (mut starts, mut ports) = (vec![0], Vec::new());
     for set in 0..1u32 << (2 * dimensions) {

@@ -22,7 +22,7 @@ pub use super::shortest::{Classes, Metric, MinimalTie};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Minimal {
-    /// Which of several shortest ways.
+    /// Which of several shortest paths.
     #[serde(default)]
     pub tie: MinimalTie,
     /// What is shortest.
@@ -31,7 +31,7 @@ pub struct Minimal {
     /// How the virtual channels are divided among the hops.
     #[serde(default)]
     pub classes: Classes,
-    /// On trees (networks whose routers have levels): which of the shortest ways up are offered to the router at once, of which it takes
+    /// On trees (networks whose routers have levels): which of the shortest paths up are offered to the router at once, of which it takes
     /// one whose virtual channel it gets. Unless given, `tie` chooses on the way up as on the way down.
     #[serde(default)]
     pub ways_up: Option<Ways>,
@@ -72,7 +72,7 @@ impl RoutingAlgorithm for Minimal {
 /// A network whose routers have no levels.
 fn ports_up(network: &Network) -> Result<Vec<bool>, RoutingError> {
     let Some(level) = network.labels().router("level") else {
-        let problem = format!("has no way up on {}, whose routers have no levels; leave it out", network.name());
+        let problem = format!("has no path up on {}, whose routers have no levels; leave it out", network.name());
         return Err(RoutingError::Parameter { key: "ways_up".to_owned(), problem });
     };
     let mut leads_up = vec![false; network.port_bases()[network.router_count() as usize] as usize];
@@ -159,7 +159,7 @@ impl Routing for Compiled {
 }
 
 impl Compiled {
-    /// What a packet is offered of the shortest ways, if they lead up and the ways up are offered together.
+    /// What a packet is offered of the shortest paths, if they lead up and the paths up are offered together.
     fn offered_on_the_way_up<'a>(&self, ports: &'a [Port], hop: &Hop) -> Option<&'a [Port]> {
         let up = self.ways_up.as_ref()?;
         let all_up = ports.iter().all(|&port| up.leads_up[self.network.port_index(hop.router, port)]);
@@ -223,6 +223,6 @@ mod tests {
         let network = Arc::new(Mesh { dimensions: vec![3], concentration: 1 }.build(&CONTEXT(&ChannelParameters::default())).unwrap());
         let minimal: Minimal = toml::from_str("ways_up = \"all\"").unwrap();
         let problem = minimal.compile(&network).unwrap_err().to_string();
-        assert!(problem.starts_with("ways_up: has no way up on mesh"), "{problem}");
+        assert!(problem.starts_with("ways_up: has no path up on mesh"), "{problem}");
     }
 }

@@ -23,7 +23,7 @@ pub struct MinimalAdaptive {
     /// The routing of the escape path; `dimension-order` on meshes and tori unless given, elsewhere `up-down`.
     #[serde(default)]
     pub escape: Option<Escape>,
-    /// Which of the shortest ways are offered.
+    /// Which of the shortest paths are offered.
     #[serde(default)]
     pub ways: Ways,
     /// The upper virtual channels by which they are offered, counted from the first that a packet may use: the first, and one past the
@@ -32,7 +32,7 @@ pub struct MinimalAdaptive {
     pub adaptive_channels: Option<[u16; 2]>,
 }
 
-/// Which of the shortest ways are offered.
+/// Which of the shortest paths are offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ways {
@@ -55,7 +55,7 @@ pub enum Escape {
 
 impl Member for MinimalAdaptive {
     const NAME: &'static str = "minimal-adaptive";
-    const SUMMARY: &'static str = "any network: whichever shortest way is free, and a deadlock-free one to escape by";
+    const SUMMARY: &'static str = "any network: whichever shortest path is free, and a deadlock-free one to escape by";
     const SOURCE: &'static str = "Duato, IEEE Trans. Parallel Distrib. Syst. 4 (1993)";
     const EXAMPLE: &'static str = "";
 }

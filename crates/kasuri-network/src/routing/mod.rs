@@ -84,7 +84,7 @@ registry! {
 /// A routing for one network.
 pub trait Routing: Send + Sync + std::fmt::Debug {
     /// The number of virtual channels that a traffic class must have to be free of deadlock. With fewer the routing still
-    /// finds its way, but keeps its promise no more.
+    /// finds its path, but keeps its promise no more.
     fn virtual_channels_required(&self) -> u32 {
         1
     }

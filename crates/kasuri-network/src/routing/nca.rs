@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 /// Goes up until the destination lies below, then down the only way that is left.
 ///
-/// Every router of the level of the nearest common ancestor serves; `up_port` chooses among the ways up. All policies are
+/// Every router of the level of the nearest common ancestor serves; `up_port` chooses among the paths up. All policies are
 /// free of deadlock with one virtual channel: a packet's channels rise strictly in the order injection, up by rising level,
 /// down by falling level, ejection.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nca {
-    /// Which way up.
+    /// Which path up.
     #[serde(default)]
     pub up_port: UpPort,
 }
@@ -29,7 +29,7 @@ pub enum UpPort {
     /// Uniformly, for each packet at each router.
     #[default]
     Random,
-    /// ((destination div q^(l-1)) mod q) mod p: the way down never leaves the column of the way up.
+    /// ((destination div q^(l-1)) mod q) mod p: the path down never leaves the column of the path up.
     DModK,
     /// ((source div q^(l-1)) mod q) mod p, which is the same as `straight`.
     SModK,
@@ -43,7 +43,7 @@ pub enum UpPort {
 
 impl Member for Nca {
     const NAME: &'static str = "nca";
-    const SUMMARY: &'static str = "fat tree: up to a nearest common ancestor, then down; up_port chooses the way up";
+    const SUMMARY: &'static str = "fat tree: up to a nearest common ancestor, then down; up_port chooses the path up";
     const SOURCE: &'static str =
         "Dally and Towles (2004), section 8.2.2 and chapter 9; d-mod-k: Zahavi, J. Parallel Distrib. Comput. 72 (2012)";
     const EXAMPLE: &'static str = "up_port = \"random\"";

@@ -4,7 +4,7 @@ use super::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
 use crate::id::{Port, TerminalId};
 use std::sync::Arc;
 
-/// Takes the ways of another routing, each packet on the virtual channel that belongs to its destination.
+/// Takes the paths of another routing, each packet on the virtual channel that belongs to its destination.
 ///
 /// Packets to different terminals never wait for each other's buffers, as with a queue per destination. What promises the routing
 /// underneath makes about deadlock rest on its own use of virtual channels and are void; but where its ways to each destination
@@ -16,7 +16,7 @@ pub struct PerDestination {
 }
 
 impl PerDestination {
-    /// Takes the ways of this routing.
+    /// Takes the paths of this routing.
     pub fn over(ways: Arc<dyn Routing>) -> Self {
         Self { ways }
     }

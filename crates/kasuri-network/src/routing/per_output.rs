@@ -6,7 +6,7 @@ use crate::id::{Port, RouterId, TerminalId};
 use crate::network::{Endpoint, Network};
 use std::sync::Arc;
 
-/// Takes the ways of another routing, and chooses the output port of the next router one router ahead.
+/// Takes the paths of another routing, and chooses the output port of the next router one router ahead.
 ///
 /// Virtual channel *v* towards output *p* of the next router is number *p* x `each` + *v*, where `each` is the number of virtual channels
 /// that the routing underneath knows. So an input port has a queue for each of its router's outputs, and a packet that waits keeps none
@@ -23,7 +23,7 @@ pub struct PerOutput {
 }
 
 impl PerOutput {
-    /// Takes the ways of a routing that knows this many virtual channels of each channel.
+    /// Takes the paths of a routing that knows this many virtual channels of each channel.
     pub fn over(network: Arc<Network>, ways: Arc<dyn Routing>, each: u16) -> Self {
         Self { network, ways, each: each.max(1) }
     }
@@ -78,7 +78,7 @@ impl Routing for PerOutput {
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
-        // What was drawn one router before: of the ways that there are, the one by the output of the queue.
+        // What was drawn one router before: of the paths that there are, the one by the output of the queue.
         let output = hop.virtual_channel / self.each;
         let here = Hop { virtual_channel: hop.virtual_channel % self.each, ..*hop };
         let mut taken: Option<(Candidate, u32)> = None;
@@ -107,7 +107,7 @@ mod tests {
     use crate::topology::fat_tree::FatTree;
     use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
 
-    /// Random ways up a fat tree: each packet arrives, by a way of the routing underneath, always in the queue of the output that it takes,
+    /// Random paths up a fat tree: each packet arrives, by a path of the routing underneath, always in the queue of the output that it takes,
     /// and as often by each upward port as it should.
     #[test]
     fn packets_take_the_ways_of_the_routing_in_the_queues_of_their_outputs() {

@@ -11,11 +11,11 @@ use serde::Deserialize;
 use std::sync::Arc;
 
 /// On a mesh: a packet that differs from its destination in dimension *i* first takes a step in that one or in the next one, whichever
-/// is free, until *i* is right; then the next plane begins. On two dimensions that are all shortest ways.
+/// is free, until *i* is right; then the next plane begins. On two dimensions that are all shortest paths.
 ///
 /// The virtual channels are three thirds; what is left over belongs to the last one. A step in dimension *i* takes the last third; one in
 /// dimension *i + 1* the first third while *i* rises, the second while it falls. So the two directions of *i* share no channel of
-/// *i + 1*, and nothing waits in a circle, without an escape path. With fewer than three virtual channels packets go in dimension order.
+/// *i + 1*, and nothing waits in a cycle, without an escape path. With fewer than three virtual channels packets go in dimension order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanarAdaptive {

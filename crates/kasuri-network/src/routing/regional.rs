@@ -37,7 +37,7 @@ pub struct NoWay {
 }
 
 impl Regional {
-    /// Prepares the ways of users of whom each has these terminals, no two the same one, at most 64 users; `regions` tells by router who
+    /// Prepares the paths of users of whom each has these terminals, no two the same one, at most 64 users; `regions` tells by router who
     /// has terminals there, user `i` as bit `i`. `channels_are_divided`: do the users have virtual channels of their own?
     ///
     /// # Errors
@@ -127,7 +127,7 @@ mod tests {
         (0..SIDE * SIDE).filter(|node| !own.contains(node)).collect()
     }
 
-    /// Routers that a packet may pass on any way.
+    /// Routers that a packet may pass on any path.
     fn passed(network: &Network, routing: &dyn Routing, source: u32, destination: u32) -> Vec<RouterId> {
         let available = VirtualChannels { begin: 0, end: 1 };
         let (router, input) = network.injection_port(TerminalId(source));

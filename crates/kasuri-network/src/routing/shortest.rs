@@ -22,7 +22,7 @@ pub enum Metric {
 /// The hops of a path stand in these low bits of its cost; above them the sum of latencies, or the channels between groups.
 const HOPS: u64 = (1 << 24) - 1;
 
-/// Which of several shortest ways.
+/// Which of several shortest paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MinimalTie {
@@ -42,7 +42,7 @@ pub enum MinimalTie {
 #[serde(rename_all = "kebab-case")]
 pub enum Classes {
     /// As the topology asks: classes of one hop on slim fly, dragonfly, flattened butterfly and full mesh; of two hops on MLFM
-    /// and OFT; of the whole way up and down on a fat tree; none on other networks.
+    /// and OFT; of the whole path up and down on a fat tree; none on other networks.
     #[default]
     Topology,
     /// Each hop in a class of its own, on any network: as many classes as the longest route has hops.

@@ -1,4 +1,4 @@
-//! By way of an intermediate router, dimension by dimension to it and on from it.
+//! By path of an intermediate router, dimension by dimension to it and on from it.
 
 use super::dimension_order::{Compiled as Torus, Ring};
 use super::grid::{Grid, Order, half};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Draws an intermediate router for each packet and goes there in dimension order, then on in dimension order.
 ///
-/// The way there uses the lower half of the virtual channels, the way on the upper half; on a torus each class of a dateline is
+/// The path there uses the lower half of the virtual channels, the path on the upper half; on a torus each class of a dateline is
 /// halved so. Free of deadlock, since each phase is.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

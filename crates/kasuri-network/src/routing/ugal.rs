@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ugal {
-    /// Which of several shortest ways, on all paths.
+    /// Which of several shortest paths, on all paths.
     #[serde(default)]
     pub tie: MinimalTie,
     /// How the virtual channels are divided among the hops.
@@ -30,7 +30,7 @@ pub struct Ugal {
 
 impl Member for Ugal {
     const NAME: &'static str = "ugal";
-    const SUMMARY: &'static str = "any network: minimal or Valiant's way, by the queues at the source's router";
+    const SUMMARY: &'static str = "any network: minimal or Valiant's path, by the queues at the source's router";
     const SOURCE: &'static str = "Singh, Load-Balanced Routing in Interconnection Networks, Stanford (2005), chapter 5; UGAL-L: Kim, Dally, Scott and \
                                   Abts, ISCA 2008, section 4.1";
     const EXAMPLE: &'static str = "threshold = 0";

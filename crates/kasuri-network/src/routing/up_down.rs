@@ -108,7 +108,7 @@ fn central(network: &Network, edges: &[Edge], terminals: &[TerminalId], exact_st
     candidates.into_iter().min_by_key(remoteness).unwrap_or(0)
 }
 
-/// The ways up and then down to some terminals.
+/// The paths up and then down to some terminals.
 #[derive(Debug)]
 pub(super) struct Ways {
     network: Arc<Network>,
@@ -120,7 +120,7 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    /// The ways over some of a network's edges to some of its terminals.
+    /// The paths over some of a network's edges to some of its terminals.
     pub(super) fn within(network: &Arc<Network>, edges: &[Edge], terminals: &[TerminalId], root: Option<u32>) -> Self {
         let routers = network.router_count();
         let hops = Arcs::new(routers as usize, &edges.iter().map(|edge| (edge.from.0, edge.to.0, 1)).collect::<Vec<_>>());
@@ -140,7 +140,7 @@ impl Ways {
             let (from, to) = (self.network.injection_port(source).0, self.destinations.terminals[destination.index()]);
             from == to.router || !self.table.ports(2 * from.index(), to.column).is_empty()
         };
-        // Terminals of one router share their ways.
+        // Terminals of one router share their paths.
         let mut columns: Vec<TerminalId> = terminals.to_vec();
         columns.sort_by_key(|terminal| self.destinations.terminals[terminal.index()].column);
         columns.dedup_by_key(|terminal| self.destinations.terminals[terminal.index()].column);

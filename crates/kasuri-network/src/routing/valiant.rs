@@ -23,7 +23,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Valiant {
-    /// Which of several shortest ways, on both paths.
+    /// Which of several shortest paths, on both paths.
     #[serde(default)]
     pub tie: MinimalTie,
     /// How the virtual channels are divided among the hops.

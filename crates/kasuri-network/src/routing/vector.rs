@@ -18,7 +18,7 @@ type Vector = [i32; 2];
 /// one two steps away, x before y). The plan is shortest for all pairs on 16 x 16 routers, for 83 % on 32 x 32 and 81 % on 64 x
 /// 64; `minimal` finds the shortest path of every pair, with a class of virtual channels for each hop.
 ///
-/// Against deadlock the legs of a way come in one order (rank falling; step x, step y, along a, along b), each ring has two
+/// Against deadlock the legs of a path come in one order (rank falling; step x, step y, along a, along b), each ring has two
 /// classes of virtual channels that change where it wraps, and the steps before a rank have a class of their own on the torus:
 /// R + 2 in all. On upper links, which know two classes, all virtual channels are divided between these.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -145,7 +145,7 @@ struct Plans {
     best: Vec<Vec<Use>>,
 }
 
-/// How a rank is used best for a vector, and what the whole way costs from there with the lower ranks.
+/// How a rank is used best for a vector, and what the whole path costs from there with the lower ranks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     steps: [i8; 2],

@@ -77,7 +77,7 @@ pub struct Place {
     pub parent: u32,
 }
 
-/// One way on from a place.
+/// One path on from a place.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// The place that it leaves.
@@ -254,7 +254,7 @@ impl<'a> Walker<'a> {
                 return Ok(false);
             }
             if routes.places.len() > MAX_PLACES {
-                let problem = format!("more than {MAX_PLACES} states on the way: its routing state seems to grow without end");
+                let problem = format!("more than {MAX_PLACES} states on the path: its routing state seems to grow without end");
                 return Err(self.lost(next as u32, destination, routes, problem));
             }
             next += 1;
@@ -317,7 +317,7 @@ impl<'a> Walker<'a> {
             }
             walked += probability;
             if candidates.is_empty() {
-                result = Err(format!("the routing gives no way on at {}", self.network.router_name(hop.router)));
+                result = Err(format!("the routing gives no output port at {}", self.network.router_name(hop.router)));
             }
             for candidate in candidates {
                 let step = self.checked_channel(hop.router, candidate.port, candidate.virtual_channels, destination);
@@ -419,10 +419,10 @@ impl Routes {
         &self.steps[begin..end]
     }
 
-    /// The places in an order in which every step leads forwards; or, if packets can go round, the places of one circle.
+    /// The places in an order in which every step leads forwards; or, if packets can go round, the places of one cycle.
     ///
     /// # Errors
-    /// The places of a circle, each one step before the next.
+    /// The places of a cycle, each one step before the next.
     pub fn order(&self) -> Result<Vec<u32>, Vec<u32>> {
         let mut entering = vec![0u32; self.places.len()];
         for step in self.steps.iter().filter(|step| step.to != DELIVERED) {
@@ -439,11 +439,11 @@ impl Routes {
             }
             next += 1;
         }
-        if order.len() == self.places.len() { Ok(order) } else { Err(self.circle(&entering)) }
+        if order.len() == self.places.len() { Ok(order) } else { Err(self.cycle(&entering)) }
     }
 
     /// Follows steps backwards among the places that are still entered: each has a predecessor there, so one comes twice.
-    fn circle(&self, entering: &[u32]) -> Vec<u32> {
+    fn cycle(&self, entering: &[u32]) -> Vec<u32> {
         let mut before = vec![DELIVERED; self.places.len()];
         for step in self.steps.iter().filter(|step| step.to != DELIVERED && entering[step.from as usize] > 0) {
             before[step.to as usize] = step.from;
@@ -453,14 +453,14 @@ impl Routes {
         while !std::mem::replace(&mut seen[place as usize], true) {
             place = before[place as usize];
         }
-        let mut circle = vec![place];
+        let mut cycle = vec![place];
         let mut previous = before[place as usize];
         while previous != place {
-            circle.push(previous);
+            cycle.push(previous);
             previous = before[previous as usize];
         }
-        circle.reverse();
-        circle
+        cycle.reverse();
+        cycle
     }
 }
 

@@ -106,7 +106,7 @@ registry! {
 pub struct EndpointContext<'a> {
     /// The network whose terminals are the nodes.
     pub network: &'a Network,
-    /// The ways of packets.
+    /// The paths of packets.
     pub routing: &'a dyn Routing,
     /// The routers.
     pub routers: Routers,

@@ -56,7 +56,7 @@ fn build(network: &Network, _: &dyn Routing, job: &[TerminalId]) -> Result<Box<d
 ///    b = (a + e) mod d;
 ///
 /// sums modulo the sides, n and p: `sides` p (1 + d (d - 1)) - 1 = N - 1 phases, the fewest that there can be. D is the
-/// difference set: up by port a and down by port b is the only way of two hops between these leaves. In a phase of part 2
+/// difference set: up by port a and down by port b is the only path of two hops between these leaves. In a phase of part 2
 /// different x take different a, and different a different b, so that neither the ports up of a leaf nor those by which a leaf
 /// is reached are used twice; each pair (a, b) belongs to one e, so that every shift of leaves comes once for each x and y.
 #[derive(Debug)]

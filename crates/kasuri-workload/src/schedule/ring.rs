@@ -132,7 +132,7 @@ fn step(h: u32, own: u32, turn: u32, sense: i64) -> Step {
 mod tests {
     use super::*;
 
-    /// Messages on the busiest channel of a turn, by going the shortest way, half-way round in the direction of rising numbers.
+    /// Messages on the busiest channel of a turn, by going the shortest path, half-way round in the direction of rising numbers.
     fn load(ring: Ring, radix: u32, turn: u32) -> u32 {
         let mut loads = vec![[0; 2]; radix as usize];
         for from in 0..radix {
@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Without the position that is taken out, two opposite ones of the even ring have a shorter way in one direction each: a
+    /// Without the position that is taken out, two opposite ones of the even ring have a shorter path in one direction each: a
     /// diameter alone loads both directions.
     #[test]
     fn odd_rings_are_little_busier_than_the_next_even_ring() {

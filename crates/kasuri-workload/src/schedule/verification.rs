@@ -15,7 +15,7 @@ pub struct Verification {
     pub loads: Vec<u32>,
     /// The most messages that share a channel between routers in all phases together.
     pub all_pairs_load: u32,
-    /// Channels on the longest way of a message, injection and ejection channels included.
+    /// Channels on the longest path of a message, injection and ejection channels included.
     pub longest_way: u32,
     /// The first ordered pair that is not served exactly once, if there is one.
     pub shortfall: Option<Shortfall>,

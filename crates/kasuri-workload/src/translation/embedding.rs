@@ -28,12 +28,12 @@ impl Embedding {
         Self { dilations, loads: loads.into_iter().collect() }
     }
 
-    /// The longest way of a logical link, in channels.
+    /// The longest path of a logical link, in channels.
     pub fn dilation_max(&self) -> f64 {
         self.dilations.iter().map(|&(_, dilation)| dilation).fold(0.0, f64::max)
     }
 
-    /// The mean way of a logical link, in channels; 0 without links.
+    /// The mean path of a logical link, in channels; 0 without links.
     pub fn dilation_mean(&self) -> f64 {
         self.dilations.iter().map(|&(_, dilation)| dilation).sum::<f64>() / self.dilations.len().max(1) as f64
     }

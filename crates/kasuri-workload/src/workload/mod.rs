@@ -6,12 +6,12 @@
 
 pub mod agenda;
 pub mod application;
+pub mod combined;
 pub mod npb_ft;
 pub mod placement;
 pub mod program;
 pub mod rounds;
 pub mod stages;
-pub mod together;
 pub mod trace;
 
 use crate::collective::Least;

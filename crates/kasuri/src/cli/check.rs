@@ -50,7 +50,7 @@ impl Check {
         let mut preparer = Preparer::new(*KNOWN, &document, &files);
         let (mut seen, mut extents) = (Seen::default(), Extents::default());
         let mut works = Vec::with_capacity(sweep.count());
-        let (mut verdict, mut wrong) = (Verdict::Right, Wrong::default());
+        let (mut verdict, mut wrong) = (Verdict::Fine, Wrong::default());
         for number in 0..sweep.count() {
             let point = sweep.point(number)?;
             let study = match preparer.study(&point) {
@@ -76,15 +76,15 @@ impl Check {
         let costs = Costs::of_this_machine();
         writeln!(out, "{}", describe_costs(&Total::of(&costs, works)))?;
         let (count, text) = (sweep.count(), verdict.text());
-        writeln!(out, "{}: {text}; {count} run{}", self.file.display(), if count == 1 { "" } else { "s" })?;
-        Ok(if verdict == Verdict::Right { Exit::DONE } else { Exit::DEADLOCK_POSSIBLE })
+        writeln!(out, "{}: {text}: {count} run{}", self.file.display(), if count == 1 { "" } else { "s" })?;
+        Ok(if verdict == Verdict::Fine { Exit::DONE } else { Exit::DEADLOCK_POSSIBLE })
     }
 }
 
 /// What is to be said of an experiment as a whole, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
-    Right,
+    Fine,
     CanDeadlock,
     CannotDeliver,
 }
@@ -92,7 +92,7 @@ enum Verdict {
 impl Verdict {
     fn text(self) -> &'static str {
         match self {
-            Self::Right => "right",
+            Self::Fine => "OK",
             Self::CanDeadlock => "can deadlock",
             Self::CannotDeliver => "cannot deliver every packet",
         }
@@ -225,23 +225,23 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
         Ok(None) => {}
         Ok(Some(zero_load)) => {
             let exact = if zero_load.exact { "" } else { " (approximate)" };
-            writeln!(out, "  zero load: latency {:.2} cycles{exact}, {:.3} routers on the way", zero_load.packet_latency, zero_load.hops)?;
+            writeln!(out, "  zero load: latency {:.2} cycles{exact}, {:.3} routers on the path", zero_load.packet_latency, zero_load.hops)?;
         }
         Err(reason) => writeln!(out, "  zero load: not known: {reason}")?,
     }
     let report = deadlock::check(network, &*scenario.possible_ways(), &scenario.virtual_channel_ranges());
     writeln!(out, "  {}", report.describe(network).replace('\n', "\n  "))?;
     if scenario.router.predictor != predictor::NONE {
-        let ways = if scenario.takes_accepted_ports() {
-            "the ways that they may take are included; "
+        let paths = if scenario.takes_accepted_ports() {
+            "the paths that they may take are included; "
         } else {
-            "they take the routing's ways only; "
+            "they take the routing's paths only; "
         };
-        writeln!(out, "  predictions: {ways}wrong copies hold nothing and wait for nothing")?;
+        writeln!(out, "  predictions: {paths}wrong copies hold nothing and wait for nothing")?;
     }
     Ok(match (&report.unroutable, report.is_safe() || study.allow_deadlock) {
         (Some(_), _) => Verdict::CannotDeliver,
-        (None, true) => Verdict::Right,
+        (None, true) => Verdict::Fine,
         (None, false) => Verdict::CanDeadlock,
     })
 }

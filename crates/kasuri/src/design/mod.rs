@@ -48,11 +48,11 @@ pub struct Design {
     pub optical: u64,
     /// Terminals per router.
     pub terminals_per_router: f64,
-    /// Channels between routers on the longest of the shortest ways between terminals.
+    /// Channels between routers on the longest of the shortest paths between terminals.
     pub diameter: u32,
     /// Channels between the halves, both directions, of the narrowest cut into halves that is known.
     pub bisection: Option<u64>,
-    /// The part of the terminals' bandwidth that an all-to-all on shortest paths can reach, equal ways shared equally: at most 1.
+    /// The part of the terminals' bandwidth that an all-to-all on shortest paths can reach, equal paths shared equally: at most 1.
     pub all_to_all: f64,
     /// How an all-to-all is best sent, and how near that comes; nothing of designs of more than [`MOST_TERMINALS`] terminals.
     pub recommended: Option<Recommended>,
@@ -150,7 +150,7 @@ fn all_to_all(network: &Network, graph: &Graph) -> f64 {
     if let Some(&[up, down, ..]) = network.labels().attribute("fat_tree")
         && up >= down
     {
-        // As many links up as down on every level: equal ways share equally, and none carries more than a terminal sends.
+        // As many links up as down on every level: equal paths share equally, and none carries more than a terminal sends.
         return 1.0;
     }
     let busiest = dragonfly_load(network).or_else(|| mesh_load(network)).unwrap_or_else(|| graph.busiest_channel());
@@ -161,8 +161,8 @@ fn all_to_all(network: &Network, graph: &Graph) -> f64 {
 const SHARING_BUDGET: u64 = 1 << 31;
 
 /// Cycles that the most loaded channel between routers is busy when each of these terminals sends one flit to each other one, by the best
-/// routing that is known: closed forms where there are some, else shortest paths with equal ways shared equally. `None` where links lead one
-/// way only, or where it costs too much.
+/// routing that is known: closed forms where there are some, else shortest paths with equal paths shared equally. `None` where links lead one
+/// path only, or where it costs too much.
 pub(crate) fn all_pairs_cycles(network: &Network, terminals: &[TerminalId]) -> Option<f64> {
     let is_all = terminals.len() == network.terminal_count() as usize;
     let is_plain = network.router_channels().all(|channel| network.link(channel).period == 1);
@@ -198,7 +198,7 @@ fn dragonfly_load(network: &Network) -> Option<f64> {
     Some(local.max(a * p * a * p))
 }
 
-/// Messages of all pairs on the busiest channel of a mesh or torus in dimension order, equal ways round a ring shared equally: R / k
+/// Messages of all pairs on the busiest channel of a mesh or torus in dimension order, equal paths round a ring shared equally: R / k
 /// of the pairs of a line for each pair of positions. A line of k has floor(k / 2) ceil(k / 2) pairs over its middle, a ring k^2 / 8
 /// in a direction, rounded down for odd k (Dally and Towles, section 3.3).
 fn mesh_load(network: &Network) -> Option<f64> {
@@ -286,8 +286,8 @@ impl Graph {
         (0..self.terminals.len() as u32).map(ports).max().unwrap_or(0)
     }
 
-    /// Channels on the longest of the shortest ways from these routers to all with terminals. Many sources are followed at once, a
-    /// bit each. Nothing if some way is missing.
+    /// Channels on the longest of the shortest paths from these routers to all with terminals. Many sources are followed at once, a
+    /// bit each. Nothing if some path is missing.
     fn diameter(&self, sources: &[u32]) -> Option<u32> {
         sources.chunks(64 * WORDS).try_fold(0, |longest, block| Some(longest.max(self.eccentricity(block)?)))
     }
@@ -316,7 +316,7 @@ impl Graph {
         })
     }
 
-    /// Cycles of the busiest channel when every terminal sends one flit to every other on shortest paths, equal ways at each router
+    /// Cycles of the busiest channel when every terminal sends one flit to every other on shortest paths, equal paths at each router
     /// sharing equally. All links lead both ways.
     fn busiest_channel(&self) -> f64 {
         let mut load = vec![0.0; self.ends.len()];

@@ -17,7 +17,7 @@ pub const MOST_TERMINALS: u32 = 2048;
 pub struct Recommended {
     /// `routing.algorithm`.
     pub routing: &'static str,
-    /// Another key of `[routing]` with its value, where the routing's own rule among equal ways is not the best.
+    /// Another key of `[routing]` with its value, where the routing's own rule among equal paths is not the best.
     pub tie: Option<String>,
     /// `workload.schedule`.
     pub schedule: &'static str,

@@ -161,7 +161,7 @@ struct Checked {
     /// Those of its traffic.
     channels: Vec<VirtualChannels>,
     allowed: bool,
-    /// Are the ways that predictions may take included?
+    /// Are the paths that predictions may take included?
     widened: bool,
 }
 
@@ -208,7 +208,7 @@ fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &
     let report = deadlock::check_within(&scenario.network, &*scenario.possible_ways(), &channels, budget);
     let (name, mut finding) = (document.name().to_owned(), report.describe(&scenario.network));
     if widened {
-        finding += "\nthe ways that predictions may take are included; router.predictor_match = \"exact\" leaves them out";
+        finding += "\nthe paths that predictions may take are included; router.predictor_match = \"exact\" leaves them out";
     }
     if report.verdict != Verdict::Acyclic && !trusted {
         return Err(RunError::Deadlock { document: name, finding });

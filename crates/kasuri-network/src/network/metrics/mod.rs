@@ -71,7 +71,7 @@ impl Metrics {
     }
 }
 
-/// Channels from a router to each other one on a shortest way, where there is one.
+/// Channels from a router to each other one on a shortest path, where there is one.
 pub fn hops_from(network: &Network, from: RouterId) -> Vec<Option<u32>> {
     let mut hops = vec![None; network.router_count() as usize];
     hops[from.index()] = Some(0);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// The constants of the interface, of the host's bus and of the library. Times are in nanoseconds.
 ///
-/// The stages are those into which Zambre et al., "Breaking Band: A Breakdown of High-performance Communication" (ICPP 2019) divide the way of
+/// The stages are those into which Zambre et al., "Breaking Band: A Breakdown of High-performance Communication" (ICPP 2019) divide the path of
 /// a message. docs/explanation/rdma.md says which defaults are published and which are assumed. All terminals have the same interface.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

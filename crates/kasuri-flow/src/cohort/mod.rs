@@ -18,12 +18,12 @@ pub(crate) struct Member {
     pub(crate) flow: u32,
     pub(crate) destination: u32,
     pub(crate) flits: u32,
-    /// Where its way begins: among those that are remembered or, if not, in [`Together::ways`].
+    /// Where its way begins: among those that are remembered or, if not, in [`Cohort::ways`].
     way: u32,
     is_remembered: bool,
     /// Cycles from the end of the transfer to the arrival of the last flit.
     pub(crate) head_latency: f32,
-    /// Channels of its way but that of injection.
+    /// Channels of its path but that of injection.
     pub(crate) hops: u16,
 }
 
@@ -60,13 +60,13 @@ enum Phase {
 
 /// The messages that have begun together: a round.
 #[derive(Debug)]
-pub(crate) struct Together {
+pub(crate) struct Cohort {
     level_by_count: Option<LevelByCount>,
     phase: Phase,
     members: Vec<Member>,
     /// Are they in the order of their numbers?
     is_ordered: bool,
-    /// Their ways without the injection channels, unless these are remembered.
+    /// Their paths without the injection channels, unless these are remembered.
     ways: Vec<u32>,
     /// By channel. Nobody shares an injection channel, so that they have no part in it.
     crossings: Column<Crossing>,
@@ -82,7 +82,7 @@ pub(crate) struct Together {
     last_end: f64,
 }
 
-impl Together {
+impl Cohort {
     /// For flows over so many channels, 0 if it is not to be used. Those who will share them say how a channel's level follows from the
     /// number of its flows, if it does; a flow that is alone on each of its channels has them whole in any sharing.
     pub(crate) fn new(channels: usize, level_by_count: Option<LevelByCount>) -> Self {
@@ -114,7 +114,7 @@ impl Together {
         self.phase == Phase::Beginning || others == 0 && self.is_empty() && !self.crossings.is_empty()
     }
 
-    /// Begins a message that is admitted and has its way.
+    /// Begins a message that is admitted and has its path.
     #[inline(always)]
     pub(crate) fn begin(&mut self, member: Member) {
         self.phase = Phase::Beginning;
@@ -129,7 +129,7 @@ impl Together {
         self.cross(member.flits, others);
     }
 
-    /// Gives a message a way over these channels after that of injection.
+    /// Gives a message a path over these channels after that of injection.
     pub(crate) fn enter(&mut self, member: &mut Member, others: &[u32]) {
         (member.way, member.hops, member.is_remembered) = (self.ways.len() as u32, others.len() as u16, false);
         self.ways.extend_from_slice(others);
@@ -153,7 +153,7 @@ impl Together {
         if self.is_empty() { 0 } else { self.crossings[channel].messages.saturating_sub(self.round) as u32 }
     }
 
-    /// Gives the messages that have begun their rates, if their counts tell them. `remembered` are the ways that are.
+    /// Gives the messages that have begun their rates, if their counts tell them. `remembered` are the paths that are.
     pub(crate) fn share(&mut self, graph: &Graph, remembered: &[u32], now: f64) -> bool {
         let are_alone = self.any <= self.round + 1;
         if self.phase != Phase::Beginning || !are_alone && self.level_by_count.is_none() {
@@ -208,7 +208,7 @@ impl Together {
         std::mem::take(&mut self.members)
     }
 
-    /// Goes on with the messages that have ended, others in their place, which have got their ways meanwhile.
+    /// Goes on with the messages that have ended, others in their place, which have got their paths meanwhile.
     pub(crate) fn go_on(&mut self, members: Vec<Member>) {
         self.phase = if members.is_empty() { Phase::Nothing } else { Phase::Beginning };
         self.members = members;
@@ -221,7 +221,7 @@ impl Together {
         self.any = self.round;
     }
 
-    /// Takes the messages apart: calls `begin` with each one, its way after the injection and when it began. Since when have they rates?
+    /// Takes the messages apart: calls `begin` with each one, its path after the injection and when it began. Since when have they rates?
     pub(crate) fn part(&mut self, remembered: &[u32], now: f64, mut begin: impl FnMut(&Member, &[u32], f64)) -> Option<f64> {
         let had_rates = self.phase == Phase::Flowing;
         let begun = if had_rates { self.begun } else { now };

@@ -29,11 +29,11 @@ impl UserWorkload {
 
 /// Several workloads at once.
 #[derive(Debug)]
-pub struct Together {
+pub struct CombinedWorkload {
     parts: Vec<UserWorkload>,
 }
 
-impl Together {
+impl CombinedWorkload {
     /// Puts workloads together, at most [`MAX_USERS`].
     pub fn new(parts: Vec<UserWorkload>) -> Self {
         debug_assert!(parts.len() <= MAX_USERS);
@@ -53,7 +53,7 @@ fn part_of(token: Token) -> usize {
     (token & ((1 << BITS) - 1)) as usize
 }
 
-impl Workload for Together {
+impl Workload for CombinedWorkload {
     fn messages(&self) -> u64 {
         self.parts.iter().map(|part| part.workload.messages()).sum()
     }
@@ -142,13 +142,13 @@ mod tests {
         collective(entry, ranks, &Options { start_skew_cycles: 10.0, ..Options::default() }).unwrap()
     }
 
-    fn together() -> Together {
+    fn together() -> CombinedWorkload {
         let part = |user: u32, terminals: &[u32]| UserWorkload {
             workload: all_to_all(terminals.len() as u32),
             terminals: terminals.iter().copied().map(TerminalId).collect(),
             user,
         };
-        Together::new(vec![part(0, &[9, 4, 7, 1]), part(2, &[2, 3])])
+        CombinedWorkload::new(vec![part(0, &[9, 4, 7, 1]), part(2, &[2, 3])])
     }
 
     /// Lets everything happen at once: all that was sent, and when each start was due.
@@ -207,7 +207,7 @@ mod tests {
                     let Some(workload) = collective(entry, 4, &options) else { continue };
                     let terminals = [9, 4, 7, 1].map(TerminalId).to_vec();
                     let user = |user: u32| UserWorkload { workload: Arc::clone(&workload), terminals: terminals.clone(), user };
-                    let whole = Together::new(vec![user(0), user(1)]);
+                    let whole = CombinedWorkload::new(vec![user(0), user(1)]);
                     let (mut messages, times) = sent(&whole);
                     let mut expected = Vec::new();
                     whole.each_message(&mut |message| expected.push(*message));
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_user_starts_when_he_starts_alone() {
         let whole = together();
-        let alone = Together::new(vec![whole.parts[1].clone()]);
+        let alone = CombinedWorkload::new(vec![whole.parts[1].clone()]);
         let (_, starts) = sent(&whole);
         let (_, of_second) = sent(&alone);
         assert_eq!(starts[4..], of_second[..]);

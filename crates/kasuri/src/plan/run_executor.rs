@@ -44,7 +44,7 @@ pub(super) enum End {
 pub(super) type Finished = (End, Option<String>);
 
 /// What the threads share.
-pub(super) struct Workshop<'a> {
+pub(super) struct RunExecutor<'a> {
     runs: &'a Runs<'a>,
     paranoid: bool,
     stop: Stop,
@@ -75,7 +75,7 @@ impl From<EngineError> for Missing {
     }
 }
 
-impl<'a> Workshop<'a> {
+impl<'a> RunExecutor<'a> {
     /// Prepares to compute some of the runs of a plan.
     pub(super) fn new(runs: &'a Runs<'a>, options: &RunOptions, store: Option<&'a Store>, count: usize) -> Self {
         options.tally.plan(count);

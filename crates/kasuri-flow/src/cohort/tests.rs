@@ -11,7 +11,7 @@ const TERMINALS: u32 = 16;
 
 /// Flows of which some have begun together and some have not, as the event loop has them.
 struct Flows {
-    together: Together,
+    cohort: Cohort,
     graph: Graph,
     sharing: Box<dyn Sharing>,
     live: u64,
@@ -22,16 +22,16 @@ impl Flows {
     fn new(name: &str, bandwidth: &[f64], first: u32, counts: bool) -> Self {
         let (channels, sharing) = (bandwidth.len() as u32, sharing::build(name).unwrap());
         let of_graph = Bandwidth::Each(bandwidth[first as usize..].into());
-        let together = Together::new(if counts { bandwidth.len() } else { 0 }, sharing.by_count());
+        let cohort = Cohort::new(if counts { bandwidth.len() } else { 0 }, sharing.by_count());
         let graph = Graph::new(of_graph, first..channels, TERMINALS, TERMINALS as usize);
-        Self { together, graph, sharing, live: 0 }
+        Self { cohort, graph, sharing, live: 0 }
     }
 
     fn begin(&mut self, flow: u32, drawn: &Drawn, others: &[u32], now: f64) {
-        if self.together.admits(self.live) {
+        if self.cohort.admits(self.live) {
             let mut member = Member::new(flow, 0, drawn);
-            self.together.enter(&mut member, others);
-            self.together.begin(member);
+            self.cohort.enter(&mut member, others);
+            self.cohort.begin(member);
         } else {
             self.part(now);
             self.graph.begin(flow, flow, others, drawn.destination.0, f64::from(drawn.flits), now);
@@ -41,7 +41,7 @@ impl Flows {
 
     fn part(&mut self, now: f64) {
         let graph = &mut self.graph;
-        let since = self.together.part(&[], now, |member, others, begun| {
+        let since = self.cohort.part(&[], now, |member, others, begun| {
             graph.begin(member.flow, member.flow, others, member.destination, f64::from(member.flits), begun);
         });
         if let Some(begun) = since {
@@ -51,7 +51,7 @@ impl Flows {
 
     /// Did counts tell the rates?
     fn share(&mut self, now: f64) -> bool {
-        let are_counted = self.together.share(&self.graph, &[], now);
+        let are_counted = self.cohort.share(&self.graph, &[], now);
         if !are_counted {
             self.part(now);
             self.graph.share(&mut *self.sharing, now);
@@ -60,15 +60,15 @@ impl Flows {
     }
 
     fn next_end(&mut self) -> Option<f64> {
-        self.together.first_end().or_else(|| self.graph.next_end())
+        self.cohort.first_end().or_else(|| self.graph.next_end())
     }
 
     /// Ends the flows that end now, which have so many flits.
     fn end(&mut self, now: f64, flits: impl Fn(u32) -> f64) -> Vec<u32> {
         let mut ending = Vec::new();
-        if self.together.end_by(now) {
-            ending.extend(self.together.end().iter().map(|member| member.flow));
-            self.together.go_on(Vec::new());
+        if self.cohort.end_by(now) {
+            ending.extend(self.cohort.end().iter().map(|member| member.flow));
+            self.cohort.go_on(Vec::new());
         } else {
             self.part(now);
             self.graph.take_ending(now, &mut ending);
@@ -83,7 +83,7 @@ impl Flows {
     fn carried(&mut self, now: f64, channels: u32) -> Vec<f64> {
         self.part(now);
         let graph = &mut self.graph;
-        self.together.take_carried(true, |channel, flits| graph.add_carried(channel, flits));
+        self.cohort.take_carried(true, |channel, flits| graph.add_carried(channel, flits));
         (TERMINALS..channels).map(|channel| graph.carried(channel)).collect()
     }
 }
@@ -131,7 +131,7 @@ fn compare(name: &str, seed: u64) -> (u32, u32) {
         assert!(plain.graph.is_fair(name == "equal-share"));
         let Some(end) = plain.next_end() else { continue };
         now = end;
-        let together = quick.together.end_by(now);
+        let together = quick.cohort.end_by(now);
         let ending = both.each_mut().map(|flows| flows.end(now, |flow| f64::from(flits[flow as usize])));
         assert_eq!(ending[0], ending[1], "seed {seed}");
         ended += u32::from(together);

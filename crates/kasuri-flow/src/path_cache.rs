@@ -1,19 +1,19 @@
-//! Ways that are found once: where neither chance nor the way in decides, all messages from a router to a terminal take the same.
+//! Paths that are found once: where neither chance nor the way in decides, all messages from a router to a terminal take the same.
 
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::network::Network;
 use std::collections::BTreeSet;
 
-/// Pairs of routers and terminals whose ways are kept: 16 MiB of places.
+/// Pairs of routers and terminals whose paths are kept: 16 MiB of places.
 const MOST_PAIRS: u64 = 1 << 22;
 
 /// No row, no way.
 const NONE: u32 = u32::MAX;
 
-/// The ways between routers that have terminals and all terminals, as they are found.
+/// The paths between routers that have terminals and all terminals, as they are found.
 #[derive(Debug)]
-pub(crate) struct Remembered {
+pub(crate) struct PathCache {
     terminals: usize,
     /// By router: the beginning of its row in `place`.
     row: Vec<u32>,
@@ -22,8 +22,8 @@ pub(crate) struct Remembered {
     ways: Vec<u32>,
 }
 
-impl Remembered {
-    /// A memory, if the scenario's messages are so many that most ways are taken again, and the same every time.
+impl PathCache {
+    /// A memory, if the scenario's messages are so many that most paths are taken again, and the same every time.
     pub(crate) fn of(scenario: &Scenario) -> Option<Self> {
         let messages = scenario.workload.as_ref()?.workload.messages();
         let network = &*scenario.network;
@@ -38,12 +38,12 @@ impl Remembered {
         })
     }
 
-    /// All ways, at the places that [`Self::find`] tells.
+    /// All paths, at the places that [`Self::find`] tells.
     pub(crate) fn ways(&self) -> &[u32] {
         &self.ways
     }
 
-    /// The way from a router to a terminal, if it has been found before: where it begins, and its channels after that of injection.
+    /// The path from a router to a terminal, if it has been found before: where it begins, and its channels after that of injection.
     #[inline(always)]
     pub(crate) fn find(&self, from: RouterId, to: TerminalId) -> Option<(u32, &[u32])> {
         let row = self.row[from.index()];
@@ -58,7 +58,7 @@ impl Remembered {
         Some((place + 1, &self.ways[first..first + self.ways[first - 1] as usize]))
     }
 
-    /// Keeps a way.
+    /// Keeps a path.
     pub(crate) fn keep(&mut self, from: RouterId, to: TerminalId, way: &[u32]) {
         if self.row[from.index()] == NONE {
             self.row[from.index()] = self.place.len() as u32;

@@ -1,6 +1,6 @@
-//! Messages whose ways have been found before they begin.
+//! Messages whose paths have been found before they begin.
 //!
-//! In a large network almost every step of a way waits for memory. The ways of several messages found in step wait together.
+//! In a large network almost every step of a path waits for memory. The paths of several messages found in step wait together.
 
 use crate::graph::Graph;
 use crate::paths::Walk;
@@ -15,7 +15,7 @@ pub(crate) const MOST: usize = 96;
 /// Terminals of a network that is large enough: with 4,096 it takes a twentieth longer than without.
 pub(crate) const LEAST_TERMINALS: u32 = 8192;
 
-/// A message with its way: injection, between routers, ejection.
+/// A message with its path: injection, between routers, ejection.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) drawn: Drawn,
@@ -24,7 +24,7 @@ pub(crate) struct Prepared {
 
 /// The messages prepared, and memory that is used again and again.
 #[derive(Debug)]
-pub(crate) struct Ahead {
+pub(crate) struct PathPrefetch {
     /// Are messages prepared ahead at all?
     pub(crate) is_used: bool,
     /// By terminal: where its next message lies in `prepared`; empty unless used.
@@ -41,7 +41,7 @@ pub(crate) struct Ahead {
     pub(crate) soon: Vec<u32>,
 }
 
-impl Ahead {
+impl PathPrefetch {
     pub(crate) fn new(terminals: usize, is_used: bool) -> Self {
         Self {
             is_used,
@@ -98,7 +98,7 @@ impl Ahead {
         self.place[terminal as usize] = place;
     }
 
-    /// Memory for a way.
+    /// Memory for a path.
     pub(crate) fn memory(&mut self) -> Vec<u32> {
         self.unused_ways.pop().unwrap_or_default()
     }
