@@ -1,10 +1,10 @@
 //! The edge of the network: injection and ejection over one trait for whatever feeds packets.
 //!
-//! A terminal has a queue (`queues`, or one for each class: `class_queues`), virtual channels into and out of the network (`terminals`, `injection`,
-//! `ejection`), and
-//! a [`PacketFeed`] that says which packet stands at the head of its queue and hears what becomes of it. Feeds are open traffic and batches
-//! (`open`), the messages of a closed workload (`closed`) and the interfaces of a machine (`machine`); `combined` makes one of several, and
-//! `translated` puts the translation of users in front of any. To add one: a file that implements the trait, and its line in [`feed_of`].
+//! A terminal has a queue (`queues`, or one for each class: `class_queues`), virtual channels into and out of the network
+//! (`terminals`, `injection`, `ejection`), and a [`PacketFeed`] that says which packet stands at the head of its queue and hears what
+//! becomes of it. Feeds are open traffic and batches (`open`), the messages of a closed workload (`closed`) and the interfaces of a
+//! machine (`machine`); `combined` makes one of several, and `translated` puts the translation of users in front of any. To add one: a
+//! file that implements the trait, and its line in [`feed_of`].
 //!
 //! No feed knows a router, and no router knows which feeds there are.
 

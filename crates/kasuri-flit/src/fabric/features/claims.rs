@@ -3,6 +3,8 @@
 //! A packet is counted at its output port from the moment at which its head is routed, so that the next head, in the same cycle even, sees
 //! it. While it waits for a virtual channel its flits are counted here, at the first one that it may take; once it holds one, what is left
 //! of it is known there. Heads are routed in the order of their input ports and virtual channels, and equal outputs are drawn.
+//!
+//! Touches routing (a head claims its output) and virtual-channel allocation (it gives the claim up with the virtual channel that it gets).
 
 use crate::state::NONE;
 use kasuri_network::memory::Column;

@@ -1,4 +1,6 @@
 //! Lookahead whose adaptive routing decides as a head leaves for a router, by what that router knows in that cycle.
+//!
+//! Touches traversal (a head that leaves is noted), the end of a cycle (its next router decides) and routing (the decision is taken).
 
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;

@@ -3,6 +3,8 @@
 //! Self-clocked fair queueing (Golestani 1994), a flit at a time: when a flit begins to want an output it is due 1 / share after
 //! its user's flit before, or after the output's clock where it has not wanted it; the least due goes, and the clock with it. A flit
 //! that waits keeps its time.
+//!
+//! Touches switch allocation: an output requests for the user whose turn it is, and its winner is charged.
 
 use crate::fabric::vc_mask::VcMask;
 use kasuri_model::router::Architecture;

@@ -1,5 +1,8 @@
 //! What routers that predict keep beside their ordinary state: the predictor, which places of the switch are taken, which
 //! connections are held, and the counters.
+//!
+//! Touches arrivals (a flit that is predicted rightly passes on at once, see `layouts/plain/predicted.rs`), routing (the answer that a guess
+//! was held against is used again) and traversal (which notes the places of the switch that are taken).
 
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::routing::Route;

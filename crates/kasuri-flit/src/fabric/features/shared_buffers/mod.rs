@@ -4,6 +4,9 @@
 //! a pool of the port. A policy limits what one may hold of both. A place that becomes free while a packet is on its way through an empty
 //! buffer stays reserved for this packet, lest others take it before its next flit comes (as in BookSim 2).
 //!
+//! Touches virtual-channel allocation and switch allocation (is there room?), traversal and injection (a place is taken), and the credits
+//! that come back (a place is free).
+//!
 //! To add a policy: a file here, a `mod` line, its line in [`limit_of`], and its name in `kasuri_model::router`.
 
 mod dynamic;
