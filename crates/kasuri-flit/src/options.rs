@@ -23,7 +23,7 @@ pub enum Simd {
     #[default]
     Auto,
     /// None.
-    Plain,
+    Portable,
     /// The vector layout wherever the scenario allows it, also where it is expected to be slower.
     Always,
 }

@@ -485,7 +485,7 @@ pub(crate) fn choose(scenario: &Scenario, options: &FlitOptions) -> Result<Layou
         if layout == LayoutName::Avx512 && !vector_instructions() {
             refusals.push(asked_layout(layout, "this processor lacks the vector instructions").instead("leave it out"));
         }
-        if layout == LayoutName::Avx512 && options.simd == Simd::Plain {
+        if layout == LayoutName::Avx512 && options.simd == Simd::Portable {
             let reason = "the layout is made of vector instructions";
             refusals.push(asked_layout(layout, reason).conflicts_with("flit.simd = \"portable\"").instead(KEEP_ONE));
         }
@@ -499,7 +499,7 @@ pub(crate) fn choose(scenario: &Scenario, options: &FlitOptions) -> Result<Layou
 /// Is the vector layout, which can run this, expected to be the faster one?
 fn prefers_vectors(scenario: &Scenario, simd: Simd) -> bool {
     match simd {
-        Simd::Plain => false,
+        Simd::Portable => false,
         Simd::Always => vector_instructions(),
         Simd::Auto => vector_instructions() && is_loaded(scenario),
     }

@@ -157,7 +157,7 @@ mod tests {
         parse("net.txt", text.as_bytes())
     }
 
-    /// The way back that no line tells has a latency of 1, however long the path there is.
+    /// The way back that no line tells has a latency of 1, however long the way there is.
     #[test]
     fn latencies_belong_to_directions() {
         let network = read("router 0 node 0 node 1 3 router 1 10\nrouter 1 node 2 router 2 5\nrouter 2 node 3 router 1 7\n").unwrap();

@@ -162,7 +162,7 @@ const SHARING_BUDGET: u64 = 1 << 31;
 
 /// Cycles that the most loaded channel between routers is busy when each of these terminals sends one flit to each other one, by the best
 /// routing that is known: closed forms where there are some, else shortest paths with equal paths shared equally. `None` where links lead one
-/// path only, or where it costs too much.
+/// way only, or where it costs too much.
 pub(crate) fn all_pairs_cycles(network: &Network, terminals: &[TerminalId]) -> Option<f64> {
     let is_all = terminals.len() == network.terminal_count() as usize;
     let is_plain = network.router_channels().all(|channel| network.link(channel).period == 1);

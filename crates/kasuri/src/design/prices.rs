@@ -69,7 +69,7 @@ pub struct Floor {
     pub row_m: f64,
     /// Length of a cable within a rack.
     pub within_rack_m: f64,
-    /// What a cable between racks needs beside the path, for both ends together.
+    /// What a cable between racks needs beside its length, for both ends together.
     pub between_racks_m: f64,
 }
 
