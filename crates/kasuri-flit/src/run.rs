@@ -1,5 +1,6 @@
 //! The run: windows of cycles, skips over idle time, intervals and phases.
 
+use crate::edge::Report;
 use crate::endpoint;
 use crate::fabric::features::prediction;
 use crate::fabric::layout::RouterLayout;
@@ -7,15 +8,18 @@ use crate::fabric::vc_mask::VcMask;
 use crate::options::FlitOptions;
 use crate::select;
 use crate::state::wheel::Wheel;
-use crate::state::{Simulation, Tile};
+use crate::state::{Compiled, Simulation, Tile};
 use crate::support;
-use kasuri_model::engine::{Command, Controller, Engine, EngineError, Feature, Interval, Method, Outcome, Phase, Prepared, Status};
+use kasuri_model::engine::{
+    Command, Controller, Engine, EngineError, Feature, Interval, Method, Outcome, Phase, Prediction, Prepared, Status,
+};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Architecture;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::ChannelId;
+use kasuri_network::id::{ChannelId, RouterId};
 use schemars::{Schema, schema_for};
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 
 /// Cycles between two samples of buffer occupancy.
 const OCCUPANCY_PERIOD: u64 = 256;
@@ -93,7 +97,9 @@ pub(crate) fn on_routers(
     let layout = support::choose(&scenario, &options).map_err(|more| refusals.extend(more));
     refusals.extend(prediction::refusals(&scenario));
     match layout {
-        Ok(layout) if refusals.is_empty() => select::on_layout(scenario, layout).map_err(|refusal| vec![refusal]),
+        Ok(layout) if refusals.is_empty() => {
+            select::on_layout(scenario, layout, options.tiles.map_or(1, NonZeroU32::get)).map_err(|refusal| vec![refusal])
+        }
         _ => Err(refusals),
     }
 }
@@ -103,7 +109,25 @@ fn options(scenario: &Scenario) -> Result<FlitOptions, Refusal> {
     scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| Refusal::new("flit", error.message()))
 }
 
-impl<L: RouterLayout> Simulation<'_, L> {
+/// A run: the tiles of a network, and the clock.
+pub(crate) struct Run<'a, L: RouterLayout> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) tiles: Vec<Simulation<'a, L>>,
+    pub(crate) cycle: u64,
+    /// Cycles for which a tile runs without the others.
+    window: u64,
+}
+
+impl<'a, L: RouterLayout> Run<'a, L> {
+    /// Makes the tiles of a scenario.
+    ///
+    /// # Errors
+    /// They take too much memory.
+    pub(crate) fn new(scenario: &'a Scenario, compiled: &Compiled) -> Result<Self, Refusal> {
+        let tiles = (0..compiled.tiles.len()).map(|tile| Simulation::new(scenario, compiled, tile)).collect::<Result<_, _>>()?;
+        Ok(Self { scenario, tiles, cycle: 0, window: u64::from(compiled.parameters.window) })
+    }
+
     pub(crate) fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         let mut endings_at_once = 0;
         loop {
@@ -129,9 +153,9 @@ impl<L: RouterLayout> Simulation<'_, L> {
                 Command::Measure => self.clear(Phase::Measuring),
                 Command::MeasureWaiting => {
                     self.clear(Phase::Measuring);
-                    self.packets.origins.measures_waiting = true;
+                    self.tiles.iter_mut().for_each(|tile| tile.packets.origins.measures_waiting = true);
                 }
-                Command::RedrawPhases => self.edge.feed_mut().redraw_phases(self.cycle),
+                Command::RedrawPhases => self.tiles.iter_mut().for_each(|tile| tile.edge.feed_mut().redraw_phases(self.cycle)),
                 Command::Drain => self.drain(Phase::Draining),
                 Command::Empty => self.drain(Phase::Emptying),
                 Command::End(status) => return Ok(self.end(status)),
@@ -160,21 +184,25 @@ impl<L: RouterLayout> Simulation<'_, L> {
     /// Moves the clock on by a window, or to the next cycle in which there is something to do and a window more: the only place where it
     /// moves. False if there are flits inside and nothing will ever move them; then it does not.
     fn advance_once(&mut self, end: u64) -> Result<bool, EngineError> {
-        if self.is_idle() {
-            let is_stuck = self.statistics.flits_inside > 0 || self.edge.queues.have_stuck_packet();
-            if is_stuck && !self.edge.feed().frees_later() {
+        if self.tiles.iter().all(Simulation::is_idle) {
+            let is_stuck = self.flits_inside() > 0 || self.tiles.iter().any(|tile| tile.edge.queues.have_stuck_packet());
+            if is_stuck && !self.tiles.iter().any(|tile| tile.edge.feed().frees_later()) {
                 return Ok(false);
             }
-            let next = self.edge.feed().next_due(self.cycle, end)?;
-            self.sample_idle(self.cycle, next);
-            self.cycle = next;
+            let mut next = end;
+            for tile in &self.tiles {
+                next = next.min(tile.edge.feed().next_due(self.cycle, end)?);
+            }
+            self.skip_to(next);
             self.proceed();
             if self.cycle >= end {
                 return Ok(true);
             }
         }
-        let length = u64::from(self.parameters.window).min(end - self.cycle);
-        self.advance_window(length);
+        let length = self.window.min(end - self.cycle);
+        self.exchange_mail(length);
+        self.tiles.iter_mut().for_each(|tile| tile.advance_window(length));
+        self.cycle += length;
         self.proceed();
         if self.scenario.paranoid && self.cycle % INVARIANTS_PERIOD < length {
             self.check_invariants()?;
@@ -182,18 +210,191 @@ impl<L: RouterLayout> Simulation<'_, L> {
         Ok(true)
     }
 
+    /// Skips cycles in which nothing happens.
+    fn skip_to(&mut self, next: u64) {
+        for tile in &mut self.tiles {
+            tile.sample_idle(self.cycle, next);
+            tile.cycle = next;
+        }
+        self.cycle = next;
+    }
+
+    /// Hands over what arrives in other tiles in the next `length` cycles.
+    fn exchange_mail(&mut self, length: u64) {
+        let count = self.tiles.len();
+        if count == 1 {
+            return;
+        }
+        let cycles = self.cycle..self.cycle + length;
+        self.tiles.iter_mut().for_each(|tile| tile.put_mail(cycles.clone()));
+        for (from, to) in (0..count).flat_map(|from| (0..count).map(move |to| (from, to))).filter(|(from, to)| from != to) {
+            let mut mail = std::mem::take(&mut self.tiles[from].in_flight.border.mail[to]);
+            self.tiles[to].take_mail(&mut mail);
+            self.tiles[from].in_flight.border.mail[to] = mail;
+        }
+    }
+
     /// Lets the feeds answer to what has happened.
+    #[inline(always)]
+    fn proceed(&mut self) {
+        self.tiles.iter_mut().for_each(Simulation::proceed);
+    }
+
+    /// Flits in buffers and on channels.
+    pub(crate) fn flits_inside(&self) -> u64 {
+        self.tiles.iter().map(|tile| tile.statistics.flits_inside).sum::<i64>() as u64
+    }
+
+    /// Packets that draining waits for.
+    fn undelivered(&self) -> u64 {
+        let live: i64 = self.tiles.iter().map(|tile| tile.statistics.draining_live).sum();
+        live as u64 + self.tiles.iter().map(|tile| tile.edge.feed().undrained()).sum::<u64>()
+    }
+
+    /// Packets that have a number.
+    fn live_count(&self) -> u64 {
+        self.tiles.iter().map(|tile| tile.packets.live_count()).sum()
+    }
+
+    /// The phase, which is the same in all tiles.
+    fn phase(&self) -> Phase {
+        self.tiles[0].statistics.counting.phase
+    }
+
+    /// Has the closed workload been delivered or its first terminal finished, or everything that draining waits for?
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        match self.phase() {
+            Phase::WarmUp | Phase::Measuring => self.is_done() || self.tiles.iter().any(|tile| tile.edge.is_first_news()),
+            Phase::Draining => self.undelivered() == 0,
+            Phase::Emptying => self.live_count() == 0 && self.tiles.iter().all(|tile| tile.edge.feed().held() == 0),
+        }
+    }
+
+    /// Has everything been delivered with which the run ends?
+    fn is_done(&self) -> bool {
+        self.tiles.iter().all(|tile| tile.edge.is_done())
+    }
+
+    /// Finishes the counts of an interval that began at `begin`.
+    fn close_interval(&mut self, begin: u64) -> Interval {
+        let now = self.cycle;
+        let mut interval = Interval { end_cycle: now, cycles: now - begin, ..Interval::default() };
+        for tile in &mut self.tiles {
+            interval.absorb(&tile.close_interval());
+            interval.first_finished |= tile.edge.tell_first_finished();
+        }
+        interval.counted_cycles = self.tiles[0].statistics.counting.rate_cycles(now);
+        interval.outstanding_packets = match self.phase() {
+            Phase::Draining => self.undelivered(),
+            Phase::Emptying => self.live_count(),
+            Phase::WarmUp | Phase::Measuring => 0,
+        };
+        interval.completed = self.is_done();
+        interval
+    }
+
+    fn clear(&mut self, phase: Phase) {
+        self.tiles.iter_mut().for_each(|tile| tile.clear(phase));
+    }
+
+    fn drain(&mut self, phase: Phase) {
+        self.tiles.iter_mut().for_each(|tile| tile.drain(phase));
+    }
+
+    fn deadlock_status(&mut self) -> Option<Status> {
+        (!self.find_deadlock().is_empty()).then_some(Status::Deadlock)
+    }
+
+    /// Looks once more for a deadlock: a part of the network may have come to a standstill since the last look, and what the
+    /// controller takes for saturation is then no result.
+    fn end(mut self, status: Status) -> Outcome {
+        let completed = status == Status::Completed || self.flits_inside() == 0;
+        let status = if completed { status } else { self.deadlock_status().unwrap_or(status) };
+        self.outcome(status)
+    }
+
+    fn outcome(mut self, status: Status) -> Outcome {
+        let deadlock: Vec<(ChannelId, u16)> = if status == Status::Deadlock { self.find_deadlock() } else { Vec::new() };
+        self.tiles.iter_mut().for_each(Simulation::collect_counters);
+        let completed = self.is_done();
+        let (mut report, mut completion_cycles) = (Report { now: self.cycle, completed, ..Report::default() }, Vec::new());
+        for tile in &mut self.tiles {
+            completion_cycles.extend_from_slice(tile.edge.report(&mut report));
+        }
+        let channel_flits = self.channel_flits();
+        let prediction = self.prediction();
+        let accepted_flits: Vec<u64> = self.tiles.iter().flat_map(|tile| tile.statistics.accepted.iter().copied()).collect();
+        let occupancy = |tile: &Simulation<'a, L>| {
+            let samples = tile.statistics.occupancy_samples.max(1) as f64;
+            tile.statistics.occupancy.iter().map(move |&flits| flits as f64 / samples).collect::<Vec<_>>()
+        };
+        let router_occupancy = self.tiles.iter().flat_map(occupancy).collect();
+        let (first, others) = self.tiles.split_at_mut(1);
+        let statistics = &mut first[0].statistics;
+        others.iter().for_each(|tile| statistics.absorb(&tile.statistics));
+        Outcome {
+            status,
+            cycles: self.cycle,
+            warmup_cycles: statistics.counting.rates_from,
+            measured_cycles: statistics.counting.rate_cycles(self.cycle),
+            packet_latency: statistics.packet_latency.distribution(),
+            network_latency: statistics.network_latency.distribution(),
+            flit_latency: statistics.flit_latency.distribution(),
+            hops: statistics.hops.distribution(),
+            // What a terminal injects is what its injection channel, numbered like it, carries.
+            injected_flits: channel_flits[..accepted_flits.len()].to_vec(),
+            accepted_flits,
+            self_flits: Some(statistics.to_self),
+            channel_flits,
+            router_occupancy,
+            completion_time: completed
+                .then(|| report.ended.unwrap_or_else(|| completion_cycles.iter().copied().fold(report.last_done, u64::max)) as f64),
+            completion_cycles: if completed { completion_cycles } else { Vec::new() },
+            deadlock,
+            standstill: Vec::new(),
+            flit_hops: statistics.flit_hops,
+            prediction,
+            link_errors: None,
+            not_modelled: Vec::new(),
+            users: report.users,
+            background: self.scenario.has_background().then_some(statistics.background),
+            formulas: None,
+            timeline: report.timeline,
+            interfaces: report.interfaces,
+        }
+    }
+
+    /// By channel: flits that were sent on it.
+    fn channel_flits(&self) -> Vec<u64> {
+        let mut flits = vec![0; self.scenario.network.channel_count() as usize];
+        for tile in &self.tiles {
+            for (port, &sent) in (0..).zip(tile.statistics.sent.iter()).filter(|(_, sent)| **sent > 0) {
+                let channel = tile.channel_of_port(port).expect("only connected ports send");
+                flits[channel.index()] = sent;
+            }
+        }
+        flits
+    }
+
+    /// What all routers have predicted, if they do.
+    fn prediction(&self) -> Option<Prediction> {
+        let counts = self.tiles.iter().filter_map(|tile| tile.prediction.as_ref().map(|unit| unit.all_counts()));
+        counts.reduce(|mut all, other| {
+            all.absorb(&other);
+            all
+        })
+    }
+}
+
+impl<L: RouterLayout> Simulation<'_, L> {
+    /// Lets the feed answer to what has happened.
     #[inline(always)]
     fn proceed(&mut self) {
         self.edge.proceed(self.cycle);
         for slot in self.edge.queues.freed.drain(..) {
             Self::free_place(&self.terminals.ejection[slot], &mut self.in_flight.credits, self.cycle);
         }
-    }
-
-    /// Packets that draining waits for.
-    fn undelivered(&self) -> u64 {
-        self.statistics.draining_live + self.edge.feed().undrained()
     }
 
     /// Nothing is on its way and nobody can act before a new packet is created.
@@ -205,16 +406,6 @@ impl<L: RouterLayout> Simulation<'_, L> {
             && (0..self.parameters.router_tiles).all(|tile| self.layout.is_idle(tile))
             && self.in_flight.arrivals.is_empty()
             && self.in_flight.credits.is_empty()
-    }
-
-    /// Has the closed workload been delivered or its first terminal finished, or everything that draining waits for?
-    #[inline(always)]
-    fn is_over(&self) -> bool {
-        match self.statistics.counting.phase {
-            Phase::WarmUp | Phase::Measuring => self.edge.is_done() || self.edge.is_first_news(),
-            Phase::Draining => self.undelivered() == 0,
-            Phase::Emptying => self.packets.live_count() == 0 && self.edge.feed().held() == 0,
-        }
     }
 
     /// Runs a window, compiled for the processor at hand: shifts by a variable amount cost two to three instructions less with
@@ -235,7 +426,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
         self.advance_window_portably(length);
     }
 
-    /// Terminals first, then tile after tile. What one posts for another arrives after the window.
+    /// Terminals first, then block after block. What one posts for another arrives after the window.
     #[inline(always)]
     fn advance_window_portably(&mut self, length: u64) {
         let first = self.cycle;
@@ -261,11 +452,12 @@ impl<L: RouterLayout> Simulation<'_, L> {
             return;
         }
         let network = &self.scenario.network;
-        for router in 0..network.router_count() {
-            let base = self.wiring.router_port[router];
-            let ports = network.port_count(kasuri_network::id::RouterId(router));
+        let routers = self.parameters.share.routers.clone();
+        for (router, occupancy) in routers.zip(&mut self.statistics.occupancy) {
+            let base = self.wiring.first_port(router);
+            let ports = network.port_count(RouterId(router));
             let slots = base << L::Mask::SHIFT..(base + ports) << L::Mask::SHIFT;
-            self.statistics.occupancy[router as usize] += slots.map(|slot| u64::from(self.layout.flits(slot))).sum::<u64>();
+            *occupancy += slots.map(|slot| u64::from(self.layout.flits(slot))).sum::<u64>();
         }
         self.statistics.occupancy_samples += 1;
     }
@@ -277,21 +469,13 @@ impl<L: RouterLayout> Simulation<'_, L> {
         }
     }
 
-    /// Finishes the counts of an interval that began at `begin`.
-    fn close_interval(&mut self, begin: u64) -> Interval {
+    /// The tile's part of the counts of an interval that ends now.
+    fn close_interval(&mut self) -> Interval {
         let now = self.cycle;
         self.collect_counters();
         let mut interval = std::mem::take(&mut self.statistics.interval);
         self.statistics.interval.counted = interval.counted;
-        interval.end_cycle = now;
-        interval.cycles = now - begin;
         interval.counted_accepted_flits = self.statistics.accepted.iter().sum();
-        interval.counted_cycles = self.statistics.counting.rate_cycles(now);
-        interval.outstanding_packets = match self.statistics.counting.phase {
-            Phase::Draining => self.undelivered(),
-            Phase::Emptying => self.packets.live_count(),
-            Phase::WarmUp | Phase::Measuring => 0,
-        };
         for (packet, _) in self.packets.live() {
             interval.in_flight_flits += u64::from(packet.flits);
             interval.in_flight_age += u64::from(packet.flits) * (now - packet.created.min(now));
@@ -303,8 +487,6 @@ impl<L: RouterLayout> Simulation<'_, L> {
             interval.in_flight_age -= u64::from(sink.index) * (now - created.min(now));
         }
         interval.backlog_cycles = self.edge.feed().backlog_cycles(now);
-        interval.completed = self.edge.is_done();
-        interval.first_finished = self.edge.tell_first_finished();
         interval
     }
 
@@ -315,7 +497,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
             unit.settle(self.cycle);
         }
         self.layout.collect_sent(&mut self.wiring.links);
-        for port in 0..self.wiring.links.len() as u32 {
+        for port in 0..self.statistics.sent.len() as u32 {
             let mut sent = std::mem::take(&mut self.wiring.links[port].sent);
             if port < self.parameters.first_terminal_port {
                 // What has crossed the switch and stands before the channel is not sent yet.
@@ -324,9 +506,8 @@ impl<L: RouterLayout> Simulation<'_, L> {
                 let before = std::mem::replace(&mut self.wiring.before_channel[port], waiting);
                 sent = (sent + before).saturating_sub(waiting);
             }
-            if sent > 0 && self.statistics.counting.rates {
-                let channel = self.channel_of_port(port).expect("only connected ports send");
-                self.statistics.channel_flits[channel.index()] += u64::from(sent);
+            if self.statistics.counting.rates {
+                self.statistics.sent[port] += u64::from(sent);
             }
         }
     }
@@ -354,59 +535,8 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let measured_from = self.statistics.counting.measured_from;
         // Whatever is drawn from now on counts, if it was created before.
         let from = if self.packets.origins.measures_waiting { 0 } else { measured_from };
-        self.statistics.draining_live = self.edge.drain(from, measured_from, self.cycle, phase == Phase::Emptying)
-            + self.packets.live().filter(|&(_, packet)| self.packets.is_waited_for(&self.statistics.counting, packet)).count() as u64;
-    }
-
-    fn deadlock_status(&mut self) -> Option<Status> {
-        (!self.find_deadlock().is_empty()).then_some(Status::Deadlock)
-    }
-
-    /// Looks once more for a deadlock: a part of the network may have come to a standstill since the last look, and what the
-    /// controller takes for saturation is then no result.
-    fn end(mut self, status: Status) -> Outcome {
-        let completed = status == Status::Completed || self.statistics.flits_inside == 0;
-        let status = if completed { status } else { self.deadlock_status().unwrap_or(status) };
-        self.outcome(status)
-    }
-
-    fn outcome(mut self, status: Status) -> Outcome {
-        let deadlock: Vec<(ChannelId, u16)> = if status == Status::Deadlock { self.find_deadlock() } else { Vec::new() };
-        self.collect_counters();
-        let completed = self.edge.is_done();
-        let (report, completion_cycles) = self.edge.report(self.cycle, completed);
-        let statistics = &self.statistics;
-        let measured_cycles = statistics.counting.rate_cycles(self.cycle);
-        let samples = statistics.occupancy_samples.max(1) as f64;
-        Outcome {
-            status,
-            cycles: self.cycle,
-            warmup_cycles: statistics.counting.rates_from,
-            measured_cycles,
-            packet_latency: statistics.packet_latency.distribution(),
-            network_latency: statistics.network_latency.distribution(),
-            flit_latency: statistics.flit_latency.distribution(),
-            hops: statistics.hops.distribution(),
-            // What a terminal injects is what its injection channel, numbered like it, carries.
-            injected_flits: statistics.channel_flits[..statistics.accepted.len()].to_vec(),
-            accepted_flits: statistics.accepted.iter().copied().collect(),
-            self_flits: Some(statistics.to_self),
-            channel_flits: statistics.channel_flits.clone(),
-            router_occupancy: statistics.occupancy.iter().map(|&flits| flits as f64 / samples).collect(),
-            completion_time: completed
-                .then(|| report.ended.unwrap_or_else(|| completion_cycles.iter().copied().fold(report.last_done, u64::max)) as f64),
-            completion_cycles: if completed { completion_cycles.to_vec() } else { Vec::new() },
-            deadlock,
-            standstill: Vec::new(),
-            flit_hops: statistics.flit_hops,
-            prediction: self.prediction.as_ref().map(|unit| unit.all_counts()),
-            link_errors: None,
-            not_modelled: Vec::new(),
-            users: report.users,
-            background: self.scenario.has_background().then_some(statistics.background),
-            formulas: None,
-            timeline: report.timeline,
-            interfaces: report.interfaces,
-        }
+        let answers = self.edge.drain(from, measured_from, self.cycle, phase == Phase::Emptying);
+        let live = self.packets.live().filter(|&(_, packet)| self.packets.is_waited_for(&self.statistics.counting, packet)).count();
+        self.statistics.draining_live = answers as i64 + live as i64;
     }
 }

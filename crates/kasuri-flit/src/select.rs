@@ -4,6 +4,7 @@ use crate::fabric::layout::RouterLayout;
 use crate::fabric::layouts::full::Full;
 use crate::fabric::layouts::plain::Plain;
 use crate::fabric::vc_mask::{VcMask, Wide, Word};
+use crate::run::Run;
 use crate::state::{Compiled, Simulation};
 use crate::support::LayoutName;
 use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared};
@@ -66,53 +67,53 @@ impl<L: RouterLayout> Prepared for Ready<'_, L> {
 
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         let Self { scenario, compiled, .. } = *self;
-        Simulation::<L>::new(&scenario, compiled)?.run(controller)
+        Run::<L>::new(&scenario, &compiled)?.run(controller)
     }
 }
 
 type IfReady<'s> = Result<Box<dyn Prepared + 's>, Refusal>;
 
-fn ready<'s, L: RouterLayout + 'static>(scenario: Cow<'s, Scenario>) -> IfReady<'s> {
-    let compiled = Compiled::of::<L>(&scenario)?;
+fn ready<'s, L: RouterLayout + 'static>(scenario: Cow<'s, Scenario>, tiles: u32) -> IfReady<'s> {
+    let compiled = Compiled::of::<L>(&scenario, tiles)?;
     Ok(Box::new(Ready { scenario, compiled, layout: PhantomData::<fn() -> L> }))
 }
 
-/// Gets a scenario ready for a layout.
+/// Gets a scenario ready for a layout, in so many tiles at most.
 ///
 /// # Errors
 /// It is too large.
-pub(crate) fn on_layout(scenario: Cow<'_, Scenario>, layout: LayoutName) -> IfReady<'_> {
+pub(crate) fn on_layout(scenario: Cow<'_, Scenario>, layout: LayoutName, tiles: u32) -> IfReady<'_> {
     // A narrow mask keeps the records small; each width is compiled for itself, so not every power of two is worth one.
     match (layout, scenario.router.virtual_channels) {
-        (LayoutName::Full, 0..=4) => ready::<Full<Word<u8, 2>>>(scenario),
-        (LayoutName::Full, 5..=8) => ready::<Full<Word<u8, 3>>>(scenario),
-        (LayoutName::Full, 9..=16) => ready::<Full<Word<u16, 4>>>(scenario),
-        (LayoutName::Full, _) => ready::<Full<Wide>>(scenario),
+        (LayoutName::Full, 0..=4) => ready::<Full<Word<u8, 2>>>(scenario, tiles),
+        (LayoutName::Full, 5..=8) => ready::<Full<Word<u8, 3>>>(scenario, tiles),
+        (LayoutName::Full, 9..=16) => ready::<Full<Word<u16, 4>>>(scenario, tiles),
+        (LayoutName::Full, _) => ready::<Full<Wide>>(scenario, tiles),
         #[cfg(target_arch = "x86_64")]
-        (LayoutName::Avx512, 0..=2) => on_vectors::<Word<u8, 1>>(scenario),
+        (LayoutName::Avx512, 0..=2) => on_vectors::<Word<u8, 1>>(scenario, tiles),
         #[cfg(target_arch = "x86_64")]
-        (LayoutName::Avx512, 3..=4) => on_vectors::<Word<u8, 2>>(scenario),
+        (LayoutName::Avx512, 3..=4) => on_vectors::<Word<u8, 2>>(scenario, tiles),
         #[cfg(target_arch = "x86_64")]
-        (LayoutName::Avx512, 5..=8) => on_vectors::<Word<u8, 3>>(scenario),
-        (_, 0..=2) => ready::<Plain<Word<u8, 1>>>(scenario),
-        (_, 3..=4) => ready::<Plain<Word<u8, 2>>>(scenario),
-        (_, 5..=8) => ready::<Plain<Word<u8, 3>>>(scenario),
-        (_, 9..=16) => ready::<Plain<Word<u16, 4>>>(scenario),
-        (_, 17..=64) => ready::<Plain<Word<u64, 6>>>(scenario),
-        _ => ready::<Plain<Wide>>(scenario),
+        (LayoutName::Avx512, 5..=8) => on_vectors::<Word<u8, 3>>(scenario, tiles),
+        (_, 0..=2) => ready::<Plain<Word<u8, 1>>>(scenario, tiles),
+        (_, 3..=4) => ready::<Plain<Word<u8, 2>>>(scenario, tiles),
+        (_, 5..=8) => ready::<Plain<Word<u8, 3>>>(scenario, tiles),
+        (_, 9..=16) => ready::<Plain<Word<u16, 4>>>(scenario, tiles),
+        (_, 17..=64) => ready::<Plain<Word<u64, 6>>>(scenario, tiles),
+        _ => ready::<Plain<Wide>>(scenario, tiles),
     }
 }
 
 /// The vector layout, by the registers that the widest router takes.
 #[cfg(target_arch = "x86_64")]
-fn on_vectors<M: VcMask + 'static>(scenario: Cow<'_, Scenario>) -> IfReady<'_> {
+fn on_vectors<M: VcMask + 'static>(scenario: Cow<'_, Scenario>, tiles: u32) -> IfReady<'_> {
     use crate::fabric::layouts::avx512::Avx512;
     match widest_router(&scenario).div_ceil(64) {
-        0..=1 => ready::<Avx512<M, 1>>(scenario),
-        2 => ready::<Avx512<M, 2>>(scenario),
+        0..=1 => ready::<Avx512<M, 1>>(scenario, tiles),
+        2 => ready::<Avx512<M, 2>>(scenario, tiles),
         // Two virtual channels of up to 48 ports: the routers of most clusters.
-        3 if M::SHIFT == 1 => ready::<Avx512<M, 3>>(scenario),
-        _ => ready::<Avx512<M, 4>>(scenario),
+        3 if M::SHIFT == 1 => ready::<Avx512<M, 3>>(scenario, tiles),
+        _ => ready::<Avx512<M, 4>>(scenario, tiles),
     }
 }
 

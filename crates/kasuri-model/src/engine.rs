@@ -262,6 +262,30 @@ pub struct Totals {
     pub hops: u64,
 }
 
+impl Totals {
+    /// Adds what was counted elsewhere.
+    pub fn absorb(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.packet_latency += other.packet_latency;
+        self.network_latency += other.network_latency;
+        self.hops += other.hops;
+    }
+}
+
+impl Interval {
+    /// Adds what was counted in another part of the network: all but the times and what is over.
+    pub fn absorb(&mut self, other: &Self) {
+        self.arrived.absorb(&other.arrived);
+        self.injected_flits += other.injected_flits;
+        self.accepted_flits += other.accepted_flits;
+        self.counted.absorb(&other.counted);
+        self.counted_accepted_flits += other.counted_accepted_flits;
+        self.in_flight_flits += other.in_flight_flits;
+        self.in_flight_age += other.in_flight_age;
+        self.backlog_cycles += other.backlog_cycles;
+    }
+}
+
 /// A distribution of a whole number, exact in count, sum and extremes; quantiles to the width of its buckets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
@@ -403,6 +427,21 @@ pub struct Prediction {
     pub by_channel: Vec<[u64; 3]>,
 }
 
+impl Prediction {
+    /// Adds what other routers of the network have counted.
+    pub fn absorb(&mut self, other: &Self) {
+        self.switches += other.switches;
+        self.attempts += other.attempts;
+        self.hits += other.hits;
+        self.refused += other.refused;
+        self.speculative_traversals += other.speculative_traversals;
+        self.wasted_flits += other.wasted_flits;
+        for (sums, counts) in self.by_channel.iter_mut().zip(&other.by_channel) {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+    }
+}
+
 /// What one user had of the machine. Counts cover the whole run, rates and latencies what is measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserOutcome {
@@ -434,6 +473,14 @@ pub struct Background {
 }
 
 impl Background {
+    /// Adds what was counted elsewhere.
+    pub fn absorb(&mut self, other: &Self) {
+        self.accepted_flits += other.accepted_flits;
+        self.packets += other.packets;
+        self.packet_latency += other.packet_latency;
+        self.packet_latency_max = self.packet_latency_max.max(other.packet_latency_max);
+    }
+
     /// Counts a packet that has arrived: its flits if rates are counted, its latency if it is measured.
     pub fn count(&mut self, flits: u32, counts_rates: bool, latency: Option<u64>) {
         self.accepted_flits += u64::from(flits) * u64::from(counts_rates);

@@ -41,8 +41,8 @@ pub(crate) struct ClassQueues {
 }
 
 impl ClassQueues {
-    /// The queues of a scenario whose sources have several.
-    pub(crate) fn of(scenario: &Scenario) -> Option<Self> {
+    /// The queues of so many terminals of a scenario whose sources have several.
+    pub(crate) fn of(scenario: &Scenario, terminals: usize) -> Option<Self> {
         let by_priority = scenario.router.priority == Priority::Class && scenario.classes.len() > 1;
         let first_joint = scenario.classes.iter().position(|class| class.joint.is_some());
         let mut queue_of_class: Vec<usize> = Vec::new();
@@ -65,7 +65,6 @@ impl ClassQueues {
         for (class, &queue) in scenario.classes.iter().zip(&queue_of_class).filter(|_| by_priority) {
             priority[queue] = priority[queue].max(class.priority);
         }
-        let terminals = scenario.network.terminal_count() as usize;
         let heads = vec![ClassHead { packet: NONE, vc: NO_VC, last_vc: NO_VC }; terminals * queues];
         Some(Self {
             queue_of_class,
@@ -138,7 +137,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let Some(queues) = &mut self.edge.queues.by_class else { return };
         let mut chosen = std::mem::take(&mut queues.chosen);
         self.statistics.interval.injected_flits += chosen.len() as u64;
-        self.statistics.flits_inside += chosen.len() as u64;
+        self.statistics.flits_inside += chosen.len() as i64;
         for terminal in chosen.drain(..) {
             self.send_of_queue(terminal, now);
         }

@@ -110,7 +110,11 @@ impl<L: RouterLayout> Simulation<'_, L> {
         (sink.index, sink.settled) = (0, 0);
         let packet = sink.packet;
         let record = self.packets[packet as usize];
-        debug_assert_eq!(record.destination, slot >> L::Mask::SHIFT, "a packet arrives at its destination");
+        debug_assert_eq!(
+            record.destination,
+            self.parameters.share.terminal(slot >> L::Mask::SHIFT).0,
+            "a packet arrives at its destination"
+        );
         let counted = self.packets.is_counted(&self.statistics.counting, packet);
         self.statistics.count_packet(&record, counted, now);
         if record.class < self.packets.origins.first_class {
@@ -154,7 +158,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let flits = u64::from(sink.index - sink.settled) * u64::from(self.statistics.counting.rates);
         let terminal = slot >> L::Mask::SHIFT;
         self.statistics.accepted[terminal] += flits;
-        if flits > 0 && self.packets[sink.packet as usize].source == terminal {
+        if flits > 0 && self.packets[sink.packet as usize].source == self.parameters.share.terminal(terminal).0 {
             self.statistics.to_self += flits;
         }
         sink.settled = sink.index;

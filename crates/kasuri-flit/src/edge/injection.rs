@@ -50,7 +50,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
             self.free_shared(slot);
         }
         if self.terminals.blocked[terminal] {
-            self.edge.queues.wake(terminal);
+            self.edge.queues.wake_own(terminal);
         }
     }
 
@@ -155,7 +155,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
             self.send_flit(ready[position], now);
         }
         ready.clear();
-        self.statistics.flits_inside += self.statistics.interval.injected_flits - before;
+        self.statistics.flits_inside += (self.statistics.interval.injected_flits - before) as i64;
         self.terminals.note_ready(tile);
     }
 
@@ -217,12 +217,13 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let source = &mut self.edge.queues.heads[terminal as usize];
         let serial = source.serial;
         source.serial += 1;
-        let mut choice = HashedChoice::at_source(packet_key(self.routing.seed, terminal, serial));
-        let route_state = self.scenario.routing.initial_state(TerminalId(terminal), drawn.destination, &mut choice);
+        let id = self.parameters.share.terminal(terminal);
+        let mut choice = HashedChoice::at_source(packet_key(self.routing.seed, id.0, serial));
+        let route_state = self.scenario.routing.initial_state(id, drawn.destination, &mut choice);
         let record = Packet {
             created: drawn.created,
             injected: now,
-            source: terminal,
+            source: id.0,
             destination: drawn.destination.0,
             route_state,
             serial,
@@ -233,7 +234,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
             has_long_gap: false,
             alive: true,
         };
-        self.statistics.draining_live += u64::from(self.edge.drain.covers(&drawn));
+        self.statistics.draining_live += i64::from(self.edge.drain.covers(&drawn));
         let packet = self.packets.store(record);
         if drawn.is_reply {
             self.packets.origins.note_answer(packet, drawn.asked);
@@ -251,13 +252,13 @@ impl<L: RouterLayout> Simulation<'_, L> {
     /// output that it will take there.
     pub(super) fn first_channels(&self, terminal: u32, packet: u32, available: VirtualChannels, now: u64) -> VirtualChannels {
         let record = &self.packets[packet as usize];
-        let (router, input) = self.scenario.network.injection_port(TerminalId(terminal));
-        let (source, destination) = (TerminalId(terminal), TerminalId(record.destination));
+        let (source, destination) = (self.parameters.share.terminal(terminal), TerminalId(record.destination));
+        let (router, input) = self.scenario.network.injection_port(source);
         let hop = Hop { router, input, virtual_channel: available.begin, source, destination, available };
         // The same draws each time that the packet asks, unless it is to draw anew; and others than at its first router, where it draws
         // for its second. No packet crosses half as many routers.
         let attempt = if self.parameters.redraws_entry { now as u32 & u32::MAX >> 1 } else { 0 };
-        let mut choice = HashedChoice::at_hop(packet_key(self.routing.seed, terminal, record.serial), u32::MAX - attempt, NoView);
+        let mut choice = HashedChoice::at_hop(packet_key(self.routing.seed, source.0, record.serial), u32::MAX - attempt, NoView);
         self.scenario.routing.entering(&hop, record.route_state, &mut choice)
     }
 

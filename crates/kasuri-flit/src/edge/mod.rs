@@ -28,6 +28,7 @@ pub(crate) use feed::{Arrival, Drawn, Next, PacketFeed, Report};
 pub(crate) use machine::{machine, packet_channels};
 pub(crate) use terminals::Terminals;
 
+use crate::state::Share;
 use closed::Messages;
 use combined::Combined;
 use feed::{Ask, Drain, OneQueue};
@@ -39,20 +40,27 @@ use queues::Queues;
 use translated::Translated;
 
 /// What feeds the terminals of a scenario.
-fn feed_of(scenario: &Scenario, tile_shift: u32) -> Box<dyn PacketFeed + '_> {
+fn feed_of<'a>(scenario: &'a Scenario, share: &Share, tile_shift: u32) -> Box<dyn PacketFeed + 'a> {
     let parts = scenario.workload.as_ref().map_or(0, |closed| closed.parts.len());
     let messages = Messages::new(scenario).map(|feed| (Box::new(feed) as Box<dyn PacketFeed>, parts));
     let interfaces = Interfaces::new(scenario).map(|feed| (Box::new(feed) as Box<dyn PacketFeed>, 1));
     let mut feeds: Vec<_> = messages.into_iter().chain(interfaces).collect();
     if !scenario.classes.is_empty() || feeds.is_empty() {
-        let open = OpenTraffic::new(scenario, tile_shift, feeds.is_empty());
+        let open = OpenTraffic::new(scenario, share, tile_shift, feeds.is_empty());
         feeds.insert(0, (Box::new(open), scenario.classes.len()));
     }
     Translated::over(Combined::of(feeds, scenario.network.terminal_count()), scenario)
 }
 
-/// The terminals' queues and what feeds them.
+/// Do feeds of this scenario look at what happens at terminals all over the network? Then no tile can have feeds of its own.
+pub(crate) fn spans_tiles(scenario: &Scenario) -> bool {
+    scenario.users.is_some() || scenario.workload.is_some() || scenario.endpoint.is_some() || scenario.has_only_batches()
+}
+
+/// The queues of a tile's terminals and what feeds them. Feeds know terminals by their number in the network, the rest of the engine by
+/// their number in the tile.
 pub(crate) struct Edge<'a> {
+    first_terminal: u32,
     pub(crate) queues: Queues,
     feed: Box<dyn PacketFeed + 'a>,
     pub(crate) drain: Drain,
@@ -70,19 +78,20 @@ pub(crate) struct Edge<'a> {
 }
 
 impl<'a> Edge<'a> {
-    /// The edge of a scenario's network, in tiles of `2^tile_shift` terminals.
-    pub(crate) fn new(scenario: &'a Scenario, tile_shift: u32) -> Self {
-        let mut queues = Queues::new(scenario, tile_shift);
-        let mut feed = feed_of(scenario, tile_shift);
+    /// The edge of a tile, in blocks of `2^tile_shift` terminals.
+    pub(crate) fn new(scenario: &'a Scenario, share: &Share, tile_shift: u32) -> Self {
+        let mut queues = Queues::new(scenario, share, tile_shift);
+        let mut feed = feed_of(scenario, share, tile_shift);
         feed.start(&mut queues);
         let open_classes = scenario.classes.len() as u8;
         let has_others = scenario.workload.is_some() || scenario.endpoint.is_some();
         Self {
+            first_terminal: share.terminals.start,
             queues,
             drain: Drain::default(),
             hears_heads: feed.hears_heads(),
             first_held_class: if machine(scenario).is_some() { open_classes } else { u8::MAX },
-            completion_cycles: vec![0; if feed.ends() { scenario.network.terminal_count() as usize } else { 0 }],
+            completion_cycles: vec![0; if feed.ends() { share.terminals.len() } else { 0 }],
             first_ending_class: if has_others { open_classes } else { 0 },
             ends: feed.ends(),
             told_first_finished: false,
@@ -90,46 +99,46 @@ impl<'a> Edge<'a> {
         }
     }
 
-    /// Bytes of such an edge, without its packets.
-    pub(crate) fn bytes(scenario: &Scenario, tile_shift: u32) -> usize {
-        Queues::bytes(scenario.network.terminal_count() as usize) + OpenTraffic::bytes(scenario, tile_shift)
+    /// Bytes of such an edge of so many terminals, without its packets.
+    pub(crate) fn bytes(scenario: &Scenario, terminals: usize, tile_shift: u32) -> usize {
+        Queues::bytes(terminals) + OpenTraffic::bytes(scenario, terminals, tile_shift)
     }
 
     /// The packet at the head of a terminal's queue, drawn now.
     #[inline(always)]
     pub(crate) fn next_packet(&mut self, terminal: u32, now: u64) -> Next {
-        self.feed.next_packet(Ask { terminal, now, queue: None, naming: None })
+        self.feed.next_packet(Ask { terminal: self.first_terminal + terminal, now, queue: None, naming: None })
     }
 
     /// The packet at the head of one of a terminal's queues, where it has one for each class.
     pub(crate) fn next_packet_of_queue(&mut self, terminal: u32, queue: usize, now: u64) -> Next {
         let queue = self.queues.by_class.as_ref().map(|queues| OneQueue { queue_of_class: &queues.queue_of_class, queue });
-        self.feed.next_packet(Ask { terminal, now, queue, naming: None })
+        self.feed.next_packet(Ask { terminal: self.first_terminal + terminal, now, queue, naming: None })
     }
 
     /// Has a terminal an answer to send, now or later?
     pub(crate) fn owes_answer(&self, terminal: u32) -> bool {
-        self.feed.owes_answer(terminal)
+        self.feed.owes_answer(self.first_terminal + terminal)
     }
 
     /// A packet stands at the head of a terminal's queue under this number.
     #[inline(always)]
     pub(crate) fn began(&mut self, packet: u32, drawn: &Drawn, terminal: u32, now: u64) {
-        self.feed.began(packet, drawn, terminal, now);
+        self.feed.began(packet, drawn, self.first_terminal + terminal, now);
     }
 
     /// The tail of a packet has left a terminal.
     #[inline(always)]
     pub(crate) fn tail_left(&mut self, packet: u32, terminal: u32, now: u64) {
-        if self.feed.tail_left(packet, terminal, now) {
-            self.queues.wake(terminal);
+        if self.feed.tail_left(packet, self.first_terminal + terminal, now) {
+            self.queues.wake_own(terminal);
         }
     }
 
     /// The tail of a packet has arrived.
     #[inline(always)]
     pub(crate) fn packet_arrived(&mut self, arrival: &Arrival<'_>) {
-        if let Some(completion) = self.completion_cycles.get_mut(arrival.record.destination as usize)
+        if let Some(completion) = self.completion_cycles.get_mut((arrival.record.destination - self.first_terminal) as usize)
             && arrival.record.class >= self.first_ending_class
         {
             *completion = arrival.now + 1;
@@ -189,11 +198,10 @@ impl<'a> Edge<'a> {
         &mut *self.feed
     }
 
-    /// What the feeds have to say at the end of a run, `completed` or not, and the cycle of each terminal's last packet.
-    pub(crate) fn report(&mut self, now: u64, completed: bool) -> (Report, &[u64]) {
-        let mut report = Report { now, completed, ..Report::default() };
-        self.feed.report(&mut report);
-        (report, &self.completion_cycles)
+    /// What the feeds have to say at the end of a run: into the report. Returns the cycle of each terminal's last packet.
+    pub(crate) fn report(&mut self, report: &mut Report) -> &[u64] {
+        self.feed.report(report);
+        &self.completion_cycles
     }
 }
 

@@ -7,7 +7,7 @@ use super::batch::Batch;
 use super::calendar::Calendar;
 use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Naming, Next, OneQueue, PacketFeed};
 use super::queues::Queues;
-use crate::state::{NEVER, NONE};
+use crate::state::{NEVER, NONE, Share};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::Priority;
 use kasuri_model::scenario::Scenario;
@@ -71,8 +71,10 @@ struct Creations {
 #[derive(Debug)]
 pub(super) struct OpenTraffic<'a> {
     scenario: &'a Scenario,
+    /// The tile's terminals, and the number of the first one in the network.
     terminals: u32,
-    /// Shape `[classes, terminals]`: an entry is `class x terminals + terminal`.
+    first: u32,
+    /// Shape `[classes, terminals]`: an entry is `class x terminals + terminal`, by the numbers in the tile.
     creations: Vec<Creations>,
     /// The entries by the cycle of their next creation.
     calendar: Calendar,
@@ -103,25 +105,29 @@ fn next_of_phase(process: &dyn Process, from: u64, stream: &mut Stream) -> u64 {
 }
 
 impl<'a> OpenTraffic<'a> {
-    /// The open traffic of a scenario, in tiles of `2^tile_shift` terminals. `ends_run`: does the run end with its batches?
-    pub(super) fn new(scenario: &'a Scenario, tile_shift: u32, ends_run: bool) -> Self {
-        let terminals = scenario.network.terminal_count();
+    /// The open traffic of a tile, in blocks of `2^tile_shift` terminals. `ends_run`: does the run end with its batches?
+    pub(super) fn new(scenario: &'a Scenario, share: &Share, tile_shift: u32, ends_run: bool) -> Self {
+        let (terminals, first) = (share.terminals.len() as u32, share.terminals.start);
+        let all = scenario.network.terminal_count();
         let classes = scenario.classes.len();
         let tiles = terminals.div_ceil(1 << tile_shift) as usize;
         let entries = classes as u32 * terminals;
+        // Streams are those of the entries of the whole network, whatever the tiles.
+        let entity = |entry: u32| entry / terminals * all + first + entry % terminals;
         let creations = (0..entries).map(|entry| Creations {
             next: NEVER,
             index: 0,
             outstanding: 0,
             waits: false,
-            gaps: scenario.streams.get(Purpose::Creation, entry),
-            destinations: scenario.streams.get(Purpose::Destination, entry),
+            gaps: scenario.streams.get(Purpose::Creation, entity(entry)),
+            destinations: scenario.streams.get(Purpose::Destination, entity(entry)),
         });
         let replying = scenario.classes.iter().any(|class| class.reply.is_some());
         let has_windows = scenario.classes.iter().any(|class| !class.window.is_open());
         Self {
             scenario,
             terminals,
+            first,
             creations: creations.collect(),
             calendar: Calendar::new(terminals, tile_shift, entries as usize),
             next_class: vec![0; if classes > 1 { terminals as usize } else { 0 }],
@@ -137,9 +143,8 @@ impl<'a> OpenTraffic<'a> {
         }
     }
 
-    /// Bytes of such traffic.
-    pub(super) fn bytes(scenario: &Scenario, tile_shift: u32) -> usize {
-        let terminals = scenario.network.terminal_count() as usize;
+    /// Bytes of such traffic of so many terminals.
+    pub(super) fn bytes(scenario: &Scenario, terminals: usize, tile_shift: u32) -> usize {
         let entries = scenario.classes.len() * terminals;
         let replying = scenario.classes.iter().any(|class| class.reply.is_some());
         let answers = if replying { terminals * (size_of::<VecDeque<Drawn>>() + 4 * size_of::<Drawn>()) } else { 0 };
@@ -153,11 +158,11 @@ impl<'a> OpenTraffic<'a> {
         match &self.joint {
             Some(joint) if joint.classes[1..].contains(&class) => None,
             Some(joint) if joint.classes[0] == class => traffic.joint.as_deref(),
-            _ => Some(traffic.process_at(TerminalId(entry % self.terminals))),
+            _ => Some(traffic.process_at(TerminalId(self.first + entry % self.terminals))),
         }
     }
 
-    /// The terminal of an entry. Most scenarios have one class, whose entries need no division.
+    /// The terminal of an entry, by its number in the tile. Most scenarios have one class, whose entries need no division.
     #[inline(always)]
     fn terminal_of(&self, entry: u32) -> u32 {
         if entry < self.terminals { entry } else { entry % self.terminals }
@@ -214,15 +219,15 @@ impl<'a> OpenTraffic<'a> {
     }
 
     /// Draws the packet at the head of one queue of a terminal that has several, if there is one: answers go first.
-    fn draw_of_queue(&mut self, ask: &mut Ask<'_>, queue: OneQueue<'_>) -> Option<Drawn> {
-        if self.first_answer(ask.terminal).is_some_and(|answer| queue.has(answer.class)) {
-            return self.take_answer(ask.terminal, ask.now);
+    fn draw_of_queue(&mut self, terminal: u32, ask: &mut Ask<'_>, queue: OneQueue<'_>) -> Option<Drawn> {
+        if self.first_answer(terminal).is_some_and(|answer| queue.has(answer.class)) {
+            return self.take_answer(terminal, ask.now);
         }
         if self.drain.closes {
             return None;
         }
         let classes = 0..self.scenario.classes.len() as u8;
-        classes.filter(|&class| queue.has(class)).find_map(|class| self.draw_of_class(ask.terminal, class.into(), ask.now, &mut ask.naming))
+        classes.filter(|&class| queue.has(class)).find_map(|class| self.draw_of_class(terminal, class.into(), ask.now, &mut ask.naming))
     }
 
     /// The answer at the head of those that a terminal has to send.
@@ -239,13 +244,14 @@ impl<'a> OpenTraffic<'a> {
         }
         let creations = &mut self.creations[entry as usize];
         let joint = self.joint.as_ref().filter(|joint| joint.classes[0] == class);
-        let own = || self.scenario.classes[class as usize].process_at(TerminalId(terminal));
+        let id = TerminalId(self.first + terminal);
+        let own = || self.scenario.classes[class as usize].process_at(id);
         let process = joint.map_or_else(own, |joint| &*joint.process);
         let class = joint.map_or(class, |joint| joint.draw(&mut creations.destinations));
         let traffic = &self.scenario.classes[class as usize];
         let destination = match naming {
-            None => traffic.pattern.destination(TerminalId(terminal), &mut creations.destinations),
-            Some(naming) => naming.destination(class as usize, terminal, &mut creations.destinations),
+            None => traffic.pattern.destination(id, &mut creations.destinations),
+            Some(naming) => naming.destination(class as usize, id.0, &mut creations.destinations),
         };
         let flits = traffic.sizes.draw(&mut creations.destinations);
         creations.index += 1;
@@ -295,7 +301,7 @@ impl<'a> OpenTraffic<'a> {
             if cycle < now {
                 self.creations[entry as usize].outstanding -= 1;
                 if self.end_wait(entry, now) {
-                    queues.wake(self.terminal_of(entry));
+                    queues.wake_own(self.terminal_of(entry));
                 }
             }
             cycle == now
@@ -324,8 +330,9 @@ impl<'a> OpenTraffic<'a> {
             return false;
         }
         let creations = &mut self.creations[entry as usize];
-        let mut has_another = |index: u64| class.process_at(TerminalId(terminal)).next(index, Some(now), &mut creations.gaps).is_some();
-        let is_beyond = !has_another(creations.index) || class.pattern.is_silent(TerminalId(terminal));
+        let id = TerminalId(self.first + terminal);
+        let mut has_another = |index: u64| class.process_at(id).next(index, Some(now), &mut creations.gaps).is_some();
+        let is_beyond = !has_another(creations.index) || class.pattern.is_silent(id);
         creations.index += 1;
         if !has_another(creations.index) {
             creations.next = NEVER;
@@ -335,7 +342,7 @@ impl<'a> OpenTraffic<'a> {
 
     /// Queues the answer to a packet that has arrived.
     fn answer(&mut self, arrival: &Arrival<'_>, queues: &mut Queues) {
-        let (class, terminal) = (arrival.record.class, arrival.record.destination);
+        let (class, terminal) = (arrival.record.class, arrival.record.destination - self.first);
         let Some(reply) = &self.scenario.classes[usize::from(class)].reply else { return };
         let stream = &mut self.creations[(u32::from(class) * self.terminals + terminal) as usize].destinations;
         self.answers[terminal as usize].push_back(Drawn {
@@ -348,7 +355,7 @@ impl<'a> OpenTraffic<'a> {
             access: arrival.access,
             message: NONE,
         });
-        queues.wake(terminal);
+        queues.wake_own(terminal);
     }
 }
 
@@ -363,27 +370,28 @@ impl PacketFeed for OpenTraffic<'_> {
     }
 
     fn next_packet(&mut self, mut ask: Ask<'_>) -> Next {
-        let (terminal, now) = (ask.terminal, ask.now);
+        let (terminal, now) = (ask.terminal - self.first, ask.now);
         let drawn = match ask.queue {
             None => self.take_answer(terminal, now).or_else(|| self.draw_new(terminal, now, &mut ask.naming)),
-            Some(queue) => self.draw_of_queue(&mut ask, queue),
+            Some(queue) => self.draw_of_queue(terminal, &mut ask, queue),
         };
-        Next::or_later(drawn, || self.owes_answer(terminal))
+        Next::or_later(drawn, || self.first_answer(terminal).is_some())
     }
 
     fn next_answer(&mut self, terminal: u32, now: u64, queue: Option<OneQueue<'_>>) -> Option<Drawn> {
+        let terminal = terminal - self.first;
         let is_other = |queue: OneQueue<'_>| self.first_answer(terminal).is_some_and(|answer| !queue.has(answer.class));
         if queue.is_some_and(is_other) { None } else { self.take_answer(terminal, now) }
     }
 
     fn owes_answer(&self, terminal: u32) -> bool {
-        self.first_answer(terminal).is_some()
+        self.first_answer(terminal - self.first).is_some()
     }
 
     fn began(&mut self, _packet: u32, drawn: &Drawn, terminal: u32, now: u64) {
         if drawn.is_reply
             && !self.returned.is_empty()
-            && self.begin_answer(drawn, terminal, now)
+            && self.begin_answer(drawn, terminal - self.first, now)
             && let Some(batch) = &mut self.batch
         {
             batch.add();
@@ -392,7 +400,7 @@ impl PacketFeed for OpenTraffic<'_> {
 
     fn dropped(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
         if !self.returned.is_empty() {
-            self.come_back(drawn.class, terminal, now);
+            self.come_back(drawn.class, terminal - self.first, now);
         }
         if let Some(batch) = &mut self.batch {
             batch.drop_packet(terminal, self.scenario.classes[usize::from(drawn.class)].reply.is_some());
@@ -400,7 +408,7 @@ impl PacketFeed for OpenTraffic<'_> {
     }
 
     fn tail_left(&mut self, _packet: u32, terminal: u32, now: u64) -> bool {
-        let mut classes = self.creations[terminal as usize..].iter().step_by(self.terminals as usize);
+        let mut classes = self.creations[(terminal - self.first) as usize..].iter().step_by(self.terminals as usize);
         self.asked_always || !self.answers.is_empty() || classes.any(|creations| creations.next <= now)
     }
 
@@ -412,7 +420,8 @@ impl PacketFeed for OpenTraffic<'_> {
         if !record.is_reply && self.scenario.classes[usize::from(record.class)].reply.is_some() {
             self.answer(arrival, queues);
         } else if !self.returned.is_empty() {
-            self.come_back(record.class, if record.is_reply { record.destination } else { record.source }, arrival.now);
+            let terminal = if record.is_reply { record.destination } else { record.source };
+            self.come_back(record.class, terminal - self.first, arrival.now);
         }
     }
 
@@ -427,7 +436,7 @@ impl PacketFeed for OpenTraffic<'_> {
         while entry != NONE {
             let following = self.calendar.take(tile, entry);
             if self.creations[entry as usize].next <= now {
-                queues.wake(self.terminal_of(entry));
+                queues.wake_own(self.terminal_of(entry));
             } else {
                 self.schedule(entry);
             }

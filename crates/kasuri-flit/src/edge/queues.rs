@@ -1,7 +1,7 @@
 //! The terminals' queues: the packet at the head of each, and which terminals have something to do.
 
 use super::class_queues::ClassQueues;
-use crate::state::NONE;
+use crate::state::{NONE, Share};
 use kasuri_model::scenario::Scenario;
 
 /// No virtual channel chosen yet.
@@ -28,8 +28,10 @@ pub(crate) struct Queues {
     pub(crate) heads: Vec<Head>,
     /// By tile of terminals: those whose next packet may be drawn or find a virtual channel.
     active: Vec<Vec<u32>>,
-    /// log2 of the terminals of a tile.
+    /// log2 of the terminals of a block.
     tile_shift: u32,
+    /// The number of the first terminal in the network.
+    first_terminal: u32,
     /// The other heads, where terminals have a queue for each class.
     pub(crate) by_class: Option<ClassQueues>,
     /// Slots of sinks, counted from the first, in which a place has become free since they were last looked at.
@@ -37,15 +39,16 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    /// Empty queues in tiles of `2^tile_shift` terminals.
-    pub(crate) fn new(scenario: &Scenario, tile_shift: u32) -> Self {
-        let terminals = scenario.network.terminal_count();
+    /// Empty queues of a tile's terminals in blocks of `2^tile_shift`.
+    pub(crate) fn new(scenario: &Scenario, share: &Share, tile_shift: u32) -> Self {
+        let terminals = share.terminals.len() as u32;
         let head = Head { packet: NONE, serial: 0, vc: NO_VC, last_vc: NO_VC, listed: false };
         Self {
             heads: vec![head; terminals as usize],
             active: vec![Vec::new(); terminals.div_ceil(1 << tile_shift) as usize],
             tile_shift,
-            by_class: ClassQueues::of(scenario),
+            first_terminal: share.terminals.start,
+            by_class: ClassQueues::of(scenario, terminals as usize),
             freed: Vec::new(),
         }
     }
@@ -55,9 +58,15 @@ impl Queues {
         terminals * (size_of::<Head>() + 8)
     }
 
-    /// Puts a terminal into its tile's list of active ones.
+    /// Wakes a terminal, named by its number in the network.
     #[inline(always)]
     pub(crate) fn wake(&mut self, terminal: u32) {
+        self.wake_own(terminal - self.first_terminal);
+    }
+
+    /// Puts a terminal, named by its number in the tile, into its block's list of active ones.
+    #[inline(always)]
+    pub(crate) fn wake_own(&mut self, terminal: u32) {
         let head = &mut self.heads[terminal as usize];
         if !head.listed {
             head.listed = true;

@@ -132,7 +132,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let mut events = std::mem::take(&mut self.in_flight.due);
         self.in_flight.arrivals.take(now, self.parameters.router_tiles + tile, &mut events);
         self.statistics.interval.accepted_flits += events.len() as u64;
-        self.statistics.flits_inside -= events.len() as u64;
+        self.statistics.flits_inside -= events.len() as i64;
         let first_slot = self.first_terminal_slot();
         for position in 0..events.len() {
             self.prefetch_sink(&events, position);

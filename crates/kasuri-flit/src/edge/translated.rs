@@ -92,7 +92,7 @@ impl<'a> Users<'a> {
         let model: &Model = scenario.users.as_deref()?;
         let terminals = scenario.network.terminal_count() as usize;
         let users = model.users.len();
-        let queues = ClassQueues::of(scenario).map_or(1, |queues| queues.queues());
+        let queues = ClassQueues::of(scenario, 0).map_or(1, |queues| queues.queues());
         let classes = scenario.channels_of_classes().len();
         let user_of_class = (0..classes).map(|class| model.of_class(class).unwrap_or_default() as u16).collect();
         let answers = |class: usize| scenario.classes.get(class).is_some_and(|class| class.reply.is_some());

@@ -108,14 +108,14 @@ impl<L: RouterLayout> Simulation<'_, L> {
             let counted = self.packets.counts_predictions(&self.statistics.counting, packet);
             unit.note_head(input_port, candidate.port, counted);
         }
-        self.wiring.router_port[self.wiring.router_of_port[input_port]] + u32::from(candidate.port)
+        self.wiring.first_port(self.wiring.router_of_port[input_port]) + u32::from(candidate.port)
     }
 
     /// A head that has been routed claims its output.
     #[inline(always)]
     pub(crate) fn claim(&mut self, slot: u32, candidate: &Candidate, flits: u16) {
         if let Some(claims) = &mut self.routing.claims {
-            let port = self.wiring.router_port[self.wiring.router_of_port[slot >> L::Mask::SHIFT]] + u32::from(candidate.port);
+            let port = self.wiring.first_port(self.wiring.router_of_port[slot >> L::Mask::SHIFT]) + u32::from(candidate.port);
             claims.make(slot, port << L::Mask::SHIFT | u32::from(candidate.virtual_channels.begin), u32::from(flits));
         }
     }
@@ -129,7 +129,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let available = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
         let hop = Hop {
             router: RouterId(router),
-            input: (input_port - self.wiring.router_port[router]) as u16,
+            input: (input_port - self.wiring.first_port(router)) as u16,
             virtual_channel: (slot & (L::Mask::BITS - 1)) as u16,
             source: TerminalId(record.source),
             destination: TerminalId(record.destination),
@@ -171,7 +171,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let (source, serial, hops) = (record.source, record.serial, record.hops + 1);
         let mut candidates = std::mem::take(&mut self.routing.candidates);
         candidates.clear();
-        let view = RouterView { simulation: self, base: self.wiring.router_port[hop.router.0] };
+        let view = RouterView { simulation: self, base: self.wiring.first_port(hop.router.0) };
         let mut choice = Watched::new(HashedChoice::at_hop(packet_key(self.routing.seed, source, serial), u32::from(hops), view));
         self.scenario.routing.route(&hop, &mut state, &mut choice, &mut candidates);
         let asked = choice.asked;

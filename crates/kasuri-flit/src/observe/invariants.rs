@@ -2,69 +2,86 @@
 
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
+use crate::run::Run;
 use crate::state::wheel::Wheel;
 use crate::state::{NONE, Simulation};
 use kasuri_model::engine::EngineError;
 
-impl<L: RouterLayout> Simulation<'_, L> {
+/// By tile and slot: flits and credits that are on their way to it.
+struct OnTheWay {
+    flits: Vec<Vec<u32>>,
+    credits: Vec<Vec<u32>>,
+}
+
+impl OnTheWay {
+    /// Counts them; what is to cross a border goes to the slot behind it.
+    fn of<L: RouterLayout>(tiles: &[Simulation<'_, L>]) -> Self {
+        let none = || tiles.iter().map(|tile| vec![0u32; tile.wiring.links.len() << L::Mask::SHIFT]).collect();
+        let mut all = Self { flits: none(), credits: none() };
+        for (tile, number) in tiles.iter().zip(0..) {
+            for slot in tile.in_flight.arrivals.waiting() {
+                let (to, slot) = tile.behind(number, slot);
+                all.flits[to as usize][slot as usize] += 1;
+            }
+            for slot in tile.in_flight.credits.waiting() {
+                let (to, slot) = tile.upstream_of(number, slot);
+                all.credits[to as usize][slot as usize] += 1;
+            }
+        }
+        all
+    }
+}
+
+impl<L: RouterLayout> Run<'_, L> {
     /// Checks conservation between two windows.
     ///
     /// # Errors
     /// Which law is broken.
     pub(crate) fn check_invariants(&self) -> Result<(), EngineError> {
-        let slots = self.wiring.links.len() << L::Mask::SHIFT;
-        let (mut flits, mut credits) = (vec![0u32; slots], vec![0u32; slots]);
-        for slot in self.in_flight.arrivals.waiting() {
-            flits[slot as usize] += 1;
+        let unbalanced = |what: String| EngineError::Unbalanced { cycle: self.cycle, what };
+        if let Some(broken) = self.tiles.iter().find_map(|tile| tile.edge.feed().broken()) {
+            return Err(unbalanced(broken));
         }
-        for slot in self.in_flight.credits.waiting() {
-            credits[slot as usize] += 1;
+        let moving = OnTheWay::of(&self.tiles);
+        self.check_credits(&moving).map_err(unbalanced)?;
+        self.check_flits(&moving).map_err(unbalanced)?;
+        if let Some(wrong) = self.tiles.iter().find_map(|tile| tile.prediction.as_ref().and_then(|unit| unit.wrongs())) {
+            return Err(unbalanced(wrong));
         }
-        if let Some(broken) = self.edge.feed().broken() {
-            return Err(self.unbalanced(broken));
-        }
-        self.check_credits(&flits, &credits)?;
-        self.check_flits(&flits)?;
-        if let Some(wrong) = self.prediction.as_ref().and_then(|unit| unit.wrongs()) {
-            return Err(self.unbalanced(wrong));
-        }
-        self.check_ready()
-    }
-
-    fn unbalanced(&self, what: String) -> EngineError {
-        EngineError::Unbalanced { cycle: self.cycle, what }
+        self.tiles.iter().try_for_each(Simulation::check_ready).map_err(unbalanced)
     }
 
     /// For every channel and virtual channel: credits upstream + credits on their way + flits on their way + flits buffered =
     /// the depth of the buffer.
-    fn check_credits(&self, flits: &[u32], credits: &[u32]) -> Result<(), EngineError> {
-        let terminals = self.first_terminal_slot();
-        let held = self.edge.feed().held_flits(self.terminals.ejection.len());
-        let sunk = |slot: u32| {
-            let sink = &self.terminals.ejection[slot];
-            // Of a packet that is arriving, too.
-            held.as_ref().map_or(0, |held| held[slot as usize]) + if sink.held { u32::from(sink.index) } else { 0 }
-        };
-        for port in 0..self.wiring.links.len() as u32 {
-            let link = self.wiring.links[port].flit_link;
-            if link == NONE {
-                continue;
-            }
-            for vc in 0..self.parameters.virtual_channels {
-                let (slot, downstream) = (port << L::Mask::SHIFT | vc, link + vc);
-                let buffered = if downstream >= terminals { sunk(downstream - terminals) } else { self.layout.flits(downstream) };
-                let held = if slot >= terminals {
-                    u32::from(self.terminals.injection[slot - terminals].credits)
-                } else {
-                    self.layout.credits(slot)
-                };
-                let total = held + credits[slot as usize] + flits[downstream as usize] + buffered;
-                if total != u32::from(self.parameters.buffer_flits) {
-                    let name = self.channel_of_port(port).map(|channel| self.scenario.network.channel_name(channel)).unwrap_or_default();
-                    return Err(self.unbalanced(format!(
-                        "{name}, virtual channel {vc}: credits and flits make {total}, the buffer holds {}",
-                        self.parameters.buffer_flits
-                    )));
+    fn check_credits(&self, moving: &OnTheWay) -> Result<(), String> {
+        let sunk: Vec<Vec<u32>> = self.tiles.iter().map(Simulation::sunk_flits).collect();
+        for (tile, number) in self.tiles.iter().zip(0u32..) {
+            let terminals = tile.first_terminal_slot();
+            for port in 0..tile.statistics.sent.len() as u32 {
+                let link = tile.wiring.links[port].flit_link;
+                if link == NONE {
+                    continue;
+                }
+                for vc in 0..tile.parameters.virtual_channels {
+                    let slot = port << L::Mask::SHIFT | vc;
+                    let (to, downstream) = tile.behind(number, link + vc);
+                    let other = &self.tiles[to as usize];
+                    let buffered = match downstream.checked_sub(other.first_terminal_slot()) {
+                        Some(sink) => sunk[to as usize][sink as usize],
+                        None => other.layout.flits(downstream),
+                    };
+                    let held = match slot.checked_sub(terminals) {
+                        Some(source) => u32::from(tile.terminals.injection[source].credits),
+                        None => tile.layout.credits(slot),
+                    };
+                    let credits = moving.credits[number as usize][slot as usize];
+                    let total = held + credits + moving.flits[to as usize][downstream as usize] + buffered;
+                    if total != u32::from(tile.parameters.buffer_flits) {
+                        let name =
+                            tile.channel_of_port(port).map(|channel| self.scenario.network.channel_name(channel)).unwrap_or_default();
+                        let depth = tile.parameters.buffer_flits;
+                        return Err(format!("{name}, virtual channel {vc}: credits and flits make {total}, the buffer holds {depth}"));
+                    }
                 }
             }
         }
@@ -72,22 +89,30 @@ impl<L: RouterLayout> Simulation<'_, L> {
     }
 
     /// Flits injected less flits delivered are in buffers or on channels.
-    fn check_flits(&self, flits: &[u32]) -> Result<(), EngineError> {
-        let buffered: u64 = (0..self.first_terminal_slot()).map(|slot| u64::from(self.layout.flits(slot))).sum();
-        let moving: u64 = flits.iter().map(|&flits| u64::from(flits)).sum();
-        if buffered + moving != self.statistics.flits_inside {
-            return Err(self.unbalanced(format!(
-                "{} flits entered and did not leave, {} are found",
-                self.statistics.flits_inside,
-                buffered + moving
-            )));
+    fn check_flits(&self, moving: &OnTheWay) -> Result<(), String> {
+        let in_buffers =
+            |tile: &Simulation<'_, L>| (0..tile.first_terminal_slot()).map(|slot| u64::from(tile.layout.flits(slot))).sum::<u64>();
+        let buffered: u64 = self.tiles.iter().map(in_buffers).sum();
+        let on_channels: u64 = moving.flits.iter().flatten().map(|&flits| u64::from(flits)).sum();
+        let (found, inside) = (buffered + on_channels, self.flits_inside());
+        if found == inside { Ok(()) } else { Err(format!("{inside} flits entered and did not leave, {found} are found")) }
+    }
+}
+
+impl<L: RouterLayout> Simulation<'_, L> {
+    /// By sink's slot, counted from the first: flits that stay in its buffer, those of a packet that is arriving, too.
+    fn sunk_flits(&self) -> Vec<u32> {
+        let held = self.edge.feed().held_flits(self.terminals.ejection.len());
+        let mut sunk = held.unwrap_or_else(|| vec![0; self.terminals.ejection.len()]);
+        for (flits, sink) in sunk.iter_mut().zip(self.terminals.ejection.iter()).filter(|(_, sink)| sink.held) {
+            *flits += u32::from(sink.index);
         }
-        Ok(())
+        sunk
     }
 
     /// Holder and held know each other, what is held is not free, and a virtual channel bids for the switch exactly if it is
     /// held, its holder has a flit and it has a credit.
-    fn check_ready(&self) -> Result<(), EngineError> {
+    fn check_ready(&self) -> Result<(), String> {
         for output in 0..self.first_terminal_slot() {
             let (port, vc) = (output >> L::Mask::SHIFT, output & (L::Mask::BITS - 1));
             if self.wiring.links[port].flit_link == NONE || vc >= self.parameters.virtual_channels {
@@ -96,13 +121,11 @@ impl<L: RouterLayout> Simulation<'_, L> {
             let holder = self.layout.holder(output);
             let held = holder != NONE;
             if held && (self.layout.held_output(holder) != output || !self.layout.free(port).and(L::Mask::bit(vc)).is_empty()) {
-                return Err(
-                    self.unbalanced(format!("output slot {output} is held by {holder}, which holds {}", self.layout.held_output(holder)))
-                );
+                return Err(format!("output slot {output} is held by {holder}, which holds {}", self.layout.held_output(holder)));
             }
             let due = held && self.layout.credits(output) > 0 && self.layout.flits(holder) > 0;
             if self.layout.is_ready(output).is_some_and(|ready| ready != due) {
-                return Err(self.unbalanced(format!("output slot {output}: bids for the switch: {}", !due)));
+                return Err(format!("output slot {output}: bids for the switch: {}", !due));
             }
         }
         Ok(())

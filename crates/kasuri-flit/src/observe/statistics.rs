@@ -1,6 +1,6 @@
 //! What is counted while a simulation runs.
 
-use crate::state::Packet;
+use crate::state::{Packet, Share};
 use hdrhistogram::Histogram;
 use kasuri_model::engine::{Background, Counting, Distribution, Interval, Phase};
 use kasuri_network::memory::Column;
@@ -42,6 +42,14 @@ impl Counter {
         self.beyond.record(value).expect("an auto-resizing histogram takes any value");
         self.beyond_sum += value;
         self.beyond_max = self.beyond_max.max(value);
+    }
+
+    /// Adds what another counter has counted.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        self.exact.iter_mut().zip(&other.exact).for_each(|(sum, count)| *sum += count);
+        self.beyond.add(&other.beyond).expect("an auto-resizing histogram takes any value");
+        self.beyond_sum += other.beyond_sum;
+        self.beyond_max = self.beyond_max.max(other.beyond_max);
     }
 
     pub(crate) fn clear(&mut self) {
@@ -99,6 +107,21 @@ impl Origins {
         self.waited[packet as usize] = waited;
     }
 
+    /// What is known of a packet, for the tile that it goes to: the cycle that decides of an answer, and whether it has waited.
+    pub(crate) fn of(&self, record: &Packet, packet: u32) -> (Option<u64>, bool) {
+        (record.is_reply.then(|| self.decisive(record, packet)), self.has_waited(packet))
+    }
+
+    /// Notes what is known of a packet that comes from another tile.
+    pub(crate) fn note(&mut self, packet: u32, (asked, waited): (Option<u64>, bool)) {
+        if let Some(asked) = asked {
+            self.note_answer(packet, asked);
+        }
+        if self.measures_waiting {
+            self.note_waited(packet, waited);
+        }
+    }
+
     /// Notes the cycle that decides of an answer.
     pub(crate) fn note_answer(&mut self, packet: u32, asked: u64) {
         if self.asked.len() <= packet as usize {
@@ -108,50 +131,53 @@ impl Origins {
     }
 }
 
-/// All counters of a run.
+/// All counters of a tile.
 pub(crate) struct Statistics {
     pub(crate) counting: Counting,
     pub(crate) packet_latency: Counter,
     pub(crate) network_latency: Counter,
     pub(crate) flit_latency: Counter,
     pub(crate) hops: Counter,
+    /// By terminal of the tile.
     pub(crate) accepted: Column<u64>,
     /// Of these, flits that terminals have sent to themselves.
     pub(crate) to_self: u64,
-    pub(crate) channel_flits: Vec<u64>,
-    /// Sum over samples of the flits in each router, and the samples.
+    /// By port: flits sent on the channel that leaves by it.
+    pub(crate) sent: Column<u64>,
+    /// Sum over samples of the flits in each router of the tile, and the samples.
     pub(crate) occupancy: Vec<u64>,
     pub(crate) occupancy_samples: u64,
     /// The present interval.
     pub(crate) interval: Interval,
-    /// Live packets that draining waits for.
-    pub(crate) draining_live: u64,
+    /// Live packets that draining waits for: those that began in this tile less those that have arrived in it.
+    pub(crate) draining_live: i64,
     /// What is counted of the background.
     pub(crate) background: Background,
     pub(crate) flit_hops: u64,
-    /// Flits in buffers and on channels.
-    pub(crate) flits_inside: u64,
+    /// Flits in buffers and on channels: those that have entered in this tile less those that have left in it.
+    pub(crate) flits_inside: i64,
 }
 
 impl Statistics {
-    /// Bytes of all counters, and of the copies that the outcome has.
-    pub(crate) fn bytes(network: &Network) -> usize {
-        let (terminals, channels, routers) = (network.terminal_count(), network.channel_count(), network.router_count());
-        4 * Counter::BYTES + 8 * (3 * terminals + 2 * channels + 2 * routers) as usize
+    /// Bytes of all counters of a tile of so many ports, and of its part of the copies that the outcome has.
+    pub(crate) fn bytes(network: &Network, share: &Share, ports: usize) -> usize {
+        let (terminals, routers) = (share.terminals.len(), share.routers.len());
+        let channels = network.channel_count() as usize * routers / (network.router_count() as usize).max(1);
+        4 * Counter::BYTES + 8 * (3 * terminals + channels + ports + 2 * routers)
     }
 
-    pub(crate) fn new(network: &Network) -> Self {
-        let terminals = network.terminal_count() as usize;
+    /// Of a tile with so many ports.
+    pub(crate) fn new(share: &Share, ports: u32) -> Self {
         Self {
             counting: Counting::default(),
             packet_latency: Counter::new(),
             network_latency: Counter::new(),
             flit_latency: Counter::new(),
             hops: Counter::new(),
-            accepted: Column::filled(terminals, 0),
+            accepted: Column::filled(share.terminals.len(), 0),
             to_self: 0,
-            channel_flits: vec![0; network.channel_count() as usize],
-            occupancy: vec![0; network.router_count() as usize],
+            sent: Column::filled(ports as usize, 0),
+            occupancy: vec![0; share.routers.len()],
             occupancy_samples: 0,
             interval: Interval::default(),
             draining_live: 0,
@@ -179,6 +205,16 @@ impl Statistics {
         }
     }
 
+    /// Adds what another tile has counted, but for what belongs to a terminal, a port or a router.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        let own = [&mut self.packet_latency, &mut self.network_latency, &mut self.flit_latency, &mut self.hops];
+        let its = [&other.packet_latency, &other.network_latency, &other.flit_latency, &other.hops];
+        own.into_iter().zip(its).for_each(|(counter, other)| counter.absorb(other));
+        self.to_self += other.to_self;
+        self.background.absorb(&other.background);
+        self.flit_hops += other.flit_hops;
+    }
+
     /// Throws everything away and starts a phase in cycle `now`.
     pub(crate) fn clear(&mut self, phase: Phase, now: u64) {
         self.counting.clear(phase, now);
@@ -188,7 +224,7 @@ impl Statistics {
         self.accepted.iter_mut().for_each(|flits| *flits = 0);
         self.to_self = 0;
         self.background = Background::default();
-        self.channel_flits.fill(0);
+        self.sent.iter_mut().for_each(|flits| *flits = 0);
         self.occupancy.fill(0);
         self.occupancy_samples = 0;
         self.interval.counted = Default::default();

@@ -1,52 +1,131 @@
-//! Where the ports of routers and terminals lie in the address space.
+//! Where the ports of a tile's routers and terminals lie in its address space.
 
 use super::NONE;
+use super::share::{Partition, Share};
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use kasuri_model::refusal::Refusal;
 use kasuri_network::id::RouterId;
-use kasuri_network::network::Network;
+use kasuri_network::network::{Endpoint, Network};
 
-/// A tile holds about this many slots: its state then fits into a second-level cache beside its neighbours' lists.
+/// A block holds about this many slots: its state then fits into a second-level cache beside its neighbours' lists.
 const TILE_SLOTS_SHIFT: u32 = 14;
 
-/// A tile holds at least this many slots, however small the network: those of the widest routers of the vector layout.
+/// A block holds at least this many slots, however small the tile: those of the widest routers of the vector layout.
 const LEAST_TILE_SHIFT: u32 = 8;
 
-/// The port addresses of a network.
+/// The port addresses of a tile: its routers', its terminals', and behind them one for each port with a channel that leaves the tile or
+/// comes from another.
 pub(crate) struct Addresses {
+    pub(crate) share: Share,
     pub(super) router_port: Vec<u32>,
     pub(super) slots_of_routers: u64,
     pub(crate) first_terminal_port: u32,
+    /// Ports of routers and terminals at the border, ascending, and the address that stands for the first one's far end.
+    pub(super) border: Vec<u32>,
+    pub(super) first_border_port: u32,
     pub(crate) ports: u32,
     pub(crate) tile_shift: u32,
 }
 
-/// Gives every router a range of port addresses within one tile, then the terminals, starting at a tile of their own.
-pub(super) fn assign_addresses<L: RouterLayout>(network: &Network) -> Result<Addresses, Refusal> {
-    let shift = L::Mask::SHIFT;
-    let widest = (0..network.router_count()).map(|router| network.port_count(RouterId(router))).max().unwrap_or(0);
-    let reserved = |router| u64::from(L::reserved_slots(network.port_count(RouterId(router)) << shift, widest << shift) >> shift).max(1);
-    let slots_of_routers = (0..network.router_count()).map(reserved).sum::<u64>() << shift;
-    // A small network is one tile, and takes no more memory than that.
-    let fitting = TILE_SLOTS_SHIFT.min(slots_of_routers.next_power_of_two().trailing_zeros()).max(LEAST_TILE_SHIFT);
-    let tile_shift = fitting.max(u64::from(widest << shift).next_power_of_two().trailing_zeros());
-    let tile_ports = 1u64 << (tile_shift - shift);
-    let mut next = 0u64;
-    let mut router_port = Vec::with_capacity(network.router_count() as usize);
-    for router in 0..network.router_count() {
-        let ports = reserved(router);
-        if next / tile_ports != (next + ports - 1) / tile_ports {
-            next = next.next_multiple_of(tile_ports);
+impl Addresses {
+    /// The addresses of each tile of a network.
+    ///
+    /// # Errors
+    /// They are more than 32-bit numbers name.
+    pub(super) fn of_tiles<L: RouterLayout>(network: &Network, partition: &Partition) -> Result<Vec<Self>, Refusal> {
+        let mut tiles = partition.shares.iter().map(|share| Self::inner::<L>(network, share)).collect::<Result<Vec<_>, _>>()?;
+        if tiles.len() > 1 {
+            add_borders(network, partition, &mut tiles);
         }
-        router_port.push(next as u32);
-        next += ports;
+        for tile in &mut tiles {
+            tile.place_border::<L>()?;
+        }
+        Ok(tiles)
     }
-    let first_terminal_port = next.next_multiple_of(tile_ports);
-    let ports = first_terminal_port + u64::from(network.terminal_count());
-    if ports << shift >= u64::from(NONE) {
-        let reason = format!("the flit engine names at most 2^32 virtual channels; this network has {ports} ports of {}", 1 << shift);
-        return Err(Refusal::new("network", reason));
+
+    /// Gives every router a range of port addresses within one block, then the terminals, starting at a block of their own.
+    fn inner<L: RouterLayout>(network: &Network, share: &Share) -> Result<Self, Refusal> {
+        let shift = L::Mask::SHIFT;
+        let widest = (0..network.router_count()).map(|router| network.port_count(RouterId(router))).max().unwrap_or(0);
+        let reserved =
+            |router| u64::from(L::reserved_slots(network.port_count(RouterId(router)) << shift, widest << shift) >> shift).max(1);
+        let slots_of_routers = share.routers.clone().map(reserved).sum::<u64>() << shift;
+        // A small tile is one block, and takes no more memory than that.
+        let fitting = TILE_SLOTS_SHIFT.min(slots_of_routers.next_power_of_two().trailing_zeros()).max(LEAST_TILE_SHIFT);
+        let tile_shift = fitting.max(u64::from(widest << shift).next_power_of_two().trailing_zeros());
+        let tile_ports = 1u64 << (tile_shift - shift);
+        let mut next = 0u64;
+        let mut router_port = Vec::with_capacity(share.routers.len());
+        for router in share.routers.clone() {
+            let ports = reserved(router);
+            if next / tile_ports != (next + ports - 1) / tile_ports {
+                next = next.next_multiple_of(tile_ports);
+            }
+            router_port.push(next as u32);
+            next += ports;
+        }
+        let first_terminal_port = next.next_multiple_of(tile_ports);
+        let ports = first_terminal_port + share.terminals.len() as u64;
+        check::<L>(ports)?;
+        Ok(Self {
+            share: share.clone(),
+            router_port,
+            slots_of_routers,
+            first_terminal_port: first_terminal_port as u32,
+            border: Vec::new(),
+            first_border_port: ports as u32,
+            ports: ports as u32,
+            tile_shift,
+        })
     }
-    Ok(Addresses { router_port, slots_of_routers, first_terminal_port: first_terminal_port as u32, ports: ports as u32, tile_shift })
+
+    /// Gives the ports at the border their addresses, starting at a block of their own.
+    fn place_border<L: RouterLayout>(&mut self) -> Result<(), Refusal> {
+        if self.border.is_empty() {
+            return Ok(());
+        }
+        let first = u64::from(self.ports).next_multiple_of(1 << (self.tile_shift - L::Mask::SHIFT));
+        let ports = first + self.border.len() as u64;
+        check::<L>(ports)?;
+        (self.first_border_port, self.ports) = (first as u32, ports as u32);
+        Ok(())
+    }
+
+    /// The port address of one end of a channel, which is the tile's own.
+    pub(super) fn port_of(&self, end: Endpoint) -> u32 {
+        match end {
+            Endpoint::Router(router, port) => self.router_port[(router.0 - self.share.routers.start) as usize] + u32::from(port),
+            Endpoint::Terminal(terminal) => self.first_terminal_port + terminal.0 - self.share.terminals.start,
+        }
+    }
+
+    /// The address that stands for the far end of a port at the border.
+    pub(super) fn far_end(&self, port: u32) -> u32 {
+        self.first_border_port + self.border.binary_search(&port).expect("the port is at the border") as u32
+    }
+}
+
+fn check<L: RouterLayout>(ports: u64) -> Result<(), Refusal> {
+    let shift = L::Mask::SHIFT;
+    if ports << shift < u64::from(NONE) {
+        return Ok(());
+    }
+    let reason = format!("the flit engine names at most 2^32 virtual channels; this network has {ports} ports of {}", 1 << shift);
+    Err(Refusal::new("network", reason))
+}
+
+/// Finds the ports at the tiles' borders.
+fn add_borders(network: &Network, partition: &Partition, tiles: &mut [Addresses]) {
+    for channel in (0..network.channel_count()).map(kasuri_network::id::ChannelId) {
+        if let Some([from, to]) = partition.crossing(network, channel) {
+            let (source, destination) = (tiles[from].port_of(network.source(channel)), tiles[to].port_of(network.destination(channel)));
+            tiles[from].border.push(source);
+            tiles[to].border.push(destination);
+        }
+    }
+    for tile in tiles {
+        tile.border.sort_unstable();
+        tile.border.dedup();
+    }
 }

@@ -1,7 +1,8 @@
 //! What is worked out of a scenario before anything is made.
 
-use super::addresses::{Addresses, assign_addresses};
+use super::addresses::Addresses;
 use super::delays::Delays;
+use super::share::{Partition, Share};
 use crate::edge;
 use crate::fabric::clock::Clock;
 use crate::fabric::features::lookahead::Lookahead;
@@ -56,6 +57,8 @@ pub(crate) struct Parameters {
     pub(crate) granted: Option<Granted>,
     /// Cycles that a tile runs without looking at the others.
     pub(crate) window: u32,
+    /// The tile's routers and terminals.
+    pub(crate) share: Share,
     pub(crate) first_terminal_port: u32,
     pub(crate) router_tiles: u32,
     pub(crate) tiles: u32,
@@ -63,8 +66,11 @@ pub(crate) struct Parameters {
 
 /// What is worked out of a scenario before anything is made: addresses, times, sizes. All limits of the engine are checked on the way.
 pub(crate) struct Compiled {
-    pub(crate) addresses: Addresses,
+    pub(super) partition: Partition,
+    /// By tile.
+    pub(crate) tiles: Vec<Addresses>,
     pub(super) delays: Delays,
+    /// Those of the first tile.
     pub(crate) parameters: Parameters,
     pub(crate) packets_per_buffer: u32,
     /// Cycles that the wheels of flits and credits take, and the credits that a port may send in a cycle.
@@ -73,16 +79,18 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Works them out for a layout.
+    /// Works them out for a layout and for `tiles` tiles, fewer where the scenario allows no more.
     ///
     /// # Errors
     /// The network is too large for 32-bit addresses, or a latency for 16 bits.
-    pub(crate) fn of<L: RouterLayout>(scenario: &Scenario) -> Result<Self, Refusal> {
+    pub(crate) fn of<L: RouterLayout>(scenario: &Scenario, tiles: u32) -> Result<Self, Refusal> {
         let network = &*scenario.network;
         let router = &scenario.router;
         let vc_shift = L::Mask::SHIFT;
-        let addresses = assign_addresses::<L>(network)?;
-        let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
+        let partition = Partition::new(network, if edge::spans_tiles(scenario) || needs_window_of_one(scenario) { 1 } else { tiles });
+        let tiles = Addresses::of_tiles::<L>(network, &partition)?;
+        let largest = tiles.iter().map(|tile| tile.ports as usize).max().unwrap_or(0);
+        let (ports, slots) = (largest, largest << vc_shift);
         let delays = Delays::new(scenario)?;
         let predicts = router.predictor != kasuri_network::predictor::NONE;
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
@@ -93,21 +101,11 @@ impl Compiled {
             let reason = format!("the buffers of {ports} ports, {channels} virtual channels and {depth} flits each take too much memory");
             return Err(Refusal::new("router.buffer_flits", reason));
         }
-        let router_tiles = addresses.first_terminal_port >> (addresses.tile_shift - vc_shift);
-        let tiles = (((addresses.ports as u64) << vc_shift).div_ceil(1 << addresses.tile_shift)) as u32;
-        // Whatever a message brings about may concern any terminal in the next cycle.
-        let lookahead = Lookahead::of(scenario);
-        // Who decides ahead looks at routers of other tiles; an arrival that is not answered may open its source's window.
-        let opens_windows = scenario.classes.iter().any(|class| class.window.outstanding.is_some() && class.reply.is_none());
-        let window = if scenario.workload.is_some() || scenario.endpoint.is_some() || lookahead.is_some() || opens_windows {
-            1
-        } else {
-            delays.least.clamp(1, MAX_WINDOW)
-        };
+        let window = if needs_window_of_one(scenario) { 1 } else { delays.least.clamp(1, MAX_WINDOW) };
         let periodic = select::has_slow_channel(network);
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
-            tile_shift: addresses.tile_shift,
+            tile_shift: tiles[0].tile_shift,
             buffer_flits: depth as u16,
             route_cycles: scenario.pipeline.route_cycles,
             traversal_cycles: scenario.pipeline.traversal_cycles,
@@ -119,7 +117,7 @@ impl Compiled {
             redraws_entry: scenario.routing.redraws_entry(),
             crosspoint: router.architecture == Architecture::Crosspoint,
             periodic,
-            fetches: addresses.slots_of_routers > NEAR_SLOTS,
+            fetches: tiles.iter().map(|tile| tile.slots_of_routers).sum::<u64>() > NEAR_SLOTS,
             modern: is_modern(),
             switch_allocator: router.switch_allocator.clone(),
             full: (L::LAYOUT == LayoutName::Full).then(|| FullParameters {
@@ -134,9 +132,10 @@ impl Compiled {
             }),
             granted: Granted::of(scenario),
             window,
-            first_terminal_port: addresses.first_terminal_port,
-            router_tiles,
-            tiles,
+            share: tiles[0].share.clone(),
+            first_terminal_port: 0,
+            router_tiles: 0,
+            tiles: 0,
         };
         // In a cycle a port may send a credit for a flit that passes on, and one for a flit that wins the switch; one for each queue of a
         // crosspoint router.
@@ -153,17 +152,40 @@ impl Compiled {
             None => flits_of_port(router),
         };
         let horizon = delays.greatest + longest_wait + window + 1;
-        let compiled = Self { addresses, delays, parameters, packets_per_buffer, horizon, credits_of_port };
-        let fits =
-            |events_of_port: u32| L::Wheel::fits(horizon, slots as u32, compiled.addresses.tile_shift, (1 << vc_shift) / events_of_port);
+        let mut compiled = Self { partition, tiles, delays, parameters, packets_per_buffer, horizon, credits_of_port };
+        compiled.parameters = compiled.parameters_of::<L>(0);
+        let tile_shift = compiled.parameters.tile_shift;
+        let fits = |events_of_port: u32| L::Wheel::fits(horizon, slots as u32, tile_shift, (1 << vc_shift) / events_of_port);
         if !fits(1) || !fits(credits_of_port) {
-            let (ports, greatest) = (compiled.addresses.ports, compiled.delays.greatest);
+            let greatest = compiled.delays.greatest;
             let reason =
                 format!("{ports} ports and channels of up to {greatest} cycles need more event lists than the flit engine can name");
             return Err(Refusal::new("network", reason));
         }
         Ok(compiled)
     }
+
+    /// The parameters of a tile.
+    pub(crate) fn parameters_of<L: RouterLayout>(&self, tile: usize) -> Parameters {
+        let addresses = &self.tiles[tile];
+        let block_ports_shift = addresses.tile_shift - L::Mask::SHIFT;
+        Parameters {
+            tile_shift: addresses.tile_shift,
+            share: addresses.share.clone(),
+            first_terminal_port: addresses.first_terminal_port,
+            router_tiles: addresses.first_terminal_port >> block_ports_shift,
+            tiles: (addresses.first_terminal_port + addresses.share.terminals.len() as u32).div_ceil(1 << block_ports_shift),
+            ..self.parameters.clone()
+        }
+    }
+}
+
+/// May what happens in one cycle concern any place in the next one, whatever the latencies?
+fn needs_window_of_one(scenario: &Scenario) -> bool {
+    // Whatever a message brings about may concern any terminal; who decides ahead looks at other routers; an arrival that is not answered
+    // may open its source's window.
+    let opens_windows = scenario.classes.iter().any(|class| class.window.outstanding.is_some() && class.reply.is_none());
+    scenario.workload.is_some() || scenario.endpoint.is_some() || Lookahead::of(scenario).is_some() || opens_windows
 }
 
 /// Does the processor have BMI2 and its companions? (x86-64-v3; every x86 server since 2015.)

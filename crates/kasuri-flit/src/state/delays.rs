@@ -12,7 +12,7 @@ use kasuri_network::network::{Endpoint, Network};
 /// than one cycle delays each flit once per router: it is added to the path into the router. A credit is sent in `S`, seen in
 /// `S + latency + 1`, and usable by a router after its credit delay; a source uses it at once (booksim-model 2.2).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Delays {
+pub(crate) struct Delays {
     traversal: u32,
     switch_extra: u32,
     credit_delay: u32,

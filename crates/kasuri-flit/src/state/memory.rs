@@ -8,6 +8,7 @@ use crate::fabric::route_memo::RouteMemo;
 use crate::fabric::vc_mask::VcMask;
 use crate::observe::statistics::Statistics;
 use crate::select::routers_on_paths;
+use crate::state::addresses::Addresses;
 use crate::state::wheel::Wheel;
 use crate::state::{Compiled, Links, Packet, Simulation};
 use kasuri_model::router::{BufferPolicy, Congestion};
@@ -25,9 +26,19 @@ const MESSAGE_BYTES: f64 = 48.0;
 impl<L: RouterLayout> Simulation<'_, L> {
     /// Bytes of all columns, and of as many packets as are on their way at the load of the scenario.
     pub(crate) fn bytes(scenario: &Scenario, compiled: &Compiled) -> u64 {
-        let network = &*scenario.network;
+        let columns: usize = (0..compiled.tiles.len()).map(|tile| Self::bytes_of_tile(scenario, compiled, tile)).sum();
+        let places = |tile: &Addresses| f64::from(tile.first_terminal_port);
+        let parameters = &compiled.parameters;
+        let of_port = f64::from(parameters.virtual_channels) * f64::from(parameters.buffer_flits);
+        let places = compiled.tiles.iter().map(places).sum::<f64>() * of_port;
+        columns as u64 + (packets(scenario, places) * bytes_of_packet(scenario)) as u64
+    }
+
+    /// Bytes of the columns of one tile.
+    fn bytes_of_tile(scenario: &Scenario, compiled: &Compiled, tile: usize) -> usize {
         let shift = L::Mask::SHIFT;
-        let (addresses, parameters) = (&compiled.addresses, &compiled.parameters);
+        let (addresses, parameters) = (&compiled.tiles[tile], &compiled.parameters);
+        let (routers, terminals) = (addresses.share.routers.len(), addresses.share.terminals.len());
         let (ports, router_ports) = (addresses.ports as usize, addresses.first_terminal_port as usize);
         let (slots, router_slots) = (ports << shift, router_ports << shift);
         let wheel = |events: u32| L::Wheel::bytes(compiled.horizon, slots as u32, addresses.tile_shift, (1 << shift) / events);
@@ -39,19 +50,17 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let predicts =
             if scenario.router.predictor == kasuri_network::predictor::NONE { 0 } else { crate::fabric::features::prediction::SLOT_BYTES };
         let shared = if scenario.router.buffer_policy == BufferPolicy::Private { 0 } else { 32 };
-        let columns = L::bytes(parameters, addresses.first_terminal_port, addresses.ports)
+        L::bytes(parameters, addresses.first_terminal_port, addresses.ports)
             + rings
             + wheel(1)
             + wheel(compiled.credits_of_port)
             + of_ports
             + lists
             + router_slots * (pointers + predicts + shared + if claims { Claims::SLOT_BYTES } else { 0 })
-            + Terminals::<L::Mask>::bytes(network.terminal_count())
-            + Edge::bytes(scenario, addresses.tile_shift - shift)
-            + RouteMemo::bytes(&*scenario.routing, network, router_slots as u32)
-            + Statistics::bytes(network);
-        let places = (router_slots >> shift) as f64 * f64::from(parameters.virtual_channels) * f64::from(parameters.buffer_flits);
-        columns as u64 + (packets(scenario, places) * bytes_of_packet(scenario)) as u64
+            + Terminals::<L::Mask>::bytes(terminals as u32)
+            + Edge::bytes(scenario, terminals, addresses.tile_shift - shift)
+            + RouteMemo::bytes(&*scenario.routing, &scenario.network, routers, router_slots as u32)
+            + Statistics::bytes(&scenario.network, &addresses.share, ports)
     }
 }
 

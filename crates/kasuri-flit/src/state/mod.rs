@@ -3,20 +3,24 @@
 //! **Addresses.** Every port of every router has a *port address*; a virtual channel of a port has the *slot address*
 //! `port address * stride + virtual channel`, where the stride is the number of virtual channels rounded up to a power of two.
 //! A terminal has a port address too: its input side is the sink, its output side is the source. An input slot is the buffer of
-//! a virtual channel; the output slot of the same address is the upstream's account of the buffer at the other end of the link.
+//! a virtual channel; the output slot of the same address is the upstream's account of the buffer at the other end of the link. Behind
+//! the terminals lie the addresses of what is in other tiles (`border`).
 //!
 //! **Tiles.** Addresses are cut into tiles of `2^tile_shift` slots; a router never straddles two. Nothing that a tile posts
 //! arrives before the end of the present window of cycles, so a tile runs through a window while its state is in the cache.
 
 mod addresses;
+pub(crate) mod border;
 mod compiled;
 mod delays;
 pub(crate) mod list;
 mod memory;
 pub(crate) mod packets;
+mod share;
 pub(crate) mod wheel;
 
 pub(crate) use compiled::{Compiled, Parameters};
+pub(crate) use share::Share;
 
 use crate::edge::{self, Edge, Terminals};
 use crate::fabric::allocators::{self, PlainAllocator};
@@ -29,15 +33,15 @@ use crate::fabric::rings::{Queue, Rings};
 use crate::fabric::route_memo::RouteMemo;
 use crate::fabric::vc_mask::VcMask;
 use crate::observe::statistics::Statistics;
+use crate::state::border::{Border, FarEnd};
 use crate::state::list::List;
 use crate::state::packets::Packets;
 use crate::state::wheel::Wheel;
 use addresses::Addresses;
-use delays::Delays;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Congestion;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use kasuri_network::id::{ChannelId, RouterId};
 use kasuri_network::memory::Column;
 use kasuri_network::network::Endpoint;
 use kasuri_network::rng::Purpose;
@@ -188,15 +192,16 @@ pub(crate) struct Wiring {
     pub(crate) period: Column<u32>,
     /// By port of a router: flits that have crossed the switch and are not counted as sent on the channel.
     pub(crate) before_channel: Column<u32>,
-    /// The router of a port address, [`NONE`] in gaps and for terminals.
+    /// The router of a port address, by its number in the network; [`NONE`] in gaps and for terminals.
     pub(crate) router_of_port: Column<u32>,
-    /// First port address of each router.
-    pub(crate) router_port: Column<u32>,
+    /// First port address of each router of the tile, and the number of the first router in the network.
+    router_port: Column<u32>,
+    first_router: u32,
 }
 
 impl Wiring {
     /// Ports that nothing connects.
-    fn new(addresses: &Addresses, routers: u32, periodic: bool) -> Self {
+    fn new(addresses: &Addresses, periodic: bool) -> Self {
         let ports = addresses.ports as usize;
         let unconnected =
             Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0, request_head: NONE, listed: false };
@@ -205,8 +210,15 @@ impl Wiring {
             period: Column::filled(if periodic { ports } else { 0 }, 1),
             before_channel: Column::filled(addresses.first_terminal_port as usize, 0),
             router_of_port: Column::filled(ports, NONE),
-            router_port: Column::filled(routers as usize, 0),
+            router_port: addresses.router_port.clone().into(),
+            first_router: addresses.share.routers.start,
         }
+    }
+
+    /// The first port address of a router, which is named by its number in the network.
+    #[inline(always)]
+    pub(crate) fn first_port(&self, router: u32) -> u32 {
+        self.router_port[router - self.first_router]
     }
 }
 
@@ -214,8 +226,10 @@ impl Wiring {
 pub(crate) struct InFlight<W> {
     pub(crate) arrivals: W,
     pub(crate) credits: W,
-    /// What is due at the terminals of a tile in the present cycle.
+    /// What is due at the terminals of a block in the present cycle.
     pub(crate) due: Vec<u32>,
+    /// What leaves the tile, and what comes from others.
+    pub(crate) border: Border,
 }
 
 /// The flits that wait in buffers.
@@ -243,13 +257,13 @@ pub(crate) struct RouteState {
 }
 
 impl RouteState {
-    fn new(scenario: &Scenario, router_slots: u32) -> Self {
+    fn new(scenario: &Scenario, share: &Share, router_slots: u32) -> Self {
         let looks_at_claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
         Self {
             seed: scenario.streams.key(Purpose::Routing),
             channels_of_class: edge::packet_channels(scenario),
             candidates: Vec::new(),
-            memo: RouteMemo::new(&*scenario.routing, &scenario.network, router_slots),
+            memo: RouteMemo::new(&*scenario.routing, &scenario.network, &share.routers, router_slots),
             claims: looks_at_claims.then(|| Box::new(Claims::new(router_slots as usize))),
             lookahead: Lookahead::of(scenario),
         }
@@ -287,53 +301,56 @@ pub(crate) struct Simulation<'a, L: RouterLayout> {
 }
 
 impl<'a, L: RouterLayout> Simulation<'a, L> {
-    /// Makes the columns of a scenario.
+    /// Makes the columns of one tile of a scenario.
     ///
     /// # Errors
     /// They take too much memory.
-    pub(crate) fn new(scenario: &'a Scenario, compiled: Compiled) -> Result<Self, Refusal> {
-        let network = &*scenario.network;
+    pub(crate) fn new(scenario: &'a Scenario, compiled: &Compiled, tile: usize) -> Result<Self, Refusal> {
         let router = &scenario.router;
         let vc_shift = L::Mask::SHIFT;
-        let Compiled { addresses, delays, parameters, packets_per_buffer, horizon, credits_of_port } = compiled;
+        let addresses = &compiled.tiles[tile];
+        let parameters = compiled.parameters_of::<L>(tile);
+        let share = &addresses.share;
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
-        let prediction = PredictionUnit::new(scenario, &addresses.router_port, addresses.first_terminal_port, L::Mask::BITS)?;
+        let prediction = PredictionUnit::new(scenario, share, &addresses.router_port, addresses.first_terminal_port, L::Mask::BITS)?;
         let (router_tiles, periodic) = (parameters.router_tiles, parameters.periodic);
         let too_large = || Refusal::new("network", "the buffers of all ports take too much memory");
-        let rings = Rings::new(slots, packets_per_buffer).ok_or_else(too_large)?;
+        let rings = Rings::new(slots, compiled.packets_per_buffer).ok_or_else(too_large)?;
         let wheel = |events_of_port: u32| {
-            L::Wheel::new(horizon, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port).ok_or_else(too_large)
+            L::Wheel::new(compiled.horizon, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port).ok_or_else(too_large)
         };
         let tile_ports = 1u32 << (addresses.tile_shift - vc_shift);
         let ports_of_tile = |tile: u32| tile_ports.min(addresses.first_terminal_port - tile * tile_ports) as usize;
         let first_class = if scenario.has_background() { scenario.classes.len() as u8 } else { 0 };
+        let border = Border::new::<L>(addresses, compiled.tiles.len());
+        let in_flight = InFlight { arrivals: wheel(1)?, credits: wheel(compiled.credits_of_port)?, due: Vec::new(), border };
         let mut simulation = Self {
             scenario,
             cycle: 0,
             layout: L::new(&parameters, addresses.first_terminal_port, addresses.ports),
-            wiring: Wiring::new(&addresses, network.router_count(), periodic),
-            in_flight: InFlight { arrivals: wheel(1)?, credits: wheel(credits_of_port)?, due: Vec::new() },
+            wiring: Wiring::new(addresses, periodic),
+            in_flight,
             buffers: Buffered { rings, shared: Buffers::new(router, ports, vc_shift) },
             tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, ports_of_tile(tile), vc_shift)).collect(),
-            terminals: Terminals::new(network.terminal_count(), &parameters),
-            edge: Edge::new(scenario, addresses.tile_shift - vc_shift),
+            terminals: Terminals::new(share.terminals.len() as u32, &parameters),
+            edge: Edge::new(scenario, share, addresses.tile_shift - vc_shift),
             packets: Packets::new(edge::longest_packet(scenario), first_class),
-            statistics: Statistics::new(network),
-            routing: RouteState::new(scenario, addresses.first_terminal_port << vc_shift),
+            statistics: Statistics::new(share, addresses.first_border_port),
+            routing: RouteState::new(scenario, share, addresses.first_terminal_port << vc_shift),
             vc_allocation: VcAllocation::default(),
             prediction,
             parameters,
         };
-        simulation.connect(&addresses.router_port, &delays);
+        simulation.connect(compiled, tile);
         Ok(simulation)
     }
 
     /// Fills in links and pointers from the network.
-    fn connect(&mut self, router_port: &[u32], delays: &Delays) {
+    fn connect(&mut self, compiled: &Compiled, tile: usize) {
         let network = &self.scenario.network;
-        for router in 0..network.router_count() {
-            let (base, ports) = (router_port[router as usize], network.port_count(RouterId(router)));
-            self.wiring.router_port[router] = base;
+        let Share { routers, terminals } = self.parameters.share.clone();
+        for router in routers {
+            let (base, ports) = (self.wiring.first_port(router), network.port_count(RouterId(router)));
             for port in base..base + ports {
                 self.wiring.router_of_port[port] = router;
                 self.layout.connect_input(port, base);
@@ -344,9 +361,12 @@ impl<'a, L: RouterLayout> Simulation<'a, L> {
                 self.layout.output_slot_mut(slot).grant_pointer = first;
                 self.layout.input_slot_mut(slot).accept_pointer = first;
             }
-        }
-        for channel in (0..network.channel_count()).map(ChannelId) {
-            self.connect_channel(channel, router_port, delays);
+            for port in 0..ports {
+                self.connect_port(base + port, compiled, tile);
+                if network.output_channel(RouterId(router), port as u16).is_some() {
+                    self.layout.connect_output(base + port, base, &self.parameters);
+                }
+            }
         }
         let slots = || 0..self.parameters.first_terminal_port << L::Mask::SHIFT;
         self.vc_allocation.allocator = allocators::build(&self.scenario.router.vc_allocator).map(|allocator| AllocatorWithPointers {
@@ -354,29 +374,35 @@ impl<'a, L: RouterLayout> Simulation<'a, L> {
             row: slots().map(|slot| self.layout.input_slot(slot).accept_pointer).collect(),
             column: slots().map(|slot| self.layout.output_slot(slot).grant_pointer).collect(),
         });
-        self.layout.connect_links(&self.wiring.links);
-        for terminal in 0..network.terminal_count() {
-            self.terminals.connect(terminal, &self.wiring.links[self.parameters.first_terminal_port + terminal]);
+        for terminal in 0..terminals.len() as u32 {
+            let port = self.parameters.first_terminal_port + terminal;
+            self.connect_port(port, compiled, tile);
+            self.terminals.connect(terminal, &self.wiring.links[port]);
         }
+        self.layout.connect_links(&self.wiring.links);
     }
 
-    fn connect_channel(&mut self, channel: ChannelId, router_port: &[u32], delays: &Delays) {
-        let network = &self.scenario.network;
-        let first_terminal_port = self.parameters.first_terminal_port;
-        let address = |endpoint| match endpoint {
-            Endpoint::Router(router, port) => router_port[router.index()] + u32::from(port),
-            Endpoint::Terminal(terminal) => first_terminal_port + terminal.0,
-        };
-        let (from, to) = (address(network.source(channel)), address(network.destination(channel)));
-        self.wiring.links[from].flit_link = to << L::Mask::SHIFT;
-        self.wiring.links[from].flit_delay = delays.flit(network, channel) as u16;
-        self.wiring.links[to].credit_link = from << L::Mask::SHIFT;
-        self.wiring.links[to].credit_delay = delays.credit(network, channel) as u16;
-        if let Endpoint::Router(router, _) = network.source(channel) {
-            self.layout.connect_output(from, router_port[router.index()], &self.parameters);
+    /// Notes where the flits and the credits of a port go, and how long they take.
+    fn connect_port(&mut self, port: u32, compiled: &Compiled, tile: usize) {
+        let network = &*self.scenario.network;
+        let (leaving, coming) = (self.channel_of_port(port), self.channel_into_port(port));
+        let own = &compiled.tiles[tile];
+        let is_own = |end: Endpoint| compiled.partition.tile_of(end) == tile;
+        let far = |end: Endpoint| FarEnd::of::<L>(end, &compiled.partition, &compiled.tiles);
+        let links = &mut self.wiring.links[port];
+        let border = &mut self.in_flight.border;
+        if let Some(channel) = leaving {
+            let end = network.destination(channel);
+            let to = if is_own(end) { own.port_of(end) } else { border.leads_to::<L>(own.far_end(port), far(end)) };
+            (links.flit_link, links.flit_delay) = (to << L::Mask::SHIFT, compiled.delays.flit(network, channel) as u16);
+            if self.parameters.periodic {
+                self.wiring.period[port] = network.link(channel).period;
+            }
         }
-        if self.parameters.periodic {
-            self.wiring.period[from] = network.link(channel).period;
+        if let Some(channel) = coming {
+            let end = network.source(channel);
+            let from = if is_own(end) { own.port_of(end) } else { border.comes_from::<L>(own.far_end(port), far(end)) };
+            (links.credit_link, links.credit_delay) = (from << L::Mask::SHIFT, compiled.delays.credit(network, channel) as u16);
         }
     }
 
@@ -392,35 +418,29 @@ impl<'a, L: RouterLayout> Simulation<'a, L> {
         self.parameters.first_terminal_port << L::Mask::SHIFT
     }
 
-    /// The terminal of a terminal's port address.
-    #[inline(always)]
-    pub(crate) fn terminal_of_port(&self, port: u32) -> TerminalId {
-        TerminalId(port - self.parameters.first_terminal_port)
-    }
-
     /// The channel that leaves by this port address.
     pub(crate) fn channel_of_port(&self, port: u32) -> Option<ChannelId> {
-        let network = &self.scenario.network;
-        if port >= self.parameters.first_terminal_port {
-            return Some(network.injection_channel(self.terminal_of_port(port)));
-        }
-        let router = self.wiring.router_of_port[port];
-        if router == NONE {
-            return None;
-        }
-        network.output_channel(RouterId(router), (port - self.wiring.router_port[router]) as u16)
+        self.place_of_port(port).and_then(|place| match place {
+            Endpoint::Terminal(terminal) => Some(self.scenario.network.injection_channel(terminal)),
+            Endpoint::Router(router, port) => self.scenario.network.output_channel(router, port),
+        })
     }
 
     /// The channel that arrives at this port address.
     pub(crate) fn channel_into_port(&self, port: u32) -> Option<ChannelId> {
-        let network = &self.scenario.network;
-        if port >= self.parameters.first_terminal_port {
-            return Some(network.ejection_channel(self.terminal_of_port(port)));
+        self.place_of_port(port).and_then(|place| match place {
+            Endpoint::Terminal(terminal) => Some(self.scenario.network.ejection_channel(terminal)),
+            Endpoint::Router(router, port) => self.scenario.network.input_channel(router, port),
+        })
+    }
+
+    /// What has this port address in the network; nothing in gaps.
+    fn place_of_port(&self, port: u32) -> Option<Endpoint> {
+        let first_terminal = self.parameters.first_terminal_port;
+        if port >= first_terminal {
+            return Some(Endpoint::Terminal(self.parameters.share.terminal(port - first_terminal)));
         }
         let router = self.wiring.router_of_port[port];
-        if router == NONE {
-            return None;
-        }
-        network.input_channel(RouterId(router), (port - self.wiring.router_port[router]) as u16)
+        (router != NONE).then(|| Endpoint::Router(RouterId(router), (port - self.wiring.first_port(router)) as u16))
     }
 }

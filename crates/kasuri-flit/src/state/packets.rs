@@ -16,6 +16,8 @@ pub(crate) struct Packets {
     records: Vec<Packet>,
     /// Numbers that no packet has.
     free: Vec<u32>,
+    /// Records of packets whose head is in another tile and whose tail is not.
+    handed_over: u64,
     pub(crate) origins: Origins,
     /// Shape `[packets, longest]`: cycles between the injections of a packet's flit and the one before it, 0 for the head; 255 means: look
     /// in `long_gaps`.
@@ -45,7 +47,8 @@ impl Packets {
     /// No packets yet, of at most so many flits each; those of classes before `first_class` are the background.
     pub(crate) fn new(longest: u32, first_class: u8) -> Self {
         let (records, free, gaps) = (Vec::new(), Vec::new(), Vec::new());
-        Self { records, free, origins: Origins { first_class, ..Origins::default() }, gaps, long_gaps: BTreeMap::new(), longest }
+        let origins = Origins { first_class, ..Origins::default() };
+        Self { records, free, handed_over: 0, origins, gaps, long_gaps: BTreeMap::new(), longest }
     }
 
     /// Gives a packet a number.
@@ -80,12 +83,24 @@ impl Packets {
         }
     }
 
-    /// Packets that have a number.
-    pub(crate) fn live_count(&self) -> u64 {
-        (self.records.len() - self.free.len()) as u64
+    /// The head of a packet has gone to another tile, which has the packet's record from now on.
+    pub(crate) fn hand_over(&mut self, packet: u32) {
+        self.records[packet as usize].alive = false;
+        self.handed_over += 1;
     }
 
-    /// The packets that have a number, with it.
+    /// The tail of a packet that was handed over has gone as well: its number is free.
+    pub(crate) fn forget(&mut self, packet: u32) {
+        self.handed_over -= 1;
+        self.release(packet);
+    }
+
+    /// Packets that have a number, in the tile of their head.
+    pub(crate) fn live_count(&self) -> u64 {
+        (self.records.len() - self.free.len()) as u64 - self.handed_over
+    }
+
+    /// The packets that have a number, with it, in the tile of their head.
     pub(crate) fn live(&self) -> impl Iterator<Item = (&Packet, u32)> {
         self.records.iter().zip(0..).filter(|(packet, _)| packet.alive)
     }

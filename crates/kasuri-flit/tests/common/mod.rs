@@ -33,6 +33,8 @@ pub(crate) struct Setup {
     pub(crate) simd: String,
     /// `[flit] layout`, if one is asked for.
     pub(crate) layout: Option<&'static str>,
+    /// `[flit] tiles`.
+    pub(crate) tiles: u32,
 }
 
 impl Setup {
@@ -52,6 +54,7 @@ impl Setup {
             paranoid: false,
             simd: "auto".to_owned(),
             layout: None,
+            tiles: 1,
         }
     }
 
@@ -81,7 +84,7 @@ impl Setup {
     /// `[flit]`.
     fn options(&self) -> String {
         let layout = self.layout.map(|layout| format!("layout = \"{layout}\"\n")).unwrap_or_default();
-        format!("{layout}simd = \"{}\"", self.simd)
+        format!("{layout}simd = \"{}\"\ntiles = {}", self.simd, self.tiles)
     }
 
     pub(crate) fn build(&self) -> Scenario {

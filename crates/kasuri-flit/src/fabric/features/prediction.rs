@@ -7,7 +7,7 @@
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::routing::Route;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::{NONE, Simulation};
+use crate::state::{NONE, Share, Simulation};
 use kasuri_model::engine::Prediction;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{OnMiss, PredictorMatch};
@@ -192,10 +192,10 @@ pub(crate) struct InputPort {
     pub(crate) counts: [u32; 3],
 }
 
-/// The input ports of all routers, by address; `router_port` has each router's first.
-fn input_ports(network: &Network, router_port: &[u32], ports: usize) -> Column<InputPort> {
+/// The input ports of a tile's routers, by address; `router_port` has each router's first.
+fn input_ports(network: &Network, share: &Share, router_port: &[u32], ports: usize) -> Column<InputPort> {
     let mut column = vec![InputPort { base: NONE, index: NONE, channel: NONE, counts: [0; 3] }; ports];
-    for (router, &base) in (0..).zip(router_port) {
+    for (router, &base) in share.routers.clone().zip(router_port) {
         for port in 0..network.port_count(RouterId(router)) {
             let channel = network.input_channel(RouterId(router), port as Port).map_or(NONE, |channel| channel.0);
             let index = network.port_index(RouterId(router), port as Port) as u32;
@@ -335,12 +335,18 @@ pub(crate) fn refusals(scenario: &Scenario) -> Vec<Refusal> {
 }
 
 impl<'n> PredictionUnit<'n> {
-    /// The unit that a scenario asks for, if any; `ports` are the routers' port addresses, of `stride` slots each, and `router_port`
-    /// the first of each router.
+    /// The unit that a scenario asks for, if any, for the routers of a tile; `ports` are their port addresses, of `stride` slots each, and
+    /// `router_port` the first of each router.
     ///
     /// # Errors
     /// Predictor or hint bits do not fit: [`refusals`] has said so.
-    pub(crate) fn new(scenario: &'n Scenario, router_port: &[u32], ports: u32, stride: u32) -> Result<Option<Box<Self>>, Refusal> {
+    pub(crate) fn new(
+        scenario: &'n Scenario,
+        share: &Share,
+        router_port: &[u32],
+        ports: u32,
+        stride: u32,
+    ) -> Result<Option<Box<Self>>, Refusal> {
         let router = &scenario.router;
         if router.predictor == predictor::NONE {
             return Ok(None);
@@ -359,7 +365,7 @@ impl<'n> PredictionUnit<'n> {
             },
             outputs: Places::new(ports, advance(scenario)),
             inputs: Places::new(ports, advance(scenario)),
-            input_ports: input_ports(network, router_port, ports),
+            input_ports: input_ports(network, share, router_port, ports),
             last_sent: Column::filled(slots, 0),
             wrongs: Wrongs::default(),
             flags: Column::filled(slots, 0),

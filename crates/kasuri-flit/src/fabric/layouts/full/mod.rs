@@ -221,6 +221,8 @@ pub(crate) struct Full<M> {
     clock: Clock,
     tile_shift: u32,
     virtual_channels: u32,
+    /// The number of the first router in the network.
+    first_router: u32,
     input: Column<InputVc>,
     output: Column<OutputVc>,
     port: Column<PortState<M>>,
@@ -401,6 +403,7 @@ impl<M: VcMask> RouterLayout for Full<M> {
             clock: Clock::new(full.router.internal_speedup),
             tile_shift: parameters.tile_shift,
             virtual_channels: parameters.virtual_channels,
+            first_router: parameters.share.routers.start,
             input: Column::filled(
                 (all_ports as usize) << M::SHIFT,
                 InputVc { packet: InputSlot::default(), ready: 0, output: NONE, flits: 0, left: 0, candidate: nowhere },
@@ -470,7 +473,7 @@ impl<M: VcMask> RouterLayout for Full<M> {
     /// Ports come router by router, in order.
     fn connect_input(&mut self, port: u32, first: u32) {
         if self.units.last().is_none_or(|unit| unit.base != first) {
-            let number = self.units.len() as u32;
+            let number = self.first_router + self.units.len() as u32;
             self.units.push(unit(number, first, 0, &self.full, None));
         }
         self.unit_of_port[port] = self.units.len() as u32 - 1;
@@ -482,7 +485,7 @@ impl<M: VcMask> RouterLayout for Full<M> {
         let rules = self.full.rules_on_masks(widest);
         self.step.masks = rules.is_some().then(|| Box::new(Masks::new::<M>(widest, &self.full)));
         for (number, present) in self.units.iter_mut().enumerate() {
-            *present = unit(number as u32, present.base, present.ports, &self.full, rules);
+            *present = unit(self.first_router + number as u32, present.base, present.ports, &self.full, rules);
         }
     }
 

@@ -1,0 +1,217 @@
+//! What crosses the border of a tile: flits, credits, and the records of packets with their heads.
+//!
+//! The far end of a channel that leaves the tile has an address of its own behind the terminals'. Flits and credits are posted there as to
+//! any other port, so that no loop over a tile's state knows of borders. Before each window what is due in it at these addresses
+//! is put into mail for the tiles that own the far ends ([`Simulation::put_mail`]), and each takes its mail ([`Simulation::take_mail`]).
+//! Nothing arrives earlier than a window after it was posted, so nothing comes late.
+
+use super::share::Partition;
+use crate::fabric::layout::RouterLayout;
+use crate::fabric::vc_mask::VcMask;
+use crate::state::addresses::Addresses;
+use crate::state::wheel::Wheel;
+use crate::state::{NONE, Packet, Simulation};
+use kasuri_network::memory::Column;
+use kasuri_network::network::Endpoint;
+use std::ops::Range;
+
+/// The far end of a channel, in another tile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FarEnd {
+    pub(crate) tile: u32,
+    /// Its first slot there.
+    pub(crate) slot: u32,
+    /// The first slot of the address there that stands for this end.
+    border: u32,
+}
+
+impl FarEnd {
+    /// No channel.
+    const NOWHERE: Self = Self { tile: NONE, slot: NONE, border: NONE };
+
+    /// The far end of a channel, for a tile that has the other.
+    pub(super) fn of<L: RouterLayout>(end: Endpoint, partition: &Partition, tiles: &[Addresses]) -> Self {
+        let tile = partition.tile_of(end);
+        let port = tiles[tile].port_of(end);
+        Self { tile: tile as u32, slot: port << L::Mask::SHIFT, border: tiles[tile].far_end(port) << L::Mask::SHIFT }
+    }
+}
+
+/// The packet of which flits leave by a slot.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    packet: u32,
+    /// Flits that have left, and that have not.
+    index: u16,
+    left: u16,
+}
+
+/// A flit that crosses.
+#[derive(Clone, Copy, Debug)]
+struct CrossingFlit {
+    /// The cycle in which it arrives, by its low 32 bits.
+    time: u32,
+    /// The slot that it goes to, and the one that stands for where it comes from.
+    slot: u32,
+    border: u32,
+    /// Its number within its packet, and the cycles between its injection and that of the one before.
+    index: u16,
+    gap: u32,
+}
+
+/// The record of a packet whose head crosses.
+#[derive(Clone, Copy, Debug)]
+struct CrossingPacket {
+    record: Packet,
+    /// What [`Origins`](crate::observe::statistics::Origins) knows of it.
+    origin: (Option<u64>, bool),
+}
+
+/// What one tile has for another in a window.
+#[derive(Debug, Default)]
+pub(crate) struct Mail {
+    flits: Vec<CrossingFlit>,
+    /// By heads among the flits, in their order.
+    packets: Vec<CrossingPacket>,
+    /// Cycle of arrival and slot.
+    credits: Vec<(u32, u32)>,
+}
+
+/// The border of a tile.
+pub(crate) struct Border {
+    first_slot: u32,
+    /// Blocks of the wheels.
+    blocks: Range<u32>,
+    /// By port: where its flits go, and where its credits go.
+    flits_to: Vec<FarEnd>,
+    credits_to: Vec<FarEnd>,
+    /// By slot: the packet that leaves, and the packet that comes.
+    leaving: Column<Leaving>,
+    coming: Column<u32>,
+    /// Mail by the tile that it is for.
+    pub(crate) mail: Vec<Mail>,
+    /// What is due in a cycle; memory to use.
+    due: Vec<u32>,
+}
+
+impl Border {
+    /// The border of one of `tiles` tiles, before anything is connected.
+    pub(super) fn new<L: RouterLayout>(addresses: &Addresses, tiles: usize) -> Self {
+        let (shift, ports) = (L::Mask::SHIFT, addresses.border.len());
+        let first_slot = addresses.first_border_port << shift;
+        let end = ((u64::from(addresses.ports) << shift).div_ceil(1 << addresses.tile_shift)) as u32;
+        let blocks = if ports == 0 { 0..0 } else { first_slot >> addresses.tile_shift..end };
+        Self {
+            first_slot,
+            blocks,
+            flits_to: vec![FarEnd::NOWHERE; ports],
+            credits_to: vec![FarEnd::NOWHERE; ports],
+            leaving: Column::filled(ports << shift, Leaving { packet: NONE, index: 0, left: 0 }),
+            coming: Column::filled(ports << shift, NONE),
+            mail: (0..tiles).map(|_| Mail::default()).collect(),
+            due: Vec::new(),
+        }
+    }
+
+    /// The flits of a port go to another tile, by this address for its far end. Returns the address.
+    pub(super) fn leads_to<L: RouterLayout>(&mut self, port: u32, far: FarEnd) -> u32 {
+        self.flits_to[(port - (self.first_slot >> L::Mask::SHIFT)) as usize] = far;
+        port
+    }
+
+    /// The credits of a port go to another tile, by this address for its far end. Returns the address.
+    pub(super) fn comes_from<L: RouterLayout>(&mut self, port: u32, far: FarEnd) -> u32 {
+        self.credits_to[(port - (self.first_slot >> L::Mask::SHIFT)) as usize] = far;
+        port
+    }
+}
+
+impl<L: RouterLayout> Simulation<'_, L> {
+    /// The tile and the slot to which the flits of a slot's virtual channel go, given the slot that stands for it here; `tile` is this
+    /// one's number.
+    pub(crate) fn behind(&self, tile: u32, slot: u32) -> (u32, u32) {
+        let border = &self.in_flight.border;
+        if slot < border.first_slot || border.flits_to.is_empty() {
+            return (tile, slot);
+        }
+        let far = border.flits_to[((slot - border.first_slot) >> L::Mask::SHIFT) as usize];
+        (far.tile, far.slot + (slot & (L::Mask::BITS - 1)))
+    }
+
+    /// The tile and the slot to which credits go that are posted for a slot.
+    pub(crate) fn upstream_of(&self, tile: u32, slot: u32) -> (u32, u32) {
+        let border = &self.in_flight.border;
+        if slot < border.first_slot || border.credits_to.is_empty() {
+            return (tile, slot);
+        }
+        let far = border.credits_to[((slot - border.first_slot) >> L::Mask::SHIFT) as usize];
+        (far.tile, far.slot + (slot & (L::Mask::BITS - 1)))
+    }
+
+    /// Puts what arrives in other tiles in these cycles into the mail.
+    pub(crate) fn put_mail(&mut self, cycles: Range<u64>) {
+        let mut due = std::mem::take(&mut self.in_flight.border.due);
+        for now in cycles {
+            for block in self.in_flight.border.blocks.clone() {
+                self.in_flight.arrivals.take(now, block, &mut due);
+                due.drain(..).for_each(|slot| self.mail_flit(slot, now as u32));
+                self.in_flight.credits.take(now, block, &mut due);
+                due.drain(..).for_each(|slot| self.mail_credit(slot, now as u32));
+            }
+        }
+        self.in_flight.border.due = due;
+    }
+
+    /// A flit leaves the tile, with its packet's record if it is the head. The tail lets go of what the tile knows of the packet.
+    fn mail_flit(&mut self, slot: u32, time: u32) {
+        let border = &mut self.in_flight.border;
+        let own = slot - border.first_slot;
+        let far = border.flits_to[(own >> L::Mask::SHIFT) as usize];
+        let mail = &mut border.mail[far.tile as usize];
+        if border.leaving[own].left == 0 {
+            let queue = &mut self.layout.input_slot_mut(slot).queue;
+            let packet = queue.front();
+            self.buffers.rings.pop(queue, slot);
+            let record = self.packets[packet as usize];
+            mail.packets.push(CrossingPacket { record, origin: self.packets.origins.of(&record, packet) });
+            border.leaving[own] = Leaving { packet, index: 0, left: record.flits };
+            self.packets.hand_over(packet);
+        }
+        let leaving = &mut border.leaving[own];
+        let (packet, index, vc) = (leaving.packet, leaving.index, slot & (L::Mask::BITS - 1));
+        leaving.index += 1;
+        leaving.left -= 1;
+        let is_tail = leaving.left == 0;
+        mail.flits.push(CrossingFlit { time, slot: far.slot + vc, border: far.border + vc, index, gap: self.packets.gap(packet, index) });
+        if is_tail {
+            self.packets.forget(packet);
+        }
+    }
+
+    /// A credit leaves the tile.
+    fn mail_credit(&mut self, slot: u32, time: u32) {
+        let border = &mut self.in_flight.border;
+        let far = border.credits_to[((slot - border.first_slot) >> L::Mask::SHIFT) as usize];
+        border.mail[far.tile as usize].credits.push((time, far.slot + (slot & (L::Mask::BITS - 1))));
+    }
+
+    /// Takes what another tile has for this one.
+    pub(crate) fn take_mail(&mut self, mail: &mut Mail) {
+        let mut packets = mail.packets.drain(..);
+        for flit in mail.flits.drain(..) {
+            let own = flit.border - self.in_flight.border.first_slot;
+            if flit.index == 0 {
+                let CrossingPacket { record, origin } = packets.next().expect("a record comes with each head");
+                let packet = self.packets.store(record);
+                self.packets.origins.note(packet, origin);
+                self.buffers.rings.push(&mut self.layout.input_slot_mut(flit.slot).queue, flit.slot, packet);
+                self.in_flight.border.coming[own] = packet;
+            }
+            self.packets.set_gap(self.in_flight.border.coming[own], flit.index, flit.gap);
+            self.in_flight.arrivals.post(flit.time, flit.slot);
+        }
+        for (time, slot) in mail.credits.drain(..) {
+            self.in_flight.credits.post(time, slot);
+        }
+    }
+}
