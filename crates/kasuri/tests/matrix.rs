@@ -1,5 +1,6 @@
 //! Every two values of different families of keys, on every engine: checking and running agree, nothing panics, flits and credits are
-//! conserved, a lone packet takes the cycles of its formula, and what is refused stands in a table.
+//! conserved, a lone packet takes the cycles of its formula, tiles change no bit of the flit engine's results, and what is refused stands in
+//! a table.
 //!
 //! A sample of the pairs; `KASURI_MATRIX=all` takes all, `KASURI_MATRIX=5` every fifth.
 
@@ -174,6 +175,7 @@ fn tried(case: &Case) -> Shown {
         Ok(plan) => {
             shown.ran = 1;
             shown.wrong.extend(run(case, &plan));
+            shown.wrong.extend(cut(case, &document));
         }
         Err(error) => {
             let refused = refused(&error);
@@ -206,6 +208,23 @@ fn run(case: &Case, plan: &Plan<'_>) -> Option<String> {
     let message = row.text("message");
     let is_known = || ONLY_RUN.iter().any(|(engine, part, _)| *engine == case.engine.name() && message.contains(part));
     (row.status() == "failed" && !is_known()).then(|| format!("prepared, but the run fails: {message}"))
+}
+
+/// Into so many tiles a network is cut.
+const TILES: i64 = 4;
+
+/// What is wrong with a run of the flit engine whose network is cut into tiles: it must be the run of the whole, bit for bit.
+fn cut(case: &Case, document: &Document) -> Option<String> {
+    let study = study(document).filter(|_| case.engine.name() == "flit")?;
+    let mut scenario = study.scenario.clone();
+    scenario.paranoid = true;
+    let whole = case.engine.run(&scenario, &mut *controller(&study));
+    scenario.engine_options.insert("tiles".to_owned(), TILES.into());
+    match (whole, case.engine.run(&scenario, &mut *controller(&study))) {
+        (Ok(whole), Ok(cut)) => (whole != cut).then(|| format!("{TILES} tiles give another result than one")),
+        (_, Err(error)) => Some(format!("in {TILES} tiles: {error}")),
+        (Err(_), Ok(_)) => None,
+    }
 }
 
 /// What an engine that is run without having been asked says otherwise than the check.
