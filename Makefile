@@ -26,18 +26,22 @@ $(VENV)/.made:
 	@tools/system-packages.sh $(PYTHON)
 	$(call say,making the virtual environment $(VENV))
 	@$(PYTHON) -m venv $(VENV)
-	@$(PY) -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "kasuri.pth").write_text("$(CURDIR)/python\n")'
+	@touch $@
+
+# The packages `kasuri` and `kasuri_papers`, as they lie here.
+$(VENV)/.paths: Makefile $(VENV)/.made
+	@$(PY) -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "kasuri.pth").write_text("$(CURDIR)/python\n$(CURDIR)/papers\n")'
 	@touch $@
 
 # Each stamp holds the requirements that were installed, so that only a change of their text installs anew.
-$(VENV)/.%: requirements/%.txt requirements/runtime.txt $(VENV)/.made
+$(VENV)/.%: requirements/%.txt requirements/runtime.txt $(VENV)/.paths
 	@if cat requirements/runtime.txt $< | cmp -s - $@; then touch $@; else \
 	  echo "kasuri: installing the Python packages of requirements/$*.txt"; \
 	  $(PY) -m pip install --quiet --no-deps -r $< && cat requirements/runtime.txt $< > $@; \
 	fi
 
 # --- building --------------------------------------------------------------------------------------------------------------------
-build: rust $(VENV)/.runtime  ## the command .venv/bin/kasuri and the Python package, ready to use
+build: rust $(VENV)/.runtime  ## the command .venv/bin/kasuri and the Python packages, ready to use
 	$(call say,built $(KASURI) ($$($(KASURI) --version)))
 
 # One optimised profile with assertions serves command, extension and tests, so nothing is compiled twice. That asks for all packages and
@@ -176,13 +180,13 @@ test-python: test-rust build mpi $(VENV)/.test
 lint: $(VENV)/.test  ## checks formatting, style and types
 	$(call say,style (cargo fmt; ruff; mypy))
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "kasuri: rustfmt is not installed: left out"; fi
-	@$(PY) -m ruff format --check --quiet --no-cache python tests examples docs validation benches
-	@$(PY) -m ruff check --quiet --no-cache python tests examples docs validation benches
+	@$(PY) -m ruff format --check --quiet --no-cache python papers tests examples docs validation benches
+	@$(PY) -m ruff check --quiet --no-cache python papers tests examples docs validation benches
 	@$(PY) -m mypy --cache-dir $(VENV)/.mypy_cache --no-error-summary
 
 format: $(VENV)/.test  ## formats all Rust and Python files
 	@cargo fmt --all
-	@$(PY) -m ruff format --quiet --no-cache python tests examples docs validation benches
+	@$(PY) -m ruff format --quiet --no-cache python papers tests examples docs validation benches
 
 fuzz:  ## fuzzes every parser for FUZZ_SECONDS each (needs a nightly compiler and cargo-fuzz)
 	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
@@ -196,4 +200,4 @@ fuzz:  ## fuzzes every parser for FUZZ_SECONDS each (needs a nightly compiler an
 
 clean:  ## removes everything that was made, results in out/ excepted
 	$(call say,removing target/ mpi/build $(VENV)/ and the built documentation)
-	@rm -rf target mpi/build $(VENV) $(EXTENSION) build python/kasuri.egg-info docs/_build docs/reference/generated
+	@rm -rf target mpi/build $(VENV) $(EXTENSION) build python/kasuri.egg-info papers/build papers/kasuri_papers.egg-info docs/_build docs/reference/generated

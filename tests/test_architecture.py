@@ -69,6 +69,12 @@ def test_engines_and_routings_know_no_topology():
     assert not re.search(r"\btopology::", (CRATES / "kasuri-network/src/deadlock.rs").read_text())
 
 
+def test_the_python_package_does_not_know_the_papers():
+    files = [file for file in (ROOT / "python").rglob("*") if file.suffix in (".py", ".pyi", ".j2")]
+    assert len(files) > 30
+    assert [file for file in files if "kasuri_papers" in file.read_text()] == []
+
+
 def test_engines_are_named_in_one_list_only():
     # BookSim's language has one engine.
     others = (f"{crate}/src" for crate in FLOORS if crate not in {"kasuri-flit", "kasuri-flow"})
@@ -134,6 +140,6 @@ def test_no_struct_of_the_flit_engine_has_many_fields_without_a_reason():
 
 def test_the_guide_to_the_code_names_what_exists():
     text = (ROOT / "ARCHITECTURE.md").read_text().split("## Where later things will stand")[0]
-    named = re.findall(r"`((?:crates|tests|python|examples|validation|benches|fuzz)/[\w./-]*)`", text)
+    named = re.findall(r"`((?:crates|tests|python|papers|examples|validation|benches|fuzz)/[\w./-]*)`", text)
     assert len(named) > 30
     assert [name for name in named if not (ROOT / name).exists()] == []

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from kasuri.errors import ConfigError
-from kasuri.reproduce import PAPERS, Figure, Verdict, curves, experiments, output, reproduction, runs
-from kasuri.reproduce.__main__ import main
-from kasuri.reproduce.figure import Findings, Plot, Table
-from kasuri.reproduce.papers import choose
-from kasuri.reproduce.reproduction import Outcome
+from kasuri_papers import PAPERS, Figure, Verdict, curves, experiments, output, reproduction, runs
+from kasuri_papers.__main__ import main
+from kasuri_papers.figure import Findings, Plot, Table
+from kasuri_papers.papers import choose
+from kasuri_papers.reproduction import Outcome
 
 MACHINE = """
 [[constant]]

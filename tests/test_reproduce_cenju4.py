@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kasuri.reproduce import cenju4
-from kasuri.reproduce.cenju4 import SIZE, TIME
-from kasuri.reproduce.figure import Table, Verdict
+from kasuri_papers import cenju4
+from kasuri_papers.cenju4 import SIZE, TIME
+from kasuri_papers.figure import Table, Verdict
 
 Rows = list[dict[str, Any]]
 Judge = Callable[[Table], Verdict]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kasuri.errors import ConfigError
-from kasuri.reproduce import PAPERS, experiments, mfs
-from kasuri.reproduce.figure import Table
+from kasuri_papers import PAPERS, experiments, mfs
+from kasuri_papers.figure import Table
 
 Rows = list[dict[str, Any]]
 FPP = "traffic.packet_flits"

@@ -9,8 +9,8 @@ import pytest
 
 import kasuri
 from kasuri.errors import ConfigError
-from kasuri.reproduce import PAPERS, counts, experiments, mlfm, runs
-from kasuri.reproduce.figure import Table
+from kasuri_papers import PAPERS, counts, experiments, mlfm, runs
+from kasuri_papers.figure import Table
 
 Rows = list[dict[str, Any]]
 Judge = Callable[[Table], Any]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import kasuri
-from kasuri.reproduce import PAPERS, experiments
-from kasuri.reproduce import prediction_hit_rates as hit_rates
-from kasuri.reproduce import prediction_router as router
-from kasuri.reproduce import prediction_structure as structure
-from kasuri.reproduce.figure import Table
+from kasuri_papers import PAPERS, experiments
+from kasuri_papers import prediction_hit_rates as hit_rates
+from kasuri_papers import prediction_router as router
+from kasuri_papers import prediction_structure as structure
+from kasuri_papers.figure import Table
 
 Rows = list[dict[str, Any]]
 Judge = Callable[[Table], Any]

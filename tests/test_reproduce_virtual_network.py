@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kasuri.reproduce import counts
-from kasuri.reproduce import virtual_network_memory as memory
-from kasuri.reproduce.figure import Table, Verdict
+from kasuri_papers import counts
+from kasuri_papers import virtual_network_memory as memory
+from kasuri_papers.figure import Table, Verdict
 
 Rows = list[dict[str, Any]]
 Judge = Callable[[Table], Verdict]

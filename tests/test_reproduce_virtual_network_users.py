@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kasuri.reproduce import virtual_network_users as users
-from kasuri.reproduce.figure import Table, Verdict
+from kasuri_papers import virtual_network_users as users
+from kasuri_papers.figure import Table, Verdict
 
 Rows = list[dict[str, Any]]
 Judge = Callable[[Table], Verdict]

@@ -115,12 +115,12 @@ def versions(results: Results | None = None) -> list[tuple[str, str]]:
     ]
 
 
-def render(template: str, **values: Any) -> str:
-    """Fill a template of ``kasuri.report``; its text loads nothing from elsewhere."""
+def render(template: str, *, home: str = "kasuri.report", **values: Any) -> str:
+    """Fill a template of the package ``home``, which may include those of ``kasuri.report``; its text loads nothing from elsewhere."""
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("kasuri.report", "templates"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, "templates") for package in dict.fromkeys((home, "kasuri.report"))]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

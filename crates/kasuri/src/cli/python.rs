@@ -7,6 +7,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
+/// The package of the extra `papers`.
+pub(super) const PAPERS: &str = "kasuri_papers";
+
 /// The interpreter that has the Python package.
 pub(super) struct Python {
     program: OsString,
@@ -24,7 +27,7 @@ impl Python {
 
     /// Runs `python -m module` with what `add` adds to the command, and ends as it does.
     pub(super) fn run(&self, module: &str, add: impl FnOnce(&mut Command)) -> Result<Exit, Failure> {
-        self.check_package()?;
+        self.check_package(module)?;
         let mut command = self.command();
         command.args(["-m", module]);
         add(&mut command);
@@ -34,7 +37,7 @@ impl Python {
 
     /// Becomes `python -m module` with what `add` adds to the command: signals then reach it alone. Returns only if that fails.
     pub(super) fn become_module(&self, module: &str, add: impl FnOnce(&mut Command)) -> Result<Exit, Failure> {
-        self.check_package()?;
+        self.check_package(module)?;
         let mut command = self.command();
         command.args(["-m", module]);
         add(&mut command);
@@ -46,7 +49,7 @@ impl Python {
 
     /// Runs `python -m module` as `run` does, with a text on its standard input.
     pub(super) fn feed(&self, module: &str, text: &str, add: impl FnOnce(&mut Command)) -> Result<Exit, Failure> {
-        self.check_package()?;
+        self.check_package(module)?;
         let mut command = self.command();
         command.args(["-m", module]).stdin(Stdio::piped());
         add(&mut command);
@@ -66,20 +69,30 @@ impl Python {
         command
     }
 
-    /// Asks for the package without importing it, which would take a second.
-    fn check_package(&self) -> Result<(), Failure> {
-        let question = "import importlib.util, sys; sys.exit(0 if importlib.util.find_spec('kasuri') else 1)";
-        let mut command = self.command();
-        let status = command.args(["-c", question]).stdin(Stdio::null()).stderr(Stdio::null()).status();
-        match status {
-            Ok(status) if status.success() => Ok(()),
-            Ok(_) => Err(Failure::Other(format!(
+    /// Asks for the package of a module, without importing it, which would take a second.
+    fn check_package(&self, module: &str) -> Result<(), Failure> {
+        if !self.has_package("kasuri")? {
+            return Err(Failure::Other(format!(
                 "{} has no package `kasuri`, which makes reports and figures and runs sweeps on several machines; install it there (pip install .), \
                  or name another Python in KASURI_PYTHON",
                 self.program.display()
-            ))),
-            Err(reason) => Err(self.cannot_start(&reason)),
+            )));
         }
+        if module == PAPERS && !self.has_package(PAPERS)? {
+            return Err(Failure::Other(format!(
+                "{} has no package `{PAPERS}`, which makes the papers' figures; install it there: pip install kasuri[papers], \
+                 or, in a checkout of Kasuri, pip install ./papers",
+                self.program.display()
+            )));
+        }
+        Ok(())
+    }
+
+    fn has_package(&self, name: &str) -> Result<bool, Failure> {
+        let question = "import importlib.util, sys; sys.exit(0 if importlib.util.find_spec(sys.argv[1]) else 1)";
+        let mut command = self.command();
+        let status = command.args(["-c", question, name]).stdin(Stdio::null()).stderr(Stdio::null()).status();
+        status.map(|status| status.success()).map_err(|reason| self.cannot_start(&reason))
     }
 
     fn cannot_start(&self, reason: &std::io::Error) -> Failure {

@@ -1,6 +1,6 @@
-//! `kasuri reproduce`: the papers' figures, made by the Python package with this program's engines.
+//! `kasuri reproduce`: the papers' figures, made by the Python package `kasuri_papers` with this program's engines.
 
-use super::python::Python;
+use super::python::{PAPERS, Python};
 use super::{Exit, Failure};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub(super) struct Reproduce {
     /// Runs at the same time [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// The folder of the papers' experiments [default: that of the checkout in which the package lies]
+    /// The folder of the papers' experiments [default: those of the package]
     #[arg(long, value_name = "DIR")]
     experiments: Option<PathBuf>,
     /// End with status 1 if a verdict is `fail`
@@ -39,7 +39,7 @@ enum Format {
 
 impl Reproduce {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
-        Python::find().run("kasuri.reproduce", |command| {
+        Python::find().run(PAPERS, |command| {
             command.args(&self.figures).arg("--out").arg(&self.out);
             command.args(["--format", if self.format == Format::Json { "json" } else { "table" }]);
             if let Some(jobs) = self.jobs {

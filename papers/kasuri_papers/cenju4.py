@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from kasuri.reproduce import curves
-from kasuri.reproduce.figure import Figure, Findings, Paper, Plot, Table, Verdict
+from kasuri_papers import curves
+from kasuri_papers.figure import Figure, Findings, Paper, Plot, Table, Verdict
 
 SIZE = "workload.message_bytes"
 TIME = "completion_time_ns"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kasuri.reproduce.figure import Figure, Findings, Table, Verdict
+from kasuri_papers.figure import Figure, Findings, Table, Verdict
 
 TIME = "completion_time"
 #: Logical nodes of the table in F1, of which some are holes, and entries of its buffer.

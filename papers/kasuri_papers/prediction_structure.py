@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import kasuri
-from kasuri.reproduce import curves
-from kasuri.reproduce.figure import Findings, Table, Verdict
+from kasuri_papers import curves
+from kasuri_papers.figure import Findings, Table, Verdict
 
 #: A function from the name of a vector to that vector of the run.
 Vectors = Callable[[str], np.ndarray]

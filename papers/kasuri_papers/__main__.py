@@ -1,4 +1,4 @@
-"""``python -m kasuri.reproduce``: what ``kasuri reproduce`` starts."""
+"""``python -m kasuri_papers``: what ``kasuri reproduce`` starts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kasuri.errors import KasuriError
-from kasuri.reproduce import experiments, output
-from kasuri.reproduce.papers import PAPERS, choose
-from kasuri.reproduce.reproduction import Outcome, reproduce
-from kasuri.reproduce.runs import Runner
+from kasuri_papers import experiments, output
+from kasuri_papers.papers import PAPERS, choose
+from kasuri_papers.reproduction import Outcome, reproduce
+from kasuri_papers.runs import Runner
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--format", choices=("table", "json"), default="table")
     parser.add_argument("--out", type=Path, default=Path("out/reproduce"), metavar="DIR")
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="runs at the same time")
-    parser.add_argument("--experiments", type=Path, metavar="DIR", help="the folder `experiments` of a checkout")
+    parser.add_argument("--experiments", type=Path, metavar="DIR", help="a folder like `experiments` of the repository")
     parser.add_argument("--command", metavar="FILE", help="the program kasuri, for runs in a process of their own")
     parser.add_argument("--strict", action="store_true", help="end with status 1 if a verdict is `fail`")
     parser.add_argument("--quiet", action="store_true", help="say nothing on standard error but errors")

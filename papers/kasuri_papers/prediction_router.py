@@ -2,8 +2,8 @@
 
 Series named ``normal`` have the router without prediction, ``ss`` the predictor static-straight and ``up`` up-priority. All are
 measured by the flit engine; closed forms stand beside the measured values and feed no verdict but those of F8 and F11, whose
-criteria name them. Hit rates are judged in `kasuri.reproduce.prediction_hit_rates`, the paper's diagrams and tables in
-`kasuri.reproduce.prediction_structure`.
+criteria name them. Hit rates are judged in `kasuri_papers.prediction_hit_rates`, the paper's diagrams and tables in
+`kasuri_papers.prediction_structure`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kasuri.reproduce import curves, prediction_hit_rates, prediction_structure
-from kasuri.reproduce.curves import Curve
-from kasuri.reproduce.figure import Figure, Findings, Paper, Plot, Table, Verdict
-from kasuri.reproduce.prediction_hit_rates import hit_rate, turn
+from kasuri_papers import curves, prediction_hit_rates, prediction_structure
+from kasuri_papers.curves import Curve
+from kasuri_papers.figure import Figure, Findings, Paper, Plot, Table, Verdict
+from kasuri_papers.prediction_hit_rates import hit_rate, turn
 
 LATENCY, LOAD = "packet_latency_mean", "traffic.load"
 #: Saturation: less than this part of the offered load is accepted, or the latency is above this multiple of the zero-load latency.

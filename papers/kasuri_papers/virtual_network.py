@@ -6,8 +6,8 @@ networks in `virtual_network_users`.
 
 from __future__ import annotations
 
-from kasuri.reproduce import virtual_network_memory, virtual_network_users
-from kasuri.reproduce.figure import Paper
+from kasuri_papers import virtual_network_memory, virtual_network_users
+from kasuri_papers.figure import Paper
 
 PAPER = Paper(
     "virtual-network",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kasuri.reproduce import curves
-from kasuri.reproduce.figure import Findings, Table, Verdict
+from kasuri_papers import curves
+from kasuri_papers.figure import Findings, Table, Verdict
 
 RATE = "prediction_hit_rate"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kasuri.reproduce import curves
-from kasuri.reproduce.figure import Figure, Findings, Plot, Table, Verdict
+from kasuri_papers import curves
+from kasuri_papers.figure import Figure, Findings, Plot, Table, Verdict
 
 TIME = "completion_time"
 #: NIU rate: how busy interfaces are. NR rate: how long routers hold packets for their own nodes.

@@ -16,9 +16,9 @@ from typing import Any
 
 import kasuri
 from kasuri.errors import ConfigError, KasuriError
-from kasuri.reproduce import counts
-from kasuri.reproduce.experiments import Point
-from kasuri.reproduce.figure import Columns, Table
+from kasuri_papers import counts
+from kasuri_papers.experiments import Point
+from kasuri_papers.figure import Columns, Table
 
 #: Endings of a run that are no results.
 FAILED = ("max_cycles", "deadlock", "failed")

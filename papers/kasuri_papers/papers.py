@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kasuri.errors import ConfigError
-from kasuri.reproduce import cenju4, mfs, mlfm, prediction_router, virtual_network
-from kasuri.reproduce.figure import Figure, Paper
+from kasuri_papers import cenju4, mfs, mlfm, prediction_router, virtual_network
+from kasuri_papers.figure import Figure, Paper
 
 #: All papers, by the name that the command and the folder in ``experiments/`` have.
 PAPERS: dict[str, Paper] = {

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from kasuri.errors import ConfigError
-from kasuri.reproduce import curves
-from kasuri.reproduce.figure import Figure, Findings, Paper, Plot, Table, Verdict
-from kasuri.reproduce.runs import measured
+from kasuri_papers import curves
+from kasuri_papers.figure import Figure, Findings, Paper, Plot, Table, Verdict
+from kasuri_papers.runs import measured
 
 PACKET_FLITS = "traffic.packet_flits"
 #: Lengths of packets in flits (FPP, flits per packet).

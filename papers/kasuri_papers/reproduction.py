@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from kasuri.errors import ConfigError
-from kasuri.reproduce import experiments, output
-from kasuri.reproduce.figure import Figure, Paper, Table, Verdict
-from kasuri.reproduce.runs import Runner, failures
+from kasuri_papers import experiments, output
+from kasuri_papers.figure import Figure, Paper, Table, Verdict
+from kasuri_papers.runs import Runner, failures
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ A key of ``sweep`` with a dot is a key of the experiment; one without is a varia
 together. A constant whose key is ``"{l}"`` is a variable with that one value.
 
 A series with ``count = "network"``, ``count = "distances"`` or ``count = "schedule"`` is not run: the built network is counted, the hops
-in it, or a schedule on it (`kasuri.reproduce.counts`). Of ``count = "timeline"`` what happened when is looked at, and
+in it, or a schedule on it (`kasuri_papers.counts`). Of ``count = "timeline"`` what happened when is looked at, and
 ``count = "refusal"`` must not run at all.
 """
 
@@ -38,7 +38,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import kasuri
 from kasuri.errors import ConfigError
 
 CLASSES = {"G": "given", "D": "derived", "C": "calibrated"}
@@ -99,17 +98,16 @@ class FigureFile:
 
 
 def find(folder: Path | None) -> Path:
-    """Find the folder ``experiments``: the given one, else that of the repository in which the package lies.
+    """Find the folder ``experiments``: the given one, else the package's own, in a checkout a link to that of the repository.
 
     Raises
     ------
     ConfigError
         There is none.
     """
-    found = Path(kasuri.__file__).resolve().parents[2] / "experiments" if folder is None else folder
+    found = (Path(__file__).parent / "experiments").resolve() if folder is None else folder
     if not found.is_dir():
-        hint = "" if folder else "; an installed package has none: name that of a checkout with --experiments DIR"
-        raise ConfigError(f"{found}: there is no such folder of experiments{hint}")
+        raise ConfigError(f"{found}: there is no such folder of experiments")
     return found
 
 

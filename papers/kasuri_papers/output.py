@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from kasuri.reproduce.figure import Figure, Paper, Plot, Table
+from kasuri_papers.figure import Figure, Paper, Plot, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from kasuri.reproduce.reproduction import Outcome
+    from kasuri_papers.reproduction import Outcome
 
 _MARKS = {"pass": "green", "fail": "red", "report": "yellow"}
 
@@ -114,5 +114,7 @@ def write_page(paper: Paper, outcomes: Sequence[Outcome], folder: Path) -> Path:
         if figure.plot is not None and len(outcome.table):
             plot = inline(draw(figure, figure.plot, outcome.table), f"figure{number}", figure.claim)
         entries.append({"outcome": outcome, "plot": plot})
-    text = page.render("reproduce.html.j2", paper=paper, entries=entries, summary=summary(outcomes), versions=page.versions())
+    text = page.render(
+        "reproduce.html.j2", home="kasuri_papers", paper=paper, entries=entries, summary=summary(outcomes), versions=page.versions()
+    )
     return page.replace(folder / "index.html", text)

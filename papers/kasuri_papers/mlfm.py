@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from kasuri.reproduce import curves
-from kasuri.reproduce.figure import Figure, Findings, Paper, Plot, Table, Verdict
+from kasuri_papers import curves
+from kasuri_papers.figure import Figure, Findings, Paper, Plot, Table, Verdict
 
 #: The part `infiniband` of machine.toml.
 FLIT_BYTES = 64
