@@ -153,7 +153,7 @@ static ROWS: &[Row] = &[
         name: OWN_NETWORK,
         key: "endpoint.model",
         asks: |scenario| {
-            let machine = scenario.endpoint.as_ref().filter(|_| crate::edge::machine(scenario).is_none());
+            let machine = scenario.endpoint.as_ref().filter(|machine| machine.packet_flits().is_none());
             machine.map(|machine| quoted(machine.model()))
         },
         layouts: EVERY,

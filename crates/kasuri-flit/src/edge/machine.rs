@@ -27,7 +27,9 @@ pub(crate) fn machine(scenario: &Scenario) -> Option<&Machine> {
 /// The virtual channels that packets may use: by class of open traffic, of a workload's parts and of a machine, new packets first, then
 /// replies.
 pub(crate) fn packet_channels(scenario: &Scenario) -> Vec<[VirtualChannels; 2]> {
-    scenario.channels_of_classes().into_iter().chain(machine(scenario).map(|machine| machine.networks)).collect()
+    let ranges = scenario.endpoint.iter().map(|machine| machine.virtual_channels());
+    let of_machine = ranges.filter_map(|ranges| Some([*ranges.first()?, *ranges.last()?]));
+    scenario.channels_of_classes().into_iter().chain(of_machine).collect()
 }
 
 /// A packet in the buffer before an interface.

@@ -4,7 +4,6 @@
 
 mod cenju4;
 
-use crate::edge;
 use crate::options::FlitOptions;
 use crate::run;
 use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared};
@@ -36,7 +35,7 @@ pub(crate) struct Alone<'s> {
 /// # Errors
 /// This engine does not know the model.
 pub(crate) fn alone(scenario: &Scenario, options: FlitOptions) -> Result<Option<Alone<'_>>, Refusal> {
-    let Some(machine) = scenario.endpoint.as_deref().filter(|_| edge::machine(scenario).is_none()) else { return Ok(None) };
+    let Some(machine) = scenario.endpoint.as_deref().filter(|machine| machine.packet_flits().is_none()) else { return Ok(None) };
     let unknown = || Refusal::new("endpoint.model", "the flit engine has no such machine").value(format!("\"{}\"", machine.model()));
     let entry = ENDPOINTS.iter().find(|entry| entry.name == machine.model()).ok_or_else(unknown)?;
     Ok(Some(Alone { scenario, options, machine, entry }))

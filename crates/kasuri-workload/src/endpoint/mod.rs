@@ -52,12 +52,13 @@ pub trait Endpoint: Any + Send + Sync + std::fmt::Debug {
     /// The name in the experiment file.
     fn model(&self) -> &'static str;
 
-    /// The least and the greatest length of its packets in flits, if they go through routers with virtual channels.
+    /// The least and the greatest length of its packets in flits, if they go through routers with virtual channels: then a feed of the flit
+    /// engine sends them (`kasuri-flit/src/edge/`).
     fn packet_flits(&self) -> Option<[u32; 2]> {
         None
     }
 
-    /// The ranges of virtual channels that its packets use: of each kind of packet one.
+    /// The ranges of virtual channels that its packets use: of each kind of packet one, new packets first, replies last.
     fn virtual_channels(&self) -> Vec<VirtualChannels> {
         Vec::new()
     }
