@@ -85,34 +85,11 @@ impl Prepared for Ready<'_> {
         let mean = (1..terminals).map(routers_to).sum::<f64>() / f64::from(terminals - 1);
         let latency = mean * self.options.router_cycles;
         let distribution = |mean: f64| Distribution { count: 1, sum: mean, ..Distribution::default() };
-        Ok(Outcome {
-            status: Status::Converged,
-            background: None,
-            cycles: 1,
-            warmup_cycles: 0,
-            measured_cycles: 1,
-            packet_latency: distribution(latency),
-            network_latency: distribution(latency),
-            flit_latency: distribution(latency),
-            hops: distribution(mean),
-            injected_flits: vec![0; terminals as usize],
-            accepted_flits: vec![0; terminals as usize],
-            self_flits: None,
-            channel_flits: vec![0; network.channel_count() as usize],
-            router_occupancy: vec![0.0; network.router_count() as usize],
-            completion_cycles: Vec::new(),
-            completion_time: None,
-            deadlock: Vec::new(),
-            standstill: Vec::new(),
-            flit_hops: 0,
-            prediction: None,
-            link_errors: None,
-            not_modelled: Vec::new(),
-            users: Vec::new(),
-            formulas: None,
-            timeline: Vec::new(),
-            interfaces: None,
-        })
+        let packets = [latency, latency, latency, mean].map(distribution);
+        let [packet_latency, network_latency, flit_latency, hops] = packets;
+        let (cycles, measured_cycles) = (1, 1);
+        let empty = Outcome::empty(Status::Converged, network);
+        Ok(Outcome { cycles, measured_cycles, packet_latency, network_latency, flit_latency, hops, ..empty })
     }
 }
 
