@@ -1,15 +1,17 @@
-"""The steps of CONTRIBUTING.md, as they stand there: a new file, its line of the table, its `mod` line; then `cargo test`.
+"""The steps of CONTRIBUTING.md, as they stand there: new files, their lines of the tables, their `mod` lines; then `cargo test`.
 
-They are applied to a copy of the crates below the engines in ``target/contributing``, which stays, so that a second run compiles nothing.
+They are applied to a copy of the workspace in ``target/contributing``, which stays, so that a second run compiles nothing.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,13 +19,14 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 COPY = TARGET / "contributing"
-# The crates that the guide adds to, and those whose tests run over its families.
+# The crates whose tests run over the families that the guide adds to, and those that are compiled only.
 BELOW = ("kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-config")
+ABOVE = ("kasuri-flit", "kasuri-flow", "kasuri", "kasuri-distances")
 
-FILE = re.compile(r"Write `(crates/[^`]+\.rs)`:\n\n```rust\n(.*?)```", re.DOTALL)
-LINES = re.compile(r"In `(crates/[^`]+\.rs)` add [^\n]*:\n((?:\n```diff\n.*?```\n)+)", re.DOTALL)
+FILE = re.compile(r"Write `([^`]+)`:\n\n```(?:rust|toml)\n(.*?)```", re.DOTALL)
+LINES = re.compile(r"In `([^`]+)` add [^\n]*:\n((?:\n```diff\n.*?```\n)+)", re.DOTALL)
 DIFFERENCE = re.compile(r"```diff\n(.*?)```", re.DOTALL)
-EXPERIMENT = re.compile(r"[Tt]his experiment uses [^\n]*:\n\n```toml\n(.*?)```", re.DOTALL)
+EXPERIMENT = re.compile(r"\*\*Use it\.\*\* (?:[^\n]+\n)+\n```toml\n(.*?)```", re.DOTALL)
 
 # What a user of the additions relies on: the tables list them, and an experiment that names them can be prepared.
 USES_ALL = """
@@ -55,6 +58,26 @@ fn the_experiment_can_be_prepared() {
 """
 
 
+# What a run of an experiment on this page answers, as one line of JSON for each file.
+RUN = """
+//! Runs experiments and prints their rows.
+
+use kasuri::input::KNOWN;
+use kasuri::plan::{Plan, RunOptions};
+use kasuri_config::Document;
+use kasuri_network::topology::NoFiles;
+
+fn main() {
+    for name in std::env::args().skip(1) {
+        let text = std::fs::read_to_string(&name).unwrap();
+        let document = Document::parse_for(*KNOWN, &name, &text).unwrap();
+        let plan = Plan::prepare_for(*KNOWN, &document, &NoFiles).unwrap();
+        println!("{}", plan.run(&RunOptions::default()).unwrap().rows[0].to_json());
+    }
+}
+"""
+
+
 def guide() -> str:
     return (ROOT / "CONTRIBUTING.md").read_text()
 
@@ -70,18 +93,39 @@ def apply(text: str, difference: str) -> str:
     """Apply the lines of a ```diff block; what they stand between must be there exactly once."""
     lines = difference.splitlines(keepends=True)
     before = "".join(line[1:] for line in lines if not line.startswith("+"))
-    after = "".join(line[1:] for line in lines)
+    after = "".join(line[1:] for line in lines if not line.startswith("-"))
     assert text.count(before) == 1, f"not found, or found twice:\n{before}"
     return text.replace(before, after)
 
 
+def changed() -> dict[str, str]:
+    """Follow the guide: all new files, and the files that get a line."""
+    changes = dict(FILE.findall(guide()))
+    for name, differences in LINES.findall(guide()):
+        changes[name] = functools.reduce(apply, DIFFERENCE.findall(differences), (ROOT / name).read_text())
+    return changes
+
+
+@pytest.fixture(scope="module")
+def copy() -> Path:
+    """The workspace with all additions."""
+    changes = changed()
+    changes["Cargo.toml"] = workspace(changes["Cargo.toml"])
+    tests = "crates/kasuri-config/tests"
+    experiments = EXPERIMENT.findall(guide())
+    changes |= {f"{tests}/contributed.toml": experiments[1], f"{tests}/contributed.rs": USES_ALL.lstrip()}
+    changes |= {f"experiment{number}.toml": text for number, text in enumerate(experiments)}
+    changes["crates/kasuri/examples/contributed.rs"] = RUN.lstrip()
+    copy_with(changes)
+    return COPY
+
+
 def copy_with(changes: dict[str, str]) -> None:
-    """Bring the copy up to date: the crates below the engines as a workspace of their own, with the changed and new files."""
-    # The tests of these crates run the parsers on the seeds of the fuzz targets and on the project's samples too.
-    folders = [*(ROOT / "crates" / crate for crate in BELOW), ROOT / "fuzz/corpus", ROOT / "tests/data"]
+    """Bring the copy up to date, with the changed and new files."""
+    # The tests of the crates run the parsers on the seeds of the fuzz targets and on the project's samples too.
+    folders = [ROOT / "crates", ROOT / "fuzz/corpus", ROOT / "tests/data"]
     sources = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     files = {str(path.relative_to(ROOT)): path.read_bytes() for path in [*sources, ROOT / "rustfmt.toml"]}
-    files["Cargo.toml"] = workspace_below().encode()
     files |= {name: text.encode() for name, text in changes.items()}
     for path in sorted(COPY.rglob("*")):
         if path.is_file() and str(path.relative_to(COPY)) not in (*files, "Cargo.lock"):
@@ -91,53 +135,66 @@ def copy_with(changes: dict[str, str]) -> None:
     shutil.copy(ROOT / "Cargo.lock", COPY / "Cargo.lock")
 
 
-def workspace_below() -> str:
-    """Cut the workspace down to these crates; the profile of a package that is not there would be a warning.
+def workspace(text: str) -> str:
+    """Cut the workspace down to these crates.
 
     They are optimised less than the project's own, for they take longer to compile than to run; their dependencies are the project's.
 
     Cargo names what it builds by the package's name, version and path within the workspace, so that a copy with the same version
     would overwrite what was built of the crates themselves.
     """
-    text = (ROOT / "Cargo.toml").read_text()
     text = re.sub(r'(?m)^version = ".*"$', 'version = "0.0.0"', text, count=1)
     text = re.sub(r"(?m)^(default-members|exclude) = .*\n", "", text)
-    members = ", ".join(f'"crates/{crate}"' for crate in BELOW)
+    members = ", ".join(f'"crates/{crate}"' for crate in (*BELOW, *ABOVE))
     text = re.sub(r"(?m)^members = .*$", f"members = [{members}]", text)
     text = re.sub(r"(?m)^\[profile\.dev\]\nopt-level = 2$", "[profile.dev]\nopt-level = 1", text)
-    return re.sub(r"(?m)^\[profile\.dev\.package\.kasuri-flit\]\n.*\n", '[profile.dev.package."*"]\nopt-level = 2\n', text)
+    hardly = "".join(f"[profile.dev.package.{crate}]\nopt-level = 0\n" for crate in ABOVE)
+    return re.sub(r"(?m)^\[profile\.dev\.package\.kasuri-flit\]\n.*\n", f'[profile.dev.package."*"]\nopt-level = 2\n{hardly}', text)
 
 
-def test_each_addition_is_one_file_one_line_of_the_table_and_its_mod_line():
-    assert [name.rsplit("/", 1)[1] for name, _ in FILE.findall(guide())] == ["chordal_ring.rs", "stride.rs", "most_frequent.rs"]
+def cargo(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "CARGO_TERM_COLOR": "never"}
+    answer = subprocess.run(["cargo", *arguments], cwd=copy, env=environment, capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "warning" not in answer.stderr, answer.stderr
+    return answer
+
+
+def test_each_addition_is_a_file_and_a_line():
+    assert list(dict(FILE.findall(guide()))) == [
+        "crates/kasuri-network/src/topology/chordal_ring.rs",
+        "crates/kasuri-workload/src/traffic/pattern/stride.rs",
+        "crates/kasuri-network/src/predictor/most_frequent.rs",
+        "crates/kasuri-workload/src/endpoint/relay.rs",
+        "crates/kasuri-flit/src/edge/relay.rs",
+        "crates/kasuri-flit/tests/relay.rs",
+        "crates/kasuri-distances/Cargo.toml",
+        "crates/kasuri-distances/src/lib.rs",
+    ]
     added = {
         name: [line[1:].strip() for line in differences.splitlines() if line.startswith("+")]
         for name, differences in LINES.findall(guide())
     }
-    assert added == {
-        "crates/kasuri-network/src/topology/mod.rs": ["pub mod chordal_ring;", "chordal_ring::ChordalRing,"],
-        "crates/kasuri-workload/src/traffic/pattern/mod.rs": ["pub mod stride;", "stride::Stride,"],
-        "crates/kasuri-network/src/predictor/mod.rs": ["mod most_frequent;", "most_frequent::ENTRY,"],
+    # The line of the table and the `mod` line; of an engine the `use` line, and its name in manifests and floors.
+    assert {name: len(lines) for name, lines in added.items()} == {
+        "crates/kasuri-network/src/topology/mod.rs": 2,
+        "crates/kasuri-workload/src/traffic/pattern/mod.rs": 2,
+        "crates/kasuri-network/src/predictor/mod.rs": 2,
+        "crates/kasuri-workload/src/endpoint/mod.rs": 2,
+        "crates/kasuri-flit/src/edge/mod.rs": 3,
+        "Cargo.toml": 1,
+        "crates/kasuri/Cargo.toml": 1,
+        "crates/kasuri/src/engines.rs": 2,
+        "tests/test_architecture.py": 2,
     }
 
 
-def test_the_additions_compile_and_pass_the_tests_of_their_families():
-    changes = dict(FILE.findall(guide()))
-    for name, differences in LINES.findall(guide()):
-        changes[name] = functools.reduce(apply, DIFFERENCE.findall(differences), (ROOT / name).read_text())
-    tests = "crates/kasuri-config/tests"
-    experiment = EXPERIMENT.findall(guide())[-1]
-    changes |= {f"{tests}/contributed.toml": experiment, f"{tests}/contributed.rs": USES_ALL.lstrip()}
-    copy_with(changes)
+def test_the_additions_compile_and_pass_the_tests_of_their_families(copy):
     # Of the programs in tests/ those of these families: each takes as long to compile as the additions themselves.
     programs = [word for name in ("contributed", "routes", "tables", "traffic") for word in ("--test", name)]
     packages = [word for crate in BELOW for word in ("--package", crate)]
-    command = ["cargo", "test", "--offline", *packages, "--lib", *programs]
-    environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "CARGO_TERM_COLOR": "never"}
-    answer = subprocess.run(command, cwd=COPY, env=environment, capture_output=True, text=True)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    assert "warning" not in answer.stderr, answer.stderr
-    assert '"0.0.0"' in (COPY / "Cargo.lock").read_text(), "the copy has a version of its own"
+    answer = cargo(copy, "test", "--offline", *packages, "--lib", *programs)
+    assert '"0.0.0"' in (copy / "Cargo.lock").read_text(), "the copy has a version of its own"
     for test in (
         "topology::chordal_ring::tests::fourteen_routers_with_chords_of_five_are_the_heawood_graph",
         "traffic::pattern::stride::tests::destinations_go_round_after_the_last_terminal",
@@ -151,9 +208,37 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families():
         assert f"test {test} ... ok" in answer.stdout, answer.stdout
 
 
+def test_the_feed_and_the_engine_pass_their_tests(copy):
+    feed = cargo(copy, "test", "--offline", "--package", "kasuri-flit", "--test", "relay")
+    assert "test the_latencies_add_up_to_the_time_of_the_run ... ok" in feed.stdout
+    engine = cargo(copy, "test", "--offline", "--package", "kasuri-distances", "--lib")
+    assert "test tests::a_full_mesh_has_two_routers_on_the_paths_between_its_routers ... ok" in engine.stdout
+
+
+def test_the_experiments_of_the_guide_run(copy):
+    # An example of the crate: its command would take the place of the project's own in the target folder.
+    files = [f"experiment{number}.toml" for number in range(4)]
+    answer = cargo(copy, "run", "--offline", "--package", "kasuri", "--example", "contributed", "--", *files)
+    stride, all_three, relay, distances = [json.loads(line) for line in answer.stdout.splitlines()]
+    assert (stride["status"], all_three["status"]) == ("converged", "converged")
+    assert (stride["prediction_attempts"], all_three["prediction_attempts"] > 0) == (None, True)
+    assert (relay["status"], relay["completion_time"], relay["packet_latency_max"]) == ("completed", 306, 16)
+    assert (distances["engine"], distances["packet_latency_mean"], distances["hops_mean"]) == ("distances", 6, 2)
+
+
+def test_the_additions_keep_the_rules_of_the_layout(copy):
+    """Those that read sources, on the copy."""
+    rules = "floor or one_way or feed_and_a_layout or named_in_one_list or below_the_facade or many_fields"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_architecture.py", "-k", rules]
+    answer = subprocess.run(command, cwd=copy, capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stdout
+
+
 @pytest.mark.skipif(shutil.which("rustfmt") is None, reason="rustfmt is not installed")
 def test_the_code_of_the_guide_is_formatted():
     for name, text in FILE.findall(guide()):
+        if not name.endswith(".rs"):
+            continue
         command = ["rustfmt", "--edition", "2024", "--config-path", str(ROOT), "--check"]
         answer = subprocess.run(command, input=text, capture_output=True, text=True)
         assert answer.returncode == 0, f"{name}\n{answer.stdout}{answer.stderr}"
