@@ -65,11 +65,11 @@ demo: build  ## runs the examples and writes their reports to out/demo
 
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
-VERIFICATIONS := schedules gate matrix mpi slurm executors mutations experiments stores interruptions sameness convergence depths congestion \
+VERIFICATIONS := schedules gate matrix mpi slurm executors mutations experiments stores interruptions sameness convergence fidelity congestion \
                  interference cenju4 booksim papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
-verify: build mpi $(VENV)/.test  ## compares the depths, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
+verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
 	@failed=; \
 	  for name in $(VERIFICATIONS); do $(MAKE) --no-print-directory verify-$$name || failed="$$failed verify-$$name"; done; \
 	  if [ -n "$$failed" ]; then echo "kasuri: FAILED:$$failed"; exit 1; fi
@@ -123,9 +123,9 @@ verify-convergence: build
 	$(call say,how often confidence intervals hold the true mean)
 	@$(PY) validation/convergence/coverage.py --kasuri $(KASURI)
 
-verify-depths: build
-	$(call say,comparing flows with flits)
-	@$(PY) validation/depths/compare.py --kasuri $(KASURI)
+verify-fidelity: build
+	$(call say,comparing levels of fidelity: flows with flits)
+	@$(PY) validation/fidelity/compare.py --kasuri $(KASURI)
 
 verify-congestion: build
 	$(call say,adaptive ways against blind ones over short and long channels)

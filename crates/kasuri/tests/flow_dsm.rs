@@ -1,4 +1,4 @@
-//! Distributed shared memories at the depth of packets: closed forms, conservation, and the curves of models that this one follows.
+//! Distributed shared memories in the flow engine, packet by packet: closed forms, conservation, and the curves of models that this one follows.
 
 mod common;
 

@@ -197,7 +197,7 @@ fn collective(engine: &dyn Engine, machine: &str, keys: &str, changes: &[&str]) 
     run(engine, &study(&format!("{machine}{keys}\n"), "", changes).expect("a study"))
 }
 
-/// The depths agree on what an interface does to an all-to-all: within 3 % for small and large messages.
+/// Flows and flits agree on what an interface does to an all-to-all: within 3 % for small and large messages.
 #[test]
 fn flows_and_flits_agree_on_an_all_to_all() {
     let machine = MACHINE.replace("topology = \"full-mesh\"\nrouters = 4", "topology = \"fat-tree\"\nup = 4\ndown = 4\nlevels = 2");

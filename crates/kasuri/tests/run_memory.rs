@@ -200,7 +200,7 @@ fn no_run_takes_more_memory_than_promised_nor_less_than_half() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert_eq!(covered, ROUTINGS.iter().map(|entry| entry.name).collect(), "every routing has a network here");
-    // What else the sizes of the state hang on: virtual channels, depth, packets that fill the buffers, routers of the general form.
+    // What else the sizes of the state hang on: virtual channels, sizes of buffers, packets that fill them, routers in the full layout.
     for router in [
         "virtual_channels = 1\nbuffer_flits = 4",
         "virtual_channels = 2\nbuffer_flits = 64",

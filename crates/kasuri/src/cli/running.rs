@@ -2,7 +2,7 @@
 
 use super::{Exit, Failure, output};
 use crate::busiest::busiest;
-use crate::depths::{Comparison, side_by_side};
+use crate::fidelity::{Comparison, side_by_side};
 use crate::estimate::Costs;
 use crate::input::KNOWN;
 use crate::plan::{Plan, RunError, RunOptions, Summary};

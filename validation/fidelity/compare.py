@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares the flow depth with the flit depth: when may flows be trusted?
+"""Compares the flow engine with the flit engine: when may flows be trusted?
 
 Each of 64 terminals sends ten messages, one after the other, on a mesh, a torus, a fat tree and a full mesh, to where a pattern
-says. Messages of 8 to 4096 flits are cut into packets of 16 flits at the flit depth. Compared are
+says. Messages of 8 to 4096 flits are cut into packets of 16 flits in the flit engine. Compared are
 
 * the completion time: (flow - flit) / flit, for both sharings;
 * the completion times of the terminals: their correlation (Pearson's r), where they differ at all.
 
-The messages stand in a GOAL program, so that both depths and both sharings send the same ones. Needs numpy (the project's own
+The messages stand in a GOAL program, so that both engines and both sharings send the same ones. Needs numpy (the project's own
 environment has it). Exit status: 0, or 1 if a row is outside its limit (LIMITS below, with the reason).
 """
 
@@ -86,7 +86,7 @@ def program(destinations: list[list[int]], flits: int) -> str:
     return f"num_ranks {TERMINALS}\n" + "".join(blocks)
 
 
-class Depths:
+class Comparison:
     """The command, and a folder for its files."""
 
     def __init__(self, kasuri: str, folder: pathlib.Path):
@@ -96,7 +96,7 @@ class Depths:
         """The completion time of the whole and of each terminal, cycles."""
         (self.folder / "messages.goal").write_text(program(destinations, flits))
         topology, routing = NETWORKS[network]
-        path = self.folder / "depths.toml"
+        path = self.folder / "fidelity.toml"
         path.write_text(EXPERIMENT.format(network=topology, routing=routing, trace="messages.goal"))
         out = self.folder / "out"
         command = [
@@ -131,20 +131,20 @@ def correlation(one: numpy.ndarray, other: numpy.ndarray) -> float | None:
 
 def main() -> int:
     """Compares the engines' answers."""
-    parser = argparse.ArgumentParser(description="Compares the flow depth with the flit depth.")
+    parser = argparse.ArgumentParser(description="Compares the flow engine with the flit engine.")
     parser.add_argument("--kasuri", required=True, help="the kasuri command")
     arguments = parser.parse_args()
     heads = " | ".join(f"{length}" for length in LENGTHS)
     rows, good = [], True
-    with tempfile.TemporaryDirectory(prefix="kasuri-depths-") as folder:
-        depths = Depths(arguments.kasuri, pathlib.Path(folder))
+    with tempfile.TemporaryDirectory(prefix="kasuri-fidelity-") as folder:
+        comparison = Comparison(arguments.kasuri, pathlib.Path(folder))
         for network in NETWORKS:
             for name, destinations in patterns().items():
-                flit = {length: depths.run(network, destinations, length, "flit", SHARINGS[0]) for length in LENGTHS}
+                flit = {length: comparison.run(network, destinations, length, "flit", SHARINGS[0]) for length in LENGTHS}
                 for sharing in SHARINGS:
                     errors, last = [], None
                     for length in LENGTHS:
-                        time, ends = depths.run(network, destinations, length, "flow", sharing)
+                        time, ends = comparison.run(network, destinations, length, "flow", sharing)
                         errors.append((time - flit[length][0]) / flit[length][0])
                         last = correlation(ends, flit[length][1])
                     good &= is_inside(name, sharing, errors)

@@ -1,4 +1,4 @@
-//! The same description at several depths.
+//! The same description at several levels of fidelity.
 
 use kasuri::input::KNOWN;
 use kasuri::plan::{self, RunOptions};
@@ -110,7 +110,7 @@ fn a_batch_takes_as_long_as_flows_and_as_flits() {
     }
 }
 
-/// A closed loop in a nearly empty network is the sum of its latencies at both depths: twice the window, nearly half the time. A window that
+/// A closed loop in a nearly empty network is the sum of its latencies, of flows as of flits: twice the window, nearly half the time. A window that
 /// holds the whole batch is none.
 #[test]
 fn a_closed_loop_takes_as_long_as_flows_and_as_flits() {
