@@ -1,7 +1,7 @@
 //! Source queues: which message a terminal sends next, and when. The draws are those of the flit engine, so both send the same
 //! messages.
 
-use kasuri_model::scenario::Scenario;
+use kasuri_model::scenario::{Joint, Scenario};
 use kasuri_network::id::TerminalId;
 use kasuri_network::memory::{fetch_ahead, large_vec};
 use kasuri_network::rng::{Purpose, Stream};
@@ -52,6 +52,11 @@ struct Window {
 }
 
 impl Window {
+    /// The next message is not created any more.
+    fn give_up(&mut self) {
+        self.wanted = None;
+    }
+
     /// Takes a place for a message that the process creates in cycle `wanted`. Returns when it is created, [`NEVER`] before another one
     /// comes back.
     fn enter(&mut self, wanted: u64) -> u64 {
@@ -95,6 +100,8 @@ pub(crate) struct Sources {
     replies: Vec<VecDeque<(u64, Drawn)>>,
     /// Shape `[classes, terminals]`; empty if there are none.
     windows: Vec<Window>,
+    /// The classes that have one batch together, if any do.
+    joint: Option<Joint>,
     /// The class whose turn it is; empty if there is one only.
     next_class: Vec<u8>,
     /// Messages that each terminal has begun, where no class creates any.
@@ -108,6 +115,8 @@ pub(crate) struct Sources {
 impl Sources {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let terminals = scenario.network.terminal_count();
+        let joint = scenario.joint().filter(|_| scenario.has_only_batches());
+        let is_kept_elsewhere = |class: usize| joint.as_ref().is_some_and(|joint| joint.keeper_of(class as u32) != class as u32);
         let mut creations = large_vec(scenario.classes.len() * terminals as usize);
         let mut all_gaps = Vec::new();
         let mut windows = Vec::new();
@@ -116,7 +125,8 @@ impl Sources {
             for terminal in 0..terminals {
                 let entry = class as u32 * terminals + terminal;
                 let mut gaps = scenario.streams.get(Purpose::Creation, entry);
-                let mut next = traffic.process_at(TerminalId(terminal)).next(0, None, &mut gaps).unwrap_or(NEVER);
+                let mut first = || traffic.process_at(TerminalId(terminal)).next(0, None, &mut gaps);
+                let mut next = if is_kept_elsewhere(class) { NEVER } else { first().unwrap_or(NEVER) };
                 if has_windows {
                     let unused = traffic.window.outstanding.unwrap_or(u32::MAX);
                     let mut window = Window { unused, free: BinaryHeap::new(), wanted: None };
@@ -136,6 +146,7 @@ impl Sources {
             gaps: all_gaps,
             replies: vec![VecDeque::new(); if replies { terminals as usize } else { 0 }],
             windows,
+            joint,
             next_class: vec![0; if scenario.classes.len() > 1 { terminals as usize } else { 0 }],
             begun: vec![0; if scenario.classes.is_empty() { terminals as usize } else { 0 }],
             closed: false,
@@ -184,7 +195,6 @@ impl Sources {
     }
 
     fn draw_of_class(&mut self, scenario: &Scenario, terminal: TerminalId, class: usize, now: f64) -> Option<Drawn> {
-        let traffic = &scenario.classes[class];
         let entry = class * self.terminals + terminal.index();
         let creations = &mut self.creations[entry];
         let gaps = if self.gaps.len() == 1 { &mut self.gaps[0] } else { &mut self.gaps[entry] };
@@ -192,10 +202,13 @@ impl Sources {
         if created == NEVER || created as f64 > now {
             return None;
         }
+        let joint = self.joint.as_ref().filter(|joint| joint.classes[0] as usize == class);
+        let class = joint.map_or(class, |joint| joint.draw(&mut creations.destinations) as usize);
+        let traffic = &scenario.classes[class];
         let destination = traffic.pattern.destination(terminal, &mut creations.destinations);
         let flits = traffic.sizes.draw(&mut creations.destinations);
         creations.index += 1;
-        let process = traffic.process_at(terminal);
+        let process = joint.map_or_else(|| traffic.process_at(terminal), |joint| &*joint.process);
         let following = destination.and_then(|_| process.next(u64::from(creations.index), Some(created), gaps));
         let mut following = following.unwrap_or(NEVER);
         if created < self.phases_from && following >= self.phases_from && following != NEVER && process.has_phase() {
@@ -237,10 +250,35 @@ impl Sources {
 
     /// A message of a class that `terminal` sent has come to its end: its place in the window, if there is one, is free from cycle `at` on.
     pub(crate) fn come_back(&mut self, class: u8, terminal: TerminalId, at: u64) {
-        let entry = usize::from(class) * self.terminals + terminal.index();
+        let entry = self.entry_of(class, terminal);
         if let Some(created) = self.windows.get_mut(entry).and_then(|window| window.come_back(at)) {
             self.creations[entry].next = created;
         }
+    }
+
+    /// The creations of a class at a terminal; classes that have one batch together have those of the first of them.
+    fn entry_of(&self, class: u8, terminal: TerminalId) -> usize {
+        let class = u32::from(class);
+        self.joint.as_ref().map_or(class, |joint| joint.keeper_of(class)) as usize * self.terminals + terminal.index()
+    }
+
+    /// A terminal begins to send an answer in cycle `now`. Does that count among the messages of its batch, and goes beyond it?
+    pub(crate) fn begin_answer(&mut self, scenario: &Scenario, answer: &Drawn, terminal: TerminalId, now: u64) -> bool {
+        let class = &scenario.classes[usize::from(answer.class)];
+        if !class.window.counts_answers {
+            return false;
+        }
+        let entry = self.entry_of(answer.class, terminal);
+        let creations = &mut self.creations[entry];
+        let gaps = if self.gaps.len() == 1 { &mut self.gaps[0] } else { &mut self.gaps[entry] };
+        let mut has_another = |index: u32| class.process_at(terminal).next(u64::from(index), Some(now), gaps).is_some();
+        let is_beyond = !has_another(creations.index) || class.pattern.is_silent(terminal);
+        creations.index += 1;
+        if !has_another(creations.index) {
+            creations.next = NEVER;
+            self.windows.get_mut(entry).into_iter().for_each(Window::give_up);
+        }
+        is_beyond
     }
 
     /// Queues the answer to a message of a class that arrives at `terminal` in cycle `now`; `asked` decides whether both are measured.
@@ -261,7 +299,7 @@ impl Sources {
 
     /// Is the next message of a class at a terminal created before this cycle?
     pub(crate) fn has_next_before(&self, terminal: TerminalId, class: u8, cycle: u64) -> bool {
-        self.creations[usize::from(class) * self.terminals + terminal.index()].next < cycle
+        self.creations[self.entry_of(class, terminal)].next < cycle
     }
 
     /// Sum over all queues of the cycles by which their next creation lies before `now`.

@@ -178,7 +178,7 @@ static ROWS: &[Row] = &[
         name: "batches that count the answers to others",
         key: "traffic.counts_answers",
         asks: |scenario| scenario.counts_answers().then(|| "true".to_owned()),
-        flow: No(USE_FLIT),
+        flow: Yes,
         analysis: Yes,
     },
     Row {
@@ -188,8 +188,8 @@ static ROWS: &[Row] = &[
             let shared = scenario.classes.iter().any(|class| class.joint.is_some() && class.packets_per_terminal.is_some());
             shared.then(|| "true".to_owned())
         },
-        flow: No(USE_FLIT),
-        analysis: Yes,
+        flow: Yes,
+        analysis: LeftOut,
     },
     Row {
         name: "a machine whose packets go through the routers, with its programs (endpoint dsm)",
@@ -241,7 +241,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "classes of open traffic that share their coins",
         key: "traffic.class.shares_coins",
-        asks: |scenario| if_so(scenario.classes.iter().any(|class| class.joint.is_some())),
+        asks: |scenario| if_so(scenario.classes.iter().any(|class| class.joint.is_some() && class.packets_per_terminal.is_none())),
         flow: LeftOut,
         analysis: LeftOut,
     },
@@ -267,9 +267,9 @@ pub(crate) fn refusal(column: Column, key: &'static str, what: &str) -> Refusal 
     Refusal::new(key, format!("the {engine} engine cannot model {what}")).conflicts_with(format!("engine = \"{engine}\""))
 }
 
-/// The keys of this scenario that both engines leave out besides what they always leave out.
-pub(crate) fn left_out(scenario: &Scenario) -> impl Iterator<Item = String> {
-    let asked = |row: &&Row| row.flow == LeftOut && (row.asks)(scenario).is_some();
+/// The keys of this scenario that an engine leaves out besides what it always leaves out.
+pub(crate) fn left_out(column: Column, scenario: &Scenario) -> impl Iterator<Item = String> {
+    let asked = move |row: &&Row| row.support(column) == LeftOut && (row.asks)(scenario).is_some();
     ROWS.iter().filter(asked).map(|row| row.key.to_owned())
 }
 

@@ -4,7 +4,7 @@ use crate::router::{Pipeline, PredictorMatch, RouterParameters};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::predictor;
-use kasuri_network::rng::Streams;
+use kasuri_network::rng::{Stream, Streams};
 use kasuri_network::routing::accepting::Accepting;
 use kasuri_network::routing::{Routing, VirtualChannels};
 use kasuri_workload::endpoint::{Endpoint, Interfaces};
@@ -85,6 +85,11 @@ impl Scenario {
     /// Does any class count the answers that a terminal sends among the packets of its batch?
     pub fn counts_answers(&self) -> bool {
         self.classes.iter().any(|class| class.window.counts_answers)
+    }
+
+    /// The classes that share their coins, if any do.
+    pub fn joint(&self) -> Option<Joint> {
+        Joint::of(&self.classes)
     }
 
     /// May a right prediction take a packet by a port that the routing accepts but would not have chosen?
@@ -211,6 +216,48 @@ impl TrafficClass {
     /// Offered packets/terminal/cycle; 0 for a batch.
     pub fn packet_rate(&self) -> f64 {
         self.load / self.sizes.mean()
+    }
+}
+
+/// Classes whose packets come of one process. The first of them keeps its creations for all.
+#[derive(Clone, Debug)]
+pub struct Joint {
+    /// When a terminal creates a packet of any of them.
+    pub process: Arc<dyn Process>,
+    /// Their numbers, rising.
+    pub classes: Vec<u32>,
+    /// Cumulative probabilities that a packet is of one of them, the last one 1.
+    cumulative: Vec<f64>,
+}
+
+impl Joint {
+    fn of(classes: &[TrafficClass]) -> Option<Self> {
+        let sharing = || classes.iter().zip(0u32..).filter(|(class, _)| class.joint.is_some());
+        let process = Arc::clone(sharing().next()?.0.joint.as_ref()?);
+        let total: f64 = sharing().map(|(class, _)| class.packet_rate()).sum();
+        let equal_part = 1.0 / sharing().count() as f64;
+        let mut sum = 0.0;
+        let mut cumulative: Vec<f64> = sharing()
+            .map(|(class, _)| {
+                // Batches have no rates.
+                sum += if total > 0.0 { class.packet_rate() / total } else { equal_part };
+                sum
+            })
+            .collect();
+        *cumulative.last_mut()? = 1.0;
+        Some(Self { process, classes: sharing().map(|(_, number)| number).collect(), cumulative })
+    }
+
+    /// The class of the next packet.
+    pub fn draw(&self, stream: &mut Stream) -> u32 {
+        let point = stream.unit();
+        let place = self.cumulative.iter().position(|&up_to| point < up_to).unwrap_or(self.classes.len() - 1);
+        self.classes[place]
+    }
+
+    /// The class that keeps the creations of a class: the first of them all for these, any other for itself.
+    pub fn keeper_of(&self, class: u32) -> u32 {
+        if self.classes.contains(&class) { self.classes[0] } else { class }
     }
 }
 

@@ -10,48 +10,12 @@ use super::queues::Queues;
 use crate::state::{NEVER, NONE, Share};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::Priority;
-use kasuri_model::scenario::Scenario;
+use kasuri_model::scenario::{Joint, Scenario};
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::{Purpose, Stream};
 use kasuri_workload::traffic::process::Process;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::sync::Arc;
-
-/// Classes whose packets come of one process. The first of them keeps its creations for all.
-#[derive(Clone, Debug)]
-struct Joint {
-    process: Arc<dyn Process>,
-    classes: Vec<u32>,
-    /// Cumulative probabilities that a packet is of one of them, the last one 1.
-    cumulative: Vec<f64>,
-}
-
-impl Joint {
-    fn of(scenario: &Scenario) -> Option<Self> {
-        let sharing = || scenario.classes.iter().zip(0u32..).filter(|(class, _)| class.joint.is_some());
-        let process = Arc::clone(sharing().next()?.0.joint.as_ref()?);
-        let total: f64 = sharing().map(|(class, _)| class.packet_rate()).sum();
-        let equal_part = 1.0 / sharing().count() as f64;
-        let mut sum = 0.0;
-        let mut cumulative: Vec<f64> = sharing()
-            .map(|(class, _)| {
-                // Batches have no rates.
-                sum += if total > 0.0 { class.packet_rate() / total } else { equal_part };
-                sum
-            })
-            .collect();
-        *cumulative.last_mut()? = 1.0;
-        Some(Self { process, classes: sharing().map(|(_, number)| number).collect(), cumulative })
-    }
-
-    /// The class of the next packet.
-    fn draw(&self, stream: &mut Stream) -> u32 {
-        let point = stream.unit();
-        let place = self.cumulative.iter().position(|&up_to| point < up_to).unwrap_or(self.classes.len() - 1);
-        self.classes[place]
-    }
-}
 
 /// The creations of one class at one terminal.
 #[derive(Clone, Debug)]
@@ -132,7 +96,7 @@ impl<'a> OpenTraffic<'a> {
             calendar: Calendar::new(terminals, tile_shift, entries as usize),
             next_class: vec![0; if classes > 1 { terminals as usize } else { 0 }],
             by_priority: scenario.router.priority == Priority::Class && classes > 1,
-            joint: Joint::of(scenario),
+            joint: scenario.joint(),
             answers: vec![VecDeque::new(); if replying { terminals as usize } else { 0 }],
             returned: vec![Vec::new(); if has_windows { tiles } else { 0 }],
             batch: if ends_run { Batch::of(scenario) } else { None },
@@ -170,8 +134,8 @@ impl<'a> OpenTraffic<'a> {
 
     /// The entry of a class at a terminal; classes that share their coins have that of the first of them.
     fn entry_of(&self, class: u8, terminal: u32) -> u32 {
-        let joint = self.joint.as_ref().filter(|joint| joint.classes.contains(&u32::from(class)));
-        joint.map_or(u32::from(class), |joint| joint.classes[0]) * self.terminals + terminal
+        let class = u32::from(class);
+        self.joint.as_ref().map_or(class, |joint| joint.keeper_of(class)) * self.terminals + terminal
     }
 
     fn schedule(&mut self, entry: u32) {

@@ -268,7 +268,7 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         flit_hops: 0,
         prediction: None,
         link_errors: None,
-        not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(support::left_out(scenario)).collect(),
+        not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(support::left_out(Column::Analysis, scenario)).collect(),
         users: Vec::new(),
         background: None,
         formulas: Some(formulas),

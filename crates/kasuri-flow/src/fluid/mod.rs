@@ -17,7 +17,7 @@ use crate::sharing::Sharing;
 use crate::sources::Sources;
 use crate::statistics::{Arrival, Statistics};
 use kasuri_model::engine::{Background, Command, Controller, EngineError, Outcome, Phase, Status, UserOutcome};
-use kasuri_model::scenario::Scenario;
+use kasuri_model::scenario::{Scenario, TrafficClass};
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::memory::filled;
 use kasuri_network::network::{Link, Network};
@@ -348,7 +348,7 @@ impl<'a> Fluid<'a> {
             *to_come -= 1;
             let completion = &mut self.completion[destination.index()];
             *completion = completion.max(end);
-            if !self.first_finished && self.agenda.is_none() && !message.is_reply {
+            if !self.first_finished && self.agenda.is_none() && (!message.is_reply || self.scenario.counts_answers()) {
                 self.first_finished = !self.prefetch.has(source.0) && self.sources.is_exhausted(source);
             }
         }
@@ -455,11 +455,11 @@ fn closed_messages(scenario: &Scenario) -> Option<u64> {
         return Some(closed.workload.messages());
     }
     let terminals = scenario.network.terminal_count();
-    let of_class = |class: &kasuri_model::scenario::TrafficClass| {
+    let of_batch = |(class, count): (&TrafficClass, u64)| {
         let senders = (0..terminals).filter(|&terminal| !class.pattern.is_silent(TerminalId(terminal))).count() as u64;
-        class.packets_per_terminal.map(|count| senders * count * if class.reply.is_some() { 2 } else { 1 })
+        senders * count * if class.reply.is_some() && !class.window.counts_answers { 2 } else { 1 }
     };
-    scenario.classes.iter().map(of_class).sum()
+    scenario.has_only_batches().then(|| scenario.batches().map(of_batch).sum())
 }
 
 /// May messages be drawn, and their paths be found, before they begin? Batches of one class do not depend on when. Of a small network

@@ -132,7 +132,18 @@ impl Fluid<'_> {
         if let Some((message, since)) = self.agenda.as_mut().and_then(|agenda| agenda.draw(source)) {
             return Some(self.take(&message, since));
         }
-        if self.sources_send() { self.sources.draw(self.scenario, source, self.now) } else { None }
+        if !self.sources_send() {
+            return None;
+        }
+        let drawn = self.sources.draw(self.scenario, source, self.now)?;
+        if drawn.is_reply
+            && self.sources.begin_answer(self.scenario, &drawn, source, self.now as u64)
+            && self.agenda.is_none()
+            && let Some(to_come) = &mut self.to_come
+        {
+            *to_come += 1;
+        }
+        Some(drawn)
     }
 
     /// Takes a message of a closed workload that joined its queue at a time.

@@ -3,7 +3,7 @@
 use super::Fluid;
 use crate::graph::Graph;
 use crate::statistics::Statistics;
-use crate::support;
+use crate::support::{self, Column};
 use kasuri_model::engine::{Interval, Outcome, Phase, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_workload::workload::agenda::Agenda;
@@ -95,7 +95,7 @@ impl Fluid<'_> {
             flit_hops: self.flit_hops as u64,
             prediction: None,
             link_errors: None,
-            not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(support::left_out(self.scenario)).collect(),
+            not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(support::left_out(Column::Flow, self.scenario)).collect(),
             users: self.users,
             background: self.background,
             formulas: None,

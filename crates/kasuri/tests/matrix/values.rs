@@ -72,6 +72,8 @@ pub(crate) const VALUES: &[Value] = &[
     value("traffic: process", "periodic", &["traffic.process='periodic'"]),
     value("traffic: process", "batch", &["traffic={ pattern = 'uniform', process = 'batch', batch_packets = 4, packet_flits = 3 }"]),
     value("traffic: process", "windows", &["traffic={ pattern = 'uniform', process = 'batch', batch_packets = 4, packet_flits = 3, outstanding_packets = 2 }"]),
+    value("traffic: process", "windows that count answers", &["traffic={ pattern = 'uniform', process = 'batch', batch_packets = 4, packet_flits = 3, outstanding_packets = 2, counts_answers = true, reply = { packet_flits = 2 } }"]),
+    value("traffic: process", "a batch of two classes", &["traffic={ process = 'batch', batch_packets = 4, outstanding_packets = 2, class = [{ pattern = 'uniform', shares_coins = true }, { pattern = 'uniform', packet_flits = 5, shares_coins = true }] }"]),
     value("traffic: process", "batch until the first has finished", &["traffic={ pattern = 'uniform', process = 'batch', batch_packets = 4 }", "measure.until='first-terminal'"]),
     value("traffic: classes", "two", &["traffic={ pattern = 'uniform', class = [{ load = 0.05 }, { load = 0.05, packet_flits = 5 }] }"]),
     value("traffic: classes", "channels of their own", &["traffic={ pattern = 'uniform', class = [{ load = 0.05, virtual_channels = [0, 2] }, { load = 0.05, packet_flits = 5, virtual_channels = [2, 4], priority = 1 }] }"]),
