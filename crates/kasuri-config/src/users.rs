@@ -57,7 +57,9 @@ pub(super) struct UserParameters {
     /// His part of a switch output where users contend, relative to the others'. Counts with `users.isolation = "channels-and-shares"`.
     #[serde(default = "whole_share")]
     share: f64,
-    /// Every so many cycles an entry of his table moves to a spare node or, without any, two entries change places.
+    /// Every so many cycles an entry of its table moves to a spare node or, without any, two entries change places: once no access to or
+    /// from these nodes is under way, new ones being held. The ranks of a workload, and what terminals have left of a batch, move with
+    /// their nodes.
     change_every: Option<u64>,
 }
 
@@ -530,12 +532,8 @@ impl Assembly<'_, '_> {
         Ok(all.class(number as u16, users))
     }
 
-    /// A class may not leave the virtual channels that isolation leaves its user, and has no end where tables change.
+    /// A class may not leave the virtual channels that isolation leaves its user.
     fn check_class(&self, number: usize, class: &TrafficClass, own: VirtualChannels) -> Result<(), ConfigError> {
-        if class.packets_per_terminal.is_some() && self.written[number].keys.change_every.is_some() {
-            let problem = "changes a table under batches, which tell beforehand who sends how much; give him open traffic, or leave it out";
-            return Err(self.error(number, "change_every", problem));
-        }
         let ranges = [Some(class.virtual_channels), class.reply.as_ref().map(|reply| reply.virtual_channels)];
         ranges.into_iter().flatten().try_for_each(|range| self.check_channels(number, range, own))
     }
@@ -556,10 +554,6 @@ impl Assembly<'_, '_> {
 
     /// The terminal of each of a user's logical nodes, which have one each where he has a workload.
     fn terminals_of_workload(&self, number: usize, table: &Table) -> Result<Vec<TerminalId>, ConfigError> {
-        if self.written[number].keys.change_every.is_some() {
-            let problem = "changes a table under a workload, whose ranks stay where they are; give him open traffic, or leave it out";
-            return Err(self.error(number, "change_every", problem));
-        }
         let mut terminals: Vec<TerminalId> = Vec::new();
         for node in 0..table.len() {
             let Some(&terminal) = table.physical(node).first() else {

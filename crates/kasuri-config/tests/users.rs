@@ -187,7 +187,7 @@ fn a_workload_runs_on_its_users_nodes_beside_open_traffic() {
 fn wrong_workloads_of_users_are_answered() {
     let message = |text: &str| study(text).err().map_or_else(|| "no error".to_owned(), |error| error.to_string());
     for (text, parts) in [
-        (with_workload("").replace("nodes = 20", "nodes = 20\nchange_every = 9"), ["user.1.change_every", "under a workload"]),
+        (with_workload("").replace("nodes = 20", "nodes = 20\nchange_every = 0"), ["user.1.change_every", "at least 1 cycle"]),
         (with_workload("ranks = 21"), ["user.1.workload.ranks", "21 ranks; the network has 20"]),
         (with_workload("schedule = \"mlfm\""), ["user.1.workload.schedule", "name one of ranks"]),
         (with_workload("[user.traffic]\npattern = \"uniform\""), ["user.1.workload", "stands beside [user.traffic]"]),

@@ -1,7 +1,8 @@
 //! Closed workloads, cut into packets: which message a packet belongs to, and when a message has left and arrived.
 
-use super::feed::{AccessId, Arrival, Ask, Drawn, Next, PacketFeed, Report};
+use super::feed::{AccessId, Arrival, Ask, Drawn, Moves, Next, PacketFeed, Report};
 use super::queues::Queues;
+use super::ranks::Ranks;
 use crate::state::NONE;
 use kasuri_model::engine::EngineError;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
@@ -37,7 +38,8 @@ pub(super) struct Messages<'a> {
     agenda: Agenda<'a>,
     /// The class of the first part's packets.
     first_class: u8,
-    /// By terminal.
+    ranks: Ranks,
+    /// By queue of the agenda: of each terminal, and of each rank that moves.
     heads: Vec<Option<Head>>,
     records: Vec<Record>,
     free: Vec<u32>,
@@ -53,12 +55,16 @@ impl<'a> Messages<'a> {
     /// The messages of a scenario's workload, if it has one.
     pub(super) fn new(scenario: &'a Scenario) -> Option<Self> {
         let closed = scenario.workload.as_ref()?;
-        let terminals = scenario.network.terminal_count() as usize;
+        let first_class = scenario.classes.len() as u8;
+        let ranks = Ranks::new(scenario, first_class..first_class + closed.parts.len() as u8);
+        let mut agenda = scenario.agenda()?;
+        agenda.add_queues(ranks.count());
         Some(Self {
-            agenda: scenario.agenda()?,
+            agenda,
             closed,
-            first_class: scenario.classes.len() as u8,
-            heads: vec![None; terminals],
+            first_class,
+            heads: vec![None; scenario.network.terminal_count() as usize + ranks.count()],
+            ranks,
             records: Vec::new(),
             free: Vec::new(),
             of_packet: Vec::new(),
@@ -68,22 +74,40 @@ impl<'a> Messages<'a> {
         })
     }
 
-    /// The next packet of the message at the head of a terminal's queue.
+    /// Since when the message at the head of a queue has been there.
+    fn head_since(&self, queue: u32) -> Option<u64> {
+        let joined = || self.agenda.head_since(queue).map(|since| since.ceil() as u64);
+        self.heads[queue as usize].map(|head| head.created).or_else(joined)
+    }
+
+    /// The next packet of a terminal: its own, or that of a rank that is there at present, first come, first served.
     fn draw(&mut self, terminal: u32) -> Option<Drawn> {
-        let mut head = match self.heads[terminal as usize] {
+        let mut queue = terminal;
+        for &of_rank in self.ranks.here(terminal) {
+            let since = self.head_since(of_rank);
+            if since.is_some_and(|since| self.head_since(queue).is_none_or(|other| since < other)) {
+                queue = of_rank;
+            }
+        }
+        self.draw_from(queue)
+    }
+
+    /// The next packet of the message at the head of a queue.
+    fn draw_from(&mut self, queue: u32) -> Option<Drawn> {
+        let mut head = match self.heads[queue as usize] {
             Some(head) => head,
-            None => self.begin(terminal)?,
+            None => self.begin(queue)?,
         };
         let flits = head.left.min(self.closed.parts[usize::from(head.part)].packet_flits);
         head.left -= flits;
-        self.heads[terminal as usize] = (head.left > 0).then_some(head);
+        self.heads[queue as usize] = (head.left > 0).then_some(head);
         let Head { created, destination, record: message, .. } = head;
         let class = self.first_class + head.part;
         Some(Drawn { created, asked: created, destination, flits, class, is_reply: false, access: AccessId::default(), message })
     }
 
-    fn begin(&mut self, terminal: u32) -> Option<Head> {
-        let (Message { token, destination, flits, .. }, since) = self.agenda.draw(TerminalId(terminal))?;
+    fn begin(&mut self, queue: u32) -> Option<Head> {
+        let (Message { token, destination, flits, .. }, since) = self.agenda.draw_from(queue)?;
         let part = self.closed.part_of(token);
         let packets = flits.div_ceil(self.closed.parts[part].packet_flits);
         let record = Record { token, to_send: packets, to_arrive: packets };
@@ -155,10 +179,16 @@ impl PacketFeed for Messages<'_> {
         self.agenda.proceed(now as f64);
         let ready = self.agenda.take_ready();
         for &message in &ready {
-            self.agenda.queue(message, now as f64);
-            queues.wake(message.source.0);
+            let class = self.first_class + self.closed.part_of(message.token) as u8;
+            let (queue, place) = self.ranks.queue_of(class, message.source);
+            self.agenda.queue_at(queue, message, now as f64);
+            queues.wake(place.0);
         }
         self.agenda.put_ready(ready);
+    }
+
+    fn nodes_moved(&mut self, moves: &Moves<'_>, queues: &mut Queues) {
+        self.ranks.moved(moves, queues);
     }
 
     fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {

@@ -1,6 +1,6 @@
 //! Several feeds as one: each has classes of packets of its own, and they take turns at a terminal.
 
-use super::feed::{Arrival, Ask, Drain, Drawn, Next, OneQueue, PacketFeed, Report};
+use super::feed::{Arrival, Ask, Drain, Drawn, Moves, Next, OneQueue, PacketFeed, Report};
 use super::queues::Queues;
 use crate::state::Packet;
 use kasuri_model::engine::EngineError;
@@ -101,6 +101,11 @@ impl PacketFeed for Combined<'_> {
 
     fn proceed(&mut self, now: u64, queues: &mut Queues) {
         self.feeds.iter_mut().for_each(|feed| feed.proceed(now, queues));
+    }
+
+    fn nodes_moved(&mut self, moves: &Moves<'_>, queues: &mut Queues) {
+        // What a user sends is open traffic or a workload.
+        self.of_class(moves.classes.start as u8).nodes_moved(moves, queues);
     }
 
     fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {

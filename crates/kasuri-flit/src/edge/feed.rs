@@ -6,6 +6,8 @@ use kasuri_model::engine::{EngineError, Interfaces, UserOutcome};
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::Stream;
 use kasuri_workload::timeline::Span;
+use kasuri_workload::translation::Table;
+use std::ops::Range;
 
 /// What translation calls the access that a packet belongs to: its place, and how often that place has been used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +71,29 @@ impl OneQueue<'_> {
     /// Does the queue hold packets of a class?
     pub(crate) fn has(&self, class: u8) -> bool {
         self.queue_of_class[usize::from(class)] == self.queue
+    }
+}
+
+/// Logical nodes of a user have moved to other terminals. None of their accesses is under way.
+pub(crate) struct Moves<'m> {
+    /// The classes of the user.
+    pub(crate) classes: Range<usize>,
+    /// Terminals that have become each other.
+    pub(crate) exchanged: &'m [[TerminalId; 2]],
+    /// The user's table as it is now.
+    pub(crate) table: &'m Table,
+    /// The cycle that begins.
+    pub(crate) cycle: u64,
+}
+
+impl Moves<'_> {
+    /// Which terminal one has become, if it has become another.
+    pub(crate) fn becomes(&self, terminal: u32) -> Option<u32> {
+        self.exchanged.iter().find_map(|&[one, other]| match terminal {
+            terminal if terminal == one.0 => Some(other.0),
+            terminal if terminal == other.0 => Some(one.0),
+            _ => None,
+        })
     }
 }
 
@@ -181,6 +206,9 @@ pub(crate) trait PacketFeed {
 
     /// Answers to what has happened before cycle `now`: wakes terminals, and frees places in sinks ([`Queues::freed`]).
     fn proceed(&mut self, _now: u64, _queues: &mut Queues) {}
+
+    /// Logical nodes have moved: what is theirs and not drawn goes with them. Only users with a workload or with batches are told of.
+    fn nodes_moved(&mut self, _moves: &Moves<'_>, _queues: &mut Queues) {}
 
     /// The next cycle from `now` on in which the feed does something by itself, at most `limit`, in an idle network.
     ///

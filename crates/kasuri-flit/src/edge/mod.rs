@@ -20,9 +20,10 @@ mod injection;
 mod machine;
 mod open;
 mod queues;
+mod ranks;
 mod terminals;
-
 mod translated;
+mod waiting;
 
 pub(crate) use feed::{Arrival, Drawn, Next, PacketFeed, Report};
 pub(crate) use machine::{machine, packet_channels};

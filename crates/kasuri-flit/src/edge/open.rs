@@ -5,7 +5,7 @@
 
 use super::batch::Batch;
 use super::calendar::Calendar;
-use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Naming, Next, OneQueue, PacketFeed};
+use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Moves, Naming, Next, OneQueue, PacketFeed};
 use super::queues::Queues;
 use crate::state::{NEVER, NONE, Share};
 use kasuri_model::engine::EngineError;
@@ -16,6 +16,9 @@ use kasuri_network::rng::{Purpose, Stream};
 use kasuri_workload::traffic::process::Process;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+
+/// The running number of the next packet of a terminal that has no batch.
+const AFTER_BATCH: u64 = u64::MAX / 2;
 
 /// The creations of one class at one terminal.
 #[derive(Clone, Debug)]
@@ -29,6 +32,13 @@ struct Creations {
     waits: bool,
     gaps: Stream,
     destinations: Stream,
+}
+
+impl Creations {
+    /// Is the next packet created in this cycle or later?
+    fn is_due_from(&self, now: u64) -> bool {
+        self.next >= now && self.next != NEVER
+    }
 }
 
 /// The classes of open traffic at all terminals.
@@ -123,6 +133,35 @@ impl<'a> OpenTraffic<'a> {
             Some(joint) if joint.classes[1..].contains(&class) => None,
             Some(joint) if joint.classes[0] == class => traffic.joint.as_deref(),
             _ => Some(traffic.process_at(TerminalId(self.first + entry % self.terminals))),
+        }
+    }
+
+    /// Is a class a batch that moves from terminal to terminal?
+    fn moves(&self, class: usize) -> bool {
+        self.scenario.classes[class].packets_per_terminal.is_some()
+            && self.scenario.users.as_ref().is_some_and(|users| users.changes(class))
+    }
+
+    /// Fills the calendar anew with all creations from cycle `now` on.
+    fn fill_calendar_from(&mut self, now: u64) {
+        self.calendar.clear();
+        for entry in 0..self.creations.len() as u32 {
+            if self.creations[entry as usize].is_due_from(now) {
+                self.schedule(entry);
+            }
+        }
+    }
+
+    /// What has come back to terminals that have become others has come back to these.
+    fn move_returned(&mut self, class: u32, moves: &Moves<'_>) {
+        let first = class * self.terminals;
+        let tiles = self.returned.len();
+        for (entry, cycle) in std::mem::replace(&mut self.returned, vec![Vec::new(); tiles]).into_iter().flatten() {
+            let is_own = (first..first + self.terminals).contains(&entry);
+            let terminal = self.terminal_of(entry);
+            let terminal = if is_own { moves.becomes(terminal).unwrap_or(terminal) } else { terminal };
+            let entry = if is_own { first + terminal } else { entry };
+            self.returned[(terminal >> self.calendar.tile_shift) as usize].push((entry, cycle));
         }
     }
 
@@ -293,10 +332,12 @@ impl<'a> OpenTraffic<'a> {
         if !class.window.counts_answers {
             return false;
         }
+        // Where batches move, a terminal without one has used its own up.
+        let is_silent = !self.moves(answer.class.into()) && class.pattern.is_silent(TerminalId(self.first + terminal));
         let creations = &mut self.creations[entry as usize];
         let id = TerminalId(self.first + terminal);
         let mut has_another = |index: u64| class.process_at(id).next(index, Some(now), &mut creations.gaps).is_some();
-        let is_beyond = !has_another(creations.index) || class.pattern.is_silent(id);
+        let is_beyond = !has_another(creations.index) || is_silent;
         creations.index += 1;
         if !has_another(creations.index) {
             creations.next = NEVER;
@@ -327,8 +368,14 @@ impl PacketFeed for OpenTraffic<'_> {
     fn start(&mut self, _queues: &mut Queues) {
         for entry in 0..self.creations.len() as u32 {
             let Some(process) = self.process_of(entry) else { continue };
+            let (class, terminal) = ((entry / self.terminals) as usize, TerminalId(self.first + entry % self.terminals));
+            let has_none = self.moves(class) && self.scenario.classes[class].pattern.is_silent(terminal);
             let creations = &mut self.creations[entry as usize];
-            creations.next = process.next(0, None, &mut creations.gaps).unwrap_or(NEVER);
+            if has_none {
+                // Not even where another's batch comes to.
+                creations.index = AFTER_BATCH;
+            }
+            creations.next = process.next(creations.index, None, &mut creations.gaps).unwrap_or(NEVER);
             self.schedule(entry);
         }
     }
@@ -367,7 +414,7 @@ impl PacketFeed for OpenTraffic<'_> {
             self.come_back(drawn.class, terminal - self.first, now);
         }
         if let Some(batch) = &mut self.batch {
-            batch.drop_packet(terminal, self.scenario.classes[usize::from(drawn.class)].reply.is_some());
+            batch.drop_packet(drawn.class, terminal, self.scenario.classes[usize::from(drawn.class)].reply.is_some());
         }
     }
 
@@ -408,6 +455,25 @@ impl PacketFeed for OpenTraffic<'_> {
         }
     }
 
+    fn nodes_moved(&mut self, moves: &Moves<'_>, queues: &mut Queues) {
+        for class in moves.classes.clone() {
+            if !self.moves(class) {
+                continue;
+            }
+            for &[one, other] in moves.exchanged {
+                let [one_entry, other_entry] = [one, other].map(|terminal| class * self.terminals as usize + terminal.index());
+                self.creations.swap(one_entry, other_entry);
+                queues.wake(one.0);
+                queues.wake(other.0);
+            }
+            self.move_returned(class as u32, moves);
+        }
+        if let Some(batch) = &mut self.batch {
+            batch.moved(moves);
+        }
+        self.fill_calendar_from(moves.cycle);
+    }
+
     fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {
         Ok(if self.drain.closes { limit } else { self.calendar.next_filled(now, limit) })
     }
@@ -445,19 +511,13 @@ impl PacketFeed for OpenTraffic<'_> {
 
     fn redraw_phases(&mut self, now: u64) {
         self.phases_from = now;
-        let waits_in_calendar = |creations: &Creations| creations.next >= now && creations.next != NEVER;
         for entry in 0..self.creations.len() as u32 {
             let Some(process) = self.process_of(entry).filter(|process| process.has_phase()) else { continue };
             let creations = &mut self.creations[entry as usize];
-            if waits_in_calendar(creations) {
+            if creations.is_due_from(now) {
                 creations.next = next_of_phase(process, now, &mut creations.gaps);
             }
         }
-        self.calendar.clear();
-        for entry in 0..self.creations.len() as u32 {
-            if waits_in_calendar(&self.creations[entry as usize]) {
-                self.schedule(entry);
-            }
-        }
+        self.fill_calendar_from(now);
     }
 }

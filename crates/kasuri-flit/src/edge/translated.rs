@@ -2,37 +2,27 @@
 //!
 //! An access is translated when it is created, in the order of its terminal's queue, and looked up once more when it is to enter
 //! the network: what it waits for is the translator's time, what it gets is the table of that moment. An access that a change of
-//! the table holds waits at the head of its queue; answers pass it, so that what the change waits for can end.
+//! the table holds waits at the head of its queue; answers pass it, so that what the change waits for can end. When the change is
+//! written, what ranks of a workload and batches have not sent goes with their logical nodes.
 
 use super::accesses::Accesses;
 use super::class_queues::ClassQueues;
-use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Naming, Next, OneQueue, PacketFeed, Report};
+use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Moves, Naming, Next, PacketFeed, Report};
 use super::queues::Queues;
+use super::waiting::{Heads, Waiting};
 use crate::state::{NONE, Packet};
 use kasuri_model::engine::{EngineError, TranslationCounts, UserOutcome};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::{Purpose, Stream};
 use kasuri_workload::translation::users::{User, Users as Model, regions};
-use kasuri_workload::translation::{Level, Refusal, Tables, Translator, VirtualNode};
+use kasuri_workload::translation::{Level, Refusal, Tables, Translator, VirtualNode, Written};
 
 /// The destination of a drawn packet whose terminal is no logical node at present, or whose node sends nothing.
 const NOWHERE: TerminalId = TerminalId(u32::MAX);
 
 /// Values of the key bits that are drawn: many more than aliases.
 const KEYS: u32 = 1 << 16;
-
-/// An access at the head of a terminal's queue.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    drawn: Drawn,
-    user: u16,
-    from: u32,
-    to: u32,
-    address: u64,
-    /// When its translation is there.
-    ready: u64,
-}
 
 /// What becomes of an access at the head of a queue.
 enum Decision {
@@ -64,9 +54,7 @@ struct Users<'a> {
     /// By terminal.
     translators: Vec<Translator>,
     translator_free: Vec<u64>,
-    /// Shape `[terminals, queues]`: the access at the head of each queue.
-    waiting: Vec<Option<Waiting>>,
-    queues: usize,
+    heads: Heads,
     keys: Vec<Stream>,
     /// The logical node for which each terminal has drawn last.
     drawn_by: Vec<u32>,
@@ -84,6 +72,8 @@ struct Changes {
     /// When the next one begins.
     next: u64,
     stream: Stream,
+    /// Do ranks of a workload or batches move with the nodes?
+    moves: bool,
 }
 
 impl<'a> Users<'a> {
@@ -96,9 +86,11 @@ impl<'a> Users<'a> {
         let classes = scenario.channels_of_classes().len();
         let user_of_class = (0..classes).map(|class| model.of_class(class).unwrap_or_default() as u16).collect();
         let answers = |class: usize| scenario.classes.get(class).is_some_and(|class| class.reply.is_some());
+        let has_end = |class: usize| scenario.classes.get(class).is_none_or(|class| class.packets_per_terminal.is_some());
         let changes = |(number, user): (u32, &User)| Changes {
             next: user.change_every.unwrap_or(u64::MAX),
             stream: scenario.streams.get(Purpose::Translation, u32::MAX - number),
+            moves: user.change_every.is_some() && user.classes.clone().any(has_end),
         };
         Some(Self {
             model,
@@ -107,8 +99,7 @@ impl<'a> Users<'a> {
             answered_classes: (0..classes).map(answers).collect(),
             translators: vec![Translator::new(model.costs); terminals],
             translator_free: vec![0; terminals],
-            waiting: vec![None; terminals * queues],
-            queues,
+            heads: Heads::new(terminals, queues),
             keys: (0..terminals as u32).map(|terminal| scenario.streams.get(Purpose::Translation, terminal)).collect(),
             drawn_by: vec![0; terminals],
             accesses: Accesses::default(),
@@ -117,11 +108,6 @@ impl<'a> Users<'a> {
             counts: vec![TranslationCounts::default(); users],
             changes: (0..).zip(&model.users).map(changes).collect(),
         })
-    }
-
-    /// Where the access at the head of a queue stands.
-    fn place(&self, terminal: u32, queue: Option<OneQueue<'_>>) -> usize {
-        terminal as usize * self.queues + queue.map_or(0, |queue| queue.queue)
     }
 
     /// Begins the translation of an access that was drawn. False if nobody can be meant: [`NOWHERE`].
@@ -142,11 +128,20 @@ impl<'a> Users<'a> {
     /// naming the logical node costs.
     fn begin_translation_of_message(&mut self, place: usize, terminal: u32, drawn: Drawn) -> bool {
         let user = self.user_of_class[usize::from(drawn.class)];
-        let node = |terminal: TerminalId| self.tables.hosted_of(terminal, user).next();
-        // A rank is on a terminal of its own, and no table changes under a workload.
-        let (Some(from), Some(to)) = (node(TerminalId(terminal)), node(drawn.destination)) else { return false };
+        // A workload calls a rank by the terminal on which it began.
+        let (from, to) = (self.tables.rank_at(TerminalId(terminal), user), self.model.tables.rank_at(drawn.destination, user));
+        let (Some(from), Some(to)) = (from, to) else { return false };
         self.drawn_by[terminal as usize] = from;
         self.translate(place, terminal, Drawn { destination: TerminalId(to), ..drawn }, 0);
+        true
+    }
+
+    /// Begins the translation of an access whose node has come here, if there is one.
+    fn resume(&mut self, place: usize, terminal: u32, now: u64) -> bool {
+        let Some(Waiting { drawn, from, address, .. }) = self.heads.take_moved(place) else { return false };
+        self.drawn_by[terminal as usize] = from;
+        self.translator_free[terminal as usize] = self.translator_free[terminal as usize].max(now);
+        self.translate(place, terminal, drawn, address);
         true
     }
 
@@ -165,12 +160,12 @@ impl<'a> Users<'a> {
         // Hits follow each other every cycle; whatever else is looked up keeps the translator for its whole time.
         self.translator_free[at] = start + if is_hit { cycles.min(1) } else { cycles };
         let from = self.drawn_by[at];
-        self.waiting[place] = Some(Waiting { drawn, user, from, to: target.node, address, ready: start + cycles });
+        self.heads.first[place] = Some(Waiting { drawn, user, from, to: target.node, address, ready: start + cycles });
     }
 
     /// Lets the access at the head of a terminal's queue into the network, if it may go.
     fn decide(&mut self, place: usize, terminal: u32, now: u64) -> Option<Decision> {
-        let waiting = self.waiting[place]?;
+        let waiting = self.heads.first[place]?;
         if waiting.ready > now {
             return Some(Decision::Waits);
         }
@@ -192,7 +187,7 @@ impl<'a> Users<'a> {
             }
             None => Decision::Dropped(waiting.drawn),
         };
-        self.waiting[place] = None;
+        self.heads.first[place] = None;
         Some(decision)
     }
 
@@ -241,17 +236,26 @@ impl<'a> Users<'a> {
         }
     }
 
-    /// Changes tables when it is time, and writes the changes for which nothing is under way any more.
-    fn change_tables(&mut self, now: u64) {
+    /// Changes tables when it is time, and writes the changes for which nothing is under way any more. Returns those with which ranks or
+    /// batches move.
+    fn change_tables(&mut self, now: u64) -> Vec<Written> {
         for user in 0..self.changes.len() {
             if self.changes[user].next <= now {
                 self.changes[user].next = now + self.model.users[user].change_every.unwrap_or(u64::MAX - now);
                 self.change(user as u16);
             }
         }
+        let mut moved = Vec::new();
         if self.tables.is_updating() {
-            self.tables.finish_updates(|user| self.counts[usize::from(user)].changes += 1);
+            self.tables.finish_updates(|written| {
+                let user = usize::from(written.user);
+                self.counts[user].changes += 1;
+                if self.changes[user].moves {
+                    moved.push(written);
+                }
+            });
         }
+        moved
     }
 
     /// The next cycle in which a table changes.
@@ -262,8 +266,13 @@ impl<'a> Users<'a> {
     /// Moves an entry to a spare terminal of the user or, if there is none, exchanges two entries. An entry that is being changed
     /// is left alone.
     fn change(&mut self, user: u16) {
-        let (table, stream) = (self.tables.table(user), &mut self.changes[usize::from(user)].stream);
-        let used = table.nodes();
+        let Changes { stream, moves, .. } = &mut self.changes[usize::from(user)];
+        let table = self.tables.table(user);
+        let mut used = table.nodes();
+        if *moves {
+            // Two ranks do not move to one terminal.
+            used.extend(self.tables.promised(user));
+        }
         let spare: Vec<TerminalId> =
             self.model.users[usize::from(user)].nodes.iter().copied().filter(|node| !used.contains(node)).collect();
         let valid: Vec<u32> = table.valid().map(|(node, _)| node).collect();
@@ -289,11 +298,6 @@ impl<'a> Users<'a> {
                 });
             }
         }
-    }
-
-    /// Accesses at the heads of queues, in no order.
-    fn waiting(&self) -> impl Iterator<Item = &Drawn> {
-        self.waiting.iter().flatten().map(|waiting| &waiting.drawn)
     }
 
     /// What each user had; `class_ends` tells of the classes that are workloads when they were done.
@@ -356,7 +360,7 @@ impl PacketFeed for Translated<'_> {
     /// Brings an access to the head of a terminal's queue, once it is translated.
     fn next_packet(&mut self, ask: Ask<'_>) -> Next {
         let Ask { terminal, now, queue, .. } = ask;
-        let place = self.users.place(terminal, queue);
+        let place = self.users.heads.place(terminal, queue);
         loop {
             if let Some(answer) = self.inner.next_answer(terminal, now, queue) {
                 return Next::Packet(answer);
@@ -371,6 +375,7 @@ impl PacketFeed for Translated<'_> {
                     self.release(&drawn);
                     self.inner.dropped(&drawn, terminal, now);
                 }
+                None if self.users.resume(place, terminal, now) => {}
                 None => match self.inner.next_packet(Ask { terminal, now, queue, naming: Some(&mut self.users) }) {
                     Next::Packet(drawn) if self.users.begin_translation(place, terminal, drawn) => self.hold(&drawn),
                     Next::Packet(drawn) => self.inner.dropped(&drawn, terminal, now),
@@ -415,7 +420,15 @@ impl PacketFeed for Translated<'_> {
 
     fn proceed(&mut self, now: u64, queues: &mut Queues) {
         self.inner.proceed(now, queues);
-        self.users.change_tables(now);
+        for written in self.users.change_tables(now) {
+            let user = written.user;
+            let exchanged = self.users.tables.exchanged(&written);
+            let classes = self.users.model.users[usize::from(user)].classes.clone();
+            let table = self.users.tables.table(user);
+            let moves = Moves { classes, exchanged: &exchanged, table, cycle: now };
+            self.inner.nodes_moved(&moves, queues);
+            self.users.heads.follow(&written, &moves, queues);
+        }
     }
 
     fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {
@@ -449,7 +462,7 @@ impl PacketFeed for Translated<'_> {
 
     fn drain(&mut self, drain: Drain) -> u64 {
         self.drain = drain;
-        self.undrained = self.users.waiting().filter(|drawn| drain.covers(drawn)).count() as u64;
+        self.undrained = self.users.heads.all().filter(|drawn| drain.covers(drawn)).count() as u64;
         self.inner.drain(drain)
     }
 

@@ -20,5 +20,5 @@ pub mod users;
 
 pub use routes::RoutedPaths;
 pub use table::{Entry, Fault, Line, Refusal, Table, TableError};
-pub use tables::{SYSTEM, Tables, UpdateError, VirtualNode};
+pub use tables::{SYSTEM, Tables, UpdateError, VirtualNode, Written};
 pub use translator::{Costs, Level, Translator};

@@ -41,6 +41,15 @@ struct Update {
     entries: Vec<(u32, Vec<TerminalId>)>,
 }
 
+/// A change that has been written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The user whose table it is.
+    pub user: u16,
+    /// What the changed entries were before: logical nodes with their physical nodes.
+    pub before: Vec<(u32, Vec<TerminalId>)>,
+}
+
 /// A change that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UpdateError {
@@ -98,6 +107,11 @@ impl Tables {
     /// The logical nodes of one user that a terminal is.
     pub fn hosted_of(&self, terminal: TerminalId, user: u16) -> impl Iterator<Item = u32> + '_ {
         self.hosted(terminal).iter().filter(move |here| here.user == user).map(|here| here.node)
+    }
+
+    /// The logical node of a user whose first physical node a terminal is: that whose rank of a workload runs there.
+    pub fn rank_at(&self, terminal: TerminalId, user: u16) -> Option<u32> {
+        self.hosted_of(terminal, user).find(|&node| self.table(user).physical(node).first() == Some(&terminal))
     }
 
     /// Which of a receiver's virtual processors a packet is for; `None` if it has come to a node that is not in the table.
@@ -167,16 +181,22 @@ impl Tables {
         !self.updates.is_empty()
     }
 
-    /// Writes the changes whose nodes no access is under way to or from, and tells whose each is. Was there any?
-    pub fn finish_updates(&mut self, mut written: impl FnMut(u16)) -> bool {
+    /// The terminals that waiting changes of a user will name.
+    pub fn promised(&self, user: u16) -> impl Iterator<Item = TerminalId> + '_ {
+        let updates = self.updates.iter().filter(move |update| update.user == user);
+        updates.flat_map(|update| &update.entries).flat_map(|(_, physical)| physical.iter().copied())
+    }
+
+    /// Writes the changes whose nodes no access is under way to or from, and tells of each. Was there any?
+    pub fn finish_updates(&mut self, mut written: impl FnMut(Written)) -> bool {
         let mut updates = std::mem::take(&mut self.updates);
         let before = self.written;
-        updates.retain(|update| {
+        updates.retain_mut(|update| {
             let under_way = &self.under_way[usize::from(update.user)];
             let waits = update.entries.iter().any(|(node, _)| under_way[*node as usize] > 0);
             if !waits {
                 self.write(update);
-                written(update.user);
+                written(Written { user: update.user, before: std::mem::take(&mut update.entries) });
             }
             waits
         });
@@ -187,14 +207,42 @@ impl Tables {
         self.written > before
     }
 
-    fn write(&mut self, update: &Update) {
-        for (node, physical) in &update.entries {
+    /// Writes a change; what it replaces stands in the change afterwards.
+    fn write(&mut self, update: &mut Update) {
+        for (node, physical) in &mut update.entries {
             if let Some(entry) = self.users[usize::from(update.user)].entry_mut(*node) {
-                entry.physical.clone_from(physical);
+                std::mem::swap(&mut entry.physical, physical);
                 entry.closing = false;
             }
         }
         self.written += 1;
+    }
+
+    /// The pairs of terminals that a change has made each other: all logical nodes that one was the other is now. A spare terminal is
+    /// none.
+    pub fn exchanged(&self, written: &Written) -> Vec<[TerminalId; 2]> {
+        let Written { user, before } = written;
+        let now = |terminal: TerminalId| -> Vec<u32> { self.hosted_of(terminal, *user).collect() };
+        let was = |terminal: TerminalId| {
+            let changed = |node: u32| before.iter().any(|&(other, _)| other == node);
+            let mut nodes: Vec<u32> = now(terminal).into_iter().filter(|&node| !changed(node)).collect();
+            nodes.extend(before.iter().filter(|(_, physical)| physical.contains(&terminal)).map(|&(node, _)| node));
+            nodes.sort_unstable();
+            nodes
+        };
+        let after = before.iter().flat_map(|&(node, _)| self.table(*user).physical(node));
+        let mut terminals: Vec<TerminalId> = before.iter().flat_map(|(_, physical)| physical).chain(after).copied().collect();
+        terminals.sort_unstable();
+        terminals.dedup();
+        let mut pairs: Vec<[TerminalId; 2]> = Vec::new();
+        while let Some(one) = terminals.pop() {
+            let has_changed = was(one) != now(one);
+            let partner = terminals.iter().position(|&other| was(one) == now(other) && was(other) == now(one));
+            if let Some(place) = partner.filter(|_| has_changed) {
+                pairs.push([terminals.remove(place), one]);
+            }
+        }
+        pairs
     }
 }
 
@@ -240,6 +288,32 @@ mod tests {
         assert!(tables.finish_updates(|_| ()));
         assert_eq!(tables.begin(0, 0, 1, 0), Ok(TerminalId(3)));
         assert!(tables.hosted(TerminalId(1)).is_empty());
+    }
+
+    /// Three logical nodes on terminals 0, 1 and (two of them) 2: what one terminal was the other is, unless it keeps a node.
+    #[test]
+    fn terminals_that_become_each_other_are_named() {
+        let terminals = |numbers: &[u32]| numbers.iter().copied().map(TerminalId).collect::<Vec<_>>();
+        let changed = |entries: &[(u32, &[u32])]| {
+            let table = Table::new([&[0][..], &[1, 5], &[2], &[2]].map(terminals).to_vec(), 0);
+            let mut tables = Tables::new(vec![table], 8);
+            tables.begin_update(0, entries.iter().map(|&(node, physical)| (node, terminals(physical))).collect()).unwrap();
+            let mut all = Vec::new();
+            tables.finish_updates(|written| all.push(written));
+            tables.exchanged(&all[0]).iter().map(|pair| pair.map(|terminal| terminal.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(changed(&[(0, &[7])]), [[0, 7]], "to a spare terminal");
+        assert_eq!(changed(&[(1, &[1, 7])]), [[5, 7]], "an alias");
+        assert_eq!(changed(&[(0, &[1, 5]), (1, &[0])]), [[0, 5]], "one alias finds no partner");
+        assert_eq!(changed(&[(0, &[2]), (2, &[0])]), Vec::<[u32; 2]>::new(), "terminal 2 stays logical node 3");
+        assert_eq!(changed(&[(2, &[7])]), Vec::<[u32; 2]>::new());
+    }
+
+    /// The first terminal of a logical node has its rank, also where another's alias lies.
+    #[test]
+    fn a_rank_is_on_the_first_terminal_of_its_node() {
+        let tables = Tables::new(vec![Table::new(vec![vec![TerminalId(3), TerminalId(1)], vec![TerminalId(1)]], 0)], 4);
+        assert_eq!([1, 2, 3].map(|terminal| tables.rank_at(TerminalId(terminal), 0)), [Some(1), None, Some(0)]);
     }
 
     #[test]

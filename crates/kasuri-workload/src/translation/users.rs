@@ -42,7 +42,8 @@ pub struct User {
     pub share: f64,
     /// His logical network on the machine, if he has one.
     pub embedding: Option<Embedding>,
-    /// Every so many cycles an entry of his table moves to a spare node, or two entries change places.
+    /// Every so many cycles an entry of its table moves to a spare node, or two entries change places. A rank of its workload, and what
+    /// is left of a batch, moves with its logical node.
     pub change_every: Option<u64>,
 }
 
@@ -68,6 +69,11 @@ impl Users {
     /// Whose class it is.
     pub fn of_class(&self, class: usize) -> Option<usize> {
         self.users.iter().position(|user| user.classes.contains(&class))
+    }
+
+    /// Does the table of a class's user change?
+    pub fn changes(&self, class: usize) -> bool {
+        self.of_class(class).is_some_and(|user| self.users[user].change_every.is_some())
     }
 
     /// The position of a class among those of its user.

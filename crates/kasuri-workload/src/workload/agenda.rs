@@ -179,8 +179,23 @@ impl<'a> Agenda<'a> {
 
     /// A message joins the queue of its source.
     pub fn queue(&mut self, message: Message, since: f64) {
-        self.queues[message.source.index()].push_back((message, since));
+        self.queue_at(message.source.0, message, since);
+    }
+
+    /// So many queues more, whose numbers follow those of the terminals: for ranks that move.
+    pub fn add_queues(&mut self, count: usize) {
+        self.queues.resize(self.queues.len() + count, VecDeque::new());
+    }
+
+    /// A message joins a queue: that of a terminal, or one of [`Self::add_queues`].
+    pub fn queue_at(&mut self, queue: u32, message: Message, since: f64) {
+        self.queues[queue as usize].push_back((message, since));
         self.queued += 1;
+    }
+
+    /// When the message at the head of a queue joined it.
+    pub fn head_since(&self, queue: u32) -> Option<f64> {
+        self.queues[queue as usize].front().map(|&(_, since)| since)
     }
 
     /// Has any terminal something to send?
@@ -195,7 +210,12 @@ impl<'a> Agenda<'a> {
 
     /// Takes the message at the head of a terminal's queue, and when it joined it.
     pub fn draw(&mut self, terminal: TerminalId) -> Option<(Message, f64)> {
-        let message = self.queues[terminal.index()].pop_front();
+        self.draw_from(terminal.0)
+    }
+
+    /// The same of any queue.
+    pub fn draw_from(&mut self, queue: u32) -> Option<(Message, f64)> {
+        let message = self.queues[queue as usize].pop_front();
         self.queued -= u64::from(message.is_some());
         message
     }

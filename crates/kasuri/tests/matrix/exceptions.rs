@@ -58,13 +58,11 @@ pub(crate) const MACHINE: &[Excuse] = &[
 /// What is refused although a machine could be so, and no table of an engine says it: what would have to be built.
 pub(crate) const MISSING: &[Excuse] = &[
     (&["router.buffer_policy"], "can count on room for a whole packet", "places of a shared buffer would have to be kept for a packet"),
-    (&["change_every"], "changes a table under a workload", "ranks would have to move with their node"),
     (
         &["router.architecture"],
         "with endpoint.model = \"dsm\"",
         "its requests and replies have virtual channels, and crosspoint routers queues",
     ),
-    (&["change_every"], "changes a table under batches", "a batch tells beforehand who sends how much"),
     (&["traffic.class"], "which those of users cannot have", "coins are tossed by terminal, and terminals have several users"),
     (&["endpoint"], "[[user]]", "a machine of interfaces runs one program"),
 ];
