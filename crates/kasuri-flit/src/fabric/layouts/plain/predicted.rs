@@ -216,10 +216,8 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
             unit.counters.hits += 1;
             unit.input_ports[head.input_port].counts[2] += 1;
         }
-        let record = &mut self.packets[head.packet as usize];
-        record.hops += 1;
-        record.route_state = route.state;
-        self.layout.input_slot_mut(head.slot).length = record.flits;
+        let flits = self.enter_router(head.slot, head.packet, route.state);
+        self.layout.input_slot_mut(head.slot).length = flits;
         self.layout.input_slot_mut(head.slot).accept_pointer = output + 1;
         self.layout.output_slot_mut(output).grant_pointer = head.slot + 1;
         self.layout.take(head.slot, output);
