@@ -116,8 +116,9 @@ verify-interruptions: build $(VENV)/.test
 	@$(PY) validation/campaigns/interruptions.py --kasuri $(KASURI)
 
 verify-sameness: build
-	$(call say,500 drawn experiments against their kept results)
+	$(call say,500 drawn experiments against their kept results, whole and in three tiles)
 	@$(PY) validation/sameness/compare.py --kasuri $(KASURI)
+	@$(PY) validation/sameness/compare.py --kasuri $(KASURI) --tiles 3
 
 verify-convergence: build
 	$(call say,how often confidence intervals hold the true mean)
