@@ -51,7 +51,7 @@ fn the_experiment_can_be_prepared() {
     let study = document.study(&document.points().unwrap()[0], &NoFiles).unwrap();
     let scenario = &study.scenario;
     assert_eq!((scenario.network.router_count(), scenario.network.terminal_count()), (14, 14));
-    assert!(check(&scenario.network, &*scenario.possible_ways(), &scenario.virtual_channel_ranges()).is_safe());
+    assert!(check(&scenario.network, &*scenario.possible_routing(), &scenario.virtual_channel_ranges()).is_safe());
     assert_eq!(scenario.router.predictor, "most-frequent");
     assert!(predictor::build(&scenario.router.predictor, &scenario.network).is_ok());
 }

@@ -11,7 +11,7 @@ use kasuri_model::scenario::{ClosedWorkload, TrafficClass, WorkloadPart};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::{Network, NetworkError, TerminalRef, Terminals};
 use kasuri_network::rng::{Purpose, Streams};
-use kasuri_network::routing::regional::{NoWay, Regional};
+use kasuri_network::routing::regional::{NoPath, Regional};
 use kasuri_network::routing::{Routing, VirtualChannels};
 use kasuri_workload::translation::embedding::Embedding;
 use kasuri_workload::translation::logical::{LogicalNetwork, edges};
@@ -638,7 +638,7 @@ impl Assembly<'_, '_> {
         let network = self.setting.network;
         let terminals: Vec<&[TerminalId]> = users.iter().map(|user| user.nodes.as_slice()).collect();
         let regional = Regional::new(network, &terminals, &regions(users, network), self.common.isolation != Isolation::None);
-        let regional = regional.map_err(|NoWay { user, source, destination }| {
+        let regional = regional.map_err(|NoPath { user, source, destination }| {
             let [source, destination] = [source, destination].map(|terminal| network.terminal_name(terminal));
             let problem = format!(
                 "has {source} and {destination}, between which every way passes routers that are others' alone; choose nodes \

@@ -244,7 +244,7 @@ fn draw(case: u32) -> Scenario {
 /// Do all packets of a pair of terminals take the same virtual channels, so that they must arrive in their order?
 fn has_one_way(scenario: &Scenario) -> bool {
     let available = scenario.workload.as_ref().unwrap().parts[0].virtual_channels;
-    let ways = scenario.possible_ways();
+    let ways = scenario.possible_routing();
     let mut walker = Walker::new(&scenario.network, &*ways, available);
     let mut routes = Routes::default();
     (0..scenario.network.terminal_count()).map(TerminalId).all(|destination| {
@@ -334,7 +334,7 @@ fn check(scenario: &Scenario, case: u32, without: &Outcome, seen: &mut Seen) {
 /// Do all packets of a pair of terminals take the same channels?
 fn has_one_channel_each(scenario: &Scenario) -> bool {
     let available = scenario.workload.as_ref().unwrap().parts[0].virtual_channels;
-    let ways = scenario.possible_ways();
+    let ways = scenario.possible_routing();
     let mut walker = Walker::new(&scenario.network, &*ways, available);
     let mut routes = Routes::default();
     (0..scenario.network.terminal_count()).map(TerminalId).all(|destination| {

@@ -98,7 +98,7 @@ impl Scenario {
     }
 
     /// The routing with all the paths that packets can take: where routers predict, those that it accepts are among them.
-    pub fn possible_ways(&self) -> Arc<dyn Routing> {
+    pub fn possible_routing(&self) -> Arc<dyn Routing> {
         if self.takes_accepted_ports() {
             Arc::new(Accepting::over(Arc::clone(&self.network), Arc::clone(&self.routing)))
         } else {

@@ -52,7 +52,7 @@ fn parts_for_each_terminal_keep_their_promise() {
 
 /// What a routing promises covers the ports that it accepts, which packets take on right predictions.
 #[test]
-fn routings_keep_their_promise_on_the_ways_that_they_accept() {
+fn routings_keep_their_promise_on_the_paths_that_they_accept() {
     let mut widened = 0;
     for network in networks() {
         for (name, parameters) in routing_variants() {
@@ -100,9 +100,9 @@ impl Routing for Line {
 fn a_cycle_that_only_predictions_can_close_is_found() {
     let ring = network("torus", "dimensions = [5]");
     for accepts_the_closing_channel in [false, true] {
-        let ways: Arc<dyn Routing> = Arc::new(Line { network: Arc::clone(&ring), accepts_the_closing_channel });
-        assert_eq!(check(&ring, &*ways, &[channels(1)]).verdict, Verdict::Acyclic);
-        let report = check(&ring, &Accepting::over(Arc::clone(&ring), ways), &[channels(1)]);
+        let routing: Arc<dyn Routing> = Arc::new(Line { network: Arc::clone(&ring), accepts_the_closing_channel });
+        assert_eq!(check(&ring, &*routing, &[channels(1)]).verdict, Verdict::Acyclic);
+        let report = check(&ring, &Accepting::over(Arc::clone(&ring), routing), &[channels(1)]);
         assert_eq!(report.is_safe(), !accepts_the_closing_channel);
         if accepts_the_closing_channel {
             assert_cycle(&ring, &report.verdict);

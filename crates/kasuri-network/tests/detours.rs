@@ -71,7 +71,7 @@ impl Choice for Script<'_> {
     }
 
     fn least(&mut self, alternatives: u32, cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
-        (0..alternatives).min_by_key(|&way| cost(&View(self.occupied), way)).unwrap()
+        (0..alternatives).min_by_key(|&path| cost(&View(self.occupied), path)).unwrap()
     }
 }
 
@@ -86,7 +86,7 @@ fn route(network: &Network, routing: &dyn Routing, pair: (u32, u32), choice: &mu
     loop {
         let mut candidates = Vec::new();
         routing.route(&hop, &mut state, choice, &mut candidates);
-        let [candidate] = candidates[..] else { panic!("one way on") };
+        let [candidate] = candidates[..] else { panic!("one path on") };
         match network.destination(network.output_channel(hop.router, candidate.port).unwrap()) {
             Endpoint::Terminal(end) => {
                 assert_eq!(end, destination);
@@ -177,11 +177,11 @@ fn ties_by_destination_and_source_spread_the_terminals_of_a_leaf() {
     for (network, leaf, terminals) in [(mlfm, 1 + 4, 3), (oft, 1 + 7, 3)] {
         for (i, j) in (0..terminals).flat_map(|i| (0..terminals).map(move |j| (i, j))) {
             let pair = (terminals + i, leaf * terminals + j);
-            for (tie, way) in [("destination", j), ("source", i)] {
+            for (tie, port) in [("destination", j), ("source", i)] {
                 let routing = routing("minimal", &format!("tie = \"{tie}\""), &network).unwrap();
                 let (routers, _) =
                     route(&network, routing.as_ref(), pair, &mut Script { draws: &mut std::iter::empty(), occupied: &|_| 0 });
-                let up = network.output_channel(RouterId(1), (terminals + way) as u16).unwrap();
+                let up = network.output_channel(RouterId(1), (terminals + port) as u16).unwrap();
                 assert!(matches!(network.destination(up), Endpoint::Router(spine, _) if spine.0 == routers[1]));
             }
         }
@@ -189,7 +189,7 @@ fn ties_by_destination_and_source_spread_the_terminals_of_a_leaf() {
 }
 
 #[test]
-fn a_unidirectional_network_has_no_way_on_from_its_last_stage() {
+fn a_unidirectional_network_has_no_path_on_from_its_last_stage() {
     let fly = network("butterfly", "radix = 2\nstages = 3");
     assert!(routing("valiant", "", &fly).is_none() && routing("ugal", "", &fly).is_none());
 }

@@ -21,16 +21,16 @@ fn route(network: &Network, routing: &dyn Routing, source: TerminalId, destinati
     let states = every_initial_state(routing, source, destination);
     let mut open: Vec<(Hop, u32, Vec<ChannelId>)> = states.into_iter().map(|state| (start, state, Vec::new())).collect();
     let mut only = None;
-    while let Some((hop, state, way)) = open.pop() {
-        assert!(way.len() < network.router_count() as usize * 4, "it arrives");
+    while let Some((hop, state, path)) = open.pop() {
+        assert!(path.len() < network.router_count() as usize * 4, "it arrives");
         for (candidates, after) in every_hop(routing, &hop, state) {
             for candidate in candidates {
                 let channel = network.output_channel(hop.router, candidate.port).unwrap();
-                let way = [&way[..], &[channel]].concat();
+                let path = [&path[..], &[channel]].concat();
                 match network.destination(channel) {
-                    Endpoint::Router(router, input) => open.push((Hop { router, input, ..hop }, after, way)),
-                    Endpoint::Terminal(_) if only.as_ref().is_some_and(|only| *only != way) => return None,
-                    Endpoint::Terminal(_) => only = Some(way),
+                    Endpoint::Router(router, input) => open.push((Hop { router, input, ..hop }, after, path)),
+                    Endpoint::Terminal(_) if only.as_ref().is_some_and(|only| *only != path) => return None,
+                    Endpoint::Terminal(_) => only = Some(path),
                 }
             }
         }
@@ -43,19 +43,19 @@ fn copies(network: &Network, tables: &Tables, source: u32, group: usize, termina
     let mut reached = Vec::new();
     let (router, input) = network.injection_port(TerminalId(source));
     let mut copies = vec![(router, input, terminals, Vec::new())];
-    while let Some((router, input, terminals, way)) = copies.pop() {
+    while let Some((router, input, terminals, path)) = copies.pop() {
         let outputs = tables.outputs(router.0, input.into(), group, terminals);
         for port in (0..32u16).filter(|port| outputs & 1 << port != 0) {
             let channel = network.output_channel(router, port).unwrap();
             let carried = terminals & tables.behind(router.0, input.into(), port.into(), group);
-            let mut way = way.clone();
-            way.push(channel);
+            let mut path = path.clone();
+            path.push(channel);
             match network.destination(channel) {
                 Endpoint::Terminal(terminal) => {
                     assert_eq!((terminal.0 as usize / GROUP, 1 << (terminal.0 as usize % GROUP)), (group, carried));
-                    reached.push((terminal.0, way));
+                    reached.push((terminal.0, path));
                 }
-                Endpoint::Router(next, port) => copies.push((next, port, carried, way)),
+                Endpoint::Router(next, port) => copies.push((next, port, carried, path)),
             }
         }
     }
@@ -72,7 +72,7 @@ fn small_networks() -> impl Iterator<Item = Arc<Network>> {
     networks().into_iter().filter(|network| network.terminal_count() <= 80)
 }
 
-/// Whatever is accepted brings a multicast to each of its terminals once, on the way of a packet to that terminal alone, and its queues
+/// Whatever is accepted brings a multicast to each of its terminals once, on the path of a packet to that terminal alone, and its queues
 /// wait for each other in no cycle.
 #[test]
 fn what_is_accepted_multicasts_on_the_routes_and_cannot_deadlock() {
@@ -88,9 +88,9 @@ fn what_is_accepted_multicasts_on_the_routes_and_cannot_deadlock() {
                     let copies = copies(&network, &tables, source, group, group_of(&network, group));
                     let all = (0..network.terminal_count()).filter(|&terminal| terminal as usize / GROUP == group);
                     assert!(copies.iter().map(|copy| copy.0).eq(all), "{} {name}: each is reached once", network.name());
-                    for (terminal, way) in copies {
+                    for (terminal, path) in copies {
                         let alone = route(&network, &*routing, TerminalId(source), TerminalId(terminal));
-                        assert_eq!(Some(way), alone, "{} {name}: {source} to {terminal}", network.name());
+                        assert_eq!(Some(path), alone, "{} {name}: {source} to {terminal}", network.name());
                     }
                 }
             }
@@ -101,7 +101,7 @@ fn what_is_accepted_multicasts_on_the_routes_and_cannot_deadlock() {
     }
 }
 
-/// What is refused has a cycle of queues, or packets that have several paths, or links that lead one way.
+/// What is refused has a cycle of queues, or packets that have several paths, or links that lead in one direction only.
 #[test]
 fn what_is_refused_has_a_reason() {
     let mut reasons = BTreeSet::new();
@@ -128,7 +128,7 @@ fn what_is_refused_has_a_reason() {
 }
 
 #[test]
-fn a_torus_is_refused_with_its_circle_and_random_ways_up_with_what_to_take() {
+fn a_torus_is_refused_with_its_cycle_and_random_paths_up_with_what_to_take() {
     let torus = network("torus", "dimensions = [5]");
     let order = routing("dimension-order", "", &torus).unwrap();
     let refusal = Tables::new(&torus, &*order).unwrap_err();
@@ -171,7 +171,7 @@ fn the_outputs_of_a_multicast_are_those_of_the_maps_rule() {
 
 /// Every packet of a round goes up once over each link between a participant and the first router above all, and down once.
 #[test]
-fn a_synchronisation_crosses_each_link_of_its_tree_once_each_way() {
+fn a_synchronisation_crosses_each_link_of_its_tree_once_in_each_direction() {
     for (topology, parameters) in [
         ("mesh", "dimensions = [8, 8]"),
         ("fat-tree", "up = 4\ndown = 4\nlevels = 3"),

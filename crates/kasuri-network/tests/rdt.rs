@@ -88,10 +88,10 @@ fn vector_routing_is_nearly_shortest() {
         for from in representatives(side) {
             let distance = distances(&rdt, from);
             for to in (0..side * side).filter(|&to| to != from.0) {
-                let way = hops(&rdt, routing.as_ref(), TerminalId(from.0), TerminalId(to));
-                assert!(way >= distance[to as usize]);
-                (sum, most, pairs) = (sum + way, most.max(way), pairs + 1);
-                as_short += u32::from(way == distance[to as usize]);
+                let path = hops(&rdt, routing.as_ref(), TerminalId(from.0), TerminalId(to));
+                assert!(path >= distance[to as usize]);
+                (sum, most, pairs) = (sum + path, most.max(path), pairs + 1);
+                as_short += u32::from(path == distance[to as usize]);
             }
         }
         assert_eq!(most, longest, "side {side}");

@@ -142,7 +142,7 @@ fn suggest(preparation: &mut Preparation<'_>, point: &Point, study: &Study) -> O
         phases: found.plan.schedule.phases(),
         message_times: found.counted.time(),
         keeps_step: found.plan.schedule.is_full() && found.counted.is_contention_free(),
-        latency: latency(network, &study.scenario.pipeline, found.counted.longest_way),
+        latency: latency(network, &study.scenario.pipeline, found.counted.longest_path),
     })
 }
 

@@ -207,8 +207,8 @@ fn state_bytes(study: &Study, method: Method, running: u64, extents: &mut Extent
 fn checking_bytes(study: &Study, method: Method, extents: &mut Extents) -> u64 {
     let Some(budget) = deadlock_budget(study, method) else { return 0 };
     let scenario = &study.scenario;
-    let ways = scenario.possible_ways();
-    let of_channels = |channels| deadlock::check_bytes(&scenario.network, extents.of(&scenario.network, &ways, channels, budget));
+    let routing = scenario.possible_routing();
+    let of_channels = |channels| deadlock::check_bytes(&scenario.network, extents.of(&scenario.network, &routing, channels, budget));
     scenario.virtual_channel_ranges().into_iter().map(of_channels).max().unwrap_or(0)
 }
 

@@ -110,7 +110,7 @@ fn multicasts_run_on_more_than_64_nodes_and_synchronisations_are_refused() {
 
 /// 4400 ns and 125 ns for each of the routers: 15 from corner to corner of a mesh of 8 x 8, 5 over the top of three levels.
 #[test]
-fn the_latency_of_a_message_is_that_of_the_routers_on_its_way() {
+fn the_latency_of_a_message_is_that_of_the_routers_on_its_path() {
     let half = |place| nanoseconds(place, "program = \"ping-pong\"\nmessage_bytes = 8\nwarmup = 1") / 2.0;
     assert_eq!(half(SMALL[0]), 4400.0 + 15.0 * 125.0);
     assert_eq!(half(SMALL[2]), 4400.0 + 5.0 * 125.0);

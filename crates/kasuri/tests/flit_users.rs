@@ -53,7 +53,7 @@ fn counts(outcome: &UserOutcome) -> kasuri_model::engine::TranslationCounts {
     outcome.translation.unwrap()
 }
 
-/// Ways of others lead through the region, and none of their packets is delivered there.
+/// Paths of others lead through the region, and none of their packets is delivered there.
 #[test]
 fn foreign_packets_cross_a_region_and_are_not_delivered_there() {
     let traffic = "[user.traffic]\npattern = \"uniform\"\nload = 0.2\npacket_flits = 3";

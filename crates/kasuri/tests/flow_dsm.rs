@@ -66,7 +66,7 @@ fn throughput(x: u32) -> String {
 
 /// One read on an idle network: issued, served and accepted in 3 t, twice over h channels between routers and 2 / x for the interfaces.
 #[test]
-fn one_remote_read_takes_three_times_the_interface_and_two_ways() {
+fn one_remote_read_takes_three_times_the_interface_and_two_paths() {
     for x in [1, 2, 5, 8] {
         for (home, hops) in [(1, 1), (3, 3), (9, 2), (36, 8)] {
             let pairs = format!("workload.pairs=[[0,{home}]]");

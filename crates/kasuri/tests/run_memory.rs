@@ -64,9 +64,9 @@ impl Files for RandomNetworks {
         let (routers, links) = (numbers.next().unwrap(), numbers.next().unwrap());
         let mut text: String = (0..routers).map(|router| format!("terminal {router} router {router}\n")).collect();
         let (mut state, mut seen) = (12345u64, BTreeSet::new());
-        for (router, way) in (0..routers).flat_map(|router| (0..links).map(move |way| (router, way))) {
+        for (router, link) in (0..routers).flat_map(|router| (0..links).map(move |link| (router, link))) {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let other = if way == 0 { (router + 1) % routers } else { (state >> 33) % routers };
+            let other = if link == 0 { (router + 1) % routers } else { (state >> 33) % routers };
             if other != router && seen.insert((router.min(other), router.max(other))) {
                 text += &format!("router {router} router {other} latency={}\n", 1 + (state >> 40) % 7);
             }

@@ -1,7 +1,7 @@
 //! What routers know that multicast and synchronise: the terminals behind each of their outputs.
 //!
 //! A multicast is copied at a router to each output by which packets to some of its terminals leave; the copy carries only these. So each
-//! terminal is reached once, on the way that a packet to it alone would take, if every packet has one way. In networks in which no path
+//! terminal is reached once, on the path that a packet to it alone would take, if every packet has one path. In networks in which no path
 //! leads back and any two terminals have one path the links say which (`cones`); in others the routing does, if it leaves nothing to
 //! chance or congestion (`routes`).
 //!

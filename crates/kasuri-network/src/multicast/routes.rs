@@ -23,9 +23,9 @@ pub(super) fn behind(network: &Network, routing: &dyn Routing, ports: usize) -> 
     let mut found = Found {
         network,
         behind: Behind::empty(network, ports, inputs),
-        ways: vec![None; network.router_count() as usize * inputs],
+        output_at: vec![None; network.router_count() as usize * inputs],
         waits: vec![0; network.channel_count() as usize],
-        two_ways: None,
+        two_paths: None,
     };
     // The queues that a router has for each input and output are as one virtual channel.
     let mut walker = Walker::new(network, routing, VirtualChannels { begin: 0, end: 1 });
@@ -38,14 +38,14 @@ pub(super) fn behind(network: &Network, routing: &dyn Routing, ports: usize) -> 
         found.add(&routes, destination);
         steps += routes.steps.len() as u64;
         // It will be refused: what is left may only give a better reason.
-        if found.two_ways.is_some() && steps > STEP_BUDGET {
+        if found.two_paths.is_some() && steps > STEP_BUDGET {
             break;
         }
     }
     if let Some(cycle) = find_cycle(&found.successors()) {
         return Err(found.waits_in(&cycle));
     }
-    match found.two_ways {
+    match found.two_paths {
         Some(problem) => Err(Refusal::routing(problem)),
         None => Ok(found.behind),
     }
@@ -56,16 +56,16 @@ struct Found<'a> {
     network: &'a Network,
     behind: Behind,
     /// The output to the present destination, by router and input.
-    ways: Vec<Option<Port>>,
+    output_at: Vec<Option<Port>>,
     /// By channel: the outputs of the router where it ends by which packets on it may leave, a bit each.
     waits: Vec<u32>,
-    /// Where a packet has more than one way, if anywhere.
-    two_ways: Option<String>,
+    /// Where a packet has more than one path, if anywhere.
+    two_paths: Option<String>,
 }
 
 impl Found<'_> {
     fn add(&mut self, routes: &Routes, destination: TerminalId) {
-        self.ways.fill(None);
+        self.output_at.fill(None);
         let mut outputs = vec![0u32; routes.places.len()];
         for step in &routes.steps {
             let Endpoint::Router(_, port) = self.network.source(step.channel) else { continue };
@@ -81,14 +81,14 @@ impl Found<'_> {
     fn take(&mut self, place: &Place, port: Port, destination: TerminalId) {
         let (router, input) = (place.hop.router.index(), usize::from(place.hop.input));
         let inputs = self.behind.inputs;
-        let way = &mut self.ways[router * inputs + if inputs == 1 { 0 } else { input }];
-        match *way {
-            None => *way = Some(port),
+        let output = &mut self.output_at[router * inputs + if inputs == 1 { 0 } else { input }];
+        match *output {
+            None => *output = Some(port),
             Some(known) if known != port => {
-                self.two_ways.get_or_insert_with(|| {
+                self.two_paths.get_or_insert_with(|| {
                     format!(
                         "takes packets to terminal {destination} from router {router} by port {known} or by port {port}, as chance, \
-                         congestion or their source has it; the copies of a multicast need one way to each terminal: {RIGHT}"
+                         congestion or their source has it; the copies of a multicast need one path to each terminal: {RIGHT}"
                     )
                 });
             }

@@ -32,7 +32,7 @@ fn most_likely(grid: &Grid<'_>, router: RouterId, input: Port, terminals: u64) -
     let (first, weight) = match grid.dimension(input) {
         None => (0, 1),
         Some(dimension) => {
-            let (straight, turn) = on_the_way(grid, router, input, dimension);
+            let (straight, turn) = on_paths(grid, router, input, dimension);
             shares.push((input ^ 1, straight * behind(dimension)));
             (dimension + 1, turn)
         }
@@ -50,16 +50,16 @@ fn most_likely(grid: &Grid<'_>, router: RouterId, input: Port, terminals: u64) -
 
 /// Of the pairs of coordinates whose path leads through an input port of a dimension: how many go on, how many end, up to a
 /// common factor.
-fn on_the_way(grid: &Grid<'_>, router: RouterId, input: Port, dimension: usize) -> (u64, u64) {
+fn on_paths(grid: &Grid<'_>, router: RouterId, input: Port, dimension: usize) -> (u64, u64) {
     if grid.wraps {
-        // Ways of m = 1 to h hops: each has m - 1 inner routers and one end.
+        // Paths of m = 1 to h hops: each has m - 1 inner routers and one end.
         let most = u64::from(grid.radix[dimension] / 2);
         return (most * (most - 1), 2 * most);
     }
     (ahead(grid, router, dimension)[usize::from(input ^ 1) % 2], 1)
 }
 
-/// The other coordinates of a dimension that lie up and down from a router, by the shorter way round.
+/// The other coordinates of a dimension that lie up and down from a router, in the shorter direction.
 fn ahead(grid: &Grid<'_>, router: RouterId, dimension: usize) -> [u64; 2] {
     let radix = u64::from(grid.radix[dimension]);
     if grid.wraps {

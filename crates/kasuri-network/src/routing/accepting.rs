@@ -12,61 +12,61 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Accepting {
     network: Arc<Network>,
-    ways: Arc<dyn Routing>,
+    routing: Arc<dyn Routing>,
 }
 
 impl Accepting {
     /// Widens a routing on its network.
-    pub fn over(network: Arc<Network>, ways: Arc<dyn Routing>) -> Self {
-        Self { network, ways }
+    pub fn over(network: Arc<Network>, routing: Arc<dyn Routing>) -> Self {
+        Self { network, routing }
     }
 }
 
 impl Routing for Accepting {
     fn virtual_channels_required(&self) -> u32 {
-        self.ways.virtual_channels_required()
+        self.routing.virtual_channels_required()
     }
 
     fn reads(&self) -> Reads {
-        self.ways.reads()
+        self.routing.reads()
     }
 
     fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
-        self.ways.connects(source, destination)
+        self.routing.connects(source, destination)
     }
 
     fn is_deadlock_free(&self) -> bool {
-        self.ways.is_deadlock_free()
+        self.routing.is_deadlock_free()
     }
 
     fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn Choice) -> u32 {
-        self.ways.initial_state(source, destination, choice)
+        self.routing.initial_state(source, destination, choice)
     }
 
     fn observes_congestion(&self) -> bool {
-        self.ways.observes_congestion()
+        self.routing.observes_congestion()
     }
 
     fn offers_several(&self) -> bool {
-        self.ways.offers_several()
+        self.routing.offers_several()
     }
 
     fn escape_channels(&self, available: VirtualChannels) -> Option<VirtualChannels> {
-        self.ways.escape_channels(available)
+        self.routing.escape_channels(available)
     }
 
     fn accepts(&self, hop: &Hop, state: u32, port: Port) -> Option<VirtualChannels> {
-        self.ways.accepts(hop, state, port)
+        self.routing.accepts(hop, state, port)
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
         let ports = 0..self.network.port_count(hop.router) as Port;
-        let accepted = ports.filter_map(|port| Some(Candidate::new(port, self.ways.accepts(hop, *state, port)?)));
+        let accepted = ports.filter_map(|port| Some(Candidate::new(port, self.routing.accepts(hop, *state, port)?)));
         let accepted: Vec<Candidate> = accepted.collect();
         // The alternative after the accepted ports is the routing's own answer.
         match accepted.get(choice.uniform(accepted.len() as u32 + 1) as usize) {
             Some(&candidate) => candidates.push(candidate),
-            None => self.ways.route(hop, state, choice, candidates),
+            None => self.routing.route(hop, state, choice, candidates),
         }
     }
 }

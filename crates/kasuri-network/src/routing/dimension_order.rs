@@ -66,7 +66,7 @@ fn yes() -> bool {
 pub enum Tie {
     /// Always towards higher coordinates.
     Positive,
-    /// The way that does not cross the wrap.
+    /// The path that does not cross the wrap.
     NoWrap,
     /// A fair coin for each packet and dimension.
     #[default]
@@ -207,7 +207,7 @@ impl Routing for Compiled {
     }
 
     fn is_deadlock_free(&self) -> bool {
-        // The ways to one destination close no ring: who is half-way round goes to either side.
+        // The paths to one destination close no ring: who is half-way round goes to either side.
         !self.wrap || self.dateline && !self.share_middle || self.isolation == Isolation::Destination
     }
 

@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// on. Packets enter the network by any virtual channel, drawn, if `redraw_entry` says so anew in each cycle in which that one is taken.
 ///
 /// With `adaptive` a packet for another group decides at its first router: if q <= 2 q' + `threshold` it goes the short path, where
-/// q and q' are the flits on the first channel of that way and of the way to the router of a terminal drawn at random;
-/// otherwise it goes there first. Then the virtual channel is 0 on the way out, 1 before the last hop between groups and 2 from
-/// it on, and for packets that stay in their group. That can deadlock: a way out holds a channel of two groups in the same virtual
+/// q and q' are the flits on the first channel of that path and of the path to the router of a terminal drawn at random;
+/// otherwise it goes there first. Then the virtual channel is 0 on the path out, 1 before the last hop between groups and 2 from
+/// it on, and for packets that stay in their group. That can deadlock: a path out holds a channel of two groups in the same virtual
 /// channel.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -85,12 +85,12 @@ struct Compiled {
 /// The packet's state: 0 before its first router, else its phase plus 1 in the low two bits, and above them the router that it
 /// goes to in phase 0.
 #[derive(Clone, Copy)]
-struct Way {
+struct RouteState {
     phase: u16,
     by: RouterId,
 }
 
-impl Way {
+impl RouteState {
     fn pack(self) -> u32 {
         self.by.0 << 2 | (u32::from(self.phase) + 1)
     }
@@ -109,7 +109,7 @@ impl Routing for Compiled {
         Reads::DESTINATION_ROUTER
     }
 
-    /// The way out crosses local, global and local channels in the same virtual channel, which closes cycles over two groups.
+    /// The path out crosses local, global and local channels in the same virtual channel, which closes cycles over two groups.
     fn is_deadlock_free(&self) -> bool {
         !self.adaptive
     }
@@ -133,20 +133,20 @@ impl Routing for Compiled {
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
         let (router, ejection) = self.network.ejection_port(hop.destination);
-        let mut way = Way::unpack(*state).unwrap_or_else(|| self.begin(hop, router, choice));
-        if self.adaptive && way.phase == 0 && way.by == hop.router {
-            way.phase = 1;
+        let mut at = RouteState::unpack(*state).unwrap_or_else(|| self.begin(hop, router, choice));
+        if self.adaptive && at.phase == 0 && at.by == hop.router {
+            at.phase = 1;
         }
-        let aim = if self.adaptive && way.phase == 0 { way.by } else { router };
+        let aim = if self.adaptive && at.phase == 0 { at.by } else { router };
         let port = if aim == hop.router { ejection } else { self.towards(hop.router, aim) };
         let is_global = u32::from(port) >= self.terminals + self.routers - 1;
-        if is_global && way.phase == self.last_phase() - 1 {
-            way.phase += 1;
+        if is_global && at.phase == self.last_phase() - 1 {
+            at.phase += 1;
         }
         // With too few virtual channels the last one serves the phases that are left.
-        let begin = hop.available.begin + way.phase.min(hop.available.count() - 1);
+        let begin = hop.available.begin + at.phase.min(hop.available.count() - 1);
         candidates.push(Candidate::new(port, VirtualChannels { begin, end: begin + 1 }));
-        *state = way.pack();
+        *state = at.pack();
     }
 }
 
@@ -159,7 +159,7 @@ impl Compiled {
         router.0 / self.routers
     }
 
-    /// The port of the short way to another router.
+    /// The port of the short path to another router.
     fn towards(&self, here: RouterId, there: RouterId) -> Port {
         let (from, to) = (self.group(here), self.group(there));
         let link = if from == to { None } else { Some(self.gateways[(from * self.groups + to) as usize]) };
@@ -173,13 +173,13 @@ impl Compiled {
     }
 
     /// What a packet decides at its first router.
-    fn begin(&self, hop: &Hop, destination: RouterId, choice: &mut dyn Choice) -> Way {
-        let direct = Way { phase: self.last_phase() - 1, by: hop.router };
+    fn begin(&self, hop: &Hop, destination: RouterId, choice: &mut dyn Choice) -> RouteState {
+        let direct = RouteState { phase: self.last_phase() - 1, by: hop.router };
         if !self.adaptive {
             return direct;
         }
         if self.group(hop.router) == self.group(destination) {
-            return Way { phase: 2, ..direct };
+            return RouteState { phase: 2, ..direct };
         }
         let by = self.network.ejection_port(TerminalId(choice.uniform(self.network.terminal_count()))).0;
         if self.group(by) == self.group(hop.router) {
@@ -187,11 +187,11 @@ impl Compiled {
         }
         let ports = [self.towards(hop.router, destination), self.towards(hop.router, by)];
         // Twice the flits, and 1 more for the detour: equals are no tie, but speak for the short path.
-        let cost = |view: &dyn CongestionView, way: u32| {
-            let flits = i64::from(view.occupied(ports[way as usize], hop.available));
-            2 * (if way == 0 { flits } else { 2 * flits + self.threshold }) + i64::from(way)
+        let cost = |view: &dyn CongestionView, path: u32| {
+            let flits = i64::from(view.occupied(ports[path as usize], hop.available));
+            2 * (if path == 0 { flits } else { 2 * flits + self.threshold }) + i64::from(path)
         };
-        if choice.least(2, &cost) == 0 { direct } else { Way { phase: 0, by } }
+        if choice.least(2, &cost) == 0 { direct } else { RouteState { phase: 0, by } }
     }
 }
 
@@ -210,14 +210,14 @@ mod tests {
         let available = VirtualChannels { begin: 0, end: 3 };
         let (router, input) = network.injection_port(TerminalId(from));
         let mut hop = Hop { router, input, virtual_channel: 0, source: TerminalId(from), destination: TerminalId(to), available };
-        let (mut state, mut way) = (0, Vec::new());
+        let (mut state, mut path) = (0, Vec::new());
         loop {
             let mut candidates = Vec::new();
             routing.route(&hop, &mut state, &mut First, &mut candidates);
             let channel = network.output_channel(hop.router, candidates[0].port).unwrap();
-            way.push((candidates[0].port >= 5, candidates[0].virtual_channels.begin));
+            path.push((candidates[0].port >= 5, candidates[0].virtual_channels.begin));
             if network.ejected_terminal(channel).is_some() {
-                return way;
+                return path;
             }
             (hop.router, hop.input) = network.input_port(channel);
         }
@@ -240,9 +240,9 @@ mod tests {
     #[test]
     fn the_virtual_channel_rises_with_the_hop_between_groups() {
         // Router 0 of group 0 reaches group 3 by link 2, on router 1; group 3's link back is 0, on its router 0.
-        let way = [(false, 0), (true, 1), (false, 1), (false, 1)];
-        assert_eq!(phases(false, 0, 3 * 8 + 5), way);
-        assert_eq!(phases(true, 0, 3 * 8 + 5), way.map(|(global, phase)| (global, phase + 1)));
+        let path = [(false, 0), (true, 1), (false, 1), (false, 1)];
+        assert_eq!(phases(false, 0, 3 * 8 + 5), path);
+        assert_eq!(phases(true, 0, 3 * 8 + 5), path.map(|(global, phase)| (global, phase + 1)));
         assert_eq!(phases(false, 0, 4), [(false, 0), (false, 0)]);
         assert_eq!(phases(true, 0, 4), [(false, 2), (false, 2)]);
     }

@@ -184,16 +184,16 @@ mod tests {
     use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
 
     /// The routers from one to another.
-    fn way(network: &Network, grid: &Grid, from: u32, to: u32, order: Order) -> Vec<u32> {
+    fn path(network: &Network, grid: &Grid, from: u32, to: u32, order: Order) -> Vec<u32> {
         let (mut at, to) = (RouterId(from), RouterId(to));
-        let mut way = vec![from];
+        let mut path = vec![from];
         while let Some(port) = grid.port(at, to, order) {
             let channel: ChannelId = network.output_channel(at, port).unwrap();
             let Endpoint::Router(next, _) = network.destination(channel) else { panic!("a port of a terminal") };
-            way.push(next.0);
+            path.push(next.0);
             at = next;
         }
-        way
+        path
     }
 
     /// On an 8 x 8 square: from the corner (0, 0) to (7, 2) by the express link to (4, 0), and on; from (1, 1) there is none.
@@ -202,12 +202,12 @@ mod tests {
         let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
         let network = ConcentratedMesh { radix: 8 }.build(&context).unwrap();
         let express = Grid::of(&network, "test", true).unwrap();
-        assert_eq!(way(&network, &express, 0, 23, Order::Ascending), [0, 4, 5, 6, 7, 15, 23]);
-        assert_eq!(way(&network, &express, 0, 23, Order::Descending), [0, 8, 16, 17, 18, 19, 20, 21, 22, 23]);
-        assert_eq!(way(&network, &express, 63, 24, Order::Ascending), [63, 59, 58, 57, 56, 24]);
-        assert_eq!(way(&network, &express, 9, 15, Order::Ascending), [9, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(path(&network, &express, 0, 23, Order::Ascending), [0, 4, 5, 6, 7, 15, 23]);
+        assert_eq!(path(&network, &express, 0, 23, Order::Descending), [0, 8, 16, 17, 18, 19, 20, 21, 22, 23]);
+        assert_eq!(path(&network, &express, 63, 24, Order::Ascending), [63, 59, 58, 57, 56, 24]);
+        assert_eq!(path(&network, &express, 9, 15, Order::Ascending), [9, 10, 11, 12, 13, 14, 15]);
         let plain = Grid::of(&network, "test", false).unwrap();
-        assert_eq!(way(&network, &plain, 0, 23, Order::Ascending).len(), 10);
+        assert_eq!(path(&network, &plain, 0, 23, Order::Ascending).len(), 10);
     }
 
     #[test]

@@ -52,13 +52,13 @@ impl GridPaths {
                 if self.coordinates_of(router)[dimension] != here {
                     return false;
                 }
-                for (way, there) in [(0, here + 1), (1, here.wrapping_sub(1))] {
+                for (direction, there) in [(0, here + 1), (1, here.wrapping_sub(1))] {
                     if !self.wraps && there >= radix {
                         continue;
                     }
                     let there = if there == u32::MAX { radix - 1 } else { there % radix };
                     let neighbour = RouterId(router.0 - here * stride + there * stride);
-                    let Some(channel) = network.output_channel(router, (2 * dimension + way) as Port) else { return false };
+                    let Some(channel) = network.output_channel(router, (2 * dimension + direction) as Port) else { return false };
                     if !matches!(network.destination(channel), Endpoint::Router(to, _) if to == neighbour) {
                         return false;
                     }
@@ -79,7 +79,7 @@ impl GridPaths {
         &self.coordinates[router.index() * count..][..count]
     }
 
-    /// Steps up from one coordinate to another, and round the ring the other way; the longer of two ways is `None`.
+    /// Steps up from one coordinate to another, and round the ring in the other direction; the longer of the two is `None`.
     fn steps(&self, dimension: usize, here: u32, there: u32) -> (Option<u32>, Option<u32>) {
         if !self.wraps {
             return (there.checked_sub(here), here.checked_sub(there));
@@ -96,7 +96,7 @@ impl GridPaths {
         let mut set = 0;
         for dimension in (0..self.dimensions.len()).rev() {
             let (up, down) = self.steps(dimension, here[dimension], there[dimension]);
-            let leads = |steps: Option<u32>, way: u32| if steps.is_some_and(|steps| steps > 0) { way } else { 0 };
+            let leads = |steps: Option<u32>, bit: u32| if steps.is_some_and(|steps| steps > 0) { bit } else { 0 };
             set = set << 2 | leads(up, UP) | leads(down, DOWN);
         }
         &self.ports[self.starts[set as usize] as usize..self.starts[set as usize + 1] as usize]

@@ -4,7 +4,7 @@ use super::{Choice, CongestionView, VirtualChannels};
 use crate::rng::split_mix;
 
 /// Draws by hashing (seed, packet, hop, draw), so that no result depends on the order in which heads are routed, and two engines
-/// send the same packet on the same way.
+/// send the same packet on the same path.
 #[derive(Clone, Copy, Debug)]
 pub struct HashedChoice<V> {
     key: u64,

@@ -1,6 +1,6 @@
 //! Shortest paths by table, on any network.
 
-use super::minimal_adaptive::Ways;
+use super::minimal_adaptive::OfferedPorts;
 use super::shortest::{HopClasses, Progress, Shortest, no_path, places_at_router};
 use super::table::{Destinations, edges};
 use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
@@ -32,9 +32,9 @@ pub struct Minimal {
     #[serde(default)]
     pub classes: Classes,
     /// On trees (networks whose routers have levels): which of the shortest paths up are offered to the router at once, of which it takes
-    /// one whose virtual channel it gets. Unless given, `tie` chooses on the way up as on the way down.
+    /// one whose virtual channel it gets. Unless given, `tie` chooses upwards as downwards.
     #[serde(default)]
-    pub ways_up: Option<Ways>,
+    pub ways_up: Option<OfferedPorts>,
 }
 
 impl Member for Minimal {
@@ -56,7 +56,7 @@ impl RoutingAlgorithm for Minimal {
         let hops_per_class = self.classes.hops_per_class(network);
         let classes = HopClasses::new(hops_per_class, &[shortest.diameter]);
         let places = places_at_router(network);
-        let ways_up = self.ways_up.map(|ways| ports_up(network).map(|leads_up| WaysUp { ways, leads_up })).transpose()?;
+        let ways_up = self.ways_up.map(|offered| ports_up(network).map(|leads_up| PortsUp { offered, leads_up })).transpose()?;
         let (network, is_safe) = (Arc::clone(network), hops_per_class.is_some());
         Ok(Box::new(Compiled { network, tie: self.tie, ways_up, is_safe, classes, destinations, shortest, places }))
     }
@@ -82,10 +82,10 @@ fn ports_up(network: &Network) -> Result<Vec<bool>, RoutingError> {
     Ok(leads_up)
 }
 
-/// What is offered on the way up.
+/// What is offered upwards.
 #[derive(Debug)]
-struct WaysUp {
-    ways: Ways,
+struct PortsUp {
+    offered: OfferedPorts,
     /// By port of the whole network.
     leads_up: Vec<bool>,
 }
@@ -94,7 +94,7 @@ struct WaysUp {
 struct Compiled {
     network: Arc<Network>,
     tie: MinimalTie,
-    ways_up: Option<WaysUp>,
+    ways_up: Option<PortsUp>,
     is_safe: bool,
     classes: HopClasses,
     destinations: Destinations,
@@ -129,7 +129,7 @@ impl Routing for Compiled {
     }
 
     fn offers_several(&self) -> bool {
-        self.ways_up.as_ref().is_some_and(|up| up.ways == Ways::All)
+        self.ways_up.as_ref().is_some_and(|up| up.offered == OfferedPorts::All)
     }
 
     /// The state is the progress in the classes.
@@ -142,7 +142,7 @@ impl Routing for Compiled {
         let ports = self.shortest.ports(hop.router, destination.column);
         let progress = Progress::unpack(*state);
         let candidate = |port| Candidate::new(port, self.classes.channels(hop.available, progress));
-        match self.offered_on_the_way_up(ports, hop) {
+        match self.offered_upwards(ports, hop) {
             Some([]) => return,
             Some(up) => {
                 // Who looks at one candidate alone is not to take the same port always.
@@ -160,12 +160,12 @@ impl Routing for Compiled {
 
 impl Compiled {
     /// What a packet is offered of the shortest paths, if they lead up and the paths up are offered together.
-    fn offered_on_the_way_up<'a>(&self, ports: &'a [Port], hop: &Hop) -> Option<&'a [Port]> {
+    fn offered_upwards<'a>(&self, ports: &'a [Port], hop: &Hop) -> Option<&'a [Port]> {
         let up = self.ways_up.as_ref()?;
         let all_up = ports.iter().all(|&port| up.leads_up[self.network.port_index(hop.router, port)]);
-        all_up.then(|| match up.ways {
-            Ways::All => ports,
-            Ways::Lowest => &ports[..ports.len().min(1)],
+        all_up.then(|| match up.offered {
+            OfferedPorts::All => ports,
+            OfferedPorts::Lowest => &ports[..ports.len().min(1)],
         })
     }
 }
@@ -203,7 +203,7 @@ mod tests {
     /// alone; from a root (0) to the last terminal either of two routers of the middle, one of which is drawn in any case, and from
     /// there (10) the one port to its leaf.
     #[test]
-    fn ways_up_are_offered_together_and_ways_down_one_by_one() {
+    fn ports_up_are_offered_together_and_ports_down_one_by_one() {
         let down = vec![vec![6], vec![7]];
         for (parameters, leaf, middle) in [
             ("ways_up = \"all\"", vec![vec![4, 5]], vec![vec![4, 5, 6, 7]]),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn without_levels_there_is_no_way_up() {
+    fn without_levels_there_is_no_path_up() {
         let network = Arc::new(Mesh { dimensions: vec![3], concentration: 1 }.build(&CONTEXT(&ChannelParameters::default())).unwrap());
         let minimal: Minimal = toml::from_str("ways_up = \"all\"").unwrap();
         let problem = minimal.compile(&network).unwrap_err().to_string();

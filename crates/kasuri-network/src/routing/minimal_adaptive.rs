@@ -25,7 +25,7 @@ pub struct MinimalAdaptive {
     pub escape: Option<Escape>,
     /// Which of the shortest paths are offered.
     #[serde(default)]
-    pub ways: Ways,
+    pub ways: OfferedPorts,
     /// The upper virtual channels by which they are offered, counted from the first that a packet may use: the first, and one past the
     /// last. All above those of the escape path unless given.
     #[serde(default)]
@@ -35,7 +35,7 @@ pub struct MinimalAdaptive {
 /// Which of the shortest paths are offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ways {
+pub enum OfferedPorts {
     /// All of them.
     #[default]
     All,
@@ -88,7 +88,7 @@ impl RoutingAlgorithm for MinimalAdaptive {
             destinations,
             shortest,
             is_entrance,
-            ways: self.ways,
+            offered: self.ways,
             adaptive_channels,
         }))
     }
@@ -117,7 +117,7 @@ struct Compiled {
     shortest: Shortest,
     /// By port of the whole network: do packets enter here?
     is_entrance: Vec<bool>,
-    ways: Ways,
+    offered: OfferedPorts,
     /// Counted from the first virtual channel that a packet may use.
     adaptive_channels: [u16; 2],
 }
@@ -172,14 +172,14 @@ impl Routing for Compiled {
             *state = 0;
             let ports = self.shortest.ports(hop.router, destination.column);
             let adaptive = |&port: &Port| Candidate { priority: 1, ..Candidate::new(port, upper) };
-            match self.ways {
+            match self.offered {
                 _ if upper.count() == 0 => {}
-                Ways::All => {
+                OfferedPorts::All => {
                     // Who looks at one candidate alone is not to take the same port always.
                     let first = choice.uniform(ports.len() as u32) as usize;
                     candidates.extend(ports[first..].iter().chain(&ports[..first]).map(adaptive));
                 }
-                Ways::Lowest => candidates.extend(ports.first().map(adaptive)),
+                OfferedPorts::Lowest => candidates.extend(ports.first().map(adaptive)),
             }
         }
         self.escape.route(&Hop { available: lower, ..*hop }, state, choice, candidates);
@@ -224,7 +224,7 @@ mod tests {
         // At the router to the right, from the left: by an upper channel, then by the lower one.
         assert_eq!(offered(&hop(1, 1, 2)), [Candidate::new(0, lower), adaptive(0), adaptive(2)]);
         assert_eq!(offered(&hop(1, 1, 0)), [Candidate::new(0, lower)]);
-        let lowest = MinimalAdaptive { ways: Ways::Lowest, ..MinimalAdaptive::default() }.compile(&network).unwrap();
+        let lowest = MinimalAdaptive { ways: OfferedPorts::Lowest, ..MinimalAdaptive::default() }.compile(&network).unwrap();
         let ports = |hop: &Hop| every_hop(lowest.as_ref(), hop, 0).remove(0).0.iter().map(|candidate| candidate.port).collect::<Vec<_>>();
         assert_eq!((ports(&hop(0, injected, 0)), ports(&hop(2, 1, 1))), (vec![0, 0], vec![2, 2]));
         let by = |adaptive_channels| MinimalAdaptive { adaptive_channels, ..MinimalAdaptive::default() }.compile(&network);

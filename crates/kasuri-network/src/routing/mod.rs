@@ -100,7 +100,7 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
         true
     }
 
-    /// May packets go from this terminal to that one? A routing that keeps users apart knows no way between them.
+    /// May packets go from this terminal to that one? A routing that keeps users apart knows no path between them.
     fn connects(&self, _source: TerminalId, _destination: TerminalId) -> bool {
         true
     }
@@ -127,7 +127,7 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     }
 
     /// Would this output port serve the packet as well as the one that [`Routing::route`] chooses? The virtual channels that it
-    /// may take there, if so. A routing that leaves the choice among equal ways to chance or congestion says yes to each of
+    /// may take there, if so. A routing that leaves the choice among equal paths to chance or congestion says yes to each of
     /// them; predictors ask. By default nothing but the answer of `route` will do.
     fn accepts(&self, _hop: &Hop, _state: u32, _port: Port) -> Option<VirtualChannels> {
         None

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Goes up until the destination lies below, then down the only way that is left.
+/// Goes up until the destination lies below, then down the only path that is left.
 ///
 /// Every router of the level of the nearest common ancestor serves; `up_port` chooses among the paths up. All policies are
 /// free of deadlock with one virtual channel: a packet's channels rise strictly in the order injection, up by rising level,
@@ -127,7 +127,7 @@ impl Routing for Compiled {
     fn route(&self, hop: &Hop, _state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
         let port = match self.stand(hop.router, hop.destination) {
             Stand::Above(port) => port,
-            Stand::Elsewhere(below) => self.down.value + self.way_up(hop, below, choice),
+            Stand::Elsewhere(below) => self.down.value + self.path_up(hop, below, choice),
         };
         candidates.push(Candidate::new(port as Port, hop.available));
     }
@@ -162,7 +162,7 @@ impl Compiled {
         i64::from(view.occupied((self.down.value + up) as Port, hop.available))
     }
 
-    fn way_up(&self, hop: &Hop, below: Divisor, choice: &mut dyn Choice) -> u32 {
+    fn path_up(&self, hop: &Hop, below: Divisor, choice: &mut dyn Choice) -> u32 {
         match self.up_port {
             UpPort::Random => choice.uniform(self.up.value),
             UpPort::DModK => self.column(below, hop.destination),

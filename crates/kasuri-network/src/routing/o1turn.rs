@@ -101,13 +101,13 @@ impl Routing for Compiled {
 
 impl Compiled {
     fn chooses_highest(&self, hop: &Hop, ports: [u16; 2], choice: &mut dyn Choice) -> bool {
-        let way = match self.choose {
+        let order = match self.choose {
             Choose::Random => choice.uniform(2),
             Choose::Adaptive => {
-                choice.least(2, &|view: &dyn CongestionView, way| i64::from(view.occupied(ports[way as usize], hop.available)))
+                choice.least(2, &|view: &dyn CongestionView, path| i64::from(view.occupied(ports[path as usize], hop.available)))
             }
         };
-        way == 1
+        order == 1
     }
 }
 

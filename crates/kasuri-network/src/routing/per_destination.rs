@@ -7,28 +7,28 @@ use std::sync::Arc;
 /// Takes the paths of another routing, each packet on the virtual channel that belongs to its destination.
 ///
 /// Packets to different terminals never wait for each other's buffers, as with a queue per destination. What promises the routing
-/// underneath makes about deadlock rest on its own use of virtual channels and are void; but where its ways to each destination
+/// underneath makes about deadlock rest on its own use of virtual channels and are void; but where its paths to each destination
 /// come together without a cycle (as those of any deterministic routing do that looks at nothing but the destination), no packets
 /// can wait for each other in one. The channel dependency graph tells.
 #[derive(Clone, Debug)]
 pub struct PerDestination {
-    ways: Arc<dyn Routing>,
+    routing: Arc<dyn Routing>,
 }
 
 impl PerDestination {
     /// Takes the paths of this routing.
-    pub fn over(ways: Arc<dyn Routing>) -> Self {
-        Self { ways }
+    pub fn over(routing: Arc<dyn Routing>) -> Self {
+        Self { routing }
     }
 }
 
 impl Routing for PerDestination {
     fn reads(&self) -> Reads {
-        Reads { terminal: true, ..self.ways.reads() }
+        Reads { terminal: true, ..self.routing.reads() }
     }
 
     fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
-        self.ways.connects(source, destination)
+        self.routing.connects(source, destination)
     }
 
     fn is_deadlock_free(&self) -> bool {
@@ -36,11 +36,11 @@ impl Routing for PerDestination {
     }
 
     fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn Choice) -> u32 {
-        self.ways.initial_state(source, destination, choice)
+        self.routing.initial_state(source, destination, choice)
     }
 
     fn observes_congestion(&self) -> bool {
-        self.ways.observes_congestion()
+        self.routing.observes_congestion()
     }
 
     fn entering(&self, hop: &Hop, _state: u32, _choice: &mut dyn Choice) -> VirtualChannels {
@@ -48,11 +48,11 @@ impl Routing for PerDestination {
     }
 
     fn accepts(&self, hop: &Hop, state: u32, port: Port) -> Option<VirtualChannels> {
-        self.ways.accepts(hop, state, port).map(|_| VirtualChannels::only(hop.destination))
+        self.routing.accepts(hop, state, port).map(|_| VirtualChannels::only(hop.destination))
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
-        self.ways.route(hop, state, choice, candidates);
+        self.routing.route(hop, state, choice, candidates);
         for candidate in candidates {
             candidate.virtual_channels = VirtualChannels::only(hop.destination);
         }
@@ -77,26 +77,26 @@ mod tests {
         (network, routing)
     }
 
-    /// A ring of 5 without a dateline closes on itself; the ways to one terminal end there.
+    /// A ring of 5 without a dateline closes on itself; the paths to one terminal end there.
     #[test]
     fn a_torus_is_safe_without_dateline_when_each_destination_has_its_virtual_channel() {
-        let (network, ways) = torus(5);
+        let (network, routing) = torus(5);
         let all = [VirtualChannels { begin: 0, end: 25 }];
-        assert!(matches!(deadlock::check(&network, &*ways, &all).verdict, Verdict::Cycle(_)));
-        let apart = PerDestination::over(ways);
+        assert!(matches!(deadlock::check(&network, &*routing, &all).verdict, Verdict::Cycle(_)));
+        let apart = PerDestination::over(routing);
         assert_eq!(deadlock::check(&network, &apart, &all).verdict, Verdict::Acyclic);
     }
 
     #[test]
     fn a_packet_goes_by_the_virtual_channel_of_its_destination_alone() {
-        let (network, ways) = torus(4);
+        let (network, routing) = torus(4);
         let available = VirtualChannels { begin: 0, end: 16 };
         let (source, destination) = (TerminalId(3), TerminalId(9));
         let router = network.ejection_port(source).0;
         let hop = Hop { router, input: 0, virtual_channel: 0, source, destination, available };
-        let apart = PerDestination::over(Arc::clone(&ways));
-        for (of_ways, of_apart) in crate::routing::every_hop(&*ways, &hop, 0).iter().zip(crate::routing::every_hop(&apart, &hop, 0)) {
-            assert_eq!(of_ways.0[0].port, of_apart.0[0].port);
+        let apart = PerDestination::over(Arc::clone(&routing));
+        for (of_routing, of_apart) in crate::routing::every_hop(&*routing, &hop, 0).iter().zip(crate::routing::every_hop(&apart, &hop, 0)) {
+            assert_eq!(of_routing.0[0].port, of_apart.0[0].port);
             assert_eq!(of_apart.0[0].virtual_channels, VirtualChannels { begin: 9, end: 10 });
         }
     }

@@ -18,14 +18,14 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct PerOutput {
     network: Arc<Network>,
-    ways: Arc<dyn Routing>,
+    routing: Arc<dyn Routing>,
     each: u16,
 }
 
 impl PerOutput {
     /// Takes the paths of a routing that knows this many virtual channels of each channel.
-    pub fn over(network: Arc<Network>, ways: Arc<dyn Routing>, each: u16) -> Self {
-        Self { network, ways, each: each.max(1) }
+    pub fn over(network: Arc<Network>, routing: Arc<dyn Routing>, each: u16) -> Self {
+        Self { network, routing, each: each.max(1) }
     }
 
     /// The virtual channels that a network needs: `each` for each output of its widest router.
@@ -43,34 +43,34 @@ impl PerOutput {
     /// The output of a hop of the routing underneath.
     fn output(&self, hop: &Hop, mut state: u32, choice: &mut dyn Choice) -> Port {
         let mut candidates = Vec::with_capacity(1);
-        self.ways.route(hop, &mut state, choice, &mut candidates);
+        self.routing.route(hop, &mut state, choice, &mut candidates);
         candidates.first().map_or(0, |candidate| candidate.port)
     }
 }
 
 impl Routing for PerOutput {
     fn virtual_channels_required(&self) -> u32 {
-        self.ways.virtual_channels_required()
+        self.routing.virtual_channels_required()
     }
 
     fn reads(&self) -> Reads {
-        Reads { virtual_channel: true, terminal: true, ..self.ways.reads() }
+        Reads { virtual_channel: true, terminal: true, ..self.routing.reads() }
     }
 
     fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
-        self.ways.connects(source, destination)
+        self.routing.connects(source, destination)
     }
 
     fn is_deadlock_free(&self) -> bool {
-        self.ways.is_deadlock_free()
+        self.routing.is_deadlock_free()
     }
 
     fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn Choice) -> u32 {
-        self.ways.initial_state(source, destination, choice)
+        self.routing.initial_state(source, destination, choice)
     }
 
     fn observes_congestion(&self) -> bool {
-        self.ways.observes_congestion()
+        self.routing.observes_congestion()
     }
 
     fn entering(&self, hop: &Hop, state: u32, choice: &mut dyn Choice) -> VirtualChannels {
@@ -82,9 +82,9 @@ impl Routing for PerOutput {
         let output = hop.virtual_channel / self.each;
         let here = Hop { virtual_channel: hop.virtual_channel % self.each, ..*hop };
         let mut taken: Option<(Candidate, u32)> = None;
-        Branches::default().of_hop(&*self.ways, &here, *state, |found, after, _| {
-            let way = found.iter().find(|candidate| candidate.port == output);
-            taken = taken.or(way.map(|way| (*way, after)));
+        Branches::default().of_hop(&*self.routing, &here, *state, |found, after, _| {
+            let chosen = found.iter().find(|candidate| candidate.port == output);
+            taken = taken.or(chosen.map(|candidate| (*candidate, after)));
         });
         let Some((mut candidate, after)) = taken else { return };
         *state = after;
@@ -110,13 +110,13 @@ mod tests {
     /// Random paths up a fat tree: each packet arrives, by a path of the routing underneath, always in the queue of the output that it takes,
     /// and as often by each upward port as it should.
     #[test]
-    fn packets_take_the_ways_of_the_routing_in_the_queues_of_their_outputs() {
+    fn packets_take_the_paths_of_the_routing_in_the_queues_of_their_outputs() {
         let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
         let tree: FatTree = toml::from_str("up = 4\ndown = 4\nlevels = 3").unwrap();
         let network = Arc::new(tree.build(&context).unwrap());
         let random: Nca = toml::from_str("up_port = \"random\"").unwrap();
-        let ways: Arc<dyn Routing> = random.compile(&network).map(Arc::from).unwrap();
-        let apart = PerOutput::over(Arc::clone(&network), Arc::clone(&ways), 2);
+        let routing: Arc<dyn Routing> = random.compile(&network).map(Arc::from).unwrap();
+        let apart = PerOutput::over(Arc::clone(&network), Arc::clone(&routing), 2);
         let available = VirtualChannels { begin: 0, end: 2 };
         let seed = Streams::new(1).key(crate::rng::Purpose::Routing);
         let (source, destination) = (TerminalId(0), TerminalId(63));
@@ -131,11 +131,11 @@ mod tests {
                 let before = state;
                 let mut candidates = Vec::new();
                 apart.route(&hop, &mut state, &mut HashedChoice::at_hop(key, number, NoView), &mut candidates);
-                let [taken] = candidates.as_slice() else { panic!("one way") };
+                let [taken] = candidates.as_slice() else { panic!("one candidate") };
                 assert_eq!(taken.port, hop.virtual_channel / 2, "the output of the queue");
                 let below = Hop { virtual_channel: hop.virtual_channel % 2, ..hop };
-                let known = crate::routing::every_hop(&*ways, &below, before);
-                assert!(known.iter().any(|(way, after)| way[0].port == taken.port && *after == state));
+                let known = crate::routing::every_hop(&*routing, &below, before);
+                assert!(known.iter().any(|(found, after)| found[0].port == taken.port && *after == state));
                 first[usize::from(taken.port)] += u32::from(number == 1);
                 match network.destination(network.output_channel(hop.router, taken.port).unwrap()) {
                     Endpoint::Terminal(terminal) => {

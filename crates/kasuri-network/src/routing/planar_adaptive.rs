@@ -1,7 +1,7 @@
 //! Adaptive routing in one plane of a mesh after the other, with three virtual channels.
 
 use super::grid::Grid;
-use super::minimal_adaptive::Ways;
+use super::minimal_adaptive::OfferedPorts;
 use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::id::Port;
 use crate::network::Network;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub struct PlanarAdaptive {
     /// Which of the two steps are offered; `lowest`: that in the lower dimension alone.
     #[serde(default)]
-    pub ways: Ways,
+    pub ways: OfferedPorts,
 }
 
 impl Member for PlanarAdaptive {
@@ -39,7 +39,7 @@ impl RoutingAlgorithm for PlanarAdaptive {
             let problem = "it needs a mesh or a concentrated mesh".to_owned();
             return Err(RoutingError::Mismatch { routing: Self::NAME, network: network.name().to_owned(), problem });
         }
-        Ok(Box::new(Compiled { network: Arc::clone(network), grid, ways: self.ways }))
+        Ok(Box::new(Compiled { network: Arc::clone(network), grid, offered: self.ways }))
     }
 }
 
@@ -47,7 +47,7 @@ impl RoutingAlgorithm for PlanarAdaptive {
 struct Compiled {
     network: Arc<Network>,
     grid: Grid,
-    ways: Ways,
+    offered: OfferedPorts,
 }
 
 impl Routing for Compiled {
@@ -81,7 +81,7 @@ impl Routing for Compiled {
         let [rising, falling, last] = thirds(hop.available);
         let mut steps = [None; 2];
         steps[0] = step(lower).map(|step| (step.port, last));
-        if lower + 1 < self.grid.dimensions().len() && self.ways == Ways::All {
+        if lower + 1 < self.grid.dimensions().len() && self.offered == OfferedPorts::All {
             let besides = if step(lower).is_some_and(|step| step.falls) { falling } else { rising };
             steps[1] = step(lower + 1).filter(|_| besides.count() > 0).map(|step| (step.port, besides));
         }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     /// Ports and virtual channels that a packet is offered, of seven: thirds of two, two and three.
-    fn offered(network: &Arc<Network>, ways: Ways, from: u32, to: u32) -> Vec<(Port, u16, u16)> {
+    fn offered(network: &Arc<Network>, ways: OfferedPorts, from: u32, to: u32) -> Vec<(Port, u16, u16)> {
         let routing = PlanarAdaptive { ways }.compile(network).unwrap();
         let (source, destination) = (TerminalId(from), TerminalId(to));
         let available = VirtualChannels { begin: 0, end: 7 };
@@ -135,19 +135,19 @@ mod tests {
     fn the_next_dimension_goes_by_channels_of_the_direction_of_the_first() {
         let square = network(&[3, 3]);
         // From the middle to the corners.
-        assert_eq!(offered(&square, Ways::All, 4, 8), [(0, 4, 7), (2, 0, 2)]);
-        assert_eq!(offered(&square, Ways::All, 4, 2), [(0, 4, 7), (3, 0, 2)]);
-        assert_eq!(offered(&square, Ways::All, 4, 6), [(1, 4, 7), (2, 2, 4)]);
-        assert_eq!(offered(&square, Ways::All, 4, 0), [(1, 4, 7), (3, 2, 4)]);
-        assert_eq!(offered(&square, Ways::Lowest, 4, 0), [(1, 4, 7)]);
+        assert_eq!(offered(&square, OfferedPorts::All, 4, 8), [(0, 4, 7), (2, 0, 2)]);
+        assert_eq!(offered(&square, OfferedPorts::All, 4, 2), [(0, 4, 7), (3, 0, 2)]);
+        assert_eq!(offered(&square, OfferedPorts::All, 4, 6), [(1, 4, 7), (2, 2, 4)]);
+        assert_eq!(offered(&square, OfferedPorts::All, 4, 0), [(1, 4, 7), (3, 2, 4)]);
+        assert_eq!(offered(&square, OfferedPorts::Lowest, 4, 0), [(1, 4, 7)]);
         // Along one dimension, and at the destination: a router's last port, by all channels.
-        assert_eq!(offered(&square, Ways::All, 4, 7), [(2, 4, 7)]);
-        assert_eq!(offered(&square, Ways::All, 4, 4), [(square.injection_port(TerminalId(4)).1, 0, 7)]);
+        assert_eq!(offered(&square, OfferedPorts::All, 4, 7), [(2, 4, 7)]);
+        assert_eq!(offered(&square, OfferedPorts::All, 4, 4), [(square.injection_port(TerminalId(4)).1, 0, 7)]);
         // In three dimensions the third one waits until the first is right.
         let cube = network(&[3, 3, 3]);
-        assert_eq!(offered(&cube, Ways::All, 0, 26), [(0, 4, 7), (2, 0, 2)]);
-        assert_eq!(offered(&cube, Ways::All, 2, 26), [(2, 4, 7), (4, 0, 2)]);
+        assert_eq!(offered(&cube, OfferedPorts::All, 0, 26), [(0, 4, 7), (2, 0, 2)]);
+        assert_eq!(offered(&cube, OfferedPorts::All, 2, 26), [(2, 4, 7), (4, 0, 2)]);
         // The second one is right: only the first is left in this plane.
-        assert_eq!(offered(&cube, Ways::All, 6, 26), [(0, 4, 7)]);
+        assert_eq!(offered(&cube, OfferedPorts::All, 6, 26), [(0, 4, 7)]);
     }
 }

@@ -1,7 +1,7 @@
 //! Routes that stay out of other users' regions (`users.routing = "inside"`).
 
 use super::table::edges;
-use super::up_down::Ways;
+use super::up_down::UpDownRoutes;
 use super::{Candidate, Choice, Hop, Reads, Routing};
 use crate::id::TerminalId;
 use crate::network::Network;
@@ -18,7 +18,7 @@ const NOBODY: u8 = u8::MAX;
 #[derive(Debug)]
 pub struct Regional {
     /// By user.
-    regions: Vec<Ways>,
+    regions: Vec<UpDownRoutes>,
     /// By terminal: whose it is, or [`NOBODY`].
     region_of: Box<[u8]>,
     /// Do no two users share channels?
@@ -27,7 +27,7 @@ pub struct Regional {
 
 /// Why a user's packets cannot stay inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoWay {
+pub struct NoPath {
     /// The user's number.
     pub user: usize,
     /// A terminal of his.
@@ -41,24 +41,24 @@ impl Regional {
     /// has terminals there, user `i` as bit `i`. `channels_are_divided`: do the users have virtual channels of their own?
     ///
     /// # Errors
-    /// There is no way inside for some pair of a user's terminals.
-    pub fn new(network: &Arc<Network>, users: &[&[TerminalId]], regions: &[u64], channels_are_divided: bool) -> Result<Self, NoWay> {
+    /// There is no path inside for some pair of a user's terminals.
+    pub fn new(network: &Arc<Network>, users: &[&[TerminalId]], regions: &[u64], channels_are_divided: bool) -> Result<Self, NoPath> {
         let all = edges(network);
-        let mut ways = Vec::new();
+        let mut routes = Vec::new();
         let mut region_of = vec![NOBODY; network.terminal_count() as usize];
         for (number, &terminals) in users.iter().enumerate() {
             let may_pass = |router: usize| regions[router] == 0 || regions[router] & 1 << number != 0;
             let inside: Vec<_> = all.iter().filter(|edge| may_pass(edge.from.index()) && may_pass(edge.to.index())).copied().collect();
-            let own = Ways::within(network, &inside, terminals, None);
+            let own = UpDownRoutes::within(network, &inside, terminals, None);
             if let Some((source, destination)) = own.cut_off(terminals) {
-                return Err(NoWay { user: number, source, destination });
+                return Err(NoPath { user: number, source, destination });
             }
-            ways.push(own);
+            routes.push(own);
             terminals.iter().for_each(|terminal| region_of[terminal.index()] = number as u8);
         }
         let is_anothers = |&region: &u64| region.count_ones() == 1;
         let are_apart = channels_are_divided || users.len() < 2 || regions.iter().all(is_anothers);
-        Ok(Self { regions: ways, region_of: region_of.into(), are_apart })
+        Ok(Self { regions: routes, region_of: region_of.into(), are_apart })
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
         nodes.iter().copied().map(TerminalId).collect()
     }
 
-    fn regional(network: &Arc<Network>, users: &[Vec<TerminalId>], channels_are_divided: bool) -> Result<Regional, NoWay> {
+    fn regional(network: &Arc<Network>, users: &[Vec<TerminalId>], channels_are_divided: bool) -> Result<Regional, NoPath> {
         let users: Vec<&[TerminalId]> = users.iter().map(Vec::as_slice).collect();
         Regional::new(network, &users, &regions(network, &users), channels_are_divided)
     }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_in_two_pieces_has_no_way_inside() {
+    fn a_user_in_two_pieces_has_no_path_inside() {
         let network = torus();
         let own = [0, 1, 14];
         let users = [user(&own), user(&rest(&own))];

@@ -53,11 +53,11 @@ impl Member for TwoPhase {
 
 impl RoutingAlgorithm for TwoPhase {
     fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
-        let ways = match Grid::of(network, Self::NAME, false) {
-            Ok(grid) => Ways::Grid(grid),
-            Err(_) => Ways::Torus(Torus::of_torus(network, Self::NAME)?),
+        let shape = match Grid::of(network, Self::NAME, false) {
+            Ok(grid) => Shape::Grid(grid),
+            Err(_) => Shape::Torus(Torus::of_torus(network, Self::NAME)?),
         };
-        if let Ways::Torus(_) = ways {
+        if let Shape::Torus(_) = shape {
             for (key, is_set) in [
                 ("intermediate", self.intermediate == Intermediate::Between),
                 ("isolated", self.isolated),
@@ -74,7 +74,7 @@ impl RoutingAlgorithm for TwoPhase {
             return Err(RoutingError::Mismatch { routing: Self::NAME, network: network.name().to_owned(), problem });
         }
         let Self { intermediate, isolated, share_middle, ends_early } = *self;
-        Ok(Box::new(Compiled { network: Arc::clone(network), ways, intermediate, isolated, share_middle, ends_early }))
+        Ok(Box::new(Compiled { network: Arc::clone(network), shape, intermediate, isolated, share_middle, ends_early }))
     }
 }
 
@@ -84,7 +84,7 @@ const MAX_ROUTERS: u32 = 1 << (32 - 2 - Ring::BITS);
 #[derive(Debug)]
 struct Compiled {
     network: Arc<Network>,
-    ways: Ways,
+    shape: Shape,
     intermediate: Intermediate,
     isolated: bool,
     share_middle: bool,
@@ -92,7 +92,7 @@ struct Compiled {
 }
 
 #[derive(Debug)]
-enum Ways {
+enum Shape {
     Grid(Grid),
     Torus(Torus),
 }
@@ -122,10 +122,10 @@ impl Plan {
 
 impl Routing for Compiled {
     fn virtual_channels_required(&self) -> u32 {
-        match (&self.ways, self.isolated) {
-            (Ways::Torus(_), _) => 4,
-            (Ways::Grid(_), false) => 2,
-            (Ways::Grid(_), true) => self.network.terminal_count(),
+        match (&self.shape, self.isolated) {
+            (Shape::Torus(_), _) => 4,
+            (Shape::Grid(_), false) => 2,
+            (Shape::Grid(_), true) => self.network.terminal_count(),
         }
     }
 
@@ -168,8 +168,8 @@ impl Routing for Compiled {
 
 impl Compiled {
     fn draw(&self, source: RouterId, destination: RouterId, choice: &mut dyn Choice) -> RouterId {
-        match (&self.ways, self.intermediate) {
-            (Ways::Grid(grid), Intermediate::Between) => {
+        match (&self.shape, self.intermediate) {
+            (Shape::Grid(grid), Intermediate::Between) => {
                 let ends = grid.coordinates_of(source).iter().zip(grid.coordinates_of(destination));
                 let drawn: Vec<u32> = ends.map(|(&one, &other)| one.min(other) + choice.uniform(one.abs_diff(other) + 1)).collect();
                 grid.router(drawn.into_iter())
@@ -180,12 +180,12 @@ impl Compiled {
 
     /// The next hop towards a router, and its virtual channels; `None` there.
     fn step(&self, hop: &Hop, aim: RouterId, plan: &mut Plan, choice: &mut dyn Choice) -> Option<(Port, VirtualChannels)> {
-        match &self.ways {
-            Ways::Grid(grid) => {
+        match &self.shape {
+            Shape::Grid(grid) => {
                 let channels = if self.isolated { self.part(hop) } else { half(hop.available, plan.onward, self.share_middle) };
                 Some((grid.port(hop.router, aim, Order::Ascending)?, channels))
             }
-            Ways::Torus(torus) => {
+            Shape::Torus(torus) => {
                 let dimension = torus.dimension(hop.router, aim)?;
                 plan.ring = torus.on_ring(dimension, hop.router, aim, plan.ring, choice);
                 let of_class = half(hop.available, plan.ring.class == 1, false);
@@ -238,7 +238,7 @@ mod tests {
 
     /// Of 16 routers 4 are in the column of the source, the source among them; 4 have a lower x.
     #[test]
-    fn routers_anywhere_lead_any_way() {
+    fn intermediate_routers_anywhere_serve_all_pairs() {
         let hops = first_hops(Intermediate::Anywhere);
         assert_eq!(hops.len(), 16);
         assert_eq!(hops.iter().filter(|&&(port, ..)| port == 1).count(), 4);

@@ -99,14 +99,14 @@ impl Compiled {
         };
         let hops = self.detours.hops(hop.router, hop.destination);
         let hops_by = self.detours.hops_by(hop.router, out, place, hop.destination);
-        let ways = [(direct, hops, 0), (out, hops_by, self.threshold)];
+        let paths = [(direct, hops, 0), (out, hops_by, self.threshold)];
         // Twice the product, and 1 more for the detour: equal products are no tie, but speak for the shortest path.
-        let cost = |view: &dyn super::CongestionView, way: u32| {
-            let (port, hops, threshold) = ways[way as usize];
-            2 * (i64::from(view.occupied(port, hop.available)) * i64::from(hops) + threshold) + i64::from(way)
+        let cost = |view: &dyn super::CongestionView, path: u32| {
+            let (port, hops, threshold) = paths[path as usize];
+            2 * (i64::from(view.occupied(port, hop.available)) * i64::from(hops) + threshold) + i64::from(path)
         };
-        let way = choice.least(2, &cost);
-        let stage = if way == 0 { straight } else { Stage::new(Leg::Out(place)) };
-        self.detours.take(hop, stage, ways[way as usize].0, candidates)
+        let path = choice.least(2, &cost);
+        let stage = if path == 0 { straight } else { Stage::new(Leg::Out(place)) };
+        self.detours.take(hop, stage, paths[path as usize].0, candidates)
     }
 }

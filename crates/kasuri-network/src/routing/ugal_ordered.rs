@@ -9,11 +9,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Chooses at the source's router between the way in dimension order and one by way of an intermediate router, whose coordinates
+/// Chooses at the source's router between the path in dimension order and one by way of an intermediate router, whose coordinates
 /// are drawn in the dimensions in which source and destination differ: the direct path if q H <= q' H' + `threshold`, where H
-/// and H' are the hops of both ways and q and q' the flits on their first channels.
+/// and H' are the hops of both paths and q and q' the flits on their first channels.
 ///
-/// The way to the intermediate router uses the lower half of the virtual channels, the path on the upper half.
+/// The path to the intermediate router uses the lower half of the virtual channels, the path on the upper half.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UgalOrdered {
@@ -154,9 +154,9 @@ impl Compiled {
         let hops = i64::from(self.grid.differing(hop.router, destination));
         let hops_by = i64::from(self.grid.differing(hop.router, by) + self.grid.differing(by, destination));
         // Twice the product, and 1 more for the detour: equals are no tie, but speak for the direct path.
-        let cost = |view: &dyn CongestionView, way: u32| {
+        let cost = |view: &dyn CongestionView, path: u32| {
             let flits = |port: Port| i64::from(view.occupied(port, hop.available));
-            if way == 0 { 2 * flits(straight) * hops } else { 2 * (flits(aside) * hops_by + self.threshold) + 1 }
+            if path == 0 { 2 * flits(straight) * hops } else { 2 * (flits(aside) * hops_by + self.threshold) + 1 }
         };
         if choice.least(2, &cost) == 0 { direct } else { Plan { by, onward: false, order } }
     }

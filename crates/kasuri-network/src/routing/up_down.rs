@@ -38,9 +38,9 @@ impl RoutingAlgorithm for UpDown {
             return Err(RoutingError::Parameter { key: "root".to_owned(), problem });
         }
         let terminals: Vec<TerminalId> = (0..network.terminal_count()).map(TerminalId).collect();
-        let ways = Ways::within(network, &edges(network), &terminals, self.root);
-        match ways.cut_off(&terminals) {
-            None => Ok(Box::new(ways)),
+        let routes = UpDownRoutes::within(network, &edges(network), &terminals, self.root);
+        match routes.cut_off(&terminals) {
+            None => Ok(Box::new(routes)),
             Some((source, destination)) => Err(RoutingError::Mismatch {
                 routing: Self::NAME,
                 network: network.name().to_owned(),
@@ -110,7 +110,7 @@ fn central(network: &Network, edges: &[Edge], terminals: &[TerminalId], exact_st
 
 /// The paths up and then down to some terminals.
 #[derive(Debug)]
-pub(super) struct Ways {
+pub(super) struct UpDownRoutes {
     network: Arc<Network>,
     destinations: Destinations,
     /// Vertex `2 router` has only gone up so far, vertex `2 router + 1` has gone down.
@@ -119,7 +119,7 @@ pub(super) struct Ways {
     leads_down: Vec<bool>,
 }
 
-impl Ways {
+impl UpDownRoutes {
     /// The paths over some of a network's edges to some of its terminals.
     pub(super) fn within(network: &Arc<Network>, edges: &[Edge], terminals: &[TerminalId], root: Option<u32>) -> Self {
         let routers = network.router_count();
@@ -134,7 +134,7 @@ impl Ways {
         Self { network: Arc::clone(network), destinations, table, leads_down }
     }
 
-    /// A terminal of these from which no way leads to another of them, and that other.
+    /// A terminal of these from which no path leads to another of them, and that other.
     pub(super) fn cut_off(&self, terminals: &[TerminalId]) -> Option<(TerminalId, TerminalId)> {
         let reaches = |source: TerminalId, destination: TerminalId| {
             let (from, to) = (self.network.injection_port(source).0, self.destinations.terminals[destination.index()]);
@@ -184,7 +184,7 @@ fn build_table(network: &Network, edges: &[Edge], destinations: &Destinations, l
     table.finish()
 }
 
-impl Routing for Ways {
+impl Routing for UpDownRoutes {
     fn table_bytes(&self) -> u64 {
         self.table.bytes()
     }

@@ -498,7 +498,7 @@ mod tests {
     /// Detours by each of 36 routers from each of 36: where so many places are too many, a sample of the detours is walked. It delivers,
     /// and each of its places is one of those of the whole walk.
     #[test]
-    fn too_many_ways_are_sampled() {
+    fn too_many_paths_are_sampled() {
         let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
         let network = Arc::new(Mesh { dimensions: vec![6, 6], concentration: 1 }.build(&context).unwrap());
         for routing in ["valiant", "ugal"] {

@@ -16,7 +16,7 @@ pub struct Verification {
     /// The most messages that share a channel between routers in all phases together.
     pub all_pairs_load: u32,
     /// Channels on the longest path of a message, injection and ejection channels included.
-    pub longest_way: u32,
+    pub longest_path: u32,
     /// The first ordered pair that is not served exactly once, if there is one.
     pub shortfall: Option<Shortfall>,
 }
@@ -104,7 +104,7 @@ pub fn verify(network: &Network, routing: &dyn Routing, plan: &Plan) -> Result<V
     let mut served = Pairs::new(ranks);
     let (mut load, mut total) = (vec![0u32; network.channel_count() as usize], vec![0u32; network.channel_count() as usize]);
     let (mut touched, mut path, mut loads) = (Vec::new(), Vec::new(), Vec::new());
-    let mut longest_way = 0;
+    let mut longest_path = 0;
     for phase in 0..plan.schedule.phases() {
         let mut most = 0;
         for rank in 0..ranks {
@@ -114,7 +114,7 @@ pub fn verify(network: &Network, routing: &dyn Routing, plan: &Plan) -> Result<V
             }
             served.add(rank, peer);
             routes.follow(plan.terminals[rank as usize], plan.terminals[peer as usize], &mut path)?;
-            longest_way = longest_way.max(path.len() as u32);
+            longest_path = longest_path.max(path.len() as u32);
             for &channel in &path {
                 load[channel.index()] += 1;
                 most = most.max(load[channel.index()]);
@@ -132,7 +132,7 @@ pub fn verify(network: &Network, routing: &dyn Routing, plan: &Plan) -> Result<V
         terminals: ranks,
         loads,
         all_pairs_load: between_routers.iter().copied().max().unwrap_or(0),
-        longest_way,
+        longest_path,
         shortfall: served.shortfall(),
     })
 }

@@ -65,7 +65,7 @@ impl Check {
             if let Some(text) = study.scenario.workload.as_ref().and_then(|closed| seen.workload(describe_workload(closed))) {
                 writeln!(out, "{text}")?;
             }
-            if seen.ways(&study) {
+            if seen.routing(&study) {
                 verdict = verdict.max(describe(&study, out)?);
             }
             if engine.method() == Method::Formulas && seen.traffic(&point) {
@@ -102,7 +102,7 @@ impl Verdict {
 /// What has been described: equal things are described once.
 #[derive(Default)]
 struct Seen {
-    ways: Vec<(Weak<Network>, Weak<dyn Routing>, Vec<VirtualChannels>, bool)>,
+    routings: Vec<(Weak<Network>, Weak<dyn Routing>, Vec<VirtualChannels>, bool)>,
     workloads: BTreeSet<Digest>,
     traffic: BTreeSet<Digest>,
 }
@@ -121,16 +121,16 @@ impl Seen {
     }
 
     /// Is it new what packets may wait for in this study?
-    fn ways(&mut self, study: &Study) -> bool {
+    fn routing(&mut self, study: &Study) -> bool {
         let scenario = &study.scenario;
         let (channels, widened) = (scenario.virtual_channel_ranges(), scenario.takes_accepted_ports());
         // Those of networks that are gone will not be asked for again.
-        self.ways.retain(|(network, routing, ..)| network.strong_count() > 0 && routing.strong_count() > 0);
-        let known = self.ways.iter().any(|(network, routing, ranges, wide)| {
+        self.routings.retain(|(network, routing, ..)| network.strong_count() > 0 && routing.strong_count() > 0);
+        let known = self.routings.iter().any(|(network, routing, ranges, wide)| {
             is_same(network, &scenario.network) && is_same(routing, &scenario.routing) && *ranges == channels && *wide == widened
         });
         if !known {
-            self.ways.push((Arc::downgrade(&scenario.network), Arc::downgrade(&scenario.routing), channels, widened));
+            self.routings.push((Arc::downgrade(&scenario.network), Arc::downgrade(&scenario.routing), channels, widened));
         }
         !known
     }
@@ -229,7 +229,7 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
         }
         Err(reason) => writeln!(out, "  zero load: not known: {reason}")?,
     }
-    let report = deadlock::check(network, &*scenario.possible_ways(), &scenario.virtual_channel_ranges());
+    let report = deadlock::check(network, &*scenario.possible_routing(), &scenario.virtual_channel_ranges());
     writeln!(out, "  {}", report.describe(network).replace('\n', "\n  "))?;
     if scenario.router.predictor != predictor::NONE {
         let paths = if scenario.takes_accepted_ports() {

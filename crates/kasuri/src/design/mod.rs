@@ -179,7 +179,7 @@ pub(crate) fn all_pairs_cycles(network: &Network, terminals: &[TerminalId]) -> O
     }
     let mut graph = Graph::of(network);
     let targets = u64::from(network.router_count()).min(terminals.len() as u64);
-    if !graph.leads_both_ways() || targets * graph.ends.len() as u64 > SHARING_BUDGET {
+    if !graph.is_bidirectional() || targets * graph.ends.len() as u64 > SHARING_BUDGET {
         return None;
     }
     graph.terminals.fill(0.0);
@@ -270,7 +270,7 @@ impl Graph {
     }
 
     /// Has every channel one back?
-    fn leads_both_ways(&self) -> bool {
+    fn is_bidirectional(&self) -> bool {
         let routers = 0..self.terminals.len() as u32;
         let mut there: Vec<(u32, u32)> =
             routers.flat_map(|router| self.ends[self.channels(router)].iter().map(move |&end| (router, end))).collect();
@@ -280,7 +280,7 @@ impl Graph {
         there == back
     }
 
-    /// Ports in use of the widest router: links lead both ways, terminals have a port each.
+    /// Ports in use of the widest router: links lead in both directions, terminals have a port each.
     fn radix(&self) -> u32 {
         let ports = |router: u32| self.channels(router).len() as u32 + self.terminals[router as usize] as u32;
         (0..self.terminals.len() as u32).map(ports).max().unwrap_or(0)
@@ -317,7 +317,7 @@ impl Graph {
     }
 
     /// Cycles of the busiest channel when every terminal sends one flit to every other on shortest paths, equal paths at each router
-    /// sharing equally. All links lead both ways.
+    /// sharing equally. All links lead in both directions.
     fn busiest_channel(&self) -> f64 {
         let mut load = vec![0.0; self.ends.len()];
         let mut order = Vec::new();
@@ -327,8 +327,8 @@ impl Graph {
             // From the farthest router on: whatever passes a router comes from farther ones.
             for &router in order.iter().skip(1).rev() {
                 let nearer = |end: u32| distance[end as usize] + 1 == distance[router as usize];
-                let ways = self.channels(router).filter(|&channel| nearer(self.ends[channel])).count();
-                let share = through[router as usize] / ways as f64;
+                let paths = self.channels(router).filter(|&channel| nearer(self.ends[channel])).count();
+                let share = through[router as usize] / paths as f64;
                 for channel in self.channels(router).filter(|&channel| nearer(self.ends[channel])) {
                     load[channel] += share * self.terminals[target as usize];
                     through[self.ends[channel] as usize] += share;

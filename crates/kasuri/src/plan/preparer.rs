@@ -205,7 +205,7 @@ fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &
     // the destinations is tried; `kasuri check` builds it in any case.
     let trusted = is_trusted(study);
     let Some(budget) = deadlock_budget(study, method) else { return Ok(()) };
-    let report = deadlock::check_within(&scenario.network, &*scenario.possible_ways(), &channels, budget);
+    let report = deadlock::check_within(&scenario.network, &*scenario.possible_routing(), &channels, budget);
     let (name, mut finding) = (document.name().to_owned(), report.describe(&scenario.network));
     if widened {
         finding += "\nthe paths that predictions may take are included; router.predictor_match = \"exact\" leaves them out";

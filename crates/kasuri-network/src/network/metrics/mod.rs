@@ -57,14 +57,14 @@ impl Metrics {
             ports.filter(|&port| network.output_channel(router, port).is_some() || network.input_channel(router, port).is_some()).count()
                 as u32
         };
-        let both_ways = network.router_channels().filter(|&channel| has_way_back(network, channel)).count() as u64;
+        let with_reverse = network.router_channels().filter(|&channel| has_reverse(network, channel)).count() as u64;
         let router_channels = network.router_channels().count() as u64;
         Self {
             terminals: network.terminal_count(),
             routers: network.router_count(),
             radix: (0..network.router_count()).map(|router| connected(RouterId(router))).max().unwrap_or(0),
             router_channels,
-            links: router_channels - both_ways / 2,
+            links: router_channels - with_reverse / 2,
             distances: Distances::of(network),
             bisection: Bisection::of(network),
         }
@@ -90,7 +90,7 @@ pub fn hops_from(network: &Network, from: RouterId) -> Vec<Option<u32>> {
 }
 
 /// Does a channel lead back between the same two ports?
-fn has_way_back(network: &Network, channel: ChannelId) -> bool {
+fn has_reverse(network: &Network, channel: ChannelId) -> bool {
     match network.destination(channel) {
         Endpoint::Router(router, port) => {
             network.output_channel(router, port).is_some_and(|back| network.destination(back) == network.source(channel))
