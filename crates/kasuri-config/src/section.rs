@@ -13,7 +13,7 @@ use toml::{Table, Value};
 /// A table of the file whose keys belong to several structures: a family's member and its surroundings.
 pub(super) struct Section<'a> {
     context: Context<'a>,
-    name: &'a str,
+    pub(super) name: &'a str,
     /// Where a key stands that the table inherits from another section.
     inherited_from: Option<&'a str>,
     pub(super) table: &'a Table,

@@ -41,6 +41,7 @@ pub(super) struct ClassParameters {
     priority: i32,
     /// A terminal creates the packets of all classes that say so by one process, at the sum of their rates: each packet is of one of these
     /// classes, drawn by their rates in packets. They need the same process. Otherwise each class has a process of its own.
+    /// The classes of different users share nothing.
     #[serde(default)]
     shares_coins: bool,
     /// Every packet that arrives makes its destination send one back.
@@ -162,9 +163,6 @@ impl Setting<'_> {
     fn join_processes(&self, whole: &Section<'_>, classes: &mut [TrafficClass], sharing: &[(usize, Table)]) -> Result<(), ConfigError> {
         let Some(((_, first), others)) = sharing.split_first() else { return Ok(()) };
         let wrong = |problem: String| Err(whole.error("class", format!("has classes with shares_coins, {problem}")));
-        if self.of_user {
-            return wrong("which those of users cannot have; leave it out".to_owned());
-        }
         let keys: Vec<String> = member_keys(PROCESSES, first.get("process")).into_iter().chain(["process".to_owned()]).collect();
         if others.iter().any(|(_, other)| keys.iter().any(|key| other.get(key) != first.get(key))) {
             return wrong("but different processes; give them the same one".to_owned());
@@ -174,7 +172,7 @@ impl Setting<'_> {
         if is_batch && sharing.iter().any(|class| answered(class) != answered(&sharing[0])) {
             return wrong("of which some have answers, in one batch; give a reply to all of them or to none".to_owned());
         }
-        let section = Section::new(self.context, "traffic", first);
+        let section = Section::new(self.context, whole.name, first);
         let process = section.parse(section.member(PROCESSES, "process", Some("bernoulli"))?, "process")?;
         let rate = sharing.iter().map(|&(number, _)| classes[number].packet_rate()).sum();
         match process.compile(rate) {

@@ -101,7 +101,7 @@ pub(crate) struct Sources {
     /// Shape `[classes, terminals]`; empty if there are none.
     windows: Vec<Window>,
     /// The classes that have one batch together, if any do.
-    joint: Option<Joint>,
+    joint: Vec<Joint>,
     /// The class whose turn it is; empty if there is one only.
     next_class: Vec<u8>,
     /// Messages that each terminal has begun, where no class creates any.
@@ -115,8 +115,8 @@ pub(crate) struct Sources {
 impl Sources {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let terminals = scenario.network.terminal_count();
-        let joint = scenario.joint().filter(|_| scenario.has_only_batches());
-        let is_kept_elsewhere = |class: usize| joint.as_ref().is_some_and(|joint| joint.keeper_of(class as u32) != class as u32);
+        let joint = if scenario.has_only_batches() { scenario.joint() } else { Vec::new() };
+        let is_kept_elsewhere = |class: usize| Joint::keeper_of(&joint, class as u32) != class as u32;
         let mut creations = large_vec(scenario.classes.len() * terminals as usize);
         let mut all_gaps = Vec::new();
         let mut windows = Vec::new();
@@ -202,7 +202,7 @@ impl Sources {
         if created == NEVER || created as f64 > now {
             return None;
         }
-        let joint = self.joint.as_ref().filter(|joint| joint.classes[0] as usize == class);
+        let joint = Joint::kept_by(&self.joint, class as u32);
         let class = joint.map_or(class, |joint| joint.draw(&mut creations.destinations) as usize);
         let traffic = &scenario.classes[class];
         let destination = traffic.pattern.destination(terminal, &mut creations.destinations);
@@ -259,7 +259,7 @@ impl Sources {
     /// The creations of a class at a terminal; classes that have one batch together have those of the first of them.
     fn entry_of(&self, class: u8, terminal: TerminalId) -> usize {
         let class = u32::from(class);
-        self.joint.as_ref().map_or(class, |joint| joint.keeper_of(class)) as usize * self.terminals + terminal.index()
+        Joint::keeper_of(&self.joint, class) as usize * self.terminals + terminal.index()
     }
 
     /// A terminal begins to send an answer in cycle `now`. Does that count among the messages of its batch, and goes beyond it?

@@ -76,10 +76,15 @@ impl Scenario {
 
     /// The classes that have a batch, with its packets of each terminal. Of those that share their coins, and so one batch, the first.
     pub fn batches(&self) -> impl Iterator<Item = (&TrafficClass, u64)> {
-        let first = self.classes.iter().position(|class| class.joint.is_some());
-        let shares = move |number: usize, class: &TrafficClass| class.joint.is_some() && first != Some(number);
-        let own = self.classes.iter().enumerate().filter(move |&(number, class)| !shares(number, class));
+        let own = self.classes.iter().enumerate().filter(|&(number, _)| self.coins_of(number).is_none_or(|first| first == number));
         own.filter_map(|(_, class)| Some((class, class.packets_per_terminal?)))
+    }
+
+    /// The first of the classes with which a class shares its coins, if it does: those of one user share theirs.
+    pub fn coins_of(&self, class: usize) -> Option<usize> {
+        let user = |class: usize| self.users.as_ref().and_then(|users| users.of_class(class));
+        self.classes[class].joint.as_ref()?;
+        (0..=class).find(|&other| self.classes[other].joint.is_some() && user(other) == user(class))
     }
 
     /// Does any class count the answers that a terminal sends among the packets of its batch?
@@ -87,9 +92,9 @@ impl Scenario {
         self.classes.iter().any(|class| class.window.counts_answers)
     }
 
-    /// The classes that share their coins, if any do.
-    pub fn joint(&self) -> Option<Joint> {
-        Joint::of(&self.classes)
+    /// The classes that share their coins: of each user, or where there are none of all together.
+    pub fn joint(&self) -> Vec<Joint> {
+        (0..self.classes.len()).filter_map(|class| Joint::led_by(self, class)).collect()
     }
 
     /// May a right prediction take a packet by a port that the routing accepts but would not have chosen?
@@ -188,7 +193,7 @@ pub struct TrafficClass {
     pub pattern: Arc<dyn Pattern>,
     /// When they are created.
     pub process: Arc<dyn Process>,
-    /// The process of all classes that share their coins, where this is one of them: at the sum of their rates. Each packet that it
+    /// The process of all classes (of a user) that share their coins, where this is one of them: at the sum of their rates. Each packet that it
     /// creates is of one of these classes, drawn by their rates in packets. The same in each of them.
     pub joint: Option<Arc<dyn Process>>,
     /// Packets of each terminal if the process ends by itself (a batch).
@@ -231,8 +236,9 @@ pub struct Joint {
 }
 
 impl Joint {
-    fn of(classes: &[TrafficClass]) -> Option<Self> {
-        let sharing = || classes.iter().zip(0u32..).filter(|(class, _)| class.joint.is_some());
+    /// The classes whose first one this is.
+    fn led_by(scenario: &Scenario, first: usize) -> Option<Self> {
+        let sharing = || scenario.classes.iter().zip(0u32..).filter(|&(_, number)| scenario.coins_of(number as usize) == Some(first));
         let process = Arc::clone(sharing().next()?.0.joint.as_ref()?);
         let total: f64 = sharing().map(|(class, _)| class.packet_rate()).sum();
         let equal_part = 1.0 / sharing().count() as f64;
@@ -255,9 +261,19 @@ impl Joint {
         self.classes[place]
     }
 
-    /// The class that keeps the creations of a class: the first of them all for these, any other for itself.
-    pub fn keeper_of(&self, class: u32) -> u32 {
-        if self.classes.contains(&class) { self.classes[0] } else { class }
+    /// Those among `all` with which a class shares its coins.
+    pub fn of_class(all: &[Self], class: u32) -> Option<&Self> {
+        all.iter().find(|joint| joint.classes.contains(&class))
+    }
+
+    /// Those among `all` whose creations a class keeps.
+    pub fn kept_by(all: &[Self], class: u32) -> Option<&Self> {
+        all.iter().find(|joint| joint.classes[0] == class)
+    }
+
+    /// The class that keeps the creations of a class: the first of those that share their coins, any other class for itself.
+    pub fn keeper_of(all: &[Self], class: u32) -> u32 {
+        Self::of_class(all, class).map_or(class, |joint| joint.classes[0])
     }
 }
 

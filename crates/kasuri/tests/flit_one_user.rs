@@ -81,6 +81,49 @@ fn queues_for_each_class() {
     assert_eq!(Outcome { users: Vec::new(), ..user }, machine);
 }
 
+/// Classes that share their coins share those of their user: alone it has those of the machine; beside another each has its own mixture, also
+/// beyond saturation, and its own batch.
+#[test]
+fn coins_are_tossed_by_terminal_and_user() {
+    let classes = |section: &str, process: &str, loads: [f64; 2]| {
+        let class = |load: f64, flits: u32| format!("[[{section}.class]]\npacket_flits = {flits}\nload = {load:.1}\n");
+        let [one, other] = if process.contains("batch") { [1, 1] } else { [1, 2] };
+        let classes = class(loads[0], one) + &class(loads[1], other);
+        let classes = if process.contains("batch") { classes.replace("load = 0.1\n", "").replace("load = 0.3\n", "") } else { classes };
+        format!("[{section}]\npattern = \"uniform\"\nshares_coins = true\n{process}{classes}")
+    };
+    for (router, process) in [("", ""), ("class_queues = true\n", ""), ("", "process = \"batch\"\nbatch_packets = 60\n")] {
+        let machine = format!("{TORUS}[router]\nvirtual_channels = 4\n{router}");
+        let controller =
+            || -> Box<dyn Controller> { if process.is_empty() { Box::new(Fixed::new(300, 2000)) } else { Box::new(ToTheEnd) } };
+        let without = run(&format!("{machine}{}", classes("traffic", process, [0.3, 0.1])), &mut *controller());
+        let of_user = classes("user.traffic", process, [0.3, 0.1]);
+        let with = run(&format!("{machine}[[user]]\nname = \"a\"\nnodes = {:?}\n{of_user}", nodes()), &mut *controller());
+        assert!(without.packet_latency.count > 500);
+        assert_eq!(Outcome { users: Vec::new(), ..with }, without, "{router}{process}");
+    }
+    // Of a flit at 0.3 and two at 0.1 six packets of seven are of the first class; at 0.1 and 0.3 two of five.
+    let user = |name: &str, nodes: [u32; 4], loads| {
+        format!("[[user]]\nname = \"{name}\"\nnodes = {nodes:?}\n{}", classes("user.traffic", "", loads))
+    };
+    let text =
+        format!("{TORUS}[router]\nvirtual_channels = 4\n{}{}", user("a", [0, 1, 2, 3], [0.3, 0.1]), user("b", [8, 9, 10, 11], [0.1, 0.3]));
+    let outcome = run(&text, &mut Fixed::new(300, 8000));
+    for (user, of_first) in outcome.users.iter().zip([6.0 / 7.0, 0.4]) {
+        let flits = user.accepted_flits as f64 / user.packets as f64;
+        // Six standard deviations of so many draws, and packets under way at either end.
+        let width = 6.0 * (of_first * (1.0 - of_first) / user.packets as f64).sqrt() + 20.0 / user.packets as f64;
+        assert!((flits - (2.0 - of_first)).abs() < width, "{flits} {of_first} {}", user.packets);
+    }
+    let batch = "process = \"batch\"\nbatch_packets = 60\n";
+    let text = text
+        .replace("shares_coins = true\n", &format!("shares_coins = true\n{batch}"))
+        .replace("load = 0.1\n", "")
+        .replace("load = 0.3\n", "");
+    let outcome = run(&text, &mut ToTheEnd);
+    assert_eq!(outcome.users.iter().map(|user| user.packets).collect::<Vec<_>>(), [4 * 60; 2]);
+}
+
 /// Answers come when they are due, though nothing else wakes the terminal.
 #[test]
 fn answers_and_their_delay() {

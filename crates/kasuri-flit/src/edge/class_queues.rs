@@ -44,11 +44,10 @@ impl ClassQueues {
     /// The queues of so many terminals of a scenario whose sources have several.
     pub(crate) fn of(scenario: &Scenario, terminals: usize) -> Option<Self> {
         let by_priority = scenario.router.priority == Priority::Class && scenario.classes.len() > 1;
-        let first_joint = scenario.classes.iter().position(|class| class.joint.is_some());
         let mut queue_of_class: Vec<usize> = Vec::new();
         let mut queues = 0;
-        for (number, class) in scenario.classes.iter().enumerate() {
-            let shared = first_joint.filter(|&first| class.joint.is_some() && first < number);
+        for number in 0..scenario.classes.len() {
+            let shared = scenario.coins_of(number).filter(|&first| first < number);
             queue_of_class.push(shared.map_or(queues, |first| queue_of_class[first]));
             queues += usize::from(shared.is_none());
         }

@@ -56,8 +56,8 @@ pub(super) struct OpenTraffic<'a> {
     next_class: Vec<u8>,
     /// Do packets of a class of higher priority leave their source first?
     by_priority: bool,
-    /// The classes that share their coins, if any do.
-    joint: Option<Joint>,
+    /// The classes that share their coins.
+    joint: Vec<Joint>,
     /// By terminal: answers to send. Empty where nothing is answered.
     answers: Vec<VecDeque<Drawn>>,
     /// By tile, where classes have windows, else empty: entries of which a packet has come back, and the cycles in which it did.
@@ -129,10 +129,10 @@ impl<'a> OpenTraffic<'a> {
     fn process_of(&self, entry: u32) -> Option<&'a dyn Process> {
         let class = entry / self.terminals;
         let traffic = &self.scenario.classes[class as usize];
-        match &self.joint {
-            Some(joint) if joint.classes[1..].contains(&class) => None,
-            Some(joint) if joint.classes[0] == class => traffic.joint.as_deref(),
-            _ => Some(traffic.process_at(TerminalId(self.first + entry % self.terminals))),
+        match Joint::of_class(&self.joint, class) {
+            Some(joint) if joint.classes[0] != class => None,
+            Some(_) => traffic.joint.as_deref(),
+            None => Some(traffic.process_at(TerminalId(self.first + entry % self.terminals))),
         }
     }
 
@@ -173,8 +173,7 @@ impl<'a> OpenTraffic<'a> {
 
     /// The entry of a class at a terminal; classes that share their coins have that of the first of them.
     fn entry_of(&self, class: u8, terminal: u32) -> u32 {
-        let class = u32::from(class);
-        self.joint.as_ref().map_or(class, |joint| joint.keeper_of(class)) * self.terminals + terminal
+        Joint::keeper_of(&self.joint, u32::from(class)) * self.terminals + terminal
     }
 
     fn schedule(&mut self, entry: u32) {
@@ -246,7 +245,7 @@ impl<'a> OpenTraffic<'a> {
             return None;
         }
         let creations = &mut self.creations[entry as usize];
-        let joint = self.joint.as_ref().filter(|joint| joint.classes[0] == class);
+        let joint = Joint::kept_by(&self.joint, class);
         let id = TerminalId(self.first + terminal);
         let own = || self.scenario.classes[class as usize].process_at(id);
         let process = joint.map_or_else(own, |joint| &*joint.process);

@@ -63,7 +63,6 @@ pub(crate) const MISSING: &[Excuse] = &[
         "with endpoint.model = \"dsm\"",
         "its requests and replies have virtual channels, and crosspoint routers queues",
     ),
-    (&["traffic.class"], "which those of users cannot have", "coins are tossed by terminal, and terminals have several users"),
     (&["endpoint"], "[[user]]", "a machine of interfaces runs one program"),
 ];
 
