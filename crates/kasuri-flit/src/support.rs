@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub enum LayoutName {
     /// One byte for each counter and 64 virtual channels in a vector register: canonical routers, on processors with AVX-512.
     Avx512,
-    /// A record for each virtual channel: canonical routers, those with predictors, and crosspoint routers.
+    /// A record for each virtual channel: canonical routers, with predictors or without, and crosspoint routers.
     Plain,
     /// A router as a whole, step by step: every allocator, priorities, speed-ups, shared and output buffers.
     Full,
@@ -123,6 +123,10 @@ fn looks_at_congestion(scenario: &Scenario) -> bool {
     scenario.routing.observes_congestion()
 }
 
+fn predicts(scenario: &Scenario) -> bool {
+    scenario.router.predictor != predictor::NONE
+}
+
 fn takes_slow_steps(scenario: &Scenario) -> bool {
     has_slow_channel(&scenario.network) || scenario.pipeline.bidding == Bidding::Speculative
 }
@@ -134,7 +138,6 @@ fn longest_packet(scenario: &Scenario) -> u32 {
 const PREDICTORS: &str = "predictors";
 const QUEUES: &str = "a queue for each output (virtual-output-queued and crosspoint routers)";
 const CONGESTION: &str = "routings that look at congestion";
-const INTERNAL_SPEEDUP: &str = "routers that take several steps in a cycle";
 const CROSSPOINT: &str = "crosspoint routers";
 const SHARES: &str = "shares of switch outputs for users";
 const CLASS_QUEUES: &str = "sources with a queue for each class";
@@ -161,8 +164,14 @@ static ROWS: &[Row] = &[
     Row {
         name: PREDICTORS,
         key: "router.predictor",
-        asks: |scenario| (scenario.router.predictor != predictor::NONE).then(|| quoted(&scenario.router.predictor)),
-        layouts: PLAIN_ONLY,
+        asks: |scenario| predicts(scenario).then(|| quoted(&scenario.router.predictor)),
+        layouts: BUT_VECTORS,
+    },
+    Row {
+        name: "predictors in routers that take several steps in a cycle",
+        key: "router.internal_speedup",
+        asks: |scenario| extension(scenario, "internal_speedup").filter(|_| predicts(scenario)),
+        layouts: FULL_ONLY,
     },
     Row {
         name: QUEUES,
@@ -254,7 +263,7 @@ static ROWS: &[Row] = &[
         layouts: FULL_ONLY,
     },
     Row {
-        name: INTERNAL_SPEEDUP,
+        name: "routers that take several steps in a cycle",
         key: "router.internal_speedup",
         asks: |scenario| extension(scenario, "internal_speedup"),
         layouts: BUT_VECTORS,
@@ -383,12 +392,6 @@ struct Pair {
 const KEEP_ONE: &str = "leave one of the two out";
 
 static PAIRS: &[Pair] = &[
-    Pair {
-        one: INTERNAL_SPEEDUP,
-        other: PREDICTORS,
-        reason: "a guess sets the switch for a whole cycle, in which such a router takes several steps",
-        instead: KEEP_ONE,
-    },
     Pair {
         one: CONGESTION,
         other: QUEUES,

@@ -126,13 +126,6 @@ static ROWS: &[Row] = &[
         analysis: No(USE_FLIT),
     },
     Row {
-        name: "predictors in routers that are more than canonical ones",
-        key: "router.predictor",
-        asks: |scenario| predictor_of(scenario).filter(|_| scenario.router.extensions().next().is_some()),
-        flow: No(USE_FLIT),
-        analysis: No("leave one of the two out"),
-    },
-    Row {
         name: "predictors beside a routing that leaves the choice of the port to the router",
         key: "router.predictor",
         asks: |scenario| predictor_of(scenario).filter(|_| scenario.routing.offers_several()),

@@ -49,6 +49,21 @@ fn formulas_agree_with_flits_on_trees() {
     both_agree(tree, &nca("random"), &router("static-straight", "on_miss = \"forward\""), "pattern = \"bit-reverse\"", 5);
 }
 
+/// Allocators, priorities, speed-ups and shared buffers change nothing for packets that are alone, but for the steps that fit into a cycle.
+#[test]
+fn formulas_agree_with_flits_in_routers_beyond_the_plain_one() {
+    let tree = "topology = \"fat-tree\"\nup = 4\ndown = 4\nlevels = 3";
+    for more in [
+        "internal_speedup = 2.0",
+        "internal_speedup = 4.0\noutput_buffer_flits = 2",
+        "priority = \"age\"\nswitch_allocator = \"select\"\ninput_speedup = 2",
+        "buffer_policy = \"shared\"\nvc_allocator = \"wavefront\"",
+    ] {
+        let router = format!("{ON_CHIP}\npredictor = \"static-straight\"\n{more}");
+        both_agree(tree, "algorithm = \"nca\"\nup_port = \"random\"", &router, "pattern = \"uniform\"", 5);
+    }
+}
+
 #[test]
 fn formulas_agree_with_flits_on_grids_and_butterflies() {
     let order = "algorithm = \"dimension-order\"";

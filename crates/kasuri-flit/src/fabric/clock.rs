@@ -27,7 +27,7 @@ impl Clock {
 
     /// The first step of a cycle.
     #[inline(always)]
-    fn first_step(self, cycle: u64) -> u64 {
+    pub(crate) fn first_step(self, cycle: u64) -> u64 {
         if self.is_plain() {
             return cycle;
         }
@@ -57,9 +57,13 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// A flit is sent in a cycle after all others.
+    /// A flit is sent in a cycle in which no other is: after all others, or in a gap not long before the last.
     #[inline(always)]
     pub(crate) fn add(&mut self, cycle: u64) {
+        if cycle < self.last {
+            self.cycles |= 1u64.checked_shl((self.last - cycle) as u32).unwrap_or(0);
+            return;
+        }
         self.cycles = self.cycles.checked_shl((cycle - self.last).min(64) as u32).unwrap_or(0) | 1;
         self.last = cycle;
     }
@@ -84,6 +88,8 @@ mod tests {
         let mut sent = Sent::default();
         [3, 4, 5, 9, 10].into_iter().for_each(|cycle| sent.add(cycle));
         assert_eq!([0, 3, 4, 6, 9, 10, 11, 50].map(|from| sent.from(from, 1)), [5, 5, 4, 2, 2, 1, 0, 0]);
+        sent.add(7);
+        assert_eq!([6, 7, 8].map(|from| sent.from(from, 1)), [3, 3, 2]);
         (11..200).for_each(|cycle| sent.add(cycle));
         assert_eq!([20, 150, 199, 200].map(|from| sent.from(from, 1)), [180, 50, 1, 0]);
     }

@@ -143,7 +143,7 @@ impl Compiled {
             full.check_size(network)?;
         }
         // In the full layout, one for each input of the switch; a flit or a credit may have to wait for its channel.
-        let general_credits = parameters.full.as_ref().map(|full| full.router.input_speedup.min(1 << vc_shift));
+        let general_credits = parameters.full.as_ref().map(|full| (full.router.input_speedup + u32::from(predicts)).min(1 << vc_shift));
         let usual_credits = if parameters.crosspoint { 1 << vc_shift } else { 1 + u32::from(predicts && vc_shift > 0) };
         let credits_of_port = general_credits.unwrap_or(usual_credits);
         let longest_wait = match &parameters.full {

@@ -30,12 +30,19 @@ impl Delays {
             greatest: 0,
         };
         let network = &scenario.network;
-        // A router that takes several steps in a cycle may send a flit in the cycle in which it is granted.
-        let crossing_at_once = if scenario.router.internal_speedup > 1.0 { delays.traversal } else { 0 };
-        let passing_on_early = if scenario.router.predictor == kasuri_network::predictor::NONE { 0 } else { advance(scenario) };
+        let predicts = scenario.router.predictor != kasuri_network::predictor::NONE;
+        let takes_steps = scenario.router.internal_speedup > 1.0;
+        // A router that takes several steps in a cycle may send a flit in the cycle in which it is granted, and one that passes on a
+        // prediction before its end has arrived.
+        let ahead = match (takes_steps, predicts) {
+            (true, true) => delays.traversal + scenario.pipeline.link_cycles,
+            (true, false) => delays.traversal,
+            (false, true) => advance(scenario),
+            (false, false) => 0,
+        };
         for channel in (0..network.channel_count()).map(ChannelId) {
             let (flit, credit) = (delays.flit(network, channel), delays.credit(network, channel));
-            let passing_on = if leaves_router(network, channel) { flit - passing_on_early - crossing_at_once } else { flit };
+            let passing_on = if leaves_router(network, channel) { flit - ahead } else { flit };
             delays.least = delays.least.min(passing_on).min(credit);
             delays.greatest = delays.greatest.max(flit).max(credit);
         }

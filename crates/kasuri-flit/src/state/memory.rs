@@ -47,8 +47,6 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let rings = 4 * Rings::length(slots, compiled.packets_per_buffer).unwrap_or(0);
         let claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
         let pointers = if crate::fabric::allocators::build(&scenario.router.vc_allocator).is_some() { 8 } else { 0 };
-        let predicts =
-            if scenario.router.predictor == kasuri_network::predictor::NONE { 0 } else { crate::fabric::features::prediction::SLOT_BYTES };
         let shared = if scenario.router.buffer_policy == BufferPolicy::Private { 0 } else { 32 };
         L::bytes(parameters, addresses.first_terminal_port, addresses.ports)
             + rings
@@ -56,7 +54,8 @@ impl<L: RouterLayout> Simulation<'_, L> {
             + wheel(compiled.credits_of_port)
             + of_ports
             + lists
-            + router_slots * (pointers + predicts + shared + if claims { Claims::SLOT_BYTES } else { 0 })
+            + router_slots * (pointers + shared + if claims { Claims::SLOT_BYTES } else { 0 })
+            + crate::fabric::features::prediction::bytes(&scenario.router, router_ports, router_slots)
             + Terminals::<L::Mask>::bytes(terminals as u32)
             + Edge::bytes(scenario, terminals, addresses.tile_shift - shift)
             + RouteMemo::bytes(&*scenario.routing, &scenario.network, routers, router_slots as u32)

@@ -7,7 +7,7 @@
 use super::AnalysisError;
 use super::flow::{Congestion, Flow, Packets, for_each_flow, packets};
 use kasuri_model::engine::Prediction;
-use kasuri_model::router::{Bidding, Pipeline, Switching};
+use kasuri_model::router::Switching;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{Port, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
@@ -138,13 +138,6 @@ impl Routing for Guided {
             None => self.ways.route(hop, state, choice, candidates),
         }
     }
-}
-
-/// Cycles by which a head is earlier at the next router for a hit: it skips route computation, allocation and serialisation, its
-/// traversal takes the cycle of its arrival, and it does not wait for its own end.
-pub(super) fn saved_cycles(pipeline: &Pipeline) -> u32 {
-    let allocation = u32::from(pipeline.bidding == Bidding::InTurn);
-    pipeline.route_cycles + allocation + 1 + pipeline.serialisation_cycles + pipeline.link_cycles
 }
 
 /// Lets the traffic flow over the guided paths, which `scenario` has for its routing.

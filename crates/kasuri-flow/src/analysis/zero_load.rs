@@ -1,7 +1,7 @@
 //! The latency that a scenario's packets have when each is alone in the network.
 
 use super::flow::{Congestion, Flow, Packets, for_each_flow, packets};
-use super::prediction::{Guided, rates_of, saved_cycles};
+use super::prediction::{Guided, rates_of};
 use super::{AnalysisError, LonePacket, lone_packet_latency};
 use kasuri_model::router::{RouterParameters, Switching};
 use kasuri_model::scenario::Scenario;
@@ -38,7 +38,7 @@ pub fn zero_load(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
     let scenario = guided.scenario(scenario);
     let alone = without_prediction(&scenario)?;
     let rates = rates_of(&scenario, &guided)?;
-    let saved = rates.hits * f64::from(saved_cycles(&scenario.pipeline));
+    let saved = rates.hits * saved_cycles(&scenario);
     // A hit shortens the credit loop as well, so a packet that stalls for credits stalls less than without.
     let exact = alone.exact && packets(&scenario).iter().all(|kind| !can_stall(&scenario, kind));
     Ok(ZeroLoad { packet_latency: alone.packet_latency - saved, exact, ..alone })
@@ -134,16 +134,28 @@ impl Sum {
 /// A router with an internal speed-up of s takes the steps floor(t s) to floor((t + 1) s) - 1 in cycle t; those that a head needs after
 /// its first one may fit into the same cycle.
 fn head_cycles(scenario: &Scenario) -> f64 {
-    let (steps, speedup) = (scenario.pipeline.head_cycles() - 1, scenario.router.internal_speedup);
+    cycles_of_steps(scenario.pipeline.head_cycles(), scenario.router.internal_speedup)
+}
+
+/// Cycles that a lone head saves that passes on a prediction: it needs the steps of the switch traversal only, and its front does not wait
+/// for its end.
+fn saved_cycles(scenario: &Scenario) -> f64 {
+    let pipeline = &scenario.pipeline;
+    let crossing = pipeline.traversal_cycles - pipeline.serialisation_cycles;
+    head_cycles(scenario) - cycles_of_steps(crossing, scenario.router.internal_speedup) + f64::from(pipeline.link_cycles)
+}
+
+/// Cycles in which so many steps fall, from the first one of a cycle on.
+fn cycles_of_steps(steps: u32, speedup: f64) -> f64 {
     if speedup == 1.0 {
-        return f64::from(steps + 1);
+        return f64::from(steps);
     }
     let first_step = |cycle: u64| (cycle as f64 * speedup) as u64;
-    let in_router = |cycle: u64| {
-        let last = first_step(cycle) + u64::from(steps);
+    let taken = |cycle: u64| {
+        let last = first_step(cycle) + u64::from(steps) - 1;
         (cycle..).take_while(|&cycle| first_step(cycle + 1) <= last).count() as u64 + 1
     };
-    (0..PHASES).map(in_router).sum::<u64>() as f64 / PHASES as f64
+    (0..PHASES).map(taken).sum::<u64>() as f64 / PHASES as f64
 }
 
 /// Cycles over which steps within cycles are averaged.

@@ -183,6 +183,18 @@ impl MaskAllocator {
         }
     }
 
+    /// See [`RouterAllocator::distance`](super::RouterAllocator::distance).
+    pub(crate) fn distance(&self, row: u32, column: u32) -> Option<u64> {
+        (self.rule == Rule::Islip(1)).then(|| super::from_pointer(column, self.row_pointer[row as usize].into()).into())
+    }
+
+    /// See [`RouterAllocator::matched`](super::RouterAllocator::matched).
+    pub(crate) fn matched(&mut self, row: u32, column: u32) {
+        if self.rule == Rule::Islip(1) {
+            self.match_pair(row, column);
+        }
+    }
+
     /// Pointers move one beyond the partner.
     #[inline(always)]
     fn match_pair(&mut self, row: u32, column: u32) {

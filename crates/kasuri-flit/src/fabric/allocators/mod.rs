@@ -102,7 +102,10 @@ pub static ALLOCATORS: &[AllocatorEntry] = &[
         name: "islip",
         summary: "outputs grant, inputs accept, pointers move on accepted grants; `iterations` rounds (McKeown 1999)",
         plain: Some(|iterations| (iterations > 1).then(|| PlainAllocator::Other(Box::new(islip::Islip::new(iterations))))),
-        general: |spec| Box::new(router::ByPointers::new(islip::Islip::new(spec.parameters.iterations()), spec.shape)),
+        general: |spec| {
+            let iterations = spec.parameters.iterations();
+            Box::new(router::ByPointers::new(islip::Islip::new(iterations), iterations == 1, spec.shape))
+        },
         masks: |parameters| Some(masks::Rule::Islip(parameters.iterations())),
     },
     AllocatorEntry {

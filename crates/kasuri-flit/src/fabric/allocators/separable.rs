@@ -19,6 +19,8 @@ pub(super) struct Separable {
     first: First,
     rows: Box<dyn Arbiters>,
     columns: Box<dyn Arbiters>,
+    /// Is it iSLIP of one iteration?
+    is_single_islip: bool,
     picked: Vec<u32>,
 }
 
@@ -28,6 +30,7 @@ impl Separable {
             first,
             rows: arbiters::build(arbiter, shape.rows, shape.columns),
             columns: arbiters::build(arbiter, shape.columns, shape.rows),
+            is_single_islip: first == First::Output && arbiter == ArbiterParameters::default(),
             picked: Vec::new(),
         }
     }
@@ -81,5 +84,16 @@ impl RouterAllocator for Separable {
             self.columns.served(column, row);
         }
         granted.append(&mut self.picked);
+    }
+
+    fn distance(&self, row: u32, column: u32) -> Option<u64> {
+        self.is_single_islip.then(|| self.rows.order(row, column, 0).0)
+    }
+
+    fn matched(&mut self, row: u32, column: u32) {
+        if self.is_single_islip {
+            self.rows.served(row, column);
+            self.columns.served(column, row);
+        }
     }
 }

@@ -30,6 +30,13 @@ impl Lookahead {
         (scenario.router.decides_on_departure() && scenario.routing.observes_congestion()).then(Self::default)
     }
 
+    /// The decision of a packet, into `candidates`, without taking it.
+    pub(crate) fn known(&self, packet: u32, candidates: &mut Vec<Candidate>) -> u32 {
+        let decision = &self.decisions[packet as usize];
+        candidates.clone_from(&decision.candidates);
+        decision.state
+    }
+
     /// Takes the decision of a packet: into `candidates`. Returns its routing state after that.
     pub(crate) fn take(&mut self, packet: u32, candidates: &mut Vec<Candidate>) -> u32 {
         let decision = &mut self.decisions[packet as usize];

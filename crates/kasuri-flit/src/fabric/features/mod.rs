@@ -3,5 +3,6 @@
 pub(crate) mod claims;
 pub(crate) mod lookahead;
 pub(crate) mod output_shares;
+pub(crate) mod passing;
 pub(crate) mod prediction;
 pub(crate) mod shared_buffers;

@@ -1,16 +1,17 @@
 //! What routers that predict keep beside their ordinary state: the predictor, which places of the switch are taken, which
 //! connections are held, and the counters.
 //!
-//! Touches arrivals (a flit that is predicted rightly passes on at once, see `layouts/plain/predicted.rs`), routing (the answer that a guess
+//! Touches arrivals (a flit that is predicted rightly passes on at once, see `passing`), routing (the answer that a guess
 //! was held against is used again) and traversal (which notes the places of the switch that are taken).
 
+use crate::fabric::clock::Clock;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::routing::Route;
 use crate::fabric::vc_mask::VcMask;
 use crate::state::{NONE, Share, Simulation};
 use kasuri_model::engine::Prediction;
 use kasuri_model::refusal::Refusal;
-use kasuri_model::router::{OnMiss, PredictorMatch};
+use kasuri_model::router::{OnMiss, PredictorMatch, RouterParameters};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, Port, RouterId};
 use kasuri_network::memory::Column;
@@ -33,17 +34,21 @@ pub(crate) const COUNTED: u8 = 2;
 pub(crate) const WRONG: u8 = 4;
 pub(crate) const FOUND: u8 = 8;
 
-/// Bytes of all columns for each slot of a router, those by port among them.
-pub(crate) const SLOT_BYTES: usize = 64;
+/// Bytes of all columns for each slot of a router, those by port among them; and of one more column of places.
+const SLOT_BYTES: usize = 64;
+const PLACES_BYTES: usize = 24;
 
 /// The unit of all routers of a simulation.
 pub(crate) struct PredictionUnit<'n> {
     pub(crate) predictor: Box<dyn Predictor>,
     pub(crate) rules: Rules,
     pub(crate) hint: Option<Hint<'n>>,
-    /// Places of each output port and of each input port, by the cycle of the switch grant that they correspond to.
+    /// Places of each output and of each input of the switches, by the step of the switch grant that they correspond to.
     outputs: Places,
     inputs: Places,
+    /// Places of each channel behind an output port, by the cycle in which a flit is sent; where flits wait for it behind the switch, so
+    /// that the places of the switch do not tell.
+    channels: Option<Places>,
     pub(crate) input_ports: Column<InputPort>,
     /// By output slot: the place of the last flit, and 0 before any.
     last_sent: Column<u64>,
@@ -85,6 +90,9 @@ pub(crate) struct Rules {
     pub(crate) on_miss: OnMiss,
     /// By how many cycles a flit that passes on is ahead of one that wins the switch in the cycle of its arrival.
     pub(crate) advance: u16,
+    /// Of these, the steps of serialisation, and the cycles by which its front is ahead of its end.
+    serialisation: u16,
+    link: u16,
     /// Cycles from an arrival until a wrong prediction is found out.
     pub(crate) blind_cycles: u64,
     /// Is a routing asked once only, since it cannot change its mind?
@@ -103,6 +111,24 @@ impl WrongPath {
     #[inline(always)]
     pub(crate) fn lasts(self, now: u64) -> bool {
         self.until.wrapping_sub(now as u32).cast_signed() > 0
+    }
+}
+
+/// When a flit that passes on in a cycle crosses a router in the full layout.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Early {
+    /// The step in which it begins to cross.
+    pub(crate) step: u64,
+    /// Its place in the switch.
+    pub(crate) place: u64,
+    /// The cycle in which it is sent.
+    pub(crate) departure: u64,
+}
+
+impl Early {
+    /// Its place among those sent on its virtual channel.
+    pub(crate) fn order(self) -> u64 {
+        self.departure + BIAS
     }
 }
 
@@ -289,6 +315,26 @@ pub(crate) fn advance(scenario: &Scenario) -> u32 {
     1 + scenario.pipeline.serialisation_cycles + scenario.pipeline.link_cycles
 }
 
+/// The same in steps of the router, of which it may take several in a cycle: so far back lie the places of flits that pass on.
+fn reach(scenario: &Scenario) -> u32 {
+    let pipeline = &scenario.pipeline;
+    1 + pipeline.serialisation_cycles + (f64::from(pipeline.link_cycles) * scenario.router.internal_speedup).ceil() as u32
+}
+
+/// May flits that have crossed the switch wait for their channel?
+fn waits_behind_switch(router: &RouterParameters) -> bool {
+    ["internal_speedup", "output_speedup", "long_stages"].into_iter().any(|key| router.extends(key))
+}
+
+/// Bytes of all columns for so many ports and slots.
+pub(crate) fn bytes(router: &RouterParameters, ports: usize, slots: usize) -> usize {
+    if router.predictor == predictor::NONE {
+        return 0;
+    }
+    let of_switch = (router.input_speedup + router.output_speedup - 2) as usize + usize::from(waits_behind_switch(router));
+    slots * SLOT_BYTES + ports * of_switch * PLACES_BYTES
+}
+
 /// What is refused of pipelines in which a flit cannot pass on in one cycle.
 fn check_pipeline(scenario: &Scenario) -> Result<(), Refusal> {
     let pipeline = &scenario.pipeline;
@@ -297,8 +343,9 @@ fn check_pipeline(scenario: &Scenario) -> Result<(), Refusal> {
         let reason = "a router with a predictor needs a switch allocation (SA or VSA) of one cycle and ST in cycles of its own";
         return wrong(reason.to_owned());
     }
-    if u64::from(advance(scenario)) >= REACH {
-        return wrong(format!("Ser and LT take {} cycles; with a predictor together at most {}", advance(scenario) - 1, REACH - 2));
+    if u64::from(reach(scenario)) >= REACH {
+        let steps = if scenario.router.internal_speedup > 1.0 { "steps of the router" } else { "cycles" };
+        return wrong(format!("Ser and LT take {} {steps}; with a predictor together at most {}", reach(scenario) - 1, REACH - 2));
     }
     let network = &scenario.network;
     let shortest = (0..network.channel_count()).map(|channel| network.link(ChannelId(channel)).latency).min().unwrap_or(0);
@@ -360,11 +407,14 @@ impl<'n> PredictionUnit<'n> {
                 any_up: router.predictor_match == PredictorMatch::AnyUp,
                 on_miss: router.on_miss,
                 advance: advance(scenario) as u16,
+                serialisation: scenario.pipeline.serialisation_cycles as u16,
+                link: scenario.pipeline.link_cycles as u16,
                 blind_cycles: u64::from(scenario.pipeline.computation_cycles.max(1)),
                 routes_stay: !scenario.routing.observes_congestion(),
             },
-            outputs: Places::new(ports, advance(scenario)),
-            inputs: Places::new(ports, advance(scenario)),
+            outputs: Places::new(ports * router.output_speedup as usize, reach(scenario)),
+            inputs: Places::new(ports * router.input_speedup as usize, reach(scenario)),
+            channels: waits_behind_switch(router).then(|| Places::new(ports, reach(scenario))),
             input_ports: input_ports(network, share, router_port, ports),
             last_sent: Column::filled(slots, 0),
             wrongs: Wrongs::default(),
@@ -414,39 +464,73 @@ impl<'n> PredictionUnit<'n> {
 
     /// The place that a flit takes which passes on in cycle `now`.
     #[inline(always)]
-    fn place(&self, now: u64) -> u64 {
+    pub(crate) fn place(&self, now: u64) -> u64 {
         now + BIAS - u64::from(self.rules.advance)
     }
 
-    /// May a flit that arrives now pass from an input port to an output port: does no other one cross there?
-    #[inline(always)]
-    pub(crate) fn is_open(&self, input_port: u32, port: u32, now: u64) -> bool {
-        self.inputs.is_free(input_port, self.place(now)) && self.outputs.is_free(port, self.place(now))
+    /// The same in routers that may take several steps in a cycle, and the cycle in which the flit is sent: it crosses in the first steps
+    /// of cycle `now`, `traversal` with serialisation.
+    pub(crate) fn early(&self, clock: Clock, traversal: u32, now: u64) -> Early {
+        let Rules { serialisation, link, .. } = self.rules;
+        let begin = clock.first_step(now.saturating_sub(link.into()));
+        let across = clock.first_step(now) + u64::from(traversal) - u64::from(serialisation) - 1;
+        Early { step: begin, place: begin + BIAS - 1 - u64::from(serialisation), departure: clock.cycle_of(across, now) - u64::from(link) }
     }
 
-    /// Would a flit that passes on now stay behind those sent on this virtual channel before?
-    #[inline(always)]
-    pub(crate) fn keeps_order(&self, output: u32, now: u64) -> bool {
-        self.last_sent[output] < self.place(now)
+    /// Is nothing sent on the channel of an output port in a cycle?
+    pub(crate) fn is_channel_open(&self, port: u32, departure: u64) -> bool {
+        self.channels.as_ref().is_none_or(|channels| channels.is_free(port, departure + BIAS))
     }
 
-    /// A flit passes on, or a wrong copy of one crosses.
-    #[inline(always)]
-    pub(crate) fn take_place(&mut self, input_port: u32, port: u32, now: u64) {
-        self.take_both(input_port, port, self.place(now));
+    /// A flit is sent on the channel of an output port.
+    pub(crate) fn take_channel(&mut self, port: u32, departure: u64) {
+        if let Some(channels) = &mut self.channels {
+            self.wrongs.collisions += u64::from(!channels.take(port, departure + BIAS));
+        }
     }
 
+    /// A flit wins the switch of a router that may take several steps in a cycle.
+    pub(crate) fn note_step(&mut self, (input, output): (u32, u32), slot: u32, (port, departure): (u32, u64), step: u64) {
+        self.take_place(input, output, step + BIAS);
+        self.take_channel(port, departure);
+        self.note_sent(slot, departure + BIAS);
+    }
+
+    /// Does no flit cross from an input of the switch, nor to an output, in a place?
     #[inline(always)]
-    fn take_both(&mut self, input_port: u32, port: u32, place: u64) {
-        let were_free = self.inputs.take(input_port, place) & self.outputs.take(port, place);
+    pub(crate) fn is_open(&self, input: u32, output: u32, place: u64) -> bool {
+        self.inputs.is_free(input, place) && self.outputs.is_free(output, place)
+    }
+
+    /// Would a flit in this place stay behind those sent on this virtual channel before?
+    #[inline(always)]
+    pub(crate) fn keeps_order(&self, output: u32, place: u64) -> bool {
+        self.last_sent[output] < place
+    }
+
+    /// A flit passes on, or a wrong copy of one crosses, or one that has won the switch.
+    #[inline(always)]
+    pub(crate) fn take_place(&mut self, input: u32, output: u32, place: u64) {
+        let were_free = self.inputs.take(input, place) & self.outputs.take(output, place);
         self.wrongs.collisions += u64::from(!were_free);
     }
 
     /// A flit on a virtual channel has a later place than the one before it.
     #[inline(always)]
-    fn note_sent(&mut self, output: u32, place: u64) {
+    pub(crate) fn note_sent(&mut self, output: u32, place: u64) {
         self.wrongs.overtakings += u64::from(self.last_sent[output] >= place);
         self.last_sent[output] = place;
+    }
+
+    /// A flit passes on through a router in the full layout.
+    pub(crate) fn note_passed(&mut self, output: u32, early: Early, counted: bool) {
+        self.note_sent(output, early.order());
+        self.counters.speculative_traversals += u64::from(counted);
+    }
+
+    /// Do wrong flits leave their router?
+    pub(crate) fn forwards(&self) -> bool {
+        self.rules.on_miss == OnMiss::Forward
     }
 
     /// What should never happen, of everything since the beginning: two flits in one place of the switch, and a flit that left
@@ -457,16 +541,10 @@ impl<'n> PredictionUnit<'n> {
         (collisions + overtakings > 0).then(found)
     }
 
-    /// A flit that passes on is the last one of its virtual channel.
-    #[inline(always)]
-    pub(crate) fn note_passed(&mut self, output: u32, now: u64) {
-        self.note_sent(output, self.place(now));
-    }
-
     /// A flit wins the switch in the ordinary way.
     #[inline(always)]
     pub(crate) fn note_grant(&mut self, input_port: u32, port: u32, output: u32, now: u64) {
-        self.take_both(input_port, port, now + BIAS);
+        self.take_place(input_port, port, now + BIAS);
         self.note_sent(output, now + BIAS);
     }
 

@@ -14,6 +14,11 @@ impl Batches {
         Self { batched, steps: u64::from(steps), latest: 0 }
     }
 
+    /// Would whoever comes in `step` begin at once?
+    pub(super) fn begins(&self, step: u64) -> bool {
+        !self.batched || self.steps < 2 || step == self.latest || step >= self.latest + self.steps
+    }
+
     /// Comes to the stage in `step`: how many steps it waits there for the stage to begin with it.
     pub(super) fn wait(&mut self, step: u64) -> u64 {
         if !self.batched || self.steps < 2 {
@@ -37,6 +42,8 @@ mod tests {
     fn batches_wait_for_the_one_before() {
         let mut stage = Batches::new(true, 3);
         assert_eq!([10, 10, 11, 13, 14, 30].map(|step| stage.wait(step)), [0, 0, 2, 0, 2, 0]);
+        let begins = [9, 10, 11, 12, 13].map(|step| Batches { batched: true, steps: 3, latest: 10 }.begins(step));
+        assert_eq!(begins, [false, true, false, false, true]);
         let mut pipelined = Batches::new(false, 3);
         assert_eq!([10, 11].map(|step| pipelined.wait(step)), [0, 0]);
     }

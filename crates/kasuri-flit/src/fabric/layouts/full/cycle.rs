@@ -2,6 +2,7 @@
 
 use super::{Allocators, Bid, Full, FullParameters, InputVc, StepLists, Unit, Urgency};
 use crate::fabric::allocators::Request;
+use crate::fabric::layout::RouterLayout;
 use crate::fabric::routing::Route;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
@@ -17,22 +18,14 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
     /// Takes what arrives, then lets every router of the tile that is awake take its steps.
     pub(super) fn full_cycle(&mut self, tile: u32, now: u64) {
         let mut events = std::mem::take(&mut self.in_flight.due);
-        self.in_flight.arrivals.take(now, tile, &mut events);
-        for position in 0..events.len() {
-            if let Some(&later) = events.get(position + PREFETCH_DISTANCE) {
-                prefetch(&self.layout.input[later]);
-            }
-            self.take_arrival(events[position], now);
+        if self.prediction.is_some() {
+            // A prediction counts on what is known of credits and requests when the flit arrives.
+            self.take_credits(tile, now, &mut events);
+            self.take_predicted_arrivals(tile, now, &mut events);
+        } else {
+            self.take_arrivals(tile, now, &mut events);
+            self.take_credits(tile, now, &mut events);
         }
-        events.clear();
-        self.in_flight.credits.take(now, tile, &mut events);
-        for position in 0..events.len() {
-            if let Some(&later) = events.get(position + PREFETCH_DISTANCE) {
-                prefetch(&self.layout.output[later]);
-            }
-            self.take_credit(events[position]);
-        }
-        events.clear();
         self.in_flight.due = events;
         self.layout.wake_sleepers(tile, now);
         let mut awake = std::mem::take(&mut self.layout.sleep.awake[tile as usize]);
@@ -56,8 +49,30 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
         self.layout.sleep.awake[tile as usize] = awake;
     }
 
+    fn take_arrivals(&mut self, tile: u32, now: u64, events: &mut Vec<u32>) {
+        self.in_flight.arrivals.take(now, tile, events);
+        for position in 0..events.len() {
+            if let Some(&later) = events.get(position + PREFETCH_DISTANCE) {
+                prefetch(&self.layout.input[later]);
+            }
+            self.take_arrival(events[position], now);
+        }
+        events.clear();
+    }
+
+    fn take_credits(&mut self, tile: u32, now: u64, events: &mut Vec<u32>) {
+        self.in_flight.credits.take(now, tile, events);
+        for position in 0..events.len() {
+            if let Some(&later) = events.get(position + PREFETCH_DISTANCE) {
+                prefetch(&self.layout.output[later]);
+            }
+            self.take_credit(events[position]);
+        }
+        events.clear();
+    }
+
     /// A flit enters its buffer.
-    fn take_arrival(&mut self, slot: u32, now: u64) {
+    pub(super) fn take_arrival(&mut self, slot: u32, now: u64) {
         if let Some(came) = self.layout.came.get_mut(slot as usize) {
             came.push_back(now);
         }
@@ -103,7 +118,9 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
         if self.parameters.bidding == Bidding::Speculative {
             self.note_speculative_bids(number, step, now);
         }
+        self.layout.free_wanted(number, step);
         let mut asked = self.allocate_channels(number, step);
+        asked |= self.layout.free_late(number);
         if !at_once {
             self.compute_routes(number, step);
         }
@@ -140,9 +157,11 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
                 self.layout.heads.routes[slot as usize].clone_from(&self.routing.candidates);
                 state
             } else {
-                let Route { candidate, state } = match ahead {
-                    Some(state) => Route { candidate: self.routing.candidates[0], state },
-                    None => self.find_route(slot, packet),
+                let known = self.prediction.as_mut().and_then(|unit| unit.take_route(slot));
+                let Route { candidate, state } = match (ahead, known) {
+                    (Some(state), _) => Route { candidate: self.routing.candidates[0], state },
+                    (None, Some(route)) => route,
+                    (None, None) => self.find_route(slot, packet),
                 };
                 self.layout.input[slot].candidate = candidate;
                 state
@@ -151,17 +170,31 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
             if !self.layout.full.offers_several {
                 let candidate = self.layout.input[slot].candidate;
                 self.claim(slot, &candidate, flits);
+                self.tell_predictor(slot, packet, candidate.port);
             }
-            if matches!(self.layout.units[number].allocators, Allocators::OnRequests { .. }) {
-                let (created, priority) = (self.packets[packet as usize].created, self.lasting_priority(packet));
-                self.layout.heads.urgency[slot] = Urgency { created, priority };
-            }
+            self.note_urgency(number, slot, packet);
             let unit = &mut self.layout.units[number];
             let wait = unit.computation.wait(step);
             unit.waiting.push(slot);
             self.layout.input[slot].ready = step + wait + u64::from(self.parameters.route_cycles);
         }
         self.layout.units[number].heads = heads;
+    }
+
+    /// The router knows the output of a packet.
+    fn tell_predictor(&mut self, slot: u32, packet: u32, output: u16) {
+        if let Some(unit) = &mut self.prediction {
+            let counted = self.packets.counts_predictions(&self.statistics.counting, packet);
+            unit.note_head(slot >> M::SHIFT, output, counted);
+        }
+    }
+
+    /// Notes how urgent the packet at the front of a buffer is, where allocators ask.
+    pub(super) fn note_urgency(&mut self, number: usize, slot: u32, packet: u32) {
+        if matches!(self.layout.units[number].allocators, Allocators::OnRequests { .. }) {
+            let (created, priority) = (self.packets[packet as usize].created, self.lasting_priority(packet));
+            self.layout.heads.urgency[slot] = Urgency { created, priority };
+        }
     }
 
     /// The priority of a packet, as far as it does not change while the packet is in the router.
@@ -264,11 +297,25 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
 
     /// Gives a virtual channel to the head that asked for it.
     pub(super) fn hold_channel(&mut self, number: usize, head: u32, output: u32, step: u64) {
-        self.hold(head, output);
+        self.take_channel(number, head, output, step + u64::from(self.parameters.bidding != Bidding::SameCycle));
+        if let Some(claims) = &mut self.routing.claims {
+            claims.give_up(head);
+        }
+        let packet = self.front_packet(head);
+        self.announce_packet(output, packet);
+        if self.layout.full.offers_several {
+            let port = (output >> M::SHIFT) - self.layout.units[number].base;
+            self.tell_predictor(head, packet, port as u16);
+        }
+    }
+
+    /// A head holds a virtual channel, and bids for the switch from a step on.
+    pub(super) fn take_channel(&mut self, number: usize, head: u32, output: u32, from: u64) {
+        self.layout.hold(head, output);
         if let Some(buffers) = &mut self.buffers.shared {
             buffers.take(output);
         }
-        self.layout.input[head].ready = step + u64::from(self.parameters.bidding != Bidding::SameCycle);
+        self.layout.input[head].ready = from;
         self.layout.units[number].active.push(head);
     }
 
@@ -479,7 +526,7 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
             buffers.send(output, left == 0);
         }
         self.send_credit(slot, step, now);
-        self.send_flit_on(number, output, step, now);
+        self.send_flit_on(number, slot, output, step, now);
         let (unit, full) = (&mut self.layout.units[number], &self.layout.full);
         unit.pass_pointer(slot & (M::BITS - 1), row, full);
         if full.router.hold_switch {
@@ -503,7 +550,7 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
         self.in_flight.credits.post(time.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + (slot & (M::BITS - 1)));
     }
 
-    fn send_flit_on(&mut self, number: usize, output: u32, step: u64, now: u64) {
+    fn send_flit_on(&mut self, number: usize, slot: u32, output: u32, step: u64, now: u64) {
         let port = output >> M::SHIFT;
         let layout = &mut self.layout;
         // The switch takes over in the next step.
@@ -519,20 +566,23 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
             }
             buffered.push_back((across, departure));
         }
-        let link = &mut self.wiring.links[port];
+        self.post_flit(output, departure);
+        if let Some(unit) = &mut self.prediction {
+            unit.note_step(self.layout.switch_places(slot, port), output, (port, departure), step);
+        }
+    }
+
+    /// A flit is sent on its channel in a cycle.
+    pub(super) fn post_flit(&mut self, output: u32, departure: u64) {
+        let link = &mut self.wiring.links[output >> M::SHIFT];
         link.sent += 1;
-        let delay = u32::from(link.flit_delay) - layout.full.traversal_steps;
+        let delay = u32::from(link.flit_delay) - self.layout.full.traversal_steps;
         self.in_flight.arrivals.post((departure as u32).wrapping_add(delay), link.flit_link + (output & (M::BITS - 1)));
     }
 
     /// The tail has gone.
     fn end_packet(&mut self, number: usize, slot: u32, output: u32) {
-        self.layout.output[output].holder = NONE;
-        self.layout.input[slot].output = NONE;
-        let unit = &mut self.layout.units[number];
-        let place = unit.active.iter().position(|&active| active == slot).expect("who sends holds a virtual channel");
-        unit.active.swap_remove(place);
-        self.leave_queue(slot);
+        self.leave_router(number, slot, output);
         if self.parameters.release == VcRelease::Tail {
             self.layout.set_free_channel(output);
         }
@@ -543,16 +593,26 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
             self.layout.units[number].heads.push(slot);
         }
     }
+
+    /// A packet holds its virtual channel no more.
+    pub(super) fn leave_router(&mut self, number: usize, slot: u32, output: u32) {
+        self.layout.output[output].holder = NONE;
+        self.layout.input[slot].output = NONE;
+        let unit = &mut self.layout.units[number];
+        let place = unit.active.iter().position(|&active| active == slot).expect("who sends holds a virtual channel");
+        unit.active.swap_remove(place);
+        self.leave_queue(slot);
+    }
 }
 
 impl<M: VcMask> Full<M> {
-    fn set_free_channel(&mut self, output: u32) {
+    pub(super) fn set_free_channel(&mut self, output: u32) {
         let port = &mut self.port[output >> M::SHIFT];
         port.free = port.free.or(M::bit(output & (M::BITS - 1)));
     }
 
     /// Input and output of the switch that a flit takes.
-    fn crossing(&self, number: usize, slot: u32, output: u32) -> (u32, u32) {
+    pub(super) fn crossing(&self, number: usize, slot: u32, output: u32) -> (u32, u32) {
         places(self.units[number].base, slot, output, M::SHIFT, &self.full)
     }
 

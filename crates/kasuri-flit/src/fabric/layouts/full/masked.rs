@@ -61,7 +61,9 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
         if at_once {
             self.compute_routes(number, step);
         }
+        self.layout.free_wanted(number, step);
         let mut asked = self.allocate_channels_on_masks(number, step, masks);
+        asked |= self.layout.free_late(number);
         if !at_once {
             self.compute_routes(number, step);
         }

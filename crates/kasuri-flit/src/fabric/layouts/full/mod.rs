@@ -8,6 +8,7 @@
 mod batches;
 mod cycle;
 mod masked;
+mod predicted;
 
 use crate::fabric::allocators::masks::{MaskAllocator, Rule};
 use crate::fabric::allocators::{self, AllocatorSpec, Request, RouterAllocator, RouterShape};
@@ -161,6 +162,8 @@ struct Unit {
     active: Vec<u32>,
     /// Input slots that keep their path through the switch: their next flit has come.
     kept: Vec<u32>,
+    /// Output slots that tails have just left on predictions: those who waited for them ask from the next step on.
+    late: Vec<u32>,
     computation: Batches,
     traversal: Batches,
     /// Round-robin pointer over the virtual channels of each input of the switch.
@@ -371,6 +374,7 @@ fn unit(number: u32, base: u32, ports: u32, full: &FullParameters, rules: Option
         waiting: Vec::new(),
         active: Vec::new(),
         kept: Vec::new(),
+        late: Vec::new(),
         computation: Batches::new(batched, full.computation_steps),
         traversal: Batches::new(batched, full.traversal_steps),
         vc_pointer: vec![0; switch.rows as usize].into_boxed_slice(),

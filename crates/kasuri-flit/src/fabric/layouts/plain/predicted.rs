@@ -1,30 +1,16 @@
-//! Arrivals at routers that predict.
-//!
-//! A flit that arrives in cycle T and is predicted rightly has been through switch traversal in T: it leaves one cycle earlier than
-//! one that wins the switch in T, and earlier still where it passes serialisation by and its front does not wait for its end. So
-//! it takes the place on its channel of a flit that won the switch `advance` cycles ago. Real winners of that time have taken
-//! their places already, and nothing that comes later can meet it: a prediction only ever gets what real requests left.
+//! Arrivals at plain routers that predict, and what passes on there.
 
 use super::{InputVc, Plain};
-use crate::fabric::features::prediction::{Addresses, CONNECTED, COUNTED, InputPort, PredictionUnit, WRONG, WrongPath};
+use crate::fabric::features::passing::{Head, Predicts};
+use crate::fabric::features::prediction::{Addresses, CONNECTED, COUNTED, PredictionUnit, WRONG};
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::routing::Route;
 use crate::fabric::vc_mask::VcMask;
 use crate::state::list::List;
 use crate::state::wheel::Wheel;
 use crate::state::{NONE, Simulation, Tile};
-use kasuri_model::router::{OnMiss, Switching};
-use kasuri_network::routing::{Candidate, VirtualChannels};
-
-/// A head that finds a prediction.
-struct Head {
-    slot: u32,
-    input_port: u32,
-    place: InputPort,
-    packet: u32,
-    /// Is the packet measured?
-    counted: bool,
-}
+use kasuri_model::router::Switching;
+use kasuri_network::routing::VirtualChannels;
 
 impl<M: VcMask> Simulation<'_, Plain<M>> {
     /// Flits enter their buffers, or pass on at once. Credits of this cycle have been taken before. Compiled for the processor at
@@ -92,219 +78,118 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
         }
     }
 
-    /// Does a flit pass on without entering its buffer? Not asked of flits that surely do not.
-    #[inline(always)]
-    fn passes_on(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64, lists: &mut Tile) -> bool {
-        let input = self.layout.input[slot];
-        if input.flits > 0 {
-            self.copy_after_wrong_head(unit, slot, now);
-            return false;
-        }
-        if input.output == NONE {
-            return self.head_passes_on(unit, slot, now, lists);
-        }
-        if unit.flags[slot] & CONNECTED == 0 {
-            return false;
-        }
-        let (input_port, port) = (slot >> M::SHIFT, input.output >> M::SHIFT);
-        let may = self.is_open(unit, input_port, port, now) && self.has_turn(unit, input.output, now);
-        if may {
-            self.cross(unit, slot, input.output, now, lists);
-        } else {
-            unit.flags[slot] &= !CONNECTED;
-        }
-        may
+    /// A flit keeps a channel of several cycles busy from its early place on.
+    fn occupy_early(&mut self, unit: &PredictionUnit<'_>, port: u32, now: u64) {
+        let end = (now + u64::from(self.wiring.period[port])).saturating_sub(u64::from(unit.rules.advance));
+        self.layout.busy_until[port] = self.layout.busy_until[port].max(end);
     }
+}
 
-    /// Is there a free place from an input port to an output port for a flit that arrives now?
+/// The places of the switch are those of the ports, one in each cycle.
+impl<M: VcMask> Predicts for Plain<M> {
     #[inline(always)]
-    fn is_open(&self, unit: &PredictionUnit<'_>, input_port: u32, port: u32, now: u64) -> bool {
+    fn is_open(simulation: &Simulation<'_, Self>, unit: &PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> bool {
+        let Simulation { layout, wiring, parameters, .. } = simulation;
         // Channels on which a flit takes several cycles are busy that long after each of them.
-        let is_busy = || self.wiring.period[port] > 1 && self.layout.busy_until[port] > now.saturating_sub(unit.rules.advance.into());
-        !(self.parameters.periodic && is_busy()) && unit.is_open(input_port, port, now)
+        let is_busy = || wiring.period[port] > 1 && layout.busy_until[port] > now.saturating_sub(unit.rules.advance.into());
+        !(parameters.periodic && is_busy()) && unit.is_open(slot >> M::SHIFT, port, unit.place(now))
     }
 
-    /// Has a virtual channel a credit, and would a flit that passes on now keep the order there?
     #[inline(always)]
-    fn has_turn(&self, unit: &PredictionUnit<'_>, output: u32, now: u64) -> bool {
-        self.layout.output[output].credits > 0 && unit.keeps_order(output, now)
+    fn is_wanted(simulation: &Simulation<'_, Self>, port: u32, _now: u64) -> bool {
+        simulation.wiring.links[port].request_head != NONE
     }
 
-    /// A head in front of an empty buffer: does a prediction take it on?
     #[inline(always)]
-    fn head_passes_on(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64, lists: &mut Tile) -> bool {
-        let input_port = slot >> M::SHIFT;
-        let place = unit.input_ports[input_port];
-        let guess = unit.predictor.predict(place.index as usize);
-        if guess.is_none() && !unit.predictor.knows() {
-            return false;
-        }
-        let packet = self.front_packet(slot);
-        let counted = self.packets.counts_predictions(&self.statistics.counting, packet);
-        let head = Head { slot, input_port, place, packet, counted };
-        if counted {
-            unit.counters.attempts += 1;
-            unit.input_ports[input_port].counts[1] += 1;
-        }
-        // Where real requests have the output already, the route need not be known to say so.
-        if guess.is_some_and(|guess| !self.is_idle_for(unit, &head, place.base + u32::from(guess), now)) {
-            unit.counters.refused += u64::from(counted);
-            return false;
-        }
-        match self.right_route(unit, &head, guess) {
-            Some(route) => self.take_right_path(unit, &head, route, now, lists),
-            None => {
-                self.try_wrong_path(unit, &head, guess.expect("an oracle is always right"), now);
-                false
-            }
-        }
+    fn has_turn(simulation: &Simulation<'_, Self>, unit: &PredictionUnit<'_>, output: u32, now: u64) -> bool {
+        simulation.layout.output[output].credits > 0 && unit.keeps_order(output, unit.place(now))
     }
 
-    /// The route of a head if the guess is right.
     #[inline(always)]
-    fn right_route(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, guess: Option<u16>) -> Option<Route> {
-        if let (Some(port), true) = (guess, unit.rules.any_up) {
-            let (hop, state) = self.hop(head.slot, head.packet);
-            if let Some(virtual_channels) = self.scenario.routing.accepts(&hop, state, port) {
-                return Some(Route { candidate: Candidate::new(port, virtual_channels), state });
-            }
-        }
-        let route = self.find_route(head.slot, head.packet);
-        unit.keep_route(head.slot, route);
-        (unit.predictor.knows() || Some(route.candidate.port) == guess).then_some(route)
-    }
-
-    /// Has an output port neither a request nor a flit of another packet in this cycle?
-    #[inline(always)]
-    fn is_idle_for(&self, unit: &PredictionUnit<'_>, head: &Head, port: u32, now: u64) -> bool {
-        self.wiring.links[port].request_head == NONE && self.is_open(unit, head.input_port, port, now)
-    }
-
-    /// The virtual channel of an output port that a head gets, if no real request is in its way.
-    fn free_channel(&mut self, unit: &PredictionUnit<'_>, head: &Head, port: u32, channels: VirtualChannels, now: u64) -> Option<u32> {
-        if !self.is_idle_for(unit, head, port, now) {
-            return None;
-        }
-        let flits = self.packets[head.packet as usize].flits;
-        self.layout.set_left(head.slot, flits);
-        let input = self.layout.input_slot_mut(head.slot);
+    fn choose_channel(
+        simulation: &mut Simulation<'_, Self>,
+        unit: &PredictionUnit<'_>,
+        slot: u32,
+        port: u32,
+        channels: VirtualChannels,
+        now: u64,
+    ) -> Option<u32> {
+        let input = simulation.layout.input_slot_mut(slot);
         (input.request_first, input.request_last) = (channels.begin as u8, (channels.end - 1) as u8);
         let (begin, pointer) = (port << M::SHIFT, input.accept_pointer);
-        let mut eligible = self.eligible(port, head.slot);
+        let mut eligible = simulation.eligible(port, slot);
         let (mut best, mut best_distance) = (None, u32::MAX);
         while !eligible.is_empty() {
             let output = begin | eligible.first();
             eligible = eligible.rest();
             let distance = output.wrapping_sub(pointer);
-            if self.has_turn(unit, output, now) && (best.is_none() || distance < best_distance) {
+            if Self::has_turn(simulation, unit, output, now) && (best.is_none() || distance < best_distance) {
                 (best, best_distance) = (Some(output), distance);
             }
         }
         best
     }
 
-    /// A right prediction: the head crosses, unless something is in its way.
     #[inline(always)]
-    fn take_right_path(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, route: Route, now: u64, lists: &mut Tile) -> bool {
-        let port = head.place.base + u32::from(route.candidate.port);
-        let Some(output) = self.free_channel(unit, head, port, route.candidate.virtual_channels, now) else {
-            unit.counters.refused += u64::from(head.counted);
-            return false;
-        };
-        unit.note_head(head.input_port, route.candidate.port, head.counted);
-        if head.counted {
-            unit.counters.hits += 1;
-            unit.input_ports[head.input_port].counts[2] += 1;
-        }
-        let flits = self.enter_router(head.slot, head.packet, route.state);
-        self.layout.input_slot_mut(head.slot).length = flits;
-        self.layout.input_slot_mut(head.slot).accept_pointer = output + 1;
-        self.layout.output_slot_mut(output).grant_pointer = head.slot + 1;
-        self.layout.take(head.slot, output);
-        self.announce_packet(output, head.packet);
-        unit.flags[head.slot] = CONNECTED | if head.counted { COUNTED } else { 0 };
-        self.cross(unit, head.slot, output, now, lists);
-        true
+    fn right_route(
+        simulation: &mut Simulation<'_, Self>,
+        unit: &mut PredictionUnit<'_>,
+        head: &Head,
+        guess: Option<u16>,
+        _now: u64,
+    ) -> Option<Route> {
+        let accepted = simulation.accepted_route(unit, head, guess);
+        if accepted.is_some() { accepted } else { simulation.only_route(unit, head, guess) }
     }
 
-    /// A flit crosses to the output that its packet holds and leaves.
     #[inline(always)]
-    fn cross(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, output: u32, now: u64, lists: &mut Tile) {
-        let (input_port, port) = (slot >> M::SHIFT, output >> M::SHIFT);
-        unit.take_place(input_port, port, now);
-        unit.note_passed(output, now);
+    fn connect_head(simulation: &mut Simulation<'_, Self>, head: &Head, output: u32, flits: u16, _now: u64) {
+        let layout = &mut simulation.layout;
+        let input = layout.input_slot_mut(head.slot);
+        (input.length, input.accept_pointer) = (flits, output + 1);
+        layout.output_slot_mut(output).grant_pointer = head.slot + 1;
+        layout.take(head.slot, output);
+    }
+
+    #[inline(always)]
+    fn cross_early(
+        simulation: &mut Simulation<'_, Self>,
+        unit: &mut PredictionUnit<'_>,
+        slot: u32,
+        output: u32,
+        now: u64,
+        lists: &mut Tile,
+    ) {
+        let (input_port, port, place) = (slot >> M::SHIFT, output >> M::SHIFT, unit.place(now));
+        unit.take_place(input_port, port, place);
+        unit.note_sent(output, place);
         unit.counters.speculative_traversals += u64::from(unit.flags[slot] & COUNTED != 0);
-        if self.parameters.periodic {
-            self.occupy_early(unit, port, now);
+        if simulation.parameters.periodic {
+            simulation.occupy_early(unit, port, now);
         }
-        self.statistics.flit_hops += 1;
-        self.layout.output[output].credits -= 1;
-        let upstream = self.wiring.links[input_port];
+        simulation.statistics.flit_hops += 1;
+        simulation.layout.output[output].credits -= 1;
+        let upstream = simulation.wiring.links[input_port];
         let credit = upstream.credit_link + (slot & (M::BITS - 1));
-        self.in_flight.credits.post((now as u32).wrapping_add(u32::from(upstream.credit_delay)), credit);
-        let downstream = &mut self.wiring.links[port];
+        simulation.in_flight.credits.post((now as u32).wrapping_add(u32::from(upstream.credit_delay)), credit);
+        let downstream = &mut simulation.wiring.links[port];
         downstream.sent += 1;
         let time = (now as u32).wrapping_add(u32::from(downstream.flit_delay - unit.rules.advance));
-        self.in_flight.arrivals.post(time, downstream.flit_link + (output & (M::BITS - 1)));
-        let buffer = &mut self.layout.input[slot];
+        simulation.in_flight.arrivals.post(time, downstream.flit_link + (output & (M::BITS - 1)));
+        let buffer = &mut simulation.layout.input[slot];
         buffer.left -= 1;
         if buffer.left == 0 {
             buffer.output = NONE;
-            self.layout.output[output].holder = NONE;
+            simulation.layout.output[output].holder = NONE;
             unit.flags[slot] = 0;
-            self.release(slot, output, lists);
+            simulation.release(slot, output, lists);
         }
     }
 
-    /// A flit keeps a channel of several cycles busy from its early place on.
-    fn occupy_early(&mut self, unit: &PredictionUnit<'_>, port: u32, now: u64) {
-        let end = (now + u64::from(self.wiring.period[port])).saturating_sub(u64::from(unit.rules.advance));
-        self.layout.busy_until[port] = self.layout.busy_until[port].max(end);
-    }
-
-    /// A wrong prediction: unless hint bits tell in time, a copy of the head crosses where real requests leave room for it.
-    fn try_wrong_path(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, guess: u16, now: u64) {
-        let port = head.place.base + u32::from(guess);
-        let (hop, _) = self.hop(head.slot, head.packet);
-        let hinted = |hint: &kasuri_network::predictor::hint::Hint<'_>| hint.shows_wrong(hop.router, guess, hop.source, hop.destination);
-        if unit.hint.as_ref().is_some_and(hinted) {
-            return;
-        }
-        let channels = self.scenario.router.entering(hop.destination, hop.available);
-        if self.free_channel(unit, head, port, channels, now).is_none() {
-            unit.counters.refused += u64::from(head.counted);
-            return;
-        }
-        self.copy_wrongly(unit, head.input_port, port, head.counted, now);
-        unit.wrong[head.slot] = WrongPath { port, until: (now + unit.rules.blind_cycles) as u32 };
-        unit.flags[head.slot] |= WRONG;
-    }
-
-    /// Until route computation has found a wrong prediction out, the flits behind the head are copied as well.
-    fn copy_after_wrong_head(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64) {
-        if unit.flags[slot] & WRONG == 0 {
-            return;
-        }
-        let (path, input_port) = (unit.wrong[slot], slot >> M::SHIFT);
-        if path.lasts(now) && self.is_open(unit, input_port, path.port, now) {
-            let counted = self.packets.counts_predictions(&self.statistics.counting, self.front_packet(slot));
-            self.copy_wrongly(unit, input_port, path.port, counted, now);
-        }
-        if !path.lasts(now) {
-            unit.flags[slot] &= !WRONG;
-        }
-    }
-
-    /// A copy crosses the switch to a wrong output. Killed there it costs no channel; forwarded it costs the channel its time and
-    /// is dropped at the other end, so it needs neither a buffer nor a virtual channel, and nothing ever waits for it.
-    fn copy_wrongly(&mut self, unit: &mut PredictionUnit<'_>, input_port: u32, port: u32, counted: bool, now: u64) {
-        unit.take_place(input_port, port, now);
-        unit.counters.speculative_traversals += u64::from(counted);
-        if unit.rules.on_miss == OnMiss::Forward {
-            unit.counters.wasted_flits += u64::from(counted);
-            if self.parameters.periodic {
-                self.occupy_early(unit, port, now);
-            }
+    fn copy(simulation: &mut Simulation<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64) {
+        unit.take_place(slot >> M::SHIFT, port, unit.place(now));
+        if simulation.parameters.periodic && unit.forwards() {
+            simulation.occupy_early(unit, port, now);
         }
     }
 }
