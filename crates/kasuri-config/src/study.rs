@@ -11,7 +11,7 @@ use super::sweep::Point;
 use super::units::UnitParameters;
 use super::{Known, shape, trace, traffic};
 use crate::topology::ALL_TOPOLOGIES;
-use kasuri_model::router::{Architecture, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
+use kasuri_model::router::{Architecture, BufferPolicy, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
 use kasuri_network::network::connectivity::separated;
 use kasuri_network::network::{Network, NetworkError};
@@ -566,15 +566,17 @@ impl<'a> Context<'a> {
             Switching::VirtualCutThrough => "virtual-cut-through",
             Switching::StoreAndForward => "store-and-forward",
         };
-        if longest <= router.buffer_flits {
+        let (key, held) = router.whole_packet_flits();
+        if longest <= held {
             return Ok(());
         }
+        let place =
+            if router.buffer_policy == BufferPolicy::Private { "in a buffer" } else { "in places that a virtual channel can count on" };
         let message = format!(
-            "is {}, but {switching} switching keeps whole packets in a buffer and the longest has {longest} flits; \
-             set buffer_flits = {longest} or more, or shorten the packets",
-            router.buffer_flits
+            "is {held}, but {switching} switching keeps whole packets {place} and the longest has {longest} flits; \
+             set {key} = {longest} or more, or shorten the packets"
         );
-        Err(self.error("router.buffer_flits", Part::Value, message))
+        Err(self.error(&format!("router.{key}"), Part::Value, message))
     }
 }
 

@@ -229,6 +229,11 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
             "buffer_flits = 4\nswitching = \"store-and-forward\"",
             "a.toml:15:16 router.buffer_flits: is 4, but store-and-forward switching keeps whole packets in a buffer and the longest has 5 flits; set buffer_flits = 5 or more",
         ),
+        (
+            "buffer_flits = 8",
+            "private_flits = 4\nbuffer_policy = \"shared\"\nswitching = \"virtual-cut-through\"",
+            "a.toml:15:17 router.private_flits: is 4, but virtual-cut-through switching keeps whole packets in places that a virtual channel can count on and the longest has 5 flits; set private_flits = 5 or more, or shorten the packets",
+        ),
         ("dimensions = [4, 4]", "dimensions = []", "a.toml:6:14 network.dimensions: is empty"),
         (
             "dimensions = [4, 4]",

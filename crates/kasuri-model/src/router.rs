@@ -39,7 +39,8 @@ pub struct RouterParameters {
     pub buffer_policy: BufferPolicy,
     /// Shared buffers: the buffer of a port, in flits; `virtual_channels` x `buffer_flits` unless given.
     pub port_buffer_flits: Option<u32>,
-    /// Shared buffers: places that only the virtual channel itself may take, at least 1.
+    /// Shared buffers: places that only the virtual channel itself may take, at least 1; where packets wait as a whole (virtual cut-through,
+    /// store-and-forward), at least the longest packet.
     pub private_flits: u32,
     /// Limited shared buffers: the most flits that a virtual channel may hold; all unless given.
     pub most_held_flits: Option<u32>,
@@ -451,6 +452,15 @@ impl RouterParameters {
         }
     }
 
+    /// The key that says how long a packet a virtual channel can hold as a whole at least, whatever the others hold, and its value.
+    pub fn whole_packet_flits(&self) -> (&'static str, u32) {
+        match (self.buffer_policy, self.most_held_flits) {
+            (BufferPolicy::Private, _) => ("buffer_flits", self.buffer_flits),
+            (BufferPolicy::Limited, Some(most)) if most < self.private_flits => ("most_held_flits", most),
+            _ => ("private_flits", self.private_flits),
+        }
+    }
+
     /// What models of endpoints ask of the routers.
     pub fn for_endpoints(&self) -> Routers {
         let (depth, channels) = (self.channel_depth(), self.virtual_channels.max(1));
@@ -497,10 +507,6 @@ impl RouterParameters {
         }
         if self.most_held_flits == Some(0) {
             return wrong("most_held_flits", "is 0; give at least 1".to_owned());
-        }
-        if self.switching != Switching::Wormhole {
-            let problem = "needs switching = \"wormhole\": no virtual channel of a shared buffer can count on room for a whole packet";
-            return wrong("buffer_policy", problem.to_owned());
         }
         Ok(())
     }
@@ -804,7 +810,6 @@ mod tests {
             ("buffer_policy = \"shared\"\nprivate_flits = 0", "private_flits", "1 place of its own"),
             ("buffer_policy = \"shared\"\nvirtual_channels = 8\nport_buffer_flits = 7", "port_buffer_flits", "8, which"),
             ("buffer_policy = \"limited\"\nmost_held_flits = 0", "most_held_flits", "at least 1"),
-            ("buffer_policy = \"dynamic\"\nswitching = \"virtual-cut-through\"", "buffer_policy", "wormhole"),
             ("hold_switch = true\narchitecture = \"crosspoint\"", "hold_switch", "no switch to be allocated"),
         ] {
             let (found, problem) = complaint(text);

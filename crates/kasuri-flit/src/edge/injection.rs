@@ -267,7 +267,8 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let source = self.edge.queues.heads[terminal as usize];
         let record = &self.packets[source.packet as usize];
         let of_class = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
-        let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
+        let flits = record.flits;
+        let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { flits };
         let channels = self.scenario.router.entering(TerminalId(record.destination), of_class);
         let VirtualChannels { begin, end } =
             if self.parameters.restricts_entry { self.first_channels(terminal, source.packet, channels, now) } else { channels };
@@ -280,7 +281,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let free = self.terminals.free[terminal];
         let first = self.parameters.first_terminal_port << L::Mask::SHIFT;
         let has_room = |slot: u32| {
-            let in_pool = || self.buffers.shared.as_ref().is_none_or(|buffers| buffers.room(first + slot) > 0);
+            let in_pool = || self.buffers.shared.as_ref().is_none_or(|buffers| buffers.room(first + slot) >= needed.into());
             self.terminals.injection[slot].credits >= needed && in_pool()
         };
         let mut open = free.and(L::Mask::range(u32::from(begin), u32::from(end)));
@@ -300,7 +301,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let entering = &mut self.terminals.injection[slot];
         (entering.packet, entering.last, entering.index, entering.settled, entering.left) = (source.packet, now as u32, 0, 0, record.flits);
         if let Some(buffers) = &mut self.buffers.shared {
-            buffers.take(first + slot);
+            buffers.take(first + slot, flits);
             self.note_room(slot);
         }
         self.terminals.start_sending(slot);

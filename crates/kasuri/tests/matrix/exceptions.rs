@@ -20,6 +20,7 @@ pub(crate) const MACHINE: &[Excuse] = &[
     (&["router.pipeline"], "bids speculatively for the switch", "the same"),
     (&["router.buffer_flits"], "it must be 4 or more with endpoint.model", "a packet waits as a whole for its interface"),
     (&["router.buffer_flits"], "keeps whole packets in a buffer", "a packet that waits as a whole needs room for all of it"),
+    (&["router.private_flits"], "keeps whole packets in places", "a packet that waits as a whole needs room that no other can take"),
     (&["router.virtual_channels"], "users with virtual channels of their own", "there are fewer virtual channels than users"),
     (&["routing.algorithm"], "possible deadlock", "packets could wait for each other for ever"),
     (&["routing.algorithm"], "does not fit", "a routing knows the shape of some networks only"),
@@ -57,7 +58,6 @@ pub(crate) const MACHINE: &[Excuse] = &[
 
 /// What is refused although a machine could be so, and no table of an engine says it: what would have to be built.
 pub(crate) const MISSING: &[Excuse] = &[
-    (&["router.buffer_policy"], "can count on room for a whole packet", "places of a shared buffer would have to be kept for a packet"),
     (
         &["router.architecture"],
         "with endpoint.model = \"dsm\"",

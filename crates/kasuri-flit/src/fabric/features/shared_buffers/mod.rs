@@ -4,6 +4,9 @@
 //! a pool of the port. A policy limits what one may hold of both. A place that becomes free while a packet is on its way through an empty
 //! buffer stays reserved for this packet, lest others take it before its next flit comes (as in BookSim 2).
 //!
+//! Where packets wait as a whole (virtual cut-through, store-and-forward), a packet gets a virtual channel only if there is room for all of
+//! it, and its places are reserved at once: whoever else comes, whatever the policy allows later, its flits never stop for want of room.
+//!
 //! Touches virtual-channel allocation and switch allocation (is there room?), traversal and injection (a place is taken), and the credits
 //! that come back (a place is free).
 //!
@@ -13,7 +16,7 @@ mod dynamic;
 mod limited;
 mod shifting;
 
-use kasuri_model::router::{BufferPolicy, RouterParameters};
+use kasuri_model::router::{BufferPolicy, RouterParameters, Switching};
 use kasuri_network::memory::Column;
 
 /// Flits that the buffers of an input port can hold.
@@ -62,6 +65,8 @@ pub(crate) struct Buffers {
     pool: u32,
     most_held: u32,
     limit: Limit,
+    /// Do packets wait as a whole?
+    whole: bool,
     slot: Column<Use>,
     port: Column<PortUse>,
 }
@@ -80,23 +85,33 @@ impl Buffers {
             pool: total - router.private_flits * router.virtual_channels,
             most_held: router.most_held_flits.unwrap_or(total),
             limit: limit_of(router.buffer_policy),
+            whole: router.switching != Switching::Wormhole,
             slot: Column::filled(ports << shift, Use::default()),
             port: Column::filled(ports, PortUse::default()),
         }))
     }
 
-    /// Flits that the virtual channel of this output slot may send now.
+    /// Flits that the virtual channel of this output slot may send now or, where packets wait as a whole and none is on its way there, the
+    /// longest packet that it may be given to.
     pub(crate) fn room(&self, slot: u32) -> u32 {
         let Use { flits, places, reserved } = self.slot[slot];
+        if self.whole && reserved > 0 {
+            return reserved.into();
+        }
         let PortUse { pool, active } = self.port[slot >> self.shift];
         let places = u32::from(reserved) + self.own.saturating_sub(u32::from(places)) + (self.pool - pool);
-        let most = (self.limit)(self.total, self.most_held, active.max(1));
-        places.min(most.saturating_sub(u32::from(flits)))
+        // The packet that asks for a virtual channel is one more.
+        let active = if self.whole { active + 1 } else { active.max(1) };
+        places.min((self.limit)(self.total, self.most_held, active).saturating_sub(u32::from(flits)))
     }
 
-    /// A packet has got this virtual channel.
-    pub(crate) fn take(&mut self, slot: u32) {
+    /// A packet of so many flits has got this virtual channel.
+    pub(crate) fn take(&mut self, slot: u32, flits: u16) {
         self.port[slot >> self.shift].active += 1;
+        if self.whole {
+            (0..flits).for_each(|_| self.take_place(slot));
+            self.slot[slot].reserved += flits;
+        }
     }
 
     /// A flit is sent, for which there was room.
@@ -106,8 +121,7 @@ impl Buffers {
         if account.reserved > 0 {
             account.reserved -= 1;
         } else {
-            account.places += 1;
-            self.port[slot >> self.shift].pool += u32::from(u32::from(account.places) > self.own);
+            self.take_place(slot);
         }
         if is_tail {
             self.port[slot >> self.shift].active -= 1;
@@ -122,11 +136,17 @@ impl Buffers {
     pub(crate) fn free(&mut self, slot: u32, is_held: bool) {
         let account = &mut self.slot[slot];
         account.flits -= 1;
-        if is_held && account.flits == 0 {
+        if is_held && account.flits == 0 && !self.whole {
             account.reserved += 1;
         } else {
             self.free_place(slot);
         }
+    }
+
+    fn take_place(&mut self, slot: u32) {
+        let account = &mut self.slot[slot];
+        account.places += 1;
+        self.port[slot >> self.shift].pool += u32::from(u32::from(account.places) > self.own);
     }
 
     fn free_place(&mut self, slot: u32) {
@@ -153,7 +173,7 @@ mod tests {
     }
 
     fn fill(buffers: &mut Buffers, slot: u32) -> u32 {
-        buffers.take(slot);
+        buffers.take(slot, 1);
         (0..)
             .take_while(|_| {
                 buffers.room(slot) > 0 && {
@@ -183,7 +203,7 @@ mod tests {
         let limits = |policy| {
             let mut buffers = buffers(policy, None);
             [0, 1, 2, 3].map(|slot| {
-                buffers.take(slot);
+                buffers.take(slot, 1);
                 (buffers.limit)(buffers.total, buffers.most_held, buffers.port[0].active)
             })
         };
@@ -195,7 +215,7 @@ mod tests {
     #[test]
     fn a_packet_on_its_way_keeps_a_place() {
         let mut shared = buffers(BufferPolicy::Shared, None);
-        shared.take(0);
+        shared.take(0, 1);
         shared.send(0, false);
         shared.free(0, true);
         assert_eq!((shared.slot[0].reserved, shared.slot[0].places), (1, 1));
@@ -203,5 +223,37 @@ mod tests {
         assert_eq!((shared.slot[0].reserved, shared.slot[0].places), (0, 1));
         shared.free(0, false);
         assert_eq!((shared.slot[0].places, shared.port[0].pool, shared.port[0].active), (0, 0, 0));
+    }
+
+    /// A packet of 5 flits that has a virtual channel can send them all, however many packets come after it: of 16 places, of which each of
+    /// 4 channels has 2 for itself, the first two packets take 2 and 3 of the pool of 8, so that a third finds 4.
+    #[test]
+    fn a_packet_that_waits_as_a_whole_has_room_for_all_its_flits() {
+        for (policy, most_held, packets) in [
+            (BufferPolicy::Shared, None, 2),
+            (BufferPolicy::Limited, Some(5), 2),
+            (BufferPolicy::Limited, Some(4), 0),
+            (BufferPolicy::Dynamic, None, 2),
+            (BufferPolicy::Shifting, None, 2),
+        ] {
+            let mut shared = buffers(policy, most_held);
+            shared.whole = true;
+            let mut given = Vec::new();
+            for slot in 0..4 {
+                if shared.room(slot) >= 5 {
+                    shared.take(slot, 5);
+                    given.push(slot);
+                }
+            }
+            assert_eq!(given.len(), packets, "{policy:?}");
+            for &slot in given.iter().rev() {
+                for left in (0..5).rev() {
+                    assert_eq!(shared.room(slot), left + 1, "{policy:?}");
+                    shared.send(slot, left == 0);
+                }
+            }
+            given.iter().for_each(|&slot| (0..5).for_each(|_| shared.free(slot, false)));
+            assert_eq!((shared.port[0].pool, shared.port[0].active, shared.slot[0].places), (0, 0, 0), "{policy:?}");
+        }
     }
 }

@@ -312,8 +312,9 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
     /// A head holds a virtual channel, and bids for the switch from a step on.
     pub(super) fn take_channel(&mut self, number: usize, head: u32, output: u32, from: u64) {
         self.layout.hold(head, output);
+        let flits = self.layout.input[head].left;
         if let Some(buffers) = &mut self.buffers.shared {
-            buffers.take(output);
+            buffers.take(output, flits);
         }
         self.layout.input[head].ready = from;
         self.layout.units[number].active.push(head);
@@ -363,6 +364,7 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
         for position in 0..self.layout.units[number].active.len() {
             let slot = self.layout.units[number].active[position];
             let InputVc { output, flits, ready, .. } = self.layout.input[slot];
+            debug_assert!(self.has_room_for_rest(slot), "a packet that waits as a whole has a virtual channel with room for all of it");
             if ready <= step && flits > 0 && self.room(output) > 0 {
                 match self.place_from(output >> M::SHIFT, now) {
                     from if from <= now => bids.extend(self.layout.bid(number, slot, output)),
@@ -385,6 +387,12 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
         }
         self.layout.step.bids = bids;
         asked
+    }
+
+    /// Where packets wait as a whole: has a packet that holds a virtual channel room there for all that is left of it?
+    pub(super) fn has_room_for_rest(&self, slot: u32) -> bool {
+        let InputVc { output, left, .. } = self.layout.input[slot];
+        self.parameters.switching == Switching::Wormhole || self.room(output) >= u32::from(left)
     }
 
     /// The cycle from which a flit may cross to this output port, as far as is known now: `now` if its channel, and a place in its buffer,

@@ -117,6 +117,7 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
         for position in 0..self.layout.units[number].active.len() {
             let slot = self.layout.units[number].active[position];
             let InputVc { output, flits, ready, .. } = self.layout.input[slot];
+            debug_assert!(self.has_room_for_rest(slot), "a packet that waits as a whole has a virtual channel with room for all of it");
             if ready <= step && flits > 0 && self.room(output) > 0 {
                 match self.place_from(output >> M::SHIFT, now) {
                     from if from <= now => masks.bid((slot >> M::SHIFT) - base, slot & (M::BITS - 1), (output >> M::SHIFT) - base, columns),
