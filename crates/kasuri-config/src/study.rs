@@ -194,7 +194,7 @@ impl<'a> Preparation<'a> {
                     errors.push(context.no_search_with_workloads());
                 }
                 routing = users.routing.unwrap_or(routing);
-                (users.classes, users.workload, Some(users.users))
+                (users.classes, users.workload.map(|closed| ClosedWorkload { interfaces, ..closed }), Some(users.users))
             }
             None if endpoint.is_some() => (keep(context.background(&setting, endpoint.as_deref()), errors)?, None, None),
             None => {

@@ -489,7 +489,8 @@ pub struct UserOutcome {
     pub packet_latency: u64,
     /// The greatest.
     pub packet_latency_max: u64,
-    /// The cycle in which the last message of his workload has arrived; `None` without one, or if it has not.
+    /// The cycle in which the last message of its workload has arrived and, through network interfaces, its programs have seen that; `None`
+    /// without a workload, or if the last message has not arrived.
     pub completion: Option<f64>,
     /// What tables and translators did for him; `None` of an engine that knows none.
     pub translation: Option<TranslationCounts>,

@@ -65,7 +65,8 @@ impl Scenario {
     /// Begins the closed workload, if there is one, at time 0.
     pub fn agenda(&self) -> Option<Agenda<'_>> {
         let closed = self.workload.as_ref()?;
-        let interfaces = closed.interfaces.clone().map(|interfaces| interfaces.begin(closed.parts[0].packet_flits, self.timeline));
+        let packet_flits = || closed.parts.iter().map(|part| part.packet_flits).collect();
+        let interfaces = closed.interfaces.clone().map(|interfaces| interfaces.begin(packet_flits(), self.timeline));
         Some(Agenda::begin(&*closed.workload, self.network.terminal_count(), &self.streams, interfaces))
     }
 
@@ -142,7 +143,7 @@ pub struct ClosedWorkload {
     pub workload: Arc<dyn Workload>,
     /// How the messages of each of its parts are sent: one part, or one for each user who has a workload.
     pub parts: Vec<WorkloadPart>,
-    /// The network interfaces through which all messages go; `None`: they join the queues of ideal sources. There is one part then.
+    /// The network interfaces through which all messages go; `None`: they join the queues of ideal sources.
     pub interfaces: Option<Arc<dyn Interfaces>>,
 }
 

@@ -250,6 +250,66 @@ fn every_network_and_router_takes_it() {
     }
 }
 
+/// Users on the machine, each with its nodes and what it sends.
+fn of_users(engine: &dyn Engine, users: &[(&str, &str, &str)], changes: &[&str]) -> Outcome {
+    let machine = MACHINE.replace("[workload]\npacket_flits = 16\n", "");
+    let user = |&(name, nodes, sends): &(&str, &str, &str)| {
+        format!("[[user]]\nname = \"{name}\"\nnodes = {nodes}\noverlap = [{}]\n{sends}\n", if name == "a" { "" } else { "\"a\"" })
+    };
+    let text = format!("{machine}{}", users.iter().map(user).collect::<String>());
+    run(engine, &study(&text, "", changes).expect("a study"))
+}
+
+const EXCHANGE: &str = "[user.workload]\ncollective = \"alltoall\"\nmessage_bytes = 4096\npacket_flits = 16";
+
+/// A user of the whole machine has its host adapters to itself.
+#[test]
+fn one_user_with_host_adapters_is_none_bit_for_bit() {
+    for engine in ENGINES {
+        for (keys, changes) in
+            [("", &[RDMA][..]), ("", &[RDMA, "endpoint.send_queue_entries=1", "endpoint.signalled=false"]), ("repeat = 3", &[RDMA])]
+        {
+            let plain = collective(engine, MACHINE, &format!("collective = \"alltoall\"\nmessage_bytes = 4096\n{keys}"), changes);
+            let user = of_users(engine, &[("a", "[0, 1, 2, 3]", &format!("{EXCHANGE}\n{keys}"))], changes);
+            assert_eq!(user.users[0].completion, plain.completion_time);
+            let timed = |outcome: &Outcome| (outcome.completion_time, outcome.packet_latency.clone(), outcome.channel_flits.clone());
+            assert_eq!(timed(&user), timed(&plain), "{}", engine.name());
+        }
+    }
+}
+
+/// Users whose nodes and channels are apart take nothing from each other, whatever their packets' length; a window beside an adapter goes its
+/// own way.
+#[test]
+fn adapters_of_users_apart_do_not_meet() {
+    let long = EXCHANGE.replace("packet_flits = 16", "packet_flits = 30");
+    let batch =
+        "[user.traffic]\npattern = \"neighbor\"\nprocess = \"batch\"\nbatch_packets = 40\noutstanding_packets = 2\npacket_flits = 5";
+    for engine in ENGINES {
+        for other in [EXCHANGE, &long, batch] {
+            let users = [("a", "[0, 1]", EXCHANGE), ("b", "[2, 3]", other)];
+            let both = of_users(engine, &users, &[RDMA]);
+            for (number, name) in ["a", "b"].into_iter().enumerate() {
+                let alone = of_users(engine, &users, &[RDMA, &format!("users.alone={name}")]);
+                let of_user = |outcome: &Outcome| (outcome.users[number].completion, outcome.users[number].packet_latency);
+                assert_eq!(of_user(&both), of_user(&alone), "{}: {name} beside {other}", engine.name());
+            }
+        }
+    }
+}
+
+/// Two users have messages from terminal 0 to two others: its processor posts one after the other, and so the second is later by that.
+#[test]
+fn users_of_one_host_share_its_adapter() {
+    let one = "[user.workload]\ncollective = \"broadcast\"\nmessage_bytes = 64";
+    for engine in ENGINES {
+        let changes = [RDMA, "endpoint.signalled=false"];
+        let end = |users: &[(&str, &str, &str)]| of_users(engine, users, &changes).completion_time.expect("an end") * CYCLE_NS;
+        let (first, second) = (("a", "[0, 1]", one), ("b", "[0, 2]", one));
+        assert_close(engine, end(&[first, second]), end(&[first]) + POST, "after the other's post");
+    }
+}
+
 /// The parts of a host each do one thing at a time, and nothing happens before its cause.
 #[test]
 fn the_timeline_shows_a_message_stage_by_stage() {
@@ -305,6 +365,17 @@ fn what_is_impossible_is_refused_with_what_would_be_right() {
     }
     let background = study(&machine, "", &["traffic.pattern=uniform", "traffic.load=0.1"]).expect("others may send meanwhile");
     assert!(background.scenario.has_background() && background.scenario.workload.is_some_and(|closed| closed.interfaces.is_some()));
+}
+
+/// Adapters stand before workloads, and users may have none.
+#[test]
+fn adapters_without_any_workload_are_refused() {
+    let machine = MACHINE.replace("[workload]\npacket_flits = 16\n", "");
+    let users = format!("{machine}[[user]]\nname = \"a\"\nnodes = 2\n[user.traffic]\npattern = \"uniform\"\nload = 0.1\n");
+    let error = study(&users, "", &[RDMA]).expect_err("no workload");
+    assert!(error.contains("endpoint.model: \"rdma\" stands between workloads and the network, and no user has a workload"), "{error}");
+    let error = study(&users, "", &["endpoint.model=dsm"]).expect_err("a machine of one program");
+    assert!(error.contains("conflicts with [[user]]: the interfaces of a machine run one program"), "{error}");
 }
 
 /// Formulas know no order of events, so they say that they cannot answer.

@@ -207,7 +207,9 @@ impl PacketFeed for Messages<'_> {
     }
 
     fn report(&mut self, report: &mut Report) {
-        report.class_ends.extend((usize::from(self.first_class)..).zip(self.parts_done.iter().copied()));
+        let seen = |part: usize| self.agenda.last_seen(part).ceil() as u64;
+        let ends = self.parts_done.iter().enumerate().map(|(part, done)| done.map(|done| done.max(seen(part))));
+        report.class_ends.extend((usize::from(self.first_class)..).zip(ends));
         report.last_done = report.last_done.max(self.agenda.last_done.ceil() as u64);
         report.timeline.append(&mut self.agenda.take_timeline());
     }

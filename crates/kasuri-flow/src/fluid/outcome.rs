@@ -54,7 +54,8 @@ impl Fluid<'_> {
     fn note_ends(&mut self) {
         for (part, &(to_come, end)) in self.parts.iter().enumerate() {
             if let Some(&user) = self.user_of_class.get(usize::from(self.open_classes) + part) {
-                self.users[user].completion = (to_come == 0).then_some(end);
+                let seen = self.agenda.as_ref().map_or(0.0, |agenda| agenda.last_seen(part));
+                self.users[user].completion = (to_come == 0).then_some(end.max(seen));
             }
         }
     }

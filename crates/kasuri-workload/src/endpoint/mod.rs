@@ -69,14 +69,15 @@ pub trait Interfaces: Send + Sync + std::fmt::Debug {
     /// The name in the experiment file.
     fn model(&self) -> &'static str;
 
-    /// Begins a run in which messages are cut into packets of this many flits. `timeline`: keep what was done when.
-    fn begin(self: Arc<Self>, packet_flits: u32, timeline: bool) -> Box<dyn RunningInterfaces>;
+    /// Begins a run in which the messages of each part of the workload are cut into packets of this many flits. `timeline`: keep what was done
+    /// when.
+    fn begin(self: Arc<Self>, packet_flits: Vec<u32>, timeline: bool) -> Box<dyn RunningInterfaces>;
 }
 
 /// Network interfaces while they run. They are told the time, in cycles, which never goes back.
 pub trait RunningInterfaces: Send + std::fmt::Debug {
-    /// A program wants a message sent.
-    fn post(&mut self, message: Message, now: f64);
+    /// A program wants a message sent, which belongs to this part of the workload.
+    fn post(&mut self, message: Message, part: usize, now: f64);
 
     /// The last flit of a message arrives at its destination at this time, now or later. `name` is the token by which [`Self::proceed`] let it
     /// enter the network.
@@ -85,9 +86,12 @@ pub trait RunningInterfaces: Send + std::fmt::Debug {
     /// When the next thing is due, if any is; else infinity.
     fn next_due(&self) -> f64;
 
-    /// Does what is due by now. Messages that enter the network, with names of their own, are added to `entering`; what programs see is added
+    /// Does what is due by now. Messages that enter the network, with names of their own of the same part, are added to `entering`; what programs see is added
     /// to `happened`. Returns when a program last saw something, if one did.
     fn proceed(&mut self, now: f64, entering: &mut Vec<Message>, happened: &mut Vec<Event>) -> Option<f64>;
+
+    /// When the programs of a part of the workload last saw something; 0 if they have not.
+    fn last_seen(&self, part: usize) -> f64;
 
     /// What was done when, if that was asked for; empty afterwards.
     fn take_timeline(&mut self) -> Vec<Span>;

@@ -32,6 +32,7 @@ impl PartialOrd for Due {
 /// A running workload: the queues of all terminals, first come, first served.
 #[derive(Debug)]
 pub struct Agenda<'a> {
+    workload: &'a dyn Workload,
     execution: Box<dyn Execution + 'a>,
     hears_arrivals: bool,
     queues: Vec<VecDeque<(Message, f64)>>,
@@ -56,6 +57,7 @@ impl<'a> Agenda<'a> {
         let execution = workload.begin(streams);
         let mut agenda = Self {
             hears_arrivals: execution.hears_arrivals() || interfaces.is_some(),
+            workload,
             execution,
             queues: vec![VecDeque::new(); terminals as usize],
             queued: 0,
@@ -156,7 +158,7 @@ impl<'a> Agenda<'a> {
             match action {
                 Action::Send(message) => match &mut self.interfaces {
                     None => self.ready.push(message),
-                    Some(interfaces) => interfaces.post(message, now),
+                    Some(interfaces) => interfaces.post(message, self.workload.part_of(message.token), now),
                 },
                 Action::Compute { token, cycles } => {
                     self.due.push(Reverse(Due { time: now + cycles.max(0.0), event: Event::Computed(token) }));
@@ -223,6 +225,11 @@ impl<'a> Agenda<'a> {
     /// Is nothing due and nothing queued?
     pub fn is_idle(&self) -> bool {
         self.next_due() == f64::INFINITY && self.happened.is_empty() && self.ready.is_empty()
+    }
+
+    /// When the programs of a part of the workload last saw something through interfaces; 0 without any.
+    pub fn last_seen(&self, part: usize) -> f64 {
+        self.interfaces.as_ref().map_or(0.0, |interfaces| interfaces.last_seen(part))
     }
 
     /// What interfaces did when, if that was asked for; empty afterwards.

@@ -44,9 +44,15 @@ impl CombinedWorkload {
 /// Bits of a token that tell whose it is: the low ones, above them the part's own name. So events come in the order of the parts' names.
 const BITS: u32 = Token::BITS - TOKEN_BITS;
 
-fn name(token: Token, part: usize) -> Token {
+/// The name among all parts of what a part calls so.
+pub(crate) fn name_of_part(token: Token, part: usize) -> Token {
     debug_assert_eq!(token >> TOKEN_BITS, 0, "a workload names nothing above its own bits");
     token << BITS | part as Token
+}
+
+/// What its part calls it.
+pub(crate) fn own_name(token: Token) -> Token {
+    token >> BITS
 }
 
 fn part_of(token: Token) -> usize {
@@ -60,7 +66,8 @@ impl Workload for CombinedWorkload {
 
     fn each_message(&self, each: &mut dyn FnMut(&Message)) {
         for (number, part) in self.parts.iter().enumerate() {
-            part.workload.each_message(&mut |message| each(&Message { token: name(message.token, number), ..part.placed(*message) }));
+            part.workload
+                .each_message(&mut |message| each(&Message { token: name_of_part(message.token, number), ..part.placed(*message) }));
         }
     }
 
@@ -92,8 +99,8 @@ impl Pass<'_> {
     fn pass_on(&mut self, number: usize, actions: &mut Vec<Action>) {
         let part = &self.parts[number];
         actions.extend(self.actions.drain(..).map(|action| match action {
-            Action::Send(message) => Action::Send(Message { token: name(message.token, number), ..part.placed(message) }),
-            Action::Compute { token, cycles } => Action::Compute { token: name(token, number), cycles },
+            Action::Send(message) => Action::Send(Message { token: name_of_part(message.token, number), ..part.placed(message) }),
+            Action::Compute { token, cycles } => Action::Compute { token: name_of_part(token, number), cycles },
         }));
     }
 }
@@ -108,7 +115,7 @@ impl Execution for Pass<'_> {
 
     fn happened(&mut self, event: Event, actions: &mut Vec<Action>) {
         let (Event::Sent(token) | Event::Arrived(token) | Event::Computed(token)) = event;
-        let own = token >> BITS;
+        let own = own_name(token);
         let event = match event {
             Event::Sent(_) => Event::Sent(own),
             Event::Arrived(_) => Event::Arrived(own),

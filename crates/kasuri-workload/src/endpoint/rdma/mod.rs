@@ -206,7 +206,7 @@ impl Interfaces for Hosts {
         Rdma::NAME
     }
 
-    fn begin(self: Arc<Self>, packet_flits: u32, timeline: bool) -> Box<dyn RunningInterfaces> {
+    fn begin(self: Arc<Self>, packet_flits: Vec<u32>, timeline: bool) -> Box<dyn RunningInterfaces> {
         Box::new(Adapters::new(self, packet_flits, timeline))
     }
 }
