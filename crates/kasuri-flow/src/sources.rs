@@ -169,11 +169,19 @@ impl Sources {
 
     /// Takes the message at the head of a terminal's queue at time `now`, if one has been created.
     pub(crate) fn draw(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<Drawn> {
-        if let Some(queue) = self.replies.get_mut(terminal.index())
-            && queue.front().is_some_and(|&(from, _)| from as f64 <= now)
-        {
-            return queue.pop_front().map(|(_, reply)| reply);
-        }
+        self.draw_answer(terminal, now).or_else(|| self.draw_new(scenario, terminal, now))
+    }
+
+    /// Takes the answer that a terminal may send next at time `now`, if there is one.
+    #[inline(always)]
+    pub(crate) fn draw_answer(&mut self, terminal: TerminalId, now: f64) -> Option<Drawn> {
+        let queue = self.replies.get_mut(terminal.index())?;
+        if queue.front().is_some_and(|&(from, _)| from as f64 <= now) { queue.pop_front().map(|(_, reply)| reply) } else { None }
+    }
+
+    /// Takes the next message that is no answer, if one has been created.
+    #[inline(always)]
+    pub(crate) fn draw_new(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<Drawn> {
         let classes = if self.closed { 0 } else { scenario.classes.len() };
         let first = self.next_class.get(terminal.index()).map_or(0, |&class| usize::from(class));
         (0..classes).find_map(|turn| self.draw_of_class(scenario, terminal, (first + turn) % classes, now))

@@ -164,8 +164,8 @@ static ROWS: &[Row] = &[
         name: "open traffic beside a machine of network interfaces",
         key: "traffic",
         asks: |scenario| if_so(scenario.endpoint.is_some() && scenario.has_background()),
-        flow: No(USE_FLIT),
-        analysis: No(USE_FLIT),
+        flow: Yes,
+        analysis: No("use engine = \"flow\" or \"flit\""),
     },
     Row {
         name: "batches that count the answers to others",

@@ -1,0 +1,124 @@
+//! What a run of a machine has brought, interval by interval and at its end.
+
+use super::Packets;
+use super::flights::Flight;
+use crate::statistics::{Arrival, Statistics};
+use crate::support::{self, Column};
+use kasuri_model::engine::{Background, Interfaces, Interval, Outcome, Status};
+use kasuri_network::id::ChannelId;
+use kasuri_workload::endpoint::dsm::Parcel;
+
+/// What refines the answer of the flit engine and has no meaning for whole packets in queues without bounds.
+const NOT_MODELLED: &[&str] = &[
+    "router.switching",
+    "router.virtual_channels",
+    "router.buffer_flits",
+    "router.credit_delay",
+    "router.vc_allocator",
+    "router.switch_allocator",
+    "router.vc_release",
+];
+
+/// What is counted.
+#[derive(Debug)]
+pub(super) struct Counts {
+    /// Of the machine's parcels.
+    statistics: Statistics,
+    /// By terminal: when its last parcel came.
+    last_arrival: Vec<u64>,
+    /// By terminal, and of all in this interval: flits that have come.
+    pub(super) accepted: Vec<u64>,
+    accepted_in_interval: u64,
+    pub(super) background: Background,
+}
+
+impl Counts {
+    pub(super) fn new(terminals: usize) -> Self {
+        Self {
+            statistics: Statistics::new(terminals),
+            last_arrival: vec![0; terminals],
+            accepted: vec![0; terminals],
+            accepted_in_interval: 0,
+            background: Background::default(),
+        }
+    }
+
+    /// A packet has come to its terminal.
+    pub(super) fn accept(&mut self, flight: &Flight) {
+        self.accepted[flight.destination().index()] += u64::from(flight.flits);
+        self.accepted_in_interval += u64::from(flight.flits);
+    }
+
+    /// A parcel has come to its terminal.
+    pub(super) fn parcel_arrived(&mut self, parcel: &Parcel, flight: &Flight, now: u64) {
+        self.last_arrival[parcel.destination().index()] = now;
+        let (created, begun) = (flight.created as f64, flight.begun.unwrap_or(flight.created) as f64);
+        let hops = flight.path.len() as u16 - 1;
+        self.statistics.arrive(&Arrival { created, asked: flight.created, begun, time: now as f64, hops });
+    }
+}
+
+impl Packets<'_> {
+    pub(super) fn interval(&mut self, begin: u64, end: u64) -> Interval {
+        self.counts.statistics.settle();
+        let accepted_flits = std::mem::take(&mut self.counts.accepted_in_interval);
+        Interval {
+            end_cycle: end,
+            cycles: end - begin,
+            arrived: std::mem::take(&mut self.counts.statistics.arrived),
+            injected_flits: accepted_flits,
+            accepted_flits,
+            completed: self.is_over(),
+            ..Interval::default()
+        }
+    }
+
+    /// The keys that this run leaves out.
+    fn not_modelled(&self) -> Vec<String> {
+        let of_machine = NOT_MODELLED.iter().map(|&key| key.to_owned());
+        let scenario = Some(self.scenario).filter(|scenario| scenario.has_background());
+        of_machine.chain(scenario.into_iter().flat_map(|scenario| support::left_out(Column::Flow, scenario))).collect()
+    }
+
+    pub(super) fn outcome(mut self, status: Status, end: u64) -> Outcome {
+        self.counts.statistics.settle();
+        let completed = status == Status::Completed;
+        let cycles = if completed { self.now } else { end };
+        let stands =
+            (status == Status::Deadlock).then(|| format!("{} programs wait for answers that nobody will send", self.nodes.unfinished()));
+        let (busy, awaited) = self.nodes.rates(if completed { self.nodes.last } else { cycles });
+        let channel_flits: Vec<u64> = self.channels.iter().map(|channel| channel.flits).collect();
+        let is_into_router = |channel: &ChannelId| self.scenario.network.ejected_terminal(*channel).is_none();
+        let into_routers = (0..channel_flits.len() as u32).map(ChannelId).filter(is_into_router);
+        let not_modelled = self.not_modelled();
+        let Counts { statistics, last_arrival, accepted, background, .. } = self.counts;
+        Outcome {
+            status,
+            cycles,
+            warmup_cycles: 0,
+            measured_cycles: cycles,
+            packet_latency: statistics.latency.distribution(),
+            network_latency: statistics.network_latency.distribution(),
+            flit_latency: Default::default(),
+            hops: statistics.hops.distribution(),
+            injected_flits: channel_flits[..accepted.len()].to_vec(),
+            accepted_flits: accepted,
+            self_flits: None,
+            flit_hops: into_routers.map(|channel| channel_flits[channel.index()]).sum(),
+            channel_flits,
+            router_occupancy: Vec::new(),
+            completion_cycles: if completed { last_arrival } else { Vec::new() },
+            completion_time: completed.then_some(self.nodes.last as f64),
+            deadlock: Vec::new(),
+            standstill: stands.into_iter().collect(),
+            prediction: None,
+            link_errors: None,
+            not_modelled,
+            users: Vec::new(),
+            background: self.scenario.has_background().then_some(background),
+            formulas: None,
+            timeline: Vec::new(),
+            interfaces: Some(Interfaces { answered: self.nodes.answered, busy, awaited }),
+        }
+    }
+}
