@@ -14,7 +14,7 @@ use kasuri_workload::workload;
 impl Fluid<'_> {
     /// Begins the next message of an idle terminal, or puts it to sleep until there is one.
     pub(super) fn begin_next(&mut self, source: TerminalId) -> Result<(), EngineError> {
-        if self.prefetch.is_used {
+        if self.routes.prefetch.is_used {
             let Some(Prepared { drawn, channels }) = self.prepare(source)? else {
                 self.sleep(source);
                 return Ok(());
@@ -34,18 +34,18 @@ impl Fluid<'_> {
     /// Begins a message that has no way yet.
     pub(super) fn send(&mut self, source: TerminalId, drawn: &Drawn) -> Result<(), EngineError> {
         let joins = self.joins();
-        if let Some((first, others)) = self.paths.remembered(&self.scenario.network, source, drawn.destination) {
+        if let Some((first, others)) = self.routes.paths.remembered(&self.scenario.network, source, drawn.destination) {
             let (hops, head_latency) = (others.len(), self.head_latency(source, others, drawn.flits));
             if joins {
-                let mut member = Member::new(source.0, self.tokens[source.index()], drawn);
+                let mut member = Member::new(source.0, self.workload.tokens[source.index()], drawn);
                 member.head_latency = head_latency;
-                self.cohort.enter_remembered(&mut member, first, others);
-                self.cohort.begin(member);
+                self.rates.cohort.enter_remembered(&mut member, first, others);
+                self.rates.cohort.begin(member);
             } else {
                 let injection = self.scenario.network.injection_channel(source).0;
-                self.graph.begin(source.0, injection, others, drawn.destination.0, f64::from(drawn.flits), self.now);
+                self.rates.graph.begin(source.0, injection, others, drawn.destination.0, f64::from(drawn.flits), self.now);
             }
-            self.sources.number(source);
+            self.open.sources.number(source);
             self.note(source, drawn, hops, head_latency);
             return Ok(());
         }
@@ -57,9 +57,9 @@ impl Fluid<'_> {
     /// The path of a message: injection, between routers, ejection.
     pub(super) fn find_way(&mut self, source: TerminalId, drawn: &Drawn) -> Result<Vec<u32>, EngineError> {
         let mut walk = self.walk(source, drawn);
-        let (graph, together) = (&self.graph, &self.cohort);
+        let (graph, together) = (&self.rates.graph, &self.rates.cohort);
         let occupancy = |channel| graph.occupancy(channel) + together.flows_on(channel);
-        self.paths.find(self.scenario, std::slice::from_mut(&mut walk), &occupancy)?;
+        self.routes.paths.find(self.scenario, std::slice::from_mut(&mut walk), &occupancy)?;
         Ok(walk.channels)
     }
 
@@ -68,32 +68,32 @@ impl Fluid<'_> {
         let (injection, others) = (channels[0], &channels[1..]);
         let head_latency = self.head_latency(source, others, drawn.flits);
         if self.joins() {
-            let mut member = Member::new(source.0, self.tokens[source.index()], drawn);
+            let mut member = Member::new(source.0, self.workload.tokens[source.index()], drawn);
             member.head_latency = head_latency;
-            self.cohort.enter(&mut member, others);
-            self.cohort.begin(member);
+            self.rates.cohort.enter(&mut member, others);
+            self.rates.cohort.begin(member);
         } else {
-            self.graph.begin(source.0, injection, others, drawn.destination.0, f64::from(drawn.flits), self.now);
+            self.rates.graph.begin(source.0, injection, others, drawn.destination.0, f64::from(drawn.flits), self.now);
         }
         self.note(source, drawn, others.len(), head_latency);
-        self.prefetch.give_back(channels);
+        self.routes.prefetch.give_back(channels);
     }
 
     /// Cycles from the end of a transfer to the arrival of the last flit.
     pub(super) fn head_latency(&self, source: TerminalId, others: &[u32], flits: u32) -> f32 {
-        if self.with_latency { self.paths.head_latency(&self.scenario.network, source, others, flits) as f32 } else { 0.0 }
+        if self.routes.with_latency { self.routes.paths.head_latency(&self.scenario.network, source, others, flits) as f32 } else { 0.0 }
     }
 
     /// Notes a message that has begun.
     fn note(&mut self, source: TerminalId, drawn: &Drawn, hops: usize, head_latency: f32) {
         // The queue goes on waiting if its next message is measured too.
-        if let Some(until) = self.statistics.counting.rates_until {
-            self.outstanding += u64::from(!drawn.is_reply && self.sources.has_next_before(source, drawn.class, until));
+        if let Some(until) = self.counts.statistics.counting.rates_until {
+            self.sending.outstanding += u64::from(!drawn.is_reply && self.open.sources.has_next_before(source, drawn.class, until));
         }
-        if let Some(asked) = self.asked.get_mut(source.index()) {
+        if let Some(asked) = self.sending.asked.get_mut(source.index()) {
             *asked = drawn.asked;
         }
-        self.messages[source.index()] = Message {
+        self.sending.messages[source.index()] = Message {
             created: drawn.created,
             begun: self.now,
             counted: 0.0,
@@ -104,42 +104,42 @@ impl Fluid<'_> {
             class: drawn.class,
             is_reply: drawn.is_reply,
         };
-        self.live += 1;
+        self.sending.live += 1;
     }
 
     /// The next message of a terminal and its path. Those of the terminals whose messages end next are found together with it.
     fn prepare(&mut self, source: TerminalId) -> Result<Option<Prepared>, EngineError> {
-        if let Some(prepared) = self.prefetch.take(source.0) {
+        if let Some(prepared) = self.routes.prefetch.take(source.0) {
             return Ok(Some(prepared));
         }
         let Some(drawn) = self.draw(source) else { return Ok(None) };
-        let mut drawns = std::mem::take(&mut self.prefetch.drawns);
-        let mut walks = std::mem::take(&mut self.prefetch.walks);
+        let mut drawns = std::mem::take(&mut self.routes.prefetch.drawns);
+        let mut walks = std::mem::take(&mut self.routes.prefetch.walks);
         walks.push(self.walk(source, &drawn));
         drawns.push(drawn);
         self.add_followers(source, &mut walks, &mut drawns);
-        let graph = &self.graph;
-        self.paths.find(self.scenario, &mut walks, &|channel| graph.occupancy(channel))?;
+        let graph = &self.rates.graph;
+        self.routes.paths.find(self.scenario, &mut walks, &|channel| graph.occupancy(channel))?;
         self.fetch(&walks);
         for (walk, drawn) in walks.drain(..).zip(drawns.drain(..)) {
-            self.prefetch.put(walk.request.source.0, Prepared { drawn, channels: walk.channels });
+            self.routes.prefetch.put(walk.request.source.0, Prepared { drawn, channels: walk.channels });
         }
-        (self.prefetch.walks, self.prefetch.drawns) = (walks, drawns);
-        Ok(self.prefetch.take(source.0))
+        (self.routes.prefetch.walks, self.routes.prefetch.drawns) = (walks, drawns);
+        Ok(self.routes.prefetch.take(source.0))
     }
 
     fn draw(&mut self, source: TerminalId) -> Option<Drawn> {
-        if let Some((message, since)) = self.agenda.as_mut().and_then(|agenda| agenda.draw(source)) {
+        if let Some((message, since)) = self.workload.agenda.as_mut().and_then(|agenda| agenda.draw(source)) {
             return Some(self.take(&message, since));
         }
         if !self.sources_send() {
             return None;
         }
-        let drawn = self.sources.draw(self.scenario, source, self.now)?;
+        let drawn = self.open.sources.draw(self.scenario, source, self.now)?;
         if drawn.is_reply
-            && self.sources.begin_answer(self.scenario, &drawn, source, self.now as u64)
-            && self.agenda.is_none()
-            && let Some(to_come) = &mut self.to_come
+            && self.open.sources.begin_answer(self.scenario, &drawn, source, self.now as u64)
+            && self.workload.agenda.is_none()
+            && let Some(to_come) = &mut self.ends.to_come
         {
             *to_come += 1;
         }
@@ -148,68 +148,68 @@ impl Fluid<'_> {
 
     /// Takes a message of a closed workload that joined its queue at a time.
     pub(super) fn take(&mut self, message: &workload::Message, since: f64) -> Drawn {
-        self.tokens[message.source.index()] = message.token;
+        self.workload.tokens[message.source.index()] = message.token;
         self.join(message, since)
     }
 
     #[inline(always)]
     pub(super) fn join(&self, message: &workload::Message, since: f64) -> Drawn {
-        let several = self.scenario.workload.as_ref().filter(|_| self.parts.len() > 1);
-        let class = self.open_classes + several.map_or(0, |closed| closed.part_of(message.token)) as u8;
+        let several = self.scenario.workload.as_ref().filter(|_| self.workload.parts.len() > 1);
+        let class = self.open.classes + several.map_or(0, |closed| closed.part_of(message.token)) as u8;
         let asked = since as u64;
         Drawn { created: since, asked, destination: message.destination, flits: message.flits, class, is_reply: false }
     }
 
     /// The beginning of the path of a terminal's next message.
     fn walk(&mut self, source: TerminalId, drawn: &Drawn) -> Walk {
-        let serial = self.sources.number(source);
+        let serial = self.open.sources.number(source);
         let request = Request { source, destination: drawn.destination, serial, available: self.available(drawn) };
-        Walk::new(request, self.prefetch.memory())
+        Walk::new(request, self.routes.prefetch.memory())
     }
 
     /// Adds the next messages of the terminals whose present messages end next; in the beginning, of the terminals that follow.
     fn add_followers(&mut self, source: TerminalId, walks: &mut Vec<Walk>, drawns: &mut Vec<Drawn>) {
-        let mut soon = std::mem::take(&mut self.prefetch.soon);
+        let mut soon = std::mem::take(&mut self.routes.prefetch.soon);
         if self.rounds == 0 {
-            soon.extend(source.0 + 1..(source.0 + path_prefetch::MOST as u32).min(self.messages.len() as u32));
+            soon.extend(source.0 + 1..(source.0 + path_prefetch::MOST as u32).min(self.sending.messages.len() as u32));
         } else {
-            self.prefetch.list_next(&self.graph, self.now, source.0, &mut soon);
+            self.routes.prefetch.list_next(&self.rates.graph, self.now, source.0, &mut soon);
         }
         for &flow in &soon {
-            self.sources.fetch(flow);
-            self.graph.fetch_flow(flow);
+            self.open.sources.fetch(flow);
+            self.rates.graph.fetch_flow(flow);
             self.scenario.network.fetch_input_port(ChannelId(flow));
-            fetch_ahead(&self.messages, flow as usize);
-            fetch_ahead(&self.statistics.injected, flow as usize);
+            fetch_ahead(&self.sending.messages, flow as usize);
+            fetch_ahead(&self.counts.statistics.injected, flow as usize);
         }
         for &flow in &soon {
-            self.graph.fetch_channels(flow);
-            fetch_ahead(&self.completion, self.messages[flow as usize].destination.index());
+            self.rates.graph.fetch_channels(flow);
+            fetch_ahead(&self.ends.completion, self.sending.messages[flow as usize].destination.index());
             if let Some(drawn) = self.draw(TerminalId(flow)) {
                 walks.push(self.walk(TerminalId(flow), &drawn));
                 drawns.push(drawn);
             }
         }
         for &flow in &soon {
-            self.graph.fetch_neighbours(flow);
+            self.rates.graph.fetch_neighbours(flow);
         }
         soon.clear();
-        self.prefetch.soon = soon;
+        self.routes.prefetch.soon = soon;
     }
 
     /// Fetches what messages will touch when they begin.
     fn fetch(&self, walks: &[Walk]) {
         let channels = || walks.iter().flat_map(|walk| &walk.channels);
-        channels().for_each(|&channel| self.graph.fetch_channel(channel));
-        channels().for_each(|&channel| self.graph.fetch_first(channel));
+        channels().for_each(|&channel| self.rates.graph.fetch_channel(channel));
+        channels().for_each(|&channel| self.rates.graph.fetch_first(channel));
     }
 
     /// The virtual channels that a message may use: some routings tell classes of them apart.
     fn available(&self, drawn: &Drawn) -> VirtualChannels {
         if let Some(closed) = &self.scenario.workload
-            && drawn.class >= self.open_classes
+            && drawn.class >= self.open.classes
         {
-            return closed.parts[usize::from(drawn.class - self.open_classes)].virtual_channels;
+            return closed.parts[usize::from(drawn.class - self.open.classes)].virtual_channels;
         }
         let class = &self.scenario.classes[usize::from(drawn.class)];
         match &class.reply {
@@ -220,10 +220,10 @@ impl Fluid<'_> {
 
     /// An idle terminal wakes when its next message is created.
     pub(super) fn sleep(&mut self, terminal: TerminalId) {
-        if !self.messages[terminal.index()].is_there()
-            && let Some(next) = self.sources.next(terminal)
+        if !self.sending.messages[terminal.index()].is_there()
+            && let Some(next) = self.open.sources.next(terminal)
         {
-            self.wakes.set(terminal.0, next.max(self.now));
+            self.open.wakes.set(terminal.0, next.max(self.now));
         }
     }
 }

@@ -14,37 +14,37 @@ impl Fluid<'_> {
         let mut interval = Interval {
             end_cycle: now,
             cycles: now - begin,
-            backlog_cycles: self.sources.backlog_cycles(now),
+            backlog_cycles: self.open.sources.backlog_cycles(now),
             completed: self.is_complete(),
-            first_finished: self.first_finished,
+            first_finished: self.ends.first_finished,
             ..Interval::default()
         };
-        self.first_told = self.first_finished;
+        self.ends.first_told = self.ends.first_finished;
         // Nobody asks for the course of a closed workload.
-        let moving = if self.sources_send() { self.messages.len() as u32 } else { 0 };
+        let moving = if self.sources_send() { self.sending.messages.len() as u32 } else { 0 };
         for flow in 0..moving {
-            let left = self.graph.left(flow, self.now);
+            let left = self.rates.graph.left(flow, self.now);
             let flits = self.settle(flow, left);
-            self.graph.carry(flow, flits);
-            let message = &self.messages[flow as usize];
+            self.rates.graph.carry(flow, flits);
+            let message = &self.sending.messages[flow as usize];
             if message.is_there() {
                 interval.in_flight_flits += left.ceil() as u64;
                 interval.in_flight_age += left.ceil() as u64 * now.saturating_sub(message.created as u64);
             }
         }
-        self.statistics.settle();
-        let statistics = &mut self.statistics;
+        self.counts.statistics.settle();
+        let statistics = &mut self.counts.statistics;
         interval.arrived = std::mem::take(&mut statistics.arrived);
         interval.accepted_flits = std::mem::take(&mut statistics.moved).round() as u64;
         interval.injected_flits = interval.accepted_flits;
         interval.counted = statistics.counted;
         if moving > 0 {
-            interval.counted_accepted_flits = self.graph.accepted().sum::<f64>().round() as u64;
+            interval.counted_accepted_flits = self.rates.graph.accepted().sum::<f64>().round() as u64;
         }
         interval.counted_cycles = statistics.counting.rate_cycles(now);
         interval.outstanding_packets = match statistics.counting.phase {
-            Phase::Draining => self.outstanding,
-            Phase::Emptying => self.live,
+            Phase::Draining => self.sending.outstanding,
+            Phase::Emptying => self.sending.live,
             Phase::WarmUp | Phase::Measuring => 0,
         };
         interval
@@ -52,28 +52,28 @@ impl Fluid<'_> {
 
     /// Notes when the users' workloads have ended.
     fn note_ends(&mut self) {
-        for (part, &(to_come, end)) in self.parts.iter().enumerate() {
-            if let Some(&user) = self.user_of_class.get(usize::from(self.open_classes) + part) {
-                let seen = self.agenda.as_ref().map_or(0.0, |agenda| agenda.last_seen(part));
-                self.users[user].completion = (to_come == 0).then_some(end.max(seen));
+        for (part, &(to_come, end)) in self.workload.parts.iter().enumerate() {
+            if let Some(&user) = self.counts.user_of_class.get(usize::from(self.open.classes) + part) {
+                let seen = self.workload.agenda.as_ref().map_or(0.0, |agenda| agenda.last_seen(part));
+                self.counts.users[user].completion = (to_come == 0).then_some(end.max(seen));
             }
         }
     }
 
     pub(super) fn outcome(mut self, status: Status) -> Outcome {
         let completed = self.is_complete();
-        self.statistics.settle();
+        self.counts.statistics.settle();
         self.hand_over();
         // The vectors of the answer need the room.
         self.note_ends();
-        drop((std::mem::take(&mut self.messages), self.sources, self.prefetch));
-        let channel_flits = channel_flits(self.scenario, &self.graph, &self.statistics);
-        let accepted_flits = self.graph.accepted().map(|flits| flits.round() as u64).collect();
-        drop(self.graph);
-        let statistics = &mut self.statistics;
+        drop((std::mem::take(&mut self.sending.messages), self.open.sources, self.routes.prefetch));
+        let channel_flits = channel_flits(self.scenario, &self.rates.graph, &self.counts.statistics);
+        let accepted_flits = self.rates.graph.accepted().map(|flits| flits.round() as u64).collect();
+        drop(self.rates.graph);
+        let statistics = &mut self.counts.statistics;
         let now = self.now.ceil() as u64;
-        let done = self.agenda.as_ref().map_or(0.0, |agenda| agenda.last_done);
-        let timeline = self.agenda.as_mut().map(Agenda::take_timeline).unwrap_or_default();
+        let done = self.workload.agenda.as_ref().map_or(0.0, |agenda| agenda.last_done);
+        let timeline = self.workload.agenda.as_mut().map(Agenda::take_timeline).unwrap_or_default();
         let cycles = |times: &[f64]| -> Vec<u64> { times.iter().map(|time| time.round() as u64).collect() };
         Outcome {
             status,
@@ -89,16 +89,16 @@ impl Fluid<'_> {
             self_flits: Some(statistics.to_self.round() as u64),
             channel_flits,
             router_occupancy: Vec::new(),
-            completion_cycles: if completed { cycles(&self.completion) } else { Vec::new() },
-            completion_time: completed.then(|| self.completion.iter().fold(done, |last, &time| last.max(time))),
+            completion_cycles: if completed { cycles(&self.ends.completion) } else { Vec::new() },
+            completion_time: completed.then(|| self.ends.completion.iter().fold(done, |last, &time| last.max(time))),
             deadlock: Vec::new(),
             standstill: Vec::new(),
-            flit_hops: self.flit_hops as u64,
+            flit_hops: self.counts.flit_hops as u64,
             prediction: None,
             link_errors: None,
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(support::left_out(Column::Flow, self.scenario)).collect(),
-            users: self.users,
-            background: self.background,
+            users: self.counts.users,
+            background: self.counts.background,
             formulas: None,
             timeline,
             interfaces: None,

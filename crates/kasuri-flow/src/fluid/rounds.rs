@@ -1,6 +1,7 @@
 //! Messages that begin together while no other is under way: the rounds of a schedule, many at a time.
 
-use super::{Fluid, Message};
+use super::Fluid;
+use super::state::{Counts, Ends, Message, Rates, Sending};
 use crate::cohort::Member;
 use crate::statistics::Arrival;
 use kasuri_model::engine::EngineError;
@@ -10,25 +11,25 @@ use kasuri_workload::workload;
 impl Fluid<'_> {
     /// Ends the messages that have begun together, and with them all that there are, and begins those that follow.
     pub(super) fn end_together(&mut self) -> Result<(), EngineError> {
-        let mut members = self.cohort.end();
+        let mut members = self.rates.cohort.end();
         self.arrive_together(&members);
-        self.live = 0;
-        if self.rounds_follow {
+        self.sending.live = 0;
+        if self.workload.rounds_follow {
             self.follow_together(&mut members)?;
         } else {
             self.tell_together(&members);
             members.clear();
         }
-        self.live = members.len() as u64;
-        self.cohort.go_on(members);
+        self.sending.live = members.len() as u64;
+        self.rates.cohort.go_on(members);
         Ok(())
     }
 
     /// Counts what [`Self::settle`] and [`Self::arrive`] count, for all messages at once: nobody has counted any of their flits yet.
     fn arrive_together(&mut self, ended: &[Member]) {
-        let Self { now, statistics, completion, .. } = self;
-        let (rates, begun) = (statistics.counting.rates, self.cohort.begun);
-        let tail = f64::from(u8::from(self.with_latency));
+        let Self { now, counts: Counts { statistics, .. }, ends: Ends { completion, .. }, .. } = self;
+        let (rates, begun) = (statistics.counting.rates, self.rates.cohort.begun);
+        let tail = f64::from(u8::from(self.routes.with_latency));
         let (mut moved, mut flit_hops) = (0, 0);
         for member in ended {
             let &Member { created, flits, hops, .. } = member;
@@ -47,19 +48,19 @@ impl Fluid<'_> {
             *completion = if end > *completion { end } else { *completion };
         }
         statistics.moved += moved as f64;
-        self.flit_hops += flit_hops as f64;
-        self.to_come = self.to_come.map(|to_come| to_come - ended.len() as u64);
+        self.counts.flit_hops += flit_hops as f64;
+        self.ends.to_come = self.ends.to_come.map(|to_come| to_come - ended.len() as u64);
     }
 
     /// Puts the message that follows in the place of each of these, which have ended, and takes those out that none follows.
     fn follow_together(&mut self, members: &mut Vec<Member>) -> Result<(), EngineError> {
         let mut are_all = true;
         for member in &mut *members {
-            if let Some(message) = self.agenda.as_mut().and_then(|agenda| agenda.follow(member.token)) {
+            if let Some(message) = self.workload.agenda.as_mut().and_then(|agenda| agenda.follow(member.token)) {
                 self.follow(&message, member)?;
             } else {
                 (member.flits, are_all) = (0, false);
-                self.messages[member.flow as usize].flits = 0;
+                self.sending.messages[member.flow as usize].flits = 0;
             }
         }
         if !are_all {
@@ -73,25 +74,25 @@ impl Fluid<'_> {
     fn follow(&mut self, message: &workload::Message, member: &mut Member) -> Result<(), EngineError> {
         let (source, drawn) = (message.source, self.join(message, self.now));
         *member = Member::new(source.0, message.token, &drawn);
-        if let Some((first, others)) = self.paths.remembered(&self.scenario.network, source, drawn.destination) {
+        if let Some((first, others)) = self.routes.paths.remembered(&self.scenario.network, source, drawn.destination) {
             member.head_latency = self.head_latency(source, others, drawn.flits);
-            self.cohort.enter_remembered(member, first, others);
-            self.sources.number(source);
+            self.rates.cohort.enter_remembered(member, first, others);
+            self.open.sources.number(source);
         } else {
             let channels = self.find_way(source, &drawn)?;
             member.head_latency = self.head_latency(source, &channels[1..], drawn.flits);
-            self.cohort.enter(member, &channels[1..]);
-            self.prefetch.give_back(channels);
+            self.rates.cohort.enter(member, &channels[1..]);
+            self.routes.prefetch.give_back(channels);
         }
         Ok(())
     }
 
     /// Tells the workload of messages that have ended together, which it does not follow up without being told.
     fn tell_together(&mut self, ended: &[Member]) {
-        let Some(agenda) = &mut self.agenda else { return };
-        let tail = f64::from(u8::from(self.with_latency));
+        let Some(agenda) = &mut self.workload.agenda else { return };
+        let tail = f64::from(u8::from(self.routes.with_latency));
         for member in ended {
-            self.messages[member.flow as usize].flits = 0;
+            self.sending.messages[member.flow as usize].flits = 0;
             agenda.sent(member.token);
             agenda.arrives(member.token, self.now + f64::from(member.head_latency) + tail, self.now);
         }
@@ -100,14 +101,15 @@ impl Fluid<'_> {
     /// Brings the flows that have begun together into the graph.
     #[inline(always)]
     pub(super) fn part(&mut self) {
-        if !self.cohort.is_empty() {
+        if !self.rates.cohort.is_empty() {
             self.part_flows();
         }
     }
 
     fn part_flows(&mut self) {
-        let Self { cohort, graph, messages, tokens, scenario, .. } = self;
-        let rates_since = cohort.part(self.paths.all_remembered(), self.now, |member, others, begun| {
+        let Self { rates: Rates { cohort, graph, .. }, sending: Sending { messages, .. }, workload, scenario, .. } = self;
+        let tokens = &mut workload.tokens;
+        let rates_since = cohort.part(self.routes.paths.all_remembered(), self.now, |member, others, begun| {
             let &Member { token, created, flow, destination, flits, head_latency, hops, .. } = member;
             let injection = scenario.network.injection_channel(TerminalId(flow)).0;
             graph.begin(flow, injection, others, destination, f64::from(flits), begun);
@@ -116,18 +118,18 @@ impl Fluid<'_> {
             tokens[flow as usize] = token;
         });
         if let Some(begun) = rates_since {
-            graph.share(&mut *self.sharing, begun);
+            graph.share(&mut *self.rates.sharing, begun);
         }
     }
 
     /// Makes ready for a flow to begin. Does it join those that begin together?
     #[inline(always)]
     pub(super) fn joins(&mut self) -> bool {
-        let joins = self.cohort.admits(self.live);
+        let joins = self.rates.cohort.admits(self.sending.live);
         if !joins {
             self.part();
-        } else if self.cohort.is_empty() {
-            self.graph.forget_ended();
+        } else if self.rates.cohort.is_empty() {
+            self.rates.graph.forget_ended();
         }
         joins
     }
@@ -135,7 +137,7 @@ impl Fluid<'_> {
     /// Brings what has begun together, and what channels have carried of such, into the graph.
     pub(super) fn hand_over(&mut self) {
         self.part();
-        let graph = &mut self.graph;
-        self.cohort.take_carried(self.statistics.counting.rates, |channel, flits| graph.add_carried(channel, flits));
+        let graph = &mut self.rates.graph;
+        self.rates.cohort.take_carried(self.counts.statistics.counting.rates, |channel, flits| graph.add_carried(channel, flits));
     }
 }

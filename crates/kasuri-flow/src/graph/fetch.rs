@@ -12,7 +12,7 @@ impl Graph {
     /// Says that a flow will end soon: the first of three steps that fetch what that takes.
     pub(crate) fn fetch_flow(&self, flow: u32) {
         fetch_ahead(self.flows.as_slice(), flow as usize);
-        fetch_ahead(self.unlisted.as_slice(), (flow * self.room_unlisted) as usize);
+        fetch_ahead(self.unlisted.channels.as_slice(), (flow * self.unlisted.room) as usize);
     }
 
     /// The second step, when the first has fetched: the channels of its path.
@@ -46,10 +46,10 @@ impl Graph {
     fn fetch_head(&self, channel: u32) {
         let Channel { first, state, .. } = self.channels[channel];
         if state & LISTED != 0 && first != NONE {
-            if first < self.apart {
+            if first < self.apart.first {
                 fetch_ahead(self.flows.as_slice(), first as usize / 4);
             } else {
-                fetch_ahead(self.entries_apart.as_slice(), (first - self.apart) as usize);
+                fetch_ahead(self.apart.entries.as_slice(), (first - self.apart.first) as usize);
                 fetch_ahead(self.flows.as_slice(), self.flow_of(first) as usize);
             }
         }

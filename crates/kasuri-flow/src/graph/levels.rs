@@ -87,7 +87,7 @@ impl Graph {
     /// What a flow meets beside the channel of an entry, if its record has all of its entries: most flows of most networks have few.
     #[inline(always)]
     pub(crate) fn beside(&self, entry: u32) -> Option<Beside> {
-        if entry >= self.apart {
+        if entry >= self.apart.first {
             return None;
         }
         let Flow { entries, listed, .. } = &self.flows[entry / 4];
@@ -134,7 +134,7 @@ impl Graph {
     #[inline(always)]
     pub(crate) fn way_of(&self, entry: u32) -> impl Iterator<Item = u32> + use<> {
         let flow = self.flow_of(entry);
-        let (room, apart) = (self.room_apart, self.apart);
+        let (room, apart) = (self.apart.room, self.apart.first);
         (0..u32::from(self.flows[flow].listed)).map(move |index| place(flow, index, apart, room))
     }
 

@@ -110,10 +110,26 @@ impl Bandwidth {
     }
 }
 
+/// The entries of long paths, which stand apart from the records of their flows.
+#[derive(Debug)]
+struct Apart {
+    /// The first such entry, and how many there are for each flow.
+    first: u32,
+    room: u32,
+    entries: Column<Entry>,
+}
+
+/// Channels without lists, and room for how many of each flow's path.
+#[derive(Debug)]
+struct Unlisted {
+    channels: Column<u32>,
+    room: u32,
+}
+
 /// The channels, the flows on them, and when each flow ends at its present rate. Channels have numbers of their own here: those
 /// that limit nothing are left out, and the others follow.
 ///
-/// Entry `4 f + i` is the i-th in the record of flow f; from [`Self::apart`] on, [`Self::room_apart`] entries a flow follow.
+/// Entry `4 f + i` is the i-th in the record of flow f; from [`Apart::first`] on, [`Apart::room`] entries a flow follow.
 #[derive(Debug)]
 pub(crate) struct Graph {
     /// The network's channels below this number are left out.
@@ -121,13 +137,8 @@ pub(crate) struct Graph {
     /// The ejection channel of terminal 0; the others' follow.
     first_ejection: u32,
     flows: Column<Flow>,
-    /// The first entry that stands apart, how many there are for each flow, and they.
-    apart: u32,
-    room_apart: u32,
-    entries_apart: Column<Entry>,
-    /// Channels without lists, and room for how many of each flow's path.
-    unlisted: Column<u32>,
-    room_unlisted: u32,
+    apart: Apart,
+    unlisted: Unlisted,
     ends: Heap,
     /// Flows that have ended but stand in `ends` yet: most begin anew, which then moves them only once.
     ended: Vec<u32>,
@@ -152,11 +163,8 @@ impl Graph {
             left_out: range.start,
             first_ejection: first_ejection - range.start,
             flows: Column::filled(flows, NO_FLOW),
-            apart: 4 * flows as u32,
-            room_apart: 0,
-            entries_apart: Vec::new().into(),
-            unlisted: Vec::new().into(),
-            room_unlisted: 0,
+            apart: Apart { first: 4 * flows as u32, room: 0, entries: Vec::new().into() },
+            unlisted: Unlisted { channels: Vec::new().into(), room: 0 },
             ends: Heap::new(flows),
             ended: Vec::new(),
             bandwidth,
@@ -198,10 +206,10 @@ impl Graph {
             self.link(flow, channel);
         } else {
             let count = u32::from(self.flows[flow].unlisted);
-            if count == self.room_unlisted {
+            if count == self.unlisted.room {
                 self.make_room_unlisted();
             }
-            self.unlisted[flow * self.room_unlisted + count] = channel;
+            self.unlisted.channels[flow * self.unlisted.room + count] = channel;
             self.flows[flow].unlisted += 1;
         }
     }
@@ -247,10 +255,10 @@ impl Graph {
             at = self.entry(at).next;
         }
         for flow in flows {
-            let begin = flow * self.room_unlisted;
+            let begin = flow * self.unlisted.room;
             let end = begin + u32::from(self.flows[flow].unlisted);
-            if let Some(place) = (begin..end).find(|&place| self.unlisted[place] == channel) {
-                self.unlisted[place] = self.unlisted[end - 1];
+            if let Some(place) = (begin..end).find(|&place| self.unlisted.channels[place] == channel) {
+                self.unlisted.channels[place] = self.unlisted.channels[end - 1];
                 self.flows[flow].unlisted -= 1;
                 self.link(flow, channel);
             }
@@ -261,7 +269,7 @@ impl Graph {
     #[inline(always)]
     fn link(&mut self, flow: u32, channel: u32) {
         let listed = u32::from(self.flows[flow].listed);
-        if listed >= INSIDE + self.room_apart {
+        if listed >= INSIDE + self.apart.room {
             self.make_room_apart();
         }
         self.channels[channel].state += 1;
@@ -271,7 +279,7 @@ impl Graph {
         record.listed += 1;
         match record.entries.get_mut(listed as usize) {
             Some(inside) => *inside = entry,
-            None => self.entries_apart[flow * self.room_apart + listed - INSIDE] = entry,
+            None => self.apart.entries[flow * self.apart.room + listed - INSIDE] = entry,
         }
     }
 
@@ -288,26 +296,30 @@ impl Graph {
     /// The number of an entry of a flow.
     #[inline(always)]
     fn place(&self, flow: u32, index: u32) -> u32 {
-        place(flow, index, self.apart, self.room_apart)
+        place(flow, index, self.apart.first, self.apart.room)
     }
 
     /// Whose entry this is.
     #[inline(always)]
     fn flow_of(&self, entry: u32) -> u32 {
-        if entry < self.apart { entry / 4 } else { (entry - self.apart) / self.room_apart }
+        if entry < self.apart.first { entry / 4 } else { (entry - self.apart.first) / self.apart.room }
     }
 
     #[inline(always)]
     fn entry(&self, entry: u32) -> &Entry {
-        if entry < self.apart { &self.flows[entry / 4].entries[entry as usize % 4] } else { &self.entries_apart[entry - self.apart] }
+        if entry < self.apart.first {
+            &self.flows[entry / 4].entries[entry as usize % 4]
+        } else {
+            &self.apart.entries[entry - self.apart.first]
+        }
     }
 
     #[inline(always)]
     fn entry_mut(&mut self, entry: u32) -> &mut Entry {
-        if entry < self.apart {
+        if entry < self.apart.first {
             &mut self.flows[entry / 4].entries[entry as usize % 4]
         } else {
-            &mut self.entries_apart[entry - self.apart]
+            &mut self.apart.entries[entry - self.apart.first]
         }
     }
 
@@ -320,16 +332,16 @@ impl Graph {
             visit(at, entry);
         }
         if listed > INSIDE {
-            let first = flow * self.room_apart;
-            (first..first + listed - INSIDE).for_each(|place| visit(self.apart + place, &self.entries_apart[place]));
+            let first = flow * self.apart.room;
+            (first..first + listed - INSIDE).for_each(|place| visit(self.apart.first + place, &self.apart.entries[place]));
         }
     }
 
     /// Calls `visit` with the channels of a flow's way that have no lists.
     #[inline(always)]
     fn visit_unlisted(&self, flow: u32, visit: impl FnMut(u32)) {
-        let first = (flow * self.room_unlisted) as usize;
-        self.unlisted.as_slice()[first..first + usize::from(self.flows[flow].unlisted)].iter().copied().for_each(visit);
+        let first = (flow * self.unlisted.room) as usize;
+        self.unlisted.channels.as_slice()[first..first + usize::from(self.flows[flow].unlisted)].iter().copied().for_each(visit);
     }
 
     /// All channels of a flow's path, in no order that means anything.
@@ -423,7 +435,7 @@ impl Graph {
         let level = self.channels[channel].level;
         let mut at = self.channels[channel].first;
         while at != NONE {
-            let (flow, next) = if at < self.apart {
+            let (flow, next) = if at < self.apart.first {
                 (at / 4, self.flows[at / 4].entries[at as usize % 4].next)
             } else {
                 (self.flow_of(at), self.entry(at).next)
@@ -476,9 +488,9 @@ impl Graph {
 
     #[inline(always)]
     fn carry_unlisted(&mut self, flow: u32, flits: f64) {
-        let first = flow * self.room_unlisted;
+        let first = flow * self.unlisted.room;
         for place in first..first + u32::from(self.flows[flow].unlisted) {
-            let channel = self.unlisted[place];
+            let channel = self.unlisted.channels[place];
             self.carried[channel] += flits;
         }
     }
@@ -558,7 +570,7 @@ impl Graph {
     /// Lays the entries that stand apart out anew, with room for longer paths.
     #[cold]
     fn make_room_apart(&mut self) {
-        let (old, room, apart) = (self.room_apart, more_room(self.room_apart), self.apart);
+        let (old, room, apart) = (self.apart.room, more_room(self.apart.room), self.apart.first);
         let moved = |entry: u32| {
             if entry < apart || entry == NONE { entry } else { apart + (entry - apart) / old * room + (entry - apart) % old }
         };
@@ -566,7 +578,7 @@ impl Graph {
         let size = self.flows.len() * room as usize;
         let mut entries = large_vec(size);
         entries.resize(size, NO_ENTRY);
-        for (entry, place) in self.entries_apart.iter().zip(apart..) {
+        for (entry, place) in self.apart.entries.iter().zip(apart..) {
             entries[(moved(place) - apart) as usize] = moved_whole(entry);
         }
         for flow in self.flows.iter_mut() {
@@ -575,20 +587,20 @@ impl Graph {
         for channel in self.channels.iter_mut().filter(|channel| channel.state & LISTED != 0) {
             channel.first = moved(channel.first);
         }
-        (self.entries_apart, self.room_apart) = (entries.into(), room);
+        (self.apart.entries, self.apart.room) = (entries.into(), room);
     }
 
     /// Makes room for more channels without lists.
     #[cold]
     fn make_room_unlisted(&mut self) {
-        let (old, room) = (self.room_unlisted as usize, more_room(self.room_unlisted));
+        let (old, room) = (self.unlisted.room as usize, more_room(self.unlisted.room));
         let size = self.flows.len() * room as usize;
         let mut unlisted = large_vec(size);
         unlisted.resize(size, 0);
         for flow in 0..self.flows.len() {
-            unlisted[flow * room as usize..][..old].copy_from_slice(&self.unlisted.as_slice()[flow * old..][..old]);
+            unlisted[flow * room as usize..][..old].copy_from_slice(&self.unlisted.channels.as_slice()[flow * old..][..old]);
         }
-        (self.unlisted, self.room_unlisted) = (unlisted.into(), room);
+        (self.unlisted.channels, self.unlisted.room) = (unlisted.into(), room);
     }
 }
 

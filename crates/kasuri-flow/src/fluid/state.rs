@@ -1,0 +1,273 @@
+//! What a running simulation of flows keeps, by what it is for.
+
+use crate::cohort::Cohort;
+use crate::graph::{Bandwidth, Graph};
+use crate::heap::Heap;
+use crate::path_prefetch::{self, PathPrefetch};
+use crate::paths::Paths;
+use crate::sharing::Sharing;
+use crate::sources::Sources;
+use crate::statistics::Statistics;
+use kasuri_model::engine::{Background, UserOutcome};
+use kasuri_model::scenario::{Scenario, TrafficClass};
+use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::memory::filled;
+use kasuri_network::network::{Link, Network};
+use kasuri_workload::workload::Token;
+use kasuri_workload::workload::agenda::Agenda;
+
+/// The message that a terminal sends at present. 40 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub(super) created: f64,
+    pub(super) begun: f64,
+    /// Flits that the counters hold already.
+    pub(super) counted: f64,
+    pub(super) destination: TerminalId,
+    /// 0: there is none.
+    pub(super) flits: u32,
+    /// Cycles from the end of the transfer to the arrival of the last flit.
+    pub(super) head_latency: f32,
+    pub(super) hops: u16,
+    pub(super) class: u8,
+    pub(super) is_reply: bool,
+}
+
+impl Message {
+    pub(super) const NONE: Self = Self {
+        created: 0.0,
+        begun: 0.0,
+        counted: 0.0,
+        destination: TerminalId(0),
+        flits: 0,
+        head_latency: 0.0,
+        hops: 0,
+        class: 0,
+        is_reply: false,
+    };
+
+    pub(super) fn is_there(&self) -> bool {
+        self.flits > 0
+    }
+}
+
+/// A running simulation. Flow number t is the message of terminal t.
+pub(crate) struct Fluid<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) now: f64,
+    /// Times at which something has happened.
+    pub(super) rounds: u64,
+    pub(super) rates: Rates,
+    pub(super) routes: Routes,
+    pub(super) open: OpenTraffic,
+    pub(super) workload: RunningWorkload<'a>,
+    pub(super) sending: Sending,
+    pub(super) counts: Counts,
+    pub(super) ends: Ends,
+}
+
+/// The flows under way and their rates.
+pub(super) struct Rates {
+    pub(super) graph: Graph,
+    /// Flows that have begun together and are not in the graph.
+    pub(super) cohort: Cohort,
+    pub(super) sharing: Box<dyn Sharing>,
+    pub(super) by_equal_shares: bool,
+}
+
+/// Which path a message takes, and what that adds to its latency.
+pub(super) struct Routes {
+    pub(super) paths: Paths,
+    pub(super) prefetch: PathPrefetch,
+    /// Do heads take time through routers and channels?
+    pub(super) with_latency: bool,
+}
+
+/// Open traffic and batches.
+pub(super) struct OpenTraffic {
+    pub(super) sources: Sources,
+    /// How many classes there are; those of the workload's messages follow.
+    pub(super) classes: u8,
+    /// When idle terminals have something to send.
+    pub(super) wakes: Heap,
+    /// Terminals that have something to send at the present moment.
+    pub(super) waking: Vec<u32>,
+}
+
+/// A closed workload in place of open traffic or beside it.
+pub(super) struct RunningWorkload<'a> {
+    pub(super) agenda: Option<Agenda<'a>>,
+    /// Do its messages follow each other whatever else happens, so that what a round of them brings about need not be told?
+    pub(super) rounds_follow: bool,
+    /// By part of a workload of users: messages that have not arrived, and when the last one has. Empty without users.
+    pub(super) parts: Vec<(u64, f64)>,
+    /// By terminal: the workload's name of its message; empty without one.
+    pub(super) tokens: Box<[Token]>,
+}
+
+/// The messages under way.
+pub(super) struct Sending {
+    /// By terminal.
+    pub(super) messages: Box<[Message]>,
+    /// By terminal, where there are answers: the cycle that decides whether its message is measured.
+    pub(super) asked: Box<[u64]>,
+    /// Flows that end at the present moment.
+    pub(super) ending: Vec<u32>,
+    /// How many messages are on their way.
+    pub(super) live: u64,
+    /// Draining: measured messages on their way, and queues whose next message is measured.
+    pub(super) outstanding: u64,
+}
+
+/// What is counted.
+pub(super) struct Counts {
+    pub(super) statistics: Statistics,
+    pub(super) flit_hops: f64,
+    /// By class whose it is, and what each user had; empty without users.
+    pub(super) user_of_class: Vec<usize>,
+    pub(super) users: Vec<UserOutcome>,
+    /// What open traffic beside a workload had, where it is not users'.
+    pub(super) background: Option<Background>,
+}
+
+/// How near a closed run is to its end.
+pub(super) struct Ends {
+    /// Messages of a workload or of batches that have not arrived.
+    pub(super) to_come: Option<u64>,
+    /// By terminal: when its last message has come.
+    pub(super) completion: Box<[f64]>,
+    /// Batches: have all messages of some terminal arrived, and does the controller know?
+    pub(super) first_finished: bool,
+    pub(super) first_told: bool,
+}
+
+impl<'a> Fluid<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, sharing: Box<dyn Sharing>, by_equal_shares: bool, with_latency: bool) -> Self {
+        let terminals = scenario.network.terminal_count() as usize;
+        let workload = RunningWorkload::new(scenario);
+        let prefetch = PathPrefetch::new(terminals, may_look_ahead(scenario));
+        let waking = Vec::new();
+        Self {
+            scenario,
+            now: 0.0,
+            rounds: 0,
+            rates: Rates::new(scenario, sharing, by_equal_shares, workload.agenda.is_some()),
+            routes: Routes { paths: Paths::new(scenario), prefetch, with_latency },
+            open: OpenTraffic {
+                sources: Sources::new(scenario),
+                classes: scenario.classes.len() as u8,
+                wakes: Heap::new(terminals),
+                waking,
+            },
+            workload,
+            sending: Sending::new(scenario),
+            counts: Counts::new(scenario),
+            ends: Ends {
+                to_come: closed_messages(scenario),
+                completion: filled(if scenario.is_closed() { terminals } else { 0 }, 0.0),
+                first_finished: false,
+                first_told: false,
+            },
+        }
+    }
+}
+
+impl Rates {
+    fn new(scenario: &Scenario, sharing: Box<dyn Sharing>, by_equal_shares: bool, has_workload: bool) -> Self {
+        let network = &scenario.network;
+        let terminals = network.terminal_count() as usize;
+        // A terminal has one message under way, so its injection channel is all its own.
+        let first = if injection_is_no_limit(network) { terminals as u32 } else { 0 };
+        let channels = first..network.channel_count();
+        let mut graph = Graph::new(bandwidth(network, channels.clone()), channels, terminals as u32, terminals);
+        if scenario.routing.observes_congestion() {
+            graph.list_all();
+        }
+        let is_workload_alone = has_workload && scenario.classes.is_empty() && scenario.users.is_none();
+        let cohort = Cohort::new(if is_workload_alone { network.channel_count() as usize } else { 0 }, sharing.by_count());
+        Self { graph, cohort, sharing, by_equal_shares }
+    }
+}
+
+impl<'a> RunningWorkload<'a> {
+    fn new(scenario: &'a Scenario) -> Self {
+        let agenda = scenario.agenda();
+        // Who looks at the flows under way sees those that have begun before.
+        let follows = scenario.classes.is_empty() && !scenario.routing.observes_congestion();
+        let of_users = scenario.workload.as_ref().filter(|_| scenario.users.is_some());
+        let terminals = scenario.network.terminal_count() as usize;
+        Self {
+            rounds_follow: follows && agenda.as_ref().is_some_and(Agenda::follows),
+            agenda,
+            parts: of_users.map(|closed| closed.parts.iter().map(|part| (part.messages, 0.0)).collect()).unwrap_or_default(),
+            tokens: filled(if scenario.workload.is_some() { terminals } else { 0 }, 0),
+        }
+    }
+}
+
+impl Sending {
+    fn new(scenario: &Scenario) -> Self {
+        let terminals = scenario.network.terminal_count() as usize;
+        let is_answered = scenario.classes.iter().any(|class| class.reply.is_some());
+        Self {
+            messages: filled(terminals, Message::NONE),
+            asked: filled(if is_answered { terminals } else { 0 }, 0),
+            ending: Vec::new(),
+            live: 0,
+            outstanding: 0,
+        }
+    }
+}
+
+impl Counts {
+    fn new(scenario: &Scenario) -> Self {
+        let users = scenario.users.as_deref();
+        let classes = scenario.channels_of_classes().len();
+        Self {
+            statistics: Statistics::new(scenario.network.terminal_count() as usize),
+            flit_hops: 0.0,
+            user_of_class: users.map(|users| (0..classes).filter_map(|class| users.of_class(class)).collect()).unwrap_or_default(),
+            users: vec![UserOutcome::default(); users.map_or(0, |users| users.users.len())],
+            background: scenario.has_background().then(Background::default),
+        }
+    }
+}
+
+/// Messages of a closed workload, replies included; `None` for open traffic.
+fn closed_messages(scenario: &Scenario) -> Option<u64> {
+    if let Some(closed) = &scenario.workload {
+        return Some(closed.workload.messages());
+    }
+    let terminals = scenario.network.terminal_count();
+    let of_batch = |(class, count): (&TrafficClass, u64)| {
+        let senders = (0..terminals).filter(|&terminal| !class.pattern.is_silent(TerminalId(terminal))).count() as u64;
+        senders * count * if class.reply.is_some() && !class.window.counts_answers { 2 } else { 1 }
+    };
+    scenario.has_only_batches().then(|| scenario.batches().map(of_batch).sum())
+}
+
+/// May messages be drawn, and their paths be found, before they begin? Batches of one class do not depend on when. Of a small network
+/// everything is near at hand, and nothing gained.
+fn may_look_ahead(scenario: &Scenario) -> bool {
+    let is_simple = scenario.workload.is_none() && scenario.classes.len() == 1 && scenario.classes[0].reply.is_none();
+    let has_windows = scenario.classes.iter().any(|class| class.window.outstanding.is_some());
+    let is_large = scenario.network.terminal_count() >= path_prefetch::LEAST_TERMINALS;
+    is_large && is_simple && !has_windows && scenario.has_only_batches() && !scenario.routing.observes_congestion()
+}
+
+/// The bandwidth of these channels.
+fn bandwidth(network: &Network, channels: std::ops::Range<u32>) -> Bandwidth {
+    let of = |link: &Link| 1.0 / f64::from(link.period);
+    let first = network.links().first().map_or(1.0, of);
+    if network.links().iter().all(|link| of(link) == first) {
+        return Bandwidth::Equal(first);
+    }
+    Bandwidth::Each(channels.map(|channel| of(&network.link(ChannelId(channel)))).collect())
+}
+
+/// Is every injection channel at least as fast as every ejection channel, so that the one limits no message that the other does
+/// not?
+fn injection_is_no_limit(network: &Network) -> bool {
+    let periods = |first: u32| (first..first + network.terminal_count()).map(|channel| network.link(ChannelId(channel)).period);
+    network.links().len() == 1 || periods(0).max() <= periods(network.terminal_count()).min()
+}
