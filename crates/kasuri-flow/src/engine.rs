@@ -18,14 +18,14 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowEngine;
 
-/// Bytes of a channel; of a terminal with its message and the channels on its way; and of its creations of each class.
+/// Bytes of a channel; of a terminal with its message and the channels on its path; and of its creations of each class.
 const CHANNEL_BYTES: u64 = 50;
 const TERMINAL_BYTES: u64 = 250;
 const CLASS_BYTES: u64 = 120;
 
 /// Bytes for the path of each message: all have room for the longest so far, which grows by half while the old room stands. That is between
 /// 1.7 and 2.5 times the entries of 12 bytes of the longest path, which is the longest shortest one, or up to twice as long with detours.
-fn way_bytes(network: &Network) -> u64 {
+fn path_bytes(network: &Network) -> u64 {
     let hops = hops_from(network, network.injection_port(TerminalId(0)).0);
     43 * u64::from(hops.into_iter().flatten().max().unwrap_or(0))
 }
@@ -35,7 +35,7 @@ fn way_bytes(network: &Network) -> u64 {
 #[serde(default, deny_unknown_fields)]
 pub struct FlowOptions {
     /// Which part of a channel's bandwidth each of its flows gets: `equal-share` (each channel divides its bandwidth equally, a
-    /// flow takes the least share on its way) or `max-min` (what one cannot use goes to the others).
+    /// flow takes the least share on its path) or `max-min` (what one cannot use goes to the others).
     pub sharing: String,
     /// Add to each message the cycles that its head takes through routers and channels; false: only the transfer counts.
     pub latency: bool,
@@ -92,7 +92,7 @@ impl Prepared for Flows<'_> {
     fn memory_bytes(&self, _extents: &mut Extents) -> u64 {
         let network = &self.scenario.network;
         let (terminals, channels) = (u64::from(network.terminal_count()), u64::from(network.channel_count()));
-        CHANNEL_BYTES * channels + (TERMINAL_BYTES + CLASS_BYTES * self.scenario.classes.len() as u64 + way_bytes(network)) * terminals
+        CHANNEL_BYTES * channels + (TERMINAL_BYTES + CLASS_BYTES * self.scenario.classes.len() as u64 + path_bytes(network)) * terminals
     }
 
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// Pairs of routers and terminals whose paths are kept: 16 MiB of places.
 const MOST_PAIRS: u64 = 1 << 22;
 
-/// No row, no way.
+/// No row, no path.
 const NONE: u32 = u32::MAX;
 
 /// The paths between routers that have terminals and all terminals, as they are found.
@@ -17,9 +17,9 @@ pub(crate) struct PathCache {
     terminals: usize,
     /// By router: the beginning of its row in `place`.
     row: Vec<u32>,
-    /// By row and destination: where in `ways` a way begins, with its length.
+    /// By row and destination: where in `paths` a path begins, with its length.
     place: Vec<u32>,
-    ways: Vec<u32>,
+    paths: Vec<u32>,
 }
 
 impl PathCache {
@@ -34,13 +34,13 @@ impl PathCache {
             terminals: network.terminal_count() as usize,
             row: vec![NONE; network.router_count() as usize],
             place: Vec::new(),
-            ways: Vec::new(),
+            paths: Vec::new(),
         })
     }
 
     /// All paths, at the places that [`Self::find`] tells.
-    pub(crate) fn ways(&self) -> &[u32] {
-        &self.ways
+    pub(crate) fn paths(&self) -> &[u32] {
+        &self.paths
     }
 
     /// The path from a router to a terminal, if it has been found before: where it begins, and its channels after that of injection.
@@ -55,18 +55,18 @@ impl PathCache {
             return None;
         }
         let first = place as usize + 1;
-        Some((place + 1, &self.ways[first..first + self.ways[first - 1] as usize]))
+        Some((place + 1, &self.paths[first..first + self.paths[first - 1] as usize]))
     }
 
     /// Keeps a path.
-    pub(crate) fn keep(&mut self, from: RouterId, to: TerminalId, way: &[u32]) {
+    pub(crate) fn keep(&mut self, from: RouterId, to: TerminalId, path: &[u32]) {
         if self.row[from.index()] == NONE {
             self.row[from.index()] = self.place.len() as u32;
             self.place.resize(self.place.len() + self.terminals, NONE);
         }
-        self.place[self.row[from.index()] as usize + to.index()] = self.ways.len() as u32;
-        self.ways.push(way.len() as u32);
-        self.ways.extend_from_slice(way);
+        self.place[self.row[from.index()] as usize + to.index()] = self.paths.len() as u32;
+        self.paths.push(path.len() as u32);
+        self.paths.extend_from_slice(path);
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct PathPrefetch {
     place: Vec<u32>,
     prepared: Vec<Option<Prepared>>,
     free: Vec<u32>,
-    unused_ways: Vec<Vec<u32>>,
+    unused_paths: Vec<Vec<u32>>,
     /// Messages that end within so many cycles are looked at, as many as make a handful.
     horizon: f64,
     /// Not again before this time.
@@ -48,7 +48,7 @@ impl PathPrefetch {
             place: vec![NONE; if is_used { terminals } else { 0 }],
             prepared: Vec::new(),
             free: Vec::new(),
-            unused_ways: Vec::new(),
+            unused_paths: Vec::new(),
             horizon: 1.0,
             again_from: 0.0,
             walks: Vec::new(),
@@ -100,11 +100,11 @@ impl PathPrefetch {
 
     /// Memory for a path.
     pub(crate) fn memory(&mut self) -> Vec<u32> {
-        self.unused_ways.pop().unwrap_or_default()
+        self.unused_paths.pop().unwrap_or_default()
     }
 
-    /// Gives the memory of a way back.
-    pub(crate) fn give_back(&mut self, way: Vec<u32>) {
-        self.unused_ways.push(way);
+    /// Gives the memory of a path back.
+    pub(crate) fn give_back(&mut self, path: Vec<u32>) {
+        self.unused_paths.push(path);
     }
 }

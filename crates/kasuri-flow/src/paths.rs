@@ -122,7 +122,7 @@ impl Paths {
         walk.channels.push(scenario.network.injection_channel(source).0);
     }
 
-    /// The way that a message takes, if it is known from one before: where it begins among all that are, and its channels after that of
+    /// The path that a message takes, if it is known from one before: where it begins among all that are, and its channels after that of
     /// injection.
     #[inline(always)]
     pub(crate) fn remembered(&self, network: &Network, source: TerminalId, destination: TerminalId) -> Option<(u32, &[u32])> {
@@ -131,7 +131,7 @@ impl Paths {
 
     /// All paths that are remembered.
     pub(crate) fn all_remembered(&self) -> &[u32] {
-        self.cache.as_ref().map_or(&[], PathCache::ways)
+        self.cache.as_ref().map_or(&[], PathCache::paths)
     }
 
     /// Brings one message to its destination, and remembers its path where it would be the same again.
@@ -183,7 +183,7 @@ impl Paths {
         self.candidates.clear();
         scenario.routing.route(&hop, &mut walk.state, &mut choice, &mut self.candidates);
         walk.has_drawn |= choice.has_drawn();
-        let Some(candidate) = self.candidates.first() else { return Err(knows_no_way(walk, router)) };
+        let Some(candidate) = self.candidates.first() else { return Err(knows_no_port(walk, router)) };
         walk.virtual_channel = candidate.virtual_channels.begin;
         if self.steps.is_none() {
             network.fetch_output_channel(router, candidate.port);
@@ -199,19 +199,19 @@ impl Paths {
             Some(steps) => steps.step(router, port),
             None => network.output_channel(router, port).map(|next| (next, None)),
         };
-        let Some((next, place)) = step else { return Err(knows_no_way(walk, router)) };
+        let Some((next, place)) = step else { return Err(knows_no_port(walk, router)) };
         walk.place = place;
         if self.steps.is_none() && network.ejected_terminal(next).is_none() {
             network.fetch_input_port(next);
         }
         walk.channels.push(next.0);
-        if walk.channels.len() > longest_way(network) { Err(goes_on(walk)) } else { Ok(()) }
+        if walk.channels.len() > longest_path(network) { Err(goes_on(walk)) } else { Ok(()) }
     }
 
     /// Cycles from when a flit begins to cross the channel at a place of a path, from the injection to the ejection, until it can go on.
-    pub(crate) fn head_cycles(&self, network: &Network, way: &[u32], place: usize) -> u64 {
-        let kind = usize::from(place > 0) + usize::from(place + 1 == way.len());
-        u64::from(self.head_cycles[network.link_number(ChannelId(way[place])) as usize][kind])
+    pub(crate) fn head_cycles(&self, network: &Network, path: &[u32], place: usize) -> u64 {
+        let kind = usize::from(place > 0) + usize::from(place + 1 == path.len());
+        u64::from(self.head_cycles[network.link_number(ChannelId(path[place])) as usize][kind])
     }
 
     /// Cycles that a lone message of `flits` takes over its terminal's injection channel and these others beyond those of its
@@ -236,11 +236,11 @@ fn go(scenario: &Scenario, steps: &Steps, walk: &mut Walk) -> Result<(), EngineE
     let network = &*scenario.network;
     let Request { source, destination, .. } = walk.request;
     let (mut router, _) = network.injection_port(source);
-    let (routing, longest) = (&*scenario.routing, longest_way(network));
+    let (routing, longest) = (&*scenario.routing, longest_path(network));
     walk.channels.push(network.injection_channel(source).0);
     while walk.channels.len() < longest {
         let step = routing.port_to(router, destination).and_then(|port| steps.step(router, port));
-        let Some((channel, end)) = step else { return Err(knows_no_way(walk, router)) };
+        let Some((channel, end)) = step else { return Err(knows_no_port(walk, router)) };
         walk.channels.push(channel.0);
         let Some((next, _)) = end else {
             let terminal = network.ejected_terminal(channel);
@@ -251,8 +251,8 @@ fn go(scenario: &Scenario, steps: &Steps, walk: &mut Walk) -> Result<(), EngineE
     Err(goes_on(walk))
 }
 
-/// Channels of the longest way that is one.
-fn longest_way(network: &Network) -> usize {
+/// Channels of the longest path that is one.
+fn longest_path(network: &Network) -> usize {
     LONGEST.min(network.channel_count() as usize)
 }
 
@@ -265,7 +265,7 @@ fn comes_to(walk: &Walk, terminal: TerminalId) -> EngineError {
     lost(&walk.request, &format!("it comes to terminal {}", terminal.0))
 }
 
-fn knows_no_way(walk: &Walk, router: RouterId) -> EngineError {
+fn knows_no_port(walk: &Walk, router: RouterId) -> EngineError {
     lost(&walk.request, &format!("router {} knows no output port", router.0))
 }
 
@@ -274,8 +274,8 @@ fn head_cycles(scenario: &Scenario, latency: u32) -> [u32; 3] {
     let pipeline = &scenario.pipeline;
     let out_of_router = pipeline.route_cycles + u32::from(pipeline.bidding == Bidding::InTurn) + pipeline.traversal_cycles;
     let into_router = pipeline.switch_extra_cycles;
-    let way = latency + 1;
-    [way + into_router, way + into_router + out_of_router, way + out_of_router]
+    let crossing = latency + 1;
+    [crossing + into_router, crossing + into_router + out_of_router, crossing + out_of_router]
 }
 
 fn lost(request: &Request, problem: &str) -> EngineError {

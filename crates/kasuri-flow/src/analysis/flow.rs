@@ -154,7 +154,7 @@ pub(super) fn for_each_flow(
         walker.walk(to, &mut routes).map_err(|lost| AnalysisError::Lost { from: lost.source, to, problem: lost.problem })?;
         let order = routes
             .order()
-            .map_err(|circle| AnalysisError::Circular { destination: to, router: routes.places[circle[0] as usize].hop.router })?;
+            .map_err(|cycle| AnalysisError::Circular { destination: to, router: routes.places[cycle[0] as usize].hop.router })?;
         let mut beginning = vec![0.0; routes.places.len()];
         for start in &routes.starts {
             beginning[start.place as usize] += row(destination)[start.group as usize] * start.probability;

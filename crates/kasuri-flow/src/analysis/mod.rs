@@ -41,7 +41,7 @@ pub enum AnalysisError {
     Circular {
         /// The destination.
         destination: TerminalId,
-        /// A router on the circle.
+        /// A router on the cycle.
         router: RouterId,
     },
     /// The routers predict, and no formula tells how often they are right.

@@ -67,7 +67,7 @@ pub fn hit_rates(scenario: &Scenario) -> Result<Option<HitRates>, AnalysisError>
 #[derive(Clone, Debug)]
 pub(super) struct Guided {
     network: Arc<Network>,
-    ways: Arc<dyn Routing>,
+    routing: Arc<dyn Routing>,
     /// By input port, as numbered by the network; `None`: the guess is always the routing's answer.
     guesses: Option<Vec<Option<Port>>>,
     /// Does any port that the routing accepts do?
@@ -91,8 +91,8 @@ impl Guided {
         }
         let inputs = network.port_bases().last().map_or(0, |&ports| ports as usize);
         let guesses = (!predictor.knows()).then(|| (0..inputs).map(|input| predictor.predict(input)).collect());
-        let (network, ways) = (Arc::clone(network), Arc::clone(&scenario.routing));
-        Ok(Some(Arc::new(Self { network, ways, guesses, any_up: scenario.takes_accepted_ports() })))
+        let (network, routing) = (Arc::clone(network), Arc::clone(&scenario.routing));
+        Ok(Some(Arc::new(Self { network, routing, guesses, any_up: scenario.takes_accepted_ports() })))
     }
 
     /// A scenario whose packets take these paths.
@@ -115,27 +115,27 @@ impl Guided {
 
 impl Routing for Guided {
     fn virtual_channels_required(&self) -> u32 {
-        self.ways.virtual_channels_required()
+        self.routing.virtual_channels_required()
     }
 
     fn reads(&self) -> Reads {
         // Of the input port and of the terminal behind the last router it depends whether a guess is right.
-        Reads { input: true, terminal: true, ..self.ways.reads() }
+        Reads { input: true, terminal: true, ..self.routing.reads() }
     }
 
     fn is_deadlock_free(&self) -> bool {
-        self.ways.is_deadlock_free()
+        self.routing.is_deadlock_free()
     }
 
     fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn Choice) -> u32 {
-        self.ways.initial_state(source, destination, choice)
+        self.routing.initial_state(source, destination, choice)
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
         let guess = self.guess(hop).filter(|_| self.any_up);
-        match guess.and_then(|port| Some(Candidate::new(port, self.ways.accepts(hop, *state, port)?))) {
+        match guess.and_then(|port| Some(Candidate::new(port, self.routing.accepts(hop, *state, port)?))) {
             Some(candidate) => candidates.push(candidate),
-            None => self.ways.route(hop, state, choice, candidates),
+            None => self.routing.route(hop, state, choice, candidates),
         }
     }
 }

@@ -18,8 +18,8 @@ pub(crate) struct Member {
     pub(crate) flow: u32,
     pub(crate) destination: u32,
     pub(crate) flits: u32,
-    /// Where its way begins: among those that are remembered or, if not, in [`Cohort::ways`].
-    way: u32,
+    /// Where its path begins: among those that are remembered or, if not, in [`Cohort::paths`].
+    path: u32,
     is_remembered: bool,
     /// Cycles from the end of the transfer to the arrival of the last flit.
     pub(crate) head_latency: f32,
@@ -28,10 +28,10 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// A message that has no way yet.
+    /// A message that has no path yet.
     pub(crate) fn new(flow: u32, token: Token, drawn: &Drawn) -> Self {
         let Drawn { created, destination, flits, .. } = *drawn;
-        Self { token, created, flow, destination: destination.0, flits, way: 0, is_remembered: false, head_latency: 0.0, hops: 0 }
+        Self { token, created, flow, destination: destination.0, flits, path: 0, is_remembered: false, head_latency: 0.0, hops: 0 }
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Cohort {
     /// Are they in the order of their numbers?
     is_ordered: bool,
     /// Their paths without the injection channels, unless these are remembered.
-    ways: Vec<u32>,
+    paths: Vec<u32>,
     /// By channel. Nobody shares an injection channel, so that they have no part in it.
     crossings: Column<Crossing>,
     /// The number of the round, times [`ROUND`].
@@ -91,7 +91,7 @@ impl Cohort {
             phase: Phase::Nothing,
             members: Vec::new(),
             is_ordered: true,
-            ways: Vec::new(),
+            paths: Vec::new(),
             crossings: Column::filled(channels, Crossing { flits: 0.0, messages: 0 }),
             round: 0,
             any: 0,
@@ -122,17 +122,17 @@ impl Cohort {
         self.members.push(member);
     }
 
-    /// Gives a message a way that is remembered, and which begins here.
+    /// Gives a message a path that is remembered, and which begins here.
     #[inline(always)]
     pub(crate) fn enter_remembered(&mut self, member: &mut Member, first: u32, others: &[u32]) {
-        (member.way, member.hops, member.is_remembered) = (first, others.len() as u16, true);
+        (member.path, member.hops, member.is_remembered) = (first, others.len() as u16, true);
         self.cross(member.flits, others);
     }
 
     /// Gives a message a path over these channels after that of injection.
     pub(crate) fn enter(&mut self, member: &mut Member, others: &[u32]) {
-        (member.way, member.hops, member.is_remembered) = (self.ways.len() as u32, others.len() as u16, false);
-        self.ways.extend_from_slice(others);
+        (member.path, member.hops, member.is_remembered) = (self.paths.len() as u32, others.len() as u16, false);
+        self.paths.extend_from_slice(others);
         self.cross(member.flits, others);
     }
 
@@ -172,12 +172,12 @@ impl Cohort {
     #[inline(always)]
     fn rate(&self, graph: &Graph, remembered: &[u32], member: &Member) -> f64 {
         let own = if graph.leaves_out(member.flow) { f64::INFINITY } else { graph.bandwidth_of(member.flow) };
-        self.way(member, remembered).iter().fold(own, |rate, &channel| lesser(self.level(graph, channel), rate))
+        self.path(member, remembered).iter().fold(own, |rate, &channel| lesser(self.level(graph, channel), rate))
     }
 
-    fn way<'a>(&'a self, member: &Member, remembered: &'a [u32]) -> &'a [u32] {
-        let ways = if member.is_remembered { remembered } else { &self.ways };
-        &ways[member.way as usize..][..usize::from(member.hops)]
+    fn path<'a>(&'a self, member: &Member, remembered: &'a [u32]) -> &'a [u32] {
+        let paths = if member.is_remembered { remembered } else { &self.paths };
+        &paths[member.path as usize..][..usize::from(member.hops)]
     }
 
     #[inline(always)]
@@ -215,7 +215,7 @@ impl Cohort {
     }
 
     fn clear(&mut self) {
-        self.ways.clear();
+        self.paths.clear();
         (self.phase, self.is_ordered) = (Phase::Nothing, true);
         self.round += ROUND;
         self.any = self.round;
@@ -228,10 +228,10 @@ impl Cohort {
         let members = std::mem::take(&mut self.members);
         for member in &members {
             let flits = if self.is_counted { f64::from(member.flits) } else { 0.0 };
-            let way = if member.is_remembered { remembered } else { &*self.ways };
-            let way = &way[member.way as usize..][..usize::from(member.hops)];
-            way.iter().for_each(|&channel| self.crossings[channel].flits -= flits);
-            begin(member, way, begun);
+            let path = if member.is_remembered { remembered } else { &*self.paths };
+            let path = &path[member.path as usize..][..usize::from(member.hops)];
+            path.iter().for_each(|&channel| self.crossings[channel].flits -= flits);
+            begin(member, path, begun);
         }
         self.clear();
         had_rates.then_some(begun)

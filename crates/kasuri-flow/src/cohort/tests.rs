@@ -88,16 +88,16 @@ impl Flows {
     }
 }
 
-fn random_way(stream: &mut Stream, channels: u32, destination: u32) -> Vec<u32> {
-    let mut way: Vec<u32> = Vec::new();
+fn random_path(stream: &mut Stream, channels: u32, destination: u32) -> Vec<u32> {
+    let mut path: Vec<u32> = Vec::new();
     for _ in 0..stream.below(7) {
         let channel = 2 * TERMINALS + stream.below(channels);
-        if !way.contains(&channel) {
-            way.push(channel);
+        if !path.contains(&channel) {
+            path.push(channel);
         }
     }
-    way.push(TERMINALS + destination);
-    way
+    path.push(TERMINALS + destination);
+    path
 }
 
 /// On how many occasions did counts tell the rates, and all end together?
@@ -117,10 +117,10 @@ fn compare(name: &str, seed: u64) -> (u32, u32) {
         for _ in 0..stream.below(1 + idle.len() as u32) {
             let flow = idle.swap_remove(stream.below(idle.len() as u32) as usize);
             let destination = TerminalId(stream.below(TERMINALS));
-            let way = random_way(&mut stream, between, destination.0);
+            let path = random_path(&mut stream, between, destination.0);
             flits[flow as usize] = 1 + stream.below(most);
             let drawn = Drawn { created: 0.0, asked: 0, destination, flits: flits[flow as usize], class: 0, is_reply: false };
-            both.iter_mut().for_each(|flows| flows.begin(flow, &drawn, &way, now));
+            both.iter_mut().for_each(|flows| flows.begin(flow, &drawn, &path, now));
         }
         counted += u32::from(both.each_mut().map(|flows| flows.share(now))[0]);
         if stream.below(4) == 0 {

@@ -1,6 +1,6 @@
 //! The event loop: messages as fluid flows.
 //!
-//! A terminal sends its messages one after the other. Each takes the way that the routing gives it and flows at the rate of its
+//! A terminal sends its messages one after the other. Each takes the path that the routing gives it and flows at the rate of its
 //! sharing until its last flit has gone; rates change only when a flow begins or ends. So time goes from event to event, and an
 //! event costs as much as the flows whose rates it changes.
 

@@ -1,4 +1,4 @@
-//! What a terminal sends next, and which way that takes.
+//! What a terminal sends next, and which path that takes.
 
 use super::{Fluid, Message};
 use crate::cohort::Member;
@@ -31,7 +31,7 @@ impl Fluid<'_> {
         self.send(source, &drawn)
     }
 
-    /// Begins a message that has no way yet.
+    /// Begins a message that has no path yet.
     pub(super) fn send(&mut self, source: TerminalId, drawn: &Drawn) -> Result<(), EngineError> {
         let joins = self.joins();
         if let Some((first, others)) = self.routes.paths.remembered(&self.scenario.network, source, drawn.destination) {
@@ -49,13 +49,13 @@ impl Fluid<'_> {
             self.note(source, drawn, hops, head_latency);
             return Ok(());
         }
-        let channels = self.find_way(source, drawn)?;
+        let channels = self.find_path(source, drawn)?;
         self.begin(source, drawn, channels);
         Ok(())
     }
 
     /// The path of a message: injection, between routers, ejection.
-    pub(super) fn find_way(&mut self, source: TerminalId, drawn: &Drawn) -> Result<Vec<u32>, EngineError> {
+    pub(super) fn find_path(&mut self, source: TerminalId, drawn: &Drawn) -> Result<Vec<u32>, EngineError> {
         let mut walk = self.walk(source, drawn);
         let (graph, together) = (&self.rates.graph, &self.rates.cohort);
         let occupancy = |channel| graph.occupancy(channel) + together.flows_on(channel);

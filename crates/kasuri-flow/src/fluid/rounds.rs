@@ -79,7 +79,7 @@ impl Fluid<'_> {
             self.rates.cohort.enter_remembered(member, first, others);
             self.open.sources.number(source);
         } else {
-            let channels = self.find_way(source, &drawn)?;
+            let channels = self.find_path(source, &drawn)?;
             member.head_latency = self.head_latency(source, &channels[1..], drawn.flits);
             self.rates.cohort.enter(member, &channels[1..]);
             self.routes.prefetch.give_back(channels);

@@ -132,7 +132,7 @@ impl Graph {
 
     /// The entries of the flow of an entry.
     #[inline(always)]
-    pub(crate) fn way_of(&self, entry: u32) -> impl Iterator<Item = u32> + use<> {
+    pub(crate) fn path_of(&self, entry: u32) -> impl Iterator<Item = u32> + use<> {
         let flow = self.flow_of(entry);
         let (room, apart) = (self.apart.room, self.apart.first);
         (0..u32::from(self.flows[flow].listed)).map(move |index| place(flow, index, apart, room))

@@ -44,7 +44,7 @@ struct Flow {
     /// Flits per cycle since then.
     rate: f64,
     entries: [Entry; INSIDE as usize],
-    /// Channels of its way that have lists, and that have none. Neither while it is not in use.
+    /// Channels of its path that have lists, and that have none. Neither while it is not in use.
     listed: u16,
     unlisted: u16,
 }
@@ -337,7 +337,7 @@ impl Graph {
         }
     }
 
-    /// Calls `visit` with the channels of a flow's way that have no lists.
+    /// Calls `visit` with the channels of a flow's path that have no lists.
     #[inline(always)]
     fn visit_unlisted(&self, flow: u32, visit: impl FnMut(u32)) {
         let first = (flow * self.unlisted.room) as usize;
@@ -345,11 +345,11 @@ impl Graph {
     }
 
     /// All channels of a flow's path, in no order that means anything.
-    fn way(&self, flow: u32) -> Vec<usize> {
-        let mut way = Vec::new();
-        self.visit(flow, |_, entry| way.push(entry.channel as usize));
-        self.visit_unlisted(flow, |channel| way.push(channel as usize));
-        way
+    fn path(&self, flow: u32) -> Vec<usize> {
+        let mut path = Vec::new();
+        self.visit(flow, |_, entry| path.push(entry.channel as usize));
+        self.visit_unlisted(flow, |channel| path.push(channel as usize));
+        path
     }
 
     /// When the next flow ends.
@@ -539,7 +539,7 @@ impl Graph {
     }
 
     /// Checks every rate against a recount of the levels of an equal share or against the definition of max-min fairness: every
-    /// flow has a channel that is full and on which no flow has more (or, of equal shares, the least share on its way).
+    /// flow has a channel that is full and on which no flow has more (or, of equal shares, the least share on its path).
     pub(crate) fn is_fair(&self, by_equal_shares: bool) -> bool {
         let mut used = vec![0.0; self.channels.len()];
         let mut greatest = vec![0.0f64; self.channels.len()];
@@ -547,7 +547,7 @@ impl Graph {
         let active = || (0..self.flows.len() as u32).filter(|&flow| self.flows[flow].is_in_use());
         for flow in active() {
             let rate = self.flows[flow].rate;
-            for channel in self.way(flow) {
+            for channel in self.path(flow) {
                 used[channel] += rate;
                 greatest[channel] = greatest[channel].max(rate);
                 count[channel] += 1.0;
@@ -558,7 +558,7 @@ impl Graph {
         let fits = |channel: usize| used[channel] <= bandwidth(channel) * (1.0 + 1e-9);
         let is_served = |flow: u32| {
             let rate = self.flows[flow].rate;
-            let mut channels = self.way(flow).into_iter();
+            let mut channels = self.path(flow).into_iter();
             if by_equal_shares {
                 return close(rate, channels.map(|channel| bandwidth(channel) / count[channel]).fold(f64::INFINITY, f64::min));
             }

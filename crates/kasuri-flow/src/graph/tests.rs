@@ -31,7 +31,7 @@ fn shares(bandwidth: &[f64], paths: &[Vec<u32>]) -> Vec<f64> {
 /// Terminals of the random networks, whose ejection channels come after the others.
 const TERMINALS: u32 = 4;
 
-/// Half of the ways to a terminal take the channels that are its own by number.
+/// Half of the paths to a terminal take the channels that are its own by number.
 fn random_path(stream: &mut Stream, channels: u32, destination: u32) -> Vec<u32> {
     let mut path: Vec<u32> = Vec::new();
     let own = stream.below(2) == 0;

@@ -91,7 +91,7 @@ impl MaxMin {
 
     fn disturb_flow(&mut self, graph: &mut Graph, entry: u32, low: f64, high: f64) {
         let limits = graph.limits_elsewhere(entry);
-        for at in graph.way_of(entry).filter(|&at| at != entry) {
+        for at in graph.path_of(entry).filter(|&at| at != entry) {
             let third = limits.without(at);
             self.disturb_channel(graph, graph.channel_of(at), lesser(low, third), lesser(high, third));
         }

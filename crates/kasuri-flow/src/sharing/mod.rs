@@ -1,6 +1,6 @@
 //! Sharings: which part of a channel's bandwidth each of its flows gets.
 //!
-//! All are told by a *level* of each channel: a flow's rate is the least level on its way. A sharing works out the levels of
+//! All are told by a *level* of each channel: a flow's rate is the least level on its path. A sharing works out the levels of
 //! the channels whose flows have changed, and of those that this touches.
 //!
 //! To add one: a file here that implements [`Sharing`], a `mod` line, and its line in [`SHARINGS`].
