@@ -141,3 +141,54 @@ fn batches_that_count_answers_end_with_them() {
     assert_eq!(half.injected_flits, flit.injected_flits);
     assert!((time(&half) / time(&flit) - 1.0).abs() < 0.01, "{} and {}", time(&half), time(&flit));
 }
+
+/// Batches with a window beside a workload, whose messages go through host adapters or not, on one machine or as another user's.
+fn beside_workload(window: &str, adapters: bool, users: bool) -> Scenario {
+    let batch = format!("pattern = \"uniform\"\nprocess = \"batch\"\nbatch_packets = 10\npacket_flits = 8\n{window}");
+    let workload = "collective = \"alltoall\"\nschedule = \"shift\"\nmessage_flits = 100";
+    let endpoint = if adapters { "[endpoint]\nmodel = \"rdma\"\nsend_queue_entries = 2\n" } else { "" };
+    let network = MESH.replace("dimensions = [4, 4]", "dimensions = [4, 4], flit_bytes = 64, cycle_ns = 1.28");
+    let all: Vec<u32> = (0..16).collect();
+    scenario(&if users {
+        format!(
+            "{network}{endpoint}[[user]]\nname = \"batch\"\nnodes = {all:?}\n[user.traffic]\n{batch}\n\
+             [[user]]\nname = \"workload\"\nnodes = {all:?}\noverlap = [\"batch\"]\n[user.workload]\n{workload}\n"
+        )
+    } else {
+        format!("{network}{endpoint}[traffic]\n{batch}\n[workload]\n{workload}\n")
+    })
+}
+
+/// Two ways to one answer, and one limit: who keeps the window is the machine's business, not the workload's.
+#[test]
+fn windows_hold_beside_workloads_and_host_adapters() {
+    for (adapters, sharing) in [(false, "equal-share"), (false, "max-min"), (true, "equal-share"), (true, "max-min")] {
+        let of_window = |window: &str, users: bool| with_sharing(sharing, &beside_workload(window, adapters, users));
+        let wide = of_window("outstanding_packets = 10", false);
+        assert_eq!(wide, of_window("", false), "a window that is never full is none");
+        let one = of_window("outstanding_packets = 1", false);
+        let users = of_window("outstanding_packets = 1", true);
+        assert_eq!((one.completion_time, &one.channel_flits), (users.completion_time, &users.channel_flits), "{sharing}");
+        let background = one.background.expect("a background");
+        assert_eq!((background.packets, background.accepted_flits), (16 * 10, 16 * 10 * 8));
+    }
+}
+
+/// How much longer a workload takes beside batches with a window is the same in both engines within a tenth; through host adapters, which
+/// take most of the time, the whole time is.
+#[test]
+fn flows_and_flits_agree_on_workloads_beside_windows() {
+    for window in [1, 4] {
+        for (adapters, sharing, tolerance) in [(false, "equal-share", 0.1), (false, "max-min", 0.1), (true, "max-min", 0.005)] {
+            let with = beside_workload(&format!("outstanding_packets = {window}"), adapters, false);
+            let without = Scenario { classes: Vec::new(), ..with.clone() };
+            let (flow, flit) = (with_sharing(sharing, &with), run(&FlitEngine, &with));
+            assert_eq!(flow.injected_flits, flit.injected_flits, "the same messages");
+            let mut ratio = time(&flow) / time(&flit);
+            if !adapters {
+                ratio /= time(&with_sharing(sharing, &without)) / time(&run(&FlitEngine, &without));
+            }
+            assert!((ratio - 1.0).abs() < tolerance, "adapters {adapters}, {sharing}, window {window}: {ratio}");
+        }
+    }
+}
