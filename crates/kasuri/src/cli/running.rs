@@ -2,8 +2,8 @@
 
 use super::{Exit, Failure, output};
 use crate::busiest::busiest;
-use crate::fidelity::{Comparison, side_by_side};
 use crate::estimate::Costs;
+use crate::fidelity::{Comparison, side_by_side};
 use crate::input::KNOWN;
 use crate::plan::{Plan, RunError, RunOptions, Summary};
 use crate::results::{self, RunRow};
