@@ -2,13 +2,19 @@
 
 use toml::Value;
 
+/// Keys that have another name since the last release: before and now.
+const RENAMED: &[(&str, &str)] = &[("ways", "ports"), ("ways_up", "ports_up")];
+
 /// Says that a name is unknown, which known name is nearest, and which are known.
 ///
 /// `what` is the kind of thing: `key`, `topology`, `stage`.
 pub(crate) fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let mut message = format!("unknown {what} `{name}`");
-    if let Some(nearest) = nearest(name, &known) {
+    let renamed = RENAMED.iter().find(|(old, new)| what == "key" && *old == name && known.contains(new));
+    if let Some((_, new)) = renamed {
+        message.push_str(&format!("; it is called `{new}` now;"));
+    } else if let Some(nearest) = nearest(name, &known) {
         message.push_str(&format!("; did you mean `{nearest}`?"));
     } else {
         message.push(';');
@@ -126,6 +132,7 @@ mod tests {
             unknown("key", "virtual_chanels", known),
             "unknown key `virtual_chanels`; did you mean `virtual_channels`? known keys: virtual_channels, buffer_flits"
         );
+        assert_eq!(unknown("key", "ways", ["escape", "ports"]), "unknown key `ways`; it is called `ports` now; known keys: escape, ports");
         assert_eq!(unknown("topology", "star", ["mesh", "torus"]), "unknown topology `star`; known topologies: mesh, torus");
         assert_eq!(
             unknown("routing", "dimension_order", ["dimension-order"]),

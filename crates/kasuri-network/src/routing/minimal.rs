@@ -34,7 +34,7 @@ pub struct Minimal {
     /// On trees (networks whose routers have levels): which of the shortest paths up are offered to the router at once, of which it takes
     /// one whose virtual channel it gets. Unless given, `tie` chooses upwards as downwards.
     #[serde(default)]
-    pub ways_up: Option<OfferedPorts>,
+    pub ports_up: Option<OfferedPorts>,
 }
 
 impl Member for Minimal {
@@ -56,9 +56,9 @@ impl RoutingAlgorithm for Minimal {
         let hops_per_class = self.classes.hops_per_class(network);
         let classes = HopClasses::new(hops_per_class, &[shortest.diameter]);
         let places = places_at_router(network);
-        let ways_up = self.ways_up.map(|offered| ports_up(network).map(|leads_up| PortsUp { offered, leads_up })).transpose()?;
+        let ports_up = self.ports_up.map(|offered| ports_up(network).map(|leads_up| PortsUp { offered, leads_up })).transpose()?;
         let (network, is_safe) = (Arc::clone(network), hops_per_class.is_some());
-        Ok(Box::new(Compiled { network, tie: self.tie, ways_up, is_safe, classes, destinations, shortest, places }))
+        Ok(Box::new(Compiled { network, tie: self.tie, ports_up, is_safe, classes, destinations, shortest, places }))
     }
 
     fn most_table_bytes(&self, network: &Network) -> u64 {
@@ -73,7 +73,7 @@ impl RoutingAlgorithm for Minimal {
 fn ports_up(network: &Network) -> Result<Vec<bool>, RoutingError> {
     let Some(level) = network.labels().router("level") else {
         let problem = format!("has no path up on {}, whose routers have no levels; leave it out", network.name());
-        return Err(RoutingError::Parameter { key: "ways_up".to_owned(), problem });
+        return Err(RoutingError::Parameter { key: "ports_up".to_owned(), problem });
     };
     let mut leads_up = vec![false; network.port_bases()[network.router_count() as usize] as usize];
     for edge in edges(network) {
@@ -94,7 +94,7 @@ struct PortsUp {
 struct Compiled {
     network: Arc<Network>,
     tie: MinimalTie,
-    ways_up: Option<PortsUp>,
+    ports_up: Option<PortsUp>,
     is_safe: bool,
     classes: HopClasses,
     destinations: Destinations,
@@ -129,7 +129,7 @@ impl Routing for Compiled {
     }
 
     fn offers_several(&self) -> bool {
-        self.ways_up.as_ref().is_some_and(|up| up.offered == OfferedPorts::All)
+        self.ports_up.as_ref().is_some_and(|up| up.offered == OfferedPorts::All)
     }
 
     /// The state is the progress in the classes.
@@ -161,7 +161,7 @@ impl Routing for Compiled {
 impl Compiled {
     /// What a packet is offered of the shortest paths, if they lead up and the paths up are offered together.
     fn offered_upwards<'a>(&self, ports: &'a [Port], hop: &Hop) -> Option<&'a [Port]> {
-        let up = self.ways_up.as_ref()?;
+        let up = self.ports_up.as_ref()?;
         let all_up = ports.iter().all(|&port| up.leads_up[self.network.port_index(hop.router, port)]);
         all_up.then(|| match up.offered {
             OfferedPorts::All => ports,
@@ -206,8 +206,8 @@ mod tests {
     fn ports_up_are_offered_together_and_ports_down_one_by_one() {
         let down = vec![vec![6], vec![7]];
         for (parameters, leaf, middle) in [
-            ("ways_up = \"all\"", vec![vec![4, 5]], vec![vec![4, 5, 6, 7]]),
-            ("ways_up = \"lowest\"", vec![vec![4]], vec![vec![4]]),
+            ("ports_up = \"all\"", vec![vec![4, 5]], vec![vec![4, 5, 6, 7]]),
+            ("ports_up = \"lowest\"", vec![vec![4]], vec![vec![4]]),
             ("", vec![vec![4], vec![5]], vec![vec![4], vec![5], vec![6], vec![7]]),
         ] {
             assert_eq!(
@@ -221,8 +221,8 @@ mod tests {
     #[test]
     fn without_levels_there_is_no_path_up() {
         let network = Arc::new(Mesh { dimensions: vec![3], concentration: 1 }.build(&CONTEXT(&ChannelParameters::default())).unwrap());
-        let minimal: Minimal = toml::from_str("ways_up = \"all\"").unwrap();
+        let minimal: Minimal = toml::from_str("ports_up = \"all\"").unwrap();
         let problem = minimal.compile(&network).unwrap_err().to_string();
-        assert!(problem.starts_with("ways_up: has no path up on mesh"), "{problem}");
+        assert!(problem.starts_with("ports_up: has no path up on mesh"), "{problem}");
     }
 }

@@ -23,16 +23,16 @@ pub struct MinimalAdaptive {
     /// The routing of the escape path; `dimension-order` on meshes and tori unless given, elsewhere `up-down`.
     #[serde(default)]
     pub escape: Option<Escape>,
-    /// Which of the shortest paths are offered.
+    /// Which of the output ports on shortest paths are offered.
     #[serde(default)]
-    pub ways: OfferedPorts,
+    pub ports: OfferedPorts,
     /// The upper virtual channels by which they are offered, counted from the first that a packet may use: the first, and one past the
     /// last. All above those of the escape path unless given.
     #[serde(default)]
     pub adaptive_channels: Option<[u16; 2]>,
 }
 
-/// Which of the shortest paths are offered.
+/// Which of the output ports on shortest paths are offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OfferedPorts {
@@ -88,7 +88,7 @@ impl RoutingAlgorithm for MinimalAdaptive {
             destinations,
             shortest,
             is_entrance,
-            offered: self.ways,
+            offered: self.ports,
             adaptive_channels,
         }))
     }
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    /// From a corner of a 3 x 3 mesh to the opposite one: both ways by channels 1 and 2, the first dimension by channel 0 besides; a packet
+    /// From a corner of a 3 x 3 mesh to the opposite one: both ports by channels 1 and 2, the first dimension by channel 0 besides; a packet
     /// that comes by channel 0 goes on by it alone.
     #[test]
     fn both_dimensions_are_offered_until_the_escape_path_is_taken() {
@@ -224,7 +224,7 @@ mod tests {
         // At the router to the right, from the left: by an upper channel, then by the lower one.
         assert_eq!(offered(&hop(1, 1, 2)), [Candidate::new(0, lower), adaptive(0), adaptive(2)]);
         assert_eq!(offered(&hop(1, 1, 0)), [Candidate::new(0, lower)]);
-        let lowest = MinimalAdaptive { ways: OfferedPorts::Lowest, ..MinimalAdaptive::default() }.compile(&network).unwrap();
+        let lowest = MinimalAdaptive { ports: OfferedPorts::Lowest, ..MinimalAdaptive::default() }.compile(&network).unwrap();
         let ports = |hop: &Hop| every_hop(lowest.as_ref(), hop, 0).remove(0).0.iter().map(|candidate| candidate.port).collect::<Vec<_>>();
         assert_eq!((ports(&hop(0, injected, 0)), ports(&hop(2, 1, 1))), (vec![0, 0], vec![2, 2]));
         let by = |adaptive_channels| MinimalAdaptive { adaptive_channels, ..MinimalAdaptive::default() }.compile(&network);

@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub struct PlanarAdaptive {
     /// Which of the two steps are offered; `lowest`: that in the lower dimension alone.
     #[serde(default)]
-    pub ways: OfferedPorts,
+    pub ports: OfferedPorts,
 }
 
 impl Member for PlanarAdaptive {
@@ -39,7 +39,7 @@ impl RoutingAlgorithm for PlanarAdaptive {
             let problem = "it needs a mesh or a concentrated mesh".to_owned();
             return Err(RoutingError::Mismatch { routing: Self::NAME, network: network.name().to_owned(), problem });
         }
-        Ok(Box::new(Compiled { network: Arc::clone(network), grid, offered: self.ways }))
+        Ok(Box::new(Compiled { network: Arc::clone(network), grid, offered: self.ports }))
     }
 }
 
@@ -114,8 +114,8 @@ mod tests {
     }
 
     /// Ports and virtual channels that a packet is offered, of seven: thirds of two, two and three.
-    fn offered(network: &Arc<Network>, ways: OfferedPorts, from: u32, to: u32) -> Vec<(Port, u16, u16)> {
-        let routing = PlanarAdaptive { ways }.compile(network).unwrap();
+    fn offered(network: &Arc<Network>, ports: OfferedPorts, from: u32, to: u32) -> Vec<(Port, u16, u16)> {
+        let routing = PlanarAdaptive { ports }.compile(network).unwrap();
         let (source, destination) = (TerminalId(from), TerminalId(to));
         let available = VirtualChannels { begin: 0, end: 7 };
         let hop = Hop { router: RouterId(from), input: 0, virtual_channel: 0, source, destination, available };

@@ -213,7 +213,7 @@ impl Translator<'_> {
              packets meet at the first root, which uniform traffic saturates at 1/12 flit a terminal and cycle: beyond, BookSim is unstable",
             self.place("routing_function")
         ));
-        drawn.with("ways_up", if is_booksims { "lowest" } else { "all" })
+        drawn.with("ports_up", if is_booksims { "lowest" } else { "all" })
     }
 
     fn on_mesh(&mut self, function: &str, channels: i64) -> Result<Option<Routing>, BookSimError> {
@@ -230,7 +230,7 @@ impl Translator<'_> {
                 Some(self.isolated(routing, true)?)
             }
             "min_adapt" => Some(self.minimal_adaptive()),
-            "planar_adapt" => Some(self.with_one_way(Routing::new("planar-adaptive"))),
+            "planar_adapt" => Some(self.with_one_port(Routing::new("planar-adaptive"))),
             "chaos" => self.refuse_routing(CHAOS),
             _ => Some(Routing::new("dimension-order")),
         })
@@ -260,12 +260,12 @@ impl Translator<'_> {
     }
 
     fn minimal_adaptive(&self) -> Routing {
-        self.with_one_way(Routing::new("minimal-adaptive").with("escape", "dimension-order"))
+        self.with_one_port(Routing::new("minimal-adaptive").with("escape", "dimension-order"))
     }
 
     /// BookSim's set of outputs keeps one entry for each priority.
-    fn with_one_way(&self, routing: Routing) -> Routing {
-        if self.rules == Rules::BookSim { routing.with("ways", "lowest") } else { routing }
+    fn with_one_port(&self, routing: Routing) -> Routing {
+        if self.rules == Rules::BookSim { routing.with("ports", "lowest") } else { routing }
     }
 
     fn on_concentrated_mesh(&mut self, function: &str, channels: i64) -> Result<Option<Routing>, BookSimError> {
