@@ -1,21 +1,11 @@
 //! The endpoint cenju4 on networks other than the machine's: its programs, which check their data themselves, and what is refused.
 
+mod common;
+
+use common::UntilDone;
 use kasuri_config::Document;
-use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
+use kasuri_model::engine::{Engine, Outcome, Status};
 use kasuri_network::topology::NoFiles;
-
-/// A controller that waits for completion.
-struct Patient;
-
-impl Controller for Patient {
-    fn interval_cycles(&mut self) -> u64 {
-        1000
-    }
-
-    fn interval_ended(&mut self, interval: &Interval) -> Command {
-        if interval.completed { Command::End(Status::Completed) } else { Command::Continue }
-    }
-}
 
 /// A network with its routing, as in an experiment file.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +46,7 @@ fn outcome(place: Place, workload: &str) -> Outcome {
     let document = experiment(place, workload);
     let mut scenario = document.study(&document.points().unwrap()[0], &NoFiles).unwrap().scenario;
     scenario.paranoid = true;
-    kasuri_flit::FlitEngine.run(&scenario, &mut Patient).unwrap()
+    kasuri_flit::FlitEngine.run(&scenario, &mut UntilDone).unwrap()
 }
 
 fn nanoseconds(place: Place, workload: &str) -> f64 {

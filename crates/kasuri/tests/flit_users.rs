@@ -3,13 +3,15 @@
 #[path = "../../kasuri-flit/tests/common/mod.rs"]
 mod common;
 
+#[path = "common/collectives.rs"]
+mod collectives;
+
+use collectives::assert_delivered_whole_wherever_ranks_start;
 use common::{Fixed, ToTheEnd};
 use kasuri_config::Document;
 use kasuri_flit::FlitEngine;
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status, UserOutcome};
-use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::topology::NoFiles;
-use kasuri_workload::collective::COLLECTIVES;
 
 fn run(text: &str, paranoid: bool, controller: &mut dyn Controller) -> Outcome {
     let document = Document::parse("a.toml", text).unwrap();
@@ -222,34 +224,7 @@ fn collective_of_users(workload: &str) -> Outcome {
 }
 
 /// Each of a few messages in a row may begin a cycle later than it could.
-const ROUNDING: f64 = 6.0;
-
-/// Whatever the collective, and however far apart the ranks of a user start, all of its messages are sent and arrive: not before the last
-/// rank has started, and a broadcast or a barrier, whose paths do not meet, is as late as its latest rank at most. A broadcast does not
-/// begin before its root.
 #[test]
 fn a_users_collective_is_delivered_whole_wherever_its_ranks_start() {
-    const SKEW: f64 = 500.0;
-    for entry in COLLECTIVES {
-        let keys = format!("collective = \"{}\"\nschedule = \"{}\"", entry.collective, entry.schedule);
-        let run = |skew: f64| collective_of_users(&format!("[user.workload]\n{keys}\nmessage_flits = 20\nstart_skew_cycles = {skew:.1}"));
-        let (together, apart) = (run(0.0), run(SKEW));
-        for user in 0..2 {
-            let flits = |outcome: &Outcome| outcome.users[user].accepted_flits;
-            assert_eq!((apart.status, flits(&apart)), (Status::Completed, flits(&together)), "{keys}");
-            assert!(flits(&together) >= 7, "{keys}");
-            let end = |outcome: &Outcome| outcome.users[user].completion.unwrap();
-            let streams = Streams::new(1).of_user(user as u32);
-            let starts: Vec<f64> = (0..8).map(|rank| streams.get(Purpose::Start, rank).unit() * SKEW).collect();
-            let last = starts.iter().copied().fold(0.0, f64::max);
-            if entry.collective == "broadcast" {
-                assert!(end(&apart) >= end(&together) + starts[0].floor() - ROUNDING, "{keys}: {} {}", end(&apart), end(&together));
-            } else {
-                assert!(end(&apart) >= last, "{keys}: {} {last}", end(&apart));
-            }
-            if entry.collective == "barrier" || entry.schedule == "binomial" {
-                assert!(end(&apart) <= end(&together) + last + ROUNDING, "{keys}: {} {}", end(&apart), end(&together));
-            }
-        }
-    }
+    assert_delivered_whole_wherever_ranks_start(6.0, collective_of_users);
 }

@@ -1,28 +1,19 @@
 //! Open traffic beside a closed workload, as flows.
 
+mod common;
+
+use common::UntilDone;
 use kasuri_config::{Document, Known, Preparation};
 use kasuri_flit::FlitEngine;
 use kasuri_flow::FlowEngine;
-use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
+use kasuri_model::engine::{Engine, Outcome, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::topology::NoFiles;
-
-struct ToTheEnd;
-
-impl Controller for ToTheEnd {
-    fn interval_cycles(&mut self) -> u64 {
-        1 << 40
-    }
-
-    fn interval_ended(&mut self, interval: &Interval) -> Command {
-        if interval.completed { Command::End(Status::Completed) } else { Command::Continue }
-    }
-}
 
 fn run(text: &str) -> Outcome {
     let document = Document::parse("a.toml", text).unwrap();
     let study = Preparation::new(&document, &NoFiles, Known::default()).study(&document.points().unwrap()[0]).unwrap();
-    FlowEngine.run(&study.scenario, &mut ToTheEnd).unwrap()
+    FlowEngine.run(&study.scenario, &mut UntilDone).unwrap()
 }
 
 const TORUS: &str = "[network]\ntopology = \"torus\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"dimension-order\"\n";
@@ -80,7 +71,7 @@ fn beside_machine(engine: &dyn Engine, traffic: &str) -> Outcome {
     let text = format!("{TORUS}{MACHINE}[traffic]\npattern = \"uniform\"\npacket_flits = 4\n{traffic}\n");
     let document = Document::parse("a.toml", &text).unwrap();
     let study = Preparation::new(&document, &NoFiles, Known::default()).study(&document.points().unwrap()[0]).unwrap();
-    let outcome = engine.run(&Scenario { paranoid: true, ..study.scenario }, &mut ToTheEnd).unwrap();
+    let outcome = engine.run(&Scenario { paranoid: true, ..study.scenario }, &mut UntilDone).unwrap();
     assert_eq!((outcome.status, outcome.interfaces.as_ref().unwrap().answered), (Status::Completed, 16 * 60));
     assert_eq!(outcome.packet_latency.count, 2 * 16 * 60, "requests and answers");
     outcome

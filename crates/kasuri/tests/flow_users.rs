@@ -2,13 +2,15 @@
 
 mod common;
 
+#[path = "common/collectives.rs"]
+mod collectives;
+
+use collectives::assert_delivered_whole_wherever_ranks_start;
 use common::UntilDone;
 use kasuri_config::{Document, Known, Preparation};
 use kasuri_flow::FlowEngine;
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status};
-use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::topology::NoFiles;
-use kasuri_workload::collective::COLLECTIVES;
 
 /// Two users on the left and the right half of a line of eight routers, one terminal each.
 fn run(users: &str, first: &str, second: &str, controller: &mut dyn Controller) -> Outcome {
@@ -85,34 +87,7 @@ fn collective_of_users(workload: &str) -> Outcome {
 }
 
 /// Times are no whole cycles, and are not rounded.
-const ROUNDING: f64 = 1e-6;
-
-/// Whatever the collective, and however far apart the ranks of a user start, all of its messages are sent and arrive: not before the last
-/// rank has started, and a broadcast or a barrier, whose paths do not meet, is as late as its latest rank at most. A broadcast does not
-/// begin before its root.
 #[test]
 fn a_users_collective_is_delivered_whole_wherever_its_ranks_start() {
-    const SKEW: f64 = 500.0;
-    for entry in COLLECTIVES {
-        let keys = format!("collective = \"{}\"\nschedule = \"{}\"", entry.collective, entry.schedule);
-        let run = |skew: f64| collective_of_users(&format!("[user.workload]\n{keys}\nmessage_flits = 20\nstart_skew_cycles = {skew:.1}"));
-        let (together, apart) = (run(0.0), run(SKEW));
-        for user in 0..2 {
-            let flits = |outcome: &Outcome| outcome.users[user].accepted_flits;
-            assert_eq!((apart.status, flits(&apart)), (Status::Completed, flits(&together)), "{keys}");
-            assert!(flits(&together) >= 7, "{keys}");
-            let end = |outcome: &Outcome| outcome.users[user].completion.unwrap();
-            let streams = Streams::new(1).of_user(user as u32);
-            let starts: Vec<f64> = (0..8).map(|rank| streams.get(Purpose::Start, rank).unit() * SKEW).collect();
-            let last = starts.iter().copied().fold(0.0, f64::max);
-            if entry.collective == "broadcast" {
-                assert!(end(&apart) >= end(&together) + starts[0].floor() - ROUNDING, "{keys}: {} {}", end(&apart), end(&together));
-            } else {
-                assert!(end(&apart) >= last, "{keys}: {} {last}", end(&apart));
-            }
-            if entry.collective == "barrier" || entry.schedule == "binomial" {
-                assert!(end(&apart) <= end(&together) + last + ROUNDING, "{keys}: {} {}", end(&apart), end(&together));
-            }
-        }
-    }
+    assert_delivered_whole_wherever_ranks_start(1e-6, collective_of_users);
 }

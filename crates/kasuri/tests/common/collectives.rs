@@ -1,0 +1,36 @@
+//! Collectives of users on every engine.
+
+use kasuri_model::engine::{Outcome, Status};
+use kasuri_network::rng::{Purpose, Streams};
+use kasuri_workload::collective::COLLECTIVES;
+
+/// Whatever the collective, and however far apart the ranks of a user start, all of its messages are sent and arrive: not before the last
+/// rank has started, and a broadcast or a barrier, whose paths do not meet, is as late as its latest rank at most. A broadcast does not
+/// begin before its root.
+///
+/// `run_of_users` runs two users of eight nodes each with these keys; its times are right to `rounding` cycles.
+pub(crate) fn assert_delivered_whole_wherever_ranks_start(rounding: f64, run_of_users: impl Fn(&str) -> Outcome) {
+    const SKEW: f64 = 500.0;
+    for entry in COLLECTIVES {
+        let keys = format!("collective = \"{}\"\nschedule = \"{}\"", entry.collective, entry.schedule);
+        let run = |skew: f64| run_of_users(&format!("[user.workload]\n{keys}\nmessage_flits = 20\nstart_skew_cycles = {skew:.1}"));
+        let (together, apart) = (run(0.0), run(SKEW));
+        for user in 0..2 {
+            let flits = |outcome: &Outcome| outcome.users[user].accepted_flits;
+            assert_eq!((apart.status, flits(&apart)), (Status::Completed, flits(&together)), "{keys}");
+            assert!(flits(&together) >= 7, "{keys}");
+            let end = |outcome: &Outcome| outcome.users[user].completion.unwrap();
+            let streams = Streams::new(1).of_user(user as u32);
+            let starts: Vec<f64> = (0..8).map(|rank| streams.get(Purpose::Start, rank).unit() * SKEW).collect();
+            let last = starts.iter().copied().fold(0.0, f64::max);
+            if entry.collective == "broadcast" {
+                assert!(end(&apart) >= end(&together) + starts[0].floor() - rounding, "{keys}: {} {}", end(&apart), end(&together));
+            } else {
+                assert!(end(&apart) >= last, "{keys}: {} {last}", end(&apart));
+            }
+            if entry.collective == "barrier" || entry.schedule == "binomial" {
+                assert!(end(&apart) <= end(&together) + last + rounding, "{keys}: {} {}", end(&apart), end(&together));
+            }
+        }
+    }
+}
