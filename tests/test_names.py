@@ -161,7 +161,7 @@ def test_the_table_of_runs_is_followed_by_the_busiest_channels(tmp_path):
     assert "busiest" not in command("run", file, "--out", tmp_path / "out", "--set", "sweep.measure.seed=[1,2,3,4]").stdout
 
 
-def test_a_circle_of_waiting_packets_is_told_by_name(tmp_path):
+def test_a_cycle_of_waiting_packets_is_told_by_name(tmp_path):
     """Packets that go two routers round a ring of five hold what the next ones need."""
     ring = "".join(f"router node-{i} router node-{(i + 1) % 5}\nterminal t-{i} router node-{i}\n" for i in range(5))
     batch = '"permutation"\npath = "p.txt"\nprocess = "batch"\nbatch_packets = 9\npacket_flits = 64'
@@ -171,9 +171,9 @@ def test_a_circle_of_waiting_packets_is_told_by_name(tmp_path):
     values = ("routing.allow_deadlock=true", "router.virtual_channels=1")
     words = [word for value in values for word in ("--set", value)]
     answer = command("run", file, "--out", tmp_path / "out", "--format", "json", *words, status=1)
-    circle = json.loads(answer.stdout)["runs"][0]["deadlock"]
-    assert circle
-    assert all(channel.startswith(("router node-", "terminal t-")) for channel in circle)
+    cycle = json.loads(answer.stdout)["runs"][0]["deadlock"]
+    assert cycle
+    assert all(channel.startswith(("router node-", "terminal t-")) for channel in cycle)
 
 
 @pytest.mark.parametrize("verb", ["check", "run", "schedule"])

@@ -101,7 +101,7 @@ def test_words_from_outside_cannot_become_markup(tmp_path):
     assert "&lt;script&gt;alert(1)" in page
 
 
-def test_a_deadlocked_run_shows_its_circle(tmp_path):
+def test_a_deadlocked_run_shows_its_cycle(tmp_path):
     folder = tmp_path / "x"
     folder.mkdir()
     row = synthetic.row("uniform", 0.1) | {"status": "deadlock", "deadlock": ["channel A", "channel B"], "packet_latency_mean": None}
@@ -110,7 +110,7 @@ def test_a_deadlocked_run_shows_its_circle(tmp_path):
     assert "channel A\nchannel B" in page
 
 
-def test_a_standstill_without_a_circle_says_why(tmp_path):
+def test_a_standstill_without_a_cycle_says_why(tmp_path):
     folder = tmp_path / "x"
     folder.mkdir()
     waits = {"message": "2 damaged packets were refused", "deadlock": ["the program of terminal 3 waits for message 7 to it"]}

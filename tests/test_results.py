@@ -142,12 +142,12 @@ def test_a_folder_without_results_is_an_error_that_says_what_was_expected(tmp_pa
         kasuri.read(tmp_path / "nowhere")
 
 
-def test_a_deadlock_is_raised_with_its_circle():
-    circle = ["router 0 port 1 -> router 1 port 0, virtual channel 0", "router 1 port 1 -> router 0 port 0, virtual channel 0"]
-    results = kasuri.Results([{"status": "converged"}, {"status": "deadlock", "message": "no progress", "deadlock": circle, "cycles": 812}])
+def test_a_deadlock_is_raised_with_its_cycle():
+    cycle = ["router 0 port 1 -> router 1 port 0, virtual channel 0", "router 1 port 1 -> router 0 port 0, virtual channel 0"]
+    results = kasuri.Results([{"status": "converged"}, {"status": "deadlock", "message": "no progress", "deadlock": cycle, "cycles": 812}])
     with pytest.raises(kasuri.DeadlockError, match="no progress") as caught:
         results.raise_for_status()
-    assert caught.value.cycle == circle
+    assert caught.value.cycle == cycle
     assert caught.value.at_cycles == 812
 
 

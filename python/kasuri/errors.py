@@ -48,9 +48,9 @@ class RunError(KasuriError):
 
 
 class DeadlockError(RunError):
-    """A run came to a standstill: packets wait for each other in a circle, or programs of endpoints for what nobody will send.
+    """A run came to a standstill: packets wait for each other in a cycle, or programs of endpoints for what nobody will send.
 
-    For a circle use a routing that is free of deadlock on this network, or more virtual channels; ``kasuri check`` tells beforehand.
+    For a cycle use a routing that is free of deadlock on this network, or more virtual channels; ``kasuri check`` tells beforehand.
 
     Attributes
     ----------

@@ -131,7 +131,7 @@ pub fn check_within(network: &Network, routing: &dyn Routing, classes: &[Virtual
     }
     let (channels, dependencies, cycle) = graph.classify().find_cycle(network);
     if lost.is_none() && cycle.is_some() {
-        lost = distinct.iter().find_map(|&class| find_circle(network, routing, class, budget));
+        lost = distinct.iter().find_map(|&class| find_loop(network, routing, class, budget));
     }
     let unroutable = lost.map(|lost| (lost.source, lost.destination, lost.problem));
     Report { channels, dependencies, verdict: cycle.map_or(Verdict::Acyclic, Verdict::Cycle), coverage, unroutable }
@@ -178,7 +178,7 @@ fn evenly_spaced(items: &[TerminalId], count: usize) -> Vec<TerminalId> {
 }
 
 /// A destination to which packets can go round in a cycle, within the budget.
-fn find_circle(network: &Network, routing: &dyn Routing, class: VirtualChannels, budget: u64) -> Option<Lost> {
+fn find_loop(network: &Network, routing: &dyn Routing, class: VirtualChannels, budget: u64) -> Option<Lost> {
     let mut walker = Walker::new(network, routing, class).with_most_places(budget as usize);
     let mut routes = Routes::default();
     let mut steps = 0;

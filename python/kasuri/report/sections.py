@@ -26,7 +26,7 @@ STATUS_MEANINGS = {
     "saturated": "The network accepts less than is offered: queues grow without end. This is a result; a latency measured here grows "
     "with the length of the run and is no property of the network. The accepted throughput is.",
     "max_cycles": "The run reached measure.max_cycles before the precision was reached. Its numbers are estimates.",
-    "deadlock": "Nothing moves any more: packets wait for each other in a circle, or programs for what nobody will send.",
+    "deadlock": "Nothing moves any more: packets wait for each other in a cycle, or programs for what nobody will send.",
     "failed": "The run could not be done; the message says why.",
 }
 #: Figures of this size (inches) can be read on a telephone and fill half of a wide page.
@@ -148,7 +148,7 @@ def table(results: Results) -> dict[str, Any]:
 
 
 def deadlocks(results: Results) -> list[tuple[str, str, list[str]]]:
-    """Tell of the runs that came to a standstill: why, and the circle of waiting channels, or who waits for what."""
+    """Tell of the runs that came to a standstill: why, and the cycle of waiting channels, or who waits for what."""
     return [(point_of(results, row), row.get("message") or "", row["deadlock"]) for row in results if row.get("deadlock")]
 
 
