@@ -264,7 +264,7 @@ def test_random_leaves_are_whole_and_differ_by_seed() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "problem"),
-    [({"seed": 1}, r"schedule\.seed: is unknown"), ({"ranks": 2, "leaves_seed": 1}, r"schedule\.leaves_seed: stands beside ranks")],
+    [({"seed": 1}, r"schedule\.seed: is unknown"), ({"ranks": 2, "leaves_seed": 1}, r"schedule\.leaves_seed: conflicts with ranks")],
 )
 def test_a_wrong_question_is_refused(asked: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):

@@ -104,7 +104,7 @@ def arguments(asked: Mapping[str, Any], built: Network) -> list[str]:
     if unknown:
         raise ConfigError(f"schedule.{unknown[0]}: is unknown; it must be one of {', '.join(ASKED)}")
     if "ranks" in asked and "leaves_seed" in asked:
-        raise ConfigError("schedule.leaves_seed: stands beside ranks; both say which terminals take part, so keep one")
+        raise ConfigError("schedule.leaves_seed: conflicts with ranks; both say which terminals take part, so keep one")
     given = ["--schedule", str(asked["name"])] if "name" in asked else []
     if "ranks" in asked:
         given += ["--ranks", str(asked["ranks"])]

@@ -169,7 +169,7 @@ pub struct BookSimRules {
     pub stopping_threshold: f64,
     /// Measuring ends when the relative change of accepted throughput is at most this, three times in turn.
     pub acc_stopping_threshold: f64,
-    /// Packets count too that were created before the measurement and come to the head of their source's queue after it has begun.
+    /// Also count packets that were created before the measurement and come to the head of their source's queue after it has begun.
     pub count_waiting: bool,
 }
 

@@ -35,7 +35,7 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "title": { "type": "string", "description": "What the experiment is about." },
         "engine": {
             "enum": known.engine_names().collect::<Vec<_>>(), "default": known.default_engine,
-            "description": "How deep: formulas, fluid flows, or cycle by cycle.",
+            "description": "The level of fidelity: formulas, fluid flows, or flits cycle by cycle.",
         },
         "network": parts.network(),
         "routing": parts.routing(),
@@ -136,7 +136,7 @@ impl Parts {
         let mut user = self.take("user", schema_for!(UserParameters));
         user["properties"]["traffic"] = self.traffic();
         user["properties"]["workload"] = self.closed_workload();
-        json!({ "type": "array", "minItems": 1, "description": "Users of one machine, each with nodes and traffic of his own.", "items": user })
+        json!({ "type": "array", "minItems": 1, "description": "Users of one machine, each with nodes and traffic of its own.", "items": user })
     }
 
     fn endpoint(&mut self) -> Json {

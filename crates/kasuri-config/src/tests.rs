@@ -702,7 +702,7 @@ fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() 
             &format!("{right}\nsynchronisation = \"barier\""),
             "a.toml:21:19 workload.synchronisation: unknown value `barier`; did you mean `barrier`?",
         ),
-        (&format!("{right}\nmessage_bytes = 8"), "a.toml:21:17 workload.message_bytes: stands beside message_flits"),
+        (&format!("{right}\nmessage_bytes = 8"), "a.toml:21:17 workload.message_bytes: conflicts with message_flits"),
         (
             "collective = \"alltoall\"\nmessage_bytes = 8",
             "a.toml:20:17 workload.message_bytes: cannot be turned into flits; say with network.flit_bytes",
@@ -754,7 +754,7 @@ fn wrong_units_are_refused() {
             "channel_gbit_per_second = 100",
             "a.toml:8:27 network.channel_gbit_per_second: does not give the length of a cycle without flit_bytes",
         ),
-        ("cycle_ns = 1\nchannel_gbit_per_second = 100", "a.toml:9:27 network.channel_gbit_per_second: stands beside cycle_ns"),
+        ("cycle_ns = 1\nchannel_gbit_per_second = 100", "a.toml:9:27 network.channel_gbit_per_second: conflicts with cycle_ns"),
     ] {
         let found = message("channel_latency = 2", &format!("channel_latency = 2\n{keys}"));
         assert!(found.starts_with(expected), "{found}");

@@ -19,7 +19,7 @@ use toml::Table;
 #[serde(deny_unknown_fields)]
 pub(super) struct TraceSection {
     /// A file with a line for each message: time (cycles, or with ns, us, ms or s), source, destination, bytes; the first line may name the
-    /// columns. A message is created at its time, whatever has become of those before. The run ends when all have arrived.
+    /// columns. A message is created at its time, whether or not earlier messages have arrived. The run ends when all have arrived.
     trace: String,
     /// A message is cut into packets of this many flits, the last one shorter.
     #[serde(default = "sixteen")]

@@ -25,8 +25,8 @@ use toml::{Table, Value};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClassParameters {
-    /// Flits that each terminal offers per cycle, above 0 and at most 1; beside a workload also 0, which is as without it. Without meaning
-    /// where the process ends by itself.
+    /// Flits that each terminal offers per cycle, above 0 and at most 1; with a workload also 0, which means no background. Not used if the
+    /// process ends by itself.
     load: Option<f64>,
     /// Length of the packets, in flits: a number, or a mixture.
     #[serde(default = "one_flit")]
@@ -39,9 +39,8 @@ pub(super) struct ClassParameters {
     /// Priority of the packets where `router.priority` is `class`; higher goes first.
     #[serde(default)]
     priority: i32,
-    /// A terminal creates the packets of all classes that say so by one process, at the sum of their rates: each packet is of one of these
-    /// classes, drawn by their rates in packets. They need the same process. Otherwise each class has a process of its own.
-    /// The classes of different users share nothing.
+    /// All classes with `true` share one process at each terminal, at the sum of their rates, and each packet is of a class drawn by the
+    /// rates in packets. These classes need the same process. Other classes have a process of their own, and users share none.
     #[serde(default)]
     shares_coins: bool,
     /// Every packet that arrives makes its destination send one back.
@@ -98,7 +97,7 @@ pub(super) struct Setting<'a> {
     pub(super) optional_load: bool,
     /// The virtual channels of classes that name none; all unless given.
     pub(super) default_channels: Option<VirtualChannels>,
-    /// Is it one user's, on a network of his logical nodes?
+    /// Is it one user's, on a network of its logical nodes?
     pub(super) of_user: bool,
     /// Is it open traffic beside a closed workload or a machine?
     pub(super) is_background: bool,

@@ -31,7 +31,7 @@ impl UnitParameters {
         let rate = positive("channel_gbit_per_second", self.channel_gbit_per_second)?;
         let cycle_ns = match (cycle_ns, rate, self.flit_bytes) {
             (Some(_), Some(_), _) => {
-                let problem = "stands beside cycle_ns; each of them gives the length of a cycle, so keep one";
+                let problem = "conflicts with cycle_ns; each of them gives the length of a cycle, so keep one";
                 return Err(("channel_gbit_per_second", problem.to_owned()));
             }
             (None, Some(_), None) => {

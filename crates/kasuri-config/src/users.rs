@@ -25,36 +25,36 @@ use serde::Deserialize;
 use std::sync::Arc;
 use toml::{Table as Toml, Value};
 
-/// The keys of a `[[user]]`, his `[user.traffic]` or `[user.workload]` apart.
+/// The keys of a `[[user]]` outside its `[user.traffic]` or `[user.workload]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UserParameters {
-    /// What results call him.
+    /// The name of the user in the results.
     name: String,
-    /// His terminals: how many, which `placement` chooses, or a list. Left out where `table` names them.
+    /// The user's terminals: a number of terminals, which `placement` chooses, or a list. Left out where `table` names them.
     nodes: Option<Nodes>,
     /// How so many terminals are chosen; that of `[users]` unless given.
     placement: Option<Placement>,
-    /// Of his terminals the last so many are spare: the table does not name them at the beginning.
+    /// So many of the user's terminals, the last ones, are spare: the table does not name them at the beginning.
     #[serde(default)]
     spare_nodes: u32,
-    /// His table, a line for each logical node in turn: a terminal, a list of terminals (aliases; an empty one is an entry that is
-    /// not valid), or `{ logical, physical, key }`. Logical node i is his i-th terminal unless given.
+    /// The user's table, a line for each logical node in turn: a terminal, a list of terminals (aliases; an empty list is an invalid
+    /// entry), or `{ logical, physical, key }`. By default logical node i is the user's i-th terminal.
     table: Option<Vec<TableLine>>,
     /// Aliases are chosen by `(address >> key_shift) mod k`: log2 of a line's bytes.
     #[serde(default = "six")]
     key_shift: u32,
-    /// The network that his programs believe to run on. Patterns that need a structure take it from here.
+    /// The network that the user's programs see. Patterns that need a structure take it from here.
     logical: Option<LogicalNetwork>,
-    /// Which logical node stands on which of his terminals: as given, or where a search finds logical neighbours nearest.
+    /// Which logical node is on which of the user's terminals: as given, or as a search brings logical neighbours close together.
     #[serde(default)]
     embedding: EmbeddingKind,
-    /// The users with whom he may share terminals.
+    /// The users with which this user may share terminals.
     #[serde(default)]
     overlap: Vec<String>,
-    /// The virtual channels that his packets may use: the first, and one past the last. All unless given.
+    /// The virtual channels that the user's packets may use: the first, and one past the last. All unless given.
     virtual_channels: Option<[u32; 2]>,
-    /// His part of a switch output where users contend, relative to the others'. Counts with `users.isolation = "channels-and-shares"`.
+    /// The user's part of a switch output where users contend, relative to the others'. Counts with `users.isolation = "channels-and-shares"`.
     #[serde(default = "whole_share")]
     share: f64,
     /// Every so many cycles an entry of its table moves to a spare node or, without any, two entries change places: once no access to or
@@ -121,9 +121,9 @@ enum EmbeddingKind {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct UsersSection {
-    /// How terminals are chosen for users who do not say.
+    /// How terminals are chosen for users that do not say it.
     placement: Placement,
-    /// Only this user runs; the others' terminals stay theirs. All run with "".
+    /// Only this user runs; the terminals of the other users stay idle. With "" all users run.
     alone: Option<String>,
     /// What keeps users apart besides their tables.
     isolation: Isolation,
@@ -144,7 +144,7 @@ enum Ways {
     /// Those to which `[routing]` leads.
     #[default]
     Anywhere,
-    /// Only routers at which he has nodes, or at which no other user has: up a spanning order of these, then down, in place of
+    /// Only routers at which the user has nodes, or at which no other user has any: up a spanning order of these, then down, in place of
     /// `[routing]`.
     Inside,
 }
@@ -156,9 +156,9 @@ enum Isolation {
     /// Nothing: all users' packets share buffers and channels as they come.
     #[default]
     None,
-    /// Each user has virtual channels of his own, as many as the others.
+    /// Each user has virtual channels of its own, as many as the others.
     Channels,
-    /// Besides, switch outputs are divided among the users who want them by their shares.
+    /// In addition, switch outputs are divided among the users that request them, by their shares.
     ChannelsAndShares,
 }
 
@@ -221,7 +221,7 @@ pub(super) struct UserTraffic {
     pub(super) routing: Option<Arc<dyn Routing>>,
 }
 
-/// A user as written, with his place in the file.
+/// A user as written, with its place in the file.
 struct Written<'a> {
     section: String,
     keys: UserParameters,
@@ -260,7 +260,7 @@ impl<'a> Context<'a> {
         };
         for section in ["traffic", "workload"] {
             if self.table(section)?.is_some() {
-                let problem = "stands beside [[user]]; each user has his own in [user.traffic] or [user.workload], so leave it out";
+                let problem = "conflicts with [[user]]; each user has its own in [user.traffic] or [user.workload], so leave it out";
                 return Err(self.error(section, Part::Key, problem));
             }
         }
@@ -298,7 +298,9 @@ impl<'a> Context<'a> {
             section.refuse_unknown(&[own, &owned(&["traffic", "workload"])], "a [[user]] section")?;
             let keys: UserParameters = section.structure(own)?;
             if written.iter().any(|other| other.keys.name == keys.name) {
-                return Err(section.error("name", format!("is \"{}\", which another user has already; give each his own", keys.name)));
+                return Err(
+                    section.error("name", format!("is \"{}\", which another user has already; give each user its own name", keys.name))
+                );
             }
             if !(keys.share > 0.0 && keys.share.is_finite()) {
                 return Err(section.error("share", format!("is {}; it must be above 0", keys.share)));
@@ -313,7 +315,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What a user's section says that he sends.
+/// What a user sends, as its section says.
 fn sends<'a>(section: &Section<'_>, table: &'a Toml) -> Result<Sends<'a>, ConfigError> {
     let whole = |key: &'static str, value: &'a Value| {
         value.as_table().ok_or_else(|| section.error(key, format!("is {}; it must be a section: [user.{key}]", shown(value))))
@@ -322,9 +324,11 @@ fn sends<'a>(section: &Section<'_>, table: &'a Toml) -> Result<Sends<'a>, Config
         (Some(traffic), None) => Ok(Sends::Traffic(whole("traffic", traffic)?)),
         (None, Some(workload)) => Ok(Sends::Workload(whole("workload", workload)?)),
         (Some(_), Some(_)) => {
-            Err(section.error_at_key("workload", "stands beside [user.traffic]; a user has one of both, so leave one out"))
+            Err(section.error_at_key("workload", "conflicts with [user.traffic]; a user has one of both, so leave one out"))
         }
-        (None, None) => Err(section.error_at_key("traffic", "is missing; describe what he sends in [user.traffic] or [user.workload]")),
+        (None, None) => {
+            Err(section.error_at_key("traffic", "is missing; describe what the user sends in [user.traffic] or [user.workload]"))
+        }
     }
 }
 
@@ -371,7 +375,7 @@ impl Assembly<'_, '_> {
         self.context.error(&format!("{}.{key}", self.written[number].section), Part::Value, problem)
     }
 
-    /// The terminals of each user; none where his table names them.
+    /// The terminals of each user; none where its table names them.
     fn nodes(&self) -> Result<Vec<Vec<TerminalId>>, ConfigError> {
         let network = self.setting.network;
         let mut given = vec![Vec::new(); self.written.len()];
@@ -445,7 +449,7 @@ impl Assembly<'_, '_> {
         Ok(Some(table))
     }
 
-    /// A user without his embedding, his table, and his logical network. What he sends joins `classes` or `parts`.
+    /// A user without its embedding, its table, and its logical network. What it sends joins `classes` or `parts`.
     fn user(
         &self,
         number: usize,
@@ -522,7 +526,7 @@ impl Assembly<'_, '_> {
             return Err(self.error(
                 number,
                 "virtual_channels",
-                "stands beside users.isolation, which divides the virtual channels; keep one",
+                "conflicts with users.isolation, which divides the virtual channels; keep one",
             ));
         }
         if all.count() < users {
@@ -552,7 +556,7 @@ impl Assembly<'_, '_> {
         Err(self.error(number, self.written[number].sends.key(), problem))
     }
 
-    /// The terminal of each of a user's logical nodes, which have one each where he has a workload.
+    /// The terminal of each of a user's logical nodes, which have one each where it has a workload.
     fn terminals_of_workload(&self, number: usize, table: &Table) -> Result<Vec<TerminalId>, ConfigError> {
         let mut terminals: Vec<TerminalId> = Vec::new();
         for node in 0..table.len() {
@@ -612,7 +616,7 @@ impl Assembly<'_, '_> {
         Ok(one_each(&annealing::search(table.len(), &edges(logical), nodes, &mut paths, &mut stream)))
     }
 
-    /// What becomes of a user's logical links, by the routing that he has.
+    /// What becomes of a user's logical links, by the routing that it has.
     fn embedding(&self, number: usize, logical: &Network, table: &Table, inside: Option<&dyn Routing>) -> Result<Embedding, ConfigError> {
         let physical: Option<Vec<TerminalId>> = (0..table.len()).map(|node| table.physical(node).first().copied()).collect();
         let Some(physical) = physical else {
@@ -631,7 +635,8 @@ impl Assembly<'_, '_> {
         }
         for (number, user) in users.iter().enumerate() {
             if users[..number].iter().any(|other| user.nodes.iter().any(|node| other.nodes.contains(node))) {
-                let problem = "shares nodes, whose packets nobody can tell by where they go; leave out overlap or users.routing";
+                let problem =
+                    "shares nodes: a destination does not tell which user a packet belongs to; leave out overlap or users.routing";
                 return Err(self.error(number, "overlap", problem));
             }
         }
@@ -669,7 +674,7 @@ impl Assembly<'_, '_> {
                     let key = self.key_that_names(number, *shared);
                     let shared = self.setting.network.terminal_name(*shared);
                     let problem = format!(
-                        "has {shared}, which is user \"{}\"'s too; give each his own, or allow it with overlap = [\"{}\"]",
+                        "has {shared}, which also belongs to user \"{}\"; give each user its own, or allow it with overlap = [\"{}\"]",
                         other.name, other.name
                     );
                     return Err(self.error(number, &key, problem));

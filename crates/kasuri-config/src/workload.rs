@@ -377,7 +377,7 @@ fn message_size(
 ) -> Result<(MessageSize, &'static str), ConfigError> {
     let (flits, bytes) = ("message_flits", "message_bytes");
     match (keys.message_flits, keys.message_bytes, units.flit_bytes) {
-        (Some(_), Some(_), _) => Err(section.error(bytes, "stands beside message_flits; both give the size of a message, so keep one")),
+        (Some(_), Some(_), _) => Err(section.error(bytes, "conflicts with message_flits; both give the size of a message, so keep one")),
         (Some(0), None, _) => Err(section.error(flits, "is 0; a message has at least 1 flit")),
         (Some(size), None, _) => Ok((MessageSize::of_flits(u64::from(size)), flits)),
         (None, Some(size), Some(flit)) => Ok((MessageSize::of_bytes(size, flit), bytes)),

@@ -147,7 +147,7 @@ fn other_wrong_descriptions_are_answered() {
     assert_message(
         "[users]\nisolation = \"none\"",
         "[traffic]\npattern = \"uniform\"",
-        &["a.toml:16:", "traffic", "stands beside [[user]]"],
+        &["a.toml:16:", "traffic", "conflicts with [[user]]"],
     );
     assert_message("cycle_ns = 10", "", &["no error"]);
     let level = EXPERIMENT.replace("cycle_ns = 10", "").replace("level = \"hardware\"", "level = \"os\"");
@@ -190,7 +190,7 @@ fn wrong_workloads_of_users_are_answered() {
         (with_workload("").replace("nodes = 20", "nodes = 20\nchange_every = 0"), ["user.1.change_every", "at least 1 cycle"]),
         (with_workload("ranks = 21"), ["user.1.workload.ranks", "21 ranks; the network has 20"]),
         (with_workload("schedule = \"mlfm\""), ["user.1.workload.schedule", "name one of ranks"]),
-        (with_workload("[user.traffic]\npattern = \"uniform\""), ["user.1.workload", "stands beside [user.traffic]"]),
+        (with_workload("[user.traffic]\npattern = \"uniform\""), ["user.1.workload", "conflicts with [user.traffic]"]),
         (with_workload("virtual_channels = [0, 3]").replace("\"none\"", "\"channels\""), ["user.1.workload", "leaves this user 2 to 3"]),
         (
             with_workload("").replace("nodes = 20\n", "table = [60, 61, 60]\n").replace("dimensions = [5, 4]", "dimensions = [3]"),

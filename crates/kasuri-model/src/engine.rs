@@ -481,9 +481,9 @@ impl Prediction {
 /// What one user had of the machine. Counts cover the whole run, rates and latencies what is measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserOutcome {
-    /// Flits delivered to his nodes while rates were counted.
+    /// Flits delivered to its nodes while rates were counted.
     pub accepted_flits: u64,
-    /// His measured packets.
+    /// Its measured packets.
     pub packets: u64,
     /// The sum of their latencies: creation to tail ejected, cycles.
     pub packet_latency: u64,
@@ -492,7 +492,7 @@ pub struct UserOutcome {
     /// The cycle in which the last message of its workload has arrived and, through network interfaces, its programs have seen that; `None`
     /// without a workload, or if the last message has not arrived.
     pub completion: Option<f64>,
-    /// What tables and translators did for him; `None` of an engine that knows none.
+    /// What tables and translators did for it; `None` of an engine that knows none.
     pub translation: Option<TranslationCounts>,
 }
 
@@ -550,7 +550,7 @@ pub struct TranslationCounts {
     pub changes: u64,
     /// Cycles that accesses were held by changes of the table.
     pub held_cycles: u64,
-    /// Others' packets at routers that are his alone, each counted at each such router.
+    /// Others' packets at routers at which only this user has nodes, each counted at each such router.
     pub foreign_packets: u64,
 }
 

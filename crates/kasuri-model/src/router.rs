@@ -49,9 +49,9 @@ pub struct RouterParameters {
     pub pipeline: Vec<PipelineEntry>,
     /// A head bids for the switch in the cycle in which it bids for a virtual channel; real requests win over such bids.
     pub speculative: bool,
-    /// How speculative bids stand to real ones: `apart`: they have the inputs and outputs that real ones leave; `together`: one allocation
-    /// decides about both, in which speculative bids have the lowest priority, so that allocators without priorities let them displace real
-    /// ones (as in BookSim 2).
+    /// How speculative bids for the switch compete with real ones: `apart`: they get the inputs and outputs that real bids leave;
+    /// `together`: one allocation handles both, in which speculative bids have the lowest priority; allocators that ignore priorities then
+    /// let them displace real bids (as in BookSim 2).
     pub speculation: Speculation,
     /// The route of the next router is computed one router ahead: RC takes no cycle.
     pub lookahead: bool,
@@ -59,9 +59,9 @@ pub struct RouterParameters {
     /// the router knows then; `on-departure`: as the head leaves the router before, or its source, by what the next router knows in that
     /// cycle (as in BookSim 2).
     pub lookahead_decides: LookaheadDecides,
-    /// What a routing that looks at congestion takes for that of an output: `claimed`: the flits behind it whose credits are not back, and
-    /// half of those of packets that have been routed to it and have not left, from the moment at which the head is routed; `credits`:
-    /// the first alone, so that heads routed one after the other all find the same output free (as in BookSim 2).
+    /// How a routing that looks at congestion measures that of an output: `claimed`: the flits beyond it whose credits are not back, and
+    /// half of the flits of packets that are routed to it and have not left, from the cycle in which the head is routed; `credits`: only
+    /// the flits whose credits are not back, so that heads routed one after the other all find the same output free (as in BookSim 2).
     pub congestion: Congestion,
     /// Cycles that a credit waits in the router before it is sent, 0 to 65535.
     pub credit_delay: u32,
@@ -69,7 +69,7 @@ pub struct RouterParameters {
     pub vc_release: VcRelease,
     /// Which heads get which virtual channels (`kasuri list allocators`).
     pub vc_allocator: AllocatorParameters,
-    /// A virtual channel without a credit is given to nobody, as if it were taken.
+    /// A virtual channel without a credit counts as taken: no packet gets it.
     pub vc_busy_when_full: bool,
     /// Heads prefer virtual channels whose buffer is empty, where the allocator heeds preferences (the separable ones, wavefronts, `select`).
     pub vc_prefer_empty: bool,
@@ -91,20 +91,21 @@ pub struct RouterParameters {
     pub output_buffer_flits: Option<u32>,
     /// An input and an output of the switch stay connected until the packet's tail has crossed, or its flits or credits run out.
     pub hold_switch: bool,
-    /// What a stage of several cycles does with those that come while it works: `pipelined`: takes them in every cycle; `batched`: takes
-    /// all that wait when it has finished with those before (RC and ST; as BookSim 2 does).
+    /// What a stage of several cycles does with flits that arrive while it works: `pipelined`: it takes new ones in every cycle; `batched`:
+    /// it takes all that wait when it has finished with those before (RC and ST; as BookSim 2 does).
     pub long_stages: LongStages,
     /// Guesses a packet's output before it arrives (`kasuri list predictors`).
     pub predictor: String,
     /// Which guesses are right: `any-up`: where a packet may take any port up a fat tree, the predicted one will do; `exact`: only
     /// the port that the routing chooses.
     pub predictor_match: PredictorMatch,
-    /// What becomes of a flit that went a wrongly predicted path: `kill`: it dies inside the router; `hint`: bits in front of the
-    /// packet tell before it leaves its buffer; `forward`: it leaves and is dropped by the next router.
+    /// What happens to a flit that was sent to a wrongly predicted output: `kill`: it is dropped inside the router; `hint`: bits in front
+    /// of the packet show that the guess is wrong before the flit leaves its buffer; `forward`: it leaves and is dropped by the next
+    /// router.
     pub on_miss: OnMiss,
-    /// Where packets wait: `input-queued`: in the virtual channels of the input ports; `virtual-output-queued`: each input port has a
-    /// queue for each output, and sends from one of them at a time; `crosspoint`: a queue stands at each crossing of an input and an
-    /// output, and each output takes from its own, whatever the others do. The router before chooses the queue. `virtual_channels` and
+    /// Where packets wait: `input-queued`: in the virtual channels of the input ports; `virtual-output-queued`: each input port has a queue
+    /// for each output, and sends from one of them at a time; `crosspoint`: there is a queue for each pair of an input and an output, and
+    /// each output takes from its own queues, independently of the others. The previous router chooses the queue. `virtual_channels` and
     /// `buffer_flits` are then those of each queue. With the endpoint cenju4, crosspoint routers have the times of `router.crosspoint` in
     /// place of a pipeline, and queues take whole packets only.
     pub architecture: Architecture,
@@ -179,9 +180,9 @@ pub struct CrosspointParameters {
     pub synchronisation_latency: u32,
     /// An access to the table of synchronisations, which packets that come at the same time have one after the other.
     pub table_access: u32,
-    /// Which of the queues that have a packet that can be sent an output takes: `round-robin`: the one that it served last comes last;
-    /// `rotating`: the one that comes first moves on by one every cycle, whoever is served; `first-come`: the packet that was first at
-    /// the head of its queue and ready; `fixed`: the one of the least input.
+    /// Which queue an output takes among those with a packet that can be sent: `round-robin`: the one that it served last comes last;
+    /// `rotating`: the one that comes first moves on by one every cycle, whichever is served; `first-come`: the packet that was first at the
+    /// head of its queue and ready; `fixed`: the one of the least input.
     pub arbiter: CrosspointArbiter,
 }
 
@@ -199,7 +200,7 @@ pub enum CrosspointArbiter {
     /// The one that it served last comes last.
     #[default]
     RoundRobin,
-    /// The one that comes first moves on by one every cycle, whoever is served.
+    /// The one that comes first moves on by one every cycle, whichever is served.
     Rotating,
     /// The packet that could leave first, as far as its own router is concerned.
     FirstCome,
@@ -211,7 +212,7 @@ pub enum CrosspointArbiter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PredictorMatch {
-    /// Any port that the routing would leave to chance or congestion; else the one that it chooses.
+    /// Any of the ports among which the routing chooses by chance or congestion; elsewhere the one that it chooses.
     #[default]
     AnyUp,
     /// The one that the routing chooses.
@@ -262,13 +263,13 @@ pub enum BufferPolicy {
     /// Each has its own.
     #[default]
     Private,
-    /// What nobody has for himself goes to whoever comes first.
+    /// A place that no virtual channel has for itself goes to the first that asks.
     Shared,
     /// The same up to a fixed limit.
     Limited,
     /// The same up to an equal part for each virtual channel in use.
     Dynamic,
-    /// The same up to a part that shifts find.
+    /// As `dynamic`, with the number of virtual channels in use rounded up to a power of two.
     Shifting,
 }
 
@@ -295,7 +296,7 @@ pub enum Priority {
     Sequence,
 }
 
-/// How speculative bids for the switch stand to real ones.
+/// How speculative bids for the switch compete with real ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Speculation {
@@ -310,10 +311,10 @@ pub enum Speculation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
-    /// What packets have claimed of it, and what has left but not gone on.
+    /// The flits that routed packets still have to send to it (counted half), and the flits beyond it whose credits are not back.
     #[default]
     Claimed,
-    /// What has left but not gone on.
+    /// The flits beyond it whose credits are not back.
     Credits,
 }
 
@@ -328,7 +329,7 @@ pub enum LookaheadDecides {
     OnDeparture,
 }
 
-/// What a stage of several cycles does with those that come while it works.
+/// What a stage of several cycles does with flits that arrive while it works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LongStages {

@@ -24,7 +24,7 @@ pub(crate) fn column(users: &Users, scenario: &Scenario, outcome: &Outcome) -> V
     users.users.iter().enumerate().map(of_user).collect()
 }
 
-/// What a user's terminals that send offer together, over all his terminals; `None` for a batch or a workload.
+/// What a user's terminals that send offer together, over all its terminals; `None` for a batch or a workload.
 fn offered(user: &User, scenario: &Scenario) -> Option<f64> {
     let of_class = |class: usize| {
         let class = scenario.classes.get(class)?;

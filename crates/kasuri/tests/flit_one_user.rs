@@ -1,4 +1,4 @@
-//! A user who has all terminals, and whom translating costs nothing, has the machine for himself: two ways to one answer, on every router.
+//! A user that has all terminals, and whose translation costs nothing, has the machine to itself: two ways to one answer, on every router.
 
 #[path = "../../kasuri-flit/tests/common/mod.rs"]
 mod common;

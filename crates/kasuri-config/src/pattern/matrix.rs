@@ -16,8 +16,8 @@ use serde::Deserialize;
 pub struct Matrix {
     /// The file, relative to the experiment file.
     pub path: String,
-    /// Does every terminal with a positive weight offer the load? Otherwise those of the greatest sum of weights offer it, and the others as
-    /// much of it as their sums are of that.
+    /// Does every terminal with a positive weight offer the load? Otherwise those with the greatest sum of weights offer it, and the others
+    /// less, in proportion to their sums.
     #[serde(default = "yes")]
     pub normalise: bool,
 }

@@ -159,9 +159,9 @@ pub enum Draw {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Turns {
-    /// In each cycle in which somebody asks for what is free.
+    /// In each cycle in which a request asks for what is free.
     #[default]
     Asked,
-    /// In each cycle in which somebody waits, also if nothing that he could ask for is free. BookSim 2 does so.
+    /// In each cycle in which a request waits, even if nothing that it could ask for is free. BookSim 2 does so.
     Waiting,
 }

@@ -26,8 +26,8 @@ pub struct DimensionOrder {
     /// Cut the rings by dateline classes. Without them a torus can deadlock.
     #[serde(default = "yes")]
     pub dateline: bool,
-    /// Let both classes use the middle one of an odd number of virtual channels, as BookSim 2 does; otherwise it belongs to
-    /// class 0. A head of one class may then wait behind a packet of the other, so that nothing is promised any more.
+    /// Let both classes use the middle one of an odd number of virtual channels, as BookSim 2 does; otherwise it belongs to class 0. A head
+    /// of one class may then wait behind a packet of the other, and the routing may deadlock.
     #[serde(default)]
     pub share_middle: bool,
     /// On a torus: class 1 for packets that will cross the wrap, class 0 for those that will cross the middle of the ring, and a

@@ -22,7 +22,7 @@ pub struct DragonflyPhases {
     /// Go by way of another router where the short path is congested.
     #[serde(default)]
     pub adaptive: bool,
-    /// Flits that speak for the short path.
+    /// A packet takes the other path if more flits wait for the short one than twice those for the other plus this number.
     #[serde(default = "thirty")]
     pub threshold: u32,
     /// A packet whose drawn virtual channel is taken draws again in the next cycle (as in BookSim 2); otherwise it waits for the one that

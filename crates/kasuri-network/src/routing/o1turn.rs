@@ -19,9 +19,8 @@ pub struct O1Turn {
     /// On a concentrated mesh: take the express links.
     #[serde(default)]
     pub express: bool,
-    /// Let both halves use the middle one of an odd number of virtual channels, and tell the order of a packet at every router
-    /// by the virtual channel that it is in, as BookSim 2 does: in the middle one the highest dimension is first. Then nothing is
-    /// promised any more.
+    /// Let both halves use the middle one of an odd number of virtual channels, and tell the order of a packet at every router by the
+    /// virtual channel that it is in, as BookSim 2 does: in the middle one the highest dimension is first. The routing may then deadlock.
     #[serde(default)]
     pub share_middle: bool,
 }

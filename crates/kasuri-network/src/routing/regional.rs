@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// In place of a region's number: the terminal is nobody's.
 const NOBODY: u8 = u8::MAX;
 
-/// Takes each user's packets through routers at which he has terminals, or at which nobody else has: up a spanning order of these
+/// Takes each user's packets through routers at which it has terminals, or at which no other user has any: up a spanning order of these
 /// routers, then down, by a shortest of such routes.
 ///
 /// Of one user's packets none can wait for each other in a cycle. Those of several users may, where they share routers and virtual
@@ -30,7 +30,7 @@ pub struct Regional {
 pub struct NoPath {
     /// The user's number.
     pub user: usize,
-    /// A terminal of his.
+    /// A terminal of this user.
     pub source: TerminalId,
     /// Another, to which no such route leads.
     pub destination: TerminalId,

@@ -31,9 +31,9 @@ pub enum MinimalTie {
     Random,
     /// The one of the lowest port number.
     Lowest,
-    /// Way number i mod n of n, by ascending port, where the destination is terminal i of its router.
+    /// Path number i mod n of n, by ascending port, where the destination is terminal i of its router.
     Destination,
-    /// Way number i mod n of n, by ascending port, where the source is terminal i of its router.
+    /// Path number i mod n of n, by ascending port, where the source is terminal i of its router.
     Source,
 }
 

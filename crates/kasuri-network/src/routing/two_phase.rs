@@ -23,8 +23,8 @@ pub struct TwoPhase {
     /// On a mesh: a part of the virtual channels for each terminal, in place of the halves.
     #[serde(default)]
     pub isolated: bool,
-    /// Let both phases use the middle one of an odd number of virtual channels, as BookSim 2 does; otherwise it belongs to the first.
-    /// Then nothing is promised any more. Not on a torus.
+    /// Let both phases use the middle one of an odd number of virtual channels, as BookSim 2 does; otherwise it belongs to the first. The
+    /// routing may then deadlock. Not on a torus.
     #[serde(default)]
     pub share_middle: bool,
     /// Deliver a packet that comes by its destination's router on the way to the intermediate one. Not on a torus.

@@ -23,7 +23,7 @@ pub struct Ugal {
     /// How the virtual channels are divided among the hops.
     #[serde(default)]
     pub classes: Classes,
-    /// Flits times hops by which the shortest path must be worse before the other is taken.
+    /// A packet takes the other path if flits times hops are greater for the shortest path by more than this number.
     #[serde(default)]
     pub threshold: u32,
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UgalOrdered {
-    /// Flits times hops that speak for the direct path.
+    /// A packet goes by way of the other router if flits times hops are greater for the direct path by more than this number.
     #[serde(default = "two")]
     pub threshold: u32,
     /// Draw for each packet whether its lowest or its highest dimension comes first; each order has its half of the virtual

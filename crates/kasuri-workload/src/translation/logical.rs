@@ -1,4 +1,4 @@
-//! A user's own network: what his programs believe to run on.
+//! A user's own network: what its programs see.
 
 use kasuri_network::network::{Endpoint, Link, Network, NetworkBuilder, NetworkError};
 use kasuri_network::topology::torus::Torus;

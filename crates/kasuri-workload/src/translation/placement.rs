@@ -1,4 +1,4 @@
-//! Which terminals a user gets when he asks for a number of nodes.
+//! Which terminals a user gets when it asks for a number of nodes.
 
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
@@ -14,11 +14,11 @@ pub enum Placement {
     /// The next free terminals, in their order.
     #[default]
     Contiguous,
-    /// Free terminals by lot.
+    /// Free terminals at random.
     Random,
-    /// By turns: of the terminals in their order, one for each user who still wants one.
+    /// In turn: the terminals in their order, one for each user that still needs terminals.
     RoundRobin,
-    /// Whole routers: the free terminals of the router with most free ones first, so that users share as few as can be.
+    /// Whole routers: the free terminals of the router with most free ones first, so that users share as few routers as possible.
     BySwitch,
 }
 
@@ -43,7 +43,7 @@ pub struct Request {
     pub nodes: u32,
 }
 
-/// Gives each user his terminals out of the free ones, users in their order; those by turns together, after the others.
+/// Gives each user its terminals out of the free ones, users in their order; those by turns together, after the others.
 ///
 /// # Errors
 /// The position of a request for more terminals than are left, and how many those are.

@@ -12,7 +12,7 @@ pub const SYSTEM: u16 = u16::MAX;
 pub struct VirtualNode {
     /// The user, or [`SYSTEM`].
     pub user: u16,
-    /// His logical node.
+    /// Its logical node.
     pub node: u32,
 }
 
@@ -53,7 +53,7 @@ pub struct Written {
 /// A change that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UpdateError {
-    /// There is no such user, or he has no such line. Change lines that are there.
+    /// There is no such user, or it has no such line. Change lines that are there.
     #[error("user {user} has no logical node {node}", user = .0.user, node = .0.node)]
     Absent(VirtualNode),
     /// The entry is being changed already. Wait until that change is written.

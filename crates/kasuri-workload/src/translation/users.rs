@@ -30,17 +30,17 @@ pub struct Users {
 /// One user.
 #[derive(Clone, Debug)]
 pub struct User {
-    /// His name.
+    /// Its name.
     pub name: String,
-    /// His terminals, those included that his table does not name at present.
+    /// Its terminals, those included that its table does not name at present.
     pub nodes: Vec<TerminalId>,
-    /// Which of the scenario's classes are his, that of his workload's messages included; none if he does not run.
+    /// Which of the scenario's classes are its own, that of its workload's messages included; none if it does not run.
     pub classes: Range<usize>,
-    /// By class of his open traffic: where its packets go, in logical nodes.
+    /// By class of its open traffic: where its packets go, in logical nodes.
     pub logical: Vec<Arc<dyn Pattern>>,
-    /// The part of each switch output that he is granted where users contend, relative to the others'.
+    /// The part of each switch output that it is granted where users contend, relative to the others'.
     pub share: f64,
-    /// His logical network on the machine, if he has one.
+    /// Its logical network on the machine, if it has one.
     pub embedding: Option<Embedding>,
     /// Every so many cycles an entry of its table moves to a spare node, or two entries change places. A rank of its workload, and what
     /// is left of a batch, moves with its logical node.

@@ -1,6 +1,6 @@
 //! The workloads of several users, side by side on one machine.
 //!
-//! Each user's workload names his logical nodes; here they become the terminals that his table gives them. The workloads know
+//! Each user's workload names its logical nodes; here they become the terminals that its table gives them. The workloads know
 //! nothing of each other: whatever one waits for because of another, it waits for in the network.
 
 use super::{Action, Event, Execution, Message, TOKEN_BITS, Token, Workload};
@@ -16,7 +16,7 @@ pub struct UserWorkload {
     pub workload: Arc<dyn Workload>,
     /// The terminal of each logical node.
     pub terminals: Vec<TerminalId>,
-    /// The user's number, which chooses his random streams: the same whether others run beside him or not.
+    /// The user's number, which chooses its random streams: the same whether others run beside it or not.
     pub user: u32,
 }
 

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::mem;
 use thiserror::Error;
 
-/// When a rank goes on to its next round. In all of them its message of the round must have left.
+/// When a rank goes on to its next round. In every case its own message of the round must have left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Synchronisation {

@@ -42,7 +42,7 @@ pub struct Cenju4 {
     /// From a coherent read of a line that the cache has to its first double word. The cache answers with the line also when that has
     /// been read before.
     pub cache_ns: f64,
-    /// From a coherent read to the answer of a cache that has not got the line.
+    /// From a coherent read to the answer of a cache that does not have the line.
     pub snoop_ns: f64,
     /// From a read of main memory to its first double word.
     pub memory_ns: f64,
@@ -52,7 +52,7 @@ pub struct Cenju4 {
     pub node_table_ns: f64,
     /// Making the header of a packet; the data is read meanwhile.
     pub packet_ns: f64,
-    /// Packets of the longest kind that wait in the Sender for the link: with one for each header register no parcel keeps others back.
+    /// Packets of the longest kind that wait in the Sender for the link: with as many as header registers, no parcel delays others.
     pub send_queue_packets: u32,
     /// Packets of the longest kind that the queue from the network to the Receiver holds.
     pub receive_queue_packets: u32,
@@ -88,11 +88,11 @@ pub struct Cenju4 {
     pub user_registers: u32,
     /// Requests of a node that are not answered yet: as many of 1024 nodes must fit into one header queue.
     pub outstanding_requests: u32,
-    /// Of the bits that cross a channel, the part that arrives changed. The receiving end finds them by parity and check bits, corrects
-    /// one in each double word, and refuses packets with more; nothing is sent again.
+    /// The fraction of the bits on a channel that arrive changed. The receiving end finds them by parity and check bits, corrects one in
+    /// each double word, and refuses packets with more; nothing is sent again.
     pub bit_error_rate: f64,
-    /// Of the flits that cross a channel, the part that gets lost. The receiving end finds that by their positions and number, and refuses
-    /// the packet.
+    /// The fraction of the flits on a channel that are lost. The receiving end detects this by the positions and the number of flits, and
+    /// refuses the packet.
     pub flit_loss_rate: f64,
 }
 

@@ -45,7 +45,7 @@ pub enum Program {
     /// others have.
     MatrixVector,
     /// Points on a torus, a square block of them on each node: in each iteration the points at the edges are written to the four
-    /// neighbours, and the next begins when theirs have come.
+    /// neighbours, and the next begins when theirs have arrived.
     Stencil,
     /// Each node accesses other nodes at random.
     RandomAccess,
@@ -65,7 +65,7 @@ pub enum Order {
     Same,
 }
 
-/// The keys of `[workload]` on this machine. Which of them a program reads is said at each.
+/// The keys of `[workload]` on this machine. Each key names the programs that read it.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {

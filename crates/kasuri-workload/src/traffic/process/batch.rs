@@ -15,12 +15,12 @@ use serde::Deserialize;
 pub struct Batch {
     /// Packets of each terminal.
     pub batch_packets: u64,
-    /// Packets of a terminal that may be outstanding: on their way, or not answered yet where there are answers. Then the next packet is
-    /// created in the cycle after one has arrived, or its answer. No limit unless given.
+    /// Packets of a terminal that may be outstanding at a time. A packet is outstanding until it has arrived or, if packets are answered,
+    /// until its answer has arrived; the next packet is created in the following cycle. By default there is no limit.
     #[serde(default)]
     pub outstanding_packets: Option<u32>,
-    /// Do the answers that a terminal sends count among the packets of its batch, as in BookSim 2? It answers whatever comes. What
-    /// nobody has begun to send when all else has arrived is not waited for.
+    /// Do the answers that a terminal sends count among the packets of its batch, as in BookSim 2? A terminal answers all packets that
+    /// arrive. The run does not wait for packets that no terminal has begun to send when all others have arrived.
     #[serde(default)]
     pub counts_answers: bool,
 }

@@ -216,7 +216,7 @@ fn find(workload: &Workload) -> Result<&'static Entry, EndpointError> {
         names.join(", ")
     };
     match (&workload.program, &workload.collective) {
-        (Some(_), Some(_)) => wrong("program", "stands beside collective; keep one of the two".to_owned()),
+        (Some(_), Some(_)) => wrong("program", "conflicts with collective; keep one of the two".to_owned()),
         (None, None) => {
             wrong("collective", format!("is missing; on this endpoint it is one of {}, or program is one of {}", names(true), names(false)))
         }
