@@ -10,31 +10,31 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Compares topologies for so many terminals: routers, cables, price, diameter, all-to-all
+/// Compares topologies for a number of terminals: routers, cables, price, diameter, all-to-all
 #[derive(Debug, Args)]
 pub(super) struct Design {
-    /// Terminals, at least; without it, the largest instance of each topology for routers of so many ports
+    /// Show networks with at least this many terminals; without it, the largest network of each topology for these ports
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(2..=MAX_TERMINALS))]
     terminals: Option<u64>,
-    /// Ports of a router, at most
+    /// The most ports that a router may have
     #[arg(long, value_name = "NUMBER", required_unless_present = "example_prices", value_parser = clap::value_parser!(u64).range(2..=512))]
     ports: Option<u64>,
-    /// Say what is dearer than this, in the currency of the prices
+    /// Mark networks that cost more than this, in the currency of the prices
     #[arg(long, value_name = "PRICE", requires = "terminals", value_parser = parse_budget)]
     budget: Option<f64>,
-    /// Prices and the floor plan, TOML, instead of the example's
+    /// A TOML file with prices and the floor plan, in place of the built-in ones
     #[arg(long, value_name = "FILE", requires = "terminals")]
     prices: Option<PathBuf>,
-    /// Search all-to-all schedules where no fast one is known, also for many terminals: takes minutes
+    /// Search for all-to-all schedules where no fast one is known, also for many terminals: takes minutes
     #[arg(long, requires = "terminals")]
     search: bool,
     /// How to print it
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// Also draw it, as SVG, PDF or PNG: what a terminal costs; without --terminals how sizes grow with the ports
+    /// Also draw a figure, as SVG, PDF or PNG: the cost of a terminal; without --terminals, how sizes grow with the ports
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Print the example of a price file and its sources, to be changed
+    /// Print the built-in prices, with their sources, as a file to start from
     #[arg(long)]
     example_prices: bool,
 }

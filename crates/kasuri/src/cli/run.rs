@@ -41,7 +41,7 @@ pub(super) struct Run {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Part {
-    /// Compute only the run with this key, or with the only key that begins so
+    /// Compute only the run with this key; its first characters are enough if no other key begins with them
     #[arg(long, value_name = "KEY")]
     point: Option<String>,
     /// Compute only part I of N: parts of about equal cost, the first is 1/N

@@ -34,7 +34,7 @@ pub(super) struct Running {
     /// Check the conservation of flits and credits while running
     #[arg(long)]
     pub(super) paranoid: bool,
-    /// Write what the endpoints of the only run do, and when, as a file for trace viewers
+    /// Write what the endpoints do, and when, as a file for trace viewers; the experiment must have one run only
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Running {
 /// The form of the results on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// The most asked for, for people
+    /// The main columns, for people
     Table,
     /// {"runs": [...]}, every column
     Json,

@@ -28,33 +28,33 @@ pub(super) struct Schedule {
     /// Sets a key of the file, for example routing.tie=destination
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The schedule: mlfm, oft, full-mesh, hypercube, torus, shift or general; the fastest that is known for the network unless given
+    /// The schedule: mlfm, oft, full-mesh, hypercube, torus, shift or general [default: the fastest that is known for the network]
     #[arg(long, value_name = "NAME")]
     schedule: Option<String>,
-    /// So many terminals, chosen by the schedule, instead of all
+    /// Use this many terminals, chosen by the schedule, instead of all
     #[arg(long, value_name = "NUMBER")]
     ranks: Option<u32>,
-    /// These terminals, for example 0-7,16-23
+    /// Use these terminals, for example 0-7,16-23
     #[arg(long, value_name = "LIST", conflicts_with = "ranks", value_parser = parse_terminals)]
     terminals: Option<Terminals>,
-    /// Which host stands at which terminal: lines such as `node017 12` or `node018 16-19`. Without --ranks and --terminals these
-    /// terminals are the job
+    /// Which host is at which terminal: lines such as `node017 12` or `node018 16-19`. Without --ranks and --terminals the schedule is for
+    /// these terminals
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
     /// Bytes of a message, for --export goal
     #[arg(long, value_name = "NUMBER", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     message_bytes: u32,
-    /// For --export mpi: messages of fewer bytes are left to the MPI library; those that a channel carries in a microsecond unless given
+    /// For --export mpi: leave messages of fewer bytes to the MPI library [default: what a channel carries in a microsecond]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(0..=i64::from(i32::MAX)))]
     min_bytes: Option<u32>,
-    /// Print the schedule instead of what was counted
+    /// Print the schedule instead of the counts
     #[arg(long, value_enum)]
     export: Option<Export>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Collective {
-    /// Everyone sends a message of its own to everyone else
+    /// Each rank sends a message to every other rank
     Alltoall,
 }
 
@@ -63,7 +63,7 @@ enum Collective {
 enum Export {
     /// A line for each message: phase, source, destination (terminals), and the source's rank
     Csv,
-    /// One JSON object: what was counted, the terminal of each rank, and the destination ranks of each phase
+    /// One JSON object: the counts, the terminal of each rank, and the destination ranks of each phase
     Json,
     /// A GOAL program of messages of --message-bytes, for the ranks of --export ranks
     Goal,

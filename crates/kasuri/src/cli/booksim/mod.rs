@@ -20,7 +20,7 @@ pub(super) struct BookSim {
     /// Measure and end the run by BookSim's rules: sample periods and thresholds
     #[arg(long)]
     booksim_rules: bool,
-    /// Only show the experiment file that says the same
+    /// Only print the experiment file with the same meaning
     #[arg(long)]
     to_toml: bool,
     /// Print the summary block that BookSim ends with, with its labels, for scripts that read it
