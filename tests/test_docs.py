@@ -42,6 +42,60 @@ def run_shell(script: str, folder: Path) -> str:
     return answer.stdout
 
 
+# --- references, without building the pages ---
+
+LINK = re.compile(r"\]\(([^)\s]*)\)")
+DOCUMENT = re.compile(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`")
+TOCTREE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+# The extensions in docs/_extensions write these when the pages are built.
+GENERATED = {
+    DOCS / "gallery" / "generated.md",
+    *(DOCS / "reference" / "generated" / f"{name}.md" for name in ("experiment-file", "families", "features", "command-line", "columns")),
+}
+SOURCES = [page for page in sorted(DOCS.rglob("*.md")) if "_build" not in page.parts and page not in GENERATED]
+
+
+def targets(page: Path) -> list[tuple[Path, str]]:
+    """What a page refers to, as (file, anchor); addresses of other sites excepted."""
+    text = page.read_text()
+    tocs = [line for body in TOCTREE.findall(text) for line in body.splitlines() if line and not line.startswith(":")]
+    prose = FENCED.sub("", text)
+    found = [link for link in LINK.findall(prose) if not link.startswith("http")]
+    found += [f"{name}.md" for name in [*tocs, *DOCUMENT.findall(prose)]]
+    parts = [link.partition("#") for link in found]
+    return [
+        ((DOCS / name.lstrip("/") if name.startswith("/") else page.parent / name) if name else page, anchor) for name, _, anchor in parts
+    ]
+
+
+def anchors(page: Path) -> set[str]:
+    heads = re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", [*SOURCES, ROOT / "README.md"], ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_reference_leads_somewhere(page):
+    for file, anchor in targets(page):
+        file = file.resolve()
+        assert file in GENERATED or file.exists(), f"{page.name} refers to {file}"
+        if anchor and file not in GENERATED:
+            assert anchor in anchors(file), f"{page.name} refers to #{anchor} of {file.name}"
+
+
+def test_every_page_is_in_a_list_and_every_picture_on_a_page():
+    referred = {file.resolve() for page in [*SOURCES, ROOT / "README.md"] for file, _ in targets(page)}
+    pictures = set(DOCS.rglob("*.svg")) - set((DOCS / "_build").rglob("*")) - set((DOCS / "gallery").rglob("*"))
+    assert len(pictures) > 3
+    assert {*SOURCES, *GENERATED} - {DOCS / "index.md"} - referred == set()
+    assert pictures - referred == set()
+
+
+def test_every_generated_page_is_written_by_an_extension():
+    written = "".join(file.read_text() for file in (DOCS / "_extensions").glob("*.py"))
+    assert [page for page in GENERATED if f'"{page.stem}"' not in written and f'"{page.name}"' not in written] == []
+
+
 def test_there_are_pages():
     assert len(PAGES) > 8
 
