@@ -1,7 +1,9 @@
 //! The engine `flow`, and its section of the experiment file.
 
+use crate::analysis::{self, Guided};
 use crate::fluid::Fluid;
 use crate::packets;
+use crate::predictions::Predictions;
 use crate::sharing::{self, SHARINGS, Sharing};
 use crate::support::{self, Column};
 use kasuri_model::engine::{Controller, Engine, EngineError, Feature, Method, Outcome, Prepared};
@@ -13,6 +15,7 @@ use kasuri_network::network::metrics::hops_from;
 use kasuri_network::routing::extents::Extents;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
+use std::sync::Arc;
 
 /// Messages as fluid flows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,13 +73,15 @@ impl Engine for FlowEngine {
 
     fn prepare<'s>(&'s self, scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>> {
         let mut refusals = support::refusals(Column::Flow, scenario);
-        match options(scenario) {
-            Ok((options, sharing)) if refusals.is_empty() => Ok(Box::new(Flows { scenario, options, sharing })),
-            Ok(_) => Err(refusals),
-            Err(refusal) => {
-                refusals.push(refusal);
-                Err(refusals)
-            }
+        let options = options(scenario).map_err(|refusal| refusals.push(refusal)).ok();
+        let is_refused = |key: &str, refusals: &[Refusal]| refusals.iter().any(|refusal| refusal.key == key);
+        let mut guided = None;
+        if !is_refused("router.predictor", &refusals) {
+            guided = Guided::of(scenario).map_err(|error| refusals.push(analysis::refuse(error))).ok().flatten();
+        }
+        match options {
+            Some((options, sharing)) if refusals.is_empty() => Ok(Box::new(Flows { scenario, options, sharing, guided })),
+            _ => Err(refusals),
         }
     }
 }
@@ -86,6 +91,8 @@ struct Flows<'s> {
     scenario: &'s Scenario,
     options: FlowOptions,
     sharing: Box<dyn Sharing>,
+    /// What routers guess, if they predict.
+    guided: Option<Arc<Guided>>,
 }
 
 impl Prepared for Flows<'_> {
@@ -96,12 +103,15 @@ impl Prepared for Flows<'_> {
     }
 
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-        let Self { scenario, options, sharing } = *self;
+        let Self { scenario, options, sharing, guided } = *self;
         if let Some(machine) = packets::machine(scenario) {
             return packets::run(scenario, machine, options.latency, controller);
         }
         let by_equal_shares = options.sharing == SHARINGS[0].name;
-        Fluid::new(scenario, sharing, by_equal_shares, options.latency).run(controller)
+        let on_guessed_paths = guided.as_ref().filter(|guided| guided.changes_paths()).map(|guided| guided.scenario(scenario));
+        let scenario = on_guessed_paths.as_ref().unwrap_or(scenario);
+        let predictions = guided.map(|guided| Predictions::new(scenario, guided));
+        Fluid::new(scenario, sharing, by_equal_shares, options.latency, predictions).run(controller)
     }
 }
 

@@ -14,6 +14,7 @@ mod packets;
 mod path_cache;
 mod path_prefetch;
 mod paths;
+mod predictions;
 mod sharing;
 mod sources;
 mod statistics;

@@ -3,6 +3,7 @@
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::network::Network;
+use kasuri_network::predictor;
 use std::collections::BTreeSet;
 
 /// Pairs of routers and terminals whose paths are kept: 16 MiB of places.
@@ -29,7 +30,9 @@ impl PathCache {
         let network = &*scenario.network;
         let pairs = pairs(network);
         let reads = scenario.routing.reads();
-        let depends = reads.source || reads.input || scenario.routing.observes_congestion();
+        // A hit is counted by the message.
+        let predicts = scenario.router.predictor != predictor::NONE;
+        let depends = predicts || reads.source || reads.input || scenario.routing.observes_congestion();
         (!depends && pairs <= MOST_PAIRS && messages > 2 * pairs).then(|| Self {
             terminals: network.terminal_count() as usize,
             row: vec![NONE; network.router_count() as usize],

@@ -93,7 +93,8 @@ fn learns(scenario: &Scenario) -> bool {
 
 fn stores_long_packets(scenario: &Scenario) -> bool {
     let has_several_flits = |class: &TrafficClass| class.sizes.max() > 1 || class.reply.as_ref().is_some_and(|reply| reply.sizes.max() > 1);
-    scenario.router.switching == Switching::StoreAndForward && scenario.classes.iter().any(has_several_flits)
+    let longest_of_workload = scenario.workload.as_ref().map_or(1, |closed| closed.workload.longest_message());
+    scenario.router.switching == Switching::StoreAndForward && (scenario.classes.iter().any(has_several_flits) || longest_of_workload > 1)
 }
 
 /// A key of `[router]` that asks for more than the canonical router has, and that both engines leave out.
@@ -117,13 +118,20 @@ macro_rules! of_users {
 }
 
 static ROWS: &[Row] = &[
-    Row { name: "predictors", key: "router.predictor", asks: predictor_of, flow: No(USE_FLIT), analysis: Yes },
+    Row { name: "predictors", key: "router.predictor", asks: predictor_of, flow: Yes, analysis: Yes },
     Row {
         name: "predictors under a closed workload",
         key: "router.predictor",
         asks: |scenario| predictor_of(scenario).filter(|_| scenario.workload.is_some()),
+        flow: Yes,
+        analysis: No("use engine = \"flow\" or \"flit\""),
+    },
+    Row {
+        name: "predictors in the routers of a machine of network interfaces, which its packets cross as a whole",
+        key: "router.predictor",
+        asks: |scenario| predictor_of(scenario).filter(|_| scenario.endpoint.is_some()),
         flow: No(USE_FLIT),
-        analysis: No(USE_FLIT),
+        analysis: Yes,
     },
     Row {
         name: "predictors beside a routing that leaves the choice of the port to the router",

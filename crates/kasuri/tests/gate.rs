@@ -173,8 +173,8 @@ fn what_does_not_go_together_is_refused_before_it_runs() {
     for (name, features, expected) in [
         (
             "mesh",
-            &["engine=flow", "router.predictor=static-xy"][..],
-            "router.predictor: is \"static-xy\", which conflicts with engine = \"flow\": the flow engine cannot model predictors; use engine = \"flit\"",
+            &["engine=flow", "router.predictor=latest-port"][..],
+            "router.predictor: is \"latest-port\", which conflicts with engine = \"flow\": the flow engine cannot model a predictor that learns",
         ),
         (
             "collective",
@@ -226,7 +226,11 @@ fn everything_that_is_refused_is_listed_with_its_place() {
             &["router.predictor=up-priority", "router.priority=age", "measure.until=first-terminal"][..],
             &["measure.until: ", "router.priority: ", "router.predictor: up-priority does not fit"][..],
         ),
-        ("mesh", &["engine=flow", "router.predictor=oracle", "flow.sharing=fair"], &["router.predictor: ", "flow.sharing: is \"fair\""]),
+        (
+            "mesh",
+            &["engine=flow", "router.predictor=latest-port", "flow.sharing=fair"],
+            &["router.predictor: ", "flow.sharing: is \"fair\""],
+        ),
         ("mesh", &["router.input_speedup=0", "measure.precision=-1"], &["measure.precision: ", "router.input_speedup: is 0"]),
     ] {
         let verdicts = Verdicts::of(base(name), features);
@@ -244,15 +248,13 @@ fn everything_that_is_refused_is_listed_with_its_place() {
 #[test]
 fn every_point_of_a_sweep_has_its_refusals_listed() {
     let mesh = BASES[0].1;
-    let sweep = ["router.predictor=none", "sweep.router.predictor=[\"oracle\", \"up-priority\"]", "sweep.engine=[\"flit\", \"flow\"]"];
+    let sweep = ["router.predictor=none", "sweep.router.predictor=[\"latest-port\", \"up-priority\"]", "sweep.engine=[\"flit\", \"flow\"]"];
     let verdicts = Verdicts::of(mesh, &sweep[1..]);
     assert_eq!((verdicts.check, verdicts.run), (Some(2), Some(2)), "{}", verdicts.said());
     assert_eq!(verdicts.of_check, verdicts.of_run);
     let lines: Vec<&str> = verdicts.of_check.lines().collect();
-    assert_eq!(lines.len(), 3, "{lines:#?}");
-    for (line, expected) in
-        lines.iter().zip(["is \"oracle\", which conflicts with engine = \"flow\"", "up-priority does not fit", "is \"up-priority\""])
-    {
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    for (line, expected) in lines.iter().zip(["is \"latest-port\", which conflicts with engine = \"flow\"", "up-priority does not fit"]) {
         assert!(line.contains(expected), "{lines:#?}");
     }
     let right = Verdicts::of(mesh, &sweep[..1]);

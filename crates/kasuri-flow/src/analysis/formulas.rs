@@ -102,7 +102,7 @@ impl Prepared for Question<'_> {
     }
 }
 
-fn refuse(error: AnalysisError) -> Refusal {
+pub(crate) fn refuse(error: AnalysisError) -> Refusal {
     match error {
         AnalysisError::Prediction { problem } => Refusal::new("router.predictor", problem),
         AnalysisError::NoTraffic => Refusal::new("traffic", error.to_string()),

@@ -9,7 +9,7 @@ use super::flow::{Congestion, Flow, Packets, for_each_flow, packets};
 use kasuri_model::engine::Prediction;
 use kasuri_model::router::Switching;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::{Port, TerminalId};
+use kasuri_network::id::{Port, RouterId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
 use kasuri_network::predictor;
 use kasuri_network::routing::{Candidate, Choice, Hop, Reads, Routing};
@@ -65,7 +65,7 @@ pub fn hit_rates(scenario: &Scenario) -> Result<Option<HitRates>, AnalysisError>
 
 /// A routing whose packets follow right guesses.
 #[derive(Clone, Debug)]
-pub(super) struct Guided {
+pub(crate) struct Guided {
     network: Arc<Network>,
     routing: Arc<dyn Routing>,
     /// By input port, as numbered by the network; `None`: the guess is always the routing's answer.
@@ -76,7 +76,7 @@ pub(super) struct Guided {
 
 impl Guided {
     /// The routing of packets that are alone among routers that predict; `None` if they do not.
-    pub(super) fn of(scenario: &Scenario) -> Result<Option<Arc<Self>>, AnalysisError> {
+    pub(crate) fn of(scenario: &Scenario) -> Result<Option<Arc<Self>>, AnalysisError> {
         let (name, network) = (&scenario.router.predictor, &scenario.network);
         if name == predictor::NONE {
             return Ok(None);
@@ -96,17 +96,22 @@ impl Guided {
     }
 
     /// A scenario whose packets take these paths.
-    pub(super) fn scenario(self: &Arc<Self>, scenario: &Scenario) -> Scenario {
+    pub(crate) fn scenario(self: &Arc<Self>, scenario: &Scenario) -> Scenario {
         Scenario { routing: Arc::clone(self) as Arc<dyn Routing>, ..scenario.clone() }
     }
 
-    fn guess(&self, hop: &Hop) -> Option<Port> {
-        self.guesses.as_ref().and_then(|guesses| guesses[self.network.port_index(hop.router, hop.input)])
+    /// Does a right guess take a packet by a port that the routing accepts but would not have chosen?
+    pub(crate) fn changes_paths(&self) -> bool {
+        self.any_up && self.guesses.is_some()
     }
 
-    /// Is something predicted for a head, and is it this output?
-    fn outcome(&self, hop: &Hop, output: Port) -> (bool, bool) {
-        match (&self.guesses, self.guess(hop)) {
+    fn guess(&self, router: RouterId, input: Port) -> Option<Port> {
+        self.guesses.as_ref().and_then(|guesses| guesses[self.network.port_index(router, input)])
+    }
+
+    /// Is something predicted for a head that comes to a router by an input port, and is it this output?
+    pub(crate) fn outcome(&self, router: RouterId, input: Port, output: Port) -> (bool, bool) {
+        match (&self.guesses, self.guess(router, input)) {
             (None, _) => (true, true),
             (Some(_), guess) => (guess.is_some(), guess == Some(output)),
         }
@@ -123,6 +128,10 @@ impl Routing for Guided {
         Reads { input: true, terminal: true, ..self.routing.reads() }
     }
 
+    fn observes_congestion(&self) -> bool {
+        self.routing.observes_congestion()
+    }
+
     fn is_deadlock_free(&self) -> bool {
         self.routing.is_deadlock_free()
     }
@@ -132,7 +141,7 @@ impl Routing for Guided {
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
-        let guess = self.guess(hop).filter(|_| self.any_up);
+        let guess = self.guess(hop.router, hop.input).filter(|_| self.any_up);
         match guess.and_then(|port| Some(Candidate::new(port, self.routing.accepts(hop, *state, port)?))) {
             Some(candidate) => candidates.push(candidate),
             None => self.routing.route(hop, state, choice, candidates),
@@ -184,7 +193,7 @@ fn count_flow(network: &Network, guided: &Guided, flow: &Flow<'_>, counts: &mut 
             continue;
         };
         let packets = through[step.from as usize] * step.probability;
-        let (attempt, hit) = guided.outcome(hop, output);
+        let (attempt, hit) = guided.outcome(hop.router, hop.input, output);
         let here = &mut counts[channel.index()];
         here[0] += packets;
         here[1] += packets * f64::from(u8::from(attempt));

@@ -284,6 +284,7 @@ impl Fluid<'_> {
     fn clear(&mut self, phase: Phase, now: u64) {
         self.counts.statistics.clear(phase, now);
         self.counts.users.fill(UserOutcome::default());
+        self.routes.predictions.iter_mut().for_each(|predictions| predictions.clear(&self.scenario.network));
         self.hand_over();
         self.rates.graph.forget_carried();
     }

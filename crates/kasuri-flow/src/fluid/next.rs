@@ -65,8 +65,8 @@ impl Fluid<'_> {
 
     /// Begins a message that has its path: injection, between routers, ejection.
     fn begin(&mut self, source: TerminalId, drawn: &Drawn, channels: Vec<u32>) {
+        let head_latency = self.predicted_latency(source, &channels, drawn);
         let (injection, others) = (channels[0], &channels[1..]);
-        let head_latency = self.head_latency(source, others, drawn.flits);
         if self.joins() {
             let mut member = Member::new(source.0, self.workload.tokens[source.index()], drawn);
             member.head_latency = head_latency;
@@ -82,6 +82,15 @@ impl Fluid<'_> {
     /// Cycles from the end of a transfer to the arrival of the last flit.
     pub(super) fn head_latency(&self, source: TerminalId, others: &[u32], flits: u32) -> f32 {
         if self.routes.with_latency { self.routes.paths.head_latency(&self.scenario.network, source, others, flits) as f32 } else { 0.0 }
+    }
+
+    /// The same where routers may predict.
+    pub(super) fn predicted_latency(&mut self, source: TerminalId, channels: &[u32], drawn: &Drawn) -> f32 {
+        let alone = self.head_latency(source, &channels[1..], drawn.flits);
+        let is_measured = self.counts.statistics.counting.covers(drawn.asked);
+        let Some(predictions) = &mut self.routes.predictions else { return alone };
+        let saved = predictions.saved_cycles(&self.scenario.network, channels, is_measured);
+        (alone - saved).max(0.0)
     }
 
     /// Notes a message that has begun.

@@ -2,6 +2,7 @@
 
 use super::Fluid;
 use crate::graph::Graph;
+use crate::predictions::Predictions;
 use crate::statistics::Statistics;
 use crate::support::{self, Column};
 use kasuri_model::engine::{Interval, Outcome, Phase, Status};
@@ -72,6 +73,7 @@ impl Fluid<'_> {
         drop(self.rates.graph);
         let statistics = &mut self.counts.statistics;
         let now = self.now.ceil() as u64;
+        let prediction = self.routes.predictions.as_mut().map(Predictions::take);
         let done = self.workload.agenda.as_ref().map_or(0.0, |agenda| agenda.last_done);
         let timeline = self.workload.agenda.as_mut().map(Agenda::take_timeline).unwrap_or_default();
         let cycles = |times: &[f64]| -> Vec<u64> { times.iter().map(|time| time.round() as u64).collect() };
@@ -94,7 +96,7 @@ impl Fluid<'_> {
             deadlock: Vec::new(),
             standstill: Vec::new(),
             flit_hops: self.counts.flit_hops as u64,
-            prediction: None,
+            prediction,
             link_errors: None,
             not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(support::left_out(Column::Flow, self.scenario)).collect(),
             users: self.counts.users,

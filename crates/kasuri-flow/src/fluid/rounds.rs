@@ -80,7 +80,7 @@ impl Fluid<'_> {
             self.open.sources.number(source);
         } else {
             let channels = self.find_path(source, &drawn)?;
-            member.head_latency = self.head_latency(source, &channels[1..], drawn.flits);
+            member.head_latency = self.predicted_latency(source, &channels, &drawn);
             self.rates.cohort.enter(member, &channels[1..]);
             self.routes.prefetch.give_back(channels);
         }

@@ -5,6 +5,7 @@ use crate::graph::{Bandwidth, Graph};
 use crate::heap::Heap;
 use crate::path_prefetch::{self, PathPrefetch};
 use crate::paths::Paths;
+use crate::predictions::Predictions;
 use crate::sharing::Sharing;
 use crate::sources::Sources;
 use crate::statistics::Statistics;
@@ -79,6 +80,8 @@ pub(super) struct Rates {
 pub(super) struct Routes {
     pub(super) paths: Paths,
     pub(super) prefetch: PathPrefetch,
+    /// What routers that predict save.
+    pub(super) predictions: Option<Predictions>,
     /// Do heads take time through routers and channels?
     pub(super) with_latency: bool,
 }
@@ -142,7 +145,13 @@ pub(super) struct Ends {
 }
 
 impl<'a> Fluid<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, sharing: Box<dyn Sharing>, by_equal_shares: bool, with_latency: bool) -> Self {
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        sharing: Box<dyn Sharing>,
+        by_equal_shares: bool,
+        with_latency: bool,
+        predictions: Option<Predictions>,
+    ) -> Self {
         let terminals = scenario.network.terminal_count() as usize;
         let workload = RunningWorkload::new(scenario);
         let prefetch = PathPrefetch::new(terminals, may_look_ahead(scenario));
@@ -152,7 +161,7 @@ impl<'a> Fluid<'a> {
             now: 0.0,
             rounds: 0,
             rates: Rates::new(scenario, sharing, by_equal_shares, workload.agenda.is_some()),
-            routes: Routes { paths: Paths::new(scenario), prefetch, with_latency },
+            routes: Routes { paths: Paths::new(scenario), prefetch, predictions, with_latency },
             open: OpenTraffic {
                 sources: Sources::new(scenario),
                 classes: scenario.classes.len() as u8,
