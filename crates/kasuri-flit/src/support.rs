@@ -137,7 +137,6 @@ fn longest_packet(scenario: &Scenario) -> u32 {
 
 const PREDICTORS: &str = "predictors";
 const QUEUES: &str = "a queue for each output (virtual-output-queued and crosspoint routers)";
-const CONGESTION: &str = "routings that look at congestion";
 const CROSSPOINT: &str = "crosspoint routers";
 const SHARES: &str = "shares of switch outputs for users";
 const CLASS_QUEUES: &str = "sources with a queue for each class";
@@ -205,7 +204,7 @@ static ROWS: &[Row] = &[
         layouts: FULL_ONLY,
     },
     Row {
-        name: CONGESTION,
+        name: "routings that look at congestion",
         key: "routing.algorithm",
         asks: |scenario| looks_at_congestion(scenario).then(|| "one that looks at congestion".to_owned()),
         layouts: BUT_VECTORS,
@@ -392,12 +391,6 @@ struct Pair {
 const KEEP_ONE: &str = "leave one of the two out";
 
 static PAIRS: &[Pair] = &[
-    Pair {
-        one: CONGESTION,
-        other: QUEUES,
-        reason: "the router before chooses the queue, and cannot see the congestion of this one",
-        instead: "take another routing, or router.architecture = \"input-queued\"",
-    },
     Pair {
         one: CLASS_QUEUES,
         other: OWN_NETWORK,

@@ -11,7 +11,7 @@ use crate::state::wheel::Wheel;
 use crate::state::{NONE, Packet, Simulation};
 use kasuri_model::router::{Switching, VcRelease};
 use kasuri_network::id::TerminalId;
-use kasuri_network::routing::{HashedChoice, Hop, NoView, VirtualChannels, packet_key};
+use kasuri_network::routing::{CongestionView, HashedChoice, Hop, NoView, VirtualChannels, packet_key};
 
 /// The source's side of a virtual channel between a terminal and its router.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,20 @@ pub(crate) struct Injection {
     pub(super) settled: u16,
     /// Free places in the router's buffer.
     pub(crate) credits: u16,
+}
+
+/// What a source knows of the queues of its first router: flits whose credits are not back.
+struct SourceView<'s, 'a, L: RouterLayout> {
+    simulation: &'s Simulation<'a, L>,
+    terminal: u32,
+}
+
+impl<L: RouterLayout> CongestionView for SourceView<'_, '_, L> {
+    fn occupied(&self, _port: u16, virtual_channels: VirtualChannels) -> u32 {
+        let Simulation { terminals, parameters, .. } = self.simulation;
+        let slots = (virtual_channels.begin..virtual_channels.end).map(|vc| self.terminal << L::Mask::SHIFT | u32::from(vc));
+        slots.map(|slot| u32::from(parameters.buffer_flits - terminals.injection[slot].credits)).sum()
+    }
 }
 
 impl<L: RouterLayout> Simulation<'_, L> {
@@ -258,7 +272,14 @@ impl<L: RouterLayout> Simulation<'_, L> {
         // The same draws each time that the packet asks, unless it is to draw anew; and others than at its first router, where it draws
         // for its second. No packet crosses half as many routers.
         let attempt = if self.parameters.redraws_entry { now as u32 & u32::MAX >> 1 } else { 0 };
-        let mut choice = HashedChoice::at_hop(packet_key(self.routing.seed, source.0, record.serial), u32::MAX - attempt, NoView);
+        let key = packet_key(self.routing.seed, source.0, record.serial);
+        if self.scenario.routing.observes_congestion() {
+            // What is weighed here for the first router is drawn there again.
+            let view = SourceView { simulation: self, terminal };
+            let number = if self.parameters.redraws_entry { u32::MAX - attempt } else { 0 };
+            return self.scenario.routing.entering(&hop, record.route_state, &mut HashedChoice::at_hop(key, number, view));
+        }
+        let mut choice = HashedChoice::at_hop(key, u32::MAX - attempt, NoView);
         self.scenario.routing.entering(&hop, record.route_state, &mut choice)
     }
 

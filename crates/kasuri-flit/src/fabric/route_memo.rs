@@ -128,4 +128,8 @@ impl<C: Choice> Choice for Watched<C> {
         self.asked |= alternatives > 1;
         self.choice.least(alternatives, cost)
     }
+
+    fn draw_ahead(&mut self) {
+        self.choice.draw_ahead();
+    }
 }

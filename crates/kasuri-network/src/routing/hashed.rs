@@ -71,6 +71,10 @@ impl<V: CongestionView> Choice for HashedChoice<V> {
         }
         best
     }
+
+    fn draw_ahead(&mut self) {
+        (self.key, self.draws) = (self.key.wrapping_add(1 << 32), 0);
+    }
 }
 
 /// No congestion is known at a source.

@@ -272,6 +272,9 @@ pub trait Choice {
 
     /// The alternative of `0..alternatives` whose cost is least; equal costs are drawn.
     fn least(&mut self, alternatives: u32, cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32;
+
+    /// Draws from here on what will be drawn at the packet's next router: who decides one router ahead draws the same there again.
+    fn draw_ahead(&mut self) {}
 }
 
 /// The choice of an engine: random draws from a stream, costs from a view of the deciding router.
