@@ -136,9 +136,6 @@ fn longest_packet(scenario: &Scenario) -> u32 {
 }
 
 const PREDICTORS: &str = "predictors";
-const QUEUES: &str = "a queue for each output (virtual-output-queued and crosspoint routers)";
-const CROSSPOINT: &str = "crosspoint routers";
-const SHARES: &str = "shares of switch outputs for users";
 const CLASS_QUEUES: &str = "sources with a queue for each class";
 const OWN_NETWORK: &str = "machines of network interfaces on routers of their own";
 
@@ -173,22 +170,22 @@ static ROWS: &[Row] = &[
         layouts: FULL_ONLY,
     },
     Row {
-        name: QUEUES,
+        name: "a queue for each output (virtual-output-queued and crosspoint routers)",
         key: "router.architecture",
         asks: |scenario| architecture_of(scenario, &[Architecture::VirtualOutputQueued, Architecture::Crosspoint]),
         layouts: EVERY,
     },
     Row {
-        name: CROSSPOINT,
+        name: "crosspoint routers",
         key: "router.architecture",
         asks: |scenario| architecture_of(scenario, &[Architecture::Crosspoint]),
         layouts: PLAIN_ONLY,
     },
     Row {
-        name: SHARES,
+        name: "shares of switch outputs for users",
         key: "users.isolation",
         asks: |scenario| crate::fabric::features::output_shares::Granted::of(scenario).map(|_| quoted("channels-and-shares")),
-        layouts: PLAIN_ONLY,
+        layouts: BUT_VECTORS,
     },
     Row { name: CLASS_QUEUES, key: "router.class_queues", asks: |scenario| if_true(scenario.router.class_queues), layouts: EVERY },
     Row {
@@ -390,20 +387,12 @@ struct Pair {
 
 const KEEP_ONE: &str = "leave one of the two out";
 
-static PAIRS: &[Pair] = &[
-    Pair {
-        one: CLASS_QUEUES,
-        other: OWN_NETWORK,
-        reason: "the routers of such a machine carry its programs' parcels alone, which have no classes",
-        instead: KEEP_ONE,
-    },
-    Pair {
-        one: SHARES,
-        other: CROSSPOINT,
-        reason: "an output of a crosspoint router is divided by its own arbiter, router.crosspoint.arbiter",
-        instead: "take \"channels\"",
-    },
-];
+static PAIRS: &[Pair] = &[Pair {
+    one: CLASS_QUEUES,
+    other: OWN_NETWORK,
+    reason: "the routers of such a machine carry its programs' parcels alone, which have no classes",
+    instead: KEEP_ONE,
+}];
 
 /// The rows that a scenario asks for, each with the value of its key.
 struct Asked(Vec<(&'static Row, String)>);

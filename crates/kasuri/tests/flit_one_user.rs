@@ -4,14 +4,15 @@
 mod common;
 
 use common::{Fixed, ToTheEnd};
-use kasuri_config::Document;
+use kasuri::input::KNOWN;
+use kasuri_config::{Document, Preparation};
 use kasuri_flit::FlitEngine;
 use kasuri_model::engine::{Controller, Engine, Outcome, Status};
 use kasuri_network::topology::NoFiles;
 
 fn run(text: &str, controller: &mut dyn Controller) -> Outcome {
-    let document = Document::parse("a.toml", text).unwrap();
-    let mut study = document.study(&document.points().unwrap()[0], &NoFiles).unwrap();
+    let document = Document::parse_for(*KNOWN, "a.toml", text).unwrap();
+    let mut study = Preparation::new(&document, &NoFiles, *KNOWN).study(&document.points().unwrap()[0]).unwrap();
     study.scenario.paranoid = true;
     FlitEngine.run(&study.scenario, controller).unwrap()
 }
@@ -186,19 +187,88 @@ fn a_workload_beside_open_traffic_on_every_router() {
     }
 }
 
-/// Users on a mesh of two routers who both want the channel between these get of it what they are granted, whatever the queues are.
+/// Two users on a mesh of two routers who both want the channel between these, of which one is granted three times as much as the other.
+fn contending(router: &str, packet_flits: u32) -> String {
+    let user = |name: &str, nodes: [u32; 4], share: f64| {
+        format!(
+            "[[user]]\nname = \"{name}\"\nnodes = {nodes:?}\nshare = {share:?}\n\
+             [user.traffic]\npattern = \"bit-complement\"\nload = 1.0\npacket_flits = {packet_flits}\n"
+        )
+    };
+    format!(
+        "[network]\ntopology = \"mesh\"\ndimensions = [2]\nconcentration = 4\n[routing]\nalgorithm = \"dimension-order\"\n\
+         [router]\nvirtual_channels = 4\nbuffer_flits = {packet_flits}\n{router}\n\
+         [users]\nisolation = \"channels-and-shares\"\n{}{}",
+        user("a", [0, 1, 4, 5], 3.0),
+        user("b", [2, 3, 6, 7], 1.0)
+    )
+}
+
+/// They get of it what they are granted, whatever the routers are.
 #[test]
-fn shares_divide_the_outputs_of_routers_with_queues_for_outputs() {
-    for architecture in ["input-queued", "virtual-output-queued"] {
-        let text = format!(
-            "[network]\ntopology = \"mesh\"\ndimensions = [2]\nconcentration = 4\n[routing]\nalgorithm = \"dimension-order\"\n\
-             [router]\nvirtual_channels = 4\nbuffer_flits = 40\narchitecture = \"{architecture}\"\n\
-             [users]\nisolation = \"channels-and-shares\"\n\
-             [[user]]\nname = \"a\"\nnodes = [0, 1, 4, 5]\nshare = 3.0\n[user.traffic]\npattern = \"bit-complement\"\nload = 1.0\npacket_flits = 40\n\
-             [[user]]\nname = \"b\"\nnodes = [2, 3, 6, 7]\nshare = 1.0\n[user.traffic]\npattern = \"bit-complement\"\nload = 1.0\npacket_flits = 40\n"
-        );
-        let outcome = run(&text, &mut Fixed::new(2000, 8000));
+fn shares_divide_the_outputs_of_all_routers() {
+    for router in [
+        "",
+        "architecture = \"virtual-output-queued\"",
+        "architecture = \"crosspoint\"",
+        "switch_allocator = \"wavefront\"",
+        "switch_allocator = \"pim\"\nvc_allocator = \"select\"",
+        "priority = \"age\"\nswitch_allocator = \"select\"",
+        "priority = \"local-age\"\narchitecture = \"virtual-output-queued\"\nswitch_allocator = \"maximum-size\"",
+        "input_speedup = 2",
+        "input_speedup = 2\noutput_speedup = 2\noutput_buffer_flits = 4",
+        "internal_speedup = 2.0\noutput_buffer_flits = 4",
+        "internal_speedup = 1.5\noutput_buffer_flits = 2",
+        "hold_switch = true",
+        "buffer_policy = \"shared\"",
+        "switching = \"virtual-cut-through\"\nbuffer_policy = \"shared\"\nprivate_flits = 16\nport_buffer_flits = 160",
+        "speculative = true\nhold_switch = true",
+        "predictor = \"latest-port\"\nlong_stages = \"batched\"\npipeline = [\"RC\", \"VA\", \"SA\", { stage = \"ST\", cycles = 2 }]",
+    ] {
+        let outcome = run(&contending(router, 16), &mut Fixed::new(1000, 4000));
         let [a, b] = [0, 1].map(|user| outcome.users[user].accepted_flits as f64);
-        assert!((a / b / 3.0 - 1.0).abs() < 0.05, "{architecture}: {a} {b}");
+        assert!((a / b / 3.0 - 1.0).abs() < 0.05, "{router}: {a} {b}");
+        // Each direction of the channel is busy.
+        assert!(a + b > 0.9 * 2.0 * 4000.0, "{router}: {a} {b}");
+    }
+}
+
+/// Routers in the full layout divide their outputs as plain ones do, bit for bit.
+#[test]
+fn shares_are_the_same_in_both_layouts() {
+    for router in [
+        "",
+        "architecture = \"virtual-output-queued\"",
+        "switch_allocator = \"separable-input-first\"",
+        "internal_speedup = 1.5",
+        "predictor = \"latest-port\"",
+        "vc_release = \"tail-credit\"\npredictor = \"oracle\"",
+    ] {
+        for packet_flits in [1, 6] {
+            let of = |layout: &str| {
+                run(&format!("{}[flit]\nlayout = \"{layout}\"\n", contending(router, packet_flits)), &mut Fixed::new(300, 2000))
+            };
+            assert_eq!(of("plain"), of("full"), "{router}");
+        }
+    }
+}
+
+/// A user with whom nobody contends has all of every output, whatever its share: the run is that of the machine without users, bit for bit.
+#[test]
+fn the_share_of_one_user_is_all() {
+    let traffic = "[traffic]\npattern = \"uniform\"\nload = 0.5\npacket_flits = 4\n";
+    for router in [
+        "virtual_channels = 4\narchitecture = \"crosspoint\"",
+        "virtual_channels = 4\npriority = \"age\"\nswitch_allocator = \"select\"",
+        "virtual_channels = 4\ninternal_speedup = 2.0\noutput_speedup = 2\nbuffer_policy = \"shared\"",
+        "virtual_channels = 4\nhold_switch = true\ninput_speedup = 2\npredictor = \"latest-port\"",
+    ] {
+        let machine = format!("{TORUS}[router]\n{router}\n");
+        let user = format!("[users]\nisolation = \"channels-and-shares\"\n[[user]]\nname = \"a\"\nnodes = {:?}\nshare = 0.3\n", nodes());
+        let user = format!("{user}{}", traffic.replace("[traffic]", "[user.traffic]"));
+        let [alone, granted] =
+            [format!("{machine}{traffic}"), format!("{machine}{user}")].map(|text| run(&text, &mut Fixed::new(300, 1500)));
+        assert!(alone.packet_latency.count > 500, "{router}");
+        assert_eq!(Outcome { users: Vec::new(), ..granted }, alone, "{router}");
     }
 }

@@ -193,13 +193,13 @@ fn what_does_not_go_together_is_refused_before_it_runs() {
         ("dsm", &["router.architecture=virtual-output-queued", "router.virtual_channels=64"], "at most 256"),
         (
             "mesh",
-            &["router.predictor=static-xy", "router.hold_switch=true", "traffic.packet_flits=5"],
-            "router.hold_switch: is true, which conflicts with router.predictor = \"static-xy\"",
+            &["router.architecture=crosspoint", "router.priority=age"],
+            "router.priority: is \"age\", which conflicts with router.architecture = \"crosspoint\"",
         ),
         (
             "users",
-            &["router.architecture=crosspoint", "users.isolation=channels-and-shares"],
-            "users.isolation: is \"channels-and-shares\", which conflicts with router.architecture = \"crosspoint\"",
+            &["users.isolation=channels-and-shares", "flit.layout=avx512"],
+            "flit.layout: is \"avx512\", which conflicts with users.isolation = \"channels-and-shares\"",
         ),
         (
             "mesh",
@@ -223,8 +223,8 @@ fn everything_that_is_refused_is_listed_with_its_place() {
     for (name, features, expected) in [
         (
             "mesh",
-            &["router.predictor=up-priority", "router.priority=age", "measure.until=first-terminal"][..],
-            &["measure.until: ", "router.priority: ", "router.predictor: up-priority does not fit"][..],
+            &["router.predictor=up-priority", "router.priority=age", "flit.layout=plain", "measure.until=first-terminal"][..],
+            &["measure.until: ", "flit.layout: is \"plain\"", "router.predictor: up-priority does not fit"][..],
         ),
         (
             "mesh",

@@ -4,7 +4,8 @@
 //! its user's flit before, or after the output's clock where it has not wanted it; the least due goes, and the clock with it. A flit
 //! that waits keeps its time.
 //!
-//! Touches switch allocation: an output requests for the user whose turn it is, and its winner is charged.
+//! Touches switch allocation: an output requests for the user whose turn it is, and its winner is charged. Who takes what nobody has asked
+//! for, on a prediction, is not charged.
 
 use crate::fabric::vc_mask::VcMask;
 use kasuri_model::router::Architecture;
@@ -69,6 +70,11 @@ impl<M: VcMask> Shares<M> {
         Self { users, clock: vec![0.0; ports as usize], accounts }
     }
 
+    /// Bytes for each port.
+    pub(crate) fn bytes_of_port(granted: &Granted) -> usize {
+        size_of::<f64>() + granted.users.len() * size_of::<Account>()
+    }
+
     /// Of the virtual channels of an output that are ready, those of the user whose flit is due first.
     pub(crate) fn choose(&mut self, port: u32, ready: M) -> M {
         let clock = self.clock[port as usize];
@@ -87,11 +93,13 @@ impl<M: VcMask> Shares<M> {
         best.1
     }
 
-    /// A flit of this virtual channel, which was among those chosen, has the output.
+    /// A flit of this virtual channel has the output: one of those chosen or, where an output takes several at once or keeps a path through
+    /// the switch, one more.
     pub(crate) fn charge(&mut self, port: u32, vc: u32) {
         let Some(user) = self.users.iter().position(|(own, _)| !own.and(M::bit(vc)).is_empty()) else { return };
+        let (clock, cost) = (self.clock[port as usize], self.users[user].1);
         let account = &mut self.accounts[port as usize * self.users.len() + user];
-        let Some(due) = account.waiting.take() else { return };
+        let due = account.waiting.take().unwrap_or(account.last.max(clock) + cost);
         account.last = due;
         self.clock[port as usize] = due;
     }
@@ -125,6 +133,22 @@ mod tests {
         assert_eq!(grants([1.0, 1.0], 1000, both), [500, 500]);
         let [three, one] = grants([3.0, 1.0], 1000, both);
         assert!((749..=751).contains(&three) && three + one == 1000, "{three} {one}");
+    }
+
+    /// An output that takes two flits at once charges both.
+    #[test]
+    fn every_flit_is_charged() {
+        let granted = Granted { users: vec![(0, 2, 1.0), (2, 4, 1.0)], each: 4 };
+        let mut shares = Shares::<Mask>::new(&granted, 1);
+        let mut had = [0u32; 2];
+        for _ in 0..1000 {
+            let first = shares.choose(0, Mask::range(0, 4)).first();
+            let user = usize::from(first >= 2);
+            let flits = if user == 0 { 2 } else { 1 };
+            (0..flits).for_each(|_| shares.charge(0, first));
+            had[user] += flits;
+        }
+        assert!(had[0].abs_diff(had[1]) <= 2, "{had:?}");
     }
 
     /// What nobody else wants is not lost, and he who has been away gets no more than his share when he comes back.

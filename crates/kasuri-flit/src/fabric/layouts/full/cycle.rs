@@ -373,6 +373,7 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
             }
         }
         self.layout.units[number].due = due;
+        self.layout.keep_turns(&mut bids);
         let turns = self.layout.full.switch_turns && self.someone_stands(number, step);
         let asked = !bids.is_empty() || turns;
         let together = self.layout.full.router.speculation == Speculation::Together;
@@ -529,6 +530,9 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
         debug_assert!(self.place_behind_from(output >> M::SHIFT, now) <= now, "who crosses has a place behind the switch");
         let layout = &mut self.layout;
         layout.output[output].credits -= 1;
+        if let Some(shares) = &mut layout.shares {
+            shares.charge(output >> M::SHIFT, output & (M::BITS - 1));
+        }
         self.note_departure(slot, output, left);
         if let Some(buffers) = &mut self.buffers.shared {
             buffers.send(output, left == 0);
@@ -622,6 +626,20 @@ impl<M: VcMask> Full<M> {
     /// Input and output of the switch that a flit takes.
     pub(super) fn crossing(&self, number: usize, slot: u32, output: u32) -> (u32, u32) {
         places(self.units[number].base, slot, output, M::SHIFT, &self.full)
+    }
+
+    /// Where outputs are divided among users, the bids for each are those of the user whose turn it is.
+    fn keep_turns(&mut self, bids: &mut Vec<Bid>) {
+        let Self { shares: Some(shares), input, .. } = self else { return };
+        let port = |bid: &Bid| input[bid.slot].output >> M::SHIFT;
+        let wanted = |bid: &Bid| M::bit(input[bid.slot].output & (M::BITS - 1));
+        bids.sort_unstable_by_key(|bid| input[bid.slot].output);
+        for bids in bids.chunk_by_mut(|one, other| port(one) == port(other)) {
+            let all = bids.iter().fold(M::default(), |all, bid| all.or(wanted(bid)));
+            let chosen = shares.choose(port(&bids[0]), all);
+            bids.iter_mut().for_each(|bid| bid.in_vain = chosen.and(wanted(bid)).is_empty());
+        }
+        bids.retain(|bid| !bid.in_vain);
     }
 
     /// A flit's bid, unless its path through the switch is kept by another, or by itself.

@@ -13,6 +13,7 @@ mod predicted;
 use crate::fabric::allocators::masks::{MaskAllocator, Rule};
 use crate::fabric::allocators::{self, AllocatorSpec, Request, RouterAllocator, RouterShape};
 use crate::fabric::clock::{Clock, Sent};
+use crate::fabric::features::output_shares::Shares;
 use crate::fabric::features::shared_buffers::flits_of_port;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
@@ -238,6 +239,8 @@ pub(crate) struct Full<M> {
     unit_of_port: Column<u32>,
     sleep: Sleep,
     step: StepLists,
+    /// Who gets the switches' outputs, where they are divided among users.
+    shares: Option<Shares<M>>,
 }
 
 /// What is known of the heads that wait, by input slot.
@@ -427,6 +430,7 @@ impl<M: VcMask> RouterLayout for Full<M> {
                 alarms: vec![BinaryHeap::new(); parameters.router_tiles as usize],
             },
             step: StepLists::default(),
+            shares: parameters.granted.as_ref().map(|granted| Shares::new(granted, ports)),
             full,
         }
     }
@@ -443,7 +447,8 @@ impl<M: VcMask> RouterLayout for Full<M> {
         }
         let buffered =
             full.router.output_buffer_flits.map_or(0, |flits| size_of::<VecDeque<u64>>() + 16 * (flits as usize + 1).next_power_of_two());
-        let of_port = size_of::<PortState<M>>() + 4 + buffered + PORT_OF_UNIT;
+        let shared = parameters.granted.as_ref().map_or(0, |granted| Shares::<M>::bytes_of_port(granted));
+        let of_port = size_of::<PortState<M>>() + 4 + buffered + shared + PORT_OF_UNIT;
         all_slots * size_of::<InputVc>() + slots * of_slot + ports as usize * of_port
     }
 
@@ -486,7 +491,8 @@ impl<M: VcMask> RouterLayout for Full<M> {
 
     fn connect_links(&mut self, _links: &Column<Links>) {
         let widest = self.units.iter().map(|unit| unit.ports).max().unwrap_or(0);
-        let rules = self.full.rules_on_masks(widest);
+        // Shares choose among the bids.
+        let rules = self.full.rules_on_masks(widest).filter(|_| self.shares.is_none());
         self.step.masks = rules.is_some().then(|| Box::new(Masks::new::<M>(widest, &self.full)));
         for (number, present) in self.units.iter_mut().enumerate() {
             *present = unit(self.first_router + number as u32, present.base, present.ports, &self.full, rules);

@@ -12,7 +12,12 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
         let pointers = self.pointers();
         for &port in active.as_slice() {
             if !self.is_busy(port, now) {
-                chosen.push(pointers.pick_queue(port));
+                let ready = self.ready_by_shares(port);
+                let output = pointers.pick_queue(port, ready);
+                chosen.push(output);
+                if let Some(shares) = &mut self.layout.switch.shares {
+                    shares.charge(port, output & (M::BITS - 1));
+                }
             }
         }
         self.statistics.flit_hops += chosen.len() as u64;
@@ -35,14 +40,13 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
 }
 
 impl<M: VcMask> Pointers<M> {
-    /// The ready queue whose turn it is at an output port: by the input port, then by the virtual channel. Both pointers are the output's;
+    /// Of these ready queues the one whose turn it is at an output port: by the input port, then by the virtual channel. Both pointers are the output's;
     /// the second one stands where an input-queued router keeps that of the input port of the same address.
     #[inline(always)]
-    fn pick_queue(self, port: u32) -> u32 {
+    fn pick_queue(self, port: u32, mut rest: M) -> u32 {
         let base = port << M::SHIFT;
         let grant_pointer = self.output_port(port).grant_pointer;
         let vc_pointer = u32::from(self.input_port(port).vc_pointer);
-        let mut rest = self.output_port(port).ready;
         let (mut best, mut best_key) = (NONE, u64::MAX);
         while !rest.is_empty() {
             let output = base | rest.first();

@@ -497,6 +497,7 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
     }
 
     /// The ready virtual channels of a port; where users have shares, those of the user whose turn it is.
+    #[inline(always)]
     fn ready_by_shares(&mut self, port: u32) -> M {
         let ready = self.layout.output_port[port].ready;
         self.layout.switch.shares.as_mut().map_or(ready, |shares| shares.choose(port, ready))
