@@ -135,7 +135,7 @@ impl Parts {
     fn users(&mut self) -> Json {
         let mut user = self.take("user", schema_for!(UserParameters));
         user["properties"]["traffic"] = self.traffic();
-        user["properties"]["workload"] = self.closed_workload();
+        user["properties"]["workload"] = self.workload();
         json!({ "type": "array", "minItems": 1, "description": "Users of one machine, each with nodes and traffic of its own.", "items": user })
     }
 

@@ -21,7 +21,7 @@ use kasuri_network::rng::Streams;
 use kasuri_network::routing::per_destination::PerDestination;
 use kasuri_network::routing::{ROUTINGS, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
-use kasuri_workload::endpoint::{Endpoint, Prepared};
+use kasuri_workload::endpoint::{Endpoint, EndpointContext, Prepared};
 use kasuri_workload::units::Units;
 use schemars::schema_for;
 use std::rc::Rc;
@@ -182,19 +182,28 @@ impl<'a> Preparation<'a> {
             is_background: false,
         };
         let streams = Streams::new(measure.seed);
-        let (endpoint, interfaces) = match keep(context.endpoint(&network, routing.as_ref(), &router, units, &streams), errors)? {
-            Some(Prepared::Machine(machine)) => (Some(machine), None),
-            Some(Prepared::Interfaces(interfaces)) => (None, Some(interfaces)),
-            None => (None, None),
+        let model = keep(context.endpoint_model(), errors)?;
+        let users = keep(context.users(&setting, model.as_ref(), units, &streams), errors)?;
+        let (mut endpoint, interfaces) = match &model {
+            Some(model) if users.is_none() => {
+                let workload = keep(context.workload_of_endpoint(), errors)?;
+                let routers = router.for_endpoints();
+                let with = EndpointContext { network: &network, routing: routing.as_ref(), routers, units, streams: &streams, workload };
+                match keep(context.endpoint(model, &with), errors)? {
+                    Prepared::Machine(machine) => (Some(machine), None),
+                    Prepared::Interfaces(interfaces) => (None, Some(interfaces)),
+                }
+            }
+            _ => (None, None),
         };
-        let users = keep(context.users(&setting, units, &streams), errors)?;
         let (classes, workload, users) = match users {
             Some(users) => {
-                if optional_load && users.workload.is_some() {
+                endpoint = users.endpoint;
+                if optional_load && (users.workload.is_some() || endpoint.is_some()) {
                     errors.push(context.no_search_with_workloads());
                 }
                 routing = users.routing.unwrap_or(routing);
-                (users.classes, users.workload.map(|closed| ClosedWorkload { interfaces, ..closed }), Some(users.users))
+                (users.classes, users.workload, Some(users.users))
             }
             None if endpoint.is_some() => (keep(context.background(&setting, endpoint.as_deref()), errors)?, None, None),
             None => {
@@ -206,7 +215,8 @@ impl<'a> Preparation<'a> {
         let longest = longest_packet(&classes, workload.as_ref()).max(of_endpoint);
         keep(context.check_packets_fit(&router, longest), errors);
         keep(context.check_end(&measure, &classes, workload.as_ref()), errors);
-        let count = classes.len() + workload.as_ref().map_or(0, |closed| closed.parts.len());
+        let of_endpoint = endpoint.as_ref().map_or(0, |endpoint| endpoint.class_channels().len());
+        let count = classes.len() + workload.as_ref().map_or(of_endpoint, |closed| closed.parts.len());
         keep(context.check_classes(count, users.is_some()), errors)?;
         let (title, engine) = (title?, engine?);
         let engine_options = keep(context.table(&engine), errors)?.cloned().unwrap_or_default();
@@ -495,7 +505,7 @@ impl<'a> Context<'a> {
             let problem = "conflicts with [workload], which has no load to search; leave it out, or sweep traffic.load";
             return Err(self.error("measure.search", Part::Value, problem));
         }
-        let default_channels = machine.and_then(|machine| machine.virtual_channels().first().copied());
+        let default_channels = machine.and_then(|machine| Some(machine.class_channels().first()?[0]));
         let mut classes = traffic::Setting { default_channels, is_background: true, ..*setting }.classes(table)?;
         classes.retain(|class| class.load > 0.0 || class.packets_per_terminal.is_some());
         Ok(classes)

@@ -1,6 +1,7 @@
 //! `[[user]]`, `[users]` and `[translation]`: several users on one machine.
 
 use super::document::Part;
+use super::endpoint::Model;
 use super::error::ConfigError;
 use super::names::{shown, unknown};
 use super::section::Section;
@@ -13,6 +14,7 @@ use kasuri_network::network::{Network, NetworkError, TerminalRef, Terminals};
 use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::routing::regional::{NoPath, Regional};
 use kasuri_network::routing::{Routing, VirtualChannels};
+use kasuri_workload::endpoint::{Endpoint, EndpointContext, Interfaces, Prepared, Routers, UserMachine};
 use kasuri_workload::translation::embedding::Embedding;
 use kasuri_workload::translation::logical::{LogicalNetwork, edges};
 use kasuri_workload::translation::placement::{Placement, Request, place};
@@ -217,6 +219,8 @@ pub(super) struct UserTraffic {
     pub(super) users: Arc<Users>,
     pub(super) classes: Vec<TrafficClass>,
     pub(super) workload: Option<ClosedWorkload>,
+    /// The machine of those who run programs on one.
+    pub(super) endpoint: Option<Arc<dyn Endpoint>>,
     /// The routing that keeps users inside, if they are to stay there.
     pub(super) routing: Option<Arc<dyn Routing>>,
 }
@@ -248,7 +252,13 @@ impl Sends<'_> {
 
 impl<'a> Context<'a> {
     /// The users that the file describes, if it does.
-    pub(super) fn users(self, setting: &Setting<'_>, units: Units, streams: &Streams) -> Result<Option<UserTraffic>, ConfigError> {
+    pub(super) fn users(
+        self,
+        setting: &Setting<'_>,
+        model: Option<&Model>,
+        units: Units,
+        streams: &Streams,
+    ) -> Result<Option<UserTraffic>, ConfigError> {
         let Some(list) = self.point.table.get("user") else {
             for section in ["users", "translation"] {
                 if self.table(section)?.is_some() {
@@ -273,7 +283,7 @@ impl<'a> Context<'a> {
             return Err(section.error("alone", unknown("user", alone, names.iter().copied())));
         }
         let costs = self.translation_costs(units)?;
-        Assembly { context: self, setting, units, streams, written: &written, common }.assemble(costs).map(Some)
+        Assembly { context: self, setting, model, units, streams, written: &written, common }.assemble(costs).map(Some)
     }
 
     fn translation_costs(self, units: Units) -> Result<Costs, ConfigError> {
@@ -332,10 +342,22 @@ fn sends<'a>(section: &Section<'_>, table: &'a Toml) -> Result<Sends<'a>, Config
     }
 }
 
+/// What all users send.
+#[derive(Default)]
+struct Sent {
+    classes: Vec<TrafficClass>,
+    /// Workloads, and how their messages are sent.
+    parts: Vec<(UserWorkload, WorkloadPart)>,
+    /// Programs on a machine, each with its user.
+    machines: Vec<(usize, UserMachine)>,
+}
+
 /// What users are put together from.
 struct Assembly<'a, 'b> {
     context: Context<'a>,
     setting: &'b Setting<'b>,
+    /// The model that `[endpoint]` names.
+    model: Option<&'b Model>,
     units: Units,
     streams: &'b Streams,
     written: &'b [Written<'a>],
@@ -347,9 +369,9 @@ impl Assembly<'_, '_> {
         let network = self.setting.network;
         let nodes = self.nodes()?;
         let (mut users, mut tables) = (Vec::new(), Vec::new());
-        let (mut classes, mut parts, mut logical) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut sent, mut logical) = (Sent::default(), Vec::new());
         for (number, nodes) in nodes.into_iter().enumerate() {
-            let (user, table, own) = self.user(number, nodes, &mut classes, &mut parts)?;
+            let (user, table, own) = self.user(number, nodes, &mut sent)?;
             users.push(user);
             tables.push(table);
             logical.push(own);
@@ -360,15 +382,79 @@ impl Assembly<'_, '_> {
             let Some(logical) = logical else { continue };
             users[number].embedding = Some(self.embedding(number, logical, &tables[number], routing.as_deref())?);
         }
-        for (place, (part, _)) in (classes.len()..).zip(&parts) {
-            users[part.user as usize].classes = place..place + 1;
+        let Sent { classes, parts, machines } = sent;
+        let of_parts = parts.iter().map(|(part, _)| part.user as usize);
+        let of_machines = machines.iter().map(|&(user, _)| user);
+        for (place, user) in (classes.len()..).zip(of_parts.chain(of_machines)) {
+            users[user].classes = place..place + 1;
         }
+        let (interfaces, endpoint) = (self.interfaces(!parts.is_empty())?, self.machine(machines)?);
         let (workloads, parts): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let workload =
-            (!parts.is_empty()).then(|| ClosedWorkload { workload: Arc::new(CombinedWorkload::new(workloads)), parts, interfaces: None });
+            (!parts.is_empty()).then(|| ClosedWorkload { workload: Arc::new(CombinedWorkload::new(workloads)), parts, interfaces });
         let shares = self.common.isolation == Isolation::ChannelsAndShares;
         let users = Arc::new(Users { users, tables: Tables::new(tables, network.terminal_count()), costs, shares });
-        Ok(UserTraffic { users, classes, workload, routing })
+        Ok(UserTraffic { users, classes, workload, endpoint, routing })
+    }
+
+    /// The routers as endpoints ask for them, of which a user has these virtual channels.
+    fn routers(&self, channels: VirtualChannels) -> Routers {
+        Routers { virtual_channels: channels.count().into(), ..self.setting.router.for_endpoints() }
+    }
+
+    /// The interfaces under the users' workloads, if `[endpoint]` names some and there are workloads.
+    fn interfaces(&self, has_workloads: bool) -> Result<Option<Arc<dyn Interfaces>>, ConfigError> {
+        let Some(model) = self.model else { return Ok(None) };
+        if !self.written.iter().any(|user| matches!(user.sends, Sends::Workload(_))) {
+            let what = match model.is_machine() {
+                true => "is a machine that runs programs, and no user has one",
+                false => "stands between workloads and the network, and no user has a workload",
+            };
+            let problem = format!("\"{}\" {what}; give one a [user.workload], or leave it out", model.name);
+            return Err(self.context.error("endpoint.model", Part::Value, problem));
+        }
+        if model.is_machine() || !has_workloads {
+            return Ok(None);
+        }
+        let (network, routing) = (&**self.setting.network, self.setting.routing);
+        let routers = self.routers(self.setting.all_channels());
+        let with = EndpointContext { network, routing, routers, units: self.units, streams: self.streams, workload: &Toml::new() };
+        match model.prepare(self.context, "user", &with)? {
+            Prepared::Interfaces(interfaces) => Ok(Some(interfaces)),
+            Prepared::Machine(_) => Ok(None),
+        }
+    }
+
+    /// The machine on which users' programs run together, if there are any.
+    fn machine(&self, machines: Vec<(usize, UserMachine)>) -> Result<Option<Arc<dyn Endpoint>>, ConfigError> {
+        let Some(model) = self.model.filter(|_| !machines.is_empty()) else { return Ok(None) };
+        let parts = machines.into_iter().map(|(_, machine)| machine).collect();
+        let joined = model.model.join(parts, self.setting.network.terminal_count());
+        joined.map(Some).map_err(|problem| {
+            let problem = format!("is \"{}\", which these users cannot share: {problem}", model.name);
+            self.context.error("endpoint.model", Part::Value, problem)
+        })
+    }
+
+    /// A user's program on a machine of its own logical nodes.
+    fn program(
+        &self,
+        number: usize,
+        logical: &Network,
+        table: &Table,
+        described: &Toml,
+        model: &Model,
+    ) -> Result<UserMachine, ConfigError> {
+        let channels = self.virtual_channels(number)?;
+        let (routing, routers) = (self.setting.routing, self.routers(channels));
+        let streams = &self.streams.of_user(number as u32);
+        let terminals = self.terminals_of_workload(number, table)?;
+        let with = EndpointContext { network: logical, routing, routers, units: self.units, streams, workload: described };
+        let place = format!("{}.workload", self.written[number].section);
+        let Prepared::Machine(machine) = model.prepare(self.context, &place, &with)? else {
+            return Err(self.context.error("endpoint.model", Part::Value, "has no programs of its own"));
+        };
+        Ok(UserMachine { machine, terminals, first_channel: channels.begin })
     }
 
     fn error(&self, number: usize, key: &str, problem: impl Into<String>) -> ConfigError {
@@ -449,14 +535,8 @@ impl Assembly<'_, '_> {
         Ok(Some(table))
     }
 
-    /// A user without its embedding, its table, and its logical network. What it sends joins `classes` or `parts`.
-    fn user(
-        &self,
-        number: usize,
-        nodes: Vec<TerminalId>,
-        classes: &mut Vec<TrafficClass>,
-        parts: &mut Vec<(UserWorkload, WorkloadPart)>,
-    ) -> Result<(User, Table, Option<Arc<Network>>), ConfigError> {
+    /// A user without its embedding, its table, and its logical network. What it sends joins `sent`.
+    fn user(&self, number: usize, nodes: Vec<TerminalId>, sent: &mut Sent) -> Result<(User, Table, Option<Arc<Network>>), ConfigError> {
         let Written { section, keys, sends } = &self.written[number];
         if nodes.is_empty() {
             let path = format!("{section}.nodes");
@@ -479,17 +559,26 @@ impl Assembly<'_, '_> {
                 .map_err(|error| self.error(number, "nodes", error.to_string()))
                 .map(Arc::new)?,
         };
-        let first = classes.len();
+        let first = sent.classes.len();
         let mut patterns = Vec::new();
         if self.common.alone().is_none_or(|alone| alone == keys.name) {
-            let setting = Setting { network: &plain, default_channels: Some(channels), of_user: true, ..*self.setting };
+            let default_channels = Some(self.default_channels(number, channels));
+            let setting = Setting { network: &plain, default_channels, of_user: true, ..*self.setting };
             let path = format!("{section}.{}", sends.key());
             match *sends {
                 Sends::Traffic(traffic) if is_trace(traffic) => {
+                    if let Some(model) = self.model.filter(|model| model.is_machine()) {
+                        let problem = format!(
+                            "is a workload of its own, and the processors of endpoint.model = \"{}\" run its programs; describe the \
+                             traffic by a pattern",
+                            model.name
+                        );
+                        return Err(self.error(number, "traffic.trace", problem));
+                    }
                     let (workload, part) = setting.trace_of(&path, traffic, self.units)?;
                     self.check_channels(number, part.virtual_channels, channels)?;
                     let terminals = self.terminals_of_workload(number, &table)?;
-                    parts.push((UserWorkload { workload, terminals, user: number as u32 }, part));
+                    sent.parts.push((UserWorkload { workload, terminals, user: number as u32 }, part));
                 }
                 Sends::Traffic(traffic) => {
                     for class in setting.classes_of(&path, traffic)? {
@@ -497,20 +586,29 @@ impl Assembly<'_, '_> {
                         let pattern = Arc::new(Translated::new(Arc::clone(&class.pattern), table.clone(), terminals));
                         self.check_class(number, &class, channels)?;
                         patterns.push(class.pattern);
-                        classes.push(TrafficClass { pattern, ..class });
+                        sent.classes.push(TrafficClass { pattern, ..class });
                     }
                 }
-                Sends::Workload(described) => {
-                    let (workload, part) = setting.workload_of(&path, described, self.units)?;
-                    self.check_channels(number, part.virtual_channels, channels)?;
-                    let terminals = self.terminals_of_workload(number, &table)?;
-                    parts.push((UserWorkload { workload, terminals, user: number as u32 }, part));
-                }
+                Sends::Workload(described) => match self.model.filter(|model| model.is_machine()) {
+                    Some(model) => sent.machines.push((number, self.program(number, &plain, &table, described, model)?)),
+                    None => {
+                        let (workload, part) = setting.workload_of(&path, described, self.units)?;
+                        self.check_channels(number, part.virtual_channels, channels)?;
+                        let terminals = self.terminals_of_workload(number, &table)?;
+                        sent.parts.push((UserWorkload { workload, terminals, user: number as u32 }, part));
+                    }
+                },
             }
         }
         let (name, share, change_every) = (keys.name.clone(), keys.share, keys.change_every);
-        let user = User { name, nodes, classes: first..classes.len(), logical: patterns, share, embedding: None, change_every };
+        let user = User { name, nodes, classes: first..sent.classes.len(), logical: patterns, share, embedding: None, change_every };
         Ok((user, table, logical))
+    }
+
+    /// The virtual channels of open traffic that names none: beside a machine those of its requests, where users share channels.
+    fn default_channels(&self, number: usize, own: VirtualChannels) -> VirtualChannels {
+        let are_shared = self.common.isolation == Isolation::None && self.written[number].keys.virtual_channels.is_none();
+        self.model.filter(|_| are_shared).map_or(own, |model| model.model.channels_beside(own))
     }
 
     /// The virtual channels of a user's packets.
@@ -558,6 +656,14 @@ impl Assembly<'_, '_> {
 
     /// The terminal of each of a user's logical nodes, which have one each where it has a workload.
     fn terminals_of_workload(&self, number: usize, table: &Table) -> Result<Vec<TerminalId>, ConfigError> {
+        if let Some(model) = self.model.filter(|_| self.written[number].keys.change_every.is_some()) {
+            let problem = format!(
+                "moves logical nodes, but what runs on endpoint.model = \"{}\" stays on its terminal: {}; leave it out",
+                model.name,
+                model.model.binds()
+            );
+            return Err(self.error(number, "change_every", problem));
+        }
         let mut terminals: Vec<TerminalId> = Vec::new();
         for node in 0..table.len() {
             let Some(&terminal) = table.physical(node).first() else {

@@ -113,19 +113,20 @@ impl Scenario {
     }
 
     /// The virtual channels of each class's packets and of the replies to them: the open traffic's classes first, then one for each part
-    /// of a closed workload.
+    /// of a closed workload, or of a machine.
     pub fn channels_of_classes(&self) -> Vec<[VirtualChannels; 2]> {
         let of_class = |class: &TrafficClass| {
             let own = class.virtual_channels;
             [own, class.reply.as_ref().map_or(own, |reply| reply.virtual_channels)]
         };
         let of_workload = self.workload.iter().flat_map(|workload| &workload.parts).map(|part| [part.virtual_channels; 2]);
-        self.classes.iter().map(of_class).chain(of_workload).collect()
+        let of_endpoint = self.endpoint.iter().flat_map(|endpoint| endpoint.class_channels());
+        self.classes.iter().map(of_class).chain(of_workload).chain(of_endpoint).collect()
     }
 
     /// The ranges of virtual channels that the classes and their replies use, each once, in order.
     pub fn virtual_channel_ranges(&self) -> Vec<VirtualChannels> {
-        let of_endpoint = self.endpoint.iter().flat_map(|endpoint| endpoint.virtual_channels());
+        let of_endpoint = self.endpoint.iter().flat_map(|endpoint| endpoint.class_channels()).flatten();
         let mut ranges: Vec<VirtualChannels> = Vec::new();
         for range in of_endpoint.chain(self.channels_of_classes().into_iter().flatten()) {
             if !ranges.contains(&range) {

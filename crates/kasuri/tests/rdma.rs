@@ -374,8 +374,12 @@ fn adapters_without_any_workload_are_refused() {
     let users = format!("{machine}[[user]]\nname = \"a\"\nnodes = 2\n[user.traffic]\npattern = \"uniform\"\nload = 0.1\n");
     let error = study(&users, "", &[RDMA]).expect_err("no workload");
     assert!(error.contains("endpoint.model: \"rdma\" stands between workloads and the network, and no user has a workload"), "{error}");
-    let error = study(&users, "", &["endpoint.model=dsm"]).expect_err("a machine of one program");
-    assert!(error.contains("conflicts with [[user]]: the interfaces of a machine run one program"), "{error}");
+    let error = study(&users, "", &["endpoint.model=dsm"]).expect_err("no program");
+    assert!(error.contains("endpoint.model: \"dsm\" is a machine that runs programs, and no user has one"), "{error}");
+    let workload = "[user.workload]\ncollective = \"alltoall\"\nmessage_flits = 9\n";
+    let moving = format!("{machine}[[user]]\nname = \"a\"\nnodes = 2\nchange_every = 10\n{workload}");
+    let error = study(&moving, "", &[RDMA]).expect_err("queue pairs do not move");
+    assert!(error.contains("user.0.change_every") && error.contains("its queue pairs belong to its adapter"), "{error}");
 }
 
 /// Formulas know no order of events, so they say that they cannot answer.

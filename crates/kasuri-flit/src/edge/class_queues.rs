@@ -1,7 +1,6 @@
 //! Sources with a queue for each class, whose flits take turns on the channel into the network.
 
 use super::feed::Next;
-use super::packet_channels;
 use super::queues::{NO_VC, Queues};
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
@@ -52,7 +51,7 @@ impl ClassQueues {
             queues += usize::from(shared.is_none());
         }
         // What a workload or a machine sends has one queue, of priority 0.
-        let others = packet_channels(scenario).len() - scenario.classes.len();
+        let others = scenario.channels_of_classes().len() - scenario.classes.len();
         queue_of_class.extend(std::iter::repeat_n(queues, others));
         let open_queues = queues;
         queues += usize::from(others > 0);

@@ -67,6 +67,10 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter_mut().find_map(|feed| feed.next_answer(terminal, now, queue))
     }
 
+    fn next_passing(&mut self, terminal: u32, queue: Option<OneQueue<'_>>) -> Option<Drawn> {
+        self.feeds.iter_mut().find_map(|feed| feed.next_passing(terminal, queue))
+    }
+
     fn owes_answer(&self, terminal: u32) -> bool {
         self.feeds.iter().any(|feed| feed.owes_answer(terminal))
     }

@@ -176,6 +176,11 @@ pub(crate) trait PacketFeed {
         None
     }
 
+    /// An answer that may pass the access at the head of a terminal's queue, while that waits for its translation.
+    fn next_passing(&mut self, _terminal: u32, _queue: Option<OneQueue<'_>>) -> Option<Drawn> {
+        None
+    }
+
     /// Has a terminal an answer to send, now or later?
     fn owes_answer(&self, _terminal: u32) -> bool {
         false

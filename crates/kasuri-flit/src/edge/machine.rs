@@ -4,32 +4,23 @@
 //! the places of its flits become free, one in each cycle, and their credits go back to the router. So an interface that is busy holds
 //! up the packets behind.
 
-use super::feed::{AccessId, Arrival, Ask, Drawn, Next, PacketFeed, Report};
+use super::feed::{AccessId, Arrival, Ask, Drawn, Next, OneQueue, PacketFeed, Report};
 use super::queues::Queues;
-use crate::state::{NONE, Packet};
+use crate::state::Packet;
 use kasuri_model::engine::EngineError;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::network::Network;
-use kasuri_network::routing::VirtualChannels;
 use kasuri_workload::endpoint::dsm::nodes::{Effect, Nodes};
 use kasuri_workload::endpoint::dsm::{Machine, Parcel};
 use std::any::Any;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The machine of a scenario, if it is one whose packets go through these routers.
 pub(crate) fn machine(scenario: &Scenario) -> Option<&Machine> {
     let machine: &dyn Any = scenario.endpoint.as_deref()?;
     machine.downcast_ref()
-}
-
-/// The virtual channels that packets may use: by class of open traffic, of a workload's parts and of a machine, new packets first, then
-/// replies.
-pub(crate) fn packet_channels(scenario: &Scenario) -> Vec<[VirtualChannels; 2]> {
-    let ranges = scenario.endpoint.iter().map(|machine| machine.virtual_channels());
-    let of_machine = ranges.filter_map(|ranges| Some([*ranges.first()?, *ranges.last()?]));
-    scenario.channels_of_classes().into_iter().chain(of_machine).collect()
 }
 
 /// A packet in the buffer before an interface.
@@ -45,14 +36,19 @@ struct Held {
 pub(super) struct Interfaces<'a> {
     machine: &'a Machine,
     network: &'a Network,
-    /// The class of the packets.
-    class: u8,
+    /// The class of the first part's packets; those of the others follow.
+    first_class: u8,
+    /// Are node numbers translated?
+    is_translated: bool,
+    /// By requester and number: the accesses that have arrived and whose answers have not left, where node numbers are translated.
+    accesses: BTreeMap<(TerminalId, u32), AccessId>,
     nodes: Nodes<'a>,
     effects: Vec<Effect>,
     /// By terminal: packets to send, with the cycle in which they were made.
     queues: Vec<VecDeque<(Parcel, u64)>>,
-    /// What was drawn last, and what each packet is, by its number.
-    drawn: Option<Parcel>,
+    /// What was drawn and has no number yet, by the record that its packet names; and what each packet is, by its number.
+    drawn: Vec<Parcel>,
+    unused_drawn: Vec<u32>,
     parcels: Vec<Option<Parcel>>,
     /// Packets before interfaces, by the name that the nodes know.
     held: Vec<Held>,
@@ -70,17 +66,25 @@ impl<'a> Interfaces<'a> {
         Some(Self {
             machine,
             network: &scenario.network,
-            class: scenario.channels_of_classes().len() as u8,
+            first_class: scenario.classes.len() as u8,
+            is_translated: scenario.users.is_some(),
+            accesses: BTreeMap::new(),
             nodes: Nodes::new(machine),
             effects: Vec::new(),
             queues: vec![VecDeque::new(); terminals],
-            drawn: None,
+            drawn: Vec::new(),
+            unused_drawn: Vec::new(),
             parcels: Vec::new(),
             held: Vec::new(),
             unused: Vec::new(),
             leaving: vec![VecDeque::new(); terminals],
             active: Vec::new(),
         })
+    }
+
+    /// The classes of its packets: of each part one.
+    pub(super) fn classes(&self) -> usize {
+        self.machine.networks.len()
     }
 
     /// Does what the nodes have asked for.
@@ -122,16 +126,22 @@ impl<'a> Interfaces<'a> {
     /// The next packet of a terminal.
     fn draw(&mut self, terminal: u32) -> Option<Drawn> {
         let (parcel, created) = self.queues[terminal as usize].pop_front()?;
-        self.drawn = Some(parcel);
+        let access = if parcel.is_reply { self.accesses.remove(&(parcel.requester, parcel.number)) } else { None };
+        let place = self.unused_drawn.pop().unwrap_or(self.drawn.len() as u32);
+        if place as usize == self.drawn.len() {
+            self.drawn.push(parcel);
+        } else {
+            self.drawn[place as usize] = parcel;
+        }
         Some(Drawn {
             created,
             asked: created,
             destination: parcel.destination(),
             flits: self.machine.constants.flits(&parcel),
-            class: self.class,
+            class: self.first_class + self.machine.part(&parcel) as u8,
             is_reply: parcel.is_reply,
-            access: AccessId::default(),
-            message: NONE,
+            access: access.unwrap_or_default(),
+            message: place,
         })
     }
 }
@@ -143,16 +153,24 @@ impl PacketFeed for Interfaces<'_> {
     }
 
     fn next_packet(&mut self, ask: Ask<'_>) -> Next {
-        if ask.queue.is_some_and(|queue| !queue.has(self.class)) {
+        // All parts share a queue.
+        if ask.queue.is_some_and(|queue| !queue.has(self.first_class)) {
             return Next::Nothing;
         }
         Next::or_later(self.draw(ask.terminal), || false)
     }
 
-    fn began(&mut self, packet: u32, _drawn: &Drawn, _terminal: u32, _now: u64) {
+    fn next_passing(&mut self, terminal: u32, queue: Option<OneQueue<'_>>) -> Option<Drawn> {
+        let is_other = queue.is_some_and(|queue| !queue.has(self.first_class));
+        let is_answer = || self.queues[terminal as usize].front().is_some_and(|(parcel, _)| parcel.is_reply);
+        if !is_other && is_answer() { self.draw(terminal) } else { None }
+    }
+
+    fn began(&mut self, packet: u32, drawn: &Drawn, _terminal: u32, _now: u64) {
         let packet = packet as usize;
         self.parcels.resize(self.parcels.len().max(packet + 1), None);
-        self.parcels[packet] = self.drawn.take();
+        self.parcels[packet] = Some(self.drawn[drawn.message as usize]);
+        self.unused_drawn.push(drawn.message);
     }
 
     fn tail_left(&mut self, _packet: u32, _terminal: u32, _now: u64) -> bool {
@@ -161,7 +179,7 @@ impl PacketFeed for Interfaces<'_> {
 
     fn head_came(&mut self, router: u32, record: &Packet, now: u64) {
         let destination = TerminalId(record.destination);
-        if record.class == self.class && self.network.ejection_port(destination).0 == RouterId(router) {
+        if record.class >= self.first_class && self.network.ejection_port(destination).0 == RouterId(router) {
             self.nodes.come(destination, now);
         }
     }
@@ -173,6 +191,9 @@ impl PacketFeed for Interfaces<'_> {
     /// The packet stands in a sink's slot before the interface.
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, _queues: &mut Queues) {
         let Some(parcel) = self.parcels[arrival.packet as usize].take() else { return };
+        if self.is_translated && !parcel.is_reply {
+            self.accesses.insert((parcel.requester, parcel.number), arrival.access);
+        }
         let held = Held { slot: arrival.slot, flits: arrival.record.flits };
         let name = self.unused.pop().unwrap_or(self.held.len() as u32);
         if name as usize == self.held.len() {
@@ -232,6 +253,8 @@ impl PacketFeed for Interfaces<'_> {
     fn report(&mut self, report: &mut Report) {
         let (busy, awaited) = self.nodes.rates(if report.completed { self.nodes.last } else { report.now });
         report.ended = Some(self.nodes.last);
+        let first = usize::from(self.first_class);
+        report.class_ends.extend((0..self.classes()).map(|part| (first + part, self.nodes.end_of(part))));
         report.interfaces = Some(kasuri_model::engine::Interfaces { answered: self.nodes.answered, busy, awaited });
     }
 }

@@ -26,7 +26,7 @@ mod translated;
 mod waiting;
 
 pub(crate) use feed::{Arrival, Drawn, Next, PacketFeed, Report};
-pub(crate) use machine::{machine, packet_channels};
+pub(crate) use machine::machine;
 pub(crate) use terminals::Terminals;
 
 use crate::state::Share;
@@ -44,7 +44,8 @@ use translated::Translated;
 fn feed_of<'a>(scenario: &'a Scenario, share: &Share, tile_shift: u32) -> Box<dyn PacketFeed + 'a> {
     let parts = scenario.workload.as_ref().map_or(0, |closed| closed.parts.len());
     let messages = Messages::new(scenario).map(|feed| (Box::new(feed) as Box<dyn PacketFeed>, parts));
-    let interfaces = Interfaces::new(scenario).map(|feed| (Box::new(feed) as Box<dyn PacketFeed>, 1));
+    let interfaces = Interfaces::new(scenario).map(|feed| (feed.classes(), Box::new(feed) as Box<dyn PacketFeed>));
+    let interfaces = interfaces.map(|(classes, feed)| (feed, classes));
     let mut feeds: Vec<_> = messages.into_iter().chain(interfaces).collect();
     if !scenario.classes.is_empty() || feeds.is_empty() {
         let open = OpenTraffic::new(scenario, share, tile_shift, feeds.is_empty());

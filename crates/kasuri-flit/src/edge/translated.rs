@@ -10,7 +10,7 @@ use super::class_queues::ClassQueues;
 use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Moves, Naming, Next, PacketFeed, Report};
 use super::queues::Queues;
 use super::waiting::{Heads, Waiting};
-use crate::state::{NONE, Packet};
+use crate::state::Packet;
 use kasuri_model::engine::{EngineError, TranslationCounts, UserOutcome};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
@@ -51,6 +51,7 @@ struct Users<'a> {
     /// By class.
     user_of_class: Vec<u16>,
     answered_classes: Vec<bool>,
+    open_classes: usize,
     /// By terminal.
     translators: Vec<Translator>,
     translator_free: Vec<u64>,
@@ -85,7 +86,7 @@ impl<'a> Users<'a> {
         let queues = ClassQueues::of(scenario, 0).map_or(1, |queues| queues.queues());
         let classes = scenario.channels_of_classes().len();
         let user_of_class = (0..classes).map(|class| model.of_class(class).unwrap_or_default() as u16).collect();
-        let answers = |class: usize| scenario.classes.get(class).is_some_and(|class| class.reply.is_some());
+        let answers = |class: usize| scenario.classes.get(class).map_or(scenario.endpoint.is_some(), |class| class.reply.is_some());
         let has_end = |class: usize| scenario.classes.get(class).is_none_or(|class| class.packets_per_terminal.is_some());
         let changes = |(number, user): (u32, &User)| Changes {
             next: user.change_every.unwrap_or(u64::MAX),
@@ -96,6 +97,7 @@ impl<'a> Users<'a> {
             model,
             tables: model.tables.clone(),
             user_of_class,
+            open_classes: scenario.classes.len(),
             answered_classes: (0..classes).map(answers).collect(),
             translators: vec![Translator::new(model.costs); terminals],
             translator_free: vec![0; terminals],
@@ -115,7 +117,7 @@ impl<'a> Users<'a> {
         if drawn.destination == NOWHERE {
             return false;
         }
-        if drawn.message != NONE {
+        if usize::from(drawn.class) >= self.open_classes {
             return self.begin_translation_of_message(place, terminal, drawn);
         }
         let user = self.user_of_class[usize::from(drawn.class)];
@@ -124,8 +126,8 @@ impl<'a> Users<'a> {
         true
     }
 
-    /// Begins the translation of a packet of a workload's message. The workload has placed its ranks; this takes the time that its
-    /// naming the logical node costs.
+    /// Begins the translation of a packet of a workload's message, or of a machine's program. It has placed its ranks; this takes the
+    /// time that its naming the logical node costs.
     fn begin_translation_of_message(&mut self, place: usize, terminal: u32, drawn: Drawn) -> bool {
         let user = self.user_of_class[usize::from(drawn.class)];
         // A workload calls a rank by the terminal on which it began.
@@ -366,7 +368,7 @@ impl PacketFeed for Translated<'_> {
                 return Next::Packet(answer);
             }
             match self.users.decide(place, terminal, now) {
-                Some(Decision::Waits) => return Next::Later,
+                Some(Decision::Waits) => return self.inner.next_passing(terminal, queue).map_or(Next::Later, Next::Packet),
                 Some(Decision::Goes(drawn)) => {
                     self.release(&drawn);
                     return Next::Packet(drawn);
@@ -377,6 +379,7 @@ impl PacketFeed for Translated<'_> {
                 }
                 None if self.users.resume(place, terminal, now) => {}
                 None => match self.inner.next_packet(Ask { terminal, now, queue, naming: Some(&mut self.users) }) {
+                    Next::Packet(answer) if answer.is_reply => return Next::Packet(answer),
                     Next::Packet(drawn) if self.users.begin_translation(place, terminal, drawn) => self.hold(&drawn),
                     Next::Packet(drawn) => self.inner.dropped(&drawn, terminal, now),
                     none => return none,

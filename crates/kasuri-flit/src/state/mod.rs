@@ -261,7 +261,7 @@ impl RouteState {
         let looks_at_claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
         Self {
             seed: scenario.streams.key(Purpose::Routing),
-            channels_of_class: edge::packet_channels(scenario),
+            channels_of_class: scenario.channels_of_classes(),
             candidates: Vec::new(),
             memo: RouteMemo::new(&*scenario.routing, &scenario.network, &share.routers, router_slots),
             claims: looks_at_claims.then(|| Box::new(Claims::new(router_slots as usize))),

@@ -82,6 +82,7 @@ impl Packets<'_> {
     /// A packet of the open traffic has arrived: it is answered, or has its place in the window back from the next cycle on.
     pub(super) fn open_arrived(&mut self, name: u32, source: TerminalId, drawn: &Drawn) {
         self.counts.background.count(drawn.flits, true, Some(self.now - drawn.created as u64));
+        self.counts.of_user(self.scenario, drawn.class.into(), &self.flights[name], self.now);
         self.flights.end(name);
         let (sources, now) = (&mut self.open.sources, self.now);
         let is_answered = !drawn.is_reply && self.scenario.classes[usize::from(drawn.class)].reply.is_some();

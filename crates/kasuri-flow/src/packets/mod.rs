@@ -114,7 +114,7 @@ impl<'a> Packets<'a> {
             flights: Flights::default(),
             events: Events::default(),
             now: 0,
-            counts: Counts::new(terminals),
+            counts: Counts::new(scenario),
         }
     }
 
@@ -191,7 +191,7 @@ impl<'a> Packets<'a> {
     /// A parcel joins the queue of its source.
     fn send(&mut self, parcel: Parcel) -> Result<(), EngineError> {
         let flits = self.machine.constants.flits(&parcel);
-        let available = self.machine.networks[usize::from(parcel.is_reply)];
+        let available = self.machine.channels(&parcel);
         let path = self.path([parcel.source(), parcel.destination()], available)?;
         let name = self.flights.begin(Flight::new(Load::Parcel(parcel), self.now, path, flits));
         self.join(name)
@@ -264,6 +264,8 @@ impl<'a> Packets<'a> {
         self.counts.accept(flight);
         match flight.load {
             Load::Parcel(parcel) => {
+                let class = self.scenario.classes.len() + self.machine.part(&parcel);
+                self.counts.of_user(self.scenario, class, flight, self.now);
                 self.counts.parcel_arrived(&parcel, flight, self.now);
                 self.nodes.arrive(parcel, name, self.now, &mut self.effects);
             }

@@ -4,7 +4,8 @@ use super::Packets;
 use super::flights::Flight;
 use crate::statistics::{Arrival, Statistics};
 use crate::support::{self, Column};
-use kasuri_model::engine::{Background, Interfaces, Interval, Outcome, Status};
+use kasuri_model::engine::{Background, Interfaces, Interval, Outcome, Status, UserOutcome};
+use kasuri_model::scenario::Scenario;
 use kasuri_network::id::ChannelId;
 use kasuri_workload::endpoint::dsm::Parcel;
 
@@ -30,16 +31,20 @@ pub(super) struct Counts {
     pub(super) accepted: Vec<u64>,
     accepted_in_interval: u64,
     pub(super) background: Background,
+    /// Of each user; empty without users.
+    users: Vec<UserOutcome>,
 }
 
 impl Counts {
-    pub(super) fn new(terminals: usize) -> Self {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let terminals = scenario.network.terminal_count() as usize;
         Self {
             statistics: Statistics::new(terminals),
             last_arrival: vec![0; terminals],
             accepted: vec![0; terminals],
             accepted_in_interval: 0,
             background: Background::default(),
+            users: vec![UserOutcome::default(); scenario.users.as_ref().map_or(0, |users| users.users.len())],
         }
     }
 
@@ -47,6 +52,16 @@ impl Counts {
     pub(super) fn accept(&mut self, flight: &Flight) {
         self.accepted[flight.destination().index()] += u64::from(flight.flits);
         self.accepted_in_interval += u64::from(flight.flits);
+    }
+
+    /// A packet of a class has come to its terminal: its user has it.
+    pub(super) fn of_user(&mut self, scenario: &Scenario, class: usize, flight: &Flight, now: u64) {
+        let Some(user) = scenario.users.as_ref().and_then(|users| users.of_class(class)) else { return };
+        let (outcome, latency) = (&mut self.users[user], now - flight.created);
+        outcome.accepted_flits += u64::from(flight.flits);
+        outcome.packets += 1;
+        outcome.packet_latency += latency;
+        outcome.packet_latency_max = outcome.packet_latency_max.max(latency);
     }
 
     /// A parcel has come to its terminal.
@@ -76,12 +91,22 @@ impl Packets<'_> {
     /// The keys that this run leaves out.
     fn not_modelled(&self) -> Vec<String> {
         let of_machine = NOT_MODELLED.iter().map(|&key| key.to_owned());
-        let scenario = Some(self.scenario).filter(|scenario| scenario.has_background());
+        let scenario = Some(self.scenario).filter(|scenario| scenario.has_background() || scenario.users.is_some());
         of_machine.chain(scenario.into_iter().flat_map(|scenario| support::left_out(Column::Flow, scenario))).collect()
+    }
+
+    /// Notes when the programs of each user ended.
+    fn note_ends(&mut self) {
+        let Some(users) = &self.scenario.users else { return };
+        for part in 0..self.machine.networks.len() {
+            let Some(user) = users.of_class(self.scenario.classes.len() + part) else { continue };
+            self.counts.users[user].completion = self.nodes.end_of(part).map(|end| end as f64);
+        }
     }
 
     pub(super) fn outcome(mut self, status: Status, end: u64) -> Outcome {
         self.counts.statistics.settle();
+        self.note_ends();
         let completed = status == Status::Completed;
         let cycles = if completed { self.now } else { end };
         let stands =
@@ -91,7 +116,7 @@ impl Packets<'_> {
         let is_into_router = |channel: &ChannelId| self.scenario.network.ejected_terminal(*channel).is_none();
         let into_routers = (0..channel_flits.len() as u32).map(ChannelId).filter(is_into_router);
         let not_modelled = self.not_modelled();
-        let Counts { statistics, last_arrival, accepted, background, .. } = self.counts;
+        let Counts { statistics, last_arrival, accepted, background, users, .. } = self.counts;
         Outcome {
             status,
             cycles,
@@ -114,7 +139,7 @@ impl Packets<'_> {
             prediction: None,
             link_errors: None,
             not_modelled,
-            users: Vec::new(),
+            users,
             background: self.scenario.has_background().then_some(background),
             formulas: None,
             timeline: Vec::new(),

@@ -17,6 +17,7 @@ pub mod tlb;
 use crate::timeline::Span;
 use crate::units::Units;
 use crate::workload::{Event, Message, Token};
+use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::registry;
 use kasuri_network::rng::Streams;
@@ -36,6 +37,43 @@ pub trait EndpointModel: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// A value of `[endpoint]` or `[workload]` is impossible, or at odds with the network or the routers.
     fn prepare(&self, context: &EndpointContext<'_>) -> Result<Prepared, EndpointError>;
+
+    /// Puts the machines of several users, each prepared on the logical network of its user, together as one of so many terminals.
+    ///
+    /// # Errors
+    /// Why users cannot share such a machine, or not so.
+    fn join(&self, _parts: Vec<UserMachine>, _terminals: u32) -> Result<Arc<dyn Endpoint>, String> {
+        Err("it is the machine of one user".to_owned())
+    }
+
+    /// Can several users have it at a time?
+    ///
+    /// # Errors
+    /// Why not.
+    fn serves_users(&self) -> Result<(), &'static str> {
+        Ok(())
+    }
+
+    /// What keeps a program on its terminal, though the table of its user changes.
+    fn binds(&self) -> &'static str {
+        "it belongs to its terminal"
+    }
+
+    /// Of the virtual channels that a user has, those that open traffic beside the machine takes unless it says otherwise.
+    fn channels_beside(&self, own: VirtualChannels) -> VirtualChannels {
+        own
+    }
+}
+
+/// One user's machine with its program, in logical nodes.
+#[derive(Clone, Debug)]
+pub struct UserMachine {
+    /// What [`EndpointModel::prepare`] has made for the user, as though its virtual channels were numbered from 0.
+    pub machine: Arc<dyn Endpoint>,
+    /// The terminal of each logical node.
+    pub terminals: Vec<TerminalId>,
+    /// The user's first virtual channel.
+    pub first_channel: u16,
 }
 
 /// What a model has made of its keys.
@@ -58,8 +96,8 @@ pub trait Endpoint: Any + Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// The ranges of virtual channels that its packets use: of each kind of packet one, new packets first, replies last.
-    fn virtual_channels(&self) -> Vec<VirtualChannels> {
+    /// The virtual channels of its packets and of the replies to them: of each of its users, if it has some.
+    fn class_channels(&self) -> Vec<[VirtualChannels; 2]> {
         Vec::new()
     }
 }

@@ -53,18 +53,17 @@ pub(crate) const MACHINE: &[Excuse] = &[
     (&["router.architecture"], "with endpoint.model = \"cenju4\"", "the machine is made of crosspoint routers"),
     (&["measure.search"], "asks what the network sustains", "accesses that fail are no load that a network sustains"),
     (&["traffic.batch_packets"], "unknown key", "only a batch has a number of packets"),
+    (&["endpoint"], "conflicts with [[user]] where endpoint.model = \"cenju4\"", "its interfaces have tables, and its tasks are its users"),
+    (&["change_every"], "stays on its terminal", "memories and queue pairs belong to a terminal"),
     (&["measure.search"], "has no load", "what is closed has no load that could be searched"),
 ];
 
 /// What is refused although a machine could be so, and no table of an engine says it: what would have to be built.
-pub(crate) const MISSING: &[Excuse] = &[
-    (
-        &["router.architecture"],
-        "with endpoint.model = \"dsm\"",
-        "its requests and replies have virtual channels, and crosspoint routers queues",
-    ),
-    (&["endpoint"], "[[user]]", "a machine of interfaces runs one program"),
-];
+pub(crate) const MISSING: &[Excuse] = &[(
+    &["router.architecture"],
+    "with endpoint.model = \"dsm\"",
+    "its requests and replies have virtual channels, and crosspoint routers queues",
+)];
 
 /// Engine, part of the message, and why only the run can show it.
 pub(crate) const ONLY_RUN: &[(&str, &str, &str)] = &[];

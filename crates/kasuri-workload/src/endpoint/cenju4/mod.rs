@@ -159,14 +159,18 @@ impl Endpoint for Machine {
     }
 
     /// The routers' queues, one for each input and output, wait for each other as one virtual channel of each channel would.
-    fn virtual_channels(&self) -> Vec<VirtualChannels> {
-        vec![VirtualChannels { begin: 0, end: 1 }]
+    fn class_channels(&self) -> Vec<[VirtualChannels; 2]> {
+        vec![[VirtualChannels { begin: 0, end: 1 }; 2]]
     }
 }
 
 impl EndpointModel for Cenju4 {
     fn workload_schema(&self) -> Option<Schema> {
         Some(schema_for!(Workload))
+    }
+
+    fn serves_users(&self) -> Result<(), &'static str> {
+        Err("its interfaces translate node numbers by tables of their own, and its users are the tasks of its nodes")
     }
 
     fn prepare(&self, context: &EndpointContext<'_>) -> Result<Prepared, EndpointError> {

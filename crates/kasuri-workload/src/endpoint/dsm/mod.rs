@@ -9,16 +9,17 @@
 pub mod nodes;
 pub mod programs;
 
-use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared, Routers};
+use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared, Routers, UserMachine};
 use kasuri_network::id::TerminalId;
 use kasuri_network::registry::Member;
 use kasuri_network::routing::VirtualChannels;
 use programs::{Step, Workload};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
+use std::any::Any;
 use std::sync::Arc;
 
-/// The constants of the network interface. All terminals are nodes.
+/// The constants of the network interface. All terminals are nodes; of several users each terminal of one.
 ///
 /// Requests use the lower half of the virtual channels and replies the upper half, so that neither can block the other. How many
 /// packets the channels between router and interface carry is `network.terminal_channel_period`.
@@ -63,8 +64,22 @@ pub struct Machine {
     pub constants: Dsm,
     /// What the processor of each terminal does.
     pub programs: Vec<Vec<Step>>,
-    /// The virtual channels of requests, and those of replies.
-    pub networks: [VirtualChannels; 2],
+    /// Of each part (all, or a user each): the virtual channels of requests, and those of replies.
+    pub networks: Vec<[VirtualChannels; 2]>,
+    /// By terminal: the part that its requests belong to.
+    pub part_of: Vec<u8>,
+}
+
+impl Machine {
+    /// The part that a parcel belongs to: that of its requester.
+    pub fn part(&self, parcel: &Parcel) -> usize {
+        usize::from(self.part_of[parcel.requester.index()])
+    }
+
+    /// The virtual channels of a parcel.
+    pub fn channels(&self, parcel: &Parcel) -> VirtualChannels {
+        self.networks[self.part(parcel)][usize::from(parcel.is_reply)]
+    }
 }
 
 impl Endpoint for Machine {
@@ -77,8 +92,8 @@ impl Endpoint for Machine {
         Some([command_flits.min(data_flits), command_flits.max(data_flits)])
     }
 
-    fn virtual_channels(&self) -> Vec<VirtualChannels> {
-        self.networks.to_vec()
+    fn class_channels(&self) -> Vec<[VirtualChannels; 2]> {
+        self.networks.clone()
     }
 }
 
@@ -97,7 +112,51 @@ impl EndpointModel for Dsm {
             .try_into()
             .map_err(|error: toml::de::Error| EndpointError::new("workload", "program", error.message()))?;
         let programs = programs::of_nodes(&workload, context)?;
-        Ok(Prepared::Machine(Arc::new(Machine { constants: self.clone(), programs, networks })))
+        let part_of = vec![0; programs.len()];
+        Ok(Prepared::Machine(Arc::new(Machine { constants: self.clone(), programs, networks: vec![networks], part_of })))
+    }
+
+    fn join(&self, parts: Vec<UserMachine>, terminals: u32) -> Result<Arc<dyn Endpoint>, String> {
+        let mut taken = vec![false; terminals as usize];
+        let mut joined = Machine {
+            constants: self.clone(),
+            programs: vec![Vec::new(); terminals as usize],
+            networks: Vec::new(),
+            part_of: vec![0; terminals as usize],
+        };
+        for (number, part) in parts.iter().enumerate() {
+            let machine: &dyn Any = &*part.machine;
+            let machine: &Machine = machine.downcast_ref().ok_or("its users have machines of another kind")?;
+            joined.networks.push(
+                machine.networks[0]
+                    .map(|range| VirtualChannels { begin: range.begin + part.first_channel, end: range.end + part.first_channel }),
+            );
+            for (program, terminal) in machine.programs.iter().zip(&part.terminals) {
+                if std::mem::replace(&mut taken[terminal.index()], true) {
+                    return Err("a processor runs the program of one user, and two users share a terminal".to_owned());
+                }
+                joined.programs[terminal.index()] = program.iter().map(|step| step.placed(&part.terminals)).collect();
+                joined.part_of[terminal.index()] = number as u8;
+            }
+        }
+        let overlap = |one: VirtualChannels, other: VirtualChannels| one.begin < other.end && other.begin < one.end;
+        let requests_meet_replies =
+            joined.networks.iter().any(|[requests, _]| joined.networks.iter().any(|[_, replies]| overlap(*requests, *replies)));
+        if requests_meet_replies {
+            return Err(
+                "the requests of a user and the replies of another share virtual channels, and could wait for each other".to_owned()
+            );
+        }
+        Ok(Arc::new(joined))
+    }
+
+    fn binds(&self) -> &'static str {
+        "the words of a node are in its memory"
+    }
+
+    fn channels_beside(&self, own: VirtualChannels) -> VirtualChannels {
+        // What it held of the replies' could wait for requests.
+        VirtualChannels { begin: own.begin, end: own.begin + (own.count() / 2).max(1) }
     }
 }
 

@@ -47,6 +47,8 @@ struct Node {
     computes: bool,
     /// Has the program ended, and are all its requests answered?
     ended: bool,
+    /// When its last request was answered or its last computation ended.
+    last: u64,
     /// Requests that are not answered, by number.
     open: BTreeSet<u32>,
     /// The next request's number.
@@ -102,6 +104,12 @@ impl<'a> Nodes<'a> {
         self.unfinished == 0
     }
 
+    /// When the last program of a part ended; `None` before.
+    pub fn end_of(&self, part: usize) -> Option<u64> {
+        let own = || self.nodes.iter().zip(&self.machine.part_of).filter(move |&(_, &of)| usize::from(of) == part).map(|(node, _)| node);
+        own().all(|node| node.ended).then(|| own().map(|node| node.last).max().unwrap_or(0))
+    }
+
     /// Programs that have not ended.
     pub fn unfinished(&self) -> usize {
         self.unfinished
@@ -121,6 +129,7 @@ impl<'a> Nodes<'a> {
                 Due::Computation(node) => {
                     self.nodes[node as usize].computes = false;
                     self.nodes[node as usize].step += 1;
+                    self.nodes[node as usize].last = time;
                     self.last = self.last.max(time);
                     self.go_on(node, time, effects);
                 }
@@ -224,6 +233,7 @@ impl<'a> Nodes<'a> {
                     self.broken = Some(format!("request {} of node {node} was answered although it was not open", parcel.number));
                 }
                 self.answered += 1;
+                record.last = now;
                 self.last = self.last.max(now);
             }
             None => {}

@@ -2,6 +2,7 @@
 //! function that writes the steps of a node.
 
 use crate::endpoint::{EndpointContext, EndpointError};
+use kasuri_network::id::TerminalId;
 use kasuri_network::rng::Purpose;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -35,6 +36,17 @@ pub enum Step {
         /// For so long.
         cycles: u32,
     },
+}
+
+impl Step {
+    /// The step of a program whose nodes are these terminals.
+    pub(super) fn placed(&self, terminals: &[TerminalId]) -> Self {
+        match *self {
+            Self::Read { home } => Self::Read { home: terminals[home as usize].0 },
+            Self::Write { home, phase } => Self::Write { home: terminals[home as usize].0, phase },
+            other => other,
+        }
+    }
 }
 
 /// What all processors do together.

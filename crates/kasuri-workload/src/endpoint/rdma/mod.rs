@@ -92,6 +92,10 @@ impl EndpointModel for Rdma {
         None
     }
 
+    fn binds(&self) -> &'static str {
+        "its queue pairs belong to its adapter"
+    }
+
     fn prepare(&self, context: &EndpointContext<'_>) -> Result<Prepared, EndpointError> {
         self.check()?;
         let missing = |key: &str, problem: &str| EndpointError::new("network", key, problem);
