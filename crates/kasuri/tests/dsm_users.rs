@@ -33,13 +33,14 @@ fn user(name: &str, nodes: &[u32], sends: &str) -> String {
     format!("[[user]]\nname = \"{name}\"\nnodes = {nodes:?}\n{sends}\n")
 }
 
-const ROUTERS: [&str; 6] = [
+const ROUTERS: [&str; 7] = [
     "virtual_channels = 4\nbuffer_flits = 4",
     "virtual_channels = 4\nbuffer_flits = 8\nswitching = \"virtual-cut-through\"",
     "virtual_channels = 4\nbuffer_flits = 4\narchitecture = \"virtual-output-queued\"",
     "virtual_channels = 4\nbuffer_flits = 8\nbuffer_policy = \"shared\"\nprivate_flits = 4",
     "virtual_channels = 4\nbuffer_flits = 4\ninternal_speedup = 2.0\noutput_buffer_flits = 4",
     "virtual_channels = 4\nbuffer_flits = 4\nclass_queues = true",
+    "virtual_channels = 4\nbuffer_flits = 4\narchitecture = \"crosspoint\"",
 ];
 
 const PROGRAMS: [&str; 3] =
@@ -106,7 +107,7 @@ const ODD: [u32; 7] = [15, 13, 11, 9, 7, 5, 3];
 fn users_on_interleaved_nodes_get_their_own_answers() {
     for router in ROUTERS {
         // Shares need routers that have them.
-        let isolations: &[&str] = if router.contains("policy") || router.contains("speedup") {
+        let isolations: &[&str] = if ["policy", "speedup", "crosspoint"].iter().any(|key| router.contains(key)) {
             &["none", "channels"]
         } else {
             &["none", "channels", "channels-and-shares"]

@@ -94,6 +94,39 @@ fn every_request_is_answered_once() {
     }
 }
 
+/// On crosspoint routers requests and replies have queues of their own at each crossing: a read alone takes three times the interface and two
+/// packets, and where requests fill the queues before a slow interface, replies pass them. With virtual-output queues the same packets take the
+/// same paths, one at a time of each input, which takes no less.
+#[test]
+fn crosspoint_routers_keep_requests_and_replies_apart() {
+    let crosspoint = "router.architecture=crosspoint";
+    for (home, routers) in [(1, 2), (5, 3), (10, 5)] {
+        let pairs = format!("workload.pairs=[[0,{home}]]");
+        let cycles = "router.pipeline=[\"RC\", \"VA\", \"SA\", \"ST\"]";
+        let read = ["workload.program=remote-access", &pairs, "workload.accesses=1", crosspoint, cycles];
+        let packet = f64::from(4 * routers + (routers + 1) + 4);
+        assert_eq!(time(&run(&read)), 3.0 * 7.0 + 2.0 * packet, "{routers} routers");
+    }
+    for switching in ["wormhole", "virtual-cut-through", "store-and-forward"] {
+        let switching = format!("router.switching={switching}");
+        for (program, requests) in [("matrix-vector", 16 * 15), ("random-access", 16 * 100)] {
+            let program = format!("workload.program={program}");
+            let cycles = "router.pipeline=[\"RC\", \"VA\", \"SA\", \"ST\"]";
+            let [apart, shared] = [crosspoint, "router.architecture=virtual-output-queued"]
+                .map(|architecture| run(&[&program, &switching, architecture, cycles, "endpoint.command_flits=1"]));
+            assert_eq!((apart.status, interfaces(&apart).answered), (Status::Completed, requests), "{program} {switching}");
+            assert_eq!(apart.packet_latency.count, 2 * requests);
+            assert!(time(&apart) < 1.05 * time(&shared), "{program} {switching}: {} {}", time(&apart), time(&shared));
+        }
+    }
+    let pairs: Vec<String> = (1..16).map(|node| format!("[{node},0]")).collect();
+    let pairs = format!("workload.pairs=[{}]", pairs.join(","));
+    let all = ["workload.program=remote-access", &pairs, "workload.accesses=20", "endpoint.memory_cycles=193", crosspoint];
+    let outcome = run(&[&all[..], &["router.pipeline=[\"RC\", \"VA\", \"SA\", \"ST\"]"]].concat());
+    assert!(time(&outcome) < 1.02 * 15.0 * 20.0 * 200.0 && interfaces(&outcome).busy[0] > 0.98, "{}", time(&outcome));
+    assert!(outcome.packet_latency.quantile(0.4) < Some(120), "replies: {:?}", outcome.packet_latency.quantile(0.4));
+}
+
 /// All others read one node, whose interface is slow: it works all the time, its router always holds packets for it, and what waits
 /// for it fills the buffers of the network.
 #[test]

@@ -59,11 +59,7 @@ pub(crate) const MACHINE: &[Excuse] = &[
 ];
 
 /// What is refused although a machine could be so, and no table of an engine says it: what would have to be built.
-pub(crate) const MISSING: &[Excuse] = &[(
-    &["router.architecture"],
-    "with endpoint.model = \"dsm\"",
-    "its requests and replies have virtual channels, and crosspoint routers queues",
-)];
+pub(crate) const MISSING: &[Excuse] = &[];
 
 /// Engine, part of the message, and why only the run can show it.
 pub(crate) const ONLY_RUN: &[(&str, &str, &str)] = &[];

@@ -21,7 +21,8 @@ use std::sync::Arc;
 
 /// The constants of the network interface. All terminals are nodes; of several users each terminal of one.
 ///
-/// Requests use the lower half of the virtual channels and replies the upper half, so that neither can block the other. How many
+/// Requests use the lower half of the virtual channels and replies the upper half, so that neither can block the other; crosspoint routers
+/// have a queue for each virtual channel at each crossing. How many
 /// packets the channels between router and interface carry is `network.terminal_channel_period`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -217,9 +218,6 @@ impl Dsm {
 /// Divides the virtual channels between requests and replies.
 fn virtual_networks(context: &EndpointContext<'_>) -> Result<[VirtualChannels; 2], EndpointError> {
     let router = |key: &str, problem: String| Err(EndpointError::new("router", key, problem));
-    if context.routers.are_crosspoints {
-        return router("architecture", "must be \"input-queued\" or \"virtual-output-queued\" with endpoint.model = \"dsm\"".to_owned());
-    }
     if context.routers.vc_per_destination {
         return router(
             "vc_per_destination",
