@@ -105,11 +105,13 @@ impl<M: VcMask> Full<M> {
 
     /// After virtual channels have been allocated, frees the others. Were there any?
     pub(super) fn free_late(&mut self, number: usize) -> bool {
+        if self.units[number].late.is_empty() {
+            return false;
+        }
         let mut late = std::mem::take(&mut self.units[number].late);
-        let any = !late.is_empty();
         late.drain(..).for_each(|output| self.set_free_channel(output));
         self.units[number].late = late;
-        any
+        true
     }
 
     /// Does a head wait for a virtual channel of a port, which bids from a step of which something is true?
