@@ -73,7 +73,7 @@ def distances(experiment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hops(start: int, neighbours: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Give the hops from one router to each; -1 where there is no way."""
+    """Give the hops from one router to each; -1 where there is no path."""
     hops = np.full(len(first) - 1, -1)
     hops[start] = 0
     frontier, distance = np.array([start]), 0

@@ -59,7 +59,7 @@ def one_cycle_at_a_hit_and_all_stages_at_a_miss(table: Table) -> Verdict:
 
 
 def _cycles_in_router(table: Table) -> list[float]:
-    """Cycles in a router, from one tree to the next with two more routers and two more channels of a cycle each on all ways."""
+    """Cycles in a router, from one tree to the next with two more routers and two more channels of a cycle each on all paths."""
     latency, hops = table.curve("packet_latency_mean", "levels"), table.curve("hops_mean", "levels")
     levels = list(latency)
     return [

@@ -113,9 +113,9 @@ def _directed_lines(graph: networkx.DiGraph, names: Mapping[Hashable, str]) -> l
             place = back.pop(0)
             lines[place] = lines[place].replace(" -> ", " ", 1)
         else:
-            way = f"{names[one]} -> {names[other]}"
-            waiting.setdefault((way, speed), []).append(len(lines))
-            lines.append(way + speed)
+            link = f"{names[one]} -> {names[other]}"
+            waiting.setdefault((link, speed), []).append(len(lines))
+            lines.append(link + speed)
     return lines
 
 

@@ -130,7 +130,7 @@ pub(super) struct UsersSection {
     /// What keeps users apart besides their tables.
     isolation: Isolation,
     /// Which routers a user's packets may pass.
-    routing: Ways,
+    routing: UserRouting,
 }
 
 impl UsersSection {
@@ -142,7 +142,7 @@ impl UsersSection {
 /// `users.routing`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Ways {
+enum UserRouting {
     /// Those to which `[routing]` leads.
     #[default]
     Anywhere,
@@ -736,7 +736,7 @@ impl Assembly<'_, '_> {
 
     /// The routing that keeps users inside, if they are to stay there.
     fn routing_inside(&self, users: &[User]) -> Result<Option<Arc<dyn Routing>>, ConfigError> {
-        if self.common.routing == Ways::Anywhere {
+        if self.common.routing == UserRouting::Anywhere {
             return Ok(None);
         }
         for (number, user) in users.iter().enumerate() {
@@ -752,7 +752,7 @@ impl Assembly<'_, '_> {
         let regional = regional.map_err(|NoPath { user, source, destination }| {
             let [source, destination] = [source, destination].map(|terminal| network.terminal_name(terminal));
             let problem = format!(
-                "has {source} and {destination}, between which every way passes routers that are others' alone; choose nodes \
+                "has {source} and {destination}, between which every path passes routers at which only other users have nodes; choose nodes \
                  that lie together (placement = \"contiguous\"), or leave out users.routing = \"inside\""
             );
             let key = if self.written[user].keys.nodes.is_some() { "nodes" } else { "table" };

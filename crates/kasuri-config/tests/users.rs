@@ -212,7 +212,7 @@ fn routes_inside_are_refused_where_there_are_none() {
     let apart =
         EXPERIMENT.replace("  25,", "  36,").replace("nodes = 20", "nodes = 55").replace("dimensions = [5, 4]", "dimensions = [11, 5]");
     let message = inside(&apart).unwrap_err().to_string();
-    let parts = ["user.0.table", "terminal 1 and terminal 36", "others' alone", "contiguous"];
+    let parts = ["user.0.table", "terminal 1 and terminal 36", "only other users", "contiguous"];
     assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     let shared = EXPERIMENT.replace("nodes = 20", "overlap = [\"irregular\"]\nnodes = [1, 3]").replace("[5, 4]", "[2]");
     assert!(inside(&shared).unwrap_err().to_string().contains("user.1.overlap"));

@@ -11,7 +11,7 @@ use kasuri_network::routing::{Choice, CongestionView, Hop, Routing, VirtualChann
 const DRAGONFLY: (&str, &str) = ("dragonfly", "terminals_per_router = 2\nrouters_per_group = 4\nglobal_channels = 2");
 
 /// Network, classes of `minimal`, classes of `valiant` and `ugal`: with one hop a class the longest routes in hops (a dragonfly's
-/// way to a group is at most 2, on from there 3); with classes of up and down 1 and 2.
+/// path to a group is at most 2, on from there 3); with classes of up and down 1 and 2.
 const CLASSES: [((&str, &str), u32, u32); 8] = [
     (("mlfm", "degree = 3"), 1, 2),
     (("oft", "order = 2\nsides = 2"), 1, 2),

@@ -128,7 +128,11 @@ pub const COLUMNS: &[Column] = &[
     column("flit_hops", "", "flits that crossed a router, for measures of speed"),
     column("prediction_attempts", "", "heads of measured packets that found an empty buffer and a prediction of their output"),
     column("prediction_hits", "", "of the attempts, heads that crossed on the prediction"),
-    column("prediction_refused", "", "of the attempts, heads whose predicted output a real request took, or had no free virtual channel or no credit"),
+    column(
+        "prediction_refused",
+        "",
+        "of the attempts, heads whose predicted output a real request took, or had no free virtual channel or no credit",
+    ),
     column("prediction_hit_rate", "", "prediction_hits over all routers that heads of measured packets crossed"),
     column("prediction_speculative_traversals", "", "flits of measured packets that crossed a switch on a prediction, right or wrong"),
     column("prediction_wasted_flits", "", "of these traversals, flits sent on a wrong channel and dropped at its end"),

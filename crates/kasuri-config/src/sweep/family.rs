@@ -21,7 +21,7 @@ pub(super) struct Families {
     parameters: BTreeMap<(&'static str, String), Vec<String>>,
 }
 
-/// Ways of a closed workload to say what is run: one of them.
+/// The keys of which a closed workload has one: what is run.
 const WORKLOADS: [&str; 3] = ["collective", "application", "trace"];
 
 /// The selecting keys of a table.

@@ -53,7 +53,7 @@ struct State<'a> {
     links: Vec<Vec<usize>>,
     load: BTreeMap<ChannelId, f64>,
     cost: f64,
-    /// Ways by positions, found when first asked for.
+    /// Paths by positions, found when first asked for.
     known: BTreeMap<(usize, usize), Vec<(ChannelId, f64)>>,
 }
 

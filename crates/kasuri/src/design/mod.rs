@@ -302,7 +302,7 @@ impl Graph {
         let is_done =
             |reached: &[[u64; WORDS]]| reached.iter().zip(&self.terminals).all(|(bits, &terminals)| terminals == 0.0 || *bits == all);
         let mut next = reached.clone();
-        // On a connected graph no way is longer than there are routers.
+        // On a connected graph no path is longer than there are routers.
         (0..self.terminals.len() as u32).find(|_| {
             let done = is_done(&reached);
             for (router, bits) in next.iter_mut().enumerate().filter(|_| !done) {
