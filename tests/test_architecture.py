@@ -139,6 +139,27 @@ def test_no_struct_of_an_engine_has_many_fields_without_a_reason(engine: str, le
     assert [name for name, doc in many.items() if "Many fields, because" not in doc] == []
 
 
+def literals(text: str, name: str) -> list[str]:
+    """The struct literals of this name, from brace to brace."""
+    bodies = []
+    for found in re.finditer(rf"(?<!-> )(?<!struct )(?<!impl )(?<!for )(?<!\w){name} \{{", text):
+        depth = 0
+        for end in range(found.end() - 1, len(text)):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            if depth == 0:
+                break
+        bodies.append(text[found.end() : end])
+    return bodies
+
+
+def test_an_outcome_is_built_in_one_place():
+    """Who adds a column to the answer writes it there, and whoever knows it."""
+    files = [file for file in sorted(CRATES.rglob("*.rs")) if file != CRATES / "kasuri-model/src/outcome.rs"]
+    found = [(file, body) for file in files for body in literals(file.read_text(), "Outcome")]
+    assert len(found) > 10
+    assert [file for file, body in found if ".." not in body] == []
+
+
 def test_the_guide_to_the_code_names_what_exists():
     text = (ROOT / "ARCHITECTURE.md").read_text().split("## Where later things will stand")[0]
     named = re.findall(r"`((?:crates|tests|python|papers|examples|validation|benches|fuzz)/[\w./-]*)`", text)

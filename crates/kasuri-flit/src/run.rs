@@ -333,35 +333,24 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         let (first, others) = self.tiles.split_at_mut(1);
         let statistics = &mut first[0].statistics;
         others.iter().for_each(|tile| statistics.absorb(&tile.statistics));
+        let end = report.ended.unwrap_or_else(|| completion_cycles.iter().copied().fold(report.last_done, u64::max));
+        let latencies = [&statistics.packet_latency, &statistics.network_latency, &statistics.hops];
         Outcome {
-            status,
-            cycles: self.cycle,
-            warmup_cycles: statistics.counting.rates_from,
-            measured_cycles: statistics.counting.rate_cycles(self.cycle),
-            packet_latency: statistics.packet_latency.distribution(),
-            network_latency: statistics.network_latency.distribution(),
             flit_latency: statistics.flit_latency.distribution(),
-            hops: statistics.hops.distribution(),
-            // What a terminal injects is what its injection channel, numbered like it, carries.
-            injected_flits: channel_flits[..accepted_flits.len()].to_vec(),
-            accepted_flits,
             self_flits: Some(statistics.to_self),
-            channel_flits,
             router_occupancy,
-            completion_time: completed
-                .then(|| report.ended.unwrap_or_else(|| completion_cycles.iter().copied().fold(report.last_done, u64::max)) as f64),
-            completion_cycles: if completed { completion_cycles } else { Vec::new() },
             deadlock,
-            standstill: Vec::new(),
             flit_hops: statistics.flit_hops,
             prediction,
-            link_errors: None,
-            not_modelled: Vec::new(),
             users: report.users,
             background: self.scenario.has_background().then_some(statistics.background),
-            formulas: None,
             timeline: report.timeline,
             interfaces: report.interfaces,
+            ..Outcome::new(status)
+                .measured_for(self.cycle, statistics.counting.rates_from, statistics.counting.rate_cycles(self.cycle))
+                .with_packets(latencies.map(|values| values.distribution()))
+                .with_flits(channel_flits, accepted_flits)
+                .completed(completed.then_some((end as f64, completion_cycles)))
         }
     }
 

@@ -7,7 +7,6 @@
 use crate::refusal::Refusal;
 use crate::scenario::Scenario;
 use kasuri_network::id::ChannelId;
-use kasuri_network::network::Network;
 use kasuri_network::routing::extents::Extents;
 use kasuri_workload::timeline::Span;
 use schemars::Schema;
@@ -322,7 +321,7 @@ impl Distribution {
     }
 }
 
-/// The answer of a run.
+/// The answer of a run. [`Outcome::new`] begins one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// How it ended.
@@ -378,41 +377,6 @@ pub struct Outcome {
     pub timeline: Vec<Span>,
     /// What network interfaces did, where the endpoint model has such.
     pub interfaces: Option<Interfaces>,
-}
-
-impl Outcome {
-    /// That of a run in which no packet was sent and nothing was measured: an engine fills in what it knows.
-    pub fn empty(status: Status, network: &Network) -> Self {
-        let zeros = |count: u32| vec![0; count as usize];
-        Self {
-            status,
-            cycles: 0,
-            warmup_cycles: 0,
-            measured_cycles: 0,
-            packet_latency: Distribution::default(),
-            network_latency: Distribution::default(),
-            flit_latency: Distribution::default(),
-            hops: Distribution::default(),
-            injected_flits: zeros(network.terminal_count()),
-            accepted_flits: zeros(network.terminal_count()),
-            self_flits: None,
-            channel_flits: zeros(network.channel_count()),
-            router_occupancy: vec![0.0; network.router_count() as usize],
-            completion_cycles: Vec::new(),
-            completion_time: None,
-            deadlock: Vec::new(),
-            standstill: Vec::new(),
-            flit_hops: 0,
-            prediction: None,
-            link_errors: None,
-            not_modelled: Vec::new(),
-            users: Vec::new(),
-            background: None,
-            formulas: None,
-            timeline: Vec::new(),
-            interfaces: None,
-        }
-    }
 }
 
 /// What the network interfaces of a distributed shared memory did until the last request was answered.

@@ -5,6 +5,7 @@
 //! itself, and knows neither how an experiment is written nor who reads the answer.
 
 pub mod engine;
+mod outcome;
 pub mod refusal;
 pub mod router;
 pub mod scenario;

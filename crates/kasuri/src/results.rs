@@ -659,32 +659,19 @@ pub(crate) mod tests {
 
     pub(crate) fn outcome() -> Outcome {
         Outcome {
-            status: Status::Converged,
-            cycles: 150,
-            warmup_cycles: 40,
-            measured_cycles: 100,
-            packet_latency: Distribution { count: 4, sum: 50.0, min: 10, max: 16, buckets: vec![(10, 1), (12, 2), (16, 1)] },
-            network_latency: Distribution::default(),
-            flit_latency: Distribution::default(),
-            hops: Distribution { count: 4, sum: 8.0, min: 2, max: 2, buckets: vec![(2, 4)] },
             injected_flits: vec![20, 30],
-            accepted_flits: vec![10, 30],
             self_flits: Some(4),
-            channel_flits: vec![20, 30, 10, 30, 15, 5],
             router_occupancy: vec![0.5, 1.5],
-            completion_cycles: Vec::new(),
-            completion_time: None,
-            deadlock: Vec::new(),
-            standstill: Vec::new(),
             flit_hops: 80,
-            prediction: None,
-            link_errors: None,
-            not_modelled: vec!["router.predictor".to_owned(), "router.buffer_flits".to_owned()],
-            users: Vec::new(),
-            background: None,
-            formulas: None,
-            timeline: Vec::new(),
-            interfaces: None,
+            ..Outcome::new(Status::Converged)
+                .measured_for(150, 40, 100)
+                .with_packets([
+                    Distribution { count: 4, sum: 50.0, min: 10, max: 16, buckets: vec![(10, 1), (12, 2), (16, 1)] },
+                    Distribution::default(),
+                    Distribution { count: 4, sum: 8.0, min: 2, max: 2, buckets: vec![(2, 4)] },
+                ])
+                .with_flits(vec![20, 30, 10, 30, 15, 5], vec![10, 30])
+                .leaving_out(&["router.predictor", "router.buffer_flits"], [])
         }
     }
 

@@ -5,7 +5,7 @@ use super::waiting::Waiting;
 use super::workload::closed_workload;
 use super::{AnalysisError, ChannelLoads, channel_loads, hit_rates, zero_load};
 use crate::support::{self, Column};
-use kasuri_model::engine::{Controller, Distribution, Engine, EngineError, Feature, Formulas, Method, Outcome, Prepared, Status};
+use kasuri_model::engine::{Controller, Engine, EngineError, Feature, Formulas, Method, Outcome, Prepared, Status};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};
@@ -248,32 +248,14 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         _ => Status::Completed,
     };
     Outcome {
-        status,
-        cycles: 0,
-        warmup_cycles: 0,
         measured_cycles: if accepted.is_some() { CYCLES as u64 } else { 0 },
-        packet_latency: Distribution::default(),
-        network_latency: Distribution::default(),
-        flit_latency: Distribution::default(),
-        hops: Distribution::default(),
         injected_flits: terminals().map(|terminal| of_terminal(network.injection_channel(terminal))).collect(),
         accepted_flits: terminals().map(|terminal| of_terminal(network.ejection_channel(terminal))).collect(),
         self_flits: Some(flits(loads.to_self)),
         channel_flits: loads.load.iter().map(|&load| flits(load)).collect(),
-        router_occupancy: Vec::new(),
-        completion_cycles: Vec::new(),
         completion_time: completion_bound(scenario, &formulas),
-        deadlock: Vec::new(),
-        standstill: Vec::new(),
-        flit_hops: 0,
-        prediction: None,
-        link_errors: None,
-        not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(support::left_out(Column::Analysis, scenario)).collect(),
-        users: Vec::new(),
-        background: None,
         formulas: Some(formulas),
-        timeline: Vec::new(),
-        interfaces: None,
+        ..Outcome::new(status).leaving_out(NOT_MODELLED, support::left_out(Column::Analysis, scenario))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::formulas::NOT_MODELLED;
 use crate::paths::{Paths, Request, Walk};
-use kasuri_model::engine::{Distribution, EngineError, Formulas, Outcome, Status};
+use kasuri_model::engine::{EngineError, Formulas, Outcome, Status};
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::metrics::Bisection;
@@ -83,30 +83,11 @@ fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
     let of = |channel: ChannelId| sums.channel_flits[channel.index()];
     let messages = sums.messages.max(1) as f64;
     Outcome {
-        status: Status::Completed,
-        cycles: 0,
-        warmup_cycles: 0,
         measured_cycles: bound,
-        packet_latency: Distribution::default(),
-        network_latency: Distribution::default(),
-        flit_latency: Distribution::default(),
-        hops: Distribution::default(),
-        injected_flits: terminals().map(|terminal| of(network.injection_channel(terminal))).collect(),
         accepted_flits: terminals().map(|terminal| of(network.ejection_channel(terminal))).collect(),
+        injected_flits: terminals().map(|terminal| of(network.injection_channel(terminal))).collect(),
         self_flits: Some(sums.to_self),
-        router_occupancy: Vec::new(),
-        completion_cycles: Vec::new(),
-        completion_time: Some(bound as f64),
-        deadlock: Vec::new(),
-        standstill: Vec::new(),
         flit_hops: sums.flit_hops,
-        prediction: None,
-        link_errors: None,
-        not_modelled: NOT_MODELLED.iter().chain(&["workload.synchronisation"]).map(|&key| key.to_owned()).collect(),
-        users: Vec::new(),
-        background: None,
-        timeline: Vec::new(),
-        interfaces: None,
         formulas: Some(Formulas {
             zero_load_latency: sums.latency / messages,
             packet_latency: None,
@@ -117,5 +98,8 @@ fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
             bisection_bandwidth: Bisection::of(network).map(|cut| cut.bandwidth),
         }),
         channel_flits: sums.channel_flits,
+        ..Outcome::new(Status::Completed)
+            .completed(Some((bound as f64, Vec::new())))
+            .leaving_out(NOT_MODELLED, ["workload.synchronisation".to_owned()])
     }
 }

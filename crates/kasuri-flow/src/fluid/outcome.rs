@@ -69,41 +69,30 @@ impl Fluid<'_> {
         self.note_ends();
         drop((std::mem::take(&mut self.sending.messages), self.open.sources, self.routes.prefetch));
         let channel_flits = channel_flits(self.scenario, &self.rates.graph, &self.counts.statistics);
-        let accepted_flits = self.rates.graph.accepted().map(|flits| flits.round() as u64).collect();
+        let accepted_flits: Vec<u64> = self.rates.graph.accepted().map(|flits| flits.round() as u64).collect();
         drop(self.rates.graph);
         let statistics = &mut self.counts.statistics;
         let now = self.now.ceil() as u64;
         let prediction = self.routes.predictions.as_mut().map(Predictions::take);
         let done = self.workload.agenda.as_ref().map_or(0.0, |agenda| agenda.last_done);
         let timeline = self.workload.agenda.as_mut().map(Agenda::take_timeline).unwrap_or_default();
-        let cycles = |times: &[f64]| -> Vec<u64> { times.iter().map(|time| time.round() as u64).collect() };
+        let cycles = |values: &[f64]| -> Vec<u64> { values.iter().map(|value| value.round() as u64).collect() };
+        let latencies = [&statistics.latency, &statistics.network_latency, &statistics.hops];
+        let end = || (self.ends.completion.iter().fold(done, |last, &time| last.max(time)), cycles(&self.ends.completion));
         Outcome {
-            status,
-            cycles: now,
-            warmup_cycles: statistics.counting.rates_from,
-            measured_cycles: statistics.counting.rate_cycles(now),
-            packet_latency: statistics.latency.distribution(),
-            network_latency: statistics.network_latency.distribution(),
-            flit_latency: kasuri_model::engine::Distribution::default(),
-            hops: statistics.hops.distribution(),
-            injected_flits: statistics.injected.iter().map(|flits| flits.round() as u64).collect(),
-            accepted_flits,
+            injected_flits: cycles(&statistics.injected),
             self_flits: Some(statistics.to_self.round() as u64),
-            channel_flits,
-            router_occupancy: Vec::new(),
-            completion_cycles: if completed { cycles(&self.ends.completion) } else { Vec::new() },
-            completion_time: completed.then(|| self.ends.completion.iter().fold(done, |last, &time| last.max(time))),
-            deadlock: Vec::new(),
-            standstill: Vec::new(),
             flit_hops: self.counts.flit_hops as u64,
             prediction,
-            link_errors: None,
-            not_modelled: NOT_MODELLED.iter().map(|&key| key.to_owned()).chain(support::left_out(Column::Flow, self.scenario)).collect(),
             users: self.counts.users,
             background: self.counts.background,
-            formulas: None,
             timeline,
-            interfaces: None,
+            ..Outcome::new(status)
+                .measured_for(now, statistics.counting.rates_from, statistics.counting.rate_cycles(now))
+                .with_packets(latencies.map(|values| values.distribution()))
+                .with_flits(channel_flits, accepted_flits)
+                .completed(completed.then(end))
+                .leaving_out(NOT_MODELLED, support::left_out(Column::Flow, self.scenario))
         }
     }
 }

@@ -88,11 +88,10 @@ impl Packets<'_> {
         }
     }
 
-    /// The keys that this run leaves out.
-    fn not_modelled(&self) -> Vec<String> {
-        let of_machine = NOT_MODELLED.iter().map(|&key| key.to_owned());
+    /// The keys of this scenario that such a run leaves out.
+    fn left_out(&self) -> Vec<String> {
         let scenario = Some(self.scenario).filter(|scenario| scenario.has_background() || scenario.users.is_some());
-        of_machine.chain(scenario.into_iter().flat_map(|scenario| support::left_out(Column::Flow, scenario))).collect()
+        scenario.into_iter().flat_map(|scenario| support::left_out(Column::Flow, scenario)).collect()
     }
 
     /// Notes when the programs of each user ended.
@@ -115,35 +114,21 @@ impl Packets<'_> {
         let channel_flits: Vec<u64> = self.channels.iter().map(|channel| channel.flits).collect();
         let is_into_router = |channel: &ChannelId| self.scenario.network.ejected_terminal(*channel).is_none();
         let into_routers = (0..channel_flits.len() as u32).map(ChannelId).filter(is_into_router);
-        let not_modelled = self.not_modelled();
+        let left_out = self.left_out();
         let Counts { statistics, last_arrival, accepted, background, users, .. } = self.counts;
+        let latencies = [&statistics.latency, &statistics.network_latency, &statistics.hops];
         Outcome {
-            status,
-            cycles,
-            warmup_cycles: 0,
-            measured_cycles: cycles,
-            packet_latency: statistics.latency.distribution(),
-            network_latency: statistics.network_latency.distribution(),
-            flit_latency: Default::default(),
-            hops: statistics.hops.distribution(),
-            injected_flits: channel_flits[..accepted.len()].to_vec(),
-            accepted_flits: accepted,
-            self_flits: None,
             flit_hops: into_routers.map(|channel| channel_flits[channel.index()]).sum(),
-            channel_flits,
-            router_occupancy: Vec::new(),
-            completion_cycles: if completed { last_arrival } else { Vec::new() },
-            completion_time: completed.then_some(self.nodes.last as f64),
-            deadlock: Vec::new(),
             standstill: stands.into_iter().collect(),
-            prediction: None,
-            link_errors: None,
-            not_modelled,
             users,
             background: self.scenario.has_background().then_some(background),
-            formulas: None,
-            timeline: Vec::new(),
             interfaces: Some(Interfaces { answered: self.nodes.answered, busy, awaited }),
+            ..Outcome::new(status)
+                .after(cycles)
+                .with_packets(latencies.map(|values| values.distribution()))
+                .with_flits(channel_flits, accepted)
+                .completed(completed.then_some((self.nodes.last as f64, last_arrival)))
+                .leaving_out(NOT_MODELLED, left_out)
         }
     }
 }

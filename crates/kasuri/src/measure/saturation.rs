@@ -122,32 +122,9 @@ mod tests {
     fn accepted_throughput_and_latency_decide() {
         let offer = Offer { terminals: 64, sources: 64, packets_per_cycle: 32.0, flits_per_cycle: 32.0, ..Offer::default() };
         let outcome = |status, accepted: f64, latency: f64| Outcome {
-            status,
-            cycles: 100_000,
-            warmup_cycles: 0,
-            measured_cycles: 100_000,
             packet_latency: Distribution { count: 1000, sum: 1000.0 * latency, ..Distribution::default() },
-            network_latency: Distribution::default(),
-            flit_latency: Distribution::default(),
-            hops: Distribution::default(),
-            injected_flits: Vec::new(),
-            self_flits: None,
             accepted_flits: vec![(50_000.0 * accepted) as u64; 64],
-            channel_flits: Vec::new(),
-            router_occupancy: Vec::new(),
-            completion_cycles: Vec::new(),
-            completion_time: None,
-            deadlock: Vec::new(),
-            standstill: Vec::new(),
-            flit_hops: 0,
-            prediction: None,
-            link_errors: None,
-            not_modelled: Vec::new(),
-            users: Vec::new(),
-            background: None,
-            formulas: None,
-            timeline: Vec::new(),
-            interfaces: None,
+            ..Outcome::new(status).after(100_000)
         };
         let sustained = |status, accepted, latency| is_sustained(&outcome(status, accepted, latency), &offer, Some(20.0));
         assert!(sustained(Status::Converged, 1.0, 59.0));

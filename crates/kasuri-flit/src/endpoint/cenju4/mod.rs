@@ -317,38 +317,24 @@ impl<'a> Simulation<'a> {
         let begin = if self.machine.warmup == 0 { 0 } else { stamps.max().copied().unwrap_or(0) };
         let completed = status == Status::Completed;
         let channel_flits = self.network.channel_flits();
-        let terminals = self.stations.len();
+        let accepted_flits = self.stations.iter().map(|station| station.accepted_flits).collect();
+        let end = || {
+            let last_arrivals = self.stations.iter().map(|station| station.last_arrival.div_ceil(self.cycle)).collect();
+            (in_cycles(ends.max().unwrap_or(0).saturating_sub(begin)), last_arrivals)
+        };
+        let statistics = &self.statistics;
+        let latencies = [&statistics.packet_latency, &statistics.network_latency, &statistics.hops];
         Outcome {
-            status,
-            cycles,
-            warmup_cycles: 0,
-            measured_cycles: cycles,
-            packet_latency: self.statistics.packet_latency.distribution(),
-            network_latency: self.statistics.network_latency.distribution(),
-            flit_latency: Default::default(),
-            hops: self.statistics.hops.distribution(),
-            injected_flits: channel_flits[..terminals].to_vec(),
-            accepted_flits: self.stations.iter().map(|station| station.accepted_flits).collect(),
-            self_flits: None,
-            channel_flits,
-            router_occupancy: vec![0.0; self.scenario.network.router_count() as usize],
-            completion_cycles: if completed {
-                self.stations.iter().map(|station| station.last_arrival.div_ceil(self.cycle)).collect()
-            } else {
-                Vec::new()
-            },
-            completion_time: completed.then(|| in_cycles(ends.max().unwrap_or(0).saturating_sub(begin))),
-            deadlock: Vec::new(),
             standstill,
-            flit_hops: self.network.flit_hops,
-            prediction: None,
             link_errors: self.links.map(|links| links.found),
-            not_modelled: Vec::new(),
-            users: Vec::new(),
-            background: None,
-            formulas: None,
             timeline: self.timeline,
-            interfaces: None,
+            router_occupancy: vec![0.0; self.scenario.network.router_count() as usize],
+            flit_hops: self.network.flit_hops,
+            ..Outcome::new(status)
+                .after(cycles)
+                .with_packets(latencies.map(|values| values.distribution()))
+                .with_flits(channel_flits, accepted_flits)
+                .completed(completed.then(end))
         }
     }
 }

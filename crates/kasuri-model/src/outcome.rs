@@ -1,0 +1,94 @@
+//! How an [`Outcome`] is built: of nothing, to which an engine adds what it knows.
+
+use crate::engine::{Distribution, Outcome, Status};
+use kasuri_network::network::Network;
+
+impl Outcome {
+    /// That of a run of which nothing is known but how it ended: no vector has any entry.
+    pub fn new(status: Status) -> Self {
+        Self {
+            status,
+            cycles: 0,
+            warmup_cycles: 0,
+            measured_cycles: 0,
+            packet_latency: Distribution::default(),
+            network_latency: Distribution::default(),
+            flit_latency: Distribution::default(),
+            hops: Distribution::default(),
+            injected_flits: Vec::new(),
+            accepted_flits: Vec::new(),
+            self_flits: None,
+            channel_flits: Vec::new(),
+            router_occupancy: Vec::new(),
+            completion_cycles: Vec::new(),
+            completion_time: None,
+            deadlock: Vec::new(),
+            standstill: Vec::new(),
+            flit_hops: 0,
+            prediction: None,
+            link_errors: None,
+            not_modelled: Vec::new(),
+            users: Vec::new(),
+            background: None,
+            formulas: None,
+            timeline: Vec::new(),
+            interfaces: None,
+        }
+    }
+
+    /// That of a run in which no packet was sent and nothing was measured: each terminal, channel and router had nothing.
+    pub fn empty(status: Status, network: &Network) -> Self {
+        let occupancy = vec![0.0; network.router_count() as usize];
+        let accepted = vec![0; network.terminal_count() as usize];
+        Self { router_occupancy: occupancy, ..Self::new(status).with_flits(vec![0; network.channel_count() as usize], accepted) }
+    }
+
+    /// It took so many cycles, and measured all of them.
+    pub fn after(self, cycles: u64) -> Self {
+        self.measured_for(cycles, 0, cycles)
+    }
+
+    /// It took so many cycles, and measured for so many from a cycle on.
+    pub fn measured_for(self, cycles: u64, warmup_cycles: u64, measured_cycles: u64) -> Self {
+        Self { cycles, warmup_cycles, measured_cycles, ..self }
+    }
+
+    /// Latencies of packets, in all and in the network, and the routers that they crossed.
+    pub fn with_packets(self, [packet_latency, network_latency, hops]: [Distribution; 3]) -> Self {
+        Self { packet_latency, network_latency, hops, ..self }
+    }
+
+    /// Flits by channel, and those that each terminal accepted. What a terminal injects is what its injection channel, numbered like it,
+    /// carries.
+    pub fn with_flits(self, channel_flits: Vec<u64>, accepted_flits: Vec<u64>) -> Self {
+        Self { injected_flits: channel_flits[..accepted_flits.len()].to_vec(), accepted_flits, channel_flits, ..self }
+    }
+
+    /// When a closed workload was delivered, and when each terminal had its last flit; `None` if it was not.
+    pub fn completed(self, end: Option<(f64, Vec<u64>)>) -> Self {
+        let (completion_time, completion_cycles) = end.map_or((None, Vec::new()), |(time, cycles)| (Some(time), cycles));
+        Self { completion_time, completion_cycles, ..self }
+    }
+
+    /// The keys that the engine left out: some always, others of this scenario.
+    pub fn leaving_out(self, always: &[&str], besides: impl IntoIterator<Item = String>) -> Self {
+        Self { not_modelled: always.iter().map(|&key| key.to_owned()).chain(besides).collect(), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two terminals and a channel between routers: the first two channels carry what the terminals inject.
+    #[test]
+    fn what_is_added_stands_beside_what_was_known() {
+        let outcome = Outcome::new(Status::Completed).after(9).with_flits(vec![3, 1, 4], vec![2, 2]).completed(Some((8.5, vec![7, 9])));
+        assert_eq!((outcome.cycles, outcome.warmup_cycles, outcome.measured_cycles), (9, 0, 9));
+        assert_eq!((outcome.injected_flits, outcome.accepted_flits), (vec![3, 1], vec![2, 2]));
+        assert_eq!((outcome.completion_time, outcome.completion_cycles), (Some(8.5), vec![7, 9]));
+        let unfinished = Outcome::new(Status::MaxCycles).completed(None).leaving_out(&["a.b"], ["c.d".to_owned()]);
+        assert_eq!((unfinished.completion_time, unfinished.completion_cycles.len()), (None, 0));
+        assert_eq!(unfinished.not_modelled, ["a.b", "c.d"]);
+    }
+}
