@@ -139,6 +139,13 @@ def test_no_struct_of_an_engine_has_many_fields_without_a_reason(engine: str, le
     assert [name for name, doc in many.items() if "Many fields, because" not in doc] == []
 
 
+def test_engines_know_a_machine_on_routers_by_what_it_does():
+    """The flit and the flow engine carry the packets of any machine that can be begun; none is known by its type."""
+    files = [file for engine in ("kasuri-flit", "kasuri-flow") for file in (CRATES / engine / "src").rglob("*.rs")]
+    assert any("RunningMachine" in file.read_text() for file in files)
+    assert [file for file in files if re.search(r"endpoint::(dsm|rdma)\b", file.read_text())] == []
+
+
 def literals(text: str, name: str) -> list[str]:
     """The struct literals of this name, from brace to brace."""
     bodies = []

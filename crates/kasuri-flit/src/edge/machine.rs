@@ -1,4 +1,4 @@
-//! Network interfaces of a distributed shared memory on routers with virtual channels.
+//! Network interfaces of a machine on routers with virtual channels: what the machine knows ([`RunningMachine`]) as a feed.
 //!
 //! A packet that has reached its interface stays in the buffer at the end of the channel until the interface begins to work on it. Then
 //! the places of its flits become free, one in each cycle, and their credits go back to the router. So an interface that is busy holds
@@ -12,16 +12,8 @@ use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::network::Network;
-use kasuri_workload::endpoint::dsm::nodes::{Effect, Nodes};
-use kasuri_workload::endpoint::dsm::{Machine, Parcel};
-use std::any::Any;
+use kasuri_workload::endpoint::running::{Effect, MachinePacket, RunningMachine, Work};
 use std::collections::{BTreeMap, VecDeque};
-
-/// The machine of a scenario, if it is one whose packets go through these routers.
-pub(crate) fn machine(scenario: &Scenario) -> Option<&Machine> {
-    let machine: &dyn Any = scenario.endpoint.as_deref()?;
-    machine.downcast_ref()
-}
 
 /// A packet in the buffer before an interface.
 #[derive(Clone, Copy, Debug)]
@@ -34,22 +26,23 @@ struct Held {
 /// The interfaces of all terminals.
 #[derive(Debug)]
 pub(super) struct Interfaces<'a> {
-    machine: &'a Machine,
     network: &'a Network,
     /// The class of the first part's packets; those of the others follow.
     first_class: u8,
     /// Are node numbers translated?
     is_translated: bool,
-    /// By requester and number: the accesses that have arrived and whose answers have not left, where node numbers are translated.
-    accesses: BTreeMap<(TerminalId, u32), AccessId>,
-    nodes: Nodes<'a>,
+    /// By exchange: the accesses that have arrived and whose answers have not left, where node numbers are translated.
+    accesses: BTreeMap<u64, AccessId>,
+    nodes: Box<dyn RunningMachine + 'a>,
+    /// The classes of its packets: of each part one.
+    classes: usize,
     effects: Vec<Effect>,
     /// By terminal: packets to send, with the cycle in which they were made.
-    queues: Vec<VecDeque<(Parcel, u64)>>,
+    queues: Vec<VecDeque<(MachinePacket, u64)>>,
     /// What was drawn and has no number yet, by the record that its packet names; and what each packet is, by its number.
-    drawn: Vec<Parcel>,
+    drawn: Vec<MachinePacket>,
     unused_drawn: Vec<u32>,
-    parcels: Vec<Option<Parcel>>,
+    parcels: Vec<Option<MachinePacket>>,
     /// Packets before interfaces, by the name that the nodes know.
     held: Vec<Held>,
     unused: Vec<u32>,
@@ -61,15 +54,16 @@ pub(super) struct Interfaces<'a> {
 impl<'a> Interfaces<'a> {
     /// The interfaces of a scenario's machine, if it has one.
     pub(super) fn new(scenario: &'a Scenario) -> Option<Self> {
-        let machine = machine(scenario)?;
+        let machine = scenario.endpoint.as_deref()?;
+        let nodes = machine.begin()?;
         let terminals = scenario.network.terminal_count() as usize;
         Some(Self {
-            machine,
             network: &scenario.network,
             first_class: scenario.classes.len() as u8,
             is_translated: scenario.users.is_some(),
             accesses: BTreeMap::new(),
-            nodes: Nodes::new(machine),
+            nodes,
+            classes: machine.class_channels().len(),
             effects: Vec::new(),
             queues: vec![VecDeque::new(); terminals],
             drawn: Vec::new(),
@@ -82,9 +76,9 @@ impl<'a> Interfaces<'a> {
         })
     }
 
-    /// The classes of its packets: of each part one.
+    /// How many classes its packets have.
     pub(super) fn classes(&self) -> usize {
-        self.machine.networks.len()
+        self.classes
     }
 
     /// Does what the nodes have asked for.
@@ -92,7 +86,7 @@ impl<'a> Interfaces<'a> {
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Send(parcel) => {
-                    let source = parcel.source();
+                    let source = parcel.source;
                     self.queues[source.index()].push_back((parcel, now));
                     queues.wake(source.0);
                 }
@@ -126,7 +120,7 @@ impl<'a> Interfaces<'a> {
     /// The next packet of a terminal.
     fn draw(&mut self, terminal: u32) -> Option<Drawn> {
         let (parcel, created) = self.queues[terminal as usize].pop_front()?;
-        let access = if parcel.is_reply { self.accesses.remove(&(parcel.requester, parcel.number)) } else { None };
+        let access = if parcel.is_reply { self.accesses.remove(&parcel.exchange) } else { None };
         let place = self.unused_drawn.pop().unwrap_or(self.drawn.len() as u32);
         if place as usize == self.drawn.len() {
             self.drawn.push(parcel);
@@ -136,9 +130,9 @@ impl<'a> Interfaces<'a> {
         Some(Drawn {
             created,
             asked: created,
-            destination: parcel.destination(),
-            flits: self.machine.constants.flits(&parcel),
-            class: self.first_class + self.machine.part(&parcel) as u8,
+            destination: parcel.destination,
+            flits: parcel.flits,
+            class: self.first_class + parcel.part,
             is_reply: parcel.is_reply,
             access: access.unwrap_or_default(),
             message: place,
@@ -192,7 +186,7 @@ impl PacketFeed for Interfaces<'_> {
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, _queues: &mut Queues) {
         let Some(parcel) = self.parcels[arrival.packet as usize].take() else { return };
         if self.is_translated && !parcel.is_reply {
-            self.accesses.insert((parcel.requester, parcel.number), arrival.access);
+            self.accesses.insert(parcel.exchange, arrival.access);
         }
         let held = Held { slot: arrival.slot, flits: arrival.record.flits };
         let name = self.unused.pop().unwrap_or(self.held.len() as u32);
@@ -232,7 +226,7 @@ impl PacketFeed for Interfaces<'_> {
     }
 
     fn is_done(&self) -> bool {
-        self.nodes.are_done()
+        self.nodes.unfinished() == 0
     }
 
     fn held_flits(&self, slots: usize) -> Option<Vec<u32>> {
@@ -246,15 +240,16 @@ impl PacketFeed for Interfaces<'_> {
     }
 
     fn broken(&self) -> Option<String> {
-        self.nodes.broken.clone()
+        self.nodes.broken().map(str::to_owned)
     }
 
     /// What the interfaces did until the last answer, or until now where the run ended before.
     fn report(&mut self, report: &mut Report) {
-        let (busy, awaited) = self.nodes.rates(if report.completed { self.nodes.last } else { report.now });
-        report.ended = Some(self.nodes.last);
+        let last = self.nodes.last();
+        let Work { answered, busy, awaited } = self.nodes.work(if report.completed { last } else { report.now });
+        report.ended = Some(last);
         let first = usize::from(self.first_class);
         report.class_ends.extend((0..self.classes()).map(|part| (first + part, self.nodes.end_of(part))));
-        report.interfaces = Some(kasuri_model::engine::Interfaces { answered: self.nodes.answered, busy, awaited });
+        report.interfaces = Some(kasuri_model::engine::Interfaces { answered, busy, awaited });
     }
 }

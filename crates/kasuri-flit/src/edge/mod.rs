@@ -26,7 +26,6 @@ mod translated;
 mod waiting;
 
 pub(crate) use feed::{Arrival, Drawn, Next, PacketFeed, Report};
-pub(crate) use machine::machine;
 pub(crate) use terminals::Terminals;
 
 use crate::state::Share;
@@ -92,7 +91,11 @@ impl<'a> Edge<'a> {
             queues,
             drain: Drain::default(),
             hears_heads: feed.hears_heads(),
-            first_held_class: if machine(scenario).is_some() { open_classes } else { u8::MAX },
+            first_held_class: if scenario.endpoint.as_ref().is_some_and(|machine| machine.begin().is_some()) {
+                open_classes
+            } else {
+                u8::MAX
+            },
             completion_cycles: vec![0; if feed.ends() { share.terminals.len() } else { 0 }],
             first_ending_class: if has_others { open_classes } else { 0 },
             ends: feed.ends(),

@@ -2,14 +2,14 @@
 
 use crate::sources::Drawn;
 use kasuri_network::id::TerminalId;
-use kasuri_workload::endpoint::dsm::Parcel;
+use kasuri_workload::endpoint::running::MachinePacket;
 use std::ops::{Index, IndexMut};
 
 /// What a packet is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Load {
     /// One of the machine's.
-    Parcel(Parcel),
+    Parcel(MachinePacket),
     /// One of the open traffic beside it.
     Open { source: TerminalId, drawn: Drawn },
 }
@@ -45,7 +45,7 @@ impl Flight {
 
     pub(super) fn destination(&self) -> TerminalId {
         match &self.load {
-            Load::Parcel(parcel) => parcel.destination(),
+            Load::Parcel(parcel) => parcel.destination,
             Load::Open { drawn, .. } => drawn.destination,
         }
     }

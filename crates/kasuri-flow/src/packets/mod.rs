@@ -16,22 +16,26 @@ use kasuri_model::engine::{Command, Controller, EngineError, Outcome, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::routing::VirtualChannels;
-use kasuri_workload::endpoint::dsm::nodes::{Effect, Nodes};
-use kasuri_workload::endpoint::dsm::{Machine, Parcel};
+use kasuri_workload::endpoint::Endpoint;
+use kasuri_workload::endpoint::running::{Effect, MachinePacket, RunningMachine};
 use outcome::Counts;
-use std::any::Any;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// The scenario's machine, if it has one whose packets this engine can carry.
-pub(crate) fn machine(scenario: &Scenario) -> Option<&Machine> {
-    let machine: &dyn Any = scenario.endpoint.as_deref()?;
-    machine.downcast_ref()
+pub(crate) fn machine(scenario: &Scenario) -> Option<(&dyn Endpoint, Box<dyn RunningMachine + '_>)> {
+    let machine = scenario.endpoint.as_deref()?;
+    Some((machine, machine.begin()?))
 }
 
 /// Runs the scenario's machine.
-pub(crate) fn run(scenario: &Scenario, machine: &Machine, latency: bool, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-    Packets::new(scenario, machine, latency).run(controller)
+pub(crate) fn run<'a>(
+    scenario: &'a Scenario,
+    (machine, nodes): (&dyn Endpoint, Box<dyn RunningMachine + 'a>),
+    latency: bool,
+    controller: &mut dyn Controller,
+) -> Result<Outcome, EngineError> {
+    Packets::new(scenario, machine.class_channels(), nodes, latency).run(controller)
 }
 
 /// A channel and what waits for it.
@@ -81,10 +85,11 @@ impl Events {
 
 struct Packets<'a> {
     scenario: &'a Scenario,
-    machine: &'a Machine,
+    /// Of each part of the machine: the virtual channels of its packets, and of the replies.
+    channels_of_parts: Vec<[VirtualChannels; 2]>,
     /// Does a head take time through routers and channels?
     latency: bool,
-    nodes: Nodes<'a>,
+    nodes: Box<dyn RunningMachine + 'a>,
     effects: Vec<Effect>,
     open: OpenTraffic,
     paths: Paths,
@@ -98,14 +103,19 @@ struct Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
-    fn new(scenario: &'a Scenario, machine: &'a Machine, latency: bool) -> Self {
+    fn new(
+        scenario: &'a Scenario,
+        channels_of_parts: Vec<[VirtualChannels; 2]>,
+        nodes: Box<dyn RunningMachine + 'a>,
+        latency: bool,
+    ) -> Self {
         let network = &scenario.network;
         let terminals = network.terminal_count() as usize;
         Self {
             scenario,
-            machine,
+            channels_of_parts,
             latency,
-            nodes: Nodes::new(machine),
+            nodes,
             effects: Vec::new(),
             open: OpenTraffic::new(scenario),
             paths: Paths::new(scenario),
@@ -148,7 +158,7 @@ impl<'a> Packets<'a> {
 
     /// All programs have ended and none of their packets is left.
     fn is_over(&self) -> bool {
-        self.nodes.are_done() && self.flights.parcels == 0
+        self.nodes.unfinished() == 0 && self.flights.parcels == 0
     }
 
     fn next_time(&self) -> Option<u64> {
@@ -189,11 +199,10 @@ impl<'a> Packets<'a> {
     }
 
     /// A parcel joins the queue of its source.
-    fn send(&mut self, parcel: Parcel) -> Result<(), EngineError> {
-        let flits = self.machine.constants.flits(&parcel);
-        let available = self.machine.channels(&parcel);
-        let path = self.path([parcel.source(), parcel.destination()], available)?;
-        let name = self.flights.begin(Flight::new(Load::Parcel(parcel), self.now, path, flits));
+    fn send(&mut self, parcel: MachinePacket) -> Result<(), EngineError> {
+        let available = self.channels_of_parts[usize::from(parcel.part)][usize::from(parcel.is_reply)];
+        let path = self.path([parcel.source, parcel.destination], available)?;
+        let name = self.flights.begin(Flight::new(Load::Parcel(parcel), self.now, path, parcel.flits));
         self.join(name)
     }
 
@@ -214,7 +223,7 @@ impl<'a> Packets<'a> {
         let flight = &self.flights[name];
         let channel = flight.path[flight.place];
         if let (Load::Parcel(parcel), true) = (&flight.load, flight.is_at_last()) {
-            self.nodes.come(parcel.destination(), self.now);
+            self.nodes.come(parcel.destination, self.now);
         }
         self.channels[channel as usize].queue.push_back(name);
         self.transfer(channel)
@@ -264,7 +273,7 @@ impl<'a> Packets<'a> {
         self.counts.accept(flight);
         match flight.load {
             Load::Parcel(parcel) => {
-                let class = self.scenario.classes.len() + self.machine.part(&parcel);
+                let class = self.scenario.classes.len() + usize::from(parcel.part);
                 self.counts.of_user(self.scenario, class, flight, self.now);
                 self.counts.parcel_arrived(&parcel, flight, self.now);
                 self.nodes.arrive(parcel, name, self.now, &mut self.effects);
@@ -277,8 +286,8 @@ impl<'a> Packets<'a> {
     /// The invariants: what is under way is in a queue, on a channel or before an interface.
     fn check(&self) -> Result<(), EngineError> {
         let unbalanced = |what: String| Err(EngineError::Unbalanced { cycle: self.now, what });
-        if let Some(what) = &self.nodes.broken {
-            return unbalanced(what.clone());
+        if let Some(what) = self.nodes.broken() {
+            return unbalanced(what.to_owned());
         }
         if let Some(what) = self.flights.broken() {
             return unbalanced(what);

@@ -7,7 +7,7 @@ use crate::support::{self, Column};
 use kasuri_model::engine::{Background, Interfaces, Interval, Outcome, Status, UserOutcome};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::ChannelId;
-use kasuri_workload::endpoint::dsm::Parcel;
+use kasuri_workload::endpoint::running::{MachinePacket, Work};
 
 /// What refines the answer of the flit engine and has no meaning for whole packets in queues without bounds.
 const NOT_MODELLED: &[&str] = &[
@@ -65,8 +65,8 @@ impl Counts {
     }
 
     /// A parcel has come to its terminal.
-    pub(super) fn parcel_arrived(&mut self, parcel: &Parcel, flight: &Flight, now: u64) {
-        self.last_arrival[parcel.destination().index()] = now;
+    pub(super) fn parcel_arrived(&mut self, parcel: &MachinePacket, flight: &Flight, now: u64) {
+        self.last_arrival[parcel.destination.index()] = now;
         let (created, begun) = (flight.created as f64, flight.begun.unwrap_or(flight.created) as f64);
         let hops = flight.path.len() as u16 - 1;
         self.statistics.arrive(&Arrival { created, asked: flight.created, begun, time: now as f64, hops });
@@ -97,7 +97,7 @@ impl Packets<'_> {
     /// Notes when the programs of each user ended.
     fn note_ends(&mut self) {
         let Some(users) = &self.scenario.users else { return };
-        for part in 0..self.machine.networks.len() {
+        for part in 0..self.channels_of_parts.len() {
             let Some(user) = users.of_class(self.scenario.classes.len() + part) else { continue };
             self.counts.users[user].completion = self.nodes.end_of(part).map(|end| end as f64);
         }
@@ -110,7 +110,8 @@ impl Packets<'_> {
         let cycles = if completed { self.now } else { end };
         let stands =
             (status == Status::Deadlock).then(|| format!("{} programs wait for answers that nobody will send", self.nodes.unfinished()));
-        let (busy, awaited) = self.nodes.rates(if completed { self.nodes.last } else { cycles });
+        let last = self.nodes.last();
+        let Work { answered, busy, awaited } = self.nodes.work(if completed { last } else { cycles });
         let channel_flits: Vec<u64> = self.channels.iter().map(|channel| channel.flits).collect();
         let is_into_router = |channel: &ChannelId| self.scenario.network.ejected_terminal(*channel).is_none();
         let into_routers = (0..channel_flits.len() as u32).map(ChannelId).filter(is_into_router);
@@ -122,12 +123,12 @@ impl Packets<'_> {
             standstill: stands.into_iter().collect(),
             users,
             background: self.scenario.has_background().then_some(background),
-            interfaces: Some(Interfaces { answered: self.nodes.answered, busy, awaited }),
+            interfaces: Some(Interfaces { answered, busy, awaited }),
             ..Outcome::new(status)
                 .after(cycles)
                 .with_packets(latencies.map(|values| values.distribution()))
                 .with_flits(channel_flits, accepted)
-                .completed(completed.then_some((self.nodes.last as f64, last_arrival)))
+                .completed(completed.then_some((last as f64, last_arrival)))
                 .leaving_out(NOT_MODELLED, left_out)
         }
     }

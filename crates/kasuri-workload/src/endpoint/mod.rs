@@ -12,6 +12,7 @@
 pub mod cenju4;
 pub mod dsm;
 pub mod rdma;
+pub mod running;
 pub mod tlb;
 
 use crate::timeline::Span;
@@ -22,6 +23,7 @@ use kasuri_network::network::Network;
 use kasuri_network::registry;
 use kasuri_network::rng::Streams;
 use kasuri_network::routing::{Routing, VirtualChannels};
+use running::RunningMachine;
 use schemars::Schema;
 use std::any::Any;
 use std::sync::Arc;
@@ -85,7 +87,7 @@ pub enum Prepared {
     Interfaces(Arc<dyn Interfaces>),
 }
 
-/// A machine with its programs: what the engine casts to the type of the model that it knows.
+/// A machine with its programs: what engines [begin](Self::begin), or cast to the type of a model that they know.
 pub trait Endpoint: Any + Send + Sync + std::fmt::Debug {
     /// The name in the experiment file.
     fn model(&self) -> &'static str;
@@ -93,6 +95,12 @@ pub trait Endpoint: Any + Send + Sync + std::fmt::Debug {
     /// The least and the greatest length of its packets in flits, if they go through routers with virtual channels: then a feed of the flit
     /// engine sends them (`kasuri-flit/src/edge/`).
     fn packet_flits(&self) -> Option<[u32; 2]> {
+        None
+    }
+
+    /// Begins a run of a machine that has interfaces before which its packets wait, and whose packets go through routers. `None` of one that
+    /// the engine knows by its type.
+    fn begin(&self) -> Option<Box<dyn RunningMachine + '_>> {
         None
     }
 

@@ -9,10 +9,12 @@
 pub mod nodes;
 pub mod programs;
 
+use super::running::{MachinePacket, RunningMachine};
 use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared, Routers, UserMachine};
 use kasuri_network::id::TerminalId;
 use kasuri_network::registry::Member;
 use kasuri_network::routing::VirtualChannels;
+use nodes::Nodes;
 use programs::{Step, Workload};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
@@ -72,14 +74,17 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The part that a parcel belongs to: that of its requester.
-    pub fn part(&self, parcel: &Parcel) -> usize {
-        usize::from(self.part_of[parcel.requester.index()])
-    }
-
-    /// The virtual channels of a parcel.
-    pub fn channels(&self, parcel: &Parcel) -> VirtualChannels {
-        self.networks[self.part(parcel)][usize::from(parcel.is_reply)]
+    /// A parcel as engines carry it. It belongs to the part of its requester.
+    fn packet(&self, parcel: &Parcel) -> MachinePacket {
+        MachinePacket {
+            source: parcel.source(),
+            destination: parcel.destination(),
+            flits: self.constants.flits(parcel),
+            part: self.part_of[parcel.requester.index()],
+            is_reply: parcel.is_reply,
+            exchange: u64::from(parcel.requester.0) << 32 | u64::from(parcel.number),
+            content: u64::from(parcel.phase) << 1 | u64::from(parcel.access == Access::Write),
+        }
     }
 }
 
@@ -91,6 +96,10 @@ impl Endpoint for Machine {
     fn packet_flits(&self) -> Option<[u32; 2]> {
         let Dsm { command_flits, data_flits, .. } = self.constants;
         Some([command_flits.min(data_flits), command_flits.max(data_flits)])
+    }
+
+    fn begin(&self) -> Option<Box<dyn RunningMachine + '_>> {
+        Some(Box::new(Nodes::new(self)))
     }
 
     fn class_channels(&self) -> Vec<[VirtualChannels; 2]> {
@@ -258,6 +267,15 @@ pub struct Parcel {
     pub phase: u32,
     /// Is it the reply?
     pub is_reply: bool,
+}
+
+impl From<MachinePacket> for Parcel {
+    fn from(packet: MachinePacket) -> Self {
+        let MachinePacket { source, destination, is_reply, exchange, content, .. } = packet;
+        let (requester, home) = if is_reply { (destination, source) } else { (source, destination) };
+        let access = if content & 1 == 1 { Access::Write } else { Access::Read };
+        Self { requester, home, access, number: exchange as u32, phase: (content >> 1) as u32, is_reply }
+    }
 }
 
 impl Parcel {

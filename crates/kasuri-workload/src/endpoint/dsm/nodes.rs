@@ -1,27 +1,11 @@
 //! The nodes of a distributed shared memory in time: what each interface works on, and what its processor waits for.
-//!
-//! An engine carries the packets. It says when a packet has come to the router of its destination ([`Nodes::come`]) and when it stands
-//! before the interface ([`Nodes::arrive`]), and is told ([`Effect`]) when the interface has a packet to send and when it takes one.
 
 use super::programs::Step;
 use super::{Access, Machine, Parcel};
+use crate::endpoint::running::{Effect, MachinePacket, RunningMachine, Work};
 use kasuri_network::id::TerminalId;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
-
-/// What an engine has to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// The packet joins the queue of its source's injection channel.
-    Send(Parcel),
-    /// The interface of a node has begun to work on the packet to which the engine gave this name: it stands in its way no more.
-    Taken {
-        /// The node.
-        node: TerminalId,
-        /// The engine's name for the packet.
-        name: u32,
-    },
-}
 
 /// What an interface works on.
 #[derive(Clone, Copy, Debug)]
@@ -76,88 +60,19 @@ pub struct Nodes<'a> {
     scheduled: u64,
     unfinished: usize,
     /// When the last request was answered or the last computation ended.
-    pub last: u64,
+    last: u64,
     /// Requests that have been answered.
-    pub answered: u64,
+    answered: u64,
     /// The first request that was answered although it was not open: a defect of Kasuri.
-    pub broken: Option<String>,
+    broken: Option<String>,
 }
 
 impl<'a> Nodes<'a> {
-    /// The nodes before time 0; [`Nodes::start`] lets them begin.
+    /// The nodes before time 0; [`RunningMachine::start`] lets them begin.
     pub fn new(machine: &'a Machine) -> Self {
         let nodes: Vec<Node> = machine.programs.iter().map(|_| Node::default()).collect();
         let unfinished = nodes.len();
         Self { machine, nodes, agenda: BinaryHeap::new(), scheduled: 0, unfinished, last: 0, answered: 0, broken: None }
-    }
-
-    /// All processors start their programs at time 0.
-    pub fn start(&mut self, effects: &mut Vec<Effect>) {
-        for node in 0..self.nodes.len() as u32 {
-            self.go_on(node, 0, effects);
-        }
-        self.proceed(0, effects);
-    }
-
-    /// Have all programs ended and all their requests been answered?
-    pub fn are_done(&self) -> bool {
-        self.unfinished == 0
-    }
-
-    /// When the last program of a part ended; `None` before.
-    pub fn end_of(&self, part: usize) -> Option<u64> {
-        let own = || self.nodes.iter().zip(&self.machine.part_of).filter(move |&(_, &of)| usize::from(of) == part).map(|(node, _)| node);
-        own().all(|node| node.ended).then(|| own().map(|node| node.last).max().unwrap_or(0))
-    }
-
-    /// Programs that have not ended.
-    pub fn unfinished(&self) -> usize {
-        self.unfinished
-    }
-
-    /// When something will happen next without a packet.
-    pub fn next_due(&self) -> Option<u64> {
-        self.agenda.peek().map(|next| next.0.0)
-    }
-
-    /// Lets everything happen that is due up to this time.
-    pub fn proceed(&mut self, now: u64, effects: &mut Vec<Effect>) {
-        while let Some(&Reverse((time, _, due))) = self.agenda.peek().filter(|next| next.0.0 <= now) {
-            self.agenda.pop();
-            match due {
-                Due::Job(node) => self.end_job(node, time, effects),
-                Due::Computation(node) => {
-                    self.nodes[node as usize].computes = false;
-                    self.nodes[node as usize].step += 1;
-                    self.nodes[node as usize].last = time;
-                    self.last = self.last.max(time);
-                    self.go_on(node, time, effects);
-                }
-            }
-        }
-    }
-
-    /// A packet has come to the router of its destination: from now on that router holds a packet for its own node.
-    pub fn come(&mut self, node: TerminalId, now: u64) {
-        let node = &mut self.nodes[node.index()];
-        if node.held == 0 {
-            node.held_since = now;
-        }
-        node.held += 1;
-    }
-
-    /// A packet stands before the interface of its destination. `name` is the engine's.
-    pub fn arrive(&mut self, parcel: Parcel, name: u32, now: u64, effects: &mut Vec<Effect>) {
-        let node = parcel.destination();
-        self.nodes[node.index()].waiting.push_back((parcel, name));
-        self.begin_job(node.0, now, effects);
-    }
-
-    /// Of each node the fractions of the time until now in which its interface worked, and in which its router held a packet for it.
-    pub fn rates(&self, now: u64) -> (Vec<f64>, Vec<f64>) {
-        let part = |cycles: u64| if now == 0 { 0.0 } else { cycles as f64 / now as f64 };
-        let held = |node: &Node| node.held_cycles + if node.held > 0 { now.saturating_sub(node.held_since) } else { 0 };
-        self.nodes.iter().map(|node| (part(node.busy), part(held(node)))).unzip()
     }
 
     fn schedule(&mut self, time: u64, due: Due) {
@@ -219,14 +134,14 @@ impl<'a> Nodes<'a> {
     fn end_job(&mut self, node: u32, now: u64, effects: &mut Vec<Effect>) {
         let record = &mut self.nodes[node as usize];
         match record.job.take() {
-            Some(Job::Issue(parcel)) => effects.push(Effect::Send(parcel)),
+            Some(Job::Issue(parcel)) => effects.push(Effect::Send(self.machine.packet(&parcel))),
             Some(Job::Serve(parcel)) => {
                 if parcel.access == Access::Write {
                     let phase = parcel.phase as usize;
                     record.written.resize(record.written.len().max(phase + 1), 0);
                     record.written[phase] += 1;
                 }
-                effects.push(Effect::Send(Parcel { is_reply: true, ..parcel }));
+                effects.push(Effect::Send(self.machine.packet(&Parcel { is_reply: true, ..parcel })));
             }
             Some(Job::Accept(parcel)) => {
                 if !record.open.remove(&parcel.number) && self.broken.is_none() {
@@ -266,5 +181,72 @@ impl<'a> Nodes<'a> {
             record.ended = true;
             self.unfinished -= 1;
         }
+    }
+}
+
+impl RunningMachine for Nodes<'_> {
+    fn start(&mut self, effects: &mut Vec<Effect>) {
+        for node in 0..self.nodes.len() as u32 {
+            self.go_on(node, 0, effects);
+        }
+        self.proceed(0, effects);
+    }
+
+    fn come(&mut self, node: TerminalId, now: u64) {
+        let node = &mut self.nodes[node.index()];
+        if node.held == 0 {
+            node.held_since = now;
+        }
+        node.held += 1;
+    }
+
+    fn arrive(&mut self, packet: MachinePacket, name: u32, now: u64, effects: &mut Vec<Effect>) {
+        let node = packet.destination;
+        self.nodes[node.index()].waiting.push_back((packet.into(), name));
+        self.begin_job(node.0, now, effects);
+    }
+
+    fn proceed(&mut self, now: u64, effects: &mut Vec<Effect>) {
+        while let Some(&Reverse((time, _, due))) = self.agenda.peek().filter(|next| next.0.0 <= now) {
+            self.agenda.pop();
+            match due {
+                Due::Job(node) => self.end_job(node, time, effects),
+                Due::Computation(node) => {
+                    self.nodes[node as usize].computes = false;
+                    self.nodes[node as usize].step += 1;
+                    self.nodes[node as usize].last = time;
+                    self.last = self.last.max(time);
+                    self.go_on(node, time, effects);
+                }
+            }
+        }
+    }
+
+    fn next_due(&self) -> Option<u64> {
+        self.agenda.peek().map(|next| next.0.0)
+    }
+
+    fn unfinished(&self) -> usize {
+        self.unfinished
+    }
+
+    fn end_of(&self, part: usize) -> Option<u64> {
+        let own = || self.nodes.iter().zip(&self.machine.part_of).filter(move |&(_, &of)| usize::from(of) == part).map(|(node, _)| node);
+        own().all(|node| node.ended).then(|| own().map(|node| node.last).max().unwrap_or(0))
+    }
+
+    fn work(&self, now: u64) -> Work {
+        let part = |cycles: u64| if now == 0 { 0.0 } else { cycles as f64 / now as f64 };
+        let held = |node: &Node| node.held_cycles + if node.held > 0 { now.saturating_sub(node.held_since) } else { 0 };
+        let (busy, awaited) = self.nodes.iter().map(|node| (part(node.busy), part(held(node)))).unzip();
+        Work { answered: self.answered, busy, awaited }
+    }
+
+    fn last(&self) -> u64 {
+        self.last
+    }
+
+    fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
     }
 }
