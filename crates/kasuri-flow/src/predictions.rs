@@ -25,7 +25,7 @@ impl Predictions {
 
     /// Nothing has been counted yet.
     pub(crate) fn clear(&mut self, network: &Network) {
-        self.counts = Prediction { by_channel: vec![[0; 3]; network.channel_count() as usize], ..Prediction::default() };
+        self.counts = Prediction { heads_only: true, by_channel: vec![[0; 3]; network.channel_count() as usize], ..Prediction::default() };
     }
 
     /// Cycles that right guesses save a message on a path from the injection to the ejection.

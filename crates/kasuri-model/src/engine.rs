@@ -415,6 +415,8 @@ pub struct Prediction {
     pub attempts: u64,
     /// Of these, heads that crossed to their output on the prediction.
     pub hits: u64,
+    /// Is nothing known of the switches, so that the four numbers that follow mean nothing?
+    pub heads_only: bool,
     /// Of these, heads whose predicted output was taken by real requests, or had no virtual channel or no credit left.
     pub refused: u64,
     /// Flits that crossed a switch on a prediction, rightly or wrongly.

@@ -237,7 +237,7 @@ impl RunRow {
         row.set("cycles", outcome.cycles);
         row.set("flit_hops", outcome.flit_hops);
         if let Some(prediction) = &outcome.prediction {
-            row.set_prediction(prediction, outcome.formulas.is_none());
+            row.set_prediction(prediction);
         }
         if let Some(errors) = &outcome.link_errors {
             row.set("link_wrong_bits", errors.wrong_bits);
@@ -416,12 +416,12 @@ impl RunRow {
         self.set("efficiency", (completion > 0.0).then(|| bound / completion));
     }
 
-    /// Formulas know hits and attempts only, as expectations for a thousand million packets.
-    fn set_prediction(&mut self, prediction: &Prediction, is_simulated: bool) {
+    /// Formulas know hits and attempts only, as expectations for a thousand million packets; so do flows, as counts.
+    fn set_prediction(&mut self, prediction: &Prediction) {
         self.set("prediction_attempts", prediction.attempts);
         self.set("prediction_hits", prediction.hits);
         self.set("prediction_hit_rate", (prediction.switches > 0).then(|| prediction.hits as f64 / prediction.switches as f64));
-        if is_simulated {
+        if !prediction.heads_only {
             self.set("prediction_refused", prediction.refused);
             self.set("prediction_speculative_traversals", prediction.speculative_traversals);
             self.set("prediction_wasted_flits", prediction.wasted_flits);

@@ -46,6 +46,7 @@ impl HitRates {
             switches: count(self.routers),
             attempts: count(self.attempts),
             hits: count(self.hits),
+            heads_only: true,
             by_channel: self.by_channel.iter().map(|counts| counts.map(count)).collect(),
             ..Prediction::default()
         }
