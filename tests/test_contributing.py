@@ -209,7 +209,8 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families(copy):
 
 
 def test_the_feed_and_the_engine_pass_their_tests(copy):
-    feed = cargo(copy, "test", "--offline", "--package", "kasuri-flit", "--test", "relay")
+    # The whole workspace: for one package cargo would choose other features of the dependencies, and compile them again.
+    feed = cargo(copy, "test", "--offline", "--workspace", "--test", "relay")
     assert "test the_latencies_add_up_to_the_time_of_the_run ... ok" in feed.stdout
     engine = cargo(copy, "test", "--offline", "--package", "kasuri-distances", "--lib")
     assert "test tests::a_full_mesh_has_two_routers_on_the_paths_between_its_routers ... ok" in engine.stdout
@@ -217,8 +218,9 @@ def test_the_feed_and_the_engine_pass_their_tests(copy):
 
 def test_the_experiments_of_the_guide_run(copy):
     # An example of the crate: its command would take the place of the project's own in the target folder.
-    files = [f"experiment{number}.toml" for number in range(4)]
-    answer = cargo(copy, "run", "--offline", "--package", "kasuri", "--example", "contributed", "--", *files)
+    cargo(copy, "build", "--offline", "--workspace", "--example", "contributed")
+    command = [str(TARGET / "debug/examples/contributed"), *(f"experiment{number}.toml" for number in range(4))]
+    answer = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=True)
     stride, all_three, relay, distances = [json.loads(line) for line in answer.stdout.splitlines()]
     assert (stride["status"], all_three["status"]) == ("converged", "converged")
     assert (stride["prediction_attempts"], all_three["prediction_attempts"] > 0) == (None, True)
