@@ -58,9 +58,9 @@ def router_cycle() -> None:
 
 
 def windows() -> None:
-    """Tiles that run through two windows of three cycles, one after the other; a flit posted in the first arrives in the second."""
+    """Blocks that run through two windows of three cycles, one after the other; a flit posted in the first arrives in the second."""
     figure, ax = plt.subplots(figsize=(5.6, 4.2), layout="constrained")
-    rows = ("terminals", "routers, tile 0", "routers, tile 1", "routers, tile 2")
+    rows = ("terminals", "routers, block 0", "routers, block 1", "routers, block 2")
     for window in range(2):
         for row, name in enumerate(rows):
             colour = "#e4efdc" if row == 0 else "#d7e8f7"

@@ -2,7 +2,7 @@
 //!
 //! The timing is that of the canonical router (Dally and Towles 2004, chapters 16 to 19), in the form in which BookSim 2
 //! computes it; where BookSim departs from a pipelined router (stages of several cycles run in batches there), this engine is
-//! pipelined. The state lies in flat columns (`state`), a cycle is a handful of flat loops over lists (`step`), and nothing is
+//! pipelined. The state lies in flat columns (`tile`), a cycle is a handful of flat loops over lists (`step`), and nothing is
 //! visited that has nothing to do: cost follows events.
 //!
 //! This crate does not know the flow engine, files, threads or the command line, and has no routing of its own.
@@ -16,8 +16,8 @@ mod options;
 mod prefetch;
 mod run;
 mod select;
-mod state;
 mod support;
+mod tile;
 
 pub use fabric::allocators::{ALLOCATORS, AllocatorEntry};
 pub use options::{FlitOptions, Simd};

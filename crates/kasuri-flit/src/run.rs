@@ -7,9 +7,9 @@ use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::options::FlitOptions;
 use crate::select;
-use crate::state::wheel::Wheel;
-use crate::state::{Compiled, Simulation, Tile};
 use crate::support;
+use crate::tile::wheel::Wheel;
+use crate::tile::{Block, Compiled, Tile};
 use kasuri_model::engine::{
     Command, Controller, Engine, EngineError, Feature, Interval, Method, Outcome, Phase, Prediction, Prepared, Status,
 };
@@ -112,7 +112,7 @@ fn options(scenario: &Scenario) -> Result<FlitOptions, Refusal> {
 /// A run: the tiles of a network, and the clock.
 pub(crate) struct Run<'a, L: RouterLayout> {
     pub(crate) scenario: &'a Scenario,
-    pub(crate) tiles: Vec<Simulation<'a, L>>,
+    pub(crate) tiles: Vec<Tile<'a, L>>,
     pub(crate) cycle: u64,
     /// Cycles for which a tile runs without the others.
     window: u64,
@@ -124,7 +124,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     /// # Errors
     /// They take too much memory.
     pub(crate) fn new(scenario: &'a Scenario, compiled: &Compiled) -> Result<Self, Refusal> {
-        let tiles = (0..compiled.tiles.len()).map(|tile| Simulation::new(scenario, compiled, tile)).collect::<Result<_, _>>()?;
+        let tiles = (0..compiled.tiles.len()).map(|tile| Tile::new(scenario, compiled, tile)).collect::<Result<_, _>>()?;
         Ok(Self { scenario, tiles, cycle: 0, window: u64::from(compiled.parameters.window) })
     }
 
@@ -184,7 +184,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     /// Moves the clock on by a window, or to the next cycle in which there is something to do and a window more: the only place where it
     /// moves. False if there are flits inside and nothing will ever move them; then it does not.
     fn advance_once(&mut self, end: u64) -> Result<bool, EngineError> {
-        if self.tiles.iter().all(Simulation::is_idle) {
+        if self.tiles.iter().all(Tile::is_idle) {
             let is_stuck = self.flits_inside() > 0 || self.tiles.iter().any(|tile| tile.edge.queues.have_stuck_packet());
             if is_stuck && !self.tiles.iter().any(|tile| tile.edge.feed().frees_later()) {
                 return Ok(false);
@@ -237,7 +237,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     /// Lets the feeds answer to what has happened.
     #[inline(always)]
     fn proceed(&mut self) {
-        self.tiles.iter_mut().for_each(Simulation::proceed);
+        self.tiles.iter_mut().for_each(Tile::proceed);
     }
 
     /// Flits in buffers and on channels.
@@ -316,7 +316,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
 
     fn outcome(mut self, status: Status) -> Outcome {
         let deadlock: Vec<(ChannelId, u16)> = if status == Status::Deadlock { self.find_deadlock() } else { Vec::new() };
-        self.tiles.iter_mut().for_each(Simulation::collect_counters);
+        self.tiles.iter_mut().for_each(Tile::collect_counters);
         let completed = self.is_done();
         let (mut report, mut completion_cycles) = (Report { now: self.cycle, completed, ..Report::default() }, Vec::new());
         for tile in &mut self.tiles {
@@ -325,7 +325,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         let channel_flits = self.channel_flits();
         let prediction = self.prediction();
         let accepted_flits: Vec<u64> = self.tiles.iter().flat_map(|tile| tile.statistics.accepted.iter().copied()).collect();
-        let occupancy = |tile: &Simulation<'a, L>| {
+        let occupancy = |tile: &Tile<'a, L>| {
             let samples = tile.statistics.occupancy_samples.max(1) as f64;
             tile.statistics.occupancy.iter().map(move |&flits| flits as f64 / samples).collect::<Vec<_>>()
         };
@@ -376,7 +376,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     }
 }
 
-impl<L: RouterLayout> Simulation<'_, L> {
+impl<L: RouterLayout> Tile<'_, L> {
     /// Lets the feed answer to what has happened.
     #[inline(always)]
     fn proceed(&mut self) {
@@ -391,8 +391,8 @@ impl<L: RouterLayout> Simulation<'_, L> {
     fn is_idle(&self) -> bool {
         self.edge.is_idle()
             && self.terminals.is_idle()
-            && self.tiles.iter().all(Tile::is_idle)
-            && (0..self.parameters.router_tiles).all(|tile| self.layout.is_idle(tile))
+            && self.blocks.iter().all(Block::is_idle)
+            && (0..self.parameters.router_blocks).all(|block| self.layout.is_idle(block))
             && self.in_flight.arrivals.is_empty()
             && self.in_flight.credits.is_empty()
     }
@@ -419,14 +419,14 @@ impl<L: RouterLayout> Simulation<'_, L> {
     #[inline(always)]
     fn advance_window_portably(&mut self, length: u64) {
         let first = self.cycle;
-        for tile in 0..self.parameters.tiles - self.parameters.router_tiles {
+        for block in 0..self.parameters.blocks - self.parameters.router_blocks {
             for now in first..first + length {
-                self.terminal_cycle(tile, now);
+                self.terminal_cycle(block, now);
             }
         }
-        for tile in 0..self.parameters.router_tiles {
+        for block in 0..self.parameters.router_blocks {
             for now in first..first + length {
-                L::router_cycle(self, tile, now);
+                L::router_cycle(self, block, now);
             }
         }
         self.decide_on_departure();

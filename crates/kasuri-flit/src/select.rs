@@ -5,8 +5,8 @@ use crate::fabric::layouts::full::Full;
 use crate::fabric::layouts::plain::Plain;
 use crate::fabric::vc_mask::{VcMask, Wide, Word};
 use crate::run::Run;
-use crate::state::{Compiled, Simulation};
 use crate::support::LayoutName;
+use crate::tile::{Compiled, Tile};
 use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::MAX_VIRTUAL_CHANNELS;
@@ -58,7 +58,7 @@ const SLOWNESS_OF_FULL: f64 = 4.5;
 
 impl<L: RouterLayout> Prepared for Ready<'_, L> {
     fn memory_bytes(&self, _extents: &mut Extents) -> u64 {
-        Simulation::<L>::bytes(&self.scenario, &self.compiled)
+        Tile::<L>::bytes(&self.scenario, &self.compiled)
     }
 
     fn slowness(&self) -> f64 {

@@ -36,7 +36,7 @@ const SEEDS: u64 = 6;
 /// A router that counts what heads have claimed spreads packets better than chance does, and than one that waits for credits to be missing:
 /// over long channels this one sends all heads to the same output, because nothing tells of those that wait there.
 #[test]
-fn adaptive_ways_are_no_worse_than_random_ones_over_short_and_long_channels() {
+fn adaptive_paths_are_no_worse_than_random_ones_over_short_and_long_channels() {
     for latency in [1, 30, 300, 1000] {
         let random = permutations(latency, "up_port = \"random\"", Congestion::Claimed);
         let claimed = permutations(latency, "up_port = \"adaptive\"", Congestion::Claimed);

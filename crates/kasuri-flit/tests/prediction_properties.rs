@@ -1,7 +1,7 @@
 //! Properties of prediction on random networks with random routers: no flit is lost, order is kept, no killed copy leaves.
 //!
 //! Each case draws a network, a routing that is free of deadlock on it, a router and a workload from a seed, and runs it with
-//! every predictor that knows the network, every `on_miss` and every way of switching. The engine's own invariants (`--paranoid`)
+//! every predictor that knows the network, every `on_miss` and every kind of switching. The engine's own invariants (`--paranoid`)
 //! are balanced all the time.
 
 mod common;
@@ -145,7 +145,7 @@ fn graph(stream: &mut Stream, chords: u32) -> Network {
 }
 
 /// A network that is free of deadlock with a routing and that many virtual channels.
-fn ways(case: u32, stream: &mut Stream) -> (Option<Network>, Setup, u32) {
+fn paths(case: u32, stream: &mut Stream) -> (Option<Network>, Setup, u32) {
     let side = |stream: &mut Stream| 2 + stream.below(3);
     let of = |topology: &'static str, keys: String, routing: (&'static str, &'static str)| Setup {
         topology: (topology, keys),
@@ -200,7 +200,7 @@ fn pipeline(stream: &mut Stream) -> Vec<PipelineEntry> {
 fn draw(case: u32) -> Scenario {
     let mut stream = Streams::new(7).get(Purpose::Structure, case);
     let stream = &mut stream;
-    let (network, setup, least) = ways(case, stream);
+    let (network, setup, least) = paths(case, stream);
     let latency = 1 + stream.below(3);
     let channels = ChannelParameters {
         channel_latency: PerDimension::All(latency),
@@ -242,10 +242,10 @@ fn draw(case: u32) -> Scenario {
 }
 
 /// Do all packets of a pair of terminals take the same virtual channels, so that they must arrive in their order?
-fn has_one_way(scenario: &Scenario) -> bool {
+fn has_one_path(scenario: &Scenario) -> bool {
     let available = scenario.workload.as_ref().unwrap().parts[0].virtual_channels;
-    let ways = scenario.possible_routing();
-    let mut walker = Walker::new(&scenario.network, &*ways, available);
+    let paths = scenario.possible_routing();
+    let mut walker = Walker::new(&scenario.network, &*paths, available);
     let mut routes = Routes::default();
     (0..scenario.network.terminal_count()).map(TerminalId).all(|destination| {
         walker.walk(destination, &mut routes).unwrap();
@@ -303,7 +303,7 @@ fn predictions(network: &Network) -> Vec<(&'static str, OnMiss)> {
 #[derive(Debug, Default)]
 struct Seen {
     ordered: u32,
-    one_way: u32,
+    one_path: u32,
     hits: u64,
     refused: u64,
     wasted: u64,
@@ -316,7 +316,7 @@ fn check(scenario: &Scenario, case: u32, without: &Outcome, seen: &mut Seen) {
     let described = format!("case {case}, {}, {:?}", scenario.network.name(), scenario.router);
     assert!(prediction.hits + prediction.refused <= prediction.attempts && prediction.attempts <= prediction.switches, "{described}");
     assert!(prediction.wasted_flits == 0 || scenario.router.on_miss == OnMiss::Forward, "{described}");
-    if has_one_way(scenario) {
+    if has_one_path(scenario) {
         assert_order(&arrived, &described);
         seen.ordered += 1;
     }
@@ -324,7 +324,7 @@ fn check(scenario: &Scenario, case: u32, without: &Outcome, seen: &mut Seen) {
     if has_one_channel_each(scenario) {
         assert_eq!(outcome.channel_flits, without.channel_flits, "{described}");
         assert_eq!(outcome.hops.mean(), without.hops.mean(), "{described}");
-        seen.one_way += 1;
+        seen.one_path += 1;
     }
     seen.hits += prediction.hits;
     seen.refused += prediction.refused;
@@ -334,8 +334,8 @@ fn check(scenario: &Scenario, case: u32, without: &Outcome, seen: &mut Seen) {
 /// Do all packets of a pair of terminals take the same channels?
 fn has_one_channel_each(scenario: &Scenario) -> bool {
     let available = scenario.workload.as_ref().unwrap().parts[0].virtual_channels;
-    let ways = scenario.possible_routing();
-    let mut walker = Walker::new(&scenario.network, &*ways, available);
+    let paths = scenario.possible_routing();
+    let mut walker = Walker::new(&scenario.network, &*paths, available);
     let mut routes = Routes::default();
     (0..scenario.network.terminal_count()).map(TerminalId).all(|destination| {
         walker.walk(destination, &mut routes).unwrap();
@@ -361,7 +361,7 @@ fn nothing_is_lost_reordered_or_let_out_on_random_networks() {
     }
     // The properties were not shown on nothing.
     assert!(
-        seen.ordered > 1_000 && seen.one_way > 1_000 && seen.hits > 100_000 && seen.refused > 100_000 && seen.wasted > 10_000,
+        seen.ordered > 1_000 && seen.one_path > 1_000 && seen.hits > 100_000 && seen.refused > 100_000 && seen.wasted > 10_000,
         "{seen:?}"
     );
 }

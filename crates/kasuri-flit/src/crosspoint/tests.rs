@@ -64,12 +64,12 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    pub(super) fn new(ways: &Routed, packets: u32) -> Self {
-        Self::with(ways, sizes(packets))
+    pub(super) fn new(routed: &Routed, packets: u32) -> Self {
+        Self::with(routed, sizes(packets))
     }
 
-    pub(super) fn with(ways: &Routed, sizes: Sizes) -> Self {
-        let network = Crosspoint::new(&ways.network, &*ways.routing, sizes).unwrap();
+    pub(super) fn with(routed: &Routed, sizes: Sizes) -> Self {
+        let network = Crosspoint::new(&routed.network, &*routed.routing, sizes).unwrap();
         Self { network, agenda: BinaryHeap::new(), count: 0, now: 0, arrivals: Vec::new() }
     }
 
@@ -233,7 +233,7 @@ type Distance = fn(u32, u32) -> u32;
 /// A switch for each router on the way, of 125 ns for a packet to one terminal and of 187.5 ns for one to several, and then the tail.
 /// Where the routes from a terminal form a tree, copies do not meet.
 #[test]
-fn in_an_idle_network_the_latency_is_that_of_the_switches_on_the_way() {
+fn in_an_idle_network_the_latency_is_that_of_the_switches_on_the_path() {
     let networks: [(Routed, Distance); 2] = [(mesh(&[8, 8]), on_a_mesh), (fat_tree(4, 4, 3, "s-mod-k"), on_a_fat_tree)];
     for (network, routers) in networks {
         for source in 0..64 {
@@ -283,7 +283,7 @@ fn a_multicast_reaches_each_of_its_terminals_once_and_no_others() {
     }
 }
 
-/// Up ports by the source keep a multicast together until the ways to its terminals part; by the destination they part at once.
+/// Up ports by the source keep a multicast together until the routed to its terminals part; by the destination they part at once.
 #[test]
 fn up_ports_by_the_source_carry_a_multicast_once() {
     let crossings = |up_port| {

@@ -1,7 +1,7 @@
 //! What is still to come of batches with which the run ends.
 
 use super::feed::Moves;
-use crate::state::Packet;
+use crate::tile::Packet;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use kasuri_workload::translation::users::Users;

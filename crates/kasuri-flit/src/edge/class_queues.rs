@@ -4,7 +4,7 @@ use super::feed::Next;
 use super::queues::{NO_VC, Queues};
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::{NONE, Simulation};
+use crate::tile::{NONE, Tile};
 use kasuri_model::router::Priority;
 use kasuri_model::scenario::Scenario;
 use std::cmp::Reverse;
@@ -122,16 +122,16 @@ impl Queues {
     }
 }
 
-impl<L: RouterLayout> Simulation<'_, L> {
-    /// Each active source of a tile sends a flit of the next queue that can.
-    pub(crate) fn serve_class_queues(&mut self, tile: u32, now: u64) {
-        let mut active = self.edge.queues.take_active(tile);
+impl<L: RouterLayout> Tile<'_, L> {
+    /// Each active source of a block sends a flit of the next queue that can.
+    pub(crate) fn serve_class_queues(&mut self, block: u32, now: u64) {
+        let mut active = self.edge.queues.take_active(block);
         active.retain(|&terminal| {
             let stays = self.choose_queue(terminal, now);
             self.edge.queues.heads[terminal as usize].listed = stays;
             stays
         });
-        self.edge.queues.put_active(tile, active);
+        self.edge.queues.put_active(block, active);
         let Some(queues) = &mut self.edge.queues.by_class else { return };
         let mut chosen = std::mem::take(&mut queues.chosen);
         self.statistics.interval.injected_flits += chosen.len() as u64;
@@ -142,7 +142,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
         if let Some(queues) = &mut self.edge.queues.by_class {
             queues.chosen = chosen;
         }
-        self.terminals.note_ready(tile);
+        self.terminals.note_ready(block);
     }
 
     /// Finds the queue of a terminal that sends in this cycle. Must the terminal be looked at in the next one?

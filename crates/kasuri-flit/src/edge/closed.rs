@@ -3,7 +3,7 @@
 use super::feed::{AccessId, Arrival, Ask, Drawn, Moves, Next, PacketFeed, Report};
 use super::queues::Queues;
 use super::ranks::Ranks;
-use crate::state::NONE;
+use crate::tile::NONE;
 use kasuri_model::engine::EngineError;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_network::id::TerminalId;

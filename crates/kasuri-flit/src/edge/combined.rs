@@ -2,7 +2,7 @@
 
 use super::feed::{Arrival, Ask, Drain, Drawn, Moves, Next, OneQueue, PacketFeed, Report};
 use super::queues::Queues;
-use crate::state::Packet;
+use crate::tile::Packet;
 use kasuri_model::engine::EngineError;
 
 /// Feeds that run together. The run ends with those that end.
@@ -99,8 +99,8 @@ impl PacketFeed for Combined<'_> {
         self.of_class(arrival.record.class).packet_arrived(arrival, queues);
     }
 
-    fn begin_cycle(&mut self, tile: u32, now: u64, queues: &mut Queues) {
-        self.feeds.iter_mut().for_each(|feed| feed.begin_cycle(tile, now, queues));
+    fn begin_cycle(&mut self, block: u32, now: u64, queues: &mut Queues) {
+        self.feeds.iter_mut().for_each(|feed| feed.begin_cycle(block, now, queues));
     }
 
     fn proceed(&mut self, now: u64, queues: &mut Queues) {

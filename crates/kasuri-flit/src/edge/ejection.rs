@@ -5,8 +5,8 @@ use super::terminals::PREFETCH_DISTANCE;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
-use crate::state::wheel::Wheel;
-use crate::state::{Packet, Simulation};
+use crate::tile::wheel::Wheel;
+use crate::tile::{Packet, Tile};
 
 /// The sink's side of a virtual channel between a router and a terminal.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Ejection {
     pub(crate) held: bool,
 }
 
-impl<L: RouterLayout> Simulation<'_, L> {
+impl<L: RouterLayout> Tile<'_, L> {
     /// A flit reaches its terminal. Sinks never block: its credit goes back in the same cycle, or an interface takes it in time.
     #[inline(always)]
     pub(super) fn sink(&mut self, slot: u32, now: u64) {

@@ -1,7 +1,7 @@
 //! What feeds the terminals' queues with packets, as one trait.
 
 use super::queues::Queues;
-use crate::state::Packet;
+use crate::tile::Packet;
 use kasuri_model::engine::{EngineError, Interfaces, UserOutcome};
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::Stream;
@@ -28,7 +28,7 @@ pub(crate) struct Drawn {
     pub(crate) is_reply: bool,
     /// The access that it belongs to, where node numbers are translated.
     pub(crate) access: AccessId,
-    /// The record of the message that it is a part of, or [`NONE`](crate::state::NONE).
+    /// The record of the message that it is a part of, or [`NONE`](crate::tile::NONE).
     pub(crate) message: u32,
 }
 
@@ -206,8 +206,8 @@ pub(crate) trait PacketFeed {
     /// The tail of a packet of this feed has arrived.
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, queues: &mut Queues);
 
-    /// A cycle of a tile of terminals begins: wakes those that have a packet from this cycle on.
-    fn begin_cycle(&mut self, _tile: u32, _now: u64, _queues: &mut Queues) {}
+    /// A cycle of a block of terminals begins: wakes those that have a packet from this cycle on.
+    fn begin_cycle(&mut self, _block: u32, _now: u64, _queues: &mut Queues) {}
 
     /// Answers to what has happened before cycle `now`: wakes terminals, and frees places in sinks ([`Queues::freed`]).
     fn proceed(&mut self, _now: u64, _queues: &mut Queues) {}

@@ -7,8 +7,8 @@ use super::terminals::PREFETCH_DISTANCE;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
-use crate::state::wheel::Wheel;
-use crate::state::{NONE, Packet, Simulation};
+use crate::tile::wheel::Wheel;
+use crate::tile::{NONE, Packet, Tile};
 use kasuri_model::router::{Switching, VcRelease};
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::{CongestionView, HashedChoice, Hop, NoView, VirtualChannels, packet_key};
@@ -34,19 +34,19 @@ pub(crate) struct Injection {
 
 /// What a source knows of the queues of its first router: flits whose credits are not back.
 struct SourceView<'s, 'a, L: RouterLayout> {
-    simulation: &'s Simulation<'a, L>,
+    simulation: &'s Tile<'a, L>,
     terminal: u32,
 }
 
 impl<L: RouterLayout> CongestionView for SourceView<'_, '_, L> {
     fn occupied(&self, _port: u16, virtual_channels: VirtualChannels) -> u32 {
-        let Simulation { terminals, parameters, .. } = self.simulation;
+        let Tile { terminals, parameters, .. } = self.simulation;
         let slots = (virtual_channels.begin..virtual_channels.end).map(|vc| self.terminal << L::Mask::SHIFT | u32::from(vc));
         slots.map(|slot| u32::from(parameters.buffer_flits - terminals.injection[slot].credits)).sum()
     }
 }
 
-impl<L: RouterLayout> Simulation<'_, L> {
+impl<L: RouterLayout> Tile<'_, L> {
     /// A credit comes back to a source.
     #[inline(always)]
     pub(super) fn credit_source(&mut self, slot: u32) {
@@ -113,8 +113,8 @@ impl<L: RouterLayout> Simulation<'_, L> {
 
     /// Draws packets where a queue's head has been sent, and finds virtual channels for the heads.
     #[inline(always)]
-    pub(super) fn serve_queues(&mut self, tile: u32, now: u64) {
-        let mut active = self.edge.queues.take_active(tile);
+    pub(super) fn serve_queues(&mut self, block: u32, now: u64) {
+        let mut active = self.edge.queues.take_active(block);
         let mut kept = 0;
         for position in 0..active.len() {
             let terminal = active[position];
@@ -124,7 +124,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
             self.edge.queues.heads[terminal as usize].listed = stays;
         }
         active.truncate(kept);
-        self.edge.queues.put_active(tile, active);
+        self.edge.queues.put_active(block, active);
     }
 
     /// Brings the head of a queue to its virtual channel. Must the terminal be looked at in the next cycle?
@@ -148,14 +148,14 @@ impl<L: RouterLayout> Simulation<'_, L> {
         !found && self.parameters.redraws_entry
     }
 
-    /// Sends a flit from every slot of a tile that has one and a credit.
+    /// Sends a flit from every slot of a block that has one and a credit.
     #[inline(always)]
-    pub(super) fn send_flits(&mut self, tile: u32, now: u64, ready: &mut Vec<u32>) {
-        if self.terminals.senders[tile as usize] == 0 {
-            self.terminals.ready[tile as usize] = false;
+    pub(super) fn send_flits(&mut self, block: u32, now: u64, ready: &mut Vec<u32>) {
+        if self.terminals.senders[block as usize] == 0 {
+            self.terminals.ready[block as usize] = false;
             return;
         }
-        self.terminals.list_ready(tile, ready);
+        self.terminals.list_ready(block, ready);
         let before = self.statistics.interval.injected_flits;
         self.statistics.interval.injected_flits += ready.len() as u64;
         for position in 0..ready.len() {
@@ -170,7 +170,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
         }
         ready.clear();
         self.statistics.flits_inside += (self.statistics.interval.injected_flits - before) as i64;
-        self.terminals.note_ready(tile);
+        self.terminals.note_ready(block);
     }
 
     /// Sends the next flit of a slot that has one and a credit.

@@ -6,7 +6,7 @@
 
 use super::feed::{AccessId, Arrival, Ask, Drawn, Next, OneQueue, PacketFeed, Report};
 use super::queues::Queues;
-use crate::state::Packet;
+use crate::tile::Packet;
 use kasuri_model::engine::EngineError;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;

@@ -28,7 +28,7 @@ mod waiting;
 pub(crate) use feed::{Arrival, Drawn, Next, PacketFeed, Report};
 pub(crate) use terminals::Terminals;
 
-use crate::state::Share;
+use crate::tile::Share;
 use closed::Messages;
 use combined::Combined;
 use feed::{Ask, Drain, OneQueue};
@@ -40,14 +40,14 @@ use queues::Queues;
 use translated::Translated;
 
 /// What feeds the terminals of a scenario.
-fn feed_of<'a>(scenario: &'a Scenario, share: &Share, tile_shift: u32) -> Box<dyn PacketFeed + 'a> {
+fn feed_of<'a>(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Box<dyn PacketFeed + 'a> {
     let parts = scenario.workload.as_ref().map_or(0, |closed| closed.parts.len());
     let messages = Messages::new(scenario).map(|feed| (Box::new(feed) as Box<dyn PacketFeed>, parts));
     let interfaces = Interfaces::new(scenario).map(|feed| (feed.classes(), Box::new(feed) as Box<dyn PacketFeed>));
     let interfaces = interfaces.map(|(classes, feed)| (feed, classes));
     let mut feeds: Vec<_> = messages.into_iter().chain(interfaces).collect();
     if !scenario.classes.is_empty() || feeds.is_empty() {
-        let open = OpenTraffic::new(scenario, share, tile_shift, feeds.is_empty());
+        let open = OpenTraffic::new(scenario, share, block_shift, feeds.is_empty());
         feeds.insert(0, (Box::new(open), scenario.classes.len()));
     }
     Translated::over(Combined::of(feeds, scenario.network.terminal_count()), scenario)
@@ -79,10 +79,10 @@ pub(crate) struct Edge<'a> {
 }
 
 impl<'a> Edge<'a> {
-    /// The edge of a tile, in blocks of `2^tile_shift` terminals.
-    pub(crate) fn new(scenario: &'a Scenario, share: &Share, tile_shift: u32) -> Self {
-        let mut queues = Queues::new(scenario, share, tile_shift);
-        let mut feed = feed_of(scenario, share, tile_shift);
+    /// The edge of a tile, in blocks of `2^block_shift` terminals.
+    pub(crate) fn new(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Self {
+        let mut queues = Queues::new(scenario, share, block_shift);
+        let mut feed = feed_of(scenario, share, block_shift);
         feed.start(&mut queues);
         let open_classes = scenario.classes.len() as u8;
         let has_others = scenario.workload.is_some() || scenario.endpoint.is_some();
@@ -105,8 +105,8 @@ impl<'a> Edge<'a> {
     }
 
     /// Bytes of such an edge of so many terminals, without its packets.
-    pub(crate) fn bytes(scenario: &Scenario, terminals: usize, tile_shift: u32) -> usize {
-        Queues::bytes(terminals) + OpenTraffic::bytes(scenario, terminals, tile_shift)
+    pub(crate) fn bytes(scenario: &Scenario, terminals: usize, block_shift: u32) -> usize {
+        Queues::bytes(terminals) + OpenTraffic::bytes(scenario, terminals, block_shift)
     }
 
     /// The packet at the head of a terminal's queue, drawn now.
@@ -151,10 +151,10 @@ impl<'a> Edge<'a> {
         self.feed.packet_arrived(arrival, &mut self.queues);
     }
 
-    /// A cycle of a tile of terminals begins.
+    /// A cycle of a block of terminals begins.
     #[inline(always)]
-    pub(crate) fn begin_cycle(&mut self, tile: u32, now: u64) {
-        self.feed.begin_cycle(tile, now, &mut self.queues);
+    pub(crate) fn begin_cycle(&mut self, block: u32, now: u64) {
+        self.feed.begin_cycle(block, now, &mut self.queues);
     }
 
     /// Lets the feeds answer to what has happened before cycle `now`.

@@ -7,7 +7,7 @@ use super::batch::Batch;
 use super::calendar::Calendar;
 use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Moves, Naming, Next, OneQueue, PacketFeed};
 use super::queues::Queues;
-use crate::state::{NEVER, NONE, Share};
+use crate::tile::{NEVER, NONE, Share};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::Priority;
 use kasuri_model::scenario::{Joint, Scenario};
@@ -60,7 +60,7 @@ pub(super) struct OpenTraffic<'a> {
     joint: Vec<Joint>,
     /// By terminal: answers to send. Empty where nothing is answered.
     answers: Vec<VecDeque<Drawn>>,
-    /// By tile, where classes have windows, else empty: entries of which a packet has come back, and the cycles in which it did.
+    /// By block, where classes have windows, else empty: entries of which a packet has come back, and the cycles in which it did.
     returned: Vec<Vec<(u32, u64)>>,
     /// What is still to come, where all classes are batches and the run ends with them.
     batch: Option<Batch>,
@@ -79,12 +79,12 @@ fn next_of_phase(process: &dyn Process, from: u64, stream: &mut Stream) -> u64 {
 }
 
 impl<'a> OpenTraffic<'a> {
-    /// The open traffic of a tile, in blocks of `2^tile_shift` terminals. `ends_run`: does the run end with its batches?
-    pub(super) fn new(scenario: &'a Scenario, share: &Share, tile_shift: u32, ends_run: bool) -> Self {
+    /// The open traffic of a tile, in blocks of `2^block_shift` terminals. `ends_run`: does the run end with its batches?
+    pub(super) fn new(scenario: &'a Scenario, share: &Share, block_shift: u32, ends_run: bool) -> Self {
         let (terminals, first) = (share.terminals.len() as u32, share.terminals.start);
         let all = scenario.network.terminal_count();
         let classes = scenario.classes.len();
-        let tiles = terminals.div_ceil(1 << tile_shift) as usize;
+        let blocks = terminals.div_ceil(1 << block_shift) as usize;
         let entries = classes as u32 * terminals;
         // Streams are those of the entries of the whole network, whatever the tiles.
         let entity = |entry: u32| entry / terminals * all + first + entry % terminals;
@@ -103,12 +103,12 @@ impl<'a> OpenTraffic<'a> {
             terminals,
             first,
             creations: creations.collect(),
-            calendar: Calendar::new(terminals, tile_shift, entries as usize),
+            calendar: Calendar::new(terminals, block_shift, entries as usize),
             next_class: vec![0; if classes > 1 { terminals as usize } else { 0 }],
             by_priority: scenario.router.priority == Priority::Class && classes > 1,
             joint: scenario.joint(),
             answers: vec![VecDeque::new(); if replying { terminals as usize } else { 0 }],
-            returned: vec![Vec::new(); if has_windows { tiles } else { 0 }],
+            returned: vec![Vec::new(); if has_windows { blocks } else { 0 }],
             batch: if ends_run { Batch::of(scenario) } else { None },
             drain: Drain::default(),
             undrained: 0,
@@ -118,11 +118,11 @@ impl<'a> OpenTraffic<'a> {
     }
 
     /// Bytes of such traffic of so many terminals.
-    pub(super) fn bytes(scenario: &Scenario, terminals: usize, tile_shift: u32) -> usize {
+    pub(super) fn bytes(scenario: &Scenario, terminals: usize, block_shift: u32) -> usize {
         let entries = scenario.classes.len() * terminals;
         let replying = scenario.classes.iter().any(|class| class.reply.is_some());
         let answers = if replying { terminals * (size_of::<VecDeque<Drawn>>() + 4 * size_of::<Drawn>()) } else { 0 };
-        entries * size_of::<Creations>() + answers + Calendar::bytes(terminals, tile_shift, entries)
+        entries * size_of::<Creations>() + answers + Calendar::bytes(terminals, block_shift, entries)
     }
 
     /// The process by which an entry creates packets, if it does.
@@ -155,13 +155,13 @@ impl<'a> OpenTraffic<'a> {
     /// What has come back to terminals that have become others has come back to these.
     fn move_returned(&mut self, class: u32, moves: &Moves<'_>) {
         let first = class * self.terminals;
-        let tiles = self.returned.len();
-        for (entry, cycle) in std::mem::replace(&mut self.returned, vec![Vec::new(); tiles]).into_iter().flatten() {
+        let blocks = self.returned.len();
+        for (entry, cycle) in std::mem::replace(&mut self.returned, vec![Vec::new(); blocks]).into_iter().flatten() {
             let is_own = (first..first + self.terminals).contains(&entry);
             let terminal = self.terminal_of(entry);
             let terminal = if is_own { moves.becomes(terminal).unwrap_or(terminal) } else { terminal };
             let entry = if is_own { first + terminal } else { entry };
-            self.returned[(terminal >> self.calendar.tile_shift) as usize].push((entry, cycle));
+            self.returned[(terminal >> self.calendar.block_shift) as usize].push((entry, cycle));
         }
     }
 
@@ -292,13 +292,13 @@ impl<'a> OpenTraffic<'a> {
 
     /// A packet of a terminal has arrived, or its answer. Its place in the window is free from the next cycle on.
     fn come_back(&mut self, class: u8, terminal: u32, now: u64) {
-        let (entry, tile) = (self.entry_of(class, terminal), terminal >> self.calendar.tile_shift);
-        self.returned[tile as usize].push((entry, now));
+        let (entry, block) = (self.entry_of(class, terminal), terminal >> self.calendar.block_shift);
+        self.returned[block as usize].push((entry, now));
     }
 
-    /// Opens the windows of a tile for what came back before cycle `now`.
-    fn open_windows(&mut self, tile: u32, now: u64, queues: &mut Queues) {
-        let mut returned = std::mem::take(&mut self.returned[tile as usize]);
+    /// Opens the windows of a block for what came back before cycle `now`.
+    fn open_windows(&mut self, block: u32, now: u64, queues: &mut Queues) {
+        let mut returned = std::mem::take(&mut self.returned[block as usize]);
         returned.retain(|&(entry, cycle)| {
             if cycle < now {
                 self.creations[entry as usize].outstanding -= 1;
@@ -308,7 +308,7 @@ impl<'a> OpenTraffic<'a> {
             }
             cycle == now
         });
-        self.returned[tile as usize] = returned;
+        self.returned[block as usize] = returned;
     }
 
     /// The next packet of an entry is created in cycle `now`, if it has been waiting for that.
@@ -435,16 +435,16 @@ impl PacketFeed for OpenTraffic<'_> {
         }
     }
 
-    fn begin_cycle(&mut self, tile: u32, now: u64, queues: &mut Queues) {
+    fn begin_cycle(&mut self, block: u32, now: u64, queues: &mut Queues) {
         if !self.returned.is_empty() {
-            self.open_windows(tile, now, queues);
+            self.open_windows(block, now, queues);
         }
         if self.drain.closes {
             return;
         }
-        let mut entry = self.calendar.open(tile, now);
+        let mut entry = self.calendar.open(block, now);
         while entry != NONE {
-            let following = self.calendar.take(tile, entry);
+            let following = self.calendar.take(block, entry);
             if self.creations[entry as usize].next <= now {
                 queues.wake_own(self.terminal_of(entry));
             } else {

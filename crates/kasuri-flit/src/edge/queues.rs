@@ -1,7 +1,7 @@
 //! The terminals' queues: the packet at the head of each, and which terminals have something to do.
 
 use super::class_queues::ClassQueues;
-use crate::state::{NONE, Share};
+use crate::tile::{NONE, Share};
 use kasuri_model::scenario::Scenario;
 
 /// No virtual channel chosen yet.
@@ -18,7 +18,7 @@ pub(crate) struct Head {
     pub(crate) vc: u16,
     /// The virtual channel of the packet before.
     pub(crate) last_vc: u16,
-    /// Is the terminal in its tile's list of active terminals?
+    /// Is the terminal in its block's list of active terminals?
     pub(crate) listed: bool,
 }
 
@@ -26,10 +26,10 @@ pub(crate) struct Head {
 #[derive(Debug)]
 pub(crate) struct Queues {
     pub(crate) heads: Vec<Head>,
-    /// By tile of terminals: those whose next packet may be drawn or find a virtual channel.
+    /// By block of terminals: those whose next packet may be drawn or find a virtual channel.
     active: Vec<Vec<u32>>,
     /// log2 of the terminals of a block.
-    tile_shift: u32,
+    block_shift: u32,
     /// The number of the first terminal in the network.
     first_terminal: u32,
     /// The other heads, where terminals have a queue for each class.
@@ -39,14 +39,14 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    /// Empty queues of a tile's terminals in blocks of `2^tile_shift`.
-    pub(crate) fn new(scenario: &Scenario, share: &Share, tile_shift: u32) -> Self {
+    /// Empty queues of a tile's terminals in blocks of `2^block_shift`.
+    pub(crate) fn new(scenario: &Scenario, share: &Share, block_shift: u32) -> Self {
         let terminals = share.terminals.len() as u32;
         let head = Head { packet: NONE, serial: 0, vc: NO_VC, last_vc: NO_VC, listed: false };
         Self {
             heads: vec![head; terminals as usize],
-            active: vec![Vec::new(); terminals.div_ceil(1 << tile_shift) as usize],
-            tile_shift,
+            active: vec![Vec::new(); terminals.div_ceil(1 << block_shift) as usize],
+            block_shift,
             first_terminal: share.terminals.start,
             by_class: ClassQueues::of(scenario, terminals as usize),
             freed: Vec::new(),
@@ -70,7 +70,7 @@ impl Queues {
         let head = &mut self.heads[terminal as usize];
         if !head.listed {
             head.listed = true;
-            self.active[(terminal >> self.tile_shift) as usize].push(terminal);
+            self.active[(terminal >> self.block_shift) as usize].push(terminal);
         }
     }
 
@@ -80,17 +80,17 @@ impl Queues {
         self.active.iter().all(Vec::is_empty)
     }
 
-    /// Takes a tile's list of active terminals; [`Self::put_active`] gives it back.
+    /// Takes a block's list of active terminals; [`Self::put_active`] gives it back.
     #[inline(always)]
-    pub(crate) fn take_active(&mut self, tile: u32) -> Vec<u32> {
-        std::mem::take(&mut self.active[tile as usize])
+    pub(crate) fn take_active(&mut self, block: u32) -> Vec<u32> {
+        std::mem::take(&mut self.active[block as usize])
     }
 
     /// Gives the memory of a list of active terminals back. None may have been woken meanwhile.
     #[inline(always)]
-    pub(crate) fn put_active(&mut self, tile: u32, list: Vec<u32>) {
-        debug_assert!(self.active[tile as usize].is_empty());
-        self.active[tile as usize] = list;
+    pub(crate) fn put_active(&mut self, block: u32, list: Vec<u32>) {
+        debug_assert!(self.active[block as usize].is_empty());
+        self.active[block as usize] = list;
     }
 
     /// Does a terminal hold a packet that it cannot send?

@@ -1,4 +1,4 @@
-//! One cycle of a tile of terminals: sinks take flits, sources take credits, create packets and send one flit each.
+//! One cycle of a block of terminals: sinks take flits, sources take credits, create packets and send one flit each.
 //!
 //! What happens once per flit is a flat loop over a list of slots and touches one record of 24 bytes; what happens once per
 //! packet (drawing it, choosing its virtual channel) is done for the terminals in a list.
@@ -8,8 +8,8 @@ use super::injection::Injection;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
-use crate::state::wheel::Wheel;
-use crate::state::{Links, NONE, Parameters, Simulation};
+use crate::tile::wheel::Wheel;
+use crate::tile::{Links, NONE, Parameters, Tile};
 use kasuri_network::memory::Column;
 
 /// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
@@ -22,7 +22,7 @@ pub(crate) struct Terminals<M> {
     /// One bit per slot: has it a packet to send? has it a credit?
     pub(super) sending: Column<u64>,
     pub(super) creditable: Column<u64>,
-    /// Senders of each tile, and whether one of them can send in the next cycle without a new event.
+    /// Senders of each block, and whether one of them can send in the next cycle without a new event.
     pub(super) senders: Vec<u32>,
     pub(super) ready: Vec<bool>,
     /// By terminal: virtual channels of the injection port that no packet holds.
@@ -31,14 +31,14 @@ pub(crate) struct Terminals<M> {
     pub(super) blocked: Column<bool>,
     /// By terminal: cycle from which the injection channel is free; empty unless some channel needs several cycles for a flit.
     pub(super) busy_until: Column<u64>,
-    /// Words of a tile.
-    pub(super) tile_words: u32,
+    /// Words of a block.
+    pub(super) block_words: u32,
 }
 
 impl<M: VcMask> Terminals<M> {
     pub(crate) fn new(terminals: u32, parameters: &Parameters) -> Self {
         let slots = (terminals as usize) << M::SHIFT;
-        let tiles = (parameters.tiles - parameters.router_tiles) as usize;
+        let blocks = (parameters.blocks - parameters.router_blocks) as usize;
         let injection =
             Injection { last: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, credits: parameters.buffer_flits };
         let ejection = Ejection { clock: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, counted: false, held: false };
@@ -47,12 +47,12 @@ impl<M: VcMask> Terminals<M> {
             ejection: Column::filled(slots, ejection),
             sending: Column::filled(slots.div_ceil(64), 0),
             creditable: Column::filled(slots.div_ceil(64), u64::MAX),
-            senders: vec![0; tiles],
-            ready: vec![false; tiles],
+            senders: vec![0; blocks],
+            ready: vec![false; blocks],
             free: Column::filled(terminals as usize, M::range(0, parameters.virtual_channels)),
             blocked: Column::filled(terminals as usize, false),
             busy_until: Column::filled(if parameters.periodic { terminals as usize } else { 0 }, 0),
-            tile_words: 1 << (parameters.tile_shift - 6),
+            block_words: 1 << (parameters.block_shift - 6),
         }
     }
 
@@ -80,19 +80,19 @@ impl<M: VcMask> Terminals<M> {
     #[inline(always)]
     pub(super) fn start_sending(&mut self, slot: u32) {
         self.sending[slot >> 6] |= 1 << (slot & 63);
-        self.senders[(slot >> 6 >> self.tile_words.trailing_zeros()) as usize] += 1;
+        self.senders[(slot >> 6 >> self.block_words.trailing_zeros()) as usize] += 1;
     }
 
     #[inline(always)]
     pub(super) fn stop_sending(&mut self, slot: u32) {
         self.sending[slot >> 6] &= !(1 << (slot & 63));
-        self.senders[(slot >> 6 >> self.tile_words.trailing_zeros()) as usize] -= 1;
+        self.senders[(slot >> 6 >> self.block_words.trailing_zeros()) as usize] -= 1;
     }
 
-    /// The slots of a tile that have a flit and a credit, appended to `into`.
+    /// The slots of a block that have a flit and a credit, appended to `into`.
     #[inline(always)]
-    pub(super) fn list_ready(&self, tile: u32, into: &mut Vec<u32>) {
-        for word in tile * self.tile_words..((tile + 1) * self.tile_words).min(self.sending.len() as u32) {
+    pub(super) fn list_ready(&self, block: u32, into: &mut Vec<u32>) {
+        for word in block * self.block_words..((block + 1) * self.block_words).min(self.sending.len() as u32) {
             let mut bits = self.sending[word] & self.creditable[word];
             while bits != 0 {
                 into.push(word << 6 | bits.trailing_zeros());
@@ -117,20 +117,20 @@ impl<M: VcMask> Terminals<M> {
         self.blocked[terminal] = blocked;
     }
 
-    /// Notes whether a source of the tile can send again in the next cycle.
+    /// Notes whether a source of the block can send again in the next cycle.
     #[inline(always)]
-    pub(crate) fn note_ready(&mut self, tile: u32) {
-        let words = tile * self.tile_words..((tile + 1) * self.tile_words).min(self.sending.len() as u32);
-        self.ready[tile as usize] = words.into_iter().any(|word| self.sending[word] & self.creditable[word] != 0);
+    pub(crate) fn note_ready(&mut self, block: u32) {
+        let words = block * self.block_words..((block + 1) * self.block_words).min(self.sending.len() as u32);
+        self.ready[block as usize] = words.into_iter().any(|word| self.sending[word] & self.creditable[word] != 0);
     }
 }
 
-impl<L: RouterLayout> Simulation<'_, L> {
-    /// Advances a tile of terminals, counted from the first such tile, through cycle `now`.
+impl<L: RouterLayout> Tile<'_, L> {
+    /// Advances a block of terminals, counted from the first such block, through cycle `now`.
     #[inline(always)]
-    pub(crate) fn terminal_cycle(&mut self, tile: u32, now: u64) {
+    pub(crate) fn terminal_cycle(&mut self, block: u32, now: u64) {
         let mut events = std::mem::take(&mut self.in_flight.due);
-        self.in_flight.arrivals.take(now, self.parameters.router_tiles + tile, &mut events);
+        self.in_flight.arrivals.take(now, self.parameters.router_blocks + block, &mut events);
         self.statistics.interval.accepted_flits += events.len() as u64;
         self.statistics.flits_inside -= events.len() as i64;
         let first_slot = self.first_terminal_slot();
@@ -139,7 +139,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
             self.sink(events[position] - first_slot, now);
         }
         events.clear();
-        self.in_flight.credits.take(now, self.parameters.router_tiles + tile, &mut events);
+        self.in_flight.credits.take(now, self.parameters.router_blocks + block, &mut events);
         for position in 0..events.len() {
             if let Some(&slot) = events.get(position + 3 * PREFETCH_DISTANCE) {
                 prefetch(&self.terminals.injection[slot - first_slot]);
@@ -147,12 +147,12 @@ impl<L: RouterLayout> Simulation<'_, L> {
             self.credit_source(events[position] - first_slot);
         }
         events.clear();
-        self.edge.begin_cycle(tile, now);
+        self.edge.begin_cycle(block, now);
         if self.edge.queues.by_class.is_some() {
-            self.serve_class_queues(tile, now);
+            self.serve_class_queues(block, now);
         } else {
-            self.serve_queues(tile, now);
-            self.send_flits(tile, now, &mut events);
+            self.serve_queues(block, now);
+            self.send_flits(block, now, &mut events);
         }
         self.in_flight.due = events;
     }

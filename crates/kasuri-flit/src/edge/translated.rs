@@ -10,7 +10,7 @@ use super::class_queues::ClassQueues;
 use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Moves, Naming, Next, PacketFeed, Report};
 use super::queues::Queues;
 use super::waiting::{Heads, Waiting};
-use crate::state::Packet;
+use crate::tile::Packet;
 use kasuri_model::engine::{EngineError, TranslationCounts, UserOutcome};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
@@ -417,8 +417,8 @@ impl PacketFeed for Translated<'_> {
         self.inner.packet_arrived(&Arrival { access, ..*arrival }, queues);
     }
 
-    fn begin_cycle(&mut self, tile: u32, now: u64, queues: &mut Queues) {
-        self.inner.begin_cycle(tile, now, queues);
+    fn begin_cycle(&mut self, block: u32, now: u64, queues: &mut Queues) {
+        self.inner.begin_cycle(block, now, queues);
     }
 
     fn proceed(&mut self, now: u64, queues: &mut Queues) {

@@ -2,7 +2,7 @@
 
 use super::feed::{Drawn, Moves, OneQueue};
 use super::queues::Queues;
-use crate::state::NONE;
+use crate::tile::NONE;
 use kasuri_workload::translation::Written;
 use std::collections::{BTreeMap, VecDeque};
 

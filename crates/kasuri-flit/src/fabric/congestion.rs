@@ -2,7 +2,7 @@
 
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::{NONE, Simulation};
+use crate::tile::{NONE, Tile};
 use kasuri_network::routing::{CongestionView, VirtualChannels};
 
 /// Flits that have still to leave count together as one that has left and whose credit is not back: they leave at the rate of the channel,
@@ -12,7 +12,7 @@ const CLAIMS_OF_A_FLIT: u32 = 2;
 
 /// What a routing sees of the router that it stands at.
 pub(crate) struct RouterView<'s, 'a, L: RouterLayout> {
-    pub(crate) simulation: &'s Simulation<'a, L>,
+    pub(crate) tile: &'s Tile<'a, L>,
     /// First port address of the router.
     pub(crate) base: u32,
 }
@@ -20,7 +20,7 @@ pub(crate) struct RouterView<'s, 'a, L: RouterLayout> {
 impl<L: RouterLayout> CongestionView for RouterView<'_, '_, L> {
     fn occupied(&self, port: u16, virtual_channels: VirtualChannels) -> u32 {
         let slot = (self.base + u32::from(port)) << L::Mask::SHIFT;
-        let Simulation { layout, parameters, routing, .. } = self.simulation;
+        let Tile { layout, parameters, routing, .. } = self.tile;
         let depth = u32::from(parameters.buffer_flits);
         let slots = (virtual_channels.begin..virtual_channels.end).map(|vc| slot + u32::from(vc));
         let sent: u32 = slots.clone().map(|slot| depth - layout.credits(slot)).sum();

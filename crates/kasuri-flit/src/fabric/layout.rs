@@ -6,13 +6,13 @@
 //! written once, in `routing.rs` and `vc_allocation.rs`, over the accessors below.
 
 use crate::fabric::vc_mask::VcMask;
-use crate::state::wheel::Wheel;
-use crate::state::{InputSlot, Links, OutputSlot, Parameters, Simulation};
 use crate::support::LayoutName;
+use crate::tile::wheel::Wheel;
+use crate::tile::{InputSlot, Links, OutputSlot, Parameters, Tile};
 use kasuri_network::memory::Column;
 use kasuri_network::routing::Candidate;
 
-/// The state of the routers' virtual channels. Addresses as in `state/mod.rs`, below the terminals'.
+/// The state of the routers' virtual channels. Addresses as in `tile/mod.rs`, below the terminals'.
 pub(crate) trait RouterLayout: Sized {
     /// Holds the virtual channels of a port.
     type Mask: VcMask;
@@ -91,9 +91,9 @@ pub(crate) trait RouterLayout: Sized {
     /// Heads that wait for a virtual channel and stand in no port's list of requests: input slot and what they ask for, appended.
     fn append_waiting(&self, _waiting: &mut Vec<(u32, Candidate)>) {}
 
-    /// Is there nothing to do in a tile before a new event arrives?
-    fn is_idle(&self, tile: u32) -> bool;
+    /// Is there nothing to do in a block before a new event arrives?
+    fn is_idle(&self, block: u32) -> bool;
 
-    /// Advances a tile of routers through cycle `now`, if it has anything to do.
-    fn router_cycle(simulation: &mut Simulation<'_, Self>, tile: u32, now: u64);
+    /// Advances a block of routers through cycle `now`, if it has anything to do.
+    fn router_cycle(tile: &mut Tile<'_, Self>, block: u32, now: u64);
 }

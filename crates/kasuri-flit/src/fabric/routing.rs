@@ -6,8 +6,8 @@ use crate::fabric::route_memo::Watched;
 use crate::fabric::vc_allocation::PREFETCH_DISTANCE;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
-use crate::state::list::List;
-use crate::state::{Simulation, Tile};
+use crate::tile::list::List;
+use crate::tile::{Block, Tile};
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::routing::{Candidate, HashedChoice, Hop, packet_key};
 
@@ -18,10 +18,10 @@ pub(crate) struct Route {
     pub(crate) state: u32,
 }
 
-impl<L: RouterLayout> Simulation<'_, L> {
+impl<L: RouterLayout> Tile<'_, L> {
     /// Routes the new heads: each asks for virtual channels of one output port.
     #[inline(always)]
-    pub(crate) fn route_heads(&mut self, now: u64, lists: &mut Tile) {
+    pub(crate) fn route_heads(&mut self, now: u64, lists: &mut Block) {
         if self.routing.claims.is_some() {
             lists.heads.sort();
         }
@@ -70,7 +70,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
     }
 
     /// Heads whose route computation of several cycles ends now begin to bid.
-    pub(crate) fn post_delayed_requests(&mut self, now: u64, lists: &mut Tile) {
+    pub(crate) fn post_delayed_requests(&mut self, now: u64, lists: &mut Block) {
         if self.parameters.route_cycles < 2 {
             return;
         }
@@ -171,7 +171,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let (source, serial, hops) = (record.source, record.serial, record.hops + 1);
         let mut candidates = std::mem::take(&mut self.routing.candidates);
         candidates.clear();
-        let view = RouterView { simulation: self, base: self.wiring.first_port(hop.router.0) };
+        let view = RouterView { tile: self, base: self.wiring.first_port(hop.router.0) };
         let mut choice = Watched::new(HashedChoice::at_hop(packet_key(self.routing.seed, source, serial), u32::from(hops), view));
         self.scenario.routing.route(&hop, &mut state, &mut choice, &mut candidates);
         let asked = choice.asked;

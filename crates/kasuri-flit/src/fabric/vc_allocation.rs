@@ -4,14 +4,14 @@ use crate::fabric::allocators::{PlainAllocator, Pointers, from_pointer};
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
-use crate::state::list::List;
-use crate::state::{InputSlot, NONE, Simulation, Tile};
+use crate::tile::list::List;
+use crate::tile::{Block, InputSlot, NONE, Tile};
 use kasuri_model::router::{Switching, VcRelease};
 
 /// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.
 pub(super) const PREFETCH_DISTANCE: usize = 4;
 
-impl<L: RouterLayout> Simulation<'_, L> {
+impl<L: RouterLayout> Tile<'_, L> {
     /// Puts a port on a list for virtual-channel allocation, once.
     #[inline(always)]
     pub(crate) fn list_for_allocation(&mut self, port: u32, list: &mut List) {
@@ -63,7 +63,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
 
     /// Virtual-channel allocation at every listed port.
     #[inline(always)]
-    pub(crate) fn allocate_virtual_channels(&mut self, lists: &mut Tile) {
+    pub(crate) fn allocate_virtual_channels(&mut self, lists: &mut Block) {
         for position in 0..lists.allocate.len() {
             self.prefetch_request(&lists.allocate, position);
             let port = lists.allocate.at(position);
@@ -271,7 +271,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
 
     /// The tail has left: the output virtual channel becomes free, the next packet in the buffer becomes a head.
     #[inline(always)]
-    pub(crate) fn release(&mut self, slot: u32, output: u32, lists: &mut Tile) {
+    pub(crate) fn release(&mut self, slot: u32, output: u32, lists: &mut Block) {
         self.leave_queue(slot);
         if self.parameters.release == VcRelease::Tail {
             self.layout.set_free(output);

@@ -8,7 +8,7 @@
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::run::Run;
-use crate::state::{InputSlot, NONE, Simulation};
+use crate::tile::{InputSlot, NONE, Tile};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::Switching;
 use kasuri_network::id::ChannelId;
@@ -51,7 +51,7 @@ impl<L: RouterLayout> Run<'_, L> {
         EngineError::Standstill { cycle: self.cycle, what: standing.join("; ") }
     }
 
-    fn tile(&self, place: Place) -> &Simulation<'_, L> {
+    fn tile(&self, place: Place) -> &Tile<'_, L> {
         &self.tiles[place.0 as usize]
     }
 

@@ -3,8 +3,8 @@
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::run::Run;
-use crate::state::wheel::Wheel;
-use crate::state::{NONE, Simulation};
+use crate::tile::wheel::Wheel;
+use crate::tile::{NONE, Tile};
 use kasuri_model::engine::EngineError;
 
 /// By tile and slot: flits and credits that are on their way to it.
@@ -15,7 +15,7 @@ struct OnTheWay {
 
 impl OnTheWay {
     /// Counts them; what is to cross a border goes to the slot behind it.
-    fn of<L: RouterLayout>(tiles: &[Simulation<'_, L>]) -> Self {
+    fn of<L: RouterLayout>(tiles: &[Tile<'_, L>]) -> Self {
         let none = || tiles.iter().map(|tile| vec![0u32; tile.wiring.links.len() << L::Mask::SHIFT]).collect();
         let mut all = Self { flits: none(), credits: none() };
         for (tile, number) in tiles.iter().zip(0..) {
@@ -48,13 +48,13 @@ impl<L: RouterLayout> Run<'_, L> {
         if let Some(wrong) = self.tiles.iter().find_map(|tile| tile.prediction.as_ref().and_then(|unit| unit.wrongs())) {
             return Err(unbalanced(wrong));
         }
-        self.tiles.iter().try_for_each(Simulation::check_ready).map_err(unbalanced)
+        self.tiles.iter().try_for_each(Tile::check_ready).map_err(unbalanced)
     }
 
     /// For every channel and virtual channel: credits upstream + credits on their way + flits on their way + flits buffered =
     /// the depth of the buffer.
     fn check_credits(&self, moving: &OnTheWay) -> Result<(), String> {
-        let sunk: Vec<Vec<u32>> = self.tiles.iter().map(Simulation::sunk_flits).collect();
+        let sunk: Vec<Vec<u32>> = self.tiles.iter().map(Tile::sunk_flits).collect();
         for (tile, number) in self.tiles.iter().zip(0u32..) {
             let terminals = tile.first_terminal_slot();
             for port in 0..tile.statistics.sent.len() as u32 {
@@ -90,8 +90,7 @@ impl<L: RouterLayout> Run<'_, L> {
 
     /// Flits injected less flits delivered are in buffers or on channels.
     fn check_flits(&self, moving: &OnTheWay) -> Result<(), String> {
-        let in_buffers =
-            |tile: &Simulation<'_, L>| (0..tile.first_terminal_slot()).map(|slot| u64::from(tile.layout.flits(slot))).sum::<u64>();
+        let in_buffers = |tile: &Tile<'_, L>| (0..tile.first_terminal_slot()).map(|slot| u64::from(tile.layout.flits(slot))).sum::<u64>();
         let buffered: u64 = self.tiles.iter().map(in_buffers).sum();
         let on_channels: u64 = moving.flits.iter().flatten().map(|&flits| u64::from(flits)).sum();
         let (found, inside) = (buffered + on_channels, self.flits_inside());
@@ -99,7 +98,7 @@ impl<L: RouterLayout> Run<'_, L> {
     }
 }
 
-impl<L: RouterLayout> Simulation<'_, L> {
+impl<L: RouterLayout> Tile<'_, L> {
     /// By sink's slot, counted from the first: flits that stay in its buffer, those of a packet that is arriving, too.
     fn sunk_flits(&self) -> Vec<u32> {
         let held = self.edge.feed().held_flits(self.terminals.ejection.len());

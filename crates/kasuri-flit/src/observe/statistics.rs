@@ -1,6 +1,6 @@
 //! What is counted while a simulation runs.
 
-use crate::state::{Packet, Share};
+use crate::tile::{Packet, Share};
 use hdrhistogram::Histogram;
 use kasuri_model::engine::{Background, Counting, Distribution, Interval, Phase};
 use kasuri_network::memory::Column;

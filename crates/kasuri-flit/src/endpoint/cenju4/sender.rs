@@ -1,7 +1,7 @@
 //! The Sender: the module that reads headers into the header registers, and the module that makes packets of them.
 
 use super::{Event, Load, Simulation};
-use crate::crosspoint::{Target as Way, Time};
+use crate::crosspoint::{Target as Destination, Time};
 use kasuri_workload::endpoint::cenju4::Cenju4;
 use kasuri_workload::endpoint::cenju4::fault::{Fault, Interrupt};
 use kasuri_workload::endpoint::cenju4::node::{Made, Parcel, Reply, Target};
@@ -39,7 +39,7 @@ struct Register {
     waiting: u32,
     /// The router's queues into which its packets go first.
     queues: u32,
-    way: Way,
+    destination: Destination,
     created: Time,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Sender {
     header_queue: usize,
     making: bool,
     /// What was made last, until it is in the queue to the network.
-    made: Option<(Load, Way, u32, u64)>,
+    made: Option<(Load, Destination, u32, u64)>,
     outstanding: u32,
     most_outstanding: u32,
     /// Synchronisations that this node waits for, a bit each.
@@ -175,10 +175,10 @@ impl Simulation<'_> {
         };
         match parcel {
             Ok(parcel) => {
-                let way = way(&parcel.target);
-                let queues = self.network.first_queues(node, way);
+                let destination = destination(&parcel.target);
+                let queues = self.network.first_queues(node, destination);
                 let sender = &mut self.stations[node as usize].sender;
-                let register = Register { parcel, number, task, rank: sender.filled, waiting: 0, queues, way, created: self.now };
+                let register = Register { parcel, number, task, rank: sender.filled, waiting: 0, queues, destination, created: self.now };
                 sender.registers.push_back(register);
                 sender.filled += 1;
                 self.make_packet(node);
@@ -237,8 +237,8 @@ impl Simulation<'_> {
         let now = self.now;
         let station = &mut self.stations[node as usize];
         let register = &mut station.sender.registers[place];
-        let sid = match register.way {
-            Way::Synchronisation { sid, .. } => Some(sid),
+        let sid = match register.destination {
+            Destination::Synchronisation { sid, .. } => Some(sid),
             _ => None,
         };
         if let Some(sid) = sid {
@@ -255,7 +255,7 @@ impl Simulation<'_> {
         let flits = self.machine.constants.packet_flits(made.packet.data.len() as u32);
         register.created = now;
         register.waiting += 1;
-        station.sender.made = Some((load, register.way, flits, register.rank));
+        station.sender.made = Some((load, register.destination, flits, register.rank));
         let (number, last) = (register.number, register.parcel.is_sent());
         station.sender.making = true;
         self.network.reserve(node, self.longest);
@@ -304,9 +304,9 @@ impl Simulation<'_> {
 
     /// A packet goes into the queue to the network.
     pub(super) fn made(&mut self, node: u32) {
-        let Some((load, way, flits, rank)) = self.stations[node as usize].sender.made.take() else { return };
+        let Some((load, destination, flits, rank)) = self.stations[node as usize].sender.made.take() else { return };
         self.network.release(node, self.longest - flits);
-        self.network.inject(node, rank, way, flits, load, self.now);
+        self.network.inject(node, rank, destination, flits, load, self.now);
     }
 
     /// The module that makes packets is idle.
@@ -365,10 +365,10 @@ impl Simulation<'_> {
     }
 }
 
-fn way(target: &Target) -> Way {
+fn destination(target: &Target) -> Destination {
     match target {
-        Target::Unicast(to) => Way::Unicast(u32::from(to.node)),
-        Target::Multicast(to) => Way::Multicast { group: to.group, terminals: to.nodes },
-        Target::Synchronisation(to) => Way::Synchronisation { sid: to.sid, terminals: to.nodes },
+        Target::Unicast(to) => Destination::Unicast(u32::from(to.node)),
+        Target::Multicast(to) => Destination::Multicast { group: to.group, terminals: to.nodes },
+        Target::Synchronisation(to) => Destination::Synchronisation { sid: to.sid, terminals: to.nodes },
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Touches routing (a head claims its output) and virtual-channel allocation (it gives the claim up with the virtual channel that it gets).
 
-use crate::state::NONE;
+use crate::tile::NONE;
 use kasuri_network::memory::Column;
 
 /// A head that waits for a virtual channel.

@@ -4,7 +4,7 @@
 
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::{NONE, Simulation};
+use crate::tile::{NONE, Tile};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::routing::Candidate;
 
@@ -46,7 +46,7 @@ impl Lookahead {
     }
 }
 
-impl<L: RouterLayout> Simulation<'_, L> {
+impl<L: RouterLayout> Tile<'_, L> {
     /// A flit leaves an input slot by an output slot. If it is a head, the next router decides about it at the end of the cycle.
     #[inline(always)]
     pub(crate) fn note_departure(&mut self, slot: u32, output: u32, left: u16) {

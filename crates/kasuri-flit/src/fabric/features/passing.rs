@@ -11,7 +11,7 @@ use super::prediction::{CONNECTED, COUNTED, InputPort, PredictionUnit, WRONG, Wr
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::routing::Route;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::{NONE, Simulation, Tile};
+use crate::tile::{Block, NONE, Tile};
 use kasuri_network::routing::{Candidate, VirtualChannels};
 
 /// A head that finds a prediction.
@@ -27,17 +27,17 @@ pub(crate) struct Head {
 /// A layout whose routers predict.
 pub(crate) trait Predicts: RouterLayout {
     /// Is there a free place from an input slot to an output port for a flit that arrives now?
-    fn is_open(simulation: &Simulation<'_, Self>, unit: &PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> bool;
+    fn is_open(tile: &Tile<'_, Self>, unit: &PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> bool;
 
     /// Does a head wait for a virtual channel of an output port?
-    fn is_wanted(simulation: &Simulation<'_, Self>, port: u32, now: u64) -> bool;
+    fn is_wanted(tile: &Tile<'_, Self>, port: u32, now: u64) -> bool;
 
     /// Has a virtual channel a credit, and would a flit that passes on now keep the order there?
-    fn has_turn(simulation: &Simulation<'_, Self>, unit: &PredictionUnit<'_>, output: u32, now: u64) -> bool;
+    fn has_turn(tile: &Tile<'_, Self>, unit: &PredictionUnit<'_>, output: u32, now: u64) -> bool;
 
     /// The free virtual channel of an output port that a head takes which nobody else asks for.
     fn choose_channel(
-        simulation: &mut Simulation<'_, Self>,
+        tile: &mut Tile<'_, Self>,
         unit: &PredictionUnit<'_>,
         slot: u32,
         port: u32,
@@ -46,35 +46,22 @@ pub(crate) trait Predicts: RouterLayout {
     ) -> Option<u32>;
 
     /// The route of a head if the guess is right; nobody guesses where the predictor knows.
-    fn right_route(
-        simulation: &mut Simulation<'_, Self>,
-        unit: &mut PredictionUnit<'_>,
-        head: &Head,
-        guess: Option<u16>,
-        now: u64,
-    ) -> Option<Route>;
+    fn right_route(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, head: &Head, guess: Option<u16>, now: u64) -> Option<Route>;
 
     /// Gives an output slot to a head that crosses at once, a packet of so many flits.
-    fn connect_head(simulation: &mut Simulation<'_, Self>, head: &Head, output: u32, flits: u16, now: u64);
+    fn connect_head(tile: &mut Tile<'_, Self>, head: &Head, output: u32, flits: u16, now: u64);
 
     /// A flit crosses to the output that its packet holds and leaves.
-    fn cross_early(
-        simulation: &mut Simulation<'_, Self>,
-        unit: &mut PredictionUnit<'_>,
-        slot: u32,
-        output: u32,
-        now: u64,
-        lists: &mut Tile,
-    );
+    fn cross_early(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, output: u32, now: u64, lists: &mut Block);
 
     /// A copy of a flit crosses to a wrong output port, and leaves if wrong flits are forwarded.
-    fn copy(simulation: &mut Simulation<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64);
+    fn copy(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64);
 }
 
-impl<L: Predicts> Simulation<'_, L> {
+impl<L: Predicts> Tile<'_, L> {
     /// Does a flit pass on without entering its buffer? Not asked of flits that surely do not.
     #[inline(always)]
-    pub(crate) fn passes_on(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64, lists: &mut Tile) -> bool {
+    pub(crate) fn passes_on(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64, lists: &mut Block) -> bool {
         let output = self.layout.held_output(slot);
         if self.layout.flits(slot) > 0 {
             self.copy_after_wrong_head(unit, slot, now);
@@ -97,7 +84,7 @@ impl<L: Predicts> Simulation<'_, L> {
 
     /// A head in front of an empty buffer: does a prediction take it on?
     #[inline(always)]
-    fn head_passes_on(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64, lists: &mut Tile) -> bool {
+    fn head_passes_on(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, now: u64, lists: &mut Block) -> bool {
         let input_port = slot >> L::Mask::SHIFT;
         let place = unit.input_ports[input_port];
         let guess = unit.predictor.predict(place.index as usize);
@@ -168,7 +155,7 @@ impl<L: Predicts> Simulation<'_, L> {
 
     /// A right prediction: the head crosses, unless something is in its way.
     #[inline(always)]
-    fn take_right_path(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, route: Route, now: u64, lists: &mut Tile) -> bool {
+    fn take_right_path(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, route: Route, now: u64, lists: &mut Block) -> bool {
         let port = head.place.base + u32::from(route.candidate.port);
         let Some(output) = self.free_channel(unit, head, port, route.candidate.virtual_channels, now) else {
             unit.counters.refused += u64::from(head.counted);

@@ -8,7 +8,7 @@ use crate::fabric::clock::Clock;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::routing::Route;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::{NONE, Share, Simulation};
+use crate::tile::{NONE, Share, Tile};
 use kasuri_model::engine::Prediction;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{OnMiss, PredictorMatch, RouterParameters};
@@ -38,7 +38,7 @@ pub(crate) const FOUND: u8 = 8;
 const SLOT_BYTES: usize = 64;
 const PLACES_BYTES: usize = 24;
 
-/// The unit of all routers of a simulation.
+/// The unit of all routers of a tile.
 pub(crate) struct PredictionUnit<'n> {
     pub(crate) predictor: Box<dyn Predictor>,
     pub(crate) rules: Rules,
@@ -231,14 +231,14 @@ fn input_ports(network: &Network, share: &Share, router_port: &[u32], ports: usi
     column.into()
 }
 
-/// The addresses of a tile.
+/// The addresses of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Addresses {
     pub(crate) first: u32,
     pub(crate) span: usize,
 }
 
-/// Sorts addresses of a tile, each of which occurs once: a bit for each, and a bit for each word of those that has one.
+/// Sorts addresses of a block, each of which occurs once: a bit for each, and a bit for each word of those that has one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sorter {
     words: Vec<u64>,
@@ -584,7 +584,7 @@ impl<'n> PredictionUnit<'n> {
     }
 }
 
-impl<L: RouterLayout> Simulation<'_, L> {
+impl<L: RouterLayout> Tile<'_, L> {
     /// A new phase decides anew whether it counts the packets that pass on.
     pub(crate) fn recount_predicted_packets(&mut self) {
         let Some(mut unit) = self.prediction.take() else { return };

@@ -3,7 +3,7 @@
 //! A *unit* of `W` words holds the virtual channels of one router of up to 256, or of several small routers side by side. One
 //! visit of a unit takes its arrivals and credits, matches inputs and outputs by iSLIP of one iteration and moves the winners
 //! without a branch that depends on the data; round-robin picks are minima of rotated addresses over the bytes of a port.
-//! What is done once per packet uses the same code as the plain layout, after the visits of a tile: the matching looks at
+//! What is done once per packet uses the same code as the plain layout, after the visits of a block: the matching looks at
 //! nothing that this code changes within the cycle.
 //!
 //! Limits (see `support.rs`): wormhole switching, release at the tail, switch allocation in the cycle after virtual-channel
@@ -12,9 +12,9 @@
 
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::wheel::{BitWheel, Wheel};
-use crate::state::{InputSlot, Links, NONE, OutputSlot, Parameters, Simulation};
 use crate::support::LayoutName;
+use crate::tile::wheel::{BitWheel, Wheel};
+use crate::tile::{InputSlot, Links, NONE, OutputSlot, Parameters, Tile};
 use kasuri_network::memory::{Column, filled};
 use std::arch::x86_64::*;
 
@@ -45,16 +45,16 @@ struct Unit<const W: usize> {
     stalled: [u64; W],
 }
 
-/// The units and the scratch lists of a tile.
+/// The units and the scratch lists of a block.
 pub(crate) struct Avx512<M, const W: usize> {
     units: Box<[Unit<W>]>,
     input: Column<InputSlot>,
     output: Column<OutputSlot>,
     /// Units that have work without a new event.
     busy: Box<[bool]>,
-    tile_busy: Box<[bool]>,
+    block_busy: Box<[bool]>,
     units_per_tile_shift: u32,
-    /// Within a cycle of a tile: input slots and output slots of the flits that move, input slots of tails.
+    /// Within a cycle of a block: input slots and output slots of the flits that move, input slots of tails.
     leaving: Box<[u32]>,
     entering: Box<[u32]>,
     tails: Vec<u32>,
@@ -135,17 +135,17 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
             stalled: [0; W],
         };
         let units = ((ports << M::SHIFT) >> Self::UNIT_SHIFT) as usize;
-        let tile_slots = (1usize << parameters.tile_shift).min((ports as usize) << M::SHIFT);
+        let block_slots = (1usize << parameters.block_shift).min((ports as usize) << M::SHIFT);
         Self {
             units: filled(units, empty),
             input: Column::filled((all_ports as usize) << M::SHIFT, InputSlot::default()),
             output: Column::filled((ports as usize) << M::SHIFT, OutputSlot::default()),
             busy: vec![false; units].into_boxed_slice(),
-            tile_busy: vec![false; parameters.router_tiles as usize].into_boxed_slice(),
-            units_per_tile_shift: parameters.tile_shift - Self::UNIT_SHIFT,
+            block_busy: vec![false; parameters.router_blocks as usize].into_boxed_slice(),
+            units_per_tile_shift: parameters.block_shift - Self::UNIT_SHIFT,
             // Vectors of 16 addresses are stored whole, so the lists have room for some beyond their end.
-            leaving: vec![0; tile_slots + 64].into_boxed_slice(),
-            entering: vec![0; tile_slots + 64].into_boxed_slice(),
+            leaving: vec![0; block_slots + 64].into_boxed_slice(),
+            entering: vec![0; block_slots + 64].into_boxed_slice(),
             tails: Vec::new(),
             destinations: Destinations::PerPort,
             mask: std::marker::PhantomData,
@@ -155,7 +155,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
     fn bytes(parameters: &Parameters, ports: u32, all_ports: u32) -> usize {
         let (slots, all_slots) = ((ports as usize) << M::SHIFT, (all_ports as usize) << M::SHIFT);
         let units = (slots >> Self::UNIT_SHIFT) * (size_of::<Unit<W>>() + 1);
-        let lists = 8 * ((1usize << parameters.tile_shift).min(slots) + 64);
+        let lists = 8 * ((1usize << parameters.block_shift).min(slots) + 64);
         units + all_slots * size_of::<InputSlot>() + slots * size_of::<OutputSlot>() + lists + 4 * all_ports as usize
     }
 
@@ -286,7 +286,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
         record.holder[word][bit as usize] = (head - Self::first_slot(head)) as u8;
         record.output[head_word][head_bit as usize] = (output - Self::first_slot(output)) as u8;
         self.busy[unit] = true;
-        self.tile_busy[unit >> self.units_per_tile_shift] = true;
+        self.block_busy[unit >> self.units_per_tile_shift] = true;
     }
 
     #[inline(always)]
@@ -300,22 +300,22 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
     }
 
     #[inline(always)]
-    fn is_idle(&self, tile: u32) -> bool {
-        !self.tile_busy[tile as usize]
+    fn is_idle(&self, block: u32) -> bool {
+        !self.block_busy[block as usize]
     }
 
     #[inline(always)]
-    fn router_cycle(simulation: &mut Simulation<'_, Self>, tile: u32, now: u64) {
+    fn router_cycle(tile: &mut Tile<'_, Self>, block: u32, now: u64) {
         // SAFETY: `select.rs` chooses this layout only where `is_available()`.
-        unsafe { simulation.vector_cycle(tile, now) }
+        unsafe { tile.vector_cycle(block, now) }
     }
 }
 
-impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
+impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,bmi1,bmi2,popcnt,lzcnt")]
-    fn vector_cycle(&mut self, tile: u32, now: u64) {
-        let mut lists = std::mem::take(&mut self.tiles[tile as usize]);
-        let moved = self.visit_units(tile, now, &mut lists);
+    fn vector_cycle(&mut self, block: u32, now: u64) {
+        let mut lists = std::mem::take(&mut self.blocks[block as usize]);
+        let moved = self.visit_units(block, now, &mut lists);
         self.post_moves(moved, now as u32);
         self.statistics.flit_hops += moved as u64;
         if self.parameters.route_cycles == 0 {
@@ -337,19 +337,19 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
         tails.clear();
         self.layout.tails = tails;
         lists.turn();
-        self.tiles[tile as usize] = lists;
+        self.blocks[block as usize] = lists;
     }
 
-    /// Visits the units of a tile that have something to do. Returns the number of flits that move.
+    /// Visits the units of a block that have something to do. Returns the number of flits that move.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,bmi1,bmi2,popcnt,lzcnt")]
-    fn visit_units(&mut self, tile: u32, now: u64, lists: &mut crate::state::Tile) -> usize {
+    fn visit_units(&mut self, block: u32, now: u64, lists: &mut crate::tile::Block) -> usize {
         let shift = self.layout.units_per_tile_shift;
-        let first = (tile as usize) << shift;
-        let last = ((tile as usize + 1) << shift).min(self.layout.units.len());
+        let first = (block as usize) << shift;
+        let last = ((block as usize + 1) << shift).min(self.layout.units.len());
         let stride = 1usize << (Avx512::<M, W>::UNIT_SHIFT - 6);
         let (arrivals, credits) = (self.in_flight.arrivals.cycle_words(now), self.in_flight.credits.cycle_words(now));
-        let (mut moved, mut entering, mut tile_busy) = (0, 0, false);
+        let (mut moved, mut entering, mut block_busy) = (0, 0, false);
         for unit in first..last {
             if W > 1 {
                 prefetch_unit(self.layout.units.get(unit + 1));
@@ -375,7 +375,7 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
             }
             let visit = visit::<M, W>(&mut self.layout.units[unit], &arrived, &returned);
             self.layout.busy[unit] = visit.busy;
-            tile_busy |= visit.busy;
+            block_busy |= visit.busy;
             let base = (unit << Avx512::<M, W>::UNIT_SHIFT) as u32;
             for word in 0..W {
                 let slots = base + 64 * word as u32;
@@ -394,7 +394,7 @@ impl<M: VcMask, const W: usize> Simulation<'_, Avx512<M, W>> {
             }
         }
         debug_assert_eq!(moved, entering, "every flit that leaves a buffer enters a channel");
-        self.layout.tile_busy[tile as usize] = tile_busy;
+        self.layout.block_busy[block as usize] = block_busy;
         moved
     }
 
@@ -682,7 +682,7 @@ fn compress(bits: u64, first: u32, list: &mut [u32], mut length: usize) -> usize
     for part in 0..4 {
         let mask = (bits >> (16 * part)) as u16;
         debug_assert!(length + 16 <= list.len());
-        // SAFETY: the lists have room for 64 addresses beyond one per port of the tile.
+        // SAFETY: the lists have room for 64 addresses beyond one per port of the block.
         unsafe { _mm512_storeu_si512(list.as_mut_ptr().add(length).cast(), _mm512_maskz_compress_epi32(mask, slots)) };
         length += mask.count_ones() as usize;
         slots = _mm512_add_epi32(slots, _mm512_set1_epi32(16));

@@ -6,29 +6,29 @@ use crate::fabric::layout::RouterLayout;
 use crate::fabric::routing::Route;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
-use crate::state::wheel::Wheel;
-use crate::state::{NEVER, NONE, Simulation};
+use crate::tile::wheel::Wheel;
+use crate::tile::{NEVER, NONE, Tile};
 use kasuri_model::router::{Bidding, Priority, Speculation, Switching, VcRelease};
 use kasuri_network::routing::Candidate;
 
 /// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
 const PREFETCH_DISTANCE: usize = 8;
 
-impl<M: VcMask> Simulation<'_, Full<M>> {
-    /// Takes what arrives, then lets every router of the tile that is awake take its steps.
-    pub(super) fn full_cycle(&mut self, tile: u32, now: u64) {
+impl<M: VcMask> Tile<'_, Full<M>> {
+    /// Takes what arrives, then lets every router of the block that is awake take its steps.
+    pub(super) fn full_cycle(&mut self, block: u32, now: u64) {
         let mut events = std::mem::take(&mut self.in_flight.due);
         if self.prediction.is_some() {
             // A prediction counts on what is known of credits and requests when the flit arrives.
-            self.take_credits(tile, now, &mut events);
-            self.take_predicted_arrivals(tile, now, &mut events);
+            self.take_credits(block, now, &mut events);
+            self.take_predicted_arrivals(block, now, &mut events);
         } else {
-            self.take_arrivals(tile, now, &mut events);
-            self.take_credits(tile, now, &mut events);
+            self.take_arrivals(block, now, &mut events);
+            self.take_credits(block, now, &mut events);
         }
         self.in_flight.due = events;
-        self.layout.wake_sleepers(tile, now);
-        let mut awake = std::mem::take(&mut self.layout.sleep.awake[tile as usize]);
+        self.layout.wake_sleepers(block, now);
+        let mut awake = std::mem::take(&mut self.layout.sleep.awake[block as usize]);
         let mut masks = self.layout.step.masks.take();
         let steps = self.layout.clock.steps(now);
         awake.retain(|&number| {
@@ -41,16 +41,16 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
             }
             self.layout.units[number as usize].is_awake = stays;
             if !stays {
-                self.layout.set_alarm(tile, number);
+                self.layout.set_alarm(block, number);
             }
             stays
         });
         self.layout.step.masks = masks;
-        self.layout.sleep.awake[tile as usize] = awake;
+        self.layout.sleep.awake[block as usize] = awake;
     }
 
-    fn take_arrivals(&mut self, tile: u32, now: u64, events: &mut Vec<u32>) {
-        self.in_flight.arrivals.take(now, tile, events);
+    fn take_arrivals(&mut self, block: u32, now: u64, events: &mut Vec<u32>) {
+        self.in_flight.arrivals.take(now, block, events);
         for position in 0..events.len() {
             if let Some(&later) = events.get(position + PREFETCH_DISTANCE) {
                 prefetch(&self.layout.input[later]);
@@ -60,8 +60,8 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
         events.clear();
     }
 
-    fn take_credits(&mut self, tile: u32, now: u64, events: &mut Vec<u32>) {
-        self.in_flight.credits.take(now, tile, events);
+    fn take_credits(&mut self, block: u32, now: u64, events: &mut Vec<u32>) {
+        self.in_flight.credits.take(now, block, events);
         for position in 0..events.len() {
             if let Some(&later) = events.get(position + PREFETCH_DISTANCE) {
                 prefetch(&self.layout.output[later]);
@@ -124,7 +124,7 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
         if !at_once {
             self.compute_routes(number, step);
         }
-        asked |= self.cross_on_kept_ways(number, now);
+        asked |= self.cross_on_kept_paths(number, now);
         asked |= self.allocate_crossing(number, step, now);
         if self.parameters.bidding == Bidding::Speculative && self.layout.full.router.speculation == Speculation::Apart {
             self.grant_speculative_bids(number);
@@ -242,7 +242,7 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
             if let Allocators::OnRequests { channels, .. } = &mut self.layout.units[number].allocators {
                 channels.allocate(&requests, &mut granted);
             }
-            let (base, channels) = (self.layout.units[number].base, self.layout.virtual_channels);
+            let (base, channels) = (self.layout.units[number].base, self.layout.full.router.virtual_channels);
             let slot = |place: u32| ((base + place / channels) << M::SHIFT) | (place % channels);
             for &position in &granted {
                 let Request { row, column, .. } = requests[position as usize];
@@ -262,14 +262,14 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
 
     /// Does any flit without a path of its own wait for the switch in this step, or for a credit to ask for it?
     fn someone_stands(&self, number: usize, step: u64) -> bool {
-        let has_way = |slot| self.layout.step.holders.contains(&slot);
-        let stands = |&slot: &u32| self.layout.input[slot].ready <= step && self.layout.input[slot].flits > 0 && !has_way(slot);
+        let has_path = |slot| self.layout.step.holders.contains(&slot);
+        let stands = |&slot: &u32| self.layout.input[slot].ready <= step && self.layout.input[slot].flits > 0 && !has_path(slot);
         self.layout.units[number].active.iter().any(stands) || self.layout.full.speculates && self.someone_waits(number, step)
     }
 
     fn request_channels(&self, number: usize, step: u64, requests: &mut Vec<Request>) {
         let unit = &self.layout.units[number];
-        let channels = self.layout.virtual_channels;
+        let channels = self.layout.full.router.virtual_channels;
         for &slot in &unit.waiting {
             if self.layout.input[slot].ready > step {
                 continue;
@@ -328,7 +328,7 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
 
     /// Paths through the switch that are kept are used, or given up where a credit or a place behind the switch is missing. In both cases they
     /// are taken in this step: who gives one up bids anew from the next on. Is there any?
-    fn cross_on_kept_ways(&mut self, number: usize, now: u64) -> bool {
+    fn cross_on_kept_paths(&mut self, number: usize, now: u64) -> bool {
         let Full { units, step: StepLists { taken, .. }, full, .. } = &mut self.layout;
         let unit = &mut units[number];
         taken.clear(unit.ports, full);
@@ -651,7 +651,7 @@ impl<M: VcMask> Full<M> {
 
     fn bid_at(&self, number: usize, slot: u32, row: u32, column: u32) -> Bid {
         let (vc, pointer) = (slot & (M::BITS - 1), self.units[number].vc_pointer[row as usize]);
-        let distance = (vc + self.virtual_channels - pointer) % self.virtual_channels;
+        let distance = (vc + self.full.router.virtual_channels - pointer) % self.full.router.virtual_channels;
         let (priority, created) = (self.priority(slot), self.heads.urgency[slot].created);
         Bid { request: Request { row, column, preference: priority, priority, created }, distance, slot, in_vain: false }
     }

@@ -5,7 +5,7 @@
 use super::{Allocators, Full, FullParameters, InputVc, Unit};
 use crate::fabric::allocators::masks::{RequestMasks, first_from};
 use crate::fabric::vc_mask::VcMask;
-use crate::state::{NEVER, Simulation};
+use crate::tile::{NEVER, Tile};
 
 /// The lists of a step, and tables in place of divisions.
 pub(super) struct Masks {
@@ -54,7 +54,7 @@ impl Masks {
     }
 }
 
-impl<M: VcMask> Simulation<'_, Full<M>> {
+impl<M: VcMask> Tile<'_, Full<M>> {
     /// One step: route computation, virtual-channel allocation, switch allocation and traversal, each for those that were there before.
     pub(super) fn masked_step(&mut self, number: usize, step: u64, now: u64, masks: &mut Masks) -> bool {
         let at_once = self.parameters.route_cycles == 0;
@@ -78,7 +78,7 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
         if waiting.is_empty() {
             return false;
         }
-        let (base, channels) = (*base, self.layout.virtual_channels);
+        let (base, channels) = (*base, self.layout.full.router.virtual_channels);
         masks.requests.clear();
         for &slot in waiting {
             let InputVc { ready, candidate, .. } = self.layout.input[slot];

@@ -17,9 +17,9 @@ use crate::fabric::features::output_shares::Shares;
 use crate::fabric::features::shared_buffers::flits_of_port;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::wheel::ListWheel;
-use crate::state::{InputSlot, Links, NEVER, NONE, OutputSlot, Parameters, Simulation};
 use crate::support::LayoutName;
+use crate::tile::wheel::ListWheel;
+use crate::tile::{InputSlot, Links, NEVER, NONE, OutputSlot, Parameters, Tile};
 use batches::Batches;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{AllocatorParameters, Arbiter, ArbiterParameters, LongStages, Priority, RouterParameters};
@@ -223,8 +223,7 @@ impl Bid {
 pub(crate) struct Full<M> {
     full: FullParameters,
     clock: Clock,
-    tile_shift: u32,
-    virtual_channels: u32,
+    block_shift: u32,
     /// The number of the first router in the network.
     first_router: u32,
     input: Column<InputVc>,
@@ -252,9 +251,9 @@ struct WaitingHeads {
 
 /// Which routers are awake, and when the others wake up.
 struct Sleep {
-    /// Routers that are awake, by tile.
+    /// Routers that are awake, by block.
     awake: Vec<Vec<u32>>,
-    /// Cycles in which routers that sleep are to be woken, by tile.
+    /// Cycles in which routers that sleep are to be woken, by block.
     alarms: Vec<BinaryHeap<Reverse<(u64, u32)>>>,
 }
 
@@ -310,24 +309,24 @@ impl<M: VcMask> Full<M> {
         let unit = &mut self.units[number as usize];
         if !unit.is_awake {
             unit.is_awake = true;
-            let tile = unit.base << M::SHIFT >> self.tile_shift;
-            self.sleep.awake[tile as usize].push(number);
+            let block = unit.base << M::SHIFT >> self.block_shift;
+            self.sleep.awake[block as usize].push(number);
         }
     }
 
     /// A router that falls asleep is woken when one of its flits may cross, unless it is woken before that in any case.
-    fn set_alarm(&mut self, tile: u32, number: u32) {
+    fn set_alarm(&mut self, block: u32, number: u32) {
         let unit = &mut self.units[number as usize];
         if unit.due < unit.alarm {
             unit.alarm = unit.due;
-            self.sleep.alarms[tile as usize].push(Reverse((unit.due, number)));
+            self.sleep.alarms[block as usize].push(Reverse((unit.due, number)));
         }
     }
 
-    /// Wakes the routers of a tile whose time has come.
-    fn wake_sleepers(&mut self, tile: u32, now: u64) {
-        while let Some(&Reverse((time, number))) = self.sleep.alarms[tile as usize].peek().filter(|alarm| alarm.0.0 <= now) {
-            self.sleep.alarms[tile as usize].pop();
+    /// Wakes the routers of a block whose time has come.
+    fn wake_sleepers(&mut self, block: u32, now: u64) {
+        while let Some(&Reverse((time, number))) = self.sleep.alarms[block as usize].peek().filter(|alarm| alarm.0.0 <= now) {
+            self.sleep.alarms[block as usize].pop();
             let unit = &mut self.units[number as usize];
             let base = unit.base;
             if unit.alarm == time {
@@ -408,8 +407,7 @@ impl<M: VcMask> RouterLayout for Full<M> {
         let port = PortState { free: M::default(), next_departure: 0, sent: Sent::default(), credit_cycle: 0, credit_step: u64::MAX };
         Self {
             clock: Clock::new(full.router.internal_speedup),
-            tile_shift: parameters.tile_shift,
-            virtual_channels: parameters.virtual_channels,
+            block_shift: parameters.block_shift,
             first_router: parameters.share.routers.start,
             input: Column::filled(
                 (all_ports as usize) << M::SHIFT,
@@ -426,8 +424,8 @@ impl<M: VcMask> RouterLayout for Full<M> {
             units: Vec::new(),
             unit_of_port: Column::filled(ports as usize, NONE),
             sleep: Sleep {
-                awake: vec![Vec::new(); parameters.router_tiles as usize],
-                alarms: vec![BinaryHeap::new(); parameters.router_tiles as usize],
+                awake: vec![Vec::new(); parameters.router_blocks as usize],
+                alarms: vec![BinaryHeap::new(); parameters.router_blocks as usize],
             },
             step: StepLists::default(),
             shares: parameters.granted.as_ref().map(|granted| Shares::new(granted, ports)),
@@ -551,11 +549,11 @@ impl<M: VcMask> RouterLayout for Full<M> {
         }
     }
 
-    fn is_idle(&self, tile: u32) -> bool {
-        self.sleep.awake[tile as usize].is_empty() && self.sleep.alarms[tile as usize].is_empty()
+    fn is_idle(&self, block: u32) -> bool {
+        self.sleep.awake[block as usize].is_empty() && self.sleep.alarms[block as usize].is_empty()
     }
 
-    fn router_cycle(simulation: &mut Simulation<'_, Self>, tile: u32, now: u64) {
-        simulation.full_cycle(tile, now);
+    fn router_cycle(tile: &mut Tile<'_, Self>, block: u32, now: u64) {
+        tile.full_cycle(block, now);
     }
 }

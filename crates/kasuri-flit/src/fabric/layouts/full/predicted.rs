@@ -9,17 +9,17 @@ use crate::fabric::features::passing::{Head, Predicts};
 use crate::fabric::features::prediction::{CONNECTED, COUNTED, Early, PredictionUnit, WRONG};
 use crate::fabric::routing::Route;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::wheel::Wheel;
-use crate::state::{NONE, Simulation, Tile};
+use crate::tile::wheel::Wheel;
+use crate::tile::{Block, NONE, Tile};
 use kasuri_model::router::VcRelease;
 use kasuri_network::routing::{Candidate, VirtualChannels};
 
-impl<M: VcMask> Simulation<'_, Full<M>> {
+impl<M: VcMask> Tile<'_, Full<M>> {
     /// Flits enter their buffers, or pass on at once. Credits of this cycle have been taken before.
-    pub(super) fn take_predicted_arrivals(&mut self, tile: u32, now: u64, events: &mut Vec<u32>) {
+    pub(super) fn take_predicted_arrivals(&mut self, block: u32, now: u64, events: &mut Vec<u32>) {
         let Some(mut unit) = self.prediction.take() else { return };
-        let mut lists = std::mem::take(&mut self.tiles[tile as usize]);
-        self.in_flight.arrivals.take(now, tile, events);
+        let mut lists = std::mem::take(&mut self.blocks[block as usize]);
+        self.in_flight.arrivals.take(now, block, events);
         let mut possible = std::mem::take(&mut unit.sorting.possible);
         for &slot in events.iter() {
             let is_new = self.layout.input[slot].output == NONE && self.layout.input[slot].flits == 0;
@@ -38,7 +38,7 @@ impl<M: VcMask> Simulation<'_, Full<M>> {
             }
         }
         unit.sorting.possible = possible;
-        self.tiles[tile as usize] = lists;
+        self.blocks[block as usize] = lists;
         self.prediction = Some(unit);
     }
 
@@ -131,46 +131,46 @@ impl<M: VcMask> Full<M> {
 
     /// An input and an output of virtual-channel allocation within their router.
     fn allocation_places(&self, number: usize, slot: u32, output: u32) -> (u32, u32) {
-        let place = |slot: u32| ((slot >> M::SHIFT) - self.units[number].base) * self.virtual_channels + (slot & (M::BITS - 1));
+        let place = |slot: u32| ((slot >> M::SHIFT) - self.units[number].base) * self.full.router.virtual_channels + (slot & (M::BITS - 1));
         (place(slot), place(output))
     }
 }
 
 impl<M: VcMask> Predicts for Full<M> {
-    fn is_open(simulation: &Simulation<'_, Self>, unit: &PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> bool {
-        let (layout, early) = (&simulation.layout, simulation.early(unit, now));
+    fn is_open(tile: &Tile<'_, Self>, unit: &PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> bool {
+        let (layout, early) = (&tile.layout, tile.early(unit, now));
         let (input, output) = layout.switch_places(slot, port);
-        let is_slow = simulation.parameters.periodic && simulation.wiring.period[port] > 1;
+        let is_slow = tile.parameters.periodic && tile.wiring.period[port] > 1;
         let has_channel =
             if is_slow { layout.port[port].next_departure <= early.departure } else { unit.is_channel_open(port, early.departure) };
         let number = layout.unit_of_port[port] as usize;
         has_channel && unit.is_open(input, output, early.place) && layout.units[number].traversal.begins(early.step)
     }
 
-    fn is_wanted(simulation: &Simulation<'_, Self>, port: u32, now: u64) -> bool {
-        let (layout, step) = (&simulation.layout, simulation.layout.clock.first_step(now));
+    fn is_wanted(tile: &Tile<'_, Self>, port: u32, now: u64) -> bool {
+        let (layout, step) = (&tile.layout, tile.layout.clock.first_step(now));
         layout.is_wanted_from(layout.unit_of_port[port] as usize, port, |ready| ready <= step)
     }
 
-    fn has_turn(simulation: &Simulation<'_, Self>, unit: &PredictionUnit<'_>, output: u32, now: u64) -> bool {
-        simulation.room(output) > 0 && unit.keeps_order(output, simulation.early(unit, now).order())
+    fn has_turn(tile: &Tile<'_, Self>, unit: &PredictionUnit<'_>, output: u32, now: u64) -> bool {
+        tile.room(output) > 0 && unit.keeps_order(output, tile.early(unit, now).order())
     }
 
     /// The first by the pointer of the virtual-channel allocator, if it is iSLIP, else by one of the head's own.
     fn choose_channel(
-        simulation: &mut Simulation<'_, Self>,
+        tile: &mut Tile<'_, Self>,
         unit: &PredictionUnit<'_>,
         slot: u32,
         port: u32,
         channels: VirtualChannels,
         now: u64,
     ) -> Option<u32> {
-        let layout = &simulation.layout;
+        let layout = &tile.layout;
         let number = layout.unit_of_port[port] as usize;
         let base = layout.units[number].base;
         let candidate = Candidate::new((port - base) as u16, channels);
         let (prefers_empty, pointer) = (layout.full.router.vc_prefer_empty, layout.input[slot].packet.accept_pointer);
-        let is_filled = |output: u32| prefers_empty && layout.output[output].credits < u32::from(simulation.parameters.buffer_flits);
+        let is_filled = |output: u32| prefers_empty && layout.output[output].credits < u32::from(tile.parameters.buffer_flits);
         let distance = |output: u32| {
             let (row, column) = layout.allocation_places(number, slot, output);
             let by_allocator = match &layout.units[number].allocators {
@@ -179,91 +179,78 @@ impl<M: VcMask> Predicts for Full<M> {
             };
             by_allocator.unwrap_or_else(|| output.wrapping_sub(pointer).into())
         };
-        let mut open = simulation.open_channels(slot, port, &candidate);
+        let mut open = tile.open_channels(slot, port, &candidate);
         let mut best = None;
         while !open.is_empty() {
             let output = port << M::SHIFT | open.first();
             open = open.rest();
             let key = (is_filled(output), distance(output));
-            if Self::has_turn(simulation, unit, output, now) && best.is_none_or(|(known, _)| key < known) {
+            if Self::has_turn(tile, unit, output, now) && best.is_none_or(|(known, _)| key < known) {
                 best = Some((key, output));
             }
         }
         best.map(|(_, output)| output)
     }
 
-    fn right_route(
-        simulation: &mut Simulation<'_, Self>,
-        unit: &mut PredictionUnit<'_>,
-        head: &Head,
-        guess: Option<u16>,
-        now: u64,
-    ) -> Option<Route> {
-        let accepted = simulation.accepted_route(unit, head, guess);
+    fn right_route(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, head: &Head, guess: Option<u16>, now: u64) -> Option<Route> {
+        let accepted = tile.accepted_route(unit, head, guess);
         if accepted.is_some() {
             return accepted;
         }
-        if simulation.layout.full.offers_several || simulation.routing.lookahead.is_some() {
-            simulation.offered_route(unit, head, guess, now)
+        if tile.layout.full.offers_several || tile.routing.lookahead.is_some() {
+            tile.offered_route(unit, head, guess, now)
         } else {
-            simulation.only_route(unit, head, guess)
+            tile.only_route(unit, head, guess)
         }
     }
 
     /// The head has a virtual channel without having bid for it. Flits that do not pass on bid for the switch from this cycle on.
-    fn connect_head(simulation: &mut Simulation<'_, Self>, head: &Head, output: u32, _flits: u16, now: u64) {
-        let number = simulation.layout.unit_of_port[output >> M::SHIFT] as usize;
-        let (row, column) = simulation.layout.allocation_places(number, head.slot, output);
-        match &mut simulation.layout.units[number].allocators {
+    fn connect_head(tile: &mut Tile<'_, Self>, head: &Head, output: u32, _flits: u16, now: u64) {
+        let number = tile.layout.unit_of_port[output >> M::SHIFT] as usize;
+        let (row, column) = tile.layout.allocation_places(number, head.slot, output);
+        match &mut tile.layout.units[number].allocators {
             Allocators::OnMasks { channels, .. } => channels.matched(row, column),
             Allocators::OnRequests { channels, .. } => channels.matched(row, column),
         }
-        simulation.layout.input[head.slot].packet.accept_pointer = output + 1;
-        simulation.note_urgency(number, head.slot, head.packet);
-        let step = simulation.layout.clock.first_step(now);
-        simulation.take_channel(number, head.slot, output, step);
+        tile.layout.input[head.slot].packet.accept_pointer = output + 1;
+        tile.note_urgency(number, head.slot, head.packet);
+        let step = tile.layout.clock.first_step(now);
+        tile.take_channel(number, head.slot, output, step);
     }
 
-    fn cross_early(
-        simulation: &mut Simulation<'_, Self>,
-        unit: &mut PredictionUnit<'_>,
-        slot: u32,
-        output: u32,
-        now: u64,
-        _lists: &mut Tile,
-    ) {
-        unit.note_passed(output, simulation.early(unit, now), unit.flags[slot] & COUNTED != 0);
+    fn cross_early(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, output: u32, now: u64, _lists: &mut Block) {
+        unit.note_passed(output, tile.early(unit, now), unit.flags[slot] & COUNTED != 0);
         let (input_port, port) = (slot >> M::SHIFT, output >> M::SHIFT);
-        simulation.occupy_switch(unit, slot, port, now);
-        let departure = simulation.occupy_channel_early(unit, port, now);
-        simulation.statistics.flit_hops += 1;
-        let layout = &mut simulation.layout;
+        tile.occupy_switch(unit, slot, port, now);
+        let departure = tile.occupy_channel_early(unit, port, now);
+        tile.statistics.flit_hops += 1;
+        let layout = &mut tile.layout;
         layout.port[port].sent.add(departure);
         layout.output[output].credits -= 1;
         layout.input[slot].left -= 1;
         let left = layout.input[slot].left;
-        simulation.note_departure(slot, output, left);
-        if let Some(buffers) = &mut simulation.buffers.shared {
+        tile.note_departure(slot, output, left);
+        if let Some(buffers) = &mut tile.buffers.shared {
             buffers.send(output, left == 0);
         }
-        let upstream = &simulation.wiring.links[input_port];
+        let upstream = &tile.wiring.links[input_port];
         let credit = upstream.credit_link + (slot & (M::BITS - 1));
-        simulation.in_flight.credits.post((now as u32).wrapping_add(u32::from(upstream.credit_delay)), credit);
-        simulation.post_flit(output, departure);
+        tile.in_flight.credits.post((now as u32).wrapping_add(u32::from(upstream.credit_delay)), credit);
+        tile.post_flit(output, departure);
         if left == 0 {
-            simulation.end_early(unit, slot, output);
+            tile.end_early(unit, slot, output);
         }
     }
 
-    fn copy(simulation: &mut Simulation<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64) {
-        simulation.occupy_switch(unit, slot, port, now);
+    fn copy(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64) {
+        tile.occupy_switch(unit, slot, port, now);
         if unit.forwards() {
-            simulation.occupy_channel_early(unit, port, now);
+            tile.occupy_channel_early(unit, port, now);
         }
     }
 }
 
-impl<M: VcMask> Simulation<'_, Full<M>> {
+impl<M: VcMask> Tile<'_, Full<M>> {
     /// A flit that has not won it, or a copy of one, takes a place of the switch.
     fn occupy_switch(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64) {
         let early = self.early(unit, now);

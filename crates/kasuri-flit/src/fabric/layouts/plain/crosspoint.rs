@@ -3,12 +3,12 @@
 
 use super::{Plain, Pointers, Sent};
 use crate::fabric::vc_mask::VcMask;
-use crate::state::list::List;
-use crate::state::{NONE, Simulation, Tile};
+use crate::tile::list::List;
+use crate::tile::{Block, NONE, Tile};
 
-impl<M: VcMask> Simulation<'_, Plain<M>> {
+impl<M: VcMask> Tile<'_, Plain<M>> {
     /// Each output port with a ready queue sends a flit. All choose before any sends, so that their order is of no consequence.
-    pub(super) fn serve_outputs(&mut self, active: &List, chosen: &mut List, lists: &mut Tile, now: u64) {
+    pub(super) fn serve_outputs(&mut self, active: &List, chosen: &mut List, lists: &mut Block, now: u64) {
         let pointers = self.pointers();
         for &port in active.as_slice() {
             if !self.is_busy(port, now) {

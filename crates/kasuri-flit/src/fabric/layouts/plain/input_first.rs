@@ -3,8 +3,8 @@
 use super::{Plain, SwitchAllocation};
 use crate::fabric::allocators::from_pointer;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::list::List;
-use crate::state::{NONE, Simulation};
+use crate::tile::list::List;
+use crate::tile::{NONE, Tile};
 use kasuri_network::memory::Column;
 
 /// What is noted within a cycle.
@@ -24,7 +24,7 @@ impl Picks {
     }
 }
 
-impl<M: VcMask> Simulation<'_, Plain<M>> {
+impl<M: VcMask> Tile<'_, Plain<M>> {
     /// Each input port picks an output port, each output port one of those that picked it; a pointer moves one beyond the partner.
     pub(super) fn allocate_switch_input_first(&mut self, active: &List, winners: &mut List, now: u64) {
         for &port in active.as_slice() {

@@ -1,6 +1,6 @@
 //! The layout for every router and every processor: records by slot and by port, events as lists of addresses.
 //!
-//! [`Pointers`] holds bare pointers to the columns. As local values they stay in registers, where fields of the simulation would
+//! [`Pointers`] holds bare pointers to the columns. As local values they stay in registers, where fields of the tile would
 //! be loaded again after every store: the loops need half the instructions.
 
 mod crosspoint;
@@ -12,10 +12,10 @@ use crate::fabric::allocators::{self, PlainAllocator, from_pointer};
 use crate::fabric::features::output_shares::Shares;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::list::List;
-use crate::state::wheel::{ListWheel, Posts};
-use crate::state::{InputSlot, Links, NONE, OutputSlot, Parameters, Simulation, Tile};
 use crate::support::LayoutName;
+use crate::tile::list::List;
+use crate::tile::wheel::{ListWheel, Posts};
+use crate::tile::{Block, InputSlot, Links, NONE, OutputSlot, Parameters, Tile};
 use departures::Departures;
 use input_first::Picks;
 use kasuri_model::router::{Bidding, Switching, VcRelease};
@@ -54,7 +54,7 @@ pub(crate) struct OutputPort<M> {
     ready: M,
     /// Virtual channels that nobody holds.
     free: M,
-    /// Is the port in its tile's list of active ports?
+    /// Is the port in its block's list of active ports?
     listed: bool,
 }
 
@@ -79,12 +79,12 @@ pub(crate) struct Plain<M> {
     busy_until: Column<u64>,
     /// Where routers take several steps in a cycle.
     departures: Option<Departures>,
-    /// Output ports with a ready virtual channel, by tile.
+    /// Output ports with a ready virtual channel, by block.
     active: Vec<List>,
-    /// Within a cycle of a tile: input ports that send, output slots just granted.
+    /// Within a cycle of a block: input ports that send, output slots just granted.
     winners: List,
     granted: List,
-    /// Within a cycle of a tile: speculative switch bids, output port and input slot.
+    /// Within a cycle of a block: speculative switch bids, output port and input slot.
     speculative: Vec<(u32, u32)>,
     switch: SwitchAllocation<M>,
 }
@@ -150,9 +150,9 @@ impl<M: VcMask> RouterLayout for Plain<M> {
 
     fn new(parameters: &Parameters, ports: u32, all_ports: u32) -> Self {
         let slots = (ports as usize) << M::SHIFT;
-        let tile_ports = 1 << (parameters.tile_shift - M::SHIFT);
-        let ports_of_tile = |tile| tile_ports.min(ports - tile * tile_ports) as usize;
-        let most_ports = tile_ports.min(ports) as usize;
+        let block_ports = 1 << (parameters.block_shift - M::SHIFT);
+        let ports_of_block = |block| block_ports.min(ports - block * block_ports) as usize;
+        let most_ports = block_ports.min(ports) as usize;
         let output_port = OutputPort { grant_pointer: 0, ready: M::default(), free: M::default(), listed: false };
         Self {
             input: Column::filled(
@@ -164,7 +164,7 @@ impl<M: VcMask> RouterLayout for Plain<M> {
             input_port: Column::filled(ports as usize, InputPort { candidate: NONE, accept_pointer: 0, vc_pointer: 0 }),
             busy_until: Column::filled(if parameters.periodic { ports as usize } else { 0 }, 0),
             departures: (!parameters.clock.is_plain()).then(|| Departures::new(ports as usize)),
-            active: (0..parameters.router_tiles).map(|tile| List::with_capacity(ports_of_tile(tile))).collect(),
+            active: (0..parameters.router_blocks).map(|block| List::with_capacity(ports_of_block(block))).collect(),
             winners: List::with_capacity(most_ports),
             granted: List::with_capacity(most_ports << M::SHIFT),
             speculative: Vec::new(),
@@ -174,10 +174,10 @@ impl<M: VcMask> RouterLayout for Plain<M> {
 
     fn bytes(parameters: &Parameters, ports: u32, all_ports: u32) -> usize {
         let (slots, all_slots) = ((ports as usize) << M::SHIFT, (all_ports as usize) << M::SHIFT);
-        let tile = (1usize << (parameters.tile_shift - M::SHIFT)).min(ports as usize);
+        let block = (1usize << (parameters.block_shift - M::SHIFT)).min(ports as usize);
         let of_slots = all_slots * size_of::<InputVc>() + slots * size_of::<OutputVc>();
         let of_ports = ports as usize * (size_of::<OutputPort<M>>() + size_of::<InputPort>() + 4 + if parameters.periodic { 8 } else { 0 });
-        let lists = 4 * (tile + (tile << M::SHIFT));
+        let lists = 4 * (block + (block << M::SHIFT));
         // Pointers, departures or shares.
         let plain =
             allocators::build(&parameters.switch_allocator).is_none() && parameters.clock.is_plain() && parameters.granted.is_none();
@@ -279,17 +279,17 @@ impl<M: VcMask> RouterLayout for Plain<M> {
     }
 
     #[inline(always)]
-    fn is_idle(&self, tile: u32) -> bool {
-        self.active[tile as usize].is_empty()
+    fn is_idle(&self, block: u32) -> bool {
+        self.active[block as usize].is_empty()
     }
 
     #[inline(always)]
-    fn router_cycle(simulation: &mut Simulation<'_, Self>, tile: u32, now: u64) {
-        simulation.plain_cycle(tile, now);
+    fn router_cycle(tile: &mut Tile<'_, Self>, block: u32, now: u64) {
+        tile.plain_cycle(block, now);
     }
 }
 
-impl<M: VcMask> Simulation<'_, Plain<M>> {
+impl<M: VcMask> Tile<'_, Plain<M>> {
     /// The hot loops' hold on the columns.
     #[inline(always)]
     fn pointers(&mut self) -> Pointers<M> {
@@ -307,37 +307,37 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
     }
 
     #[inline(always)]
-    fn plain_cycle(&mut self, tile: u32, now: u64) {
-        if self.layout.is_idle(tile)
-            && self.tiles[tile as usize].is_idle()
-            && self.in_flight.arrivals.is_empty_at(now, tile)
-            && self.in_flight.credits.is_empty_at(now, tile)
+    fn plain_cycle(&mut self, block: u32, now: u64) {
+        if self.layout.is_idle(block)
+            && self.blocks[block as usize].is_idle()
+            && self.in_flight.arrivals.is_empty_at(now, block)
+            && self.in_flight.credits.is_empty_at(now, block)
         {
             return;
         }
-        let mut lists = std::mem::take(&mut self.tiles[tile as usize]);
-        let mut active = std::mem::take(&mut self.layout.active[tile as usize]);
+        let mut lists = std::mem::take(&mut self.blocks[block as usize]);
+        let mut active = std::mem::take(&mut self.layout.active[block as usize]);
         let mut winners = std::mem::take(&mut self.layout.winners);
         if self.prediction.is_some() {
             // A prediction counts on what is known of credits and requests when the flit arrives.
-            self.take_credits(tile, now, &mut active, &mut lists);
+            self.take_credits(block, now, &mut active, &mut lists);
             self.post_delayed_requests(now, &mut lists);
-            self.take_predicted_arrivals(tile, now, &mut active, &mut lists);
+            self.take_predicted_arrivals(block, now, &mut active, &mut lists);
         } else {
-            self.take_arrivals(tile, now, &mut active, &mut lists);
-            self.take_credits(tile, now, &mut active, &mut lists);
+            self.take_arrivals(block, now, &mut active, &mut lists);
+            self.take_credits(block, now, &mut active, &mut lists);
         }
         for step in self.parameters.clock.steps(now) {
             self.plain_step(&mut active, &mut winners, &mut lists, step, now);
         }
-        self.tiles[tile as usize] = lists;
-        self.layout.active[tile as usize] = active;
+        self.blocks[block as usize] = lists;
+        self.layout.active[block as usize] = active;
         self.layout.winners = winners;
     }
 
-    /// One step of a tile's routers; plain ones take one in each cycle.
+    /// One step of a block's routers; plain ones take one in each cycle.
     #[inline(always)]
-    fn plain_step(&mut self, active: &mut List, winners: &mut List, lists: &mut Tile, step: u64, now: u64) {
+    fn plain_step(&mut self, active: &mut List, winners: &mut List, lists: &mut Block, step: u64, now: u64) {
         if self.parameters.route_cycles == 0 {
             self.route_heads(step, lists);
         } else {
@@ -369,23 +369,23 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
 
     /// Flits enter their buffers.
     #[inline(always)]
-    fn take_arrivals(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
+    fn take_arrivals(&mut self, block: u32, now: u64, active: &mut List, lists: &mut Block) {
         let pointers = self.pointers();
-        let events = self.in_flight.arrivals.events(now, tile);
+        let events = self.in_flight.arrivals.events(now, block);
         if self.parameters.switching == Switching::StoreAndForward {
             for position in 0..events.len() {
-                let slot = self.in_flight.arrivals.events(now, tile)[position];
+                let slot = self.in_flight.arrivals.events(now, block)[position];
                 self.layout.input[slot].flits += 1;
                 self.arrive_store_and_forward(slot, lists);
             }
         } else {
             pointers.take_arrivals(events, active, &mut lists.heads);
         }
-        self.in_flight.arrivals.clear(now, tile);
+        self.in_flight.arrivals.clear(now, block);
     }
 
     /// Store-and-forward: the front packet is routed when its tail has arrived; then all its flits are there.
-    fn arrive_store_and_forward(&mut self, slot: u32, lists: &mut Tile) {
+    fn arrive_store_and_forward(&mut self, slot: u32, lists: &mut Block) {
         let input = self.layout.input[slot];
         if input.output == NONE && input.flits == self.packets[self.front_packet(slot) as usize].flits {
             lists.heads.push(slot);
@@ -394,19 +394,19 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
 
     /// Credits come back.
     #[inline(always)]
-    fn take_credits(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
+    fn take_credits(&mut self, block: u32, now: u64, active: &mut List, lists: &mut Block) {
         let pointers = self.pointers();
-        let events = self.in_flight.credits.events(now, tile);
+        let events = self.in_flight.credits.events(now, block);
         pointers.take_credits(events, active);
         if self.credits_free_channels() {
             for position in 0..events.len() {
-                let slot = self.in_flight.credits.events(now, tile)[position];
+                let slot = self.in_flight.credits.events(now, block)[position];
                 if self.layout.output[slot].holder == NONE {
                     self.credit_of_idle_channel(slot, lists);
                 }
             }
         }
-        self.in_flight.credits.clear(now, tile);
+        self.in_flight.credits.clear(now, block);
     }
 
     /// Can a credit alone make an unheld virtual channel available?
@@ -415,7 +415,7 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
         self.parameters.switching != Switching::Wormhole || self.parameters.release == VcRelease::TailCredit
     }
 
-    fn credit_of_idle_channel(&mut self, slot: u32, lists: &mut Tile) {
+    fn credit_of_idle_channel(&mut self, slot: u32, lists: &mut Block) {
         if self.parameters.release == VcRelease::TailCredit {
             if self.layout.output[slot].credits < self.parameters.buffer_flits {
                 return;
@@ -466,7 +466,7 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
         }
     }
 
-    /// Any other switch allocator, on the requests of all routers of the tile at once.
+    /// Any other switch allocator, on the requests of all routers of the block at once.
     fn allocate_switch_by_requests(&mut self, active: &List, winners: &mut List, now: u64) {
         let mut requests = std::mem::take(&mut self.layout.switch.requests);
         requests.clear();
@@ -522,7 +522,7 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
 
     /// Notes for each port the head that would cross if nobody else does: the first by the switch pointers among those with a
     /// virtual channel to win and a credit there.
-    fn bid_speculatively(&mut self, lists: &Tile) {
+    fn bid_speculatively(&mut self, lists: &Block) {
         for &port in lists.allocate.as_slice() {
             let grant_pointer = self.layout.output_port[port].grant_pointer;
             let (mut best, mut best_key) = (NONE, u64::MAX);
@@ -596,7 +596,7 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
 
     /// Winners cross the switch.
     #[inline(always)]
-    fn traverse(&mut self, winners: &mut List, lists: &mut Tile, step: u64, now: u64) {
+    fn traverse(&mut self, winners: &mut List, lists: &mut Block, step: u64, now: u64) {
         self.statistics.flit_hops += winners.len() as u64;
         let pointers = self.pointers();
         let Parameters { clock, traversal_cycles, .. } = self.parameters;
@@ -641,7 +641,7 @@ impl Sent {
     }
 }
 
-/// Pointers to the columns of a simulation, valid while it is not moved or changed otherwise.
+/// Pointers to the columns of a tile, valid while it is not moved or changed otherwise.
 #[derive(Clone, Copy)]
 struct Pointers<M> {
     input: *mut InputVc,

@@ -6,34 +6,34 @@ use crate::fabric::features::prediction::{Addresses, CONNECTED, COUNTED, Predict
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::routing::Route;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::list::List;
-use crate::state::wheel::Wheel;
-use crate::state::{NONE, Simulation, Tile};
+use crate::tile::list::List;
+use crate::tile::wheel::Wheel;
+use crate::tile::{Block, NONE, Tile};
 use kasuri_model::router::Switching;
 use kasuri_network::routing::VirtualChannels;
 
-impl<M: VcMask> Simulation<'_, Plain<M>> {
+impl<M: VcMask> Tile<'_, Plain<M>> {
     /// Flits enter their buffers, or pass on at once. Credits of this cycle have been taken before. Compiled for the processor at
     /// hand, as windows are, and apart from those, which most runs go through without it.
     #[inline(always)]
-    pub(super) fn take_predicted_arrivals(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
+    pub(super) fn take_predicted_arrivals(&mut self, block: u32, now: u64, active: &mut List, lists: &mut Block) {
         #[cfg(target_arch = "x86_64")]
         if self.parameters.modern {
             // SAFETY: `modern` says that the processor has these features.
-            return unsafe { self.take_predicted_arrivals_modern(tile, now, active, lists) };
+            return unsafe { self.take_predicted_arrivals_modern(block, now, active, lists) };
         }
-        self.take_predicted_arrivals_portably(tile, now, active, lists);
+        self.take_predicted_arrivals_portably(block, now, active, lists);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "bmi1,bmi2,popcnt,lzcnt,avx2")]
     #[inline(never)]
-    fn take_predicted_arrivals_modern(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
-        self.take_predicted_arrivals_portably(tile, now, active, lists);
+    fn take_predicted_arrivals_modern(&mut self, block: u32, now: u64, active: &mut List, lists: &mut Block) {
+        self.take_predicted_arrivals_portably(block, now, active, lists);
     }
 
     #[inline(always)]
-    fn take_predicted_arrivals_portably(&mut self, tile: u32, now: u64, active: &mut List, lists: &mut Tile) {
+    fn take_predicted_arrivals_portably(&mut self, block: u32, now: u64, active: &mut List, lists: &mut Block) {
         let Some(mut unit) = self.prediction.take() else { return };
         let mut ordinary = std::mem::take(&mut unit.sorting.ordinary);
         let mut possible = std::mem::take(&mut unit.sorting.possible);
@@ -43,11 +43,11 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
             (unit.flags[slot] & (CONNECTED | WRONG) != 0) | (output == NONE) & (flits == 0)
         };
         // Where two predictions meet at an output, the lower input port goes first, whatever the order of the events.
-        let shift = self.parameters.tile_shift;
-        let addresses = Addresses { first: tile << shift, span: 1 << shift };
+        let shift = self.parameters.block_shift;
+        let addresses = Addresses { first: block << shift, span: 1 << shift };
         let count =
-            unit.sorting.sorter.part(self.in_flight.arrivals.events(now, tile), addresses, is_possible, &mut possible, &mut ordinary);
-        self.in_flight.arrivals.clear(now, tile);
+            unit.sorting.sorter.part(self.in_flight.arrivals.events(now, block), addresses, is_possible, &mut possible, &mut ordinary);
+        self.in_flight.arrivals.clear(now, block);
         for &slot in &ordinary[..count] {
             self.enter_buffer(slot, active, lists);
         }
@@ -63,7 +63,7 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
 
     /// The ordinary arrival, as in `Pointers::take_arrivals`.
     #[inline(always)]
-    fn enter_buffer(&mut self, slot: u32, active: &mut List, lists: &mut Tile) {
+    fn enter_buffer(&mut self, slot: u32, active: &mut List, lists: &mut Block) {
         let input = &mut self.layout.input[slot];
         let (before, output) = (input.flits, input.output);
         input.flits = before + 1;
@@ -88,42 +88,42 @@ impl<M: VcMask> Simulation<'_, Plain<M>> {
 /// The places of the switch are those of the ports, one in each cycle.
 impl<M: VcMask> Predicts for Plain<M> {
     #[inline(always)]
-    fn is_open(simulation: &Simulation<'_, Self>, unit: &PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> bool {
-        let Simulation { layout, wiring, parameters, .. } = simulation;
+    fn is_open(tile: &Tile<'_, Self>, unit: &PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> bool {
+        let Tile { layout, wiring, parameters, .. } = tile;
         // Channels on which a flit takes several cycles are busy that long after each of them.
         let is_busy = || wiring.period[port] > 1 && layout.busy_until[port] > now.saturating_sub(unit.rules.advance.into());
         !(parameters.periodic && is_busy()) && unit.is_open(slot >> M::SHIFT, port, unit.place(now))
     }
 
     #[inline(always)]
-    fn is_wanted(simulation: &Simulation<'_, Self>, port: u32, _now: u64) -> bool {
-        simulation.wiring.links[port].request_head != NONE
+    fn is_wanted(tile: &Tile<'_, Self>, port: u32, _now: u64) -> bool {
+        tile.wiring.links[port].request_head != NONE
     }
 
     #[inline(always)]
-    fn has_turn(simulation: &Simulation<'_, Self>, unit: &PredictionUnit<'_>, output: u32, now: u64) -> bool {
-        simulation.layout.output[output].credits > 0 && unit.keeps_order(output, unit.place(now))
+    fn has_turn(tile: &Tile<'_, Self>, unit: &PredictionUnit<'_>, output: u32, now: u64) -> bool {
+        tile.layout.output[output].credits > 0 && unit.keeps_order(output, unit.place(now))
     }
 
     #[inline(always)]
     fn choose_channel(
-        simulation: &mut Simulation<'_, Self>,
+        tile: &mut Tile<'_, Self>,
         unit: &PredictionUnit<'_>,
         slot: u32,
         port: u32,
         channels: VirtualChannels,
         now: u64,
     ) -> Option<u32> {
-        let input = simulation.layout.input_slot_mut(slot);
+        let input = tile.layout.input_slot_mut(slot);
         (input.request_first, input.request_last) = (channels.begin as u8, (channels.end - 1) as u8);
         let (begin, pointer) = (port << M::SHIFT, input.accept_pointer);
-        let mut eligible = simulation.eligible(port, slot);
+        let mut eligible = tile.eligible(port, slot);
         let (mut best, mut best_distance) = (None, u32::MAX);
         while !eligible.is_empty() {
             let output = begin | eligible.first();
             eligible = eligible.rest();
             let distance = output.wrapping_sub(pointer);
-            if Self::has_turn(simulation, unit, output, now) && (best.is_none() || distance < best_distance) {
+            if Self::has_turn(tile, unit, output, now) && (best.is_none() || distance < best_distance) {
                 (best, best_distance) = (Some(output), distance);
             }
         }
@@ -131,20 +131,14 @@ impl<M: VcMask> Predicts for Plain<M> {
     }
 
     #[inline(always)]
-    fn right_route(
-        simulation: &mut Simulation<'_, Self>,
-        unit: &mut PredictionUnit<'_>,
-        head: &Head,
-        guess: Option<u16>,
-        _now: u64,
-    ) -> Option<Route> {
-        let accepted = simulation.accepted_route(unit, head, guess);
-        if accepted.is_some() { accepted } else { simulation.only_route(unit, head, guess) }
+    fn right_route(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, head: &Head, guess: Option<u16>, _now: u64) -> Option<Route> {
+        let accepted = tile.accepted_route(unit, head, guess);
+        if accepted.is_some() { accepted } else { tile.only_route(unit, head, guess) }
     }
 
     #[inline(always)]
-    fn connect_head(simulation: &mut Simulation<'_, Self>, head: &Head, output: u32, flits: u16, _now: u64) {
-        let layout = &mut simulation.layout;
+    fn connect_head(tile: &mut Tile<'_, Self>, head: &Head, output: u32, flits: u16, _now: u64) {
+        let layout = &mut tile.layout;
         let input = layout.input_slot_mut(head.slot);
         (input.length, input.accept_pointer) = (flits, output + 1);
         layout.output_slot_mut(output).grant_pointer = head.slot + 1;
@@ -152,44 +146,37 @@ impl<M: VcMask> Predicts for Plain<M> {
     }
 
     #[inline(always)]
-    fn cross_early(
-        simulation: &mut Simulation<'_, Self>,
-        unit: &mut PredictionUnit<'_>,
-        slot: u32,
-        output: u32,
-        now: u64,
-        lists: &mut Tile,
-    ) {
+    fn cross_early(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, output: u32, now: u64, lists: &mut Block) {
         let (input_port, port, place) = (slot >> M::SHIFT, output >> M::SHIFT, unit.place(now));
         unit.take_place(input_port, port, place);
         unit.note_sent(output, place);
         unit.counters.speculative_traversals += u64::from(unit.flags[slot] & COUNTED != 0);
-        if simulation.parameters.periodic {
-            simulation.occupy_early(unit, port, now);
+        if tile.parameters.periodic {
+            tile.occupy_early(unit, port, now);
         }
-        simulation.statistics.flit_hops += 1;
-        simulation.layout.output[output].credits -= 1;
-        let upstream = simulation.wiring.links[input_port];
+        tile.statistics.flit_hops += 1;
+        tile.layout.output[output].credits -= 1;
+        let upstream = tile.wiring.links[input_port];
         let credit = upstream.credit_link + (slot & (M::BITS - 1));
-        simulation.in_flight.credits.post((now as u32).wrapping_add(u32::from(upstream.credit_delay)), credit);
-        let downstream = &mut simulation.wiring.links[port];
+        tile.in_flight.credits.post((now as u32).wrapping_add(u32::from(upstream.credit_delay)), credit);
+        let downstream = &mut tile.wiring.links[port];
         downstream.sent += 1;
         let time = (now as u32).wrapping_add(u32::from(downstream.flit_delay - unit.rules.advance));
-        simulation.in_flight.arrivals.post(time, downstream.flit_link + (output & (M::BITS - 1)));
-        let buffer = &mut simulation.layout.input[slot];
+        tile.in_flight.arrivals.post(time, downstream.flit_link + (output & (M::BITS - 1)));
+        let buffer = &mut tile.layout.input[slot];
         buffer.left -= 1;
         if buffer.left == 0 {
             buffer.output = NONE;
-            simulation.layout.output[output].holder = NONE;
+            tile.layout.output[output].holder = NONE;
             unit.flags[slot] = 0;
-            simulation.release(slot, output, lists);
+            tile.release(slot, output, lists);
         }
     }
 
-    fn copy(simulation: &mut Simulation<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64) {
+    fn copy(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64) {
         unit.take_place(slot >> M::SHIFT, port, unit.place(now));
-        if simulation.parameters.periodic && unit.forwards() {
-            simulation.occupy_early(unit, port, now);
+        if tile.parameters.periodic && unit.forwards() {
+            tile.occupy_early(unit, port, now);
         }
     }
 }

@@ -8,9 +8,9 @@ use crate::fabric::route_memo::RouteMemo;
 use crate::fabric::vc_mask::VcMask;
 use crate::observe::statistics::Statistics;
 use crate::select::routers_on_paths;
-use crate::state::addresses::Addresses;
-use crate::state::wheel::Wheel;
-use crate::state::{Compiled, Links, Packet, Simulation};
+use crate::tile::addresses::Addresses;
+use crate::tile::wheel::Wheel;
+use crate::tile::{Compiled, Links, Packet, Tile};
 use kasuri_model::router::{BufferPolicy, Congestion};
 use kasuri_model::scenario::Scenario;
 
@@ -23,7 +23,7 @@ const ROUTER_CYCLES: f64 = 6.0;
 /// Bytes of the record of a message that is on its way, and of a packet's part in it.
 const MESSAGE_BYTES: f64 = 48.0;
 
-impl<L: RouterLayout> Simulation<'_, L> {
+impl<L: RouterLayout> Tile<'_, L> {
     /// Bytes of all columns, and of as many packets as are on their way at the load of the scenario.
     pub(crate) fn bytes(scenario: &Scenario, compiled: &Compiled) -> u64 {
         let columns: usize = (0..compiled.tiles.len()).map(|tile| Self::bytes_of_tile(scenario, compiled, tile)).sum();
@@ -41,7 +41,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
         let (routers, terminals) = (addresses.share.routers.len(), addresses.share.terminals.len());
         let (ports, router_ports) = (addresses.ports as usize, addresses.first_terminal_port as usize);
         let (slots, router_slots) = (ports << shift, router_ports << shift);
-        let wheel = |events: u32| L::Wheel::bytes(compiled.horizon, slots as u32, addresses.tile_shift, (1 << shift) / events);
+        let wheel = |events: u32| L::Wheel::bytes(compiled.horizon, slots as u32, addresses.block_shift, (1 << shift) / events);
         let of_ports = ports * (size_of::<Links>() + 8 + if parameters.periodic { 4 } else { 0 });
         let lists = 8 * (router_ports + router_slots);
         let rings = 4 * Rings::length(slots, compiled.packets_per_buffer).unwrap_or(0);
@@ -57,7 +57,7 @@ impl<L: RouterLayout> Simulation<'_, L> {
             + router_slots * (pointers + shared + if claims { Claims::SLOT_BYTES } else { 0 })
             + crate::fabric::features::prediction::bytes(&scenario.router, router_ports, router_slots)
             + Terminals::<L::Mask>::bytes(terminals as u32)
-            + Edge::bytes(scenario, terminals, addresses.tile_shift - shift)
+            + Edge::bytes(scenario, terminals, addresses.block_shift - shift)
             + RouteMemo::bytes(&*scenario.routing, &scenario.network, routers, router_slots as u32)
             + Statistics::bytes(&scenario.network, &addresses.share, ports)
     }

@@ -13,8 +13,8 @@ use crate::fabric::layouts::full::FullParameters;
 use crate::fabric::rings::Rings;
 use crate::fabric::vc_mask::VcMask;
 use crate::select;
-use crate::state::wheel::Wheel;
 use crate::support::LayoutName;
+use crate::tile::wheel::Wheel;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, Turns, VcRelease};
 use kasuri_model::scenario::Scenario;
@@ -29,7 +29,7 @@ const MAX_WINDOW: u32 = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct Parameters {
     pub(crate) virtual_channels: u32,
-    pub(crate) tile_shift: u32,
+    pub(crate) block_shift: u32,
     pub(crate) buffer_flits: u16,
     pub(crate) route_cycles: u32,
     pub(crate) traversal_cycles: u32,
@@ -55,13 +55,13 @@ pub(crate) struct Parameters {
     pub(crate) full: Option<FullParameters>,
     /// What users are granted of the switches' outputs, if these are divided.
     pub(crate) granted: Option<Granted>,
-    /// Cycles that a tile runs without looking at the others.
+    /// Cycles that a block or a tile runs without looking at the others.
     pub(crate) window: u32,
     /// The tile's routers and terminals.
     pub(crate) share: Share,
     pub(crate) first_terminal_port: u32,
-    pub(crate) router_tiles: u32,
-    pub(crate) tiles: u32,
+    pub(crate) router_blocks: u32,
+    pub(crate) blocks: u32,
 }
 
 /// What is worked out of a scenario before anything is made: addresses, times, sizes. All limits of the engine are checked on the way.
@@ -105,7 +105,7 @@ impl Compiled {
         let periodic = select::has_slow_channel(network);
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
-            tile_shift: tiles[0].tile_shift,
+            block_shift: tiles[0].block_shift,
             buffer_flits: depth as u16,
             route_cycles: scenario.pipeline.route_cycles,
             traversal_cycles: scenario.pipeline.traversal_cycles,
@@ -134,8 +134,8 @@ impl Compiled {
             window,
             share: tiles[0].share.clone(),
             first_terminal_port: 0,
-            router_tiles: 0,
-            tiles: 0,
+            router_blocks: 0,
+            blocks: 0,
         };
         // In a cycle a port may send a credit for a flit that passes on, and one for a flit that wins the switch; one for each queue of a
         // crosspoint router.
@@ -154,8 +154,8 @@ impl Compiled {
         let horizon = delays.greatest + longest_wait + window + 1;
         let mut compiled = Self { partition, tiles, delays, parameters, packets_per_buffer, horizon, credits_of_port };
         compiled.parameters = compiled.parameters_of::<L>(0);
-        let tile_shift = compiled.parameters.tile_shift;
-        let fits = |events_of_port: u32| L::Wheel::fits(horizon, slots as u32, tile_shift, (1 << vc_shift) / events_of_port);
+        let block_shift = compiled.parameters.block_shift;
+        let fits = |events_of_port: u32| L::Wheel::fits(horizon, slots as u32, block_shift, (1 << vc_shift) / events_of_port);
         if !fits(1) || !fits(credits_of_port) {
             let greatest = compiled.delays.greatest;
             let reason =
@@ -168,13 +168,13 @@ impl Compiled {
     /// The parameters of a tile.
     pub(crate) fn parameters_of<L: RouterLayout>(&self, tile: usize) -> Parameters {
         let addresses = &self.tiles[tile];
-        let block_ports_shift = addresses.tile_shift - L::Mask::SHIFT;
+        let block_ports_shift = addresses.block_shift - L::Mask::SHIFT;
         Parameters {
-            tile_shift: addresses.tile_shift,
+            block_shift: addresses.block_shift,
             share: addresses.share.clone(),
             first_terminal_port: addresses.first_terminal_port,
-            router_tiles: addresses.first_terminal_port >> block_ports_shift,
-            tiles: (addresses.first_terminal_port + addresses.share.terminals.len() as u32).div_ceil(1 << block_ports_shift),
+            router_blocks: addresses.first_terminal_port >> block_ports_shift,
+            blocks: (addresses.first_terminal_port + addresses.share.terminals.len() as u32).div_ceil(1 << block_ports_shift),
             ..self.parameters.clone()
         }
     }

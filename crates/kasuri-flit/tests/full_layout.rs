@@ -41,7 +41,7 @@ fn every_allocator() -> Vec<AllocatorParameters> {
 
 /// The full layout of a plain router is the plain router, bit for bit.
 #[test]
-fn the_general_form_of_plain_routers_is_the_plain_form() {
+fn the_full_layout_of_plain_routers_is_the_plain_one() {
     let stage = |name: &str, cycles| PipelineEntry::Timed { stage: name.to_owned(), cycles };
     let shared = PipelineEntry::Together { stages: ["VA", "SA"].map(String::from).to_vec(), cycles: 1 };
     let pipelines = [

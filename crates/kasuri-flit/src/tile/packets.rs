@@ -1,7 +1,7 @@
 //! The records of the packets that are in the network or at the head of a queue.
 
 use crate::observe::statistics::Origins;
-use crate::state::Packet;
+use crate::tile::Packet;
 use kasuri_model::engine::Counting;
 use kasuri_network::memory::prefer_large_pages;
 use std::collections::BTreeMap;

@@ -2,15 +2,15 @@
 //!
 //! The far end of a channel that leaves the tile has an address of its own behind the terminals'. Flits and credits are posted there as to
 //! any other port, so that no loop over a tile's state knows of borders. Before each window what is due in it at these addresses
-//! is put into mail for the tiles that own the far ends ([`Simulation::put_mail`]), and each takes its mail ([`Simulation::take_mail`]).
+//! is put into mail for the tiles that own the far ends ([`Tile::put_mail`]), and each takes its mail ([`Tile::take_mail`]).
 //! Nothing arrives earlier than a window after it was posted, so nothing comes late.
 
 use super::share::Partition;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::state::addresses::Addresses;
-use crate::state::wheel::Wheel;
-use crate::state::{NONE, Packet, Simulation};
+use crate::tile::addresses::Addresses;
+use crate::tile::wheel::Wheel;
+use crate::tile::{NONE, Packet, Tile};
 use kasuri_network::memory::Column;
 use kasuri_network::network::Endpoint;
 use std::ops::Range;
@@ -99,8 +99,8 @@ impl Border {
     pub(super) fn new<L: RouterLayout>(addresses: &Addresses, tiles: usize) -> Self {
         let (shift, ports) = (L::Mask::SHIFT, addresses.border.len());
         let first_slot = addresses.first_border_port << shift;
-        let end = ((u64::from(addresses.ports) << shift).div_ceil(1 << addresses.tile_shift)) as u32;
-        let blocks = if ports == 0 { 0..0 } else { first_slot >> addresses.tile_shift..end };
+        let end = ((u64::from(addresses.ports) << shift).div_ceil(1 << addresses.block_shift)) as u32;
+        let blocks = if ports == 0 { 0..0 } else { first_slot >> addresses.block_shift..end };
         Self {
             first_slot,
             blocks,
@@ -126,7 +126,7 @@ impl Border {
     }
 }
 
-impl<L: RouterLayout> Simulation<'_, L> {
+impl<L: RouterLayout> Tile<'_, L> {
     /// The tile and the slot to which the flits of a slot's virtual channel go, given the slot that stands for it here; `tile` is this
     /// one's number.
     pub(crate) fn behind(&self, tile: u32, slot: u32) -> (u32, u32) {

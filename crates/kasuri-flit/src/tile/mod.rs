@@ -6,8 +6,8 @@
 //! a virtual channel; the output slot of the same address is the upstream's account of the buffer at the other end of the link. Behind
 //! the terminals lie the addresses of what is in other tiles (`border`).
 //!
-//! **Tiles.** Addresses are cut into tiles of `2^tile_shift` slots; a router never straddles two. Nothing that a tile posts
-//! arrives before the end of the present window of cycles, so a tile runs through a window while its state is in the cache.
+//! **Blocks.** Addresses are cut into blocks of `2^block_shift` slots; a router never straddles two. Nothing that a block posts
+//! arrives before the end of the present window of cycles, so a block runs through a window while its state is in the cache.
 
 mod addresses;
 pub(crate) mod border;
@@ -33,10 +33,10 @@ use crate::fabric::rings::{Queue, Rings};
 use crate::fabric::route_memo::RouteMemo;
 use crate::fabric::vc_mask::VcMask;
 use crate::observe::statistics::Statistics;
-use crate::state::border::{Border, FarEnd};
-use crate::state::list::List;
-use crate::state::packets::Packets;
-use crate::state::wheel::Wheel;
+use crate::tile::border::{Border, FarEnd};
+use crate::tile::list::List;
+use crate::tile::packets::Packets;
+use crate::tile::wheel::Wheel;
 use addresses::Addresses;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Congestion;
@@ -68,7 +68,7 @@ pub(crate) struct Links {
     pub(crate) sent: u32,
     /// The first input slot that waits for a virtual channel of the port.
     pub(crate) request_head: u32,
-    /// Is the port in its tile's list for virtual-channel allocation?
+    /// Is the port in its block's list for virtual-channel allocation?
     pub(crate) listed: bool,
 }
 
@@ -136,9 +136,9 @@ pub(crate) struct AllocatorWithPointers {
     pub(crate) column: Column<u32>,
 }
 
-/// The lists of one tile. They keep their memory from cycle to cycle.
+/// The lists of one block of routers. They keep their memory from cycle to cycle.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tile {
+pub(crate) struct Block {
     /// Output ports where heads wait for a virtual channel and something has changed.
     pub(crate) allocate: List,
     /// The same for the next cycle.
@@ -151,7 +151,7 @@ pub(crate) struct Tile {
     delayed: Vec<Vec<u32>>,
 }
 
-impl Tile {
+impl Block {
     fn new(parameters: &Parameters, ports: usize, shift: u32) -> Self {
         let list = List::with_capacity;
         Self {
@@ -281,7 +281,7 @@ pub(crate) struct VcAllocation {
 }
 
 /// A running simulation. `L` is the layout of the routers' virtual channels.
-pub(crate) struct Simulation<'a, L: RouterLayout> {
+pub(crate) struct Tile<'a, L: RouterLayout> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) parameters: Parameters,
     pub(crate) cycle: u64,
@@ -289,7 +289,7 @@ pub(crate) struct Simulation<'a, L: RouterLayout> {
     pub(crate) wiring: Wiring,
     pub(crate) in_flight: InFlight<L::Wheel>,
     pub(crate) buffers: Buffered,
-    pub(crate) tiles: Vec<Tile>,
+    pub(crate) blocks: Vec<Block>,
     pub(crate) terminals: Terminals<L::Mask>,
     pub(crate) edge: Edge<'a>,
     pub(crate) packets: Packets,
@@ -300,7 +300,7 @@ pub(crate) struct Simulation<'a, L: RouterLayout> {
     pub(crate) prediction: Option<Box<PredictionUnit<'a>>>,
 }
 
-impl<'a, L: RouterLayout> Simulation<'a, L> {
+impl<'a, L: RouterLayout> Tile<'a, L> {
     /// Makes the columns of one tile of a scenario.
     ///
     /// # Errors
@@ -313,27 +313,27 @@ impl<'a, L: RouterLayout> Simulation<'a, L> {
         let share = &addresses.share;
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
         let prediction = PredictionUnit::new(scenario, share, &addresses.router_port, addresses.first_terminal_port, L::Mask::BITS)?;
-        let (router_tiles, periodic) = (parameters.router_tiles, parameters.periodic);
+        let (router_blocks, periodic) = (parameters.router_blocks, parameters.periodic);
         let too_large = || Refusal::new("network", "the buffers of all ports take too much memory");
         let rings = Rings::new(slots, compiled.packets_per_buffer).ok_or_else(too_large)?;
         let wheel = |events_of_port: u32| {
-            L::Wheel::new(compiled.horizon, slots as u32, addresses.tile_shift, (1 << vc_shift) / events_of_port).ok_or_else(too_large)
+            L::Wheel::new(compiled.horizon, slots as u32, addresses.block_shift, (1 << vc_shift) / events_of_port).ok_or_else(too_large)
         };
-        let tile_ports = 1u32 << (addresses.tile_shift - vc_shift);
-        let ports_of_tile = |tile: u32| tile_ports.min(addresses.first_terminal_port - tile * tile_ports) as usize;
+        let block_ports = 1u32 << (addresses.block_shift - vc_shift);
+        let ports_of_block = |block: u32| block_ports.min(addresses.first_terminal_port - block * block_ports) as usize;
         let first_class = if scenario.has_background() { scenario.classes.len() as u8 } else { 0 };
         let border = Border::new::<L>(addresses, compiled.tiles.len());
         let in_flight = InFlight { arrivals: wheel(1)?, credits: wheel(compiled.credits_of_port)?, due: Vec::new(), border };
-        let mut simulation = Self {
+        let mut own = Self {
             scenario,
             cycle: 0,
             layout: L::new(&parameters, addresses.first_terminal_port, addresses.ports),
             wiring: Wiring::new(addresses, periodic),
             in_flight,
             buffers: Buffered { rings, shared: Buffers::new(router, ports, vc_shift) },
-            tiles: (0..router_tiles).map(|tile| Tile::new(&parameters, ports_of_tile(tile), vc_shift)).collect(),
+            blocks: (0..router_blocks).map(|block| Block::new(&parameters, ports_of_block(block), vc_shift)).collect(),
             terminals: Terminals::new(share.terminals.len() as u32, &parameters),
-            edge: Edge::new(scenario, share, addresses.tile_shift - vc_shift),
+            edge: Edge::new(scenario, share, addresses.block_shift - vc_shift),
             packets: Packets::new(edge::longest_packet(scenario), first_class),
             statistics: Statistics::new(share, addresses.first_border_port),
             routing: RouteState::new(scenario, share, addresses.first_terminal_port << vc_shift),
@@ -341,8 +341,8 @@ impl<'a, L: RouterLayout> Simulation<'a, L> {
             prediction,
             parameters,
         };
-        simulation.connect(compiled, tile);
-        Ok(simulation)
+        own.connect(compiled, tile);
+        Ok(own)
     }
 
     /// Fills in links and pointers from the network.

@@ -9,10 +9,10 @@ use kasuri_network::id::RouterId;
 use kasuri_network::network::{Endpoint, Network};
 
 /// A block holds about this many slots: its state then fits into a second-level cache beside its neighbours' lists.
-const TILE_SLOTS_SHIFT: u32 = 14;
+const BLOCK_SLOTS_SHIFT: u32 = 14;
 
 /// A block holds at least this many slots, however small the tile: those of the widest routers of the vector layout.
-const LEAST_TILE_SHIFT: u32 = 8;
+const LEAST_BLOCK_SHIFT: u32 = 8;
 
 /// The port addresses of a tile: its routers', its terminals', and behind them one for each port with a channel that leaves the tile or
 /// comes from another.
@@ -25,7 +25,7 @@ pub(crate) struct Addresses {
     pub(super) border: Vec<u32>,
     pub(super) first_border_port: u32,
     pub(crate) ports: u32,
-    pub(crate) tile_shift: u32,
+    pub(crate) block_shift: u32,
 }
 
 impl Addresses {
@@ -52,20 +52,20 @@ impl Addresses {
             |router| u64::from(L::reserved_slots(network.port_count(RouterId(router)) << shift, widest << shift) >> shift).max(1);
         let slots_of_routers = share.routers.clone().map(reserved).sum::<u64>() << shift;
         // A small tile is one block, and takes no more memory than that.
-        let fitting = TILE_SLOTS_SHIFT.min(slots_of_routers.next_power_of_two().trailing_zeros()).max(LEAST_TILE_SHIFT);
-        let tile_shift = fitting.max(u64::from(widest << shift).next_power_of_two().trailing_zeros());
-        let tile_ports = 1u64 << (tile_shift - shift);
+        let fitting = BLOCK_SLOTS_SHIFT.min(slots_of_routers.next_power_of_two().trailing_zeros()).max(LEAST_BLOCK_SHIFT);
+        let block_shift = fitting.max(u64::from(widest << shift).next_power_of_two().trailing_zeros());
+        let block_ports = 1u64 << (block_shift - shift);
         let mut next = 0u64;
         let mut router_port = Vec::with_capacity(share.routers.len());
         for router in share.routers.clone() {
             let ports = reserved(router);
-            if next / tile_ports != (next + ports - 1) / tile_ports {
-                next = next.next_multiple_of(tile_ports);
+            if next / block_ports != (next + ports - 1) / block_ports {
+                next = next.next_multiple_of(block_ports);
             }
             router_port.push(next as u32);
             next += ports;
         }
-        let first_terminal_port = next.next_multiple_of(tile_ports);
+        let first_terminal_port = next.next_multiple_of(block_ports);
         let ports = first_terminal_port + share.terminals.len() as u64;
         check::<L>(ports)?;
         Ok(Self {
@@ -76,7 +76,7 @@ impl Addresses {
             border: Vec::new(),
             first_border_port: ports as u32,
             ports: ports as u32,
-            tile_shift,
+            block_shift,
         })
     }
 
@@ -85,7 +85,7 @@ impl Addresses {
         if self.border.is_empty() {
             return Ok(());
         }
-        let first = u64::from(self.ports).next_multiple_of(1 << (self.tile_shift - L::Mask::SHIFT));
+        let first = u64::from(self.ports).next_multiple_of(1 << (self.block_shift - L::Mask::SHIFT));
         let ports = first + self.border.len() as u64;
         check::<L>(ports)?;
         (self.first_border_port, self.ports) = (first as u32, ports as u32);

@@ -1,4 +1,4 @@
-//! A list of addresses of fixed capacity, for lists that hold each port or slot of a tile at most once.
+//! A list of addresses of fixed capacity, for lists that hold each port or slot of a block at most once.
 
 /// A list that never grows beyond the capacity it was made with.
 #[derive(Clone, Debug, Default)]

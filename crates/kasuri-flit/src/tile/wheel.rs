@@ -1,25 +1,25 @@
 //! Timing wheels: what reaches which slot in which cycle.
 //!
-//! Addresses are cut into tiles of `2^tile_shift` slots. Whatever is posted arrives at least one window later, so a tile may be
-//! advanced through a whole window of cycles before the next tile is touched.
+//! Addresses are cut into blocks of `2^block_shift` slots. Whatever is posted arrives at least one window later, so a block may be
+//! advanced through a whole window of cycles before the next block is touched.
 
 /// Events by cycle of arrival and slot address; at most one per slot and cycle.
 pub(crate) trait Wheel: Sized {
     /// A wheel that takes delays up to `horizon - 1` cycles over `slots` addresses. `stride` slots belong to a port, and a port
     /// gets at most one event in a cycle. `None`: more places than 32-bit numbers name.
-    fn new(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> Option<Self>;
+    fn new(horizon: u32, slots: u32, block_shift: u32, stride: u32) -> Option<Self>;
 
     /// Bytes of such a wheel.
-    fn bytes(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> usize;
+    fn bytes(horizon: u32, slots: u32, block_shift: u32, stride: u32) -> usize;
 
     /// Can there be such a wheel?
-    fn fits(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> bool;
+    fn fits(horizon: u32, slots: u32, block_shift: u32, stride: u32) -> bool;
 
     /// Posts an event.
     fn post(&mut self, time: u32, address: u32);
 
-    /// Moves the events of a tile in a cycle to the end of `into`.
-    fn take(&mut self, time: u64, tile: u32, into: &mut Vec<u32>);
+    /// Moves the events of a block in a cycle to the end of `into`.
+    fn take(&mut self, time: u64, block: u32, into: &mut Vec<u32>);
 
     /// Are no events waiting at all?
     fn is_empty(&self) -> bool;
@@ -28,15 +28,15 @@ pub(crate) trait Wheel: Sized {
     fn waiting(&self) -> Vec<u32>;
 }
 
-/// One flat list of addresses per cycle and tile.
+/// One flat list of addresses per cycle and block.
 #[derive(Clone, Debug)]
 pub(crate) struct ListWheel {
-    /// log2 of the lists of one cycle: the tiles, rounded up.
+    /// log2 of the lists of one cycle: the blocks, rounded up.
     tiles_shift: u32,
-    tile_shift: u32,
+    block_shift: u32,
     /// Cycles of the wheel less one; the wheel is a power of two.
     mask: u32,
-    /// Greatest number of events of a tile in a cycle.
+    /// Greatest number of events of a block in a cycle.
     capacity: u32,
     events: Box<[u32]>,
     /// For each list, the place in `events` where its next event goes.
@@ -44,27 +44,27 @@ pub(crate) struct ListWheel {
 }
 
 impl Wheel for ListWheel {
-    fn bytes(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> usize {
-        let lists = horizon.next_power_of_two() as usize * slots.div_ceil(1 << tile_shift).next_power_of_two() as usize;
-        4 * lists * (1 + ((1 << tile_shift).min(slots) / stride) as usize)
+    fn bytes(horizon: u32, slots: u32, block_shift: u32, stride: u32) -> usize {
+        let lists = horizon.next_power_of_two() as usize * slots.div_ceil(1 << block_shift).next_power_of_two() as usize;
+        4 * lists * (1 + ((1 << block_shift).min(slots) / stride) as usize)
     }
 
-    fn fits(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> bool {
-        let tiles = slots.div_ceil(1 << tile_shift).next_power_of_two();
-        let lists = horizon.next_power_of_two().checked_mul(tiles);
-        lists.and_then(|lists| lists.checked_mul((1 << tile_shift).min(slots) / stride)).is_some()
+    fn fits(horizon: u32, slots: u32, block_shift: u32, stride: u32) -> bool {
+        let blocks = slots.div_ceil(1 << block_shift).next_power_of_two();
+        let lists = horizon.next_power_of_two().checked_mul(blocks);
+        lists.and_then(|lists| lists.checked_mul((1 << block_shift).min(slots) / stride)).is_some()
     }
 
-    fn new(horizon: u32, slots: u32, tile_shift: u32, stride: u32) -> Option<Self> {
+    fn new(horizon: u32, slots: u32, block_shift: u32, stride: u32) -> Option<Self> {
         let cycles = horizon.next_power_of_two();
-        let tiles = slots.div_ceil(1 << tile_shift).next_power_of_two();
-        let capacity = (1 << tile_shift).min(slots) / stride;
-        let lists = cycles.checked_mul(tiles)?;
+        let blocks = slots.div_ceil(1 << block_shift).next_power_of_two();
+        let capacity = (1 << block_shift).min(slots) / stride;
+        let lists = cycles.checked_mul(blocks)?;
         let places = lists.checked_mul(capacity)?;
         // Zeroed memory costs nothing until it is touched, so only what the load uses becomes resident.
         Some(Self {
-            tiles_shift: tiles.trailing_zeros(),
-            tile_shift,
+            tiles_shift: blocks.trailing_zeros(),
+            block_shift,
             mask: cycles - 1,
             capacity,
             events: vec![0; places as usize].into_boxed_slice(),
@@ -78,9 +78,9 @@ impl Wheel for ListWheel {
     }
 
     #[inline(always)]
-    fn take(&mut self, time: u64, tile: u32, into: &mut Vec<u32>) {
-        into.extend_from_slice(self.events(time, tile));
-        self.clear(time, tile);
+    fn take(&mut self, time: u64, block: u32, into: &mut Vec<u32>) {
+        into.extend_from_slice(self.events(time, block));
+        self.clear(time, block);
     }
 
     fn is_empty(&self) -> bool {
@@ -102,35 +102,35 @@ impl ListWheel {
             events: self.events.as_mut_ptr(),
             mask: self.mask,
             tiles_shift: self.tiles_shift,
-            tile_shift: self.tile_shift,
+            block_shift: self.block_shift,
             #[cfg(debug_assertions)]
             capacity: self.capacity,
         }
     }
 
     #[inline(always)]
-    fn index(&self, time: u64, tile: u32) -> u32 {
-        (time as u32 & self.mask) << self.tiles_shift | tile
+    fn index(&self, time: u64, block: u32) -> u32 {
+        (time as u32 & self.mask) << self.tiles_shift | block
     }
 
-    /// Has a tile no events in a cycle?
+    /// Has a block no events in a cycle?
     #[inline(always)]
-    pub(crate) fn is_empty_at(&self, time: u64, tile: u32) -> bool {
-        let list = self.index(time, tile);
+    pub(crate) fn is_empty_at(&self, time: u64, block: u32) -> bool {
+        let list = self.index(time, block);
         self.ends[list as usize] == list * self.capacity
     }
 
-    /// The events of a tile in a cycle. Their memory stays untouched until the wheel has turned.
+    /// The events of a block in a cycle. Their memory stays untouched until the wheel has turned.
     #[inline(always)]
-    pub(crate) fn events(&self, time: u64, tile: u32) -> &[u32] {
-        let list = self.index(time, tile);
+    pub(crate) fn events(&self, time: u64, block: u32) -> &[u32] {
+        let list = self.index(time, block);
         &self.events[(list * self.capacity) as usize..self.ends[list as usize] as usize]
     }
 
-    /// Empties the list of a tile in a cycle.
+    /// Empties the list of a block in a cycle.
     #[inline(always)]
-    pub(crate) fn clear(&mut self, time: u64, tile: u32) {
-        let list = self.index(time, tile);
+    pub(crate) fn clear(&mut self, time: u64, block: u32) {
+        let list = self.index(time, block);
         self.ends[list as usize] = list * self.capacity;
     }
 }
@@ -142,7 +142,7 @@ pub(crate) struct Posts {
     events: *mut u32,
     mask: u32,
     tiles_shift: u32,
-    tile_shift: u32,
+    block_shift: u32,
     #[cfg(debug_assertions)]
     capacity: u32,
 }
@@ -151,13 +151,13 @@ impl Posts {
     /// Posts an event for `address` in cycle `time`.
     #[inline(always)]
     pub(crate) fn post(self, time: u32, address: u32) {
-        let list = (time & self.mask) << self.tiles_shift | address >> self.tile_shift;
-        // SAFETY: an address belongs to a tile of the wheel, and a port gets at most one event per cycle, so a list never
-        // outgrows its capacity of one place per port of the tile (checked where assertions are on).
+        let list = (time & self.mask) << self.tiles_shift | address >> self.block_shift;
+        // SAFETY: an address belongs to a block of the wheel, and a port gets at most one event per cycle, so a list never
+        // outgrows its capacity of one place per port of the block (checked where assertions are on).
         unsafe {
             let end = self.ends.add(list as usize);
             #[cfg(debug_assertions)]
-            assert!(*end < (list + 1) * self.capacity, "more events than ports in a tile");
+            assert!(*end < (list + 1) * self.capacity, "more events than ports in a block");
             *self.events.add(*end as usize) = address;
             *end += 1;
         }
@@ -168,7 +168,7 @@ impl Posts {
 #[derive(Clone, Debug)]
 pub(crate) struct BitWheel {
     mask: u32,
-    tile_shift: u32,
+    block_shift: u32,
     /// Words of one cycle.
     words_per_cycle: u32,
     words: Box<[u64]>,
@@ -183,11 +183,11 @@ impl Wheel for BitWheel {
         horizon.next_power_of_two().checked_mul(slots.div_ceil(64)).is_some()
     }
 
-    fn new(horizon: u32, slots: u32, tile_shift: u32, _stride: u32) -> Option<Self> {
+    fn new(horizon: u32, slots: u32, block_shift: u32, _stride: u32) -> Option<Self> {
         let cycles = horizon.next_power_of_two();
         let words_per_cycle = slots.div_ceil(64);
         let words = cycles.checked_mul(words_per_cycle)?;
-        Some(Self { mask: cycles - 1, tile_shift, words_per_cycle, words: vec![0; words as usize].into_boxed_slice() })
+        Some(Self { mask: cycles - 1, block_shift, words_per_cycle, words: vec![0; words as usize].into_boxed_slice() })
     }
 
     #[inline(always)]
@@ -198,9 +198,9 @@ impl Wheel for BitWheel {
     }
 
     #[inline(always)]
-    fn take(&mut self, time: u64, tile: u32, into: &mut Vec<u32>) {
-        let first = tile << (self.tile_shift - 6);
-        let last = ((tile + 1) << (self.tile_shift - 6)).min(self.words_per_cycle);
+    fn take(&mut self, time: u64, block: u32, into: &mut Vec<u32>) {
+        let first = block << (self.block_shift - 6);
+        let last = ((block + 1) << (self.block_shift - 6)).min(self.words_per_cycle);
         for word in first..last {
             let mut bits = std::mem::take(&mut self.words[self.word(time as u32, word)]);
             while bits != 0 {
