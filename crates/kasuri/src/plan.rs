@@ -33,7 +33,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 /// Part of every run's key: it rises when Kasuri gives other results for the same input, so that old runs are not reused.
-pub const RESULTS_VERSION: u64 = 3;
+pub const RESULTS_VERSION: u64 = 4;
 
 /// How an experiment is run.
 #[derive(Clone, Debug, Default)]

@@ -260,7 +260,8 @@ impl BatchMeans {
 
     /// The half-width by these batches, at least that by batches three times as long.
     fn cautious_half_width(&self, per_batch: usize, batches: &[f64]) -> Option<f64> {
-        let longer = self.batches(3 * per_batch).filter(|longer| longer.len() >= LONGER_BATCHES);
+        // Replications overlook nothing: what is left of one in the next is short.
+        let longer = self.batches(3 * per_batch).filter(|longer| longer.len() >= LONGER_BATCHES && !self.are_replications);
         let by_longer = longer.and_then(|longer| half_width_95(&longer)).unwrap_or(0.0);
         corrected_half_width(batches).map(|width| width.max(by_longer) * widening(batches))
     }
