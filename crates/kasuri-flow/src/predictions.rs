@@ -1,7 +1,8 @@
 //! What routers that predict save a message: its head crosses them as that of a packet alone, which finds every buffer empty.
 
-use crate::analysis::{Guided, saved_cycles};
+use crate::analysis::Guided;
 use kasuri_model::engine::Prediction;
+use kasuri_model::router::Pipeline;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::ChannelId;
 use kasuri_network::network::{Endpoint, Network};
@@ -12,13 +13,19 @@ use std::sync::Arc;
 pub(crate) struct Predictions {
     guided: Arc<Guided>,
     /// Cycles by which a right guess brings a head to the next router earlier.
-    saved: f64,
+    saved: u32,
     counts: Prediction,
+}
+
+/// Cycles by which a right guess brings a lone head to the next router earlier: it needs the steps of the switch traversal only, and its front
+/// does not wait for its end. Several steps in a cycle are left out, as elsewhere among flows.
+fn saved_cycles(pipeline: &Pipeline) -> u32 {
+    pipeline.head_cycles() - (pipeline.traversal_cycles - pipeline.serialisation_cycles) + pipeline.link_cycles
 }
 
 impl Predictions {
     pub(crate) fn new(scenario: &Scenario, guided: Arc<Guided>) -> Self {
-        let mut predictions = Self { guided, saved: saved_cycles(scenario), counts: Prediction::default() };
+        let mut predictions = Self { guided, saved: saved_cycles(&scenario.pipeline), counts: Prediction::default() };
         predictions.clear(&scenario.network);
         predictions
     }
@@ -30,7 +37,7 @@ impl Predictions {
 
     /// Cycles that right guesses save a message on a path from the injection to the ejection.
     pub(crate) fn saved_cycles(&mut self, network: &Network, path: &[u32], is_measured: bool) -> f32 {
-        let mut hits = 0u32;
+        let mut hits = 0;
         for pair in path.windows(2) {
             let (router, input) = network.input_port(ChannelId(pair[0]));
             let Endpoint::Router(_, output) = network.source(ChannelId(pair[1])) else { continue };
@@ -40,7 +47,7 @@ impl Predictions {
                 self.count(pair[0], [true, attempt, hit]);
             }
         }
-        (f64::from(hits) * self.saved) as f32
+        (hits * self.saved) as f32
     }
 
     fn count(&mut self, channel: u32, seen: [bool; 3]) {

@@ -119,7 +119,6 @@ fn what_no_flow_knows_is_refused() {
             "workload = { collective = \"alltoall\", message_flits = 2 }",
             "cuts through",
         ),
-        (", predictor = \"oracle\", buffer_policy = \"shared\"", open, "more than canonical ones"),
     ] {
         let refused = FlowEngine.prepare(&scenario(MESH, router, sends)).err().expect("refused");
         assert_eq!(refused.len(), 1, "{router}");

@@ -20,7 +20,6 @@ pub use formulas::{AnalysisEngine, AnalysisOptions, formulas};
 pub use lone_packet::{LonePacket, lone_packet_latency};
 pub(crate) use prediction::Guided;
 pub use prediction::{HitRates, hit_rates};
-pub(crate) use zero_load::saved_cycles;
 pub use zero_load::{ZeroLoad, zero_load};
 
 use kasuri_network::id::{RouterId, TerminalId};

@@ -139,7 +139,7 @@ fn head_cycles(scenario: &Scenario) -> f64 {
 
 /// Cycles that a lone head saves that passes on a prediction: it needs the steps of the switch traversal only, and its front does not wait
 /// for its end.
-pub(crate) fn saved_cycles(scenario: &Scenario) -> f64 {
+fn saved_cycles(scenario: &Scenario) -> f64 {
     let pipeline = &scenario.pipeline;
     let crossing = pipeline.traversal_cycles - pipeline.serialisation_cycles;
     head_cycles(scenario) - cycles_of_steps(crossing, scenario.router.internal_speedup) + f64::from(pipeline.link_cycles)
