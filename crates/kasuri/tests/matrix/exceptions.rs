@@ -20,7 +20,6 @@ pub(crate) const MACHINE: &[Excuse] = &[
     (&["router.pipeline"], "bids speculatively for the switch", "the same"),
     (&["router.buffer_flits"], "it must be 4 or more with endpoint.model", "a packet waits as a whole for its interface"),
     (&["router.buffer_flits"], "keeps whole packets in a buffer", "a packet that waits as a whole needs room for all of it"),
-    (&["router.private_flits"], "keeps whole packets in places", "a packet that waits as a whole needs room that no other can take"),
     (&["router.virtual_channels"], "users with virtual channels of their own", "there are fewer virtual channels than users"),
     (&["routing.algorithm"], "possible deadlock", "packets could wait for each other for ever"),
     (&["routing.algorithm"], "does not fit", "a routing knows the shape of some networks only"),
