@@ -30,6 +30,9 @@ const DEADLOCK_PERIOD: u64 = 16_384;
 /// Cycles between two checks of the invariants in a `paranoid` run.
 const INVARIANTS_PERIOD: u64 = 61;
 
+/// Windows, times terminals, between two looks whether the controller wants the interval to end: milliseconds of work.
+const TERMINAL_WINDOWS_BETWEEN_LOOKS: u64 = 1 << 16;
+
 /// Intervals in a row that may end in the cycle in which they began: a phase of measurement of which nothing is outstanding is over at
 /// once, and there are fewer phases than this.
 const MOST_ENDINGS_AT_ONCE: u32 = 8;
@@ -133,7 +136,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         loop {
             let begin = self.cycle;
             let end = begin.saturating_add(controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
-            let halt = self.advance(end)?;
+            let halt = self.advance(end, controller)?;
             let interval = self.close_interval(begin);
             let looks = halt == Halt::Standstill || self.cycle / DEADLOCK_PERIOD != begin / DEADLOCK_PERIOD;
             let status = if looks { self.deadlock_status() } else { None };
@@ -166,11 +169,17 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         }
     }
 
-    /// Runs until `end`, or until nothing is left to wait for.
-    fn advance(&mut self, end: u64) -> Result<Halt, EngineError> {
+    /// Runs until `end`, until nothing is left to wait for, or until the controller wants the interval to end.
+    fn advance(&mut self, end: u64, controller: &dyn Controller) -> Result<Halt, EngineError> {
+        let (mut windows, terminals) = (0u64, u64::from(self.scenario.network.terminal_count()));
+        let windows_between_looks = TERMINAL_WINDOWS_BETWEEN_LOOKS / terminals.max(1) + 1;
         while self.cycle < end {
             if self.is_over() {
                 return Ok(Halt::Over);
+            }
+            windows += 1;
+            if windows.is_multiple_of(windows_between_looks) && controller.wants_end() {
+                return Ok(Halt::AtEnd);
             }
             let before = self.cycle;
             if !self.advance_once(end)? {

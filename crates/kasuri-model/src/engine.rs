@@ -96,6 +96,12 @@ pub trait Controller {
     /// Called at the end of each interval, and at once when, in [`Phase::Draining`] or [`Phase::Emptying`], nothing is
     /// outstanding any more, when the first terminal of a batch has finished, or when a closed workload has completed.
     fn interval_ended(&mut self, interval: &Interval) -> Command;
+
+    /// Should the interval end now, however long it was to be? Engines ask every few milliseconds of their work, so that a user who wants
+    /// to stop is heard.
+    fn wants_end(&self) -> bool {
+        false
+    }
 }
 
 /// What the engine counts at present.

@@ -90,4 +90,8 @@ impl Controller for Interruptible<'_> {
         }
         self.inner.interval_ended(interval)
     }
+
+    fn wants_end(&self) -> bool {
+        self.stop.is_requested() || self.inner.wants_end()
+    }
 }

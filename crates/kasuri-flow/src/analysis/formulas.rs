@@ -82,10 +82,10 @@ impl Prepared for Question<'_> {
         super::memory::bytes(self.scenario, extents)
     }
 
-    fn run(self: Box<Self>, _controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+    fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         let Self { scenario } = *self;
         if let Some(closed) = &scenario.workload {
-            return closed_workload(scenario, closed);
+            return closed_workload(scenario, closed, controller);
         }
         let loads = channel_loads(scenario).map_err(refuse)?;
         let formulas = formulas(scenario, &loads).map_err(refuse)?;

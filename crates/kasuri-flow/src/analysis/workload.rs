@@ -2,7 +2,7 @@
 
 use super::formulas::NOT_MODELLED;
 use crate::paths::{Paths, Request, Walk};
-use kasuri_model::engine::{EngineError, Formulas, Outcome, Status};
+use kasuri_model::engine::{Controller, EngineError, Formulas, Interval, Outcome, Status};
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::metrics::Bisection;
@@ -26,7 +26,11 @@ struct Sums {
 }
 
 /// A bound for a closed workload: each channel has to carry its flits, whatever the order. Waiting for each other is left out.
-pub(super) fn closed_workload(scenario: &Scenario, closed: &ClosedWorkload) -> Result<Outcome, EngineError> {
+pub(super) fn closed_workload(
+    scenario: &Scenario,
+    closed: &ClosedWorkload,
+    controller: &mut dyn Controller,
+) -> Result<Outcome, EngineError> {
     let network = &*scenario.network;
     let mut sums = Sums {
         paths: Paths::new(scenario),
@@ -38,15 +42,23 @@ pub(super) fn closed_workload(scenario: &Scenario, closed: &ClosedWorkload) -> R
         latency: 0.0,
         flit_hops: 0,
     };
-    let (mut batch, mut result) = (Vec::with_capacity(BATCH), Ok(()));
+    let (mut batch, mut result, mut is_stopped) = (Vec::with_capacity(BATCH), Ok(()), false);
     closed.workload.each_message(&mut |message| {
+        if is_stopped {
+            return;
+        }
         batch.push(*message);
-        if batch.len() == BATCH && result.is_ok() {
+        if batch.len() == BATCH {
             result = sums.add(scenario, closed, &batch);
+            is_stopped = result.is_err() || controller.wants_end();
             batch.clear();
         }
     });
     result?;
+    if is_stopped {
+        controller.interval_ended(&Interval::default());
+        return Ok(Outcome::new(Status::MaxCycles));
+    }
     sums.add(scenario, closed, &batch)?;
     Ok(outcome(scenario, sums))
 }

@@ -27,7 +27,7 @@ impl Fluid<'_> {
         loop {
             let begin = self.now.ceil() as u64;
             let end = begin.saturating_add(controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
-            self.advance(end)?;
+            self.advance(end, controller)?;
             let interval = self.close_interval(begin);
             match controller.interval_ended(&interval) {
                 Command::Continue => {}
@@ -47,14 +47,14 @@ impl Fluid<'_> {
         }
     }
 
-    /// Goes from event to event until `end`, or until nothing is left to wait for.
-    fn advance(&mut self, end: u64) -> Result<(), EngineError> {
+    /// Goes from event to event until `end`, until nothing is left to wait for, or until the controller wants the interval to end.
+    fn advance(&mut self, end: u64, controller: &dyn Controller) -> Result<(), EngineError> {
         if self.rounds == 0 {
             (0..self.sending.messages.len() as u32).try_for_each(|terminal| self.begin_next(TerminalId(terminal)))?;
             self.proceed()?;
             self.share()?;
         }
-        while !self.is_over() {
+        while !self.is_over() && !controller.wants_end() {
             let ending = self.rates.cohort.first_end().or_else(|| self.rates.graph.next_end()).unwrap_or(f64::INFINITY);
             let waking = self.open.wakes.least().unwrap_or(f64::INFINITY);
             let due = self.workload.agenda.as_ref().map_or(f64::INFINITY, Agenda::next_due);
