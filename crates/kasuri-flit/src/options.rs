@@ -13,8 +13,8 @@ pub struct FlitOptions {
     /// How the state of the routers lies in memory; the fastest layout that has all that the routers need unless given. One that lacks
     /// something is refused. The results are the same, bit for bit.
     pub layout: Option<LayoutName>,
-    /// Tiles into which the network is cut, at most; each owns its state, and they exchange what crosses their borders. Workloads, batches,
-    /// machines, users and lookahead that decides on departure have one. The results are the same, bit for bit.
+    /// Tiles into which the network is cut, at most; each owns its state, and they exchange what crosses their borders. Machines and users
+    /// have all terminals in one, lookahead that decides on departure has one alone. The results are the same, bit for bit.
     pub tiles: Option<std::num::NonZeroU32>,
 }
 

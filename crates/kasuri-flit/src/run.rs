@@ -1,6 +1,6 @@
 //! The run: windows of cycles, skips over idle time, intervals and phases.
 
-use crate::edge::Report;
+use crate::edge::{Dispatcher, Report};
 use crate::endpoint;
 use crate::fabric::features::prediction;
 use crate::fabric::layout::RouterLayout;
@@ -9,14 +9,15 @@ use crate::options::FlitOptions;
 use crate::select;
 use crate::support;
 use crate::tile::wheel::Wheel;
-use crate::tile::{Block, Compiled, Tile};
+use crate::tile::{Block, Compiled, Partition, Tile};
 use kasuri_model::engine::{
     Command, Controller, Engine, EngineError, Feature, Interval, Method, Outcome, Phase, Prediction, Prepared, Status,
 };
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Architecture;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::{ChannelId, RouterId};
+use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use kasuri_network::network::Endpoint;
 use schemars::{Schema, schema_for};
 use std::borrow::Cow;
 use std::num::NonZeroU32;
@@ -116,6 +117,11 @@ fn options(scenario: &Scenario) -> Result<FlitOptions, Refusal> {
 pub(crate) struct Run<'a, L: RouterLayout> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) tiles: Vec<Tile<'a, L>>,
+    partition: Partition,
+    /// Tells the tiles what to send of a closed workload, if there is one.
+    dispatcher: Option<Dispatcher<'a>>,
+    /// Does the controller know that a terminal has finished its batch?
+    told_first_finished: bool,
     pub(crate) cycle: u64,
     /// Cycles for which a tile runs without the others.
     window: u64,
@@ -128,7 +134,18 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     /// They take too much memory.
     pub(crate) fn new(scenario: &'a Scenario, compiled: &Compiled) -> Result<Self, Refusal> {
         let tiles = (0..compiled.tiles.len()).map(|tile| Tile::new(scenario, compiled, tile)).collect::<Result<_, _>>()?;
-        Ok(Self { scenario, tiles, cycle: 0, window: u64::from(compiled.parameters.window) })
+        let (partition, dispatcher) = (compiled.partition.clone(), Dispatcher::new(scenario));
+        let mut run = Self {
+            scenario,
+            tiles,
+            partition,
+            dispatcher,
+            told_first_finished: false,
+            cycle: 0,
+            window: u64::from(compiled.parameters.window),
+        };
+        run.dispatch();
+        Ok(run)
     }
 
     pub(crate) fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
@@ -202,6 +219,9 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             for tile in &self.tiles {
                 next = next.min(tile.edge.feed().next_due(self.cycle, end)?);
             }
+            if let Some(dispatcher) = &self.dispatcher {
+                next = next.min(dispatcher.next_due(self.cycle, end)?);
+            }
             self.skip_to(next);
             self.proceed();
             if self.cycle >= end {
@@ -246,7 +266,36 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     /// Lets the feeds answer to what has happened.
     #[inline(always)]
     fn proceed(&mut self) {
+        if self.tiles.len() > 1 {
+            self.deliver_letters();
+        }
+        if self.dispatcher.is_some() {
+            self.dispatch();
+        }
         self.tiles.iter_mut().for_each(Tile::proceed);
+    }
+
+    /// Hands over what feeds have for those of other tiles.
+    fn deliver_letters(&mut self) {
+        for from in 0..self.tiles.len() {
+            let mut letters = std::mem::take(&mut self.tiles[from].edge.queues.letters);
+            for letter in letters.drain(..) {
+                let to = self.partition.tile_of(Endpoint::Terminal(TerminalId(letter.terminal())));
+                self.tiles[to].edge.take_letter(&letter);
+            }
+            self.tiles[from].edge.queues.letters = letters;
+        }
+    }
+
+    /// Lets a closed workload go on.
+    fn dispatch(&mut self) {
+        let Some(dispatcher) = &mut self.dispatcher else { return };
+        self.tiles.iter_mut().for_each(|tile| dispatcher.collect(tile.edge.feed_mut()));
+        let (tiles, partition) = (&mut self.tiles, &self.partition);
+        dispatcher.proceed(self.cycle, &mut |order| {
+            let tile = partition.tile_of(Endpoint::Terminal(order.source));
+            tiles[tile].edge.take_order(order);
+        });
     }
 
     /// Flits in buffers and on channels.
@@ -274,7 +323,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     #[inline(always)]
     fn is_over(&self) -> bool {
         match self.phase() {
-            Phase::WarmUp | Phase::Measuring => self.is_done() || self.tiles.iter().any(|tile| tile.edge.is_first_news()),
+            Phase::WarmUp | Phase::Measuring => self.is_done() || !self.told_first_finished && self.has_first_finished(),
             Phase::Draining => self.undelivered() == 0,
             Phase::Emptying => self.live_count() == 0 && self.tiles.iter().all(|tile| tile.edge.feed().held() == 0),
         }
@@ -282,7 +331,15 @@ impl<'a, L: RouterLayout> Run<'a, L> {
 
     /// Has everything been delivered with which the run ends?
     fn is_done(&self) -> bool {
-        self.tiles.iter().all(|tile| tile.edge.is_done())
+        let has_end = self.dispatcher.is_some() || self.tiles.iter().any(|tile| tile.edge.ends());
+        has_end
+            && self.tiles.iter().filter(|tile| tile.edge.ends()).map(|tile| tile.edge.feed().to_come()).sum::<i64>() == 0
+            && self.dispatcher.as_ref().is_none_or(Dispatcher::is_done)
+    }
+
+    /// Has a terminal finished its batch?
+    fn has_first_finished(&self) -> bool {
+        self.tiles.iter().any(|tile| tile.edge.has_first_finished())
     }
 
     /// Finishes the counts of an interval that began at `begin`.
@@ -291,8 +348,9 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         let mut interval = Interval { end_cycle: now, cycles: now - begin, ..Interval::default() };
         for tile in &mut self.tiles {
             interval.absorb(&tile.close_interval());
-            interval.first_finished |= tile.edge.tell_first_finished();
         }
+        self.told_first_finished = self.has_first_finished();
+        interval.first_finished = self.told_first_finished;
         interval.counted_cycles = self.tiles[0].statistics.counting.rate_cycles(now);
         interval.outstanding_packets = match self.phase() {
             Phase::Draining => self.undelivered(),
@@ -328,6 +386,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         self.tiles.iter_mut().for_each(Tile::collect_counters);
         let completed = self.is_done();
         let (mut report, mut completion_cycles) = (Report { now: self.cycle, completed, ..Report::default() }, Vec::new());
+        self.dispatcher.iter_mut().for_each(|dispatcher| dispatcher.report(&mut report));
         for tile in &mut self.tiles {
             completion_cycles.extend_from_slice(tile.edge.report(&mut report));
         }

@@ -3,11 +3,24 @@
 mod common;
 
 use common::{Fixed, Setup, ToTheEnd};
-use kasuri_model::engine::{Controller, Outcome, Status};
+use kasuri_model::engine::{Command, Controller, Interval, Outcome, Status};
 use kasuri_model::router::{
     AllocatorParameters, Architecture, BufferPolicy, Congestion, PipelineEntry, Priority, RouterParameters, Switching, VcRelease,
 };
 use kasuri_network::topology::{ChannelParameters, PerDimension};
+
+/// Ends when all packets of some terminal have arrived.
+struct ToTheFirst;
+
+impl Controller for ToTheFirst {
+    fn interval_cycles(&mut self) -> u64 {
+        1 << 40
+    }
+
+    fn interval_ended(&mut self, interval: &Interval) -> Command {
+        if interval.first_finished { Command::End(Status::Completed) } else { Command::Continue }
+    }
+}
 
 fn router(virtual_channels: u32, buffer_flits: u32) -> RouterParameters {
     RouterParameters { virtual_channels, buffer_flits, ..RouterParameters::default() }
@@ -102,9 +115,22 @@ fn a_deadlock_across_tiles_is_the_deadlock_of_the_whole() {
     }
 }
 
-/// What must see the whole network stays in one tile.
+/// A run that ends by itself ends in the same cycle, and the first terminal of a batch is told of in the same one.
 #[test]
-fn batches_run_in_one_tile_whatever_is_asked() {
+fn batches_end_alike_in_any_number_of_tiles() {
     let setup = Setup { load: 1.0, ..Setup::mesh(&[3, 3]) }.batch(20);
-    assert_eq!(run(&setup, 4, ToTheEnd), run(&setup, 1, ToTheEnd));
+    let whole = run(&setup, 1, ToTheEnd);
+    let first = run(&setup, 1, ToTheFirst);
+    assert!(first.cycles < whole.cycles);
+    for tiles in [2, 4, 9] {
+        assert_eq!(run(&setup, tiles, ToTheEnd), whole);
+        assert_eq!(run(&setup, tiles, ToTheFirst), first);
+    }
+}
+
+/// A packet that arrives opens the window of its source, in whatever tile that is.
+#[test]
+fn tiles_agree_where_arrivals_open_windows() {
+    let process = ("batch", "batch_packets = 1000\noutstanding_packets = 2".to_owned());
+    tiles_agree(&Setup { process, load: 1.0, ..Setup::mesh(&[3, 3]) });
 }

@@ -67,7 +67,7 @@ impl Scenario {
         let closed = self.workload.as_ref()?;
         let packet_flits = || closed.parts.iter().map(|part| part.packet_flits).collect();
         let interfaces = closed.interfaces.clone().map(|interfaces| interfaces.begin(packet_flits(), self.timeline));
-        Some(Agenda::begin(&*closed.workload, self.network.terminal_count(), &self.streams, interfaces))
+        Some(Agenda::begin(&*closed.workload, &self.streams, interfaces))
     }
 
     /// Does whatever sends besides a workload end by itself?

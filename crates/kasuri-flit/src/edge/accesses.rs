@@ -11,13 +11,11 @@ pub(super) struct Access {
     generation: u32,
 }
 
-/// All accesses, and which of them each packet belongs to.
+/// All accesses.
 #[derive(Debug, Default)]
 pub(super) struct Accesses {
     places: Vec<Access>,
     free: Vec<u32>,
-    /// By packet number.
-    of_packet: Vec<AccessId>,
 }
 
 impl Accesses {
@@ -41,18 +39,5 @@ impl Accesses {
     pub(super) fn end(&mut self, id: AccessId) {
         self.places[id.place as usize].generation += 1;
         self.free.push(id.place);
-    }
-
-    /// A packet of an access has got its number.
-    pub(super) fn name_packet(&mut self, packet: u32, id: AccessId) {
-        if packet as usize >= self.of_packet.len() {
-            self.of_packet.resize(packet as usize + 1, AccessId::default());
-        }
-        self.of_packet[packet as usize] = id;
-    }
-
-    /// The access that a packet belongs to.
-    pub(super) fn of_packet(&self, packet: u32) -> AccessId {
-        self.of_packet[packet as usize]
     }
 }

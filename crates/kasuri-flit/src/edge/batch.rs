@@ -1,7 +1,7 @@
 //! What is still to come of batches with which the run ends.
 
 use super::feed::Moves;
-use crate::tile::Packet;
+use crate::tile::{Packet, Share};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use kasuri_workload::translation::users::Users;
@@ -10,7 +10,10 @@ use std::sync::Arc;
 /// Packets that have not arrived.
 #[derive(Debug)]
 pub(super) struct Batch {
-    to_come: u64,
+    /// Those of the tile's terminals, less those that have arrived at the tile's terminals.
+    to_come: i64,
+    /// The number of the tile's first terminal in the network.
+    first: u32,
     /// By terminal: its own, replies not counted unless the batches count them.
     of_terminal: Vec<u64>,
     /// Where tables change: what a terminal has left of its users' batches moves with their nodes.
@@ -25,7 +28,7 @@ pub(super) struct Batch {
 struct OfUsers {
     users: Arc<Users>,
     terminals: u32,
-    /// Shape `[users, terminals]`.
+    /// Shape `[users, terminals]`; users have all terminals in one tile.
     left: Vec<u64>,
 }
 
@@ -38,12 +41,12 @@ impl OfUsers {
 }
 
 impl Batch {
-    /// The batches of a scenario, if it has nothing else.
-    pub(super) fn of(scenario: &Scenario) -> Option<Self> {
+    /// The batches of a tile's terminals, if the scenario has nothing else.
+    pub(super) fn of(scenario: &Scenario, share: &Share) -> Option<Self> {
         if !scenario.has_only_batches() {
             return None;
         }
-        let terminals = scenario.network.terminal_count();
+        let (first, terminals) = (share.terminals.start, share.terminals.len() as u32);
         let (mut to_come, mut of_terminal) = (0, vec![0; terminals as usize]);
         let changing = scenario.users.clone().filter(|users| users.users.iter().any(|user| user.change_every.is_some()));
         let mut of_users = changing.map(|users| {
@@ -53,20 +56,20 @@ impl Batch {
         for (class, count) in scenario.batches() {
             let number = scenario.classes.iter().position(|other| std::ptr::eq(other, class)).unwrap_or_default();
             let answers_come_besides = class.reply.is_some() && !class.window.counts_answers;
-            for terminal in (0..terminals).filter(|&terminal| !class.pattern.is_silent(TerminalId(terminal))) {
+            for terminal in (0..terminals).filter(|&terminal| !class.pattern.is_silent(TerminalId(first + terminal))) {
                 of_terminal[terminal as usize] += count;
                 if let Some(left) = of_users.as_mut().and_then(|users| users.left(number, terminal)) {
                     *left += count;
                 }
-                to_come += count * if answers_come_besides { 2 } else { 1 };
+                to_come += count as i64 * if answers_come_besides { 2 } else { 1 };
             }
         }
-        Some(Self { to_come, of_terminal, of_users, counts_answers: scenario.counts_answers(), first_finished: false })
+        Some(Self { to_come, first, of_terminal, of_users, counts_answers: scenario.counts_answers(), first_finished: false })
     }
 
-    /// Is nothing left?
-    pub(super) fn is_done(&self) -> bool {
-        self.to_come == 0
+    /// What is left, over all tiles.
+    pub(super) fn to_come(&self) -> i64 {
+        self.to_come
     }
 
     /// An answer is sent beyond the batch.
@@ -74,16 +77,19 @@ impl Batch {
         self.to_come += 1;
     }
 
-    /// A packet has arrived.
-    pub(super) fn packet_arrived(&mut self, packet: &Packet) {
+    /// A packet has arrived at a terminal of the tile. Does it count for the batch of its source ([`Self::delivered`])?
+    pub(super) fn packet_arrived(&mut self, packet: &Packet) -> bool {
         self.to_come -= 1;
-        if !packet.is_reply || self.counts_answers {
-            let left = &mut self.of_terminal[packet.source as usize];
-            // Answers may go beyond the batch.
-            *left = left.saturating_sub(1);
-            self.first_finished |= *left == 0;
-            self.note_gone(packet.class, packet.source);
-        }
+        !packet.is_reply || self.counts_answers
+    }
+
+    /// A packet of the batch of a terminal of the tile has arrived somewhere.
+    pub(super) fn delivered(&mut self, class: u8, source: u32) {
+        let left = &mut self.of_terminal[(source - self.first) as usize];
+        // Answers may go beyond the batch.
+        *left = left.saturating_sub(1);
+        self.first_finished |= *left == 0;
+        self.note_gone(class, source);
     }
 
     /// A user has one packet less to deliver.
@@ -110,9 +116,9 @@ impl Batch {
 
     /// A packet of a terminal will not be sent, nor answered.
     pub(super) fn drop_packet(&mut self, class: u8, source: u32, answered: bool) {
-        self.to_come -= 1 + u64::from(answered);
+        self.to_come -= 1 + i64::from(answered);
         self.note_gone(class, source);
-        let left = &mut self.of_terminal[source as usize];
+        let left = &mut self.of_terminal[(source - self.first) as usize];
         *left -= 1;
         self.first_finished |= *left == 0;
     }

@@ -1,8 +1,7 @@
 //! Several feeds as one: each has classes of packets of its own, and they take turns at a terminal.
 
-use super::feed::{Arrival, Ask, Drain, Drawn, Moves, Next, OneQueue, PacketFeed, Report};
+use super::feed::{Arrival, Ask, Drain, Drawn, Head, Left, Letter, Moves, Next, OneQueue, Order, PacketFeed, Progress, Report};
 use super::queues::Queues;
-use crate::tile::Packet;
 use kasuri_model::engine::EngineError;
 
 /// Feeds that run together. The run ends with those that end.
@@ -75,20 +74,20 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter().any(|feed| feed.owes_answer(terminal))
     }
 
-    fn began(&mut self, packet: u32, drawn: &Drawn, terminal: u32, now: u64) {
-        self.of_class(drawn.class).began(packet, drawn, terminal, now);
+    fn began(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
+        self.of_class(drawn.class).began(drawn, terminal, now);
     }
 
     fn dropped(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
         self.of_class(drawn.class).dropped(drawn, terminal, now);
     }
 
-    fn tail_left(&mut self, packet: u32, terminal: u32, now: u64) -> bool {
-        self.feeds.iter_mut().fold(false, |more, feed| feed.tail_left(packet, terminal, now) || more)
+    fn tail_left(&mut self, left: &Left) -> bool {
+        self.feeds.iter_mut().fold(false, |more, feed| feed.tail_left(left) || more)
     }
 
-    fn head_came(&mut self, router: u32, record: &Packet, now: u64) {
-        self.feeds.iter_mut().for_each(|feed| feed.head_came(router, record, now));
+    fn head_came(&mut self, head: &Head) {
+        self.feeds.iter_mut().for_each(|feed| feed.head_came(head));
     }
 
     fn hears_heads(&self) -> bool {
@@ -101,6 +100,18 @@ impl PacketFeed for Combined<'_> {
 
     fn begin_cycle(&mut self, block: u32, now: u64, queues: &mut Queues) {
         self.feeds.iter_mut().for_each(|feed| feed.begin_cycle(block, now, queues));
+    }
+
+    fn take_letter(&mut self, letter: &Letter, queues: &mut Queues) {
+        self.feeds.iter_mut().for_each(|feed| feed.take_letter(letter, queues));
+    }
+
+    fn take_order(&mut self, order: &Order, queues: &mut Queues) {
+        self.of_class(order.class).take_order(order, queues);
+    }
+
+    fn give_progress(&mut self, into: &mut Progress) {
+        self.feeds.iter_mut().for_each(|feed| feed.give_progress(into));
     }
 
     fn proceed(&mut self, now: u64, queues: &mut Queues) {
@@ -128,8 +139,8 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter().any(|feed| feed.ends())
     }
 
-    fn is_done(&self) -> bool {
-        self.feeds.iter().filter(|feed| feed.ends()).all(|feed| feed.is_done())
+    fn to_come(&self) -> i64 {
+        self.feeds.iter().filter(|feed| feed.ends()).map(|feed| feed.to_come()).sum()
     }
 
     fn has_first_finished(&self) -> bool {

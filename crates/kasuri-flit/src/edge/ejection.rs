@@ -1,6 +1,6 @@
 //! Ejection: what becomes of flits that arrive at a terminal.
 
-use super::feed::{AccessId, Arrival};
+use super::feed::Arrival;
 use super::terminals::PREFETCH_DISTANCE;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
@@ -127,14 +127,13 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
         self.packets.release(packet);
         self.edge.packet_arrived(&Arrival {
-            packet,
             record: &record,
             slot,
             now,
             asked: if self.packets.origins.has_waited(packet) { self.statistics.counting.measured_from } else { asked },
             counted,
             rates: self.statistics.counting.rates,
-            access: AccessId::default(),
+            tag: self.packets.tag(packet),
         });
     }
 

@@ -1,9 +1,9 @@
 //! What feeds the terminals' queues with packets, as one trait.
 
 use super::queues::Queues;
-use crate::tile::Packet;
+use crate::tile::{NONE, Packet};
 use kasuri_model::engine::{EngineError, Interfaces, UserOutcome};
-use kasuri_network::id::TerminalId;
+use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::rng::Stream;
 use kasuri_workload::timeline::Span;
 use kasuri_workload::translation::Table;
@@ -16,6 +16,33 @@ pub(crate) struct AccessId {
     pub(crate) generation: u32,
 }
 
+/// What feeds call a packet. It travels with the packet, from tile to tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tag {
+    /// The access that it belongs to, where node numbers are translated.
+    pub(crate) access: AccessId,
+    /// The record that its feed keeps of it or of its message, or [`NONE`].
+    pub(crate) record: u32,
+    /// The packets of its message.
+    pub(crate) packets: u32,
+}
+
+impl Default for Tag {
+    fn default() -> Self {
+        Self::of_record(NONE)
+    }
+}
+
+impl Tag {
+    /// Bytes beside the packet's own record.
+    pub(crate) const BYTES: usize = size_of::<Self>();
+
+    /// The tag of a packet of which its feed keeps this record.
+    pub(crate) fn of_record(record: u32) -> Self {
+        Self { access: AccessId::default(), record, packets: 1 }
+    }
+}
+
 /// A packet that was drawn for the head of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drawn {
@@ -26,10 +53,7 @@ pub(crate) struct Drawn {
     pub(crate) flits: u32,
     pub(crate) class: u8,
     pub(crate) is_reply: bool,
-    /// The access that it belongs to, where node numbers are translated.
-    pub(crate) access: AccessId,
-    /// The record of the message that it is a part of, or [`NONE`](crate::tile::NONE).
-    pub(crate) message: u32,
+    pub(crate) tag: Tag,
 }
 
 /// What a feed says when it is asked for a terminal's next packet.
@@ -109,7 +133,6 @@ pub(crate) struct Ask<'q> {
 
 /// A packet whose tail has arrived.
 pub(crate) struct Arrival<'p> {
-    pub(crate) packet: u32,
     pub(crate) record: &'p Packet,
     /// The sink's slot, counted from the first.
     pub(crate) slot: u32,
@@ -120,8 +143,68 @@ pub(crate) struct Arrival<'p> {
     /// Is it measured, and do its flits count towards the rates?
     pub(crate) counted: bool,
     pub(crate) rates: bool,
-    /// The access that it belongs to, where node numbers are translated.
-    pub(crate) access: AccessId,
+    pub(crate) tag: Tag,
+}
+
+/// A packet whose tail has left its terminal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    pub(crate) class: u8,
+    pub(crate) terminal: u32,
+    pub(crate) now: u64,
+    pub(crate) tag: Tag,
+}
+
+/// A message of a closed workload that is to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    pub(crate) source: TerminalId,
+    pub(crate) destination: TerminalId,
+    pub(crate) flits: u32,
+    pub(crate) packets: u32,
+    /// The class of its packets.
+    pub(crate) class: u8,
+    /// The record under which its packets go.
+    pub(crate) record: u32,
+    /// Since when it is to be sent.
+    pub(crate) since: u64,
+}
+
+/// Messages of a closed workload of which a tile has seen the end since it was last asked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Progress {
+    /// The records of those whose last tail has left its terminal.
+    pub(crate) left: Vec<u32>,
+    /// Those that have arrived in whole: terminal and record.
+    pub(crate) arrived: Vec<(u32, u32)>,
+}
+
+/// What one tile has for the feed of another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Letter {
+    /// A packet of open traffic has arrived that a terminal there has sent: for its batch and its window.
+    Delivered { class: u8, source: u32, now: u64, of_batch: bool, opens_window: bool },
+    /// A head has come to a router.
+    HeadCame(Head),
+}
+
+impl Letter {
+    /// A terminal of the tile that it is for.
+    pub(crate) fn terminal(&self) -> u32 {
+        match self {
+            Self::Delivered { source, .. } => *source,
+            Self::HeadCame(head) => head.destination.0,
+        }
+    }
+}
+
+/// The head of a packet that has come to a router.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) router: RouterId,
+    pub(crate) class: u8,
+    pub(crate) destination: TerminalId,
+    pub(crate) now: u64,
 }
 
 /// Which packets draining waits for: those created in these cycles. None before draining begins.
@@ -186,17 +269,17 @@ pub(crate) trait PacketFeed {
         false
     }
 
-    /// A packet of this feed stands at the head of a terminal's queue under this number from now on.
-    fn began(&mut self, _packet: u32, _drawn: &Drawn, _terminal: u32, _now: u64) {}
+    /// A packet of this feed stands at the head of a terminal's queue from now on.
+    fn began(&mut self, _drawn: &Drawn, _terminal: u32, _now: u64) {}
 
     /// A packet that this feed has drawn will not be sent, nor answered.
     fn dropped(&mut self, _drawn: &Drawn, _terminal: u32, _now: u64) {}
 
     /// The tail of a packet, of this feed or of another, has left a terminal. May the terminal have another packet before the feed wakes it?
-    fn tail_left(&mut self, packet: u32, terminal: u32, now: u64) -> bool;
+    fn tail_left(&mut self, left: &Left) -> bool;
 
     /// A head has come to a router. Told only if [`Self::hears_heads`].
-    fn head_came(&mut self, _router: u32, _record: &Packet, _now: u64) {}
+    fn head_came(&mut self, _head: &Head) {}
 
     /// Does the feed ask for [`Self::head_came`]?
     fn hears_heads(&self) -> bool {
@@ -208,6 +291,15 @@ pub(crate) trait PacketFeed {
 
     /// A cycle of a block of terminals begins: wakes those that have a packet from this cycle on.
     fn begin_cycle(&mut self, _block: u32, _now: u64, _queues: &mut Queues) {}
+
+    /// A letter from another tile has come, in the window in which it was written.
+    fn take_letter(&mut self, _letter: &Letter, _queues: &mut Queues) {}
+
+    /// A message of the closed workload is to be sent.
+    fn take_order(&mut self, _order: &Order, _queues: &mut Queues) {}
+
+    /// Appends the messages of the closed workload that have left and arrived since the last time.
+    fn give_progress(&mut self, _into: &mut Progress) {}
 
     /// Answers to what has happened before cycle `now`: wakes terminals, and frees places in sinks ([`Queues::freed`]).
     fn proceed(&mut self, _now: u64, _queues: &mut Queues) {}
@@ -234,8 +326,9 @@ pub(crate) trait PacketFeed {
     /// Does the feed end by itself, so that the run ends with it?
     fn ends(&self) -> bool;
 
-    /// Has everything arrived and ended?
-    fn is_done(&self) -> bool;
+    /// What has to arrive or to end before the run ends: 0 over all tiles when everything has. Negative where a tile has taken more than it
+    /// sends.
+    fn to_come(&self) -> i64;
 
     /// Batches: have all packets of some terminal arrived? One that has none to send does not count.
     fn has_first_finished(&self) -> bool {

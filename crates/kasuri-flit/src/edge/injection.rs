@@ -222,7 +222,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         if self.parameters.release == VcRelease::Tail {
             self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
         }
-        self.edge.tail_left(packet, terminal, now);
+        self.edge.tail_left(self.packets[packet as usize].class, self.packets.tag(packet), terminal, now);
     }
 
     /// Puts a drawn packet at the head of its queue.
@@ -249,7 +249,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             alive: true,
         };
         self.statistics.draining_live += i64::from(self.edge.drain.covers(&drawn));
-        let packet = self.packets.store(record);
+        let packet = self.packets.store(record, drawn.tag);
         if drawn.is_reply {
             self.packets.origins.note_answer(packet, drawn.asked);
         }
@@ -257,7 +257,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             let waited = !drawn.is_reply && drawn.created < self.statistics.counting.measured_from;
             self.packets.origins.note_waited(packet, waited);
         }
-        self.edge.began(packet, &drawn, terminal, now);
+        self.edge.began(&drawn, terminal, now);
         let source = &mut self.edge.queues.heads[terminal as usize];
         (source.packet, source.vc) = (packet, NO_VC);
     }

@@ -4,13 +4,12 @@
 //! the places of its flits become free, one in each cycle, and their credits go back to the router. So an interface that is busy holds
 //! up the packets behind.
 
-use super::feed::{AccessId, Arrival, Ask, Drawn, Next, OneQueue, PacketFeed, Report};
+use super::feed::{AccessId, Arrival, Ask, Drawn, Head, Left, Letter, Next, OneQueue, PacketFeed, Report, Tag};
 use super::queues::Queues;
-use crate::tile::Packet;
 use kasuri_model::engine::EngineError;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::{RouterId, TerminalId};
+
 use kasuri_network::network::Network;
 use kasuri_workload::endpoint::running::{Effect, MachinePacket, RunningMachine, Work};
 use std::collections::{BTreeMap, VecDeque};
@@ -39,10 +38,9 @@ pub(super) struct Interfaces<'a> {
     effects: Vec<Effect>,
     /// By terminal: packets to send, with the cycle in which they were made.
     queues: Vec<VecDeque<(MachinePacket, u64)>>,
-    /// What was drawn and has no number yet, by the record that its packet names; and what each packet is, by its number.
-    drawn: Vec<MachinePacket>,
-    unused_drawn: Vec<u32>,
-    parcels: Vec<Option<MachinePacket>>,
+    /// What was drawn and has not arrived, by the record that its packet names.
+    parcels: Vec<MachinePacket>,
+    unused_parcels: Vec<u32>,
     /// Packets before interfaces, by the name that the nodes know.
     held: Vec<Held>,
     unused: Vec<u32>,
@@ -66,9 +64,8 @@ impl<'a> Interfaces<'a> {
             classes: machine.class_channels().len(),
             effects: Vec::new(),
             queues: vec![VecDeque::new(); terminals],
-            drawn: Vec::new(),
-            unused_drawn: Vec::new(),
             parcels: Vec::new(),
+            unused_parcels: Vec::new(),
             held: Vec::new(),
             unused: Vec::new(),
             leaving: vec![VecDeque::new(); terminals],
@@ -121,11 +118,11 @@ impl<'a> Interfaces<'a> {
     fn draw(&mut self, terminal: u32) -> Option<Drawn> {
         let (parcel, created) = self.queues[terminal as usize].pop_front()?;
         let access = if parcel.is_reply { self.accesses.remove(&parcel.exchange) } else { None };
-        let place = self.unused_drawn.pop().unwrap_or(self.drawn.len() as u32);
-        if place as usize == self.drawn.len() {
-            self.drawn.push(parcel);
+        let record = self.unused_parcels.pop().unwrap_or(self.parcels.len() as u32);
+        if record as usize == self.parcels.len() {
+            self.parcels.push(parcel);
         } else {
-            self.drawn[place as usize] = parcel;
+            self.parcels[record as usize] = parcel;
         }
         Some(Drawn {
             created,
@@ -134,8 +131,7 @@ impl<'a> Interfaces<'a> {
             flits: parcel.flits,
             class: self.first_class + parcel.part,
             is_reply: parcel.is_reply,
-            access: access.unwrap_or_default(),
-            message: place,
+            tag: Tag { access: access.unwrap_or_default(), ..Tag::of_record(record) },
         })
     }
 }
@@ -160,21 +156,19 @@ impl PacketFeed for Interfaces<'_> {
         if !is_other && is_answer() { self.draw(terminal) } else { None }
     }
 
-    fn began(&mut self, packet: u32, drawn: &Drawn, _terminal: u32, _now: u64) {
-        let packet = packet as usize;
-        self.parcels.resize(self.parcels.len().max(packet + 1), None);
-        self.parcels[packet] = Some(self.drawn[drawn.message as usize]);
-        self.unused_drawn.push(drawn.message);
-    }
-
-    fn tail_left(&mut self, _packet: u32, _terminal: u32, _now: u64) -> bool {
+    fn tail_left(&mut self, _left: &Left) -> bool {
         true
     }
 
-    fn head_came(&mut self, router: u32, record: &Packet, now: u64) {
-        let destination = TerminalId(record.destination);
-        if record.class >= self.first_class && self.network.ejection_port(destination).0 == RouterId(router) {
-            self.nodes.come(destination, now);
+    fn head_came(&mut self, head: &Head) {
+        if head.class >= self.first_class && self.network.ejection_port(head.destination).0 == head.router {
+            self.nodes.come(head.destination, head.now);
+        }
+    }
+
+    fn take_letter(&mut self, letter: &Letter, _queues: &mut Queues) {
+        if let Letter::HeadCame(head) = letter {
+            self.head_came(head);
         }
     }
 
@@ -184,9 +178,10 @@ impl PacketFeed for Interfaces<'_> {
 
     /// The packet stands in a sink's slot before the interface.
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, _queues: &mut Queues) {
-        let Some(parcel) = self.parcels[arrival.packet as usize].take() else { return };
+        let parcel = self.parcels[arrival.tag.record as usize];
+        self.unused_parcels.push(arrival.tag.record);
         if self.is_translated && !parcel.is_reply {
-            self.accesses.insert(parcel.exchange, arrival.access);
+            self.accesses.insert(parcel.exchange, arrival.tag.access);
         }
         let held = Held { slot: arrival.slot, flits: arrival.record.flits };
         let name = self.unused.pop().unwrap_or(self.held.len() as u32);
@@ -225,8 +220,8 @@ impl PacketFeed for Interfaces<'_> {
         true
     }
 
-    fn is_done(&self) -> bool {
-        self.nodes.unfinished() == 0
+    fn to_come(&self) -> i64 {
+        self.nodes.unfinished() as i64
     }
 
     fn held_flits(&self, slots: usize) -> Option<Vec<u32>> {

@@ -6,6 +6,10 @@
 //! machine (`machine`); `combined` makes one of several, and `translated` puts the translation of users in front of any. To add one: a
 //! file that implements the trait, and its line in [`feed_of`].
 //!
+//! Each tile has feeds of its own for its terminals. What these have for each other goes by letters at the end of a window, and
+//! `dispatcher` tells those of a closed workload what to send. Users and machines look at terminals all over the network: one tile has
+//! all terminals then, and the others' feed is `elsewhere`.
+//!
 //! No feed knows a router, and no router knows which feeds there are.
 
 mod accesses;
@@ -14,7 +18,9 @@ mod calendar;
 mod class_queues;
 mod closed;
 mod combined;
+mod dispatcher;
 mod ejection;
+mod elsewhere;
 mod feed;
 mod injection;
 mod machine;
@@ -25,24 +31,30 @@ mod terminals;
 mod translated;
 mod waiting;
 
-pub(crate) use feed::{Arrival, Drawn, Next, PacketFeed, Report};
+pub(crate) use dispatcher::Dispatcher;
+pub(crate) use feed::{Arrival, Drawn, Next, PacketFeed, Report, Tag};
 pub(crate) use terminals::Terminals;
 
-use crate::tile::Share;
+use crate::tile::{Packet, Share};
 use closed::Messages;
 use combined::Combined;
-use feed::{Ask, Drain, OneQueue};
+use elsewhere::Elsewhere;
+use feed::{Ask, Drain, Head, Left, Letter, OneQueue, Order};
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
+use kasuri_network::id::{RouterId, TerminalId};
 use machine::Interfaces;
 use open::OpenTraffic;
 use queues::Queues;
 
 use translated::Translated;
 
-/// What feeds the terminals of a scenario.
+/// What feeds the terminals of a tile.
 fn feed_of<'a>(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Box<dyn PacketFeed + 'a> {
+    if has_one_edge(scenario) && share.terminals.is_empty() {
+        return Box::new(Elsewhere);
+    }
     let parts = scenario.workload.as_ref().map_or(0, |closed| closed.parts.len());
-    let messages = Messages::new(scenario).map(|feed| (Box::new(feed) as Box<dyn PacketFeed>, parts));
+    let messages = Messages::new(scenario, share).map(|feed| (Box::new(feed) as Box<dyn PacketFeed>, parts));
     let interfaces = Interfaces::new(scenario).map(|feed| (feed.classes(), Box::new(feed) as Box<dyn PacketFeed>));
     let interfaces = interfaces.map(|(classes, feed)| (feed, classes));
     let mut feeds: Vec<_> = messages.into_iter().chain(interfaces).collect();
@@ -53,9 +65,14 @@ fn feed_of<'a>(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Box<d
     Translated::over(Combined::of(feeds, scenario.network.terminal_count()), scenario)
 }
 
-/// Do feeds of this scenario look at what happens at terminals all over the network? Then no tile can have feeds of its own.
-pub(crate) fn spans_tiles(scenario: &Scenario) -> bool {
-    scenario.users.is_some() || scenario.workload.is_some() || scenario.endpoint.is_some() || scenario.has_only_batches()
+/// Do feeds of this scenario look at what happens at terminals all over the network? Then one tile has all terminals.
+pub(crate) fn has_one_edge(scenario: &Scenario) -> bool {
+    scenario.users.is_some() || scenario.endpoint.is_some()
+}
+
+/// Do feeds of this scenario call packets by names of their own?
+pub(crate) fn tags_packets(scenario: &Scenario) -> bool {
+    scenario.users.is_some() || scenario.workload.is_some() || scenario.endpoint.is_some()
 }
 
 /// The queues of a tile's terminals and what feeds them. Feeds know terminals by their number in the network, the rest of the engine by
@@ -65,8 +82,9 @@ pub(crate) struct Edge<'a> {
     pub(crate) queues: Queues,
     feed: Box<dyn PacketFeed + 'a>,
     pub(crate) drain: Drain,
-    /// Do feeds want to hear of heads that come to routers?
+    /// Do feeds want to hear of heads that come to routers? Are these in another tile?
     pub(crate) hears_heads: bool,
+    is_elsewhere: bool,
     /// Packets of these classes stay in the buffers of sinks until an interface takes them.
     pub(crate) first_held_class: u8,
     /// The cycle in which each terminal's last packet arrived, where the run ends by itself, and the first class that counts for it.
@@ -74,8 +92,6 @@ pub(crate) struct Edge<'a> {
     first_ending_class: u8,
     /// Does the run end by itself?
     ends: bool,
-    /// Does the controller know that a terminal has finished its batch?
-    told_first_finished: bool,
 }
 
 impl<'a> Edge<'a> {
@@ -91,6 +107,7 @@ impl<'a> Edge<'a> {
             queues,
             drain: Drain::default(),
             hears_heads: feed.hears_heads(),
+            is_elsewhere: has_one_edge(scenario) && share.terminals.is_empty(),
             first_held_class: if scenario.endpoint.as_ref().is_some_and(|machine| machine.begin().is_some()) {
                 open_classes
             } else {
@@ -99,7 +116,6 @@ impl<'a> Edge<'a> {
             completion_cycles: vec![0; if feed.ends() { share.terminals.len() } else { 0 }],
             first_ending_class: if has_others { open_classes } else { 0 },
             ends: feed.ends(),
-            told_first_finished: false,
             feed,
         }
     }
@@ -126,16 +142,16 @@ impl<'a> Edge<'a> {
         self.feed.owes_answer(self.first_terminal + terminal)
     }
 
-    /// A packet stands at the head of a terminal's queue under this number.
+    /// A packet stands at the head of a terminal's queue.
     #[inline(always)]
-    pub(crate) fn began(&mut self, packet: u32, drawn: &Drawn, terminal: u32, now: u64) {
-        self.feed.began(packet, drawn, self.first_terminal + terminal, now);
+    pub(crate) fn began(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
+        self.feed.began(drawn, self.first_terminal + terminal, now);
     }
 
-    /// The tail of a packet has left a terminal.
+    /// The tail of a packet of a class has left a terminal.
     #[inline(always)]
-    pub(crate) fn tail_left(&mut self, packet: u32, terminal: u32, now: u64) {
-        if self.feed.tail_left(packet, self.first_terminal + terminal, now) {
+    pub(crate) fn tail_left(&mut self, class: u8, tag: Tag, terminal: u32, now: u64) {
+        if self.feed.tail_left(&Left { class, terminal: self.first_terminal + terminal, now, tag }) {
             self.queues.wake_own(terminal);
         }
     }
@@ -149,6 +165,26 @@ impl<'a> Edge<'a> {
             *completion = arrival.now + 1;
         }
         self.feed.packet_arrived(arrival, &mut self.queues);
+    }
+
+    /// A head has come to a router of the tile.
+    pub(crate) fn head_came(&mut self, router: u32, record: &Packet, now: u64) {
+        let head = Head { router: RouterId(router), class: record.class, destination: TerminalId(record.destination), now };
+        if self.is_elsewhere {
+            self.queues.letters.push(Letter::HeadCame(head));
+        } else {
+            self.feed.head_came(&head);
+        }
+    }
+
+    /// A letter from another tile has come.
+    pub(crate) fn take_letter(&mut self, letter: &Letter) {
+        self.feed.take_letter(letter, &mut self.queues);
+    }
+
+    /// A message of the closed workload is to be sent.
+    pub(crate) fn take_order(&mut self, order: &Order) {
+        self.feed.take_order(order, &mut self.queues);
     }
 
     /// A cycle of a block of terminals begins.
@@ -169,22 +205,15 @@ impl<'a> Edge<'a> {
         self.queues.are_idle() && self.feed.is_idle()
     }
 
-    /// Has what the run ends with been delivered?
-    #[inline(always)]
-    pub(crate) fn is_done(&self) -> bool {
-        self.ends && self.feed.is_done()
+    /// Does the run end with what this edge sends?
+    pub(crate) fn ends(&self) -> bool {
+        self.ends
     }
 
-    /// Has the first terminal finished its batch, and the controller not been told?
+    /// Batches: has a terminal finished its own?
     #[inline(always)]
-    pub(crate) fn is_first_news(&self) -> bool {
-        self.ends && !self.told_first_finished && self.feed.has_first_finished()
-    }
-
-    /// Has the first terminal finished its batch? The controller is told.
-    pub(crate) fn tell_first_finished(&mut self) -> bool {
-        self.told_first_finished = self.feed.has_first_finished();
-        self.told_first_finished
+    pub(crate) fn has_first_finished(&self) -> bool {
+        self.ends && self.feed.has_first_finished()
     }
 
     /// Begins to wait for packets. Returns how many answers are waited for that are not drawn.

@@ -5,7 +5,7 @@
 
 use super::batch::Batch;
 use super::calendar::Calendar;
-use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Moves, Naming, Next, OneQueue, PacketFeed};
+use super::feed::{Arrival, Ask, Drain, Drawn, Left, Letter, Moves, Naming, Next, OneQueue, PacketFeed, Tag};
 use super::queues::Queues;
 use crate::tile::{NEVER, NONE, Share};
 use kasuri_model::engine::EngineError;
@@ -60,6 +60,8 @@ pub(super) struct OpenTraffic<'a> {
     joint: Vec<Joint>,
     /// By terminal: answers to send. Empty where nothing is answered.
     answers: Vec<VecDeque<Drawn>>,
+    /// Have classes windows?
+    has_windows: bool,
     /// By block, where classes have windows, else empty: entries of which a packet has come back, and the cycles in which it did.
     returned: Vec<Vec<(u32, u64)>>,
     /// What is still to come, where all classes are batches and the run ends with them.
@@ -108,8 +110,9 @@ impl<'a> OpenTraffic<'a> {
             by_priority: scenario.router.priority == Priority::Class && classes > 1,
             joint: scenario.joint(),
             answers: vec![VecDeque::new(); if replying { terminals as usize } else { 0 }],
+            has_windows,
             returned: vec![Vec::new(); if has_windows { blocks } else { 0 }],
-            batch: if ends_run { Batch::of(scenario) } else { None },
+            batch: if ends_run { Batch::of(scenario, share) } else { None },
             drain: Drain::default(),
             undrained: 0,
             phases_from: 0,
@@ -123,6 +126,11 @@ impl<'a> OpenTraffic<'a> {
         let replying = scenario.classes.iter().any(|class| class.reply.is_some());
         let answers = if replying { terminals * (size_of::<VecDeque<Drawn>>() + 4 * size_of::<Drawn>()) } else { 0 };
         entries * size_of::<Creations>() + answers + Calendar::bytes(terminals, block_shift, entries)
+    }
+
+    /// Is a terminal one of the tile?
+    fn is_own(&self, terminal: u32) -> bool {
+        (self.first..self.first + self.terminals).contains(&terminal)
     }
 
     /// The process by which an entry creates packets, if it does.
@@ -241,7 +249,7 @@ impl<'a> OpenTraffic<'a> {
     fn draw_of_class(&mut self, terminal: u32, class: u32, now: u64, naming: &mut Option<&mut dyn Naming>) -> Option<Drawn> {
         let entry = class * self.terminals + terminal;
         let created = self.creations[entry as usize].next;
-        if created > now || !self.returned.is_empty() && self.must_wait(entry, class) {
+        if created > now || self.has_windows && self.must_wait(entry, class) {
             return None;
         }
         let creations = &mut self.creations[entry as usize];
@@ -274,8 +282,8 @@ impl<'a> OpenTraffic<'a> {
             let is_last = class as usize + 1 == self.scenario.classes.len();
             *following = if is_last { 0 } else { class as u8 + 1 };
         }
-        let (class, access) = (class as u8, AccessId::default());
-        destination.map(|destination| Drawn { created, asked: created, destination, flits, class, is_reply: false, access, message: NONE })
+        let (class, tag) = (class as u8, Tag::default());
+        destination.map(|destination| Drawn { created, asked: created, destination, flits, class, is_reply: false, tag })
     }
 
     /// Does the window keep the next packet of an entry back?
@@ -356,8 +364,7 @@ impl<'a> OpenTraffic<'a> {
             flits: reply.sizes.draw(stream),
             class,
             is_reply: true,
-            access: arrival.access,
-            message: NONE,
+            tag: Tag { access: arrival.tag.access, ..Tag::default() },
         });
         queues.wake_own(terminal);
     }
@@ -398,9 +405,9 @@ impl PacketFeed for OpenTraffic<'_> {
         self.first_answer(terminal - self.first).is_some()
     }
 
-    fn began(&mut self, _packet: u32, drawn: &Drawn, terminal: u32, now: u64) {
+    fn began(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
         if drawn.is_reply
-            && !self.returned.is_empty()
+            && self.has_windows
             && self.begin_answer(drawn, terminal - self.first, now)
             && let Some(batch) = &mut self.batch
         {
@@ -409,7 +416,7 @@ impl PacketFeed for OpenTraffic<'_> {
     }
 
     fn dropped(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
-        if !self.returned.is_empty() {
+        if self.has_windows {
             self.come_back(drawn.class, terminal - self.first, now);
         }
         if let Some(batch) = &mut self.batch {
@@ -417,26 +424,43 @@ impl PacketFeed for OpenTraffic<'_> {
         }
     }
 
-    fn tail_left(&mut self, _packet: u32, terminal: u32, now: u64) -> bool {
-        let mut classes = self.creations[(terminal - self.first) as usize..].iter().step_by(self.terminals as usize);
-        self.asked_always || !self.answers.is_empty() || classes.any(|creations| creations.next <= now)
+    fn tail_left(&mut self, left: &Left) -> bool {
+        let mut classes = self.creations[(left.terminal - self.first) as usize..].iter().step_by(self.terminals as usize);
+        self.asked_always || !self.answers.is_empty() || classes.any(|creations| creations.next <= left.now)
     }
 
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, queues: &mut Queues) {
         let record = arrival.record;
-        if let Some(batch) = &mut self.batch {
-            batch.packet_arrived(record);
-        }
-        if !record.is_reply && self.scenario.classes[usize::from(record.class)].reply.is_some() {
+        let of_batch = self.batch.as_mut().is_some_and(|batch| batch.packet_arrived(record));
+        let is_answered = !record.is_reply && self.scenario.classes[usize::from(record.class)].reply.is_some();
+        let opens_window = self.has_windows && !record.is_reply && !is_answered;
+        if is_answered {
             self.answer(arrival, queues);
-        } else if !self.returned.is_empty() {
-            let terminal = if record.is_reply { record.destination } else { record.source };
-            self.come_back(record.class, terminal - self.first, arrival.now);
+        } else if self.has_windows && record.is_reply {
+            self.come_back(record.class, record.destination - self.first, arrival.now);
+        }
+        if of_batch || opens_window {
+            let letter = Letter::Delivered { class: record.class, source: record.source, now: arrival.now, of_batch, opens_window };
+            if self.is_own(record.source) {
+                self.take_letter(&letter, queues);
+            } else {
+                queues.letters.push(letter);
+            }
+        }
+    }
+
+    fn take_letter(&mut self, letter: &Letter, _queues: &mut Queues) {
+        let &Letter::Delivered { class, source, now, of_batch, opens_window } = letter else { return };
+        if opens_window {
+            self.come_back(class, source - self.first, now);
+        }
+        if of_batch && let Some(batch) = &mut self.batch {
+            batch.delivered(class, source);
         }
     }
 
     fn begin_cycle(&mut self, block: u32, now: u64, queues: &mut Queues) {
-        if !self.returned.is_empty() {
+        if self.has_windows {
             self.open_windows(block, now, queues);
         }
         if self.drain.closes {
@@ -485,8 +509,8 @@ impl PacketFeed for OpenTraffic<'_> {
         self.batch.is_some()
     }
 
-    fn is_done(&self) -> bool {
-        self.batch.as_ref().is_some_and(Batch::is_done)
+    fn to_come(&self) -> i64 {
+        self.batch.as_ref().map_or(0, Batch::to_come)
     }
 
     fn has_first_finished(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The terminals' queues: the packet at the head of each, and which terminals have something to do.
 
 use super::class_queues::ClassQueues;
+use super::feed::Letter;
 use crate::tile::{NONE, Share};
 use kasuri_model::scenario::Scenario;
 
@@ -36,6 +37,8 @@ pub(crate) struct Queues {
     pub(crate) by_class: Option<ClassQueues>,
     /// Slots of sinks, counted from the first, in which a place has become free since they were last looked at.
     pub(crate) freed: Vec<u32>,
+    /// What feeds have for those of other tiles.
+    pub(crate) letters: Vec<Letter>,
 }
 
 impl Queues {
@@ -50,6 +53,7 @@ impl Queues {
             first_terminal: share.terminals.start,
             by_class: ClassQueues::of(scenario, terminals as usize),
             freed: Vec::new(),
+            letters: Vec::new(),
         }
     }
 

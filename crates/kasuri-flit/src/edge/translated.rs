@@ -7,13 +7,12 @@
 
 use super::accesses::Accesses;
 use super::class_queues::ClassQueues;
-use super::feed::{AccessId, Arrival, Ask, Drain, Drawn, Moves, Naming, Next, PacketFeed, Report};
+use super::feed::{Arrival, Ask, Drain, Drawn, Head, Left, Letter, Moves, Naming, Next, Order, PacketFeed, Progress, Report, Tag};
 use super::queues::Queues;
 use super::waiting::{Heads, Waiting};
-use crate::tile::Packet;
 use kasuri_model::engine::{EngineError, TranslationCounts, UserOutcome};
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::TerminalId;
+use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::rng::{Purpose, Stream};
 use kasuri_workload::translation::users::{User, Users as Model, regions};
 use kasuri_workload::translation::{Level, Refusal, Tables, Translator, VirtualNode, Written};
@@ -177,7 +176,7 @@ impl<'a> Users<'a> {
             Some((from, Ok(physical))) => {
                 self.counts[usize::from(user)].accesses += 1;
                 let access = self.accesses.begin(user, from, to);
-                Decision::Goes(Drawn { destination: physical, access, ..waiting.drawn })
+                Decision::Goes(Drawn { destination: physical, tag: Tag { access, ..waiting.drawn.tag }, ..waiting.drawn })
             }
             Some((_, Err(Refusal::Held))) => {
                 self.counts[usize::from(user)].held_cycles += 1;
@@ -200,8 +199,8 @@ impl<'a> Users<'a> {
     }
 
     /// A packet's tail has arrived: is it where it was meant to go, and is its access at its end?
-    fn arrived(&mut self, arrival: &Arrival<'_>, id: AccessId) {
-        let record = arrival.record;
+    fn arrived(&mut self, arrival: &Arrival<'_>) {
+        let (record, id) = (arrival.record, arrival.tag.access);
         let user = self.user_of_class[usize::from(record.class)];
         let outcome = &mut self.outcomes[usize::from(user)];
         outcome.accepted_flits += u64::from(record.flits) * u64::from(arrival.rates);
@@ -226,8 +225,8 @@ impl<'a> Users<'a> {
     }
 
     /// A head comes to a router.
-    fn passes(&mut self, router: u32, class: u8) {
-        let region = self.regions[router as usize];
+    fn passes(&mut self, router: RouterId, class: u8) {
+        let region = self.regions[router.index()];
         if region & 1 << self.user_of_class[usize::from(class)] != 0 {
             return;
         }
@@ -392,19 +391,18 @@ impl PacketFeed for Translated<'_> {
         self.inner.owes_answer(terminal)
     }
 
-    fn began(&mut self, packet: u32, drawn: &Drawn, terminal: u32, now: u64) {
-        self.users.accesses.name_packet(packet, drawn.access);
-        self.inner.began(packet, drawn, terminal, now);
+    fn began(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
+        self.inner.began(drawn, terminal, now);
     }
 
-    fn tail_left(&mut self, packet: u32, terminal: u32, now: u64) -> bool {
-        self.inner.tail_left(packet, terminal, now);
+    fn tail_left(&mut self, left: &Left) -> bool {
+        self.inner.tail_left(left);
         true
     }
 
-    fn head_came(&mut self, router: u32, record: &Packet, now: u64) {
-        self.users.passes(router, record.class);
-        self.inner.head_came(router, record, now);
+    fn head_came(&mut self, head: &Head) {
+        self.users.passes(head.router, head.class);
+        self.inner.head_came(head);
     }
 
     fn hears_heads(&self) -> bool {
@@ -412,13 +410,27 @@ impl PacketFeed for Translated<'_> {
     }
 
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, queues: &mut Queues) {
-        let access = self.users.accesses.of_packet(arrival.packet);
-        self.users.arrived(arrival, access);
-        self.inner.packet_arrived(&Arrival { access, ..*arrival }, queues);
+        self.users.arrived(arrival);
+        self.inner.packet_arrived(arrival, queues);
     }
 
     fn begin_cycle(&mut self, block: u32, now: u64, queues: &mut Queues) {
         self.inner.begin_cycle(block, now, queues);
+    }
+
+    fn take_letter(&mut self, letter: &Letter, queues: &mut Queues) {
+        match letter {
+            Letter::HeadCame(head) => self.head_came(head),
+            Letter::Delivered { .. } => self.inner.take_letter(letter, queues),
+        }
+    }
+
+    fn take_order(&mut self, order: &Order, queues: &mut Queues) {
+        self.inner.take_order(order, queues);
+    }
+
+    fn give_progress(&mut self, into: &mut Progress) {
+        self.inner.give_progress(into);
     }
 
     fn proceed(&mut self, now: u64, queues: &mut Queues) {
@@ -451,8 +463,8 @@ impl PacketFeed for Translated<'_> {
         self.inner.ends()
     }
 
-    fn is_done(&self) -> bool {
-        self.inner.is_done()
+    fn to_come(&self) -> i64 {
+        self.inner.to_come()
     }
 
     fn has_first_finished(&self) -> bool {

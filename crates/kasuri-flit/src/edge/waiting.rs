@@ -23,7 +23,7 @@ impl Waiting {
     /// a batch to the terminal that has it now.
     fn target(&self, user: u16, terminal: u32, moves: &Moves<'_>) -> Option<u32> {
         let rank = || moves.table.physical(self.from).first().map(|place| place.0);
-        let target = if self.drawn.message == NONE { moves.becomes(terminal) } else { rank() };
+        let target = if self.drawn.tag.record == NONE { moves.becomes(terminal) } else { rank() };
         target.filter(|&target| self.user == user && target != terminal)
     }
 }

@@ -189,7 +189,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.layout.set_left(slot, flits);
         if self.edge.hears_heads {
             let router = self.wiring.router_of_port[slot >> L::Mask::SHIFT];
-            self.edge.feed_mut().head_came(router, &self.packets[packet as usize], self.cycle);
+            self.edge.head_came(router, &self.packets[packet as usize], self.cycle);
         }
         flits
     }

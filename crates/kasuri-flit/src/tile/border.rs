@@ -6,6 +6,7 @@
 //! Nothing arrives earlier than a window after it was posted, so nothing comes late.
 
 use super::share::Partition;
+use crate::edge::Tag;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::tile::addresses::Addresses;
@@ -63,6 +64,7 @@ struct CrossingFlit {
 #[derive(Clone, Copy, Debug)]
 struct CrossingPacket {
     record: Packet,
+    tag: Tag,
     /// What [`Origins`](crate::observe::statistics::Origins) knows of it.
     origin: (Option<u64>, bool),
 }
@@ -173,7 +175,8 @@ impl<L: RouterLayout> Tile<'_, L> {
             let packet = queue.front();
             self.buffers.rings.pop(queue, slot);
             let record = self.packets[packet as usize];
-            mail.packets.push(CrossingPacket { record, origin: self.packets.origins.of(&record, packet) });
+            let origin = self.packets.origins.of(&record, packet);
+            mail.packets.push(CrossingPacket { record, tag: self.packets.tag(packet), origin });
             border.leaving[own] = Leaving { packet, index: 0, left: record.flits };
             self.packets.hand_over(packet);
         }
@@ -201,8 +204,8 @@ impl<L: RouterLayout> Tile<'_, L> {
         for flit in mail.flits.drain(..) {
             let own = flit.border - self.in_flight.border.first_slot;
             if flit.index == 0 {
-                let CrossingPacket { record, origin } = packets.next().expect("a record comes with each head");
-                let packet = self.packets.store(record);
+                let CrossingPacket { record, tag, origin } = packets.next().expect("a record comes with each head");
+                let packet = self.packets.store(record, tag);
                 self.packets.origins.note(packet, origin);
                 self.buffers.rings.push(&mut self.layout.input_slot_mut(flit.slot).queue, flit.slot, packet);
                 self.in_flight.border.coming[own] = packet;

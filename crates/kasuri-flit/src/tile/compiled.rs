@@ -66,7 +66,7 @@ pub(crate) struct Parameters {
 
 /// What is worked out of a scenario before anything is made: addresses, times, sizes. All limits of the engine are checked on the way.
 pub(crate) struct Compiled {
-    pub(super) partition: Partition,
+    pub(crate) partition: Partition,
     /// By tile.
     pub(crate) tiles: Vec<Addresses>,
     pub(super) delays: Delays,
@@ -87,7 +87,9 @@ impl Compiled {
         let network = &*scenario.network;
         let router = &scenario.router;
         let vc_shift = L::Mask::SHIFT;
-        let partition = Partition::new(network, if edge::spans_tiles(scenario) || needs_window_of_one(scenario) { 1 } else { tiles });
+        // Who decides on departure looks at the routers behind.
+        let tiles = if Lookahead::of(scenario).is_some() { 1 } else { tiles };
+        let partition = Partition::new(network, tiles, edge::has_one_edge(scenario));
         let tiles = Addresses::of_tiles::<L>(network, &partition)?;
         let largest = tiles.iter().map(|tile| tile.ports as usize).max().unwrap_or(0);
         let (ports, slots) = (largest, largest << vc_shift);

@@ -1,6 +1,6 @@
 //! What a simulation takes of memory, worked out before it is made.
 
-use crate::edge::{Edge, Terminals, longest_packet, shortest_packet};
+use crate::edge::{Edge, Tag, Terminals, longest_packet, shortest_packet, tags_packets};
 use crate::fabric::features::claims::Claims;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::rings::Rings;
@@ -20,8 +20,8 @@ const LATENCY_FACTOR: f64 = 3.0;
 /// Cycles that a head takes for a router at most, beside what the channel behind it takes.
 const ROUTER_CYCLES: f64 = 6.0;
 
-/// Bytes of the record of a message that is on its way, and of a packet's part in it.
-const MESSAGE_BYTES: f64 = 48.0;
+/// Bytes of the record of a message that is on its way.
+const MESSAGE_BYTES: f64 = 44.0;
 
 impl<L: RouterLayout> Tile<'_, L> {
     /// Bytes of all columns, and of as many packets as are on their way at the load of the scenario.
@@ -67,7 +67,8 @@ impl<L: RouterLayout> Tile<'_, L> {
 fn bytes_of_packet(scenario: &Scenario) -> f64 {
     let replies = scenario.classes.iter().any(|class| class.reply.is_some());
     let record = size_of::<Packet>() as f64 + f64::from(longest_packet(scenario)) + 4.0 + if replies { 8.0 } else { 0.0 };
-    1.5 * (record + if scenario.workload.is_some() { MESSAGE_BYTES } else { 0.0 })
+    let tag = if tags_packets(scenario) { Tag::BYTES as f64 } else { 0.0 };
+    1.5 * (record + tag + if scenario.workload.is_some() { MESSAGE_BYTES } else { 0.0 })
 }
 
 /// Packets that are on their way at one time, of which buffers have room for so many flits: as many as the load brings about, of a

@@ -20,7 +20,7 @@ mod share;
 pub(crate) mod wheel;
 
 pub(crate) use compiled::{Compiled, Parameters};
-pub(crate) use share::Share;
+pub(crate) use share::{Partition, Share};
 
 use crate::edge::{self, Edge, Terminals};
 use crate::fabric::allocators::{self, PlainAllocator};
@@ -334,7 +334,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             blocks: (0..router_blocks).map(|block| Block::new(&parameters, ports_of_block(block), vc_shift)).collect(),
             terminals: Terminals::new(share.terminals.len() as u32, &parameters),
             edge: Edge::new(scenario, share, addresses.block_shift - vc_shift),
-            packets: Packets::new(edge::longest_packet(scenario), first_class),
+            packets: Packets::new(edge::longest_packet(scenario), first_class, edge::tags_packets(scenario)),
             statistics: Statistics::new(share, addresses.first_border_port),
             routing: RouteState::new(scenario, share, addresses.first_terminal_port << vc_shift),
             vc_allocation: VcAllocation::default(),

@@ -1,5 +1,6 @@
 //! The records of the packets that are in the network or at the head of a queue.
 
+use crate::edge::Tag;
 use crate::observe::statistics::Origins;
 use crate::tile::Packet;
 use kasuri_model::engine::Counting;
@@ -19,6 +20,9 @@ pub(crate) struct Packets {
     /// Records of packets whose head is in another tile and whose tail is not.
     handed_over: u64,
     pub(crate) origins: Origins,
+    /// By number: what feeds call the packets. Empty where they have no names for them.
+    tags: Vec<Tag>,
+    is_tagged: bool,
     /// Shape `[packets, longest]`: cycles between the injections of a packet's flit and the one before it, 0 for the head; 255 means: look
     /// in `long_gaps`.
     gaps: Vec<u8>,
@@ -44,16 +48,34 @@ impl IndexMut<usize> for Packets {
 }
 
 impl Packets {
-    /// No packets yet, of at most so many flits each; those of classes before `first_class` are the background.
-    pub(crate) fn new(longest: u32, first_class: u8) -> Self {
-        let (records, free, gaps) = (Vec::new(), Vec::new(), Vec::new());
+    /// No packets yet, of at most so many flits each; those of classes before `first_class` are the background. `is_tagged`: have feeds names
+    /// for them?
+    pub(crate) fn new(longest: u32, first_class: u8, is_tagged: bool) -> Self {
+        let (records, free, tags, gaps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let origins = Origins { first_class, ..Origins::default() };
-        Self { records, free, handed_over: 0, origins, gaps, long_gaps: BTreeMap::new(), longest }
+        Self { records, free, handed_over: 0, origins, tags, is_tagged, gaps, long_gaps: BTreeMap::new(), longest }
     }
 
     /// Gives a packet a number.
     #[inline(always)]
-    pub(crate) fn store(&mut self, record: Packet) -> u32 {
+    pub(crate) fn store(&mut self, record: Packet, tag: Tag) -> u32 {
+        let packet = self.place(record);
+        if self.is_tagged {
+            self.tags.resize(self.tags.len().max(packet as usize + 1), Tag::default());
+            self.tags[packet as usize] = tag;
+        }
+        packet
+    }
+
+    /// What feeds call a packet.
+    #[inline(always)]
+    pub(crate) fn tag(&self, packet: u32) -> Tag {
+        self.tags.get(packet as usize).copied().unwrap_or_default()
+    }
+
+    /// Finds a number for a packet.
+    #[inline(always)]
+    fn place(&mut self, record: Packet) -> u32 {
         if let Some(packet) = self.free.pop() {
             self.records[packet as usize] = record;
             return packet;

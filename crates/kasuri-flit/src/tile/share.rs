@@ -4,6 +4,9 @@ use kasuri_network::id::{ChannelId, RouterId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
 use std::ops::Range;
 
+/// Ports of routers that take about as much work as a terminal.
+const PORTS_OF_TERMINAL: u64 = 2;
+
 /// The routers and the terminals of a tile, each a range of their numbers in the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
@@ -27,13 +30,15 @@ pub(crate) struct Partition {
 
 impl Partition {
     /// Cuts a network into `tiles` tiles of about as many ports each, at most one for each router. A terminal goes with the router that it
-    /// injects into, where terminals are numbered in the order of these.
-    pub(crate) fn new(network: &Network, tiles: u32) -> Self {
+    /// injects into, where terminals are numbered in the order of these; or all go to the first tile.
+    pub(crate) fn new(network: &Network, tiles: u32, terminals_together: bool) -> Self {
         let routers = network.router_count();
         let tiles = tiles.clamp(1, routers.max(1));
-        let cuts = cuts_by_ports(network, tiles);
-        let mut terminals = vec![0; cuts.len()];
-        if tiles > 1 {
+        let ports_of_terminals = if terminals_together { PORTS_OF_TERMINAL * u64::from(network.terminal_count()) } else { 0 };
+        let cuts = cuts_by_ports(network, tiles, ports_of_terminals);
+        let mut terminals = vec![if terminals_together { network.terminal_count() } else { 0 }; cuts.len()];
+        terminals[0] = 0;
+        if tiles > 1 && !terminals_together {
             for terminal in (0..network.terminal_count()).map(TerminalId) {
                 let router = network.injection_port(terminal).0.0;
                 terminals[cuts.partition_point(|&cut| cut <= router)] += 1;
@@ -60,19 +65,22 @@ impl Partition {
     }
 }
 
-/// The first router of each tile, and the number of all: each tile has a router, and about as many ports as the others.
-fn cuts_by_ports(network: &Network, tiles: u32) -> Vec<u32> {
+/// The first router of each tile, and the number of all: each tile has a router, and about as many ports as the others. So many ports stand
+/// for what the first one has besides.
+fn cuts_by_ports(network: &Network, tiles: u32, in_first: u64) -> Vec<u32> {
     let ports = |router: u32| u64::from(network.port_count(RouterId(router)));
     let routers = network.router_count();
-    let all: u64 = (0..routers).map(ports).sum();
-    let (mut cuts, mut before) = (vec![0], 0);
+    // Ports of the tile that is being filled, and of all that are not full.
+    let (mut cuts, mut inside, mut rest) = (vec![0], in_first, in_first + (0..routers).map(ports).sum::<u64>());
+    let mut begun = 0;
     for router in 0..routers {
-        let next = cuts.len() as u32;
-        let is_due = before * u64::from(tiles) >= all * u64::from(next) || routers - router == tiles - next;
-        if next < tiles && router > cuts[next as usize - 1] && is_due {
+        let later = tiles - cuts.len() as u32;
+        let is_full = inside * u64::from(later + 1) >= rest || routers - router == later;
+        if later > 0 && router > begun && is_full {
             cuts.push(router);
+            (begun, rest, inside) = (router, rest - inside, 0);
         }
-        before += ports(router);
+        inside += ports(router);
     }
     cuts.push(routers);
     cuts
@@ -99,7 +107,7 @@ mod tests {
     fn every_router_and_terminal_has_one_tile_and_every_tile_a_router() {
         let network = row(11);
         for tiles in 1..15 {
-            let partition = Partition::new(&network, tiles);
+            let partition = Partition::new(&network, tiles, false);
             assert_eq!(partition.shares.len() as u32, tiles.min(11));
             let (mut routers, mut terminals) = (0, 0);
             for share in &partition.shares {
@@ -112,5 +120,20 @@ mod tests {
             let crossing = (0..network.channel_count()).filter(|&channel| partition.crossing(&network, ChannelId(channel)).is_some());
             assert_eq!(crossing.count(), 2 * (partition.shares.len() - 1));
         }
+    }
+
+    #[test]
+    fn terminals_together_weigh_in_the_first_tile() {
+        let network = row(11);
+        for tiles in 1..15 {
+            let Partition { shares } = Partition::new(&network, tiles, true);
+            assert_eq!(shares.len() as u32, tiles.min(11));
+            assert_eq!(shares.iter().map(|share| share.routers.len() as u32).sum::<u32>(), network.router_count());
+            assert_eq!(shares[0].terminals, 0..network.terminal_count());
+            assert!(shares[1..].iter().all(|share| share.terminals.is_empty() && !share.routers.is_empty()));
+        }
+        // Six terminals weigh as much as four of eleven routers.
+        let routers: Vec<usize> = Partition::new(&network, 3, true).shares.iter().map(|share| share.routers.len()).collect();
+        assert_eq!(routers, [1, 5, 5]);
     }
 }

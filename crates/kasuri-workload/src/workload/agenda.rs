@@ -35,6 +35,7 @@ pub struct Agenda<'a> {
     workload: &'a dyn Workload,
     execution: Box<dyn Execution + 'a>,
     hears_arrivals: bool,
+    /// By terminal, as far as some terminal has had to wait.
     queues: Vec<VecDeque<(Message, f64)>>,
     /// Messages in all queues.
     queued: u64,
@@ -52,14 +53,14 @@ pub struct Agenda<'a> {
 }
 
 impl<'a> Agenda<'a> {
-    /// Begins a workload on so many terminals at time 0. All its messages go through the interfaces, if there are any.
-    pub fn begin(workload: &'a dyn Workload, terminals: u32, streams: &Streams, interfaces: Option<Box<dyn RunningInterfaces>>) -> Self {
+    /// Begins a workload at time 0. All its messages go through the interfaces, if there are any.
+    pub fn begin(workload: &'a dyn Workload, streams: &Streams, interfaces: Option<Box<dyn RunningInterfaces>>) -> Self {
         let execution = workload.begin(streams);
         let mut agenda = Self {
             hears_arrivals: execution.hears_arrivals() || interfaces.is_some(),
             workload,
             execution,
-            queues: vec![VecDeque::new(); terminals as usize],
+            queues: Vec::new(),
             queued: 0,
             due: BinaryHeap::new(),
             happened: Vec::new(),
@@ -181,23 +182,12 @@ impl<'a> Agenda<'a> {
 
     /// A message joins the queue of its source.
     pub fn queue(&mut self, message: Message, since: f64) {
-        self.queue_at(message.source.0, message, since);
-    }
-
-    /// So many queues more, whose numbers follow those of the terminals: for ranks that move.
-    pub fn add_queues(&mut self, count: usize) {
-        self.queues.resize(self.queues.len() + count, VecDeque::new());
-    }
-
-    /// A message joins a queue: that of a terminal, or one of [`Self::add_queues`].
-    pub fn queue_at(&mut self, queue: u32, message: Message, since: f64) {
-        self.queues[queue as usize].push_back((message, since));
+        let terminal = message.source.index();
+        if terminal >= self.queues.len() {
+            self.queues.resize(terminal + 1, VecDeque::new());
+        }
+        self.queues[terminal].push_back((message, since));
         self.queued += 1;
-    }
-
-    /// When the message at the head of a queue joined it.
-    pub fn head_since(&self, queue: u32) -> Option<f64> {
-        self.queues[queue as usize].front().map(|&(_, since)| since)
     }
 
     /// Has any terminal something to send?
@@ -207,17 +197,12 @@ impl<'a> Agenda<'a> {
 
     /// Has a terminal something to send?
     pub fn has_queued(&self, terminal: TerminalId) -> bool {
-        !self.queues[terminal.index()].is_empty()
+        self.queues.get(terminal.index()).is_some_and(|queue| !queue.is_empty())
     }
 
     /// Takes the message at the head of a terminal's queue, and when it joined it.
     pub fn draw(&mut self, terminal: TerminalId) -> Option<(Message, f64)> {
-        self.draw_from(terminal.0)
-    }
-
-    /// The same of any queue.
-    pub fn draw_from(&mut self, queue: u32) -> Option<(Message, f64)> {
-        let message = self.queues[queue as usize].pop_front();
+        let message = self.queues.get_mut(terminal.index())?.pop_front();
         self.queued -= u64::from(message.is_some());
         message
     }
