@@ -120,6 +120,8 @@ pub(crate) struct Run<'a, L: RouterLayout> {
     partition: Partition,
     /// Tells the tiles what to send of a closed workload, if there is one.
     dispatcher: Option<Dispatcher<'a>>,
+    /// Does the run end by itself?
+    ends: bool,
     /// Does the controller know that a terminal has finished its batch?
     told_first_finished: bool,
     pub(crate) cycle: u64,
@@ -133,10 +135,11 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     /// # Errors
     /// They take too much memory.
     pub(crate) fn new(scenario: &'a Scenario, compiled: &Compiled) -> Result<Self, Refusal> {
-        let tiles = (0..compiled.tiles.len()).map(|tile| Tile::new(scenario, compiled, tile)).collect::<Result<_, _>>()?;
+        let tiles = (0..compiled.tiles.len()).map(|tile| Tile::new(scenario, compiled, tile)).collect::<Result<Vec<Tile<'a, L>>, _>>()?;
         let (partition, dispatcher) = (compiled.partition.clone(), Dispatcher::new(scenario));
         let mut run = Self {
             scenario,
+            ends: dispatcher.is_some() || tiles.iter().any(|tile| tile.edge.ends()),
             tiles,
             partition,
             dispatcher,
@@ -323,7 +326,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     #[inline(always)]
     fn is_over(&self) -> bool {
         match self.phase() {
-            Phase::WarmUp | Phase::Measuring => self.is_done() || !self.told_first_finished && self.has_first_finished(),
+            Phase::WarmUp | Phase::Measuring => self.ends && (self.is_done() || !self.told_first_finished && self.has_first_finished()),
             Phase::Draining => self.undelivered() == 0,
             Phase::Emptying => self.live_count() == 0 && self.tiles.iter().all(|tile| tile.edge.feed().held() == 0),
         }
@@ -331,8 +334,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
 
     /// Has everything been delivered with which the run ends?
     fn is_done(&self) -> bool {
-        let has_end = self.dispatcher.is_some() || self.tiles.iter().any(|tile| tile.edge.ends());
-        has_end
+        self.ends
             && self.tiles.iter().filter(|tile| tile.edge.ends()).map(|tile| tile.edge.feed().to_come()).sum::<i64>() == 0
             && self.dispatcher.as_ref().is_none_or(Dispatcher::is_done)
     }
@@ -457,12 +459,13 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Nothing is on its way and nobody can act before a new packet is created.
     #[inline(always)]
     fn is_idle(&self) -> bool {
-        self.edge.is_idle()
-            && self.terminals.is_idle()
-            && self.blocks.iter().all(Block::is_idle)
+        // What is most often not idle first.
+        self.blocks.iter().all(Block::is_idle)
             && (0..self.parameters.router_blocks).all(|block| self.layout.is_idle(block))
             && self.in_flight.arrivals.is_empty()
             && self.in_flight.credits.is_empty()
+            && self.terminals.is_idle()
+            && self.edge.is_idle()
     }
 
     /// Runs a window, compiled for the processor at hand: shifts by a variable amount cost two to three instructions less with

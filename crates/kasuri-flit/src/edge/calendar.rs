@@ -8,10 +8,30 @@ const BUCKETS: usize = 4096;
 /// The entries of one block of terminals.
 #[derive(Clone, Debug)]
 struct Ring {
-    /// The first entry of each bucket.
+    /// The first entry of each bucket, and a bit for each bucket that has one.
     first: Box<[u32]>,
+    filled: Box<[u64]>,
     /// Entries in all buckets.
     scheduled: u32,
+}
+
+impl Ring {
+    /// The next cycle from `now` on whose bucket has an entry.
+    fn next_filled(&self, now: u64) -> Option<u64> {
+        if self.scheduled == 0 {
+            return None;
+        }
+        let (word, bit) = (now as usize % BUCKETS / 64, now % 64);
+        let words = self.filled.len();
+        let rest = self.filled[word] >> bit;
+        if rest != 0 {
+            return Some(now + u64::from(rest.trailing_zeros()));
+        }
+        // Once round, so that the buckets before the first one come last.
+        let ahead = (1..=words).find(|ahead| self.filled[(word + ahead) % words] != 0)?;
+        let bits = self.filled[(word + ahead) % words];
+        Some(now - bit + 64 * ahead as u64 + u64::from(bits.trailing_zeros()))
+    }
 }
 
 /// Entries by the cycle in which something is due.
@@ -28,28 +48,35 @@ impl Calendar {
     /// An empty calendar of so many entries, for terminals in blocks of `2^block_shift`.
     pub(super) fn new(terminals: u32, block_shift: u32, entries: usize) -> Self {
         let blocks = terminals.div_ceil(1 << block_shift) as usize;
-        let ring = Ring { first: vec![NONE; BUCKETS].into_boxed_slice(), scheduled: 0 };
+        let (first, filled) = (vec![NONE; BUCKETS].into_boxed_slice(), vec![0; BUCKETS / 64].into_boxed_slice());
+        let ring = Ring { first, filled, scheduled: 0 };
         Self { blocks: vec![ring; blocks], block_shift, next: vec![NONE; entries] }
     }
 
     /// Bytes of such a calendar.
     pub(super) fn bytes(terminals: usize, block_shift: u32, entries: usize) -> usize {
         let blocks = terminals.div_ceil(1 << block_shift);
-        blocks * (size_of::<Ring>() + 4 * BUCKETS) + 4 * entries
+        blocks * (size_of::<Ring>() + 4 * BUCKETS + BUCKETS / 8) + 4 * entries
     }
 
     /// Notes an entry of a terminal under a cycle.
     pub(super) fn schedule(&mut self, entry: u32, terminal: u32, cycle: u64) {
         let ring = &mut self.blocks[(terminal >> self.block_shift) as usize];
-        let first = &mut ring.first[cycle as usize % BUCKETS];
-        self.next[entry as usize] = std::mem::replace(first, entry);
+        let bucket = cycle as usize % BUCKETS;
+        self.next[entry as usize] = std::mem::replace(&mut ring.first[bucket], entry);
+        ring.filled[bucket / 64] |= 1 << (bucket % 64);
         ring.scheduled += 1;
     }
 
     /// Takes the bucket of a cycle: its first entry, or [`NONE`]. Each of its entries is given to [`Self::take`] in turn.
     #[inline(always)]
     pub(super) fn open(&mut self, block: u32, cycle: u64) -> u32 {
-        std::mem::replace(&mut self.blocks[block as usize].first[cycle as usize % BUCKETS], NONE)
+        let (ring, bucket) = (&mut self.blocks[block as usize], cycle as usize % BUCKETS);
+        if ring.filled[bucket / 64] >> (bucket % 64) & 1 == 0 {
+            return NONE;
+        }
+        ring.filled[bucket / 64] &= !(1 << (bucket % 64));
+        std::mem::replace(&mut ring.first[bucket], NONE)
     }
 
     /// Takes an entry out of an open bucket. Returns the one that follows, or [`NONE`].
@@ -63,16 +90,37 @@ impl Calendar {
     pub(super) fn clear(&mut self) {
         for ring in &mut self.blocks {
             ring.first.fill(NONE);
+            ring.filled.fill(0);
             ring.scheduled = 0;
         }
     }
 
     /// The next cycle from `now` on whose bucket has an entry, at most `limit`.
     pub(super) fn next_filled(&self, now: u64, limit: u64) -> u64 {
-        let filled: Vec<&Ring> = self.blocks.iter().filter(|ring| ring.scheduled > 0).collect();
-        let has_entry = |bucket: usize| filled.iter().any(|ring| ring.first[bucket] != NONE);
-        let turn = if filled.is_empty() { 0 } else { BUCKETS as u64 };
-        let ahead = (0..turn).find(|ahead| has_entry((now + ahead) as usize % BUCKETS));
-        ahead.map_or(limit, |ahead| (now + ahead).min(limit))
+        self.blocks.iter().filter_map(|ring| ring.next_filled(now)).fold(limit, u64::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The next filled bucket is found from every cycle, across the end of the ring and once round it.
+    #[test]
+    fn the_next_filled_bucket_is_the_next_cycle_of_an_entry() {
+        let far = BUCKETS as u64;
+        for due in [0, 1, 63, 64, 65, 4095, 4096, 5000] {
+            let mut calendar = Calendar::new(4, 1, 4);
+            calendar.schedule(3, 3, due);
+            for now in [0, 1, 62, 63, 64, 100, 4090, 4095, 4096, 4999, 5000] {
+                // An entry stands in its bucket at every turn.
+                let next = (now..).find(|cycle| cycle % far == due % far).unwrap();
+                assert_eq!(calendar.next_filled(now, u64::MAX), next, "an entry of cycle {due} from cycle {now} on");
+                assert_eq!(calendar.next_filled(now, now), now);
+            }
+            assert_eq!(calendar.open(1, due), 3);
+            calendar.take(1, 3);
+            assert_eq!(calendar.next_filled(0, 77), 77);
+        }
     }
 }

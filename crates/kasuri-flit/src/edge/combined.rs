@@ -114,6 +114,10 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter_mut().for_each(|feed| feed.give_progress(into));
     }
 
+    fn proceeds(&self) -> bool {
+        self.feeds.iter().any(|feed| feed.proceeds())
+    }
+
     fn proceed(&mut self, now: u64, queues: &mut Queues) {
         self.feeds.iter_mut().for_each(|feed| feed.proceed(now, queues));
     }

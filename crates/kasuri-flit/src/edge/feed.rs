@@ -301,7 +301,12 @@ pub(crate) trait PacketFeed {
     /// Appends the messages of the closed workload that have left and arrived since the last time.
     fn give_progress(&mut self, _into: &mut Progress) {}
 
-    /// Answers to what has happened before cycle `now`: wakes terminals, and frees places in sinks ([`Queues::freed`]).
+    /// Does the feed ask for [`Self::proceed`]?
+    fn proceeds(&self) -> bool {
+        false
+    }
+
+    /// Answers to what has happened before cycle `now`, if it asks for that: wakes terminals, and frees places in sinks ([`Queues::freed`]).
     fn proceed(&mut self, _now: u64, _queues: &mut Queues) {}
 
     /// Logical nodes have moved: what is theirs and not drawn goes with them. Only users with a workload or with batches are told of.

@@ -114,6 +114,9 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Draws packets where a queue's head has been sent, and finds virtual channels for the heads.
     #[inline(always)]
     pub(super) fn serve_queues(&mut self, block: u32, now: u64) {
+        if !self.edge.queues.has_active(block) {
+            return;
+        }
         let mut active = self.edge.queues.take_active(block);
         let mut kept = 0;
         for position in 0..active.len() {

@@ -193,6 +193,10 @@ impl PacketFeed for Interfaces<'_> {
         self.nodes.arrive(parcel, name, arrival.now, &mut self.effects);
     }
 
+    fn proceeds(&self) -> bool {
+        true
+    }
+
     fn proceed(&mut self, now: u64, queues: &mut Queues) {
         self.nodes.proceed(now, &mut self.effects);
         self.answer(now, queues);

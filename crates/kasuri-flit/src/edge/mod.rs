@@ -82,6 +82,8 @@ pub(crate) struct Edge<'a> {
     pub(crate) queues: Queues,
     feed: Box<dyn PacketFeed + 'a>,
     pub(crate) drain: Drain,
+    /// Do feeds ask for [`PacketFeed::proceed`]?
+    proceeds: bool,
     /// Do feeds want to hear of heads that come to routers? Are these in another tile?
     pub(crate) hears_heads: bool,
     is_elsewhere: bool,
@@ -106,6 +108,7 @@ impl<'a> Edge<'a> {
             first_terminal: share.terminals.start,
             queues,
             drain: Drain::default(),
+            proceeds: feed.proceeds(),
             hears_heads: feed.hears_heads(),
             is_elsewhere: has_one_edge(scenario) && share.terminals.is_empty(),
             first_held_class: if scenario.endpoint.as_ref().is_some_and(|machine| machine.begin().is_some()) {
@@ -196,7 +199,9 @@ impl<'a> Edge<'a> {
     /// Lets the feeds answer to what has happened before cycle `now`.
     #[inline(always)]
     pub(crate) fn proceed(&mut self, now: u64) {
-        self.feed.proceed(now, &mut self.queues);
+        if self.proceeds {
+            self.feed.proceed(now, &mut self.queues);
+        }
     }
 
     /// Is no terminal active, and does no feed do anything before a packet moves or the next thing is due?

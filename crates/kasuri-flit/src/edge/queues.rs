@@ -78,6 +78,12 @@ impl Queues {
         }
     }
 
+    /// Is a terminal of a block active?
+    #[inline(always)]
+    pub(crate) fn has_active(&self, block: u32) -> bool {
+        !self.active[block as usize].is_empty()
+    }
+
     /// Is no terminal active?
     #[inline(always)]
     pub(crate) fn are_idle(&self) -> bool {

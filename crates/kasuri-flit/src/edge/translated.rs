@@ -433,6 +433,10 @@ impl PacketFeed for Translated<'_> {
         self.inner.give_progress(into);
     }
 
+    fn proceeds(&self) -> bool {
+        true
+    }
+
     fn proceed(&mut self, now: u64, queues: &mut Queues) {
         self.inner.proceed(now, queues);
         for written in self.users.change_tables(now) {

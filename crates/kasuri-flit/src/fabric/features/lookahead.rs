@@ -63,7 +63,14 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// The next routers decide about the heads that have left in this cycle.
+    #[inline(always)]
     pub(crate) fn decide_on_departure(&mut self) {
+        if self.routing.lookahead.is_some() {
+            self.decide_about_departed();
+        }
+    }
+
+    fn decide_about_departed(&mut self) {
         let Some(lookahead) = &mut self.routing.lookahead else { return };
         let mut departed = std::mem::take(&mut lookahead.departed);
         for (packet, slot) in departed.drain(..) {
