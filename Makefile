@@ -116,9 +116,10 @@ verify-interruptions: build $(VENV)/.test
 	@$(PY) validation/campaigns/interruptions.py --kasuri $(KASURI)
 
 verify-sameness: build
-	$(call say,500 drawn experiments against their kept results, whole and in three tiles)
+	$(call say,500 drawn experiments against their kept results: whole, in three tiles, on two threads)
 	@$(PY) validation/sameness/compare.py --kasuri $(KASURI)
 	@$(PY) validation/sameness/compare.py --kasuri $(KASURI) --tiles 3
+	@$(PY) validation/sameness/compare.py --kasuri $(KASURI) --threads 2
 
 verify-convergence: build
 	$(call say,how often confidence intervals hold the true mean)

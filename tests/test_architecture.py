@@ -84,7 +84,9 @@ def test_engines_are_named_in_one_list_only():
 
 def test_below_the_facade_there_is_no_clock_file_thread_or_terminal():
     pattern = r"\bstd::(fs|io|thread|time|env|process|net)\b|\be?print(ln)?!|\bdbg!"
-    assert places(pattern, *(f"{crate}/src" for crate in SIMULATING)) == []
+    # One simulation may have several threads: one file has them.
+    found = {place.split(":")[0] for place in places(pattern, *(f"{crate}/src" for crate in SIMULATING))}
+    assert found == {"kasuri-flit/src/team.rs"}
 
 
 def test_there_is_no_global_mutable_state():

@@ -46,6 +46,7 @@ def test_overrides_and_sweeps_are_the_file_s_own_keys():
         ({"network__dimensions": [100_000, 100_000]}, "network.topology: the network is too large"),
         ({"routing__algorithm": "nca"}, "routing `nca` does not fit mesh"),
         ({"jobs": 0}, "jobs: is 0; it must be a whole number, at least 1"),
+        ({"threads": "many"}, "threads: is 'many'; it must be a whole number, at least 1"),
     ],
 )
 def test_mistakes_are_named_with_their_key(change, expected):

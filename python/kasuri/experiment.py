@@ -25,6 +25,7 @@ def run(
     *,
     out: str | Path | None = None,
     jobs: int | None = None,
+    threads: int | None = None,
     progress: _progress.Wish = None,
     **overrides: Any,
 ) -> Results:
@@ -40,6 +41,9 @@ def run(
         folder that goes with the results.
     jobs : int, optional
         Runs at once; without it, one per processor.
+    threads : int, optional
+        Threads of each run. Without it runs get several where fewer runs than processors are left, as many as they are worth.
+        The results are the same, bit for bit.
     progress : bool or callable, optional
         Show how far the runs are: a bar in a terminal or in the cell of a notebook; a function is called with the numbers of
         finished and of all runs, and what it raises stops them. Without it: where a terminal or a notebook is there to show it.
@@ -74,12 +78,14 @@ def run(
     >>> run(mesh)[0]["status"]
     'converged'
     """
-    if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
-        raise ConfigError(f"jobs: is {jobs!r}; it must be a whole number, at least 1")
+    for name, count in (("jobs", jobs), ("threads", threads)):
+        if count is not None and (not isinstance(count, int) or count < 1):
+            raise ConfigError(f"{name}: is {count!r}; it must be a whole number, at least 1")
+    cores = (jobs, threads)
     changes = {key.replace("__", "."): value for key, value in overrides.items()}
     display = _progress.display(progress)
     if isinstance(experiment, Mapping):
-        return _run_table(experiment, changes, out, jobs, display)
+        return _run_table(experiment, changes, out, cores, display)
     path = Path(experiment)
     try:
         text = path.read_text()
@@ -87,7 +93,7 @@ def run(
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     folder = Path("out") / path.stem if out is None else Path(out)
     values = as_json(changes)
-    _job.finish(lambda: _kasuri.run_text(str(path), text, values, str(path.parent), str(folder), jobs), folder, display, kept=True)
+    _job.finish(lambda: _kasuri.run_text(str(path), text, values, str(path.parent), str(folder), cores), folder, display, kept=True)
     return read(folder)
 
 
@@ -97,6 +103,7 @@ def sweep(
     *,
     out: str | Path | None = None,
     jobs: int | None = None,
+    threads: int | None = None,
     progress: _progress.Wish = None,
     **overrides: Any,
 ) -> Results:
@@ -110,7 +117,7 @@ def sweep(
         Dotted keys and their values, for example ``{"traffic.load": [0.1, 0.2], "measure.seed": [1, 2, 3]}``; the last key
         varies fastest. A value that is a dictionary is merged over the experiment's. Values that go together stand under
         ``"case"``: ``[{"label": "mesh", "network": {...}, "routing.algorithm": ...}, ...]``.
-    out, jobs, progress, **overrides
+    out, jobs, threads, progress, **overrides
         As in :func:`run`.
 
     Returns
@@ -135,7 +142,7 @@ def sweep(
     [0.1, 0.2]
     """
     axes = {f"sweep.{key}": list(axis) for key, axis in values.items()}
-    return run(experiment, out=out, jobs=jobs, progress=progress, **overrides, **axes)
+    return run(experiment, out=out, jobs=jobs, threads=threads, progress=progress, **overrides, **axes)
 
 
 class _TemporaryFolder:
@@ -147,7 +154,11 @@ class _TemporaryFolder:
 
 
 def _run_table(
-    experiment: Mapping[str, Any], changes: Mapping[str, Any], out: str | Path | None, jobs: int | None, display: _progress.Display
+    experiment: Mapping[str, Any],
+    changes: Mapping[str, Any],
+    out: str | Path | None,
+    cores: tuple[int | None, int | None],
+    display: _progress.Display,
 ) -> Results:
     table, texts = dict(experiment), dict[str, str]()
     network = table.get("network")
@@ -156,7 +167,7 @@ def _run_table(
     description, values = as_json(table), as_json(changes)
     temporary = _TemporaryFolder() if out is None else None
     folder = Path(temporary.path if temporary else out or ".")
-    _job.finish(lambda: _kasuri.run_table(description, values, texts, str(folder), jobs), folder, display, kept=temporary is None)
+    _job.finish(lambda: _kasuri.run_table(description, values, texts, str(folder), cores), folder, display, kept=temporary is None)
     results = read(folder)
     # The vectors live as long as the rows that they belong to.
     results._keep_alive = temporary

@@ -44,14 +44,15 @@ def digest(out: Path, row: dict[str, object]) -> str:
     return content.hexdigest()[:24]
 
 
-def result(kasuri: str, seed: int, folder: Path, tiles: int | None = None) -> dict[str, str] | None:
-    """Run the experiment of a seed, flit by flit in so many tiles; None where it is refused."""
+def result(kasuri: str, seed: int, folder: Path, tiles: int | None = None, threads: int = 1) -> dict[str, str] | None:
+    """Run the experiment of a seed, flit by flit in so many tiles and on so many threads; None where it is refused."""
     text = drawing.draw_experiment(random.Random(seed))
     if tiles and tomllib.loads(text).get("engine", "flit") == "flit":
         text += f"\n[flit]\ntiles = {tiles}\n"
     (folder / f"{seed}.toml").write_text(text)
     out = folder / f"out-{seed}"
-    run = trial.attempt(kasuri, "run", f"{seed}.toml", "--format", "json", "--jobs", "1", "--out", out.name, folder=folder)
+    words = ("--format", "json", "--jobs", "1", "--threads", str(threads), "--out", out.name)
+    run = trial.attempt(kasuri, "run", f"{seed}.toml", *words, folder=folder)
     if run.returncode not in (0, 1):
         return None
     row = json.loads(run.stdout)["runs"][0]
@@ -79,11 +80,13 @@ def store(kasuri: str, count: int, pool: concurrent.futures.Executor, folder: Pa
     return int(len(rows) < count)
 
 
-def compare(kasuri: str, count: int | None, tiles: int | None, pool: concurrent.futures.Executor, folder: Path) -> int:
+def compare(
+    kasuri: str, count: int | None, tiles: int | None, threads: int, pool: concurrent.futures.Executor, folder: Path
+) -> int:
     """Print what differs from the table."""
     with TABLE.open(newline="") as file:
         kept = list(csv.DictReader(file))[:count]
-    found = pool.map(lambda row: result(kasuri, int(row["seed"]), folder, tiles), kept)
+    found = pool.map(lambda row: result(kasuri, int(row["seed"]), folder, tiles, threads), kept)
     differing = [(old, new) for old, new in zip(kept, found, strict=True) if new != old]
     for old, new in differing:
         changes = (
@@ -103,13 +106,14 @@ def main() -> int:
     parser.add_argument("--store", action="store_true", help="write results.csv instead of comparing with it")
     parser.add_argument("--count", type=int, help="experiments (default: 500 to store, all to compare)")
     parser.add_argument("--tiles", type=int, help="cut the network of the flit engine into so many tiles, which changes no result")
+    parser.add_argument("--threads", type=int, default=1, help="run each on so many threads, which changes no result either")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="kasuri-sameness-"))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         if options.store:
             status = store(options.kasuri, options.count or 500, pool, folder)
         else:
-            status = compare(options.kasuri, options.count, options.tiles, pool, folder)
+            status = compare(options.kasuri, options.count, options.tiles, options.threads, pool, folder)
     shutil.rmtree(folder)
     return status
 

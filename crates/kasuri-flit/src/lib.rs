@@ -17,9 +17,10 @@ mod prefetch;
 mod run;
 mod select;
 mod support;
+mod team;
 mod tile;
 
 pub use fabric::allocators::{ALLOCATORS, AllocatorEntry};
-pub use options::{FlitOptions, Simd};
+pub use options::{Auto, FlitOptions, Simd, ThreadCount};
 pub use run::FlitEngine;
 pub use support::LayoutName;

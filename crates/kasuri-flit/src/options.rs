@@ -3,6 +3,7 @@
 use crate::support::LayoutName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
 
 /// The keys of `[flit]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -15,7 +16,42 @@ pub struct FlitOptions {
     pub layout: Option<LayoutName>,
     /// Tiles into which the network is cut, at most; each owns its state, and they exchange what crosses their borders. Machines and users
     /// have all terminals in one, lookahead that decides on departure has one alone. The results are the same, bit for bit.
-    pub tiles: Option<std::num::NonZeroU32>,
+    pub tiles: Option<NonZeroU32>,
+    /// Threads for one run, at most: a number, or "auto" for as many as the size of the network is worth. Runs of a sweep come first: one gets
+    /// several threads where fewer runs than cores are left. The results are the same, bit for bit, and kept under the same key.
+    pub threads: ThreadCount,
+}
+
+/// A number of threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "threads is a number, at least 1, or \"auto\"")]
+pub enum ThreadCount {
+    /// As many as are worth it.
+    Auto(Auto),
+    /// So many.
+    Fixed(NonZeroU32),
+    /// Nothing is said: as `Auto`.
+    #[default]
+    #[serde(skip)]
+    Unsaid,
+}
+
+/// The word "auto".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum Auto {
+    /// It.
+    #[serde(rename = "auto")]
+    Auto,
+}
+
+impl ThreadCount {
+    /// The number that was asked for, if one was.
+    pub(crate) fn asked(self) -> Option<usize> {
+        match self {
+            Self::Fixed(count) => Some(count.get() as usize),
+            Self::Auto(_) | Self::Unsaid => None,
+        }
+    }
 }
 
 /// Which vector instructions may be used.

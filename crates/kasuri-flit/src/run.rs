@@ -8,6 +8,7 @@ use crate::fabric::vc_mask::VcMask;
 use crate::options::FlitOptions;
 use crate::select;
 use crate::support;
+use crate::team::Team;
 use crate::tile::wheel::Wheel;
 use crate::tile::{Block, Compiled, Partition, Tile};
 use kasuri_model::engine::{
@@ -20,7 +21,7 @@ use kasuri_network::id::{ChannelId, RouterId, TerminalId};
 use kasuri_network::network::Endpoint;
 use schemars::{Schema, schema_for};
 use std::borrow::Cow;
-use std::num::NonZeroU32;
+use std::ops::Range;
 
 /// Cycles between two samples of buffer occupancy.
 const OCCUPANCY_PERIOD: u64 = 256;
@@ -30,6 +31,9 @@ const DEADLOCK_PERIOD: u64 = 16_384;
 
 /// Cycles between two checks of the invariants in a `paranoid` run.
 const INVARIANTS_PERIOD: u64 = 61;
+
+/// Cycles after which the ports' short counters are collected in any case: a flit a cycle fits into 32 bits for longer.
+const MOST_CYCLES_UNCOLLECTED: u64 = 1 << 30;
 
 /// Windows, times terminals, between two looks whether the controller wants the interval to end: milliseconds of work.
 const TERMINAL_WINDOWS_BETWEEN_LOOKS: u64 = 1 << 16;
@@ -101,9 +105,7 @@ pub(crate) fn on_routers(
     let layout = support::choose(&scenario, &options).map_err(|more| refusals.extend(more));
     refusals.extend(prediction::refusals(&scenario));
     match layout {
-        Ok(layout) if refusals.is_empty() => {
-            select::on_layout(scenario, layout, options.tiles.map_or(1, NonZeroU32::get)).map_err(|refusal| vec![refusal])
-        }
+        Ok(layout) if refusals.is_empty() => select::on_layout(scenario, layout, options).map_err(|refusal| vec![refusal]),
         _ => Err(refusals),
     }
 }
@@ -127,6 +129,8 @@ pub(crate) struct Run<'a, L: RouterLayout> {
     pub(crate) cycle: u64,
     /// Cycles for which a tile runs without the others.
     window: u64,
+    /// What is due in other tiles before this cycle is in the mail or has been handed over.
+    mailed_until: u64,
 }
 
 impl<'a, L: RouterLayout> Run<'a, L> {
@@ -134,8 +138,11 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     ///
     /// # Errors
     /// They take too much memory.
-    pub(crate) fn new(scenario: &'a Scenario, compiled: &Compiled) -> Result<Self, Refusal> {
-        let tiles = (0..compiled.tiles.len()).map(|tile| Tile::new(scenario, compiled, tile)).collect::<Result<Vec<Tile<'a, L>>, _>>()?;
+    pub(crate) fn new(scenario: &'a Scenario, compiled: &Compiled, team: &mut Team<'_>) -> Result<Self, Refusal> {
+        // Each thread makes its tiles itself, so that their memory lies near it.
+        let mut tiles: Vec<Option<Result<Tile<'a, L>, Refusal>>> = (0..compiled.tiles.len()).map(|_| None).collect();
+        team.each(&mut tiles, |number, tile| *tile = Some(Tile::new(scenario, compiled, number)));
+        let tiles = tiles.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
         let (partition, dispatcher) = (compiled.partition.clone(), Dispatcher::new(scenario));
         let mut run = Self {
             scenario,
@@ -146,18 +153,19 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             told_first_finished: false,
             cycle: 0,
             window: u64::from(compiled.parameters.window),
+            mailed_until: u64::from(compiled.parameters.window),
         };
         run.dispatch();
         Ok(run)
     }
 
-    pub(crate) fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+    pub(crate) fn run(mut self, controller: &mut dyn Controller, team: &mut Team<'_>) -> Result<Outcome, EngineError> {
         let mut endings_at_once = 0;
         loop {
             let begin = self.cycle;
             let end = begin.saturating_add(controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
-            let halt = self.advance(end, controller)?;
-            let interval = self.close_interval(begin);
+            let halt = self.advance(end, controller, team)?;
+            let interval = self.close_interval(begin, team);
             let looks = halt == Halt::Standstill || self.cycle / DEADLOCK_PERIOD != begin / DEADLOCK_PERIOD;
             let status = if looks { self.deadlock_status() } else { None };
             let command = match status {
@@ -190,7 +198,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     }
 
     /// Runs until `end`, until nothing is left to wait for, or until the controller wants the interval to end.
-    fn advance(&mut self, end: u64, controller: &dyn Controller) -> Result<Halt, EngineError> {
+    fn advance(&mut self, end: u64, controller: &dyn Controller, team: &mut Team<'_>) -> Result<Halt, EngineError> {
         let (mut windows, terminals) = (0u64, u64::from(self.scenario.network.terminal_count()));
         let windows_between_looks = TERMINAL_WINDOWS_BETWEEN_LOOKS / terminals.max(1) + 1;
         while self.cycle < end {
@@ -202,7 +210,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
                 return Ok(Halt::AtEnd);
             }
             let before = self.cycle;
-            if !self.advance_once(end)? {
+            if !self.advance_once(end, team)? {
                 return Ok(Halt::Standstill);
             }
             assert!(self.cycle > before, "the clock stands still in cycle {before}");
@@ -212,7 +220,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
 
     /// Moves the clock on by a window, or to the next cycle in which there is something to do and a window more: the only place where it
     /// moves. False if there are flits inside and nothing will ever move them; then it does not.
-    fn advance_once(&mut self, end: u64) -> Result<bool, EngineError> {
+    fn advance_once(&mut self, end: u64, team: &mut Team<'_>) -> Result<bool, EngineError> {
         if self.tiles.iter().all(Tile::is_idle) {
             let is_stuck = self.flits_inside() > 0 || self.tiles.iter().any(|tile| tile.edge.queues.have_stuck_packet());
             if is_stuck && !self.tiles.iter().any(|tile| tile.edge.feed().frees_later()) {
@@ -232,11 +240,15 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             }
         }
         let length = self.window.min(end - self.cycle);
-        self.exchange_mail(length);
-        self.tiles.iter_mut().for_each(|tile| tile.advance_window(length));
+        // What is posted from now on arrives after the next window has begun.
+        let mail = self.mailed_until..self.cycle + length + self.window;
+        self.mailed_until = mail.end;
+        team.each(&mut self.tiles, |_, tile| tile.run_window(length, mail.clone()));
         self.cycle += length;
         self.proceed();
+        self.exchange_mail();
         if self.scenario.paranoid && self.cycle % INVARIANTS_PERIOD < length {
+            self.tiles.iter_mut().for_each(Tile::take_mail);
             self.check_invariants()?;
         }
         Ok(true)
@@ -249,20 +261,16 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             tile.cycle = next;
         }
         self.cycle = next;
+        self.mailed_until = next + self.window;
     }
 
-    /// Hands over what arrives in other tiles in the next `length` cycles.
-    fn exchange_mail(&mut self, length: u64) {
+    /// Hands the tiles' mail over, and the empty memory of what was read back.
+    fn exchange_mail(&mut self) {
         let count = self.tiles.len();
-        if count == 1 {
-            return;
-        }
-        let cycles = self.cycle..self.cycle + length;
-        self.tiles.iter_mut().for_each(|tile| tile.put_mail(cycles.clone()));
         for (from, to) in (0..count).flat_map(|from| (0..count).map(move |to| (from, to))).filter(|(from, to)| from != to) {
-            let mut mail = std::mem::take(&mut self.tiles[from].in_flight.border.mail[to]);
-            self.tiles[to].take_mail(&mut mail);
-            self.tiles[from].in_flight.border.mail[to] = mail;
+            let mail = std::mem::take(&mut self.tiles[from].in_flight.border.leaving_mail[to]);
+            let read = std::mem::replace(&mut self.tiles[to].in_flight.border.incoming_mail[from], mail);
+            self.tiles[from].in_flight.border.leaving_mail[to] = read;
         }
     }
 
@@ -314,7 +322,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
 
     /// Packets that have a number.
     fn live_count(&self) -> u64 {
-        self.tiles.iter().map(|tile| tile.packets.live_count()).sum()
+        self.tiles.iter().map(|tile| tile.packets.live_count() + tile.in_flight.border.packets_in_mail()).sum()
     }
 
     /// The phase, which is the same in all tiles.
@@ -345,12 +353,13 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     }
 
     /// Finishes the counts of an interval that began at `begin`.
-    fn close_interval(&mut self, begin: u64) -> Interval {
+    fn close_interval(&mut self, begin: u64, team: &mut Team<'_>) -> Interval {
         let now = self.cycle;
+        let mut closed: Vec<(&mut Tile<'a, L>, Interval)> = self.tiles.iter_mut().map(|tile| (tile, Interval::default())).collect();
+        team.each(&mut closed, |_, (tile, interval)| *interval = tile.close_interval());
+        let closed: Vec<Interval> = closed.into_iter().map(|(_, interval)| interval).collect();
         let mut interval = Interval { end_cycle: now, cycles: now - begin, ..Interval::default() };
-        for tile in &mut self.tiles {
-            interval.absorb(&tile.close_interval());
-        }
+        closed.iter().for_each(|of_tile| interval.absorb(of_tile));
         self.told_first_finished = self.has_first_finished();
         interval.first_finished = self.told_first_finished;
         interval.counted_cycles = self.tiles[0].statistics.counting.rate_cycles(now);
@@ -395,11 +404,13 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         let channel_flits = self.channel_flits();
         let prediction = self.prediction();
         let accepted_flits: Vec<u64> = self.tiles.iter().flat_map(|tile| tile.statistics.accepted.iter().copied()).collect();
-        let occupancy = |tile: &Tile<'a, L>| {
+        let mut router_occupancy = vec![0.0; self.scenario.network.router_count() as usize];
+        for tile in &self.tiles {
             let samples = tile.statistics.occupancy_samples.max(1) as f64;
-            tile.statistics.occupancy.iter().map(move |&flits| flits as f64 / samples).collect::<Vec<_>>()
-        };
-        let router_occupancy = self.tiles.iter().flat_map(occupancy).collect();
+            for (&router, &flits) in tile.parameters.share.routers.iter().zip(&tile.statistics.occupancy) {
+                router_occupancy[router as usize] = flits as f64 / samples;
+            }
+        }
         let (first, others) = self.tiles.split_at_mut(1);
         let statistics = &mut first[0].statistics;
         others.iter().for_each(|tile| statistics.absorb(&tile.statistics));
@@ -466,6 +477,14 @@ impl<L: RouterLayout> Tile<'_, L> {
             && self.in_flight.credits.is_empty()
             && self.terminals.is_idle()
             && self.edge.is_idle()
+            && self.in_flight.border.has_no_mail()
+    }
+
+    /// Takes the mail, runs a window and puts what arrives in other tiles in these cycles into the mail.
+    fn run_window(&mut self, length: u64, mail: Range<u64>) {
+        self.take_mail();
+        self.advance_window(length);
+        self.put_mail(mail);
     }
 
     /// Runs a window, compiled for the processor at hand: shifts by a variable amount cost two to three instructions less with
@@ -512,8 +531,8 @@ impl<L: RouterLayout> Tile<'_, L> {
             return;
         }
         let network = &self.scenario.network;
-        let routers = self.parameters.share.routers.clone();
-        for (router, occupancy) in routers.zip(&mut self.statistics.occupancy) {
+        let routers = self.parameters.share.routers.iter();
+        for (&router, occupancy) in routers.zip(&mut self.statistics.occupancy) {
             let base = self.wiring.first_port(router);
             let ports = network.port_count(RouterId(router));
             let slots = base << L::Mask::SHIFT..(base + ports) << L::Mask::SHIFT;
@@ -532,10 +551,17 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// The tile's part of the counts of an interval that ends now.
     fn close_interval(&mut self) -> Interval {
         let now = self.cycle;
-        self.collect_counters();
+        self.take_mail();
+        if now - self.statistics.collected_in >= MOST_CYCLES_UNCOLLECTED {
+            self.collect_counters();
+        }
+        if let Some(unit) = &mut self.prediction {
+            unit.settle(now);
+        }
         let mut interval = std::mem::take(&mut self.statistics.interval);
         self.statistics.interval.counted = interval.counted;
-        interval.counted_accepted_flits = self.statistics.accepted.iter().sum();
+        self.statistics.counted_accepted += interval.accepted_flits * u64::from(self.statistics.counting.rates);
+        interval.counted_accepted_flits = self.statistics.counted_accepted;
         for (packet, _) in self.packets.live() {
             interval.in_flight_flits += u64::from(packet.flits);
             interval.in_flight_age += u64::from(packet.flits) * (now - packet.created.min(now));
@@ -550,16 +576,15 @@ impl<L: RouterLayout> Tile<'_, L> {
         interval
     }
 
-    /// Moves the ports' short counters into the channels' and terminals' long ones.
+    /// Moves the ports' short counters into the channels' and terminals' long ones: before a phase begins that counts otherwise, and at the
+    /// end.
     fn collect_counters(&mut self) {
+        self.statistics.collected_in = self.cycle;
         self.settle_terminals();
-        if let Some(unit) = &mut self.prediction {
-            unit.settle(self.cycle);
-        }
         self.layout.collect_sent(&mut self.wiring.links);
         for port in 0..self.statistics.sent.len() as u32 {
             let mut sent = std::mem::take(&mut self.wiring.links[port].sent);
-            if port < self.parameters.first_terminal_port {
+            if (port as usize) < self.wiring.before_channel.len() {
                 // What has crossed the switch and stands before the channel is not sent yet.
                 let period = if self.parameters.periodic { self.wiring.period[port] } else { 1 };
                 let waiting = self.layout.before_channel(port, self.cycle, period);
@@ -573,6 +598,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     fn clear(&mut self, phase: Phase) {
+        self.collect_counters();
         self.statistics.clear(phase, self.cycle);
         if let Some(unit) = &mut self.prediction {
             unit.clear(&self.scenario.network);
@@ -590,6 +616,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     fn drain(&mut self, phase: Phase) {
+        self.collect_counters();
         self.statistics.counting.drain(phase, self.cycle);
         self.recount_arriving_packets();
         let measured_from = self.statistics.counting.measured_from;

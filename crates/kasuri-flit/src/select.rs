@@ -4,10 +4,12 @@ use crate::fabric::layout::RouterLayout;
 use crate::fabric::layouts::full::Full;
 use crate::fabric::layouts::plain::Plain;
 use crate::fabric::vc_mask::{VcMask, Wide, Word};
+use crate::options::FlitOptions;
 use crate::run::Run;
 use crate::support::LayoutName;
-use crate::tile::{Compiled, Tile};
-use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared};
+use crate::team::with_team;
+use crate::tile::{Addresses, Compiled, Tile};
+use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared, Threads};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::MAX_VIRTUAL_CHANNELS;
 use kasuri_model::scenario::Scenario;
@@ -18,6 +20,7 @@ use kasuri_network::routing::extents::Extents;
 use kasuri_network::routing::per_output::PerOutput;
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// The vector layout visits 64 virtual channels in the time in which the portable one moves about this many flits (measured on meshes,
@@ -50,8 +53,13 @@ pub(crate) fn refused_queues(scenario: &Scenario) -> Option<Refusal> {
 struct Ready<'s, L> {
     scenario: Cow<'s, Scenario>,
     compiled: Compiled,
+    options: FlitOptions,
+    threads: Threads,
     layout: PhantomData<fn() -> L>,
 }
+
+/// Virtual channels of routers that are worth a thread: a window of fewer takes less time than threads take to wait for each other.
+const SLOTS_OF_THREAD: u64 = 1 << 14;
 
 /// The routers in their full layout take about so many times as long: 8x8 meshes and tori with the wavefront allocator against iSLIP.
 const SLOWNESS_OF_FULL: f64 = 4.5;
@@ -65,55 +73,67 @@ impl<L: RouterLayout> Prepared for Ready<'_, L> {
         if L::LAYOUT == LayoutName::Full { SLOWNESS_OF_FULL } else { 1.0 }
     }
 
+    fn useful_threads(&self) -> usize {
+        let slots: u64 = self.compiled.tiles.iter().map(Addresses::slots_of_routers).sum();
+        self.options.threads.asked().unwrap_or((slots / SLOTS_OF_THREAD) as usize).max(1)
+    }
+
+    fn use_threads(&mut self, threads: Threads) -> Result<(), Refusal> {
+        let asked = self.options.tiles.map_or(1, NonZeroU32::get);
+        self.compiled = Compiled::of::<L>(&self.scenario, asked.max(u32::try_from(threads.count).unwrap_or(u32::MAX)))?;
+        self.threads = Threads { count: threads.count.min(self.compiled.tiles.len()), ..threads };
+        Ok(())
+    }
+
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-        let Self { scenario, compiled, .. } = *self;
-        Run::<L>::new(&scenario, &compiled)?.run(controller)
+        let Self { scenario, compiled, threads, .. } = *self;
+        with_team(&threads, |team| Run::<L>::new(&scenario, &compiled, team)?.run(controller, team))
     }
 }
 
 type IfReady<'s> = Result<Box<dyn Prepared + 's>, Refusal>;
 
-fn ready<'s, L: RouterLayout + 'static>(scenario: Cow<'s, Scenario>, tiles: u32) -> IfReady<'s> {
-    let compiled = Compiled::of::<L>(&scenario, tiles)?;
-    Ok(Box::new(Ready { scenario, compiled, layout: PhantomData::<fn() -> L> }))
+fn ready<'s, L: RouterLayout + 'static>(scenario: Cow<'s, Scenario>, options: FlitOptions) -> IfReady<'s> {
+    let compiled = Compiled::of::<L>(&scenario, options.tiles.map_or(1, NonZeroU32::get))?;
+    Ok(Box::new(Ready { scenario, compiled, options, threads: Threads::new(1), layout: PhantomData::<fn() -> L> }))
 }
 
-/// Gets a scenario ready for a layout, in so many tiles at most.
+/// Gets a scenario ready for a layout.
 ///
 /// # Errors
 /// It is too large.
-pub(crate) fn on_layout(scenario: Cow<'_, Scenario>, layout: LayoutName, tiles: u32) -> IfReady<'_> {
+pub(crate) fn on_layout(scenario: Cow<'_, Scenario>, layout: LayoutName, options: FlitOptions) -> IfReady<'_> {
     // A narrow mask keeps the records small; each width is compiled for itself, so not every power of two is worth one.
     match (layout, scenario.router.virtual_channels) {
-        (LayoutName::Full, 0..=4) => ready::<Full<Word<u8, 2>>>(scenario, tiles),
-        (LayoutName::Full, 5..=8) => ready::<Full<Word<u8, 3>>>(scenario, tiles),
-        (LayoutName::Full, 9..=16) => ready::<Full<Word<u16, 4>>>(scenario, tiles),
-        (LayoutName::Full, _) => ready::<Full<Wide>>(scenario, tiles),
+        (LayoutName::Full, 0..=4) => ready::<Full<Word<u8, 2>>>(scenario, options),
+        (LayoutName::Full, 5..=8) => ready::<Full<Word<u8, 3>>>(scenario, options),
+        (LayoutName::Full, 9..=16) => ready::<Full<Word<u16, 4>>>(scenario, options),
+        (LayoutName::Full, _) => ready::<Full<Wide>>(scenario, options),
         #[cfg(target_arch = "x86_64")]
-        (LayoutName::Avx512, 0..=2) => on_vectors::<Word<u8, 1>>(scenario, tiles),
+        (LayoutName::Avx512, 0..=2) => on_vectors::<Word<u8, 1>>(scenario, options),
         #[cfg(target_arch = "x86_64")]
-        (LayoutName::Avx512, 3..=4) => on_vectors::<Word<u8, 2>>(scenario, tiles),
+        (LayoutName::Avx512, 3..=4) => on_vectors::<Word<u8, 2>>(scenario, options),
         #[cfg(target_arch = "x86_64")]
-        (LayoutName::Avx512, 5..=8) => on_vectors::<Word<u8, 3>>(scenario, tiles),
-        (_, 0..=2) => ready::<Plain<Word<u8, 1>>>(scenario, tiles),
-        (_, 3..=4) => ready::<Plain<Word<u8, 2>>>(scenario, tiles),
-        (_, 5..=8) => ready::<Plain<Word<u8, 3>>>(scenario, tiles),
-        (_, 9..=16) => ready::<Plain<Word<u16, 4>>>(scenario, tiles),
-        (_, 17..=64) => ready::<Plain<Word<u64, 6>>>(scenario, tiles),
-        _ => ready::<Plain<Wide>>(scenario, tiles),
+        (LayoutName::Avx512, 5..=8) => on_vectors::<Word<u8, 3>>(scenario, options),
+        (_, 0..=2) => ready::<Plain<Word<u8, 1>>>(scenario, options),
+        (_, 3..=4) => ready::<Plain<Word<u8, 2>>>(scenario, options),
+        (_, 5..=8) => ready::<Plain<Word<u8, 3>>>(scenario, options),
+        (_, 9..=16) => ready::<Plain<Word<u16, 4>>>(scenario, options),
+        (_, 17..=64) => ready::<Plain<Word<u64, 6>>>(scenario, options),
+        _ => ready::<Plain<Wide>>(scenario, options),
     }
 }
 
 /// The vector layout, by the registers that the widest router takes.
 #[cfg(target_arch = "x86_64")]
-fn on_vectors<M: VcMask + 'static>(scenario: Cow<'_, Scenario>, tiles: u32) -> IfReady<'_> {
+fn on_vectors<M: VcMask + 'static>(scenario: Cow<'_, Scenario>, options: FlitOptions) -> IfReady<'_> {
     use crate::fabric::layouts::avx512::Avx512;
     match widest_router(&scenario).div_ceil(64) {
-        0..=1 => ready::<Avx512<M, 1>>(scenario, tiles),
-        2 => ready::<Avx512<M, 2>>(scenario, tiles),
+        0..=1 => ready::<Avx512<M, 1>>(scenario, options),
+        2 => ready::<Avx512<M, 2>>(scenario, options),
         // Two virtual channels of up to 48 ports: the routers of most clusters.
-        3 if M::SHIFT == 1 => ready::<Avx512<M, 3>>(scenario, tiles),
-        _ => ready::<Avx512<M, 4>>(scenario, tiles),
+        3 if M::SHIFT == 1 => ready::<Avx512<M, 3>>(scenario, options),
+        _ => ready::<Avx512<M, 4>>(scenario, options),
     }
 }
 

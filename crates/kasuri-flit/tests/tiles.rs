@@ -34,9 +34,10 @@ fn run<C: Controller>(setup: &Setup, tiles: u32, mut controller: C) -> Outcome {
 fn tiles_agree(setup: &Setup) {
     let whole = run(setup, 1, Fixed::new(100, 300));
     assert!(whole.flit_hops > 0);
-    for tiles in [2, 3, 7, 1000] {
-        let cut = run(setup, tiles, Fixed::new(100, 300));
-        assert_eq!(whole, cut, "{tiles} tiles: {:?} {:?} {:?} {}", setup.topology, setup.router, setup.layout, setup.simd);
+    for (tiles, threads) in [(2, 1), (3, 1), (7, 1), (1000, 1), (1, 2), (5, 3), (1000, 4), (1, 16)] {
+        let cut = run(&Setup { threads, ..setup.clone() }, tiles, Fixed::new(100, 300));
+        let Setup { topology, router, layout, simd, .. } = setup;
+        assert_eq!(whole, cut, "{tiles} tiles, {threads} threads: {topology:?} {router:?} {layout:?} {simd}");
     }
 }
 

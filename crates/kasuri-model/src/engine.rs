@@ -10,6 +10,7 @@ use kasuri_network::id::ChannelId;
 use kasuri_network::routing::extents::Extents;
 use kasuri_workload::timeline::Span;
 use schemars::Schema;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Simulates scenarios at one level of fidelity. The program has one list of its engines; nobody else knows their names.
@@ -58,12 +59,47 @@ pub trait Prepared {
         1.0
     }
 
+    /// How many threads make the run faster, by its size; or as many as the section of the engine asks for.
+    fn useful_threads(&self) -> usize {
+        1
+    }
+
+    /// Lets the run use so many threads, which change no result. An engine that has no use for them leaves them alone.
+    ///
+    /// # Errors
+    /// The scenario is too large to be cut into parts for so many.
+    fn use_threads(&mut self, _threads: Threads) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     /// Runs the scenario.
     ///
     /// # Errors
     /// What only the run has shown: a message that does not arrive, programs that wait for ever, routes without a formula; the engine's own
     /// books that do not balance (`paranoid`).
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError>;
+}
+
+/// The threads that a run may use.
+#[derive(Clone)]
+pub struct Threads {
+    /// How many, the one that runs it included; at least 1.
+    pub count: usize,
+    /// Called by each further thread before it ends: for who counts what it has used.
+    pub at_end: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Threads {
+    /// So many threads of which nobody counts what they use.
+    pub fn new(count: usize) -> Self {
+        Self { count, at_end: Arc::new(|| ()) }
+    }
+}
+
+impl std::fmt::Debug for Threads {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Threads").field("count", &self.count).finish_non_exhaustive()
+    }
 }
 
 /// How an engine comes to its answers: which rules of measurement serve it, and how its cost grows.

@@ -18,22 +18,25 @@ use std::time::Duration;
 /// SIGINT: what a stop asked for by Python counts as.
 const SIGINT: u8 = 2;
 
+/// Runs at once, and threads of each; `None` where the plan decides.
+type Cores = (Option<usize>, Option<usize>);
+
 /// Begins an experiment given as TOML text. `changes` is a JSON object of dotted keys and values that replace those of the text.
 #[pyfunction]
-#[pyo3(signature = (name, text, changes, folder, out, jobs = None))]
-pub(crate) fn run_text(name: &str, text: &str, changes: &str, folder: &str, out: &str, jobs: Option<usize>) -> PyResult<Job> {
+#[pyo3(signature = (name, text, changes, folder, out, cores = (None, None)))]
+pub(crate) fn run_text(name: &str, text: &str, changes: &str, folder: &str, out: &str, cores: Cores) -> PyResult<Job> {
     let document = Document::parse_for(*KNOWN, name, text).map_err(errors::config)?;
-    Job::begin(document, changes, Sources::new(folder, BTreeMap::new()), text.to_owned(), out, jobs)
+    Job::begin(document, changes, Sources::new(folder, BTreeMap::new()), text.to_owned(), out, cores)
 }
 
 /// Begins an experiment given as a JSON object. `texts` are files that it names, by path.
 #[pyfunction]
-#[pyo3(signature = (table, changes, texts, out, jobs = None))]
-pub(crate) fn run_table(table: &str, changes: &str, texts: BTreeMap<String, String>, out: &str, jobs: Option<usize>) -> PyResult<Job> {
+#[pyo3(signature = (table, changes, texts, out, cores = (None, None)))]
+pub(crate) fn run_table(table: &str, changes: &str, texts: BTreeMap<String, String>, out: &str, cores: Cores) -> PyResult<Job> {
     let table = table_of_json(table)?;
     let input = toml::to_string(&table).unwrap_or_default();
     let document = Document::from_table_for(*KNOWN, "dict", table).map_err(errors::config)?;
-    Job::begin(document, changes, Sources::new(".", texts), input, out, jobs)
+    Job::begin(document, changes, Sources::new(".", texts), input, out, cores)
 }
 
 /// An experiment that is being computed.
@@ -94,13 +97,14 @@ impl Job {
 }
 
 impl Job {
-    fn begin(mut document: Document, changes: &str, files: Sources, input: String, out: &str, jobs: Option<usize>) -> PyResult<Self> {
+    fn begin(mut document: Document, changes: &str, files: Sources, input: String, out: &str, cores: Cores) -> PyResult<Self> {
         for (key, value) in table_of_json(changes)? {
             document.set(&key, value).map_err(errors::config)?;
         }
         let job = Self { shared: Arc::default(), stop: Stop::default(), tally: Tally::default() };
         let options = RunOptions {
-            jobs,
+            jobs: cores.0,
+            threads: cores.1,
             out: Some(PathBuf::from(out)),
             point: None,
             paranoid: false,

@@ -1,26 +1,42 @@
 //! What a run costs: wall-clock time, processor time, memory.
 
 use crate::results::RunRow;
+use kasuri_model::engine::Threads;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Taken at the begin of a run, on the thread that computes it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Meter {
     wall: Instant,
     processor: Option<Duration>,
+    /// What further threads of the run have used, nanoseconds.
+    further: Arc<AtomicU64>,
 }
 
 impl Meter {
     pub(crate) fn begin() -> Self {
-        Self { wall: Instant::now(), processor: processor_time() }
+        Self { wall: Instant::now(), processor: processor_time(), further: Arc::default() }
+    }
+
+    /// So many threads for the run, of which the further ones are counted as well.
+    pub(crate) fn threads(&self, count: usize) -> Threads {
+        let further = Arc::clone(&self.further);
+        let at_end = move || {
+            let used = processor_time().unwrap_or_default();
+            further.fetch_add(used.as_nanos() as u64, Ordering::Relaxed);
+        };
+        Threads { count, at_end: Arc::new(at_end) }
     }
 
     /// Writes [`crate::results::COSTS`] into the run's row, on the same thread; what the system does not tell stays `null`.
     pub(crate) fn end(self, row: &mut RunRow) {
         row.set("wall_seconds", self.wall.elapsed().as_secs_f64());
-        let used = self.processor.zip(processor_time()).map(|(begin, end)| end.saturating_sub(begin).as_secs_f64());
+        let further = Duration::from_nanos(self.further.load(Ordering::Relaxed));
+        let used = self.processor.zip(processor_time()).map(|(begin, end)| (end.saturating_sub(begin) + further).as_secs_f64());
         row.set("cpu_seconds", used);
         row.set("peak_memory_mib", peak_memory_mib());
     }

@@ -3,6 +3,7 @@
 //! Each run is computed by one thread and depends on nothing but its own input, so the table is the same for any number of
 //! threads, wall-clock times apart. A run that fails does not stop the others.
 
+mod cores;
 mod planned;
 mod preparer;
 mod run_executor;
@@ -21,6 +22,7 @@ use crate::results::{RowHead, RunRow, Vector};
 use crate::stop::Stop;
 use crate::store::{Access, Store, StoreError};
 use crate::tally::Tally;
+use cores::Cores;
 use kasuri_config::{ConfigError, ConfigErrors, Document, Known, Point, Study};
 use kasuri_model::engine::Method;
 use kasuri_network::topology::Files;
@@ -38,8 +40,10 @@ pub const RESULTS_VERSION: u64 = 4;
 /// How an experiment is run.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Threads; all cores if `None`.
+    /// Runs at the same time, each on a core at least; as many as there are cores if `None`.
     pub jobs: Option<usize>,
+    /// Threads of each run. If `None`, runs that are left when cores are free get as many as they are worth, of `jobs` cores.
+    pub threads: Option<usize>,
     /// The folder of the run store; nothing is kept if `None`.
     pub out: Option<PathBuf>,
     /// Run only the point with this key (or the only one whose key begins so), and do not write the table.
@@ -300,12 +304,14 @@ impl<'a> Plan<'a> {
         if let (Some(store), Some(text), Access::Whole) = (&store, &options.input, access) {
             store.keep_input(text)?;
         }
+        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = Cores::new(chosen.len(), options.jobs, options.threads, available);
         // A thread more than there are runs would only wait.
-        let jobs = options.jobs.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs.clamp(1, chosen.len().max(1))).build();
+        let jobs = cores.jobs();
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
         let threads = threads.map_err(|error| RunError::Threads(error.to_string()))?;
         let before = resident_memory_mib();
-        let executor = RunExecutor::new(&self.runs, options, store.as_ref(), chosen.len());
+        let executor = RunExecutor::new(&self.runs, options, store.as_ref(), cores, chosen.len());
         let ends = threads.install(|| executor.finish_all(chosen))?;
         let mut summary = Summary { planned: chosen.len(), interrupted: options.stop.signal(), ..Summary::default() };
         for ((end, message), planned) in ends.into_iter().zip(chosen) {

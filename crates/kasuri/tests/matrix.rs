@@ -16,7 +16,7 @@ use kasuri::measure::{Fixed, Offer, controller};
 use kasuri::plan::{Plan, RunError, RunOptions};
 use kasuri_config::{Document, Preparation, Study};
 use kasuri_flow::analysis::zero_load;
-use kasuri_model::engine::{Engine, EngineError, Feature, Method};
+use kasuri_model::engine::{Controller, Engine, EngineError, Feature, Method, Outcome, Threads};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::topology::Files;
 use std::collections::BTreeSet;
@@ -210,8 +210,16 @@ fn run(case: &Case, plan: &Plan<'_>) -> Option<String> {
     (row.status() == "failed" && !is_known()).then(|| format!("prepared, but the run fails: {message}"))
 }
 
-/// Into so many tiles a network is cut.
+/// Into so many tiles a network is cut, which so many threads run.
 const TILES: i64 = 4;
+const THREADS: usize = 2;
+
+/// A run in tiles, on threads.
+fn in_tiles(engine: &dyn Engine, scenario: &Scenario, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+    let mut prepared = engine.prepare(scenario)?;
+    prepared.use_threads(Threads::new(THREADS))?;
+    prepared.run(controller)
+}
 
 /// What is wrong with a run of the flit engine whose network is cut into tiles: it must be the run of the whole, bit for bit.
 fn cut(case: &Case, document: &Document) -> Option<String> {
@@ -220,8 +228,8 @@ fn cut(case: &Case, document: &Document) -> Option<String> {
     scenario.paranoid = true;
     let whole = case.engine.run(&scenario, &mut *controller(&study));
     scenario.engine_options.insert("tiles".to_owned(), TILES.into());
-    match (whole, case.engine.run(&scenario, &mut *controller(&study))) {
-        (Ok(whole), Ok(cut)) => (whole != cut).then(|| format!("{TILES} tiles give another result than one")),
+    match (whole, in_tiles(case.engine, &scenario, &mut *controller(&study))) {
+        (Ok(whole), Ok(cut)) => (whole != cut).then(|| format!("{TILES} tiles on {THREADS} threads give another result than one")),
         (_, Err(error)) => Some(format!("in {TILES} tiles: {error}")),
         (Err(_), Ok(_)) => None,
     }

@@ -247,7 +247,7 @@ pub(crate) struct Report {
 /// has consequences in the next one.
 ///
 /// A feed that does not care about a question leaves the answer that stands here.
-pub(crate) trait PacketFeed {
+pub(crate) trait PacketFeed: Send {
     /// The run begins.
     fn start(&mut self, _queues: &mut Queues) {}
 

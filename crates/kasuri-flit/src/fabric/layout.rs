@@ -13,7 +13,7 @@ use kasuri_network::memory::Column;
 use kasuri_network::routing::Candidate;
 
 /// The state of the routers' virtual channels. Addresses as in `tile/mod.rs`, below the terminals'.
-pub(crate) trait RouterLayout: Sized {
+pub(crate) trait RouterLayout: Sized + Send {
     /// Holds the virtual channels of a port.
     type Mask: VcMask;
     /// What is on its way.

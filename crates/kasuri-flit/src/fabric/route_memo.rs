@@ -5,7 +5,6 @@
 
 use kasuri_network::network::Network;
 use kasuri_network::routing::{Candidate, Choice, CongestionView, Routing, VirtualChannels};
-use std::ops::Range;
 
 /// A memo has at most this many entries of 8 bytes: more would drive the routers' state out of the cache.
 const MAX_ENTRIES: usize = 1 << 18;
@@ -43,7 +42,6 @@ pub(crate) struct Question {
 pub(crate) struct RouteMemo {
     entries: Box<[Entry]>,
     terminals: u32,
-    first_router: u32,
     by_slot: bool,
 }
 
@@ -61,21 +59,21 @@ impl RouteMemo {
         Self::entries(routing, network, routers, slots).unwrap_or(0) * size_of::<Entry>()
     }
 
-    /// A memo for this routing of these routers, whose places are `slots` input slots where it looks at them, if that serves: it must not
+    /// A memo for this routing of so many routers, whose places are `slots` input slots where it looks at them, if that serves: it must not
     /// look at the source, and the network must be small.
-    pub(crate) fn new(routing: &dyn Routing, network: &Network, routers: &Range<u32>, slots: u32) -> Option<Self> {
+    pub(crate) fn new(routing: &dyn Routing, network: &Network, routers: usize, slots: u32) -> Option<Self> {
         let reads = routing.reads();
         let by_slot = reads.input || reads.virtual_channel;
         let terminals = network.terminal_count();
-        let entries = Self::entries(routing, network, routers.len(), slots)?;
+        let entries = Self::entries(routing, network, routers, slots)?;
         let empty = Entry { before: 0, after: 0, available: (0, 0), port: 0, first: 0, end: 0 };
-        Some(Self { entries: vec![empty; entries].into_boxed_slice(), terminals, first_router: routers.start, by_slot })
+        Some(Self { entries: vec![empty; entries].into_boxed_slice(), terminals, by_slot })
     }
 
-    /// The question of a packet in this state at a router, in an input slot.
+    /// The question of a packet in this state at a router, by its number in the tile, in an input slot.
     #[inline(always)]
     pub(crate) fn question(&self, router: u32, slot: u32, destination: u32, state: u32, available: VirtualChannels) -> Question {
-        let place = if self.by_slot { slot } else { router - self.first_router };
+        let place = if self.by_slot { slot } else { router };
         let pair = (place * self.terminals + destination) as usize;
         let index = pair * STATES + (state ^ (state >> 2)) as usize % STATES;
         // Of at most 256 virtual channels.

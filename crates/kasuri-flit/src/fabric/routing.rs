@@ -145,7 +145,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let record = &self.packets[packet as usize];
         let router = self.wiring.router_of_port[slot >> L::Mask::SHIFT];
         let available = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
-        let question = memo.question(router, slot, record.destination, record.route_state, available);
+        let question = memo.question(self.wiring.own_number(router), slot, record.destination, record.route_state, available);
         if let Some((candidate, state)) = memo.answer(&question) {
             return Route { candidate, state };
         }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Buffers of a standstill that are described, at most.
 const NAMED: usize = 4;
 
-/// A slot of a tile, by the tile's number and its address there. In order of the routers' numbers.
+/// A slot of a tile, by the tile's number and its address there.
 type Place = (u32, u32);
 
 /// Virtual channels of an output port of a tile that a head waits for.
@@ -40,7 +40,8 @@ impl<L: RouterLayout> Run<'_, L> {
     /// What stands still although no packets wait for each other: a few of the packets, where they are, and what they wait for.
     pub(crate) fn standstill(&self) -> EngineError {
         let waiting = self.waiting_heads();
-        let all: Vec<Place> = self.places().filter(|&place| self.tile(place).layout.flits(place.1) > 0).collect();
+        let mut all: Vec<Place> = self.places().filter(|&place| self.tile(place).layout.flits(place.1) > 0).collect();
+        all.sort_by_key(|&place| self.in_network(place));
         let mut standing: Vec<String> = all.iter().take(NAMED).map(|&place| self.standing_in(place, &waiting)).collect();
         if all.len() > NAMED {
             standing.push(format!("and so on in {} more buffers", all.len() - NAMED));
@@ -53,6 +54,13 @@ impl<L: RouterLayout> Run<'_, L> {
 
     fn tile(&self, place: Place) -> &Tile<'_, L> {
         &self.tiles[place.0 as usize]
+    }
+
+    /// Where a slot is in the network, whatever the tiles: the router's number, and the slot's number within the router.
+    fn in_network(&self, place: Place) -> (u32, u32) {
+        let wiring = &self.tile(place).wiring;
+        let router = wiring.router_of_port[place.1 >> L::Mask::SHIFT];
+        (router, place.1 - (wiring.first_port(router) << L::Mask::SHIFT))
     }
 
     /// All slots of routers.
@@ -162,7 +170,7 @@ impl<L: RouterLayout> Run<'_, L> {
     }
 
     fn cycle_among(&self, stuck: &BTreeMap<Place, Vec<Place>>) -> Vec<(ChannelId, u16)> {
-        let Some((&start, _)) = stuck.iter().next() else { return Vec::new() };
+        let Some(&start) = stuck.keys().min_by_key(|&&place| self.in_network(place)) else { return Vec::new() };
         // Every stuck buffer waits for stuck buffers only: following the first one closes a cycle.
         let mut order = BTreeMap::new();
         let mut path = Vec::new();

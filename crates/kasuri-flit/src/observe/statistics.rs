@@ -140,6 +140,8 @@ pub(crate) struct Statistics {
     pub(crate) hops: Counter,
     /// By terminal of the tile.
     pub(crate) accepted: Column<u64>,
+    /// The sum of all terminals, up to the end of the last interval.
+    pub(crate) counted_accepted: u64,
     /// Of these, flits that terminals have sent to themselves.
     pub(crate) to_self: u64,
     /// By port: flits sent on the channel that leaves by it.
@@ -147,6 +149,8 @@ pub(crate) struct Statistics {
     /// Sum over samples of the flits in each router of the tile, and the samples.
     pub(crate) occupancy: Vec<u64>,
     pub(crate) occupancy_samples: u64,
+    /// When the ports' short counters were last collected.
+    pub(crate) collected_in: u64,
     /// The present interval.
     pub(crate) interval: Interval,
     /// Live packets that draining waits for: those that began in this tile less those that have arrived in it.
@@ -176,6 +180,8 @@ impl Statistics {
             hops: Counter::new(),
             accepted: Column::filled(share.terminals.len(), 0),
             to_self: 0,
+            counted_accepted: 0,
+            collected_in: 0,
             sent: Column::filled(ports as usize, 0),
             occupancy: vec![0; share.routers.len()],
             occupancy_samples: 0,
@@ -223,6 +229,7 @@ impl Statistics {
         }
         self.accepted.iter_mut().for_each(|flits| *flits = 0);
         self.to_self = 0;
+        self.counted_accepted = 0;
         self.background = Background::default();
         self.sent.iter_mut().for_each(|flits| *flits = 0);
         self.occupancy.fill(0);

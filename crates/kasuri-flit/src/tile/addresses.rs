@@ -7,6 +7,7 @@ use crate::fabric::vc_mask::VcMask;
 use kasuri_model::refusal::Refusal;
 use kasuri_network::id::RouterId;
 use kasuri_network::network::{Endpoint, Network};
+use std::sync::Arc;
 
 /// A block holds about this many slots: its state then fits into a second-level cache beside its neighbours' lists.
 const BLOCK_SLOTS_SHIFT: u32 = 14;
@@ -18,6 +19,8 @@ const LEAST_BLOCK_SHIFT: u32 = 8;
 /// comes from another.
 pub(crate) struct Addresses {
     pub(crate) share: Share,
+    /// By router of the network: its number in its tile.
+    pub(super) own_number: Arc<[u32]>,
     pub(super) router_port: Vec<u32>,
     pub(super) slots_of_routers: u64,
     pub(crate) first_terminal_port: u32,
@@ -34,7 +37,8 @@ impl Addresses {
     /// # Errors
     /// They are more than 32-bit numbers name.
     pub(super) fn of_tiles<L: RouterLayout>(network: &Network, partition: &Partition) -> Result<Vec<Self>, Refusal> {
-        let mut tiles = partition.shares.iter().map(|share| Self::inner::<L>(network, share)).collect::<Result<Vec<_>, _>>()?;
+        let mut tiles =
+            partition.shares.iter().map(|share| Self::inner::<L>(network, share, &partition.own_number)).collect::<Result<Vec<_>, _>>()?;
         if tiles.len() > 1 {
             add_borders(network, partition, &mut tiles);
         }
@@ -45,19 +49,19 @@ impl Addresses {
     }
 
     /// Gives every router a range of port addresses within one block, then the terminals, starting at a block of their own.
-    fn inner<L: RouterLayout>(network: &Network, share: &Share) -> Result<Self, Refusal> {
+    fn inner<L: RouterLayout>(network: &Network, share: &Share, own_number: &Arc<[u32]>) -> Result<Self, Refusal> {
         let shift = L::Mask::SHIFT;
         let widest = (0..network.router_count()).map(|router| network.port_count(RouterId(router))).max().unwrap_or(0);
         let reserved =
             |router| u64::from(L::reserved_slots(network.port_count(RouterId(router)) << shift, widest << shift) >> shift).max(1);
-        let slots_of_routers = share.routers.clone().map(reserved).sum::<u64>() << shift;
+        let slots_of_routers = share.routers.iter().map(|&router| reserved(router)).sum::<u64>() << shift;
         // A small tile is one block, and takes no more memory than that.
         let fitting = BLOCK_SLOTS_SHIFT.min(slots_of_routers.next_power_of_two().trailing_zeros()).max(LEAST_BLOCK_SHIFT);
         let block_shift = fitting.max(u64::from(widest << shift).next_power_of_two().trailing_zeros());
         let block_ports = 1u64 << (block_shift - shift);
         let mut next = 0u64;
         let mut router_port = Vec::with_capacity(share.routers.len());
-        for router in share.routers.clone() {
+        for &router in share.routers.iter() {
             let ports = reserved(router);
             if next / block_ports != (next + ports - 1) / block_ports {
                 next = next.next_multiple_of(block_ports);
@@ -70,6 +74,7 @@ impl Addresses {
         check::<L>(ports)?;
         Ok(Self {
             share: share.clone(),
+            own_number: Arc::clone(own_number),
             router_port,
             slots_of_routers,
             first_terminal_port: first_terminal_port as u32,
@@ -92,10 +97,15 @@ impl Addresses {
         Ok(())
     }
 
+    /// Virtual channels of the routers.
+    pub(crate) fn slots_of_routers(&self) -> u64 {
+        self.slots_of_routers
+    }
+
     /// The port address of one end of a channel, which is the tile's own.
     pub(super) fn port_of(&self, end: Endpoint) -> u32 {
         match end {
-            Endpoint::Router(router, port) => self.router_port[(router.0 - self.share.routers.start) as usize] + u32::from(port),
+            Endpoint::Router(router, port) => self.router_port[self.own_number[router.index()] as usize] + u32::from(port),
             Endpoint::Terminal(terminal) => self.first_terminal_port + terminal.0 - self.share.terminals.start,
         }
     }

@@ -1,9 +1,10 @@
 //! What crosses the border of a tile: flits, credits, and the records of packets with their heads.
 //!
 //! The far end of a channel that leaves the tile has an address of its own behind the terminals'. Flits and credits are posted there as to
-//! any other port, so that no loop over a tile's state knows of borders. Before each window what is due in it at these addresses
-//! is put into mail for the tiles that own the far ends ([`Tile::put_mail`]), and each takes its mail ([`Tile::take_mail`]).
-//! Nothing arrives earlier than a window after it was posted, so nothing comes late.
+//! any other port, so that no loop over a tile's state knows of borders. At the end of each window what is due in the next one at these
+//! addresses is put into mail for the tiles that own the far ends ([`Tile::put_mail`]). Between windows the mail is handed over, and each tile
+//! takes what has come for it before it goes on ([`Tile::take_mail`]). Nothing arrives earlier than a window after it was posted, so
+//! nothing comes late.
 
 use super::share::Partition;
 use crate::edge::Tag;
@@ -90,8 +91,9 @@ pub(crate) struct Border {
     /// By slot: the packet that leaves, and the packet that comes.
     leaving: Column<Leaving>,
     coming: Column<u32>,
-    /// Mail by the tile that it is for.
-    pub(crate) mail: Vec<Mail>,
+    /// Mail by the tile that it is for, and by the tile from which it has come.
+    pub(crate) leaving_mail: Vec<Mail>,
+    pub(crate) incoming_mail: Vec<Mail>,
     /// What is due in a cycle; memory to use.
     due: Vec<u32>,
 }
@@ -110,9 +112,20 @@ impl Border {
             credits_to: vec![FarEnd::NOWHERE; ports],
             leaving: Column::filled(ports << shift, Leaving { packet: NONE, index: 0, left: 0 }),
             coming: Column::filled(ports << shift, NONE),
-            mail: (0..tiles).map(|_| Mail::default()).collect(),
+            leaving_mail: (0..tiles).map(|_| Mail::default()).collect(),
+            incoming_mail: (0..tiles).map(|_| Mail::default()).collect(),
             due: Vec::new(),
         }
+    }
+
+    /// Has no mail come?
+    pub(crate) fn has_no_mail(&self) -> bool {
+        self.incoming_mail.iter().all(|mail| mail.flits.is_empty() && mail.credits.is_empty())
+    }
+
+    /// Packets whose heads are in the mail that has come.
+    pub(crate) fn packets_in_mail(&self) -> u64 {
+        self.incoming_mail.iter().map(|mail| mail.packets.len() as u64).sum()
     }
 
     /// The flits of a port go to another tile, by this address for its far end. Returns the address.
@@ -169,7 +182,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let border = &mut self.in_flight.border;
         let own = slot - border.first_slot;
         let far = border.flits_to[(own >> L::Mask::SHIFT) as usize];
-        let mail = &mut border.mail[far.tile as usize];
+        let mail = &mut border.leaving_mail[far.tile as usize];
         if border.leaving[own].left == 0 {
             let queue = &mut self.layout.input_slot_mut(slot).queue;
             let packet = queue.front();
@@ -195,11 +208,19 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn mail_credit(&mut self, slot: u32, time: u32) {
         let border = &mut self.in_flight.border;
         let far = border.credits_to[((slot - border.first_slot) >> L::Mask::SHIFT) as usize];
-        border.mail[far.tile as usize].credits.push((time, far.slot + (slot & (L::Mask::BITS - 1))));
+        border.leaving_mail[far.tile as usize].credits.push((time, far.slot + (slot & (L::Mask::BITS - 1))));
     }
 
-    /// Takes what another tile has for this one.
-    pub(crate) fn take_mail(&mut self, mail: &mut Mail) {
+    /// Takes what has come from other tiles.
+    pub(crate) fn take_mail(&mut self) {
+        for from in 0..self.in_flight.border.incoming_mail.len() {
+            let mut mail = std::mem::take(&mut self.in_flight.border.incoming_mail[from]);
+            self.open_mail(&mut mail);
+            self.in_flight.border.incoming_mail[from] = mail;
+        }
+    }
+
+    fn open_mail(&mut self, mail: &mut Mail) {
         let mut packets = mail.packets.drain(..);
         for flit in mail.flits.drain(..) {
             let own = flit.border - self.in_flight.border.first_slot;

@@ -64,6 +64,13 @@ pub(crate) struct Parameters {
     pub(crate) blocks: u32,
 }
 
+impl Parameters {
+    /// May a flit that has crossed the switch wait for the channel?
+    pub(crate) fn sends_later(&self) -> bool {
+        !self.clock.is_plain() || self.full.as_ref().is_some_and(|full| full.router.output_speedup > 1)
+    }
+}
+
 /// What is worked out of a scenario before anything is made: addresses, times, sizes. All limits of the engine are checked on the way.
 pub(crate) struct Compiled {
     pub(crate) partition: Partition,

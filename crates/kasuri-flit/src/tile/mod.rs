@@ -19,6 +19,7 @@ pub(crate) mod packets;
 mod share;
 pub(crate) mod wheel;
 
+pub(crate) use addresses::Addresses;
 pub(crate) use compiled::{Compiled, Parameters};
 pub(crate) use share::{Partition, Share};
 
@@ -37,7 +38,6 @@ use crate::tile::border::{Border, FarEnd};
 use crate::tile::list::List;
 use crate::tile::packets::Packets;
 use crate::tile::wheel::Wheel;
-use addresses::Addresses;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Congestion;
 use kasuri_model::scenario::Scenario;
@@ -46,6 +46,7 @@ use kasuri_network::memory::Column;
 use kasuri_network::network::Endpoint;
 use kasuri_network::rng::Purpose;
 use kasuri_network::routing::{Candidate, VirtualChannels};
+use std::sync::Arc;
 
 /// Marks "none" in a column of addresses or packets.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -190,35 +191,43 @@ pub(crate) struct Wiring {
     pub(crate) links: Column<Links>,
     /// Cycles that a flit occupies the port's channel; empty unless some channel needs more than one.
     pub(crate) period: Column<u32>,
-    /// By port of a router: flits that have crossed the switch and are not counted as sent on the channel.
+    /// By port of a router: flits that have crossed the switch and are not counted as sent on the channel. Empty where they are sent as they
+    /// cross it.
     pub(crate) before_channel: Column<u32>,
     /// The router of a port address, by its number in the network; [`NONE`] in gaps and for terminals.
     pub(crate) router_of_port: Column<u32>,
-    /// First port address of each router of the tile, and the number of the first router in the network.
+    /// First port address of each router of the tile, by the number that it has there.
     router_port: Column<u32>,
-    first_router: u32,
+    own_number: Arc<[u32]>,
 }
 
 impl Wiring {
     /// Ports that nothing connects.
-    fn new(addresses: &Addresses, periodic: bool) -> Self {
+    fn new(addresses: &Addresses, parameters: &Parameters) -> Self {
         let ports = addresses.ports as usize;
+        let before_channel = if parameters.sends_later() { addresses.first_terminal_port as usize } else { 0 };
         let unconnected =
             Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0, request_head: NONE, listed: false };
         Self {
             links: Column::filled(ports, unconnected),
-            period: Column::filled(if periodic { ports } else { 0 }, 1),
-            before_channel: Column::filled(addresses.first_terminal_port as usize, 0),
+            period: Column::filled(if parameters.periodic { ports } else { 0 }, 1),
+            before_channel: Column::filled(before_channel, 0),
             router_of_port: Column::filled(ports, NONE),
             router_port: addresses.router_port.clone().into(),
-            first_router: addresses.share.routers.start,
+            own_number: Arc::clone(&addresses.own_number),
         }
     }
 
     /// The first port address of a router, which is named by its number in the network.
     #[inline(always)]
     pub(crate) fn first_port(&self, router: u32) -> u32 {
-        self.router_port[router - self.first_router]
+        self.router_port[self.own_number(router)]
+    }
+
+    /// The number that a router of the network has in the tile.
+    #[inline(always)]
+    pub(crate) fn own_number(&self, router: u32) -> u32 {
+        self.own_number[router as usize]
     }
 }
 
@@ -263,7 +272,7 @@ impl RouteState {
             seed: scenario.streams.key(Purpose::Routing),
             channels_of_class: scenario.channels_of_classes(),
             candidates: Vec::new(),
-            memo: RouteMemo::new(&*scenario.routing, &scenario.network, &share.routers, router_slots),
+            memo: RouteMemo::new(&*scenario.routing, &scenario.network, share.routers.len(), router_slots),
             claims: looks_at_claims.then(|| Box::new(Claims::new(router_slots as usize))),
             lookahead: Lookahead::of(scenario),
         }
@@ -313,7 +322,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
         let share = &addresses.share;
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
         let prediction = PredictionUnit::new(scenario, share, &addresses.router_port, addresses.first_terminal_port, L::Mask::BITS)?;
-        let (router_blocks, periodic) = (parameters.router_blocks, parameters.periodic);
+        let router_blocks = parameters.router_blocks;
         let too_large = || Refusal::new("network", "the buffers of all ports take too much memory");
         let rings = Rings::new(slots, compiled.packets_per_buffer).ok_or_else(too_large)?;
         let wheel = |events_of_port: u32| {
@@ -328,7 +337,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             scenario,
             cycle: 0,
             layout: L::new(&parameters, addresses.first_terminal_port, addresses.ports),
-            wiring: Wiring::new(addresses, periodic),
+            wiring: Wiring::new(addresses, &parameters),
             in_flight,
             buffers: Buffered { rings, shared: Buffers::new(router, ports, vc_shift) },
             blocks: (0..router_blocks).map(|block| Block::new(&parameters, ports_of_block(block), vc_shift)).collect(),
@@ -349,7 +358,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
     fn connect(&mut self, compiled: &Compiled, tile: usize) {
         let network = &self.scenario.network;
         let Share { routers, terminals } = self.parameters.share.clone();
-        for router in routers {
+        for &router in routers.iter() {
             let (base, ports) = (self.wiring.first_port(router), network.port_count(RouterId(router)));
             for port in base..base + ports {
                 self.wiring.router_of_port[port] = router;

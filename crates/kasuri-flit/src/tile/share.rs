@@ -3,14 +3,16 @@
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Ports of routers that take about as much work as a terminal.
 const PORTS_OF_TERMINAL: u64 = 2;
 
-/// The routers and the terminals of a tile, each a range of their numbers in the network.
+/// The routers and the terminals of a tile, by their numbers in the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
-    pub(crate) routers: Range<u32>,
+    /// Ascending.
+    pub(crate) routers: Arc<[u32]>,
     pub(crate) terminals: Range<u32>,
 }
 
@@ -26,34 +28,28 @@ impl Share {
 #[derive(Clone, Debug)]
 pub(crate) struct Partition {
     pub(crate) shares: Vec<Share>,
+    /// By router: its tile, and its number among the tile's routers.
+    tile_of_router: Arc<[u32]>,
+    pub(crate) own_number: Arc<[u32]>,
 }
 
 impl Partition {
-    /// Cuts a network into `tiles` tiles of about as many ports each, at most one for each router. A terminal goes with the router that it
-    /// injects into, where terminals are numbered in the order of these; or all go to the first tile.
+    /// Cuts a network into `tiles` tiles of about as much work each, at most one for each router. Terminals are cut in the order of their
+    /// numbers, or all go to the first tile; the router at which one enters goes with it, so pods of a tree, groups of a dragonfly and
+    /// blocks of a torus stay together. Routers without terminals go where most of their neighbours are.
     pub(crate) fn new(network: &Network, tiles: u32, terminals_together: bool) -> Self {
-        let routers = network.router_count();
-        let tiles = tiles.clamp(1, routers.max(1));
-        let ports_of_terminals = if terminals_together { PORTS_OF_TERMINAL * u64::from(network.terminal_count()) } else { 0 };
-        let cuts = cuts_by_ports(network, tiles, ports_of_terminals);
-        let mut terminals = vec![if terminals_together { network.terminal_count() } else { 0 }; cuts.len()];
-        terminals[0] = 0;
-        if tiles > 1 && !terminals_together {
-            for terminal in (0..network.terminal_count()).map(TerminalId) {
-                let router = network.injection_port(terminal).0.0;
-                terminals[cuts.partition_point(|&cut| cut <= router)] += 1;
-            }
-            (1..terminals.len()).for_each(|cut| terminals[cut] += terminals[cut - 1]);
-        }
-        *terminals.last_mut().expect("there is a last cut") = network.terminal_count();
-        let share = |tile: usize| Share { routers: cuts[tile - 1]..cuts[tile], terminals: terminals[tile - 1]..terminals[tile] };
-        Self { shares: (1..cuts.len()).map(share).collect() }
+        let tiles = tiles.clamp(1, network.router_count().max(1)) as usize;
+        let mut cut = Cut::new(network, tiles);
+        cut.take_terminals(terminals_together);
+        cut.take_neighbours();
+        cut.leave_none_empty();
+        cut.partition()
     }
 
     /// The tile that owns one end of a channel.
     pub(crate) fn tile_of(&self, end: Endpoint) -> usize {
         match end {
-            Endpoint::Router(router, _) => self.shares.partition_point(|share| share.routers.end <= router.0),
+            Endpoint::Router(router, _) => self.tile_of_router[router.index()] as usize,
             Endpoint::Terminal(terminal) => self.shares.partition_point(|share| share.terminals.end <= terminal.0),
         }
     }
@@ -65,25 +61,143 @@ impl Partition {
     }
 }
 
-/// The first router of each tile, and the number of all: each tile has a router, and about as many ports as the others. So many ports stand
-/// for what the first one has besides.
-fn cuts_by_ports(network: &Network, tiles: u32, in_first: u64) -> Vec<u32> {
-    let ports = |router: u32| u64::from(network.port_count(RouterId(router)));
-    let routers = network.router_count();
-    // Ports of the tile that is being filled, and of all that are not full.
-    let (mut cuts, mut inside, mut rest) = (vec![0], in_first, in_first + (0..routers).map(ports).sum::<u64>());
-    let mut begun = 0;
-    for router in 0..routers {
-        let later = tiles - cuts.len() as u32;
-        let is_full = inside * u64::from(later + 1) >= rest || routers - router == later;
-        if later > 0 && router > begun && is_full {
-            cuts.push(router);
-            (begun, rest, inside) = (router, rest - inside, 0);
-        }
-        inside += ports(router);
+/// Belongs to no tile yet.
+const NOWHERE: u32 = u32::MAX;
+
+/// A network that is being cut.
+struct Cut<'n> {
+    network: &'n Network,
+    /// By router.
+    tile_of: Vec<u32>,
+    /// By tile: its work, in ports; and the end of its terminals.
+    work: Vec<u64>,
+    terminals: Vec<u32>,
+    all: u64,
+}
+
+impl<'n> Cut<'n> {
+    fn new(network: &'n Network, tiles: usize) -> Self {
+        let routers = network.router_count();
+        let ports: u64 = (0..routers).map(|router| u64::from(network.port_count(RouterId(router)))).sum();
+        let all = ports + PORTS_OF_TERMINAL * u64::from(network.terminal_count());
+        Self { network, tile_of: vec![NOWHERE; routers as usize], work: vec![0; tiles], terminals: vec![0; tiles], all }
     }
-    cuts.push(routers);
-    cuts
+
+    fn ports(&self, router: u32) -> u64 {
+        u64::from(self.network.port_count(RouterId(router)))
+    }
+
+    fn take(&mut self, router: u32, tile: usize) {
+        self.tile_of[router as usize] = tile as u32;
+        self.work[tile] += self.ports(router);
+    }
+
+    /// Cuts the terminals, and the routers with them: each tile takes its part of all that have terminals, or of what the first tile, which
+    /// has all terminals, leaves to the others.
+    fn take_terminals(&mut self, together: bool) {
+        let (tiles, terminals) = (self.work.len(), self.network.terminal_count());
+        let router_of = |terminal: u32| self.network.injection_port(TerminalId(terminal)).0.0;
+        let mut seen = vec![false; self.tile_of.len()];
+        let homes: Vec<(u32, bool)> =
+            (0..terminals).map(router_of).map(|router| (router, !std::mem::replace(&mut seen[router as usize], true))).collect();
+        let mut of_terminal = PORTS_OF_TERMINAL;
+        if together {
+            self.work[0] = PORTS_OF_TERMINAL * u64::from(terminals);
+            of_terminal = 0;
+        }
+        let of_homes: u64 = homes.iter().filter(|(_, is_new)| *is_new).map(|&(router, _)| self.ports(router)).sum();
+        let mut rest = self.work[0] + of_homes + of_terminal * u64::from(terminals);
+        let mut tile = 0;
+        for (terminal, (router, is_new)) in (0..).zip(homes) {
+            let is_full = self.work[tile] * (tiles - tile) as u64 >= rest;
+            if is_new && is_full && tile + 1 < tiles && self.work[tile] > 0 {
+                rest -= self.work[tile];
+                self.terminals[tile] = terminal;
+                tile += 1;
+            }
+            if is_new {
+                self.take(router, tile);
+            }
+            self.work[tile] += of_terminal;
+        }
+        self.terminals[tile..].fill(terminals);
+        if together {
+            self.terminals.fill(terminals);
+        }
+    }
+
+    /// Routers that have no tile go, beginning next to those that have, to the tile of most of their neighbours that is not full.
+    fn take_neighbours(&mut self) {
+        let most = self.all.div_ceil(self.work.len() as u64);
+        let mut left: Vec<u32> = (0..self.tile_of.len() as u32).filter(|&router| self.tile_of[router as usize] == NOWHERE).collect();
+        while !left.is_empty() {
+            let before = left.len();
+            left.retain(|&router| {
+                let neighbours = self.neighbours(router);
+                let has_any = neighbours.iter().any(|&count| count > 0);
+                if has_any {
+                    self.take(router, self.best(&neighbours, most));
+                }
+                !has_any
+            });
+            if left.len() == before {
+                // Nothing leads to the first of them.
+                let router = left.remove(0);
+                self.take(router, self.best(&vec![0; self.work.len()], most));
+            }
+        }
+    }
+
+    /// By tile: the channels from a router to routers of it.
+    fn neighbours(&self, router: u32) -> Vec<u32> {
+        let mut counts = vec![0; self.work.len()];
+        for port in 0..self.network.port_count(RouterId(router)) {
+            let channel = self.network.output_channel(RouterId(router), port as u16);
+            if let Some(Endpoint::Router(next, _)) = channel.map(|channel| self.network.destination(channel))
+                && let Some(count) = counts.get_mut(self.tile_of[next.index()] as usize)
+            {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
+    /// The tile that is not full with most of so many neighbours, among equals the one with the least work; the one with the least work if
+    /// all are full.
+    fn best(&self, neighbours: &[u32], most: u64) -> usize {
+        let rank = |&tile: &usize| {
+            let is_full = self.work[tile] >= most;
+            (is_full, if is_full { 0 } else { u32::MAX - neighbours[tile] }, self.work[tile])
+        };
+        (0..self.work.len()).min_by_key(rank).unwrap_or(0)
+    }
+
+    /// Each tile has a router.
+    fn leave_none_empty(&mut self) {
+        let mut counts = vec![0; self.work.len()];
+        self.tile_of.iter().for_each(|&tile| counts[tile as usize] += 1);
+        for tile in 0..counts.len() {
+            if counts[tile] == 0 {
+                let (richest, _) = (0..).zip(&counts).max_by_key(|(_, count)| **count).expect("there are tiles");
+                let given = self.tile_of.iter().rposition(|&other| other == richest).expect("it has routers");
+                self.tile_of[given] = tile as u32;
+                (counts[richest as usize], counts[tile]) = (counts[richest as usize] - 1, 1);
+            }
+        }
+    }
+
+    fn partition(self) -> Partition {
+        let mut routers: Vec<Vec<u32>> = vec![Vec::new(); self.work.len()];
+        let mut own_number = Vec::with_capacity(self.tile_of.len());
+        for (router, &tile) in (0..).zip(&self.tile_of) {
+            own_number.push(routers[tile as usize].len() as u32);
+            routers[tile as usize].push(router);
+        }
+        let begins = std::iter::once(0).chain(self.terminals.iter().copied());
+        let terminals = begins.zip(&self.terminals).map(|(begin, &end)| begin..end);
+        let shares = routers.into_iter().zip(terminals).map(|(routers, terminals)| Share { routers: routers.into(), terminals });
+        Partition { shares: shares.collect(), tile_of_router: self.tile_of.into(), own_number: own_number.into() }
+    }
 }
 
 #[cfg(test)]
@@ -103,37 +217,81 @@ mod tests {
         network.finish().unwrap()
     }
 
+    /// Pods of two leaf routers with two terminals each and two routers above, under four routers that lead to every pod.
+    fn tree(pods: u32) -> Network {
+        let mut network = NetworkBuilder::new("tree");
+        let link = Link::default();
+        let leaves: Vec<RouterId> = (0..2 * pods).map(|_| network.add_router(4).unwrap()).collect();
+        let middles: Vec<RouterId> = (0..2 * pods).map(|_| network.add_router(4).unwrap()).collect();
+        let tops: Vec<RouterId> = (0..4).map(|_| network.add_router(pods as usize).unwrap()).collect();
+        for pod in 0..pods as usize {
+            for (leaf, middle) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                network.add_link((leaves[2 * pod + leaf], 2 + middle as u16), (middles[2 * pod + middle], leaf as u16), link);
+            }
+            for (middle, top) in [(0, 0), (0, 1), (1, 2), (1, 3)] {
+                network.add_link((middles[2 * pod + middle], 2 + top as u16 % 2), (tops[top], pod as u16), link);
+            }
+            for leaf in 0..2 {
+                (0..2).for_each(|port| {
+                    network.add_terminal(leaves[2 * pod + leaf], port, link);
+                });
+            }
+        }
+        network.finish().unwrap()
+    }
+
+    fn check(network: &Network, tiles: u32, together: bool) -> Partition {
+        let partition = Partition::new(network, tiles, together);
+        assert_eq!(partition.shares.len() as u32, tiles.min(network.router_count()));
+        let mut owners = vec![0; network.router_count() as usize];
+        let mut terminals = 0;
+        for (tile, share) in partition.shares.iter().enumerate() {
+            assert!(!share.routers.is_empty() && share.routers.is_sorted());
+            for (own, &router) in (0..).zip(share.routers.iter()) {
+                owners[router as usize] += 1;
+                assert_eq!(partition.own_number[router as usize], own);
+                assert_eq!(partition.tile_of(Endpoint::Router(RouterId(router), 0)), tile);
+            }
+            assert_eq!(share.terminals.start, terminals);
+            terminals = share.terminals.end;
+            share.terminals.clone().for_each(|terminal| assert_eq!(partition.tile_of(Endpoint::Terminal(TerminalId(terminal))), tile));
+        }
+        assert!(owners.iter().all(|&count| count == 1));
+        assert_eq!(terminals, network.terminal_count());
+        partition
+    }
+
     #[test]
     fn every_router_and_terminal_has_one_tile_and_every_tile_a_router() {
-        let network = row(11);
-        for tiles in 1..15 {
-            let partition = Partition::new(&network, tiles, false);
-            assert_eq!(partition.shares.len() as u32, tiles.min(11));
-            let (mut routers, mut terminals) = (0, 0);
-            for share in &partition.shares {
-                assert_eq!((share.routers.start, share.terminals.start), (routers, terminals));
-                (routers, terminals) = (share.routers.end, share.terminals.end);
-                assert!(!share.routers.is_empty());
+        for network in [row(1), row(11), tree(2), tree(5)] {
+            for tiles in 1..15 {
+                check(&network, tiles, false);
+                let together = check(&network, tiles, true);
+                assert_eq!(together.shares[0].terminals, 0..network.terminal_count());
             }
-            assert_eq!((routers, terminals), (network.router_count(), network.terminal_count()));
-            // Terminals go with their routers, so one channel in each direction crosses each border.
-            let crossing = (0..network.channel_count()).filter(|&channel| partition.crossing(&network, ChannelId(channel)).is_some());
-            assert_eq!(crossing.count(), 2 * (partition.shares.len() - 1));
         }
+    }
+
+    /// A border between pods cuts the channels to the routers that lead to all pods, and no others.
+    #[test]
+    fn pods_of_a_tree_stay_together() {
+        let network = tree(8);
+        let partition = check(&network, 4, false);
+        let is_top = |router: u32| router >= 32;
+        for channel in (0..network.channel_count()).map(ChannelId) {
+            if partition.crossing(&network, channel).is_some() {
+                let ends = [network.source(channel), network.destination(channel)];
+                assert!(ends.iter().any(|end| matches!(end, Endpoint::Router(router, _) if is_top(router.0))));
+            }
+        }
+        let tops = |share: &Share| share.routers.iter().filter(|&&router| is_top(router)).count();
+        assert!(partition.shares.iter().all(|share| share.terminals.len() == 8 && share.routers.len() == 9 && tops(share) == 1));
     }
 
     #[test]
     fn terminals_together_weigh_in_the_first_tile() {
-        let network = row(11);
-        for tiles in 1..15 {
-            let Partition { shares } = Partition::new(&network, tiles, true);
-            assert_eq!(shares.len() as u32, tiles.min(11));
-            assert_eq!(shares.iter().map(|share| share.routers.len() as u32).sum::<u32>(), network.router_count());
-            assert_eq!(shares[0].terminals, 0..network.terminal_count());
-            assert!(shares[1..].iter().all(|share| share.terminals.is_empty() && !share.routers.is_empty()));
-        }
         // Six terminals weigh as much as four of eleven routers.
-        let routers: Vec<usize> = Partition::new(&network, 3, true).shares.iter().map(|share| share.routers.len()).collect();
-        assert_eq!(routers, [1, 5, 5]);
+        let routers: Vec<usize> = check(&row(11), 3, true).shares.iter().map(|share| share.routers.len()).collect();
+        assert!(routers[0] < routers[1] && routers[0] < routers[2], "{routers:?}");
     }
 }

@@ -4,7 +4,7 @@
 //! advanced through a whole window of cycles before the next block is touched.
 
 /// Events by cycle of arrival and slot address; at most one per slot and cycle.
-pub(crate) trait Wheel: Sized {
+pub(crate) trait Wheel: Sized + Send {
     /// A wheel that takes delays up to `horizon - 1` cycles over `slots` addresses. `stride` slots belong to a port, and a port
     /// gets at most one event in a cycle. `None`: more places than 32-bit numbers name.
     fn new(horizon: u32, slots: u32, block_shift: u32, stride: u32) -> Option<Self>;

@@ -1,7 +1,7 @@
 //! Scenarios for the engine's tests, built straight from the families' tables.
 #![allow(dead_code)]
 
-use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Phase, Status};
+use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Phase, Status, Threads};
 use kasuri_model::router::RouterParameters;
 use kasuri_model::scenario::{Scenario, TrafficClass};
 use kasuri_network::id::TerminalId;
@@ -35,6 +35,8 @@ pub(crate) struct Setup {
     pub(crate) layout: Option<&'static str>,
     /// `[flit] tiles`.
     pub(crate) tiles: u32,
+    /// Threads that the run may use.
+    pub(crate) threads: usize,
 }
 
 impl Setup {
@@ -55,6 +57,7 @@ impl Setup {
             simd: "auto".to_owned(),
             layout: None,
             tiles: 1,
+            threads: 1,
         }
     }
 
@@ -127,7 +130,12 @@ impl Setup {
     }
 
     pub(crate) fn run(&self, controller: &mut dyn Controller) -> Outcome {
-        kasuri_flit::FlitEngine.run(&self.build(), controller).unwrap()
+        let scenario = self.build();
+        let mut prepared = kasuri_flit::FlitEngine.prepare(&scenario).unwrap();
+        if self.threads > 1 {
+            prepared.use_threads(Threads::new(self.threads)).unwrap();
+        }
+        prepared.run(controller).unwrap()
     }
 }
 

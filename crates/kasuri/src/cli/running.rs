@@ -28,6 +28,9 @@ pub(super) struct Running {
     /// Runs at the same time; with an executor, worker processes or jobs [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) jobs: Option<u16>,
+    /// Threads of each run; "auto": runs get several where fewer runs than cores are left, as many as they are worth
+    #[arg(long, value_name = "N|auto", value_parser = threads, default_value = "auto")]
+    threads: Threads,
     /// The form of the results on standard output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
@@ -37,6 +40,19 @@ pub(super) struct Running {
     /// Write what the endpoints do, and when, as a file for trace viewers; the experiment must have one run only
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
+}
+
+/// A number of threads, or none where the program chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Threads(Option<usize>);
+
+/// What `--threads` says.
+fn threads(text: &str) -> Result<Threads, String> {
+    let wrong = || "it must be a whole number from 1 to 4096, or auto".to_owned();
+    match text {
+        "auto" => Ok(Threads(None)),
+        _ => text.parse().ok().filter(|count| (1..=4096).contains(count)).map(|count| Threads(Some(count))).ok_or_else(wrong),
+    }
 }
 
 /// The form of the results on standard output.
@@ -84,6 +100,7 @@ impl Running {
     fn compute_plan(&self, plan: &Plan<'_>, name: &str, input: String, point: Option<&str>) -> Result<Summary, Failure> {
         let options = RunOptions {
             jobs: self.jobs.map(usize::from),
+            threads: self.threads.0,
             out: Some(self.out_folder(name)),
             point: point.map(str::to_owned),
             paranoid: self.paranoid,

@@ -80,6 +80,11 @@ impl<'a> Preparer<'a> {
             let wrong = loads.into_iter().map(|load| self.preparation.examine(&at_load(point, load)).1).find(|wrong| !wrong.is_empty());
             errors.extend(wrong.unwrap_or_default());
         }
+        let threads = format!("{}.{THREADS}", study.engine);
+        if point.assignments.iter().any(|(key, _)| *key == threads) {
+            let message = "is swept, but changes no result: its runs would be one and the same; give it once, or --threads";
+            errors.push(self.document.refusal(point, &threads, message));
+        }
         if let Some((key, _)) = point.assignments.iter().find(|(key, _)| shown::every_class_has_its_own(key, point)) {
             let message = "is swept, but every [[traffic.class]] has a value of its own, so that it changes nothing; sweep those";
             errors.push(self.document.refusal(point, key, message));
@@ -287,6 +292,22 @@ pub(super) fn greatest_load(study: &Study) -> f64 {
     1.0 / classes_of_terminal(&study.scenario) as f64
 }
 
+/// A section as JSON, without the threads of the study's engine, which change no result. `None` if nothing else is in it.
+fn on_any_threads(section: &str, value: &toml::Value, study: &Study) -> Option<Value> {
+    let mut json = shown::to_json(value);
+    if section == study.engine
+        && let Some(keys) = json.as_object_mut()
+        && keys.remove(THREADS).is_some()
+        && keys.is_empty()
+    {
+        return None;
+    }
+    Some(json)
+}
+
+/// The key of an engine's section that says on how many threads it computes.
+const THREADS: &str = "threads";
+
 /// The key of a run: the first 16 bytes of the BLAKE3 hash over everything that its result depends on, as JSON with sorted
 /// keys: the engine, the point's values without the title, the contents of the files that it names, and [`RESULTS_VERSION`].
 pub(super) fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<String, String>) -> Key {
@@ -304,7 +325,7 @@ pub(super) fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut 
     let mut whole = json!({
         "engine": study.engine,
         "files": contents,
-        "input": table().map(|(key, value)| (key.clone(), shown::to_json(value))).collect::<serde_json::Map<_, _>>(),
+        "input": table().filter_map(|(key, value)| Some((key.clone(), on_any_threads(key, value, study)?))).collect::<serde_json::Map<_, _>>(),
         "results": RESULTS_VERSION,
     });
     whole.sort_all_objects();

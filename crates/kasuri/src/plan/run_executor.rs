@@ -1,5 +1,6 @@
 //! Computing the runs of a plan: each is taken from the store, or computed by one thread and kept.
 
+use super::cores::Cores;
 use super::planned::{Planned, Runs};
 use super::preparer::{Preparer, at_load, classes_of_terminal, greatest_load};
 use super::{PreparedPoint, RunError, RunOptions, shown};
@@ -47,6 +48,7 @@ pub(super) type Finished = (End, Option<String>);
 pub(super) struct RunExecutor<'a> {
     runs: &'a Runs<'a>,
     paranoid: bool,
+    cores: Cores,
     stop: Stop,
     store: Option<&'a Store>,
     networks: Networks,
@@ -77,11 +79,12 @@ impl From<EngineError> for Missing {
 
 impl<'a> RunExecutor<'a> {
     /// Prepares to compute some of the runs of a plan.
-    pub(super) fn new(runs: &'a Runs<'a>, options: &RunOptions, store: Option<&'a Store>, count: usize) -> Self {
+    pub(super) fn new(runs: &'a Runs<'a>, options: &RunOptions, store: Option<&'a Store>, cores: Cores, count: usize) -> Self {
         options.tally.plan(count);
         Self {
             runs,
             paranoid: options.paranoid,
+            cores,
             stop: options.stop.of_experiment(),
             store,
             networks: Networks::default(),
@@ -192,15 +195,16 @@ impl<'a> RunExecutor<'a> {
 
     fn compute(&self, point: &PreparedPoint, preparer: &mut Preparer<'a>) -> End {
         let engine = preparer.engine(&point.study);
+        let _begun = self.cores.begin_run();
         let begin = Meter::begin();
         // A panic is a defect of ours; the other runs are none the worse for it. What it leaves half changed dies with the run.
         let trial = catch_unwind(AssertUnwindSafe(|| match point.study.measure.search {
             // Formulas know the saturation load without a search.
-            None => self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head)),
+            None => self.trial(point.study.clone(), engine, &begin).map(|trial| trial.row(&point.head)),
             Some(Search::Saturation) if point.method() == Method::Formulas => {
-                self.trial(point.study.clone(), engine).map(|trial| trial.row(&point.head))
+                self.trial(point.study.clone(), engine, &begin).map(|trial| trial.row(&point.head))
             }
-            Some(Search::Saturation) => self.search(point, preparer, engine),
+            Some(Search::Saturation) => self.search(point, preparer, engine, &begin),
         }));
         let (mut row, vectors) = match trial {
             Ok(Ok(finished)) => finished,
@@ -242,12 +246,18 @@ impl<'a> RunExecutor<'a> {
         End::Stopped
     }
 
-    /// Runs a study once.
-    fn trial(&self, mut study: Study, engine: &dyn Engine) -> Result<Trial, Missing> {
+    /// Runs a study once, on as many threads as are free and of use.
+    fn trial(&self, mut study: Study, engine: &dyn Engine, meter: &Meter) -> Result<Trial, Missing> {
         study.scenario.paranoid = self.paranoid;
         let mut controller = controller(&study);
         let mut interruptible = Interruptible::new(&mut *controller, &self.stop);
-        let outcome = engine.run(&study.scenario, &mut interruptible)?;
+        let mut prepared = engine.prepare(&study.scenario).map_err(EngineError::from)?;
+        let lent = self.cores.lend(prepared.useful_threads());
+        if lent.threads() > 1 {
+            prepared.use_threads(meter.threads(lent.threads())).map_err(EngineError::from)?;
+        }
+        let outcome = prepared.run(&mut interruptible)?;
+        drop(lent);
         if interruptible.is_interrupted() {
             return Err(Missing::Stopped);
         }
@@ -256,8 +266,14 @@ impl<'a> RunExecutor<'a> {
     }
 
     /// Searches the saturation load of a point. A deadlock says nothing of what the network sustains: it ends the search.
-    fn search(&self, point: &PreparedPoint, preparer: &mut Preparer<'a>, engine: &dyn Engine) -> Result<(RunRow, Vec<Vector>), Missing> {
-        match self.search_load(point, preparer, engine) {
+    fn search(
+        &self,
+        point: &PreparedPoint,
+        preparer: &mut Preparer<'a>,
+        engine: &dyn Engine,
+        meter: &Meter,
+    ) -> Result<(RunRow, Vec<Vector>), Missing> {
+        match self.search_load(point, preparer, engine, meter) {
             Ok(finished) => Ok(finished),
             Err(NotFound::Missing(missing)) => Err(missing),
             Err(NotFound::Deadlock(trial, load)) => {
@@ -273,13 +289,14 @@ impl<'a> RunExecutor<'a> {
         point: &PreparedPoint,
         preparer: &mut Preparer<'a>,
         engine: &dyn Engine,
+        meter: &Meter,
     ) -> Result<(RunRow, Vec<Vector>), NotFound> {
         let mut run = |load: f64| {
             let study = preparer
                 .preparation()
                 .study(&at_load(&point.point, load))
                 .map_err(|error| NotFound::Missing(Missing::Refused(error.to_string())))?;
-            match self.trial(study, engine).map_err(NotFound::Missing)? {
+            match self.trial(study, engine, meter).map_err(NotFound::Missing)? {
                 trial if trial.outcome.status == Status::Deadlock => Err(NotFound::Deadlock(Box::new(trial), load)),
                 trial => Ok(trial),
             }

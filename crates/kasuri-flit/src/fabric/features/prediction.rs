@@ -221,7 +221,7 @@ pub(crate) struct InputPort {
 /// The input ports of a tile's routers, by address; `router_port` has each router's first.
 fn input_ports(network: &Network, share: &Share, router_port: &[u32], ports: usize) -> Column<InputPort> {
     let mut column = vec![InputPort { base: NONE, index: NONE, channel: NONE, counts: [0; 3] }; ports];
-    for (router, &base) in share.routers.clone().zip(router_port) {
+    for (&router, &base) in share.routers.iter().zip(router_port) {
         for port in 0..network.port_count(RouterId(router)) {
             let channel = network.input_channel(RouterId(router), port as Port).map_or(NONE, |channel| channel.0);
             let index = network.port_index(RouterId(router), port as Port) as u32;

@@ -31,6 +31,7 @@ use kasuri_network::routing::{Candidate, VirtualChannels};
 use masked::Masks;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 /// What the full layout needs to know beyond [`Parameters`].
 #[derive(Clone, Debug)]
@@ -225,7 +226,8 @@ pub(crate) struct Full<M> {
     clock: Clock,
     block_shift: u32,
     /// The number of the first router in the network.
-    first_router: u32,
+    /// The numbers of its routers in the network.
+    routers: Arc<[u32]>,
     input: Column<InputVc>,
     output: Column<OutputVc>,
     port: Column<PortState<M>>,
@@ -390,9 +392,7 @@ impl<M: VcMask> RouterLayout for Full<M> {
     const LAYOUT: LayoutName = LayoutName::Full;
 
     fn before_channel(&self, port: u32, from: u64, period: u32) -> u32 {
-        // Elsewhere a flit is sent as it crosses the switch, and counted then.
-        let queues = !self.clock.is_plain() || self.full.router.output_speedup > 1;
-        if queues { self.port[port].sent.from(from, period) } else { 0 }
+        self.port[port].sent.from(from, period)
     }
 
     fn reserved_slots(slots: u32, _widest: u32) -> u32 {
@@ -408,7 +408,7 @@ impl<M: VcMask> RouterLayout for Full<M> {
         Self {
             clock: Clock::new(full.router.internal_speedup),
             block_shift: parameters.block_shift,
-            first_router: parameters.share.routers.start,
+            routers: Arc::clone(&parameters.share.routers),
             input: Column::filled(
                 (all_ports as usize) << M::SHIFT,
                 InputVc { packet: InputSlot::default(), ready: 0, output: NONE, flits: 0, left: 0, candidate: nowhere },
@@ -480,7 +480,7 @@ impl<M: VcMask> RouterLayout for Full<M> {
     /// Ports come router by router, in order.
     fn connect_input(&mut self, port: u32, first: u32) {
         if self.units.last().is_none_or(|unit| unit.base != first) {
-            let number = self.first_router + self.units.len() as u32;
+            let number = self.routers[self.units.len()];
             self.units.push(unit(number, first, 0, &self.full, None));
         }
         self.unit_of_port[port] = self.units.len() as u32 - 1;
@@ -493,7 +493,7 @@ impl<M: VcMask> RouterLayout for Full<M> {
         let rules = self.full.rules_on_masks(widest).filter(|_| self.shares.is_none());
         self.step.masks = rules.is_some().then(|| Box::new(Masks::new::<M>(widest, &self.full)));
         for (number, present) in self.units.iter_mut().enumerate() {
-            *present = unit(self.first_router + number as u32, present.base, present.ports, &self.full, rules);
+            *present = unit(self.routers[number], present.base, present.ports, &self.full, rules);
         }
     }
 

@@ -1,0 +1,286 @@
+//! The threads of one run: they work on the parts of a simulation side by side, each always on the same ones, and wait for each other.
+//!
+//! The thread that makes a team leads it. Between two tasks the others wait: for a moment by looking again and again, then asleep. A task is
+//! over when all have done their part, so what they are lent lives long enough, and only one of them touches a part.
+
+use kasuri_model::engine::Threads;
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::hint::spin_loop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Thread};
+
+/// Looks before a thread goes to sleep: some microseconds, as long as the shortest tasks take.
+const LOOKS: u32 = 400;
+
+/// A task: called with the number of the thread.
+type Task<'t> = &'t (dyn Fn(usize) + Sync);
+
+/// Waits for a number that another thread changes.
+struct Gate {
+    number: AtomicU32,
+    /// Is somebody asleep who waits for it?
+    is_awaited: AtomicBool,
+}
+
+impl Gate {
+    fn new(number: u32) -> Self {
+        Self { number: AtomicU32::new(number), is_awaited: AtomicBool::new(false) }
+    }
+
+    /// Waits until the number is what `is_open` wants, and returns it. One thread may wait at a gate.
+    fn wait(&self, is_open: impl Fn(u32) -> bool) -> u32 {
+        for _ in 0..LOOKS {
+            let number = self.number.load(Ordering::Acquire);
+            if is_open(number) {
+                return number;
+            }
+            spin_loop();
+        }
+        loop {
+            self.is_awaited.store(true, Ordering::SeqCst);
+            let number = self.number.load(Ordering::SeqCst);
+            if is_open(number) {
+                self.is_awaited.store(false, Ordering::Relaxed);
+                return number;
+            }
+            thread::park();
+        }
+    }
+
+    /// Wakes who is asleep at the gate, after its number has been changed (in the order `SeqCst`).
+    fn wake(&self, thread: &Thread) {
+        if self.is_awaited.swap(false, Ordering::SeqCst) {
+            thread.unpark();
+        }
+    }
+}
+
+/// What the threads of a team share.
+struct Shared {
+    /// The task at hand. Written by the leader while the others wait at their gates.
+    task: UnsafeCell<Option<Task<'static>>>,
+    /// By follower: the number of the task that it may do; the last number sends it home.
+    begin: Vec<Gate>,
+    /// Followers that have not finished the task.
+    unfinished: Gate,
+    leader: Thread,
+    /// What the first follower that panicked said.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+// SAFETY: `task` is written by the leader only while all followers wait at their gates, and read by followers only between the opening of
+// their gate, which follows the writing, and their leaving, which the leader waits for (`Team::run`). Everything else is `Sync` by itself.
+unsafe impl Sync for Shared {}
+
+/// The number that sends followers home.
+const HOME: u32 = u32::MAX;
+
+impl Shared {
+    /// What a follower does: task after task.
+    fn follow(&self, follower: usize) {
+        let mut done = 0;
+        loop {
+            let number = self.begin[follower].wait(|number| number != done);
+            if number == HOME {
+                return;
+            }
+            done = number;
+            // SAFETY: the gate is open, so the leader has written the task and waits until this thread has finished it.
+            let task = unsafe { (*self.task.get()).expect("the leader has written it") };
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| task(follower + 1))) {
+                self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+            }
+            if self.unfinished.number.fetch_sub(1, Ordering::SeqCst) == 1 {
+                self.unfinished.wake(&self.leader);
+            }
+        }
+    }
+}
+
+/// Threads that work together.
+pub(crate) struct Team<'s> {
+    shared: Option<&'s Shared>,
+    /// The followers.
+    threads: Vec<Thread>,
+    /// Tasks so far.
+    tasks: u32,
+}
+
+impl Team<'_> {
+    /// How many threads it has.
+    pub(crate) fn size(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    /// Lets each thread do the task under its number. Returns when all have.
+    ///
+    /// # Panics
+    /// If the task has panicked in some thread.
+    pub(crate) fn run(&mut self, task: Task<'_>) {
+        let Some(shared) = self.shared else { return task(0) };
+        // Zero is what followers begin with, the greatest number sends them home.
+        self.tasks = if self.tasks + 1 == HOME { 1 } else { self.tasks + 1 };
+        // SAFETY: followers wait at their gates, so nobody reads the task. They use it only until they have finished, which this function
+        // waits for, whatever happens; so the longer lifetime is never made use of.
+        unsafe { *shared.task.get() = Some(std::mem::transmute::<Task<'_>, Task<'static>>(task)) };
+        shared.unfinished.number.store(self.threads.len() as u32, Ordering::SeqCst);
+        for (gate, thread) in shared.begin.iter().zip(&self.threads) {
+            gate.number.store(self.tasks, Ordering::SeqCst);
+            gate.wake(thread);
+        }
+        let own = catch_unwind(AssertUnwindSafe(|| task(0)));
+        shared.unfinished.wait(|number| number == 0);
+        let others = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(payload) = own.err().or(others) {
+            resume_unwind(payload);
+        }
+    }
+
+    /// Does something with each of these parts, in the threads to which they belong: shares of as many parts each, in their order.
+    ///
+    /// # Panics
+    /// If that has panicked for some part.
+    pub(crate) fn each<T: Send>(&mut self, parts: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
+        let threads = self.size();
+        if threads == 1 {
+            return parts.iter_mut().enumerate().for_each(|(number, part)| work(number, part));
+        }
+        let (count, parts) = (parts.len(), Parts(parts.as_mut_ptr()));
+        let share = move |thread: usize| thread * count / threads..(thread + 1) * count / threads;
+        self.run(&|thread| {
+            for number in share(thread) {
+                // SAFETY: shares are within the slice and disjoint, so this thread alone has the part; the slice is borrowed until all have
+                // finished.
+                work(number, unsafe { parts.of(number) });
+            }
+        });
+    }
+}
+
+/// The parts of a slice, each for one thread.
+struct Parts<T>(*mut T);
+
+// SAFETY: threads get different parts, each of which may be sent to them.
+unsafe impl<T: Send> Sync for Parts<T> {}
+
+impl<T> Parts<T> {
+    /// One part.
+    ///
+    /// # Safety
+    /// It lies in the slice, and nobody else has it.
+    #[expect(clippy::mut_from_ref, reason = "whoever calls it has each part once")]
+    unsafe fn of(&self, number: usize) -> &mut T {
+        // SAFETY: as promised.
+        unsafe { &mut *self.0.add(number) }
+    }
+}
+
+/// Sends the followers home, also while a panic passes.
+struct Dismissal<'s> {
+    shared: &'s Shared,
+    threads: Vec<Thread>,
+}
+
+impl Drop for Dismissal<'_> {
+    fn drop(&mut self) {
+        for (gate, thread) in self.shared.begin.iter().zip(&self.threads) {
+            gate.number.store(HOME, Ordering::SeqCst);
+            gate.wake(thread);
+        }
+    }
+}
+
+/// Lets a team of so many threads work: as many as the system gives.
+pub(crate) fn with_team<R>(threads: &Threads, work: impl FnOnce(&mut Team<'_>) -> R) -> R {
+    let Threads { count: threads, at_end } = threads;
+    let threads = *threads;
+    if threads <= 1 {
+        return work(&mut Team { shared: None, threads: Vec::new(), tasks: 0 });
+    }
+    let shared = Shared {
+        task: UnsafeCell::new(None),
+        begin: (1..threads).map(|_| Gate::new(0)).collect(),
+        unfinished: Gate::new(0),
+        leader: thread::current(),
+        panic: Mutex::new(None),
+    };
+    thread::scope(|scope| {
+        let mut dismissal = Dismissal { shared: &shared, threads: Vec::new() };
+        for follower in 0..threads - 1 {
+            let shared = &shared;
+            match thread::Builder::new().name(format!("kasuri-tile-{follower}")).spawn_scoped(scope, move || {
+                shared.follow(follower);
+                at_end();
+            }) {
+                Ok(handle) => dismissal.threads.push(handle.thread().clone()),
+                Err(_) => break,
+            }
+        }
+        let threads = dismissal.threads.clone();
+        work(&mut Team { shared: Some(&shared), threads, tasks: 0 })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn every_part_is_done_once_in_each_task_and_always_by_the_same_thread() {
+        for threads in [1, 2, 3, 7] {
+            for count in [1, 2, 5, 16] {
+                let mut parts = vec![(0u64, None); count];
+                with_team(&Threads::new(threads), |team| {
+                    for round in 0..200u64 {
+                        team.each(&mut parts, |number, (sum, owner)| {
+                            *sum += round + number as u64;
+                            let me = thread::current().id();
+                            assert_eq!(*owner.get_or_insert(me), me);
+                        });
+                    }
+                });
+                for (number, (sum, _)) in parts.iter().enumerate() {
+                    assert_eq!(*sum, 199 * 200 / 2 + 200 * number as u64, "{threads} threads, {count} parts");
+                }
+            }
+        }
+    }
+
+    /// What one thread wrote in a task the others see in the next one, asleep or not in between.
+    #[test]
+    fn what_was_written_in_a_task_is_seen_in_the_next() {
+        let cells: Vec<AtomicU64> = (0..4).map(|_| AtomicU64::new(0)).collect();
+        with_team(&Threads::new(4), |team| {
+            for round in 0..300 {
+                team.run(&|thread| cells[thread].store(round, Ordering::Relaxed));
+                team.run(&|_| assert!(cells.iter().all(|cell| cell.load(Ordering::Relaxed) == round)));
+                if round % 100 == 0 {
+                    thread::sleep(std::time::Duration::from_millis(5));
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_panic_in_any_thread_reaches_the_leader_after_all_have_finished() {
+        for culprit in 0..3 {
+            let finished = AtomicU32::new(0);
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                with_team(&Threads::new(3), |team| {
+                    team.run(&|thread| {
+                        assert_ne!(thread, culprit, "a defect");
+                        finished.fetch_add(1, Ordering::SeqCst);
+                    });
+                });
+            }));
+            let payload = result.expect_err("the panic arrives");
+            let text = payload.downcast_ref::<String>().expect("a text");
+            assert!(text.contains("a defect"), "{text}");
+            assert_eq!(finished.load(Ordering::SeqCst), 2);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Who has how many of the cores: runs come first, and where fewer runs than cores are left, a run gets several.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The cores that the runs of an experiment may use.
+#[derive(Debug)]
+pub(super) struct Cores {
+    /// Runs at the same time.
+    jobs: usize,
+    budget: usize,
+    /// The most threads of a run, if that was said.
+    most: Option<usize>,
+    use_of: Mutex<Use>,
+}
+
+/// What is in use.
+#[derive(Debug)]
+struct Use {
+    /// Runs that have begun and not ended, and that have not begun.
+    running: usize,
+    left: usize,
+    /// Threads of runs beside the first of each.
+    further: usize,
+}
+
+impl Cores {
+    /// Divides the cores of the machine, `available` many, among `runs` runs: `jobs` at a time and `threads` each, where these are said.
+    pub(super) fn new(runs: usize, jobs: Option<usize>, threads: Option<usize>, available: usize) -> Self {
+        let fitting = (available / threads.unwrap_or(1)).max(1);
+        let jobs = if threads.is_some() { jobs.map_or(fitting, |jobs| jobs.min(fitting)) } else { jobs.unwrap_or(fitting) };
+        let budget = jobs * threads.unwrap_or(1).min(available.max(1));
+        Self { jobs, budget, most: threads, use_of: Mutex::new(Use { running: 0, left: runs, further: 0 }) }
+    }
+
+    /// Runs at the same time, at most as many as there are.
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs.clamp(1, self.lock().left.max(1))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Use> {
+        self.use_of.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A run begins, until what is returned is dropped.
+    pub(super) fn begin_run(&self) -> Begun<'_> {
+        let mut now = self.lock();
+        now.running += 1;
+        now.left = now.left.saturating_sub(1);
+        Begun { cores: self }
+    }
+
+    /// Lends threads to a run that has begun and would be faster with so many, until what is returned is dropped.
+    pub(super) fn lend(&self, useful: usize) -> Lent<'_> {
+        let mut now = self.lock();
+        let at_a_time = self.jobs.min(now.running + now.left).max(1);
+        let share = self.budget / at_a_time;
+        let idle = self.budget.saturating_sub(now.running + now.further);
+        let further = self.most.unwrap_or(useful).min(share).saturating_sub(1).min(idle);
+        now.further += further;
+        Lent { cores: self, further }
+    }
+}
+
+/// A run that has begun.
+pub(super) struct Begun<'c> {
+    cores: &'c Cores,
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.cores.lock().running -= 1;
+    }
+}
+
+/// Threads that are lent to a run beside its first.
+pub(super) struct Lent<'c> {
+    cores: &'c Cores,
+    further: usize,
+}
+
+impl Lent<'_> {
+    /// All threads of the run.
+    pub(super) fn threads(&self) -> usize {
+        self.further + 1
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.cores.lock().further -= self.further;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The threads of so many runs that all begin before any ends.
+    fn threads(cores: &Cores, runs: usize, useful: usize) -> Vec<usize> {
+        let begun: Vec<Begun<'_>> = (0..runs).map(|_| cores.begin_run()).collect();
+        let lent: Vec<Lent<'_>> = begun.iter().map(|_| cores.lend(useful)).collect();
+        lent.iter().map(Lent::threads).collect()
+    }
+
+    #[test]
+    fn runs_come_first_and_the_last_ones_share_the_cores() {
+        assert_eq!(threads(&Cores::new(16, None, None, 16), 16, 100), [1; 16]);
+        assert_eq!(threads(&Cores::new(1, None, None, 16), 1, 100), [16]);
+        assert_eq!(threads(&Cores::new(1, None, None, 16), 1, 3), [3]);
+        assert_eq!(threads(&Cores::new(2, None, None, 16), 2, 100), [8, 8]);
+        assert_eq!(threads(&Cores::new(3, None, None, 2), 1, 100), [1]);
+    }
+
+    /// One run at a time takes one core, unless it is given threads.
+    #[test]
+    fn what_is_said_holds() {
+        assert_eq!(threads(&Cores::new(9, Some(1), None, 16), 1, 100), [1]);
+        assert_eq!(threads(&Cores::new(9, Some(1), Some(4), 16), 1, 1), [4]);
+        assert_eq!(threads(&Cores::new(9, None, Some(8), 16), 2, 1), [8, 8]);
+        assert_eq!(Cores::new(9, None, Some(8), 16).jobs(), 2);
+        assert_eq!(Cores::new(9, Some(16), Some(8), 16).jobs(), 2);
+        assert_eq!(Cores::new(9, None, Some(64), 16).jobs(), 1);
+        assert_eq!(threads(&Cores::new(9, None, Some(64), 16), 1, 1), [16]);
+    }
+
+    proptest! {
+        /// Whatever is said, no more threads run than there are cores, or than `--jobs` alone asks for.
+        #[test]
+        fn nothing_is_oversubscribed(
+            runs in 1..20usize,
+            jobs in prop::option::of(1..20usize),
+            threads in prop::option::of(1..20usize),
+            available in 1..20usize,
+            useful in prop::collection::vec(1..30usize, 20),
+        ) {
+            let cores = Cores::new(runs, jobs, threads, available);
+            let most = available.max(if threads.is_none() { jobs.unwrap_or(1) } else { 1 });
+            let mut left = runs;
+            // Runs begin and end in the order of a queue, as many at a time as there may be.
+            let (mut begun, mut sum) = (Vec::new(), 0);
+            while left > 0 || !begun.is_empty() {
+                if left > 0 && begun.len() < cores.jobs {
+                    let run = cores.begin_run();
+                    let lent = cores.lend(useful[left % useful.len()]);
+                    sum += lent.threads();
+                    prop_assert!(sum <= most, "{sum} threads on {most} cores");
+                    begun.push((run, lent));
+                    left -= 1;
+                } else {
+                    let (_, lent) = begun.remove(0);
+                    sum -= lent.threads();
+                }
+            }
+        }
+    }
+}
