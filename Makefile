@@ -157,6 +157,7 @@ bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim,
 	  $(PY) benches/speed.py --kasuri $(TARGET)/release/kasuri $(if $(BOOKSIM),--booksim $(BOOKSIM)) || status=1; \
 	  $(if $(BOOKSIM),$(PY) benches/booksim.py --kasuri $(TARGET)/release/kasuri --booksim $(BOOKSIM) || status=1;) \
 	  $(PY) benches/prediction.py --kasuri $(TARGET)/release/kasuri || status=1; \
+	  $(PY) benches/threads.py --kasuri $(TARGET)/release/kasuri || status=1; \
 	  $(PY) benches/flow.py --kasuri $(TARGET)/release/kasuri \
 	    $(if $(SIMGRID),--simgrid $(TARGET)/simgrid/batch --messages $(TARGET)/release/examples/list_messages) || status=1; \
 	  exit $$status

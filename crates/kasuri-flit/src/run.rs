@@ -406,8 +406,8 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         let accepted_flits: Vec<u64> = self.tiles.iter().flat_map(|tile| tile.statistics.accepted.iter().copied()).collect();
         let mut router_occupancy = vec![0.0; self.scenario.network.router_count() as usize];
         for tile in &self.tiles {
-            let samples = tile.statistics.occupancy_samples.max(1) as f64;
-            for (&router, &flits) in tile.parameters.share.routers.iter().zip(&tile.statistics.occupancy) {
+            let samples = tile.statistics.occupancy.samples.max(1) as f64;
+            for (&router, &flits) in tile.parameters.share.routers.iter().zip(&tile.statistics.occupancy.flits) {
                 router_occupancy[router as usize] = flits as f64 / samples;
             }
         }
@@ -532,19 +532,19 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
         let network = &self.scenario.network;
         let routers = self.parameters.share.routers.iter();
-        for (&router, occupancy) in routers.zip(&mut self.statistics.occupancy) {
+        for (&router, occupancy) in routers.zip(&mut self.statistics.occupancy.flits) {
             let base = self.wiring.first_port(router);
             let ports = network.port_count(RouterId(router));
             let slots = base << L::Mask::SHIFT..(base + ports) << L::Mask::SHIFT;
             *occupancy += slots.map(|slot| u64::from(self.layout.flits(slot))).sum::<u64>();
         }
-        self.statistics.occupancy_samples += 1;
+        self.statistics.occupancy.samples += 1;
     }
 
     /// Time that is skipped because nothing is inside counts as samples of empty buffers.
     fn sample_idle(&mut self, from: u64, to: u64) {
         if self.statistics.counting.rates {
-            self.statistics.occupancy_samples += to / OCCUPANCY_PERIOD - from / OCCUPANCY_PERIOD;
+            self.statistics.occupancy.samples += to / OCCUPANCY_PERIOD - from / OCCUPANCY_PERIOD;
         }
     }
 
@@ -552,7 +552,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn close_interval(&mut self) -> Interval {
         let now = self.cycle;
         self.take_mail();
-        if now - self.statistics.collected_in >= MOST_CYCLES_UNCOLLECTED {
+        if now - self.wiring.collected_in >= MOST_CYCLES_UNCOLLECTED {
             self.collect_counters();
         }
         if let Some(unit) = &mut self.prediction {
@@ -579,7 +579,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Moves the ports' short counters into the channels' and terminals' long ones: before a phase begins that counts otherwise, and at the
     /// end.
     fn collect_counters(&mut self) {
-        self.statistics.collected_in = self.cycle;
+        self.wiring.collected_in = self.cycle;
         self.settle_terminals();
         self.layout.collect_sent(&mut self.wiring.links);
         for port in 0..self.statistics.sent.len() as u32 {

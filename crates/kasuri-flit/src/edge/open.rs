@@ -60,8 +60,6 @@ pub(super) struct OpenTraffic<'a> {
     joint: Vec<Joint>,
     /// By terminal: answers to send. Empty where nothing is answered.
     answers: Vec<VecDeque<Drawn>>,
-    /// Have classes windows?
-    has_windows: bool,
     /// By block, where classes have windows, else empty: entries of which a packet has come back, and the cycles in which it did.
     returned: Vec<Vec<(u32, u64)>>,
     /// What is still to come, where all classes are batches and the run ends with them.
@@ -110,7 +108,6 @@ impl<'a> OpenTraffic<'a> {
             by_priority: scenario.router.priority == Priority::Class && classes > 1,
             joint: scenario.joint(),
             answers: vec![VecDeque::new(); if replying { terminals as usize } else { 0 }],
-            has_windows,
             returned: vec![Vec::new(); if has_windows { blocks } else { 0 }],
             batch: if ends_run { Batch::of(scenario, share) } else { None },
             drain: Drain::default(),
@@ -126,6 +123,12 @@ impl<'a> OpenTraffic<'a> {
         let replying = scenario.classes.iter().any(|class| class.reply.is_some());
         let answers = if replying { terminals * (size_of::<VecDeque<Drawn>>() + 4 * size_of::<Drawn>()) } else { 0 };
         entries * size_of::<Creations>() + answers + Calendar::bytes(terminals, block_shift, entries)
+    }
+
+    /// Have classes windows?
+    #[inline(always)]
+    fn has_windows(&self) -> bool {
+        !self.returned.is_empty()
     }
 
     /// Is a terminal one of the tile?
@@ -249,7 +252,7 @@ impl<'a> OpenTraffic<'a> {
     fn draw_of_class(&mut self, terminal: u32, class: u32, now: u64, naming: &mut Option<&mut dyn Naming>) -> Option<Drawn> {
         let entry = class * self.terminals + terminal;
         let created = self.creations[entry as usize].next;
-        if created > now || self.has_windows && self.must_wait(entry, class) {
+        if created > now || self.has_windows() && self.must_wait(entry, class) {
             return None;
         }
         let creations = &mut self.creations[entry as usize];
@@ -407,7 +410,7 @@ impl PacketFeed for OpenTraffic<'_> {
 
     fn began(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
         if drawn.is_reply
-            && self.has_windows
+            && self.has_windows()
             && self.begin_answer(drawn, terminal - self.first, now)
             && let Some(batch) = &mut self.batch
         {
@@ -416,7 +419,7 @@ impl PacketFeed for OpenTraffic<'_> {
     }
 
     fn dropped(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
-        if self.has_windows {
+        if self.has_windows() {
             self.come_back(drawn.class, terminal - self.first, now);
         }
         if let Some(batch) = &mut self.batch {
@@ -433,10 +436,10 @@ impl PacketFeed for OpenTraffic<'_> {
         let record = arrival.record;
         let of_batch = self.batch.as_mut().is_some_and(|batch| batch.packet_arrived(record));
         let is_answered = !record.is_reply && self.scenario.classes[usize::from(record.class)].reply.is_some();
-        let opens_window = self.has_windows && !record.is_reply && !is_answered;
+        let opens_window = self.has_windows() && !record.is_reply && !is_answered;
         if is_answered {
             self.answer(arrival, queues);
-        } else if self.has_windows && record.is_reply {
+        } else if self.has_windows() && record.is_reply {
             self.come_back(record.class, record.destination - self.first, arrival.now);
         }
         if of_batch || opens_window {
@@ -460,7 +463,7 @@ impl PacketFeed for OpenTraffic<'_> {
     }
 
     fn begin_cycle(&mut self, block: u32, now: u64, queues: &mut Queues) {
-        if self.has_windows {
+        if self.has_windows() {
             self.open_windows(block, now, queues);
         }
         if self.drain.closes {

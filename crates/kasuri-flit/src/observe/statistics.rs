@@ -131,6 +131,13 @@ impl Origins {
     }
 }
 
+/// How full the routers of a tile have been found.
+pub(crate) struct Occupancy {
+    /// By router: the sum over samples of the flits in its buffers.
+    pub(crate) flits: Vec<u64>,
+    pub(crate) samples: u64,
+}
+
 /// All counters of a tile.
 pub(crate) struct Statistics {
     pub(crate) counting: Counting,
@@ -146,11 +153,7 @@ pub(crate) struct Statistics {
     pub(crate) to_self: u64,
     /// By port: flits sent on the channel that leaves by it.
     pub(crate) sent: Column<u64>,
-    /// Sum over samples of the flits in each router of the tile, and the samples.
-    pub(crate) occupancy: Vec<u64>,
-    pub(crate) occupancy_samples: u64,
-    /// When the ports' short counters were last collected.
-    pub(crate) collected_in: u64,
+    pub(crate) occupancy: Occupancy,
     /// The present interval.
     pub(crate) interval: Interval,
     /// Live packets that draining waits for: those that began in this tile less those that have arrived in it.
@@ -181,10 +184,8 @@ impl Statistics {
             accepted: Column::filled(share.terminals.len(), 0),
             to_self: 0,
             counted_accepted: 0,
-            collected_in: 0,
             sent: Column::filled(ports as usize, 0),
-            occupancy: vec![0; share.routers.len()],
-            occupancy_samples: 0,
+            occupancy: Occupancy { flits: vec![0; share.routers.len()], samples: 0 },
             interval: Interval::default(),
             draining_live: 0,
             background: Background::default(),
@@ -232,8 +233,8 @@ impl Statistics {
         self.counted_accepted = 0;
         self.background = Background::default();
         self.sent.iter_mut().for_each(|flits| *flits = 0);
-        self.occupancy.fill(0);
-        self.occupancy_samples = 0;
+        self.occupancy.flits.fill(0);
+        self.occupancy.samples = 0;
         self.interval.counted = Default::default();
     }
 }

@@ -189,6 +189,8 @@ impl Block {
 /// How the ports are wired. One entry per port address, terminals' included.
 pub(crate) struct Wiring {
     pub(crate) links: Column<Links>,
+    /// The cycle in which what they count was last collected.
+    pub(crate) collected_in: u64,
     /// Cycles that a flit occupies the port's channel; empty unless some channel needs more than one.
     pub(crate) period: Column<u32>,
     /// By port of a router: flits that have crossed the switch and are not counted as sent on the channel. Empty where they are sent as they
@@ -210,6 +212,7 @@ impl Wiring {
             Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0, request_head: NONE, listed: false };
         Self {
             links: Column::filled(ports, unconnected),
+            collected_in: 0,
             period: Column::filled(if parameters.periodic { ports } else { 0 }, 1),
             before_channel: Column::filled(before_channel, 0),
             router_of_port: Column::filled(ports, NONE),

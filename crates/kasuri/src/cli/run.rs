@@ -158,6 +158,9 @@ impl Run {
         if self.running.paranoid {
             command.push("--paranoid".to_owned());
         }
+        if let Some(threads) = self.running.threads() {
+            command.extend(["--threads".to_owned(), threads.to_string()]);
+        }
         let jobs = self.running.jobs.map_or_else(|| slurm::jobs(&listing.total(costs), &site), u32::from);
         let job = Job { name: &self.name(), out: &results, folder: &folder, command: &command, jobs };
         write!(out, "{}", slurm::script(&site, &job))?;
@@ -187,6 +190,11 @@ impl Run {
 
     /// Hands the experiment to the Python package, which knows the executors; it starts this program again on other machines.
     fn become_executor(&self) -> Result<Exit, Failure> {
+        if let Some(threads) = self.running.threads() {
+            let problem =
+                format!("--threads {threads}: a worker of an executor has one core for each run; leave it out, or run without --executor");
+            return Err(Failure::Input(problem));
+        }
         let program = env::current_exe().map_err(|error| Failure::Other(format!("this program does not know where it is: {error}")))?;
         Python::find().become_module("kasuri.executor", |command| {
             command.arg(&self.file).arg("--executor").arg(&self.executor).arg("--out").arg(self.out()).arg("--command").arg(program);

@@ -78,6 +78,11 @@ impl Format {
 }
 
 impl Running {
+    /// The threads of each run, if their number was given.
+    pub(super) fn threads(&self) -> Option<usize> {
+        self.threads.0
+    }
+
     /// The folder for results. `name` names it where none is given.
     pub(super) fn out_folder(&self, name: &str) -> PathBuf {
         self.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name))
