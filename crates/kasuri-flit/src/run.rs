@@ -18,6 +18,7 @@ use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Architecture;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use kasuri_network::memory::Column;
 use kasuri_network::network::Endpoint;
 use schemars::{Schema, schema_for};
 use std::borrow::Cow;
@@ -401,7 +402,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         for tile in &mut self.tiles {
             completion_cycles.extend_from_slice(tile.edge.report(&mut report));
         }
-        let channel_flits = self.channel_flits();
+        let channel_flits = self.take_channel_flits();
         let prediction = self.prediction();
         let accepted_flits: Vec<u64> = self.tiles.iter().flat_map(|tile| tile.statistics.accepted.iter().copied()).collect();
         let mut router_occupancy = vec![0.0; self.scenario.network.router_count() as usize];
@@ -435,11 +436,12 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         }
     }
 
-    /// By channel: flits that were sent on it.
-    fn channel_flits(&self) -> Vec<u64> {
+    /// Takes the flits that were sent on each channel. What counted them goes, so that the outcome finds room.
+    fn take_channel_flits(&mut self) -> Vec<u64> {
         let mut flits = vec![0; self.scenario.network.channel_count() as usize];
-        for tile in &self.tiles {
-            for (port, &sent) in (0..).zip(tile.statistics.sent.iter()).filter(|(_, sent)| **sent > 0) {
+        for tile in &mut self.tiles {
+            let all_sent = std::mem::replace(&mut tile.statistics.sent, Column::filled(0, 0));
+            for (port, &sent) in (0..).zip(all_sent.iter()).filter(|(_, sent)| **sent > 0) {
                 let channel = tile.channel_of_port(port).expect("only connected ports send");
                 flits[channel.index()] = sent;
             }

@@ -196,7 +196,7 @@ pub(crate) struct Wiring {
     /// By port of a router: flits that have crossed the switch and are not counted as sent on the channel. Empty where they are sent as they
     /// cross it.
     pub(crate) before_channel: Column<u32>,
-    /// The router of a port address, by its number in the network; [`NONE`] in gaps and for terminals.
+    /// The router of a router's port address, by its number in the network; [`NONE`] in gaps.
     pub(crate) router_of_port: Column<u32>,
     /// First port address of each router of the tile, by the number that it has there.
     router_port: Column<u32>,
@@ -215,7 +215,7 @@ impl Wiring {
             collected_in: 0,
             period: Column::filled(if parameters.periodic { ports } else { 0 }, 1),
             before_channel: Column::filled(before_channel, 0),
-            router_of_port: Column::filled(ports, NONE),
+            router_of_port: Column::filled(addresses.first_terminal_port as usize, NONE),
             router_port: addresses.router_port.clone().into(),
             own_number: Arc::clone(&addresses.own_number),
         }
