@@ -80,9 +80,7 @@ def store(kasuri: str, count: int, pool: concurrent.futures.Executor, folder: Pa
     return int(len(rows) < count)
 
 
-def compare(
-    kasuri: str, count: int | None, tiles: int | None, threads: int, pool: concurrent.futures.Executor, folder: Path
-) -> int:
+def compare(kasuri: str, count: int | None, tiles: int | None, threads: int, pool: concurrent.futures.Executor, folder: Path) -> int:
     """Print what differs from the table."""
     with TABLE.open(newline="") as file:
         kept = list(csv.DictReader(file))[:count]
