@@ -92,12 +92,14 @@ static int measure(struct kasuri_blocks *blocks, int size, MPI_Count *most)
     return *most >= 0 && (*most == 0 || blocks->buffer || !is_named);
 }
 
-/* MPICH refuses one buffer for both where it sees that all of what it sends is overwritten; others do not look. */
+/* MPICH refuses one buffer for both where it sees that all of what it sends is overwritten; others do not look. Equal blocks of nothing it
+ * takes: some ranks may then give one buffer and others two, and all must go the same way. */
 static int is_refused_alias(const struct call *call)
 {
 #if defined(MPICH) || defined(MPICH_VERSION)
     const struct kasuri_blocks *out = &call->out, *in = &call->in;
-    return !call->is_in_place && in->buffer == out->buffer && in->type == out->type && in->count == out->count &&
+    const int is_nothing = !kasuri_is_list(in) && in->count == 0;
+    return !call->is_in_place && !is_nothing && in->buffer == out->buffer && in->type == out->type && in->count == out->count &&
            in->counts == out->counts && in->long_counts == out->long_counts;
 #else
     (void)call;

@@ -57,14 +57,14 @@ def schedule(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Give the file of a schedule for so many ranks of this machine, or for ranks by number."""
     folder = tmp_path_factory.mktemp("schedules")
 
-    def write(ranks: int, host: str | None = None) -> Path:
-        path = folder / f"{ranks}-{host}.kasuri"
+    def write(ranks: int, host: str | None = None, *options: str) -> Path:
+        path = folder / f"{ranks}-{host}{''.join(options)}.kasuri"
         if not path.exists():
             network = folder / f"{ranks}.toml"
             network.write_text(NETWORK.format(rows=max(2, ranks // 4)))
             (folder / "hosts.txt").write_text(f"{host} 0-{ranks - 1}\n")
             which = ["--hosts", folder / "hosts.txt"] if host else ["--terminals", f"0-{ranks - 1}"]
-            words = [KASURI, "schedule", "alltoall", "--network", network, "--schedule", "general", *which, "--export", "mpi"]
+            words = [KASURI, "schedule", "alltoall", "--network", network, "--schedule", "general", *which, *options, "--export", "mpi"]
             path.write_bytes(subprocess.run(words, capture_output=True, check=True).stdout)
         return path
 
@@ -318,6 +318,15 @@ def test_a_program_has_as_many_communicators_as_without_us(mpi, schedule):
     assert "1800 communicators: as it should be" in found.stdout
     assert "128 communicators have a schedule already" in found.stderr
     assert "129 by the schedule, 1672 by the MPI library" in found.stderr
+
+
+@pytest.mark.parametrize("least", [None, "1", "0"])
+def test_all_ranks_decide_the_same(mpi, least, schedule):
+    """By trial, from the length in the file on. A rank that decides otherwise than the others waits for ever."""
+    environment = {"KASURI_MPI_SCHEDULE": str(schedule(4, None, *(["--min-bytes", least] if least else [])))}
+    environment |= {"KASURI_TEST_UNSET": "KASURI_MPI_MIN_BYTES"}
+    found = launch(mpi, 4, BUILD / mpi / "agree", environment=environment)
+    assert (found.returncode, found.stdout) == (0, "as it should be\n"), found.stderr
 
 
 def outcomes(mpi: str, ranks: int, cases: int, environment: dict[str, str], preload: bool) -> list[str]:
