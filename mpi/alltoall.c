@@ -7,8 +7,8 @@
 #include "plan.h"
 #include "trace.h"
 
-/* The ranks tell each other the longest of their blocks at the first all-to-alls of blocks of their own lengths, and after so many. */
-enum { TELL_AT_FIRST = 2, TELL_EVERY = 64 };
+/* The ranks tell each other the longest of their blocks at the first two all-to-alls of blocks of their own lengths, and after so many. */
+enum { TELL_EVERY = 64 };
 
 static unsigned long long scheduled, left;
 
@@ -33,6 +33,8 @@ struct call {
     struct kasuri_plan *plan;
     struct kasuri_blocks out, in;
     int is_in_place;
+    /* Do the ranks tell each other the longest of their blocks? */
+    int tells;
     /* Where both ways are tried: what is known of calls like it. And when it began. */
     struct kasuri_choice *choice;
     double begin;
@@ -59,13 +61,14 @@ struct named {
     int is_known;
 };
 
+static KASURI_OWN_OF_THREAD struct named last_named;
+
 /* The sizes of the type, if the MPI library takes it. `*is_named`: it is no derived type. */
 static int measure_type(struct kasuri_blocks *blocks, int *is_named)
 {
-    static _Thread_local struct named last;
-    if (last.is_known && blocks->type == last.type) {
-        blocks->extent = last.extent;
-        blocks->size = last.size;
+    if (last_named.is_known && blocks->type == last_named.type) {
+        blocks->extent = last_named.extent;
+        blocks->size = last_named.size;
         *is_named = 1;
         return 1;
     }
@@ -77,7 +80,7 @@ static int measure_type(struct kasuri_blocks *blocks, int *is_named)
         return 0;
     *is_named = combiner == MPI_COMBINER_NAMED;
     if (*is_named)
-        last = (struct named){blocks->type, blocks->extent, blocks->size, 1};
+        last_named = (struct named){blocks->type, blocks->extent, blocks->size, 1};
     return 1;
 }
 
@@ -108,15 +111,13 @@ static int is_refused_alias(const struct call *call)
 }
 
 /* The bytes by which it is decided how a call goes: the same on all ranks. Those of an MPI_Alltoall have the same length. Those of an
- * MPI_Alltoallv tell each other theirs, not at every call, for that would cost as much as a call of short messages. In place, all must
- * know. */
+ * MPI_Alltoallv tell each other theirs, or go by what they told each other last. */
 static MPI_Count common_bytes(const struct call *call, MPI_Count most)
 {
     struct kasuri_plan *plan = call->plan;
     if (!kasuri_is_list(&call->in))
         return most;
-    const unsigned number = plan->vectors++;
-    if (number < TELL_AT_FIRST || number % TELL_EVERY == 0 || call->is_in_place) {
+    if (call->tells) {
         long long mine = most, all = 0;
         PMPI_Allreduce(&mine, &all, 1, MPI_LONG_LONG, MPI_MAX, plan->messages);
         plan->longest = all;
@@ -163,6 +164,21 @@ static void trace(const struct call *call)
     }
 }
 
+/* Counts a call. The numbers are the same on all ranks, so all tell each other the longest of their blocks at the same calls: not at each,
+ * for that costs as much as a call of short messages. In place, all must know. */
+static void count(struct call *call, struct kasuri_plan *plan)
+{
+    plan->calls++;
+    if (!kasuri_is_list(&call->in))
+        return;
+    const unsigned number = plan->vectors++;
+    call->tells = call->is_in_place;
+    if (number == plan->tells_at) {
+        call->tells = 1;
+        plan->tells_at = number == 0 ? 1 : number - number % TELL_EVERY + TELL_EVERY;
+    }
+}
+
 /* Decides how a call goes. Where anything is wrong with it, it is the MPI library's, which says so as it would without us. */
 static void decide(struct call *call)
 {
@@ -172,7 +188,7 @@ static void decide(struct call *call)
     if (call->comm == MPI_COMM_NULL || (!plan && !kasuri_trace_is_on()))
         return;
     if (plan) {
-        plan->calls++;
+        count(call, plan);
         size = plan->size;
     } else if (PMPI_Comm_test_inter(call->comm, &is_between) != MPI_SUCCESS || is_between ||
                PMPI_Comm_size(call->comm, &size) != MPI_SUCCESS) {
@@ -190,6 +206,32 @@ static void decide(struct call *call)
     trace(call);
     if (call->choice)
         call->begin = PMPI_Wtime();
+}
+
+/* Is a call the MPI library's by its length alone? It may take less than a microsecond among the cores of a machine, and would take a
+ * tenth longer if it were looked at as the others are. */
+static int is_short(MPI_Comm comm, MPI_Count number, MPI_Datatype type)
+{
+    struct kasuri_plan *plan = comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(comm);
+    if (!plan)
+        return !kasuri_trace_is_on();
+    if (!last_named.is_known || type != last_named.type || number * last_named.size >= plan->least_seen)
+        return 0;
+    plan->calls++;
+    return 1;
+}
+
+/* The same for blocks of their own lengths, by what the ranks have told each other last. */
+static int are_short(MPI_Comm comm, const void *sendbuf)
+{
+    struct kasuri_plan *plan = comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(comm);
+    if (!plan)
+        return !kasuri_trace_is_on();
+    if (sendbuf == MPI_IN_PLACE || plan->vectors == plan->tells_at || plan->longest >= plan->least_seen)
+        return 0;
+    plan->calls++;
+    plan->vectors++;
+    return 1;
 }
 
 /* Runs a call by the schedule, if it goes so. */
@@ -228,6 +270,10 @@ static void end(const struct call *call)
     int MPI_##name(const void *sendbuf, count_type sendcount, MPI_Datatype sendtype, void *recvbuf, count_type recvcount,                  \
                    MPI_Datatype recvtype, MPI_Comm comm)                                                                                   \
     {                                                                                                                                      \
+        if (is_short(comm, recvcount, recvtype)) {                                                                                         \
+            left++;                                                                                                                        \
+            return PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);                                          \
+        }                                                                                                                                  \
         struct call call = {.comm = comm,                                                                                                  \
                             .out = {.buffer = (char *)sendbuf, .type = sendtype, .count = sendcount},                                      \
                             .in = {.buffer = recvbuf, .type = recvtype, .count = recvcount},                                               \
@@ -239,15 +285,16 @@ static void end(const struct call *call)
     int MPI_##name(const void *sendbuf, const count_type sendcounts[], const place_type sdispls[], MPI_Datatype sendtype, void *recvbuf,   \
                    const count_type recvcounts[], const place_type rdispls[], MPI_Datatype recvtype, MPI_Comm comm)                        \
     {                                                                                                                                      \
+        const int is_whole = recvcounts && rdispls && (sendbuf == MPI_IN_PLACE || (sendcounts && sdispls));                                \
+        if (!is_whole || are_short(comm, sendbuf)) {                                                                                       \
+            left++;                                                                                                                        \
+            return PMPI_##name(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);                      \
+        }                                                                                                                                  \
         struct call call = {                                                                                                               \
             .comm = comm,                                                                                                                  \
             .out = {.buffer = (char *)sendbuf, .type = sendtype, .width##counts = sendcounts, .width##displacements = sdispls},            \
             .in = {.buffer = recvbuf, .type = recvtype, .width##counts = recvcounts, .width##displacements = rdispls},                     \
             .is_in_place = sendbuf == MPI_IN_PLACE};                                                                                       \
-        if (!recvcounts || !rdispls || (!call.is_in_place && (!sendcounts || !sdispls))) {                                                 \
-            left++;                                                                                                                        \
-            return PMPI_##name(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);                      \
-        }                                                                                                                                  \
         CALL(call, PMPI_##name(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm));                     \
     }
 

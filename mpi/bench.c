@@ -170,7 +170,7 @@ static int run(const struct arguments *arguments, int rank, int ranks)
         else if (from == 0)
             from = exchange.bytes;
         if (rank == 0)
-            printf("%d,%.1f,%.1f,%.3f,%.3f,%s\n", exchange.bytes, 1e6 * result[0], 1e6 * result[1], result[2], result[3],
+            printf("%d,%.3f,%.3f,%.3f,%.3f,%s\n", exchange.bytes, 1e6 * result[0], 1e6 * result[1], result[2], result[3],
                    by(scheduled() - before, calls_of_ours - calls_before));
     }
     free(exchange.out);

@@ -4,6 +4,7 @@
 #include "plan.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "schedule.h"
 #include "settings.h"
+#include "trace.h"
 
 /* An MPI library has some 2,000 communicators (MPICH); so many may have a second one for the messages of schedules. */
 enum { NAME = 256, REASON = 512, MAX_PLANS = 128 };
@@ -39,6 +41,17 @@ static MPI_Comm alone = MPI_COMM_NULL;
 static int own_world_rank, plans;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* Changes whenever a plan is freed. */
+static atomic_uint age = 1;
+
+/* The communicator of the thread's last all-to-all, and its plan: to ask MPI for an attribute takes a twentieth of a short call. The handle
+ * of a freed communicator may come back as that of another, so nothing is remembered beyond the end of any plan. */
+static KASURI_OWN_OF_THREAD struct {
+    MPI_Comm comm;
+    struct kasuri_plan *plan;
+    unsigned age;
+} last;
+
 void kasuri_say(const char *reason)
 {
     static int has_spoken;
@@ -59,6 +72,7 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra)
     struct kasuri_plan *plan = value;
     (void)key;
     (void)extra;
+    atomic_fetch_add(&age, 1);
     /* The communicators of MPI itself end with MPI, which frees what is left. */
     if (plan->messages != MPI_COMM_NULL && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF) {
         PMPI_Comm_free(&plan->messages);
@@ -240,6 +254,9 @@ static int is_agreed(const struct facts *facts, struct kasuri_plan *plan, int32_
     plan->least = facts[0].settings.least;
     plan->most = facts[0].settings.most;
     plan->is_tried = facts[0].settings.is_tried;
+    plan->least_seen = plan->least <= plan->most ? plan->least : plan->most + 1;
+    if (kasuri_trace_is_on())
+        plan->least_seen = 0;
     for (int rank = 0; rank < plan->size; rank++) {
         if (!facts[rank].usable) {
             snprintf(reason, length, "rank %d cannot use the schedule", rank);
@@ -334,18 +351,40 @@ static struct kasuri_plan *make(MPI_Comm comm)
     return plan;
 }
 
-struct kasuri_plan *kasuri_plan_of(MPI_Comm comm)
+/* The plan that the communicator has as its attribute, NULL if it has none yet. */
+static struct kasuri_plan *find(MPI_Comm comm)
 {
     struct kasuri_plan *plan = NULL;
-    int is_known = 0, is_between = 0, has_world = 0;
-    if (keyval != MPI_KEYVAL_INVALID && PMPI_Comm_get_attr(comm, keyval, &plan, &is_known) == MPI_SUCCESS && is_known)
-        return plan->messages != MPI_COMM_NULL ? plan : NULL;
+    int is_known = 0;
+    if (keyval == MPI_KEYVAL_INVALID || PMPI_Comm_get_attr(comm, keyval, &plan, &is_known) != MPI_SUCCESS || !is_known)
+        return NULL;
+    return plan;
+}
+
+/* Makes the plan at the communicator's first all-to-all, if it may have one. */
+static struct kasuri_plan *begin(MPI_Comm comm)
+{
+    int is_between = 0, has_world = 0;
     /* Communicators of sessions (MPI 4) may have no world. */
     if (PMPI_Initialized(&has_world) != MPI_SUCCESS || !has_world || PMPI_Comm_test_inter(comm, &is_between) != MPI_SUCCESS || is_between)
         return NULL;
     pthread_once(&once, start);
-    if (keyval == MPI_KEYVAL_INVALID)
-        return NULL;
-    plan = make(comm);
-    return plan && plan->messages != MPI_COMM_NULL ? plan : NULL;
+    return keyval != MPI_KEYVAL_INVALID ? make(comm) : NULL;
+}
+
+struct kasuri_plan *kasuri_plan_of(MPI_Comm comm)
+{
+    const unsigned now = atomic_load(&age);
+    if (last.comm == comm && last.age == now)
+        return last.plan;
+    struct kasuri_plan *found = find(comm), *plan = found ? found : begin(comm);
+    if (plan && plan->messages == MPI_COMM_NULL)
+        plan = NULL;
+    /* One just made is found at the next call, unless MPI could not keep it. */
+    if (found) {
+        last.comm = comm;
+        last.plan = plan;
+        last.age = now;
+    }
+    return plan;
 }

@@ -6,6 +6,9 @@
 
 #include "choice.h"
 
+/* A variable that each thread has for itself. A preloaded library reaches it without a call. */
+#define KASURI_OWN_OF_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
+
 /* What a rank does in a phase: ranks of the communicator, or MPI_PROC_NULL. */
 struct kasuri_step {
     int to;
@@ -25,6 +28,8 @@ struct kasuri_plan {
     struct kasuri_step *step;
     /* Messages of fewer bytes, and of more, are left to the MPI library. All ranks have the same numbers. */
     MPI_Count least, most;
+    /* Calls of fewer bytes are the MPI library's, and nobody need be told: 0 on a rank that writes a trace. */
+    MPI_Count least_seen;
     /* Is the faster way found out by trial? */
     int is_tried;
     struct kasuri_choice choices[KASURI_KINDS][KASURI_LENGTHS];
@@ -32,6 +37,8 @@ struct kasuri_plan {
     unsigned calls;
     /* All-to-alls of blocks of their own lengths so far, and the longest message of any rank when they last told each other. */
     unsigned vectors;
+    /* The number of the one at which they tell each other next. */
+    unsigned tells_at;
     MPI_Count longest;
 };
 
