@@ -16,7 +16,7 @@ from pathlib import Path
 
 LATENCIES = (1, 10, 30, 100, 300, 1000)
 TREE = """
-network = { topology = "fat-tree", up = 4, down = 4, levels = 3 }
+network = { topology = "fat-tree", up = ARITY, down = ARITY, levels = 3 }
 routing = { algorithm = "nca" }
 router = { virtual_channels = 1 }
 measure = { max_cycles = 10_000_000 }
@@ -41,20 +41,25 @@ WORKLOADS = {
         "permutation, 1 flit": batch('pattern = "random-permutation"', 400, 1),
         "all-to-all": ALL_TO_ALL,
     },
+    "fat tree of 216": {"permutation, 64 flits": batch('pattern = "random-permutation"', 100, 64)},
     "dragonfly": {
         "permutation, 8 flits": batch('pattern = "random-permutation"', 64, 8),
         "next group, 8 flits": batch('pattern = "next-group"\ngroup_terminals = 8', 64, 8),
         "uniform, 8 flits": batch('pattern = "uniform"', 64, 8),
     },
 }
-NETWORKS = {"fat tree": TREE, "dragonfly": DRAGONFLY}
-# By network: the ways, each as keys; the blind ones first.
+TREES = {"fat tree": TREE.replace("ARITY", "4"), "fat tree of 216": TREE.replace("ARITY", "6")}
+NETWORKS = {**TREES, "dragonfly": DRAGONFLY}
+# By network: flits that a buffer holds beyond what keeps a channel busy.
+SLACK = {"fat tree": 16, "fat tree of 216": 200, "dragonfly": 16}
+# The ways up a tree and those of each network, each as keys; the blind ones first.
+WAYS_UP = {
+    "random": ["routing.up_port=random"],
+    "credits": ["routing.up_port=adaptive", "router.congestion=credits"],
+    "claimed": ["routing.up_port=adaptive", "router.congestion=claimed"],
+}
 WAYS = {
-    "fat tree": {
-        "random": ["routing.up_port=random"],
-        "credits": ["routing.up_port=adaptive", "router.congestion=credits"],
-        "claimed": ["routing.up_port=adaptive", "router.congestion=claimed"],
-    },
+    **dict.fromkeys(TREES, WAYS_UP),
     "dragonfly": {
         "minimal": ["routing.algorithm=minimal"],
         "valiant": ["routing.algorithm=valiant"],
@@ -101,7 +106,7 @@ def main() -> int:
         for name, workload in workloads.items():
             print(f"{network}, {name}: cycles until all has arrived, mean of {options.seeds} seeds")
             for latency in options.latencies:
-                keys = [f"network.channel_latency={latency}", f"router.buffer_flits={16 + 2 * latency}"]
+                keys = [f"network.channel_latency={latency}", f"router.buffer_flits={SLACK[network] + 2 * latency}"]
                 text = NETWORKS[network] + workload
                 found = {way: times(options.kasuri, text, keys + more, options.seeds) for way, more in WAYS[network].items()}
                 print(f"  {latency:5}", *(f"{way} {mean_and_error(values)[0]:.0f}" for way, values in found.items()))

@@ -13,22 +13,15 @@ use kasuri_network::topology::{ChannelParameters, PerDimension};
 use kasuri_workload::traffic::pattern::Pattern;
 use std::sync::Arc;
 
-/// Mean time in which a fat tree of 16 terminals delivers batches of a permutation, over a few permutations.
-fn permutations(latency: u32, up_port: &'static str, congestion: Congestion) -> f64 {
+/// Mean time in which a fat tree delivers batches of so many packets of a permutation, over a few permutations. There is room for `slack`
+/// flits beyond what keeps a channel busy.
+fn permutations(tree: Setup, batch: u64, slack: u32, latency: u32, (up_port, congestion): (&'static str, Congestion), seeds: u64) -> f64 {
     let channels = ChannelParameters { channel_latency: PerDimension::All(latency), ..ChannelParameters::default() };
-    // Enough to keep a channel busy.
-    let buffer_flits = 16 + 2 * latency;
+    let buffer_flits = slack + 2 * latency;
     let router = RouterParameters { virtual_channels: 1, buffer_flits, congestion, ..RouterParameters::default() };
-    let tree = Setup {
-        pattern: ("random-permutation", ""),
-        routing: ("nca", up_port),
-        channels,
-        router,
-        packet_flits: 8,
-        ..Setup::fat_tree(4, 2)
-    };
-    let time = |seed| Setup { seed, ..tree.clone() }.batch(60).run(&mut Fixed::new(0, 1000)).completion_time.expect("it is completed");
-    (1..=SEEDS).map(time).sum::<f64>() / SEEDS as f64
+    let tree = Setup { pattern: ("random-permutation", ""), routing: ("nca", up_port), channels, router, ..tree };
+    let time = |seed| Setup { seed, ..tree.clone() }.batch(batch).run(&mut Fixed::new(0, 1000)).completion_time.expect("it is completed");
+    (1..=seeds).map(time).sum::<f64>() / seeds as f64
 }
 
 const SEEDS: u64 = 6;
@@ -38,9 +31,10 @@ const SEEDS: u64 = 6;
 #[test]
 fn adaptive_paths_are_no_worse_than_random_ones_over_short_and_long_channels() {
     for latency in [1, 30, 300, 1000] {
-        let random = permutations(latency, "up_port = \"random\"", Congestion::Claimed);
-        let claimed = permutations(latency, "up_port = \"adaptive\"", Congestion::Claimed);
-        let credits = permutations(latency, "up_port = \"adaptive\"", Congestion::Credits);
+        let time = |how| permutations(Setup { packet_flits: 8, ..Setup::fat_tree(4, 2) }, 60, 16, latency, how, SEEDS);
+        let random = time(("up_port = \"random\"", Congestion::Claimed));
+        let claimed = time(("up_port = \"adaptive\"", Congestion::Claimed));
+        let credits = time(("up_port = \"adaptive\"", Congestion::Credits));
         println!("{latency}: random {random}, claimed {claimed}, credits {credits}");
         assert!(claimed <= 1.01 * random, "latency {latency}: {claimed} {random}");
         assert!(claimed <= 1.02 * credits, "latency {latency}: {claimed} {credits}");
@@ -48,6 +42,15 @@ fn adaptive_paths_are_no_worse_than_random_ones_over_short_and_long_channels() {
             assert!(credits > 1.01 * claimed, "latency {latency}: {credits} {claimed}");
         }
     }
+}
+
+/// Long packets in buffers of three: a source that always took the output which its last packet has just left would keep to one path, and
+/// batches on three levels would take longer than by random paths.
+#[test]
+fn adaptive_paths_of_long_packets_do_not_settle_on_one_output() {
+    let time = |how| permutations(Setup { packet_flits: 64, ..Setup::fat_tree(6, 3) }, 100, 200, 1, (how, Congestion::Claimed), 3);
+    let (random, adaptive) = (time("up_port = \"random\""), time("up_port = \"adaptive\""));
+    assert!(adaptive < 0.95 * random, "{adaptive} {random}");
 }
 
 const QUEUED: [Architecture; 2] = [Architecture::VirtualOutputQueued, Architecture::Crosspoint];

@@ -60,8 +60,9 @@ pub struct RouterParameters {
     /// cycle (as in BookSim 2).
     pub lookahead_decides: LookaheadDecides,
     /// How a routing that looks at congestion measures that of an output: `claimed`: the flits beyond it whose credits are not back, and
-    /// half of the flits of packets that are routed to it and have not left, from the cycle in which the head is routed; `credits`: only
-    /// the flits whose credits are not back, so that heads routed one after the other all find the same output free (as in BookSim 2).
+    /// half of the flits of packets that are routed to it and have not left, from the cycle in which the head is routed; outputs that
+    /// differ by less than half of the packet's flits are equal, and one is drawn; `credits`: only the flits whose credits are not back,
+    /// so that heads routed one after the other all find the same output free (as in BookSim 2).
     pub congestion: Congestion,
     /// Cycles that a credit waits in the router before it is sent, 0 to 65535.
     pub credit_delay: u32,

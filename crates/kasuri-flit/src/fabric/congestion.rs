@@ -15,6 +15,8 @@ pub(crate) struct RouterView<'s, 'a, L: RouterLayout> {
     pub(crate) tile: &'s Tile<'a, L>,
     /// First port address of the router.
     pub(crate) base: u32,
+    /// Of the packet that is routed.
+    pub(crate) flits: u16,
 }
 
 impl<L: RouterLayout> CongestionView for RouterView<'_, '_, L> {
@@ -30,5 +32,15 @@ impl<L: RouterLayout> CongestionView for RouterView<'_, '_, L> {
             holder => layout.left(holder),
         };
         sent + slots.map(|slot| to_send(slot) + claims.at(slot)).sum::<u32>().div_ceil(CLAIMS_OF_A_FLIT)
+    }
+
+    /// What the packet itself counts when it claims an output. By finer differences a source whose packet has just left would find the
+    /// output that this packet took the best one, because the others still have packets to send: it would take the same one for ever, and
+    /// where two such paths meet, they would go on meeting.
+    fn grain(&self) -> u32 {
+        match self.tile.routing.claims {
+            Some(_) => u32::from(self.flits).div_ceil(CLAIMS_OF_A_FLIT),
+            None => 1,
+        }
     }
 }

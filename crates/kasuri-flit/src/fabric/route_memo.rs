@@ -127,6 +127,11 @@ impl<C: Choice> Choice for Watched<C> {
         self.choice.least(alternatives, cost)
     }
 
+    fn least_occupied(&mut self, alternatives: u32, occupied: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
+        self.asked |= alternatives > 1;
+        self.choice.least_occupied(alternatives, occupied)
+    }
+
     fn draw_ahead(&mut self) {
         self.choice.draw_ahead();
     }

@@ -168,10 +168,10 @@ impl<L: RouterLayout> Tile<'_, L> {
     pub(crate) fn find_candidates(&mut self, slot: u32, packet: u32) -> (u32, bool) {
         let (hop, mut state) = self.hop(slot, packet);
         let record = &self.packets[packet as usize];
-        let (source, serial, hops) = (record.source, record.serial, record.hops + 1);
+        let (source, serial, hops, flits) = (record.source, record.serial, record.hops + 1, record.flits);
         let mut candidates = std::mem::take(&mut self.routing.candidates);
         candidates.clear();
-        let view = RouterView { tile: self, base: self.wiring.first_port(hop.router.0) };
+        let view = RouterView { tile: self, base: self.wiring.first_port(hop.router.0), flits };
         let mut choice = Watched::new(HashedChoice::at_hop(packet_key(self.routing.seed, source, serial), u32::from(hops), view));
         self.scenario.routing.route(&hop, &mut state, &mut choice, &mut candidates);
         let asked = choice.asked;

@@ -72,6 +72,24 @@ impl<V: CongestionView> Choice for HashedChoice<V> {
         best
     }
 
+    fn least_occupied(&mut self, alternatives: u32, occupied: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
+        let grain = i64::from(self.view.grain());
+        if grain == 1 {
+            return self.least(alternatives, occupied);
+        }
+        let least = (0..alternatives).map(|alternative| occupied(&self.view, alternative)).min().unwrap_or_default();
+        let (mut taken, mut good) = (0, 0);
+        for alternative in 0..alternatives {
+            if occupied(&self.view, alternative) < least + grain {
+                good += 1;
+                if self.below(good) == 0 {
+                    taken = alternative;
+                }
+            }
+        }
+        taken
+    }
+
     fn draw_ahead(&mut self) {
         (self.key, self.draws) = (self.key.wrapping_add(1 << 32), 0);
     }

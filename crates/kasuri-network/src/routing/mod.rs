@@ -263,6 +263,11 @@ impl Candidate {
 pub trait CongestionView {
     /// Flits of downstream buffer space in use, summed over these virtual channels of an output port of the deciding router.
     fn occupied(&self, port: Port, virtual_channels: VirtualChannels) -> u32;
+
+    /// A packet gets on equally well at ports whose occupied flits differ by less; at least 1.
+    fn grain(&self) -> u32 {
+        1
+    }
 }
 
 /// How a routing decides where it may decide.
@@ -272,6 +277,12 @@ pub trait Choice {
 
     /// The alternative of `0..alternatives` whose cost is least; equal costs are drawn.
     fn least(&mut self, alternatives: u32, cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32;
+
+    /// The port of `0..alternatives` that is least occupied, among ports at which a packet gets on equally well: those within the
+    /// [grain](CongestionView::grain) of the least are drawn.
+    fn least_occupied(&mut self, alternatives: u32, occupied: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
+        self.least(alternatives, occupied)
+    }
 
     /// Draws from here on what will be drawn at the packet's next router: who decides one router ahead draws the same there again.
     fn draw_ahead(&mut self) {}

@@ -168,10 +168,10 @@ impl Compiled {
             UpPort::DModK => self.column(below, hop.destination),
             // The packet came in by the down port that is the source's digit of this level.
             UpPort::SModK | UpPort::Straight => self.up.remainder(u32::from(hop.input)),
-            UpPort::Adaptive => choice.least(self.up.value, &|view, up| self.occupied(view, hop, up)),
+            UpPort::Adaptive => choice.least_occupied(self.up.value, &|view, up| self.occupied(view, hop, up)),
             UpPort::BetterOfTwo => {
                 let drawn = [0, 1].map(|_| choice.uniform(self.up.value));
-                drawn[choice.least(2, &|view, which| self.occupied(view, hop, drawn[which as usize])) as usize]
+                drawn[choice.least_occupied(2, &|view, which| self.occupied(view, hop, drawn[which as usize])) as usize]
             }
         }
     }

@@ -103,7 +103,7 @@ impl Compiled {
         let order = match self.choose {
             Choose::Random => choice.uniform(2),
             Choose::Adaptive => {
-                choice.least(2, &|view: &dyn CongestionView, path| i64::from(view.occupied(ports[path as usize], hop.available)))
+                choice.least_occupied(2, &|view: &dyn CongestionView, path| i64::from(view.occupied(ports[path as usize], hop.available)))
             }
         };
         order == 1

@@ -103,6 +103,13 @@ impl Choice for Before<'_> {
         let Self { queues, port, channels, .. } = *self;
         self.choice.least(alternatives, &|view, alternative| cost(&QueuesAhead { queues, view, port, channels }, alternative))
     }
+
+    fn least_occupied(&mut self, alternatives: u32, occupied: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
+        let Self { queues, port, channels, .. } = *self;
+        let before: &dyn Fn(&dyn CongestionView, u32) -> i64 =
+            &|view, alternative| occupied(&QueuesAhead { queues, view, port, channels }, alternative);
+        self.choice.least_occupied(alternatives, before)
+    }
 }
 
 /// The outputs of the next router, by the queues for them at the end of the channel.
@@ -116,6 +123,10 @@ struct QueuesAhead<'v> {
 impl CongestionView for QueuesAhead<'_> {
     fn occupied(&self, output: Port, _virtual_channels: VirtualChannels) -> u32 {
         self.view.occupied(self.port, self.queues.towards(output, self.channels))
+    }
+
+    fn grain(&self) -> u32 {
+        self.view.grain()
     }
 }
 
