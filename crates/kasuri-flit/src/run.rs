@@ -10,7 +10,7 @@ use crate::select;
 use crate::support;
 use crate::team::Team;
 use crate::tile::wheel::Wheel;
-use crate::tile::{Block, Compiled, Partition, Tile};
+use crate::tile::{Block, Compiled, NONE, Partition, Tile};
 use kasuri_model::engine::{
     Command, Controller, Engine, EngineError, Feature, Interval, Method, Outcome, Phase, Prediction, Prepared, Status,
 };
@@ -38,6 +38,9 @@ const MOST_CYCLES_UNCOLLECTED: u64 = 1 << 30;
 
 /// Windows, times terminals, between two looks whether the controller wants the interval to end: milliseconds of work.
 const TERMINAL_WINDOWS_BETWEEN_LOOKS: u64 = 1 << 16;
+
+/// Sinks that are fetched ahead of their turn.
+const SINKS_AHEAD: usize = 16;
 
 /// Intervals in a row that may end in the cycle in which they began: a phase of measurement of which nothing is outstanding is over at
 /// once, and there are fewer phases than this.
@@ -569,7 +572,13 @@ impl<L: RouterLayout> Tile<'_, L> {
             interval.in_flight_age += u64::from(packet.flits) * (now - packet.created.min(now));
         }
         // Less the flits that have arrived of packets that have not arrived in whole.
-        for sink in self.terminals.ejection.iter().filter(|sink| sink.left > 0) {
+        let sinks = self.terminals.ejection.iter();
+        let later = sinks.clone().map(|sink| sink.packet).skip(SINKS_AHEAD).chain(std::iter::repeat(NONE));
+        for (sink, later) in sinks.zip(later) {
+            self.packets.prefetch(later);
+            if sink.left == 0 {
+                continue;
+            }
             let created = self.packets[sink.packet as usize].created;
             interval.in_flight_flits -= u64::from(sink.index);
             interval.in_flight_age -= u64::from(sink.index) * (now - created.min(now));

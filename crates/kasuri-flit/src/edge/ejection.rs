@@ -94,7 +94,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         if let Some(slot) = ahead(1) {
             let sink = &self.terminals.ejection[slot];
             if sink.left > 0 {
-                prefetch(self.packets.short_gap(sink.packet, sink.index));
+                self.packets.prefetch_gap(sink.packet, sink.index);
             }
             if sink.left <= 1 {
                 let packet = if sink.left == 0 { self.arriving_packet(slot) } else { sink.packet };

@@ -167,7 +167,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             }
             if let Some(&slot) = ready.get(position + PREFETCH_DISTANCE) {
                 let source = &self.terminals.injection[slot];
-                prefetch(self.packets.short_gap(source.packet, source.index));
+                self.packets.prefetch_gap(source.packet, source.index);
             }
             self.send_flit(ready[position], now);
         }

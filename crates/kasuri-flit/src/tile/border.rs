@@ -10,12 +10,16 @@ use super::share::Partition;
 use crate::edge::Tag;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
+use crate::prefetch::prefetch;
 use crate::tile::addresses::Addresses;
 use crate::tile::wheel::Wheel;
 use crate::tile::{NONE, Packet, Tile};
 use kasuri_network::memory::Column;
 use kasuri_network::network::Endpoint;
 use std::ops::Range;
+
+/// Flits that are fetched ahead of their turn.
+const PREFETCH_DISTANCE: usize = 8;
 
 /// The far end of a channel, in another tile.
 #[derive(Clone, Copy, Debug)]
@@ -169,12 +173,38 @@ impl<L: RouterLayout> Tile<'_, L> {
         for now in cycles {
             for block in self.in_flight.border.blocks.clone() {
                 self.in_flight.arrivals.take(now, block, &mut due);
-                due.drain(..).for_each(|slot| self.mail_flit(slot, now as u32));
+                for position in 0..due.len() {
+                    self.prefetch_leaving(&due[position..]);
+                    self.mail_flit(due[position], now as u32);
+                }
+                due.clear();
                 self.in_flight.credits.take(now, block, &mut due);
                 due.drain(..).for_each(|slot| self.mail_credit(slot, now as u32));
             }
         }
         self.in_flight.border.due = due;
+    }
+
+    /// Fetches what mailing later ones of these flits will look at: first the slot, then the packet.
+    #[inline(always)]
+    fn prefetch_leaving(&self, due: &[u32]) {
+        let border = &self.in_flight.border;
+        if let Some(&slot) = due.get(2 * PREFETCH_DISTANCE) {
+            prefetch(&border.leaving[slot - border.first_slot]);
+            prefetch(self.layout.input_slot(slot));
+        }
+        if let Some(&slot) = due.get(PREFETCH_DISTANCE) {
+            let leaving = border.leaving[slot - border.first_slot];
+            let (packet, index) = match leaving.left {
+                0 => (self.layout.input_slot(slot).queue.front(), 0),
+                _ => (leaving.packet, leaving.index),
+            };
+            self.packets.prefetch_gap(packet, index);
+            // The record goes with the head, and its number becomes free with the tail.
+            if leaving.left <= 1 {
+                self.packets.prefetch(packet);
+            }
+        }
     }
 
     /// A flit leaves the tile, with its packet's record if it is the head. The tail lets go of what the tile knows of the packet.
@@ -222,7 +252,9 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     fn open_mail(&mut self, mail: &mut Mail) {
         let mut packets = mail.packets.drain(..);
-        for flit in mail.flits.drain(..) {
+        for position in 0..mail.flits.len() {
+            self.prefetch_coming(&mail.flits[position..]);
+            let flit = mail.flits[position];
             let own = flit.border - self.in_flight.border.first_slot;
             if flit.index == 0 {
                 let CrossingPacket { record, tag, origin } = packets.next().expect("a record comes with each head");
@@ -234,8 +266,27 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.packets.set_gap(self.in_flight.border.coming[own], flit.index, flit.gap);
             self.in_flight.arrivals.post(flit.time, flit.slot);
         }
+        mail.flits.clear();
         for (time, slot) in mail.credits.drain(..) {
             self.in_flight.credits.post(time, slot);
+        }
+    }
+
+    /// Fetches what taking later ones of these flits will look at: first the slots, then the packet.
+    #[inline(always)]
+    fn prefetch_coming(&self, flits: &[CrossingFlit]) {
+        let border = &self.in_flight.border;
+        if let Some(flit) = flits.get(2 * PREFETCH_DISTANCE) {
+            prefetch(&border.coming[flit.border - border.first_slot]);
+            if flit.index == 0 {
+                prefetch(self.layout.input_slot(flit.slot));
+            }
+        }
+        if let Some(flit) = flits.get(PREFETCH_DISTANCE)
+            && flit.index > 0
+        {
+            // Of a packet whose head is in the same mail, the wrong place is fetched: the one before is still noted as coming.
+            self.packets.prefetch_gap(border.coming[flit.border - border.first_slot], flit.index);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::edge::Tag;
 use crate::observe::statistics::Origins;
+use crate::prefetch::prefetch;
 use crate::tile::Packet;
 use kasuri_model::engine::Counting;
 use kasuri_network::memory::prefer_large_pages;
@@ -133,16 +134,26 @@ impl Packets {
         packet as usize * self.longest as usize + usize::from(index)
     }
 
-    /// The gap before a packet's flit as it is kept, to fetch it ahead of time.
+    /// Fetches the record of a packet, if there is such a packet.
     #[inline(always)]
-    pub(crate) fn short_gap(&self, packet: u32, index: u16) -> &u8 {
-        &self.gaps[self.gap_place(packet, index)]
+    pub(crate) fn prefetch(&self, packet: u32) {
+        if let Some(record) = self.records.get(packet as usize) {
+            prefetch(record);
+        }
+    }
+
+    /// Fetches the gap before a packet's flit, if there is such a packet.
+    #[inline(always)]
+    pub(crate) fn prefetch_gap(&self, packet: u32, index: u16) {
+        if let Some(gap) = self.gaps.get(self.gap_place(packet, index)) {
+            prefetch(gap);
+        }
     }
 
     /// Cycles between the injection of a packet's flit and the one before it.
     #[inline(always)]
     pub(crate) fn gap(&self, packet: u32, index: u16) -> u32 {
-        let gap = u32::from(*self.short_gap(packet, index));
+        let gap = u32::from(self.gaps[self.gap_place(packet, index)]);
         if gap < LONG_GAP { gap } else { self.long_gaps[&(packet, index)] }
     }
 
