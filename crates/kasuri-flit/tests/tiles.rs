@@ -135,3 +135,12 @@ fn tiles_agree_where_arrivals_open_windows() {
     let process = ("batch", "batch_packets = 1000\noutstanding_packets = 2".to_owned());
     tiles_agree(&Setup { process, load: 1.0, ..Setup::mesh(&[3, 3]) });
 }
+
+/// The least run with mail both ways between two threads: so small that an interpreter gets through it.
+#[test]
+fn two_threads_agree_on_a_network_of_four_routers() {
+    let setup = Setup { load: 0.5, packet_flits: 2, simd: "portable".to_owned(), router: router(2, 2), ..Setup::mesh(&[2, 2]) };
+    let whole = run(&setup, 1, Fixed::new(10, 20));
+    assert!(whole.packet_latency.count > 10);
+    assert_eq!(run(&Setup { threads: 2, ..setup }, 2, Fixed::new(10, 20)), whole);
+}

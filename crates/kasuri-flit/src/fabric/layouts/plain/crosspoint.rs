@@ -23,7 +23,8 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         self.statistics.flit_hops += chosen.len() as u64;
         for &output in chosen.as_slice() {
             let slot = self.layout.output[output].holder;
-            let is_tail = pointers.send_to(output, Sent::at(now));
+            // Pointers of its own for each: in between the columns are used otherwise.
+            let is_tail = self.pointers().send_to(output, Sent::at(now));
             let port = output >> M::SHIFT;
             self.layout.input_port[port].vc_pointer = (slot & (M::BITS - 1)) as u16 + 1;
             if self.parameters.periodic {

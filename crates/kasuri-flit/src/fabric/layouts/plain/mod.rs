@@ -604,7 +604,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     #[inline(always)]
     fn traverse(&mut self, winners: &mut List, lists: &mut Block, step: u64, now: u64) {
         self.statistics.flit_hops += winners.len() as u64;
-        let pointers = self.pointers();
+        let mut pointers = self.pointers();
         let Parameters { clock, traversal_cycles, .. } = self.parameters;
         let across = clock.cycle_of(step + u64::from(traversal_cycles), now);
         let notes_grants = self.parameters.periodic || self.prediction.is_some();
@@ -626,6 +626,8 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
                 self.layout.output[output].holder = NONE;
                 self.layout.input[slot].output = NONE;
                 self.release(slot, output, lists);
+                // The columns have been used otherwise.
+                pointers = self.pointers();
             }
         }
         winners.clear();
@@ -647,7 +649,7 @@ impl Sent {
     }
 }
 
-/// Pointers to the columns of a tile, valid while it is not moved or changed otherwise.
+/// Pointers to the columns of a tile, valid while it is not moved and the columns are not used otherwise.
 #[derive(Clone, Copy)]
 struct Pointers<M> {
     input: *mut InputVc,
