@@ -65,8 +65,8 @@ demo: build  ## runs the examples and writes their reports to out/demo
 
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
-VERIFICATIONS := schedules gate matrix mpi slurm executors mutations experiments stores interruptions sameness convergence fidelity congestion \
-                 interference cenju4 booksim papers
+VERIFICATIONS := schedules gate matrix threads mpi slurm executors mutations experiments stores interruptions sameness convergence fidelity \
+                 congestion interference cenju4 booksim papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
 verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
@@ -86,6 +86,10 @@ verify-gate: build
 verify-matrix: build
 	$(call say,every two features on every engine)
 	@KASURI_MATRIX=all cargo test --locked --quiet --package kasuri --test matrix
+
+verify-threads: $(VENV)/.made
+	$(call say,data races and lost wake-ups: Loom; Miri; ThreadSanitizer (minutes))
+	@TARGET=$(TARGET) validation/threads/check.sh
 
 verify-mpi: build mpi $(VENV)/.test
 	$(call say,comparing a thousand random all-to-alls with those of Open MPI and MPICH)

@@ -17,6 +17,7 @@ mod prefetch;
 mod run;
 mod select;
 mod support;
+mod sync;
 mod team;
 mod tile;
 

@@ -3,22 +3,19 @@
 //! The thread that makes a team leads it. Between two tasks the others wait: for a moment by looking again and again, then asleep. A task is
 //! over when all have done their part, so what they are lent lives long enough, and only one of them touches a part.
 
+use crate::sync::{AtomicBool, AtomicU32, LOOKS, Mutex, Ordering, Thread, UnsafeCell, spin_loop, thread};
 use kasuri_model::engine::Threads;
 use std::any::Any;
-use std::cell::UnsafeCell;
-use std::hint::spin_loop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, Thread};
-
-/// Looks before a thread goes to sleep: some microseconds, as long as the shortest tasks take.
-const LOOKS: u32 = 400;
+use std::sync::PoisonError;
 
 /// A task: called with the number of the thread.
 type Task<'t> = &'t (dyn Fn(usize) + Sync);
 
 /// Waits for a number that another thread changes.
+///
+/// Who waits says so and then looks at the number; who opens changes the number and then looks whether somebody waits. Both change
+/// `is_awaited` by swaps: so the later of them sees what the earlier has done before, and nobody falls asleep at an open gate.
 struct Gate {
     number: AtomicU32,
     /// Is somebody asleep who waits for it?
@@ -40,19 +37,19 @@ impl Gate {
             spin_loop();
         }
         loop {
-            self.is_awaited.store(true, Ordering::SeqCst);
-            let number = self.number.load(Ordering::SeqCst);
+            self.is_awaited.swap(true, Ordering::AcqRel);
+            let number = self.number.load(Ordering::Acquire);
             if is_open(number) {
-                self.is_awaited.store(false, Ordering::Relaxed);
+                self.is_awaited.swap(false, Ordering::Relaxed);
                 return number;
             }
             thread::park();
         }
     }
 
-    /// Wakes who is asleep at the gate, after its number has been changed (in the order `SeqCst`).
+    /// Wakes who is asleep at the gate, after its number has been changed (in the order `Release`).
     fn wake(&self, thread: &Thread) {
-        if self.is_awaited.swap(false, Ordering::SeqCst) {
+        if self.is_awaited.swap(false, Ordering::AcqRel) {
             thread.unpark();
         }
     }
@@ -89,11 +86,11 @@ impl Shared {
             }
             done = number;
             // SAFETY: the gate is open, so the leader has written the task and waits until this thread has finished it.
-            let task = unsafe { (*self.task.get()).expect("the leader has written it") };
+            let task = self.task.with(|task| unsafe { (*task).expect("the leader has written it") });
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| task(follower + 1))) {
                 self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
             }
-            if self.unfinished.number.fetch_sub(1, Ordering::SeqCst) == 1 {
+            if self.unfinished.number.fetch_sub(1, Ordering::Release) == 1 {
                 self.unfinished.wake(&self.leader);
             }
         }
@@ -125,10 +122,10 @@ impl Team<'_> {
         self.tasks = if self.tasks + 1 == HOME { 1 } else { self.tasks + 1 };
         // SAFETY: followers wait at their gates, so nobody reads the task. They use it only until they have finished, which this function
         // waits for, whatever happens; so the longer lifetime is never made use of.
-        unsafe { *shared.task.get() = Some(std::mem::transmute::<Task<'_>, Task<'static>>(task)) };
-        shared.unfinished.number.store(self.threads.len() as u32, Ordering::SeqCst);
+        shared.task.with_mut(|place| unsafe { *place = Some(std::mem::transmute::<Task<'_>, Task<'static>>(task)) });
+        shared.unfinished.number.store(self.threads.len() as u32, Ordering::Relaxed);
         for (gate, thread) in shared.begin.iter().zip(&self.threads) {
-            gate.number.store(self.tasks, Ordering::SeqCst);
+            gate.number.store(self.tasks, Ordering::Release);
             gate.wake(thread);
         }
         let own = catch_unwind(AssertUnwindSafe(|| task(0)));
@@ -187,7 +184,7 @@ struct Dismissal<'s> {
 impl Drop for Dismissal<'_> {
     fn drop(&mut self) {
         for (gate, thread) in self.shared.begin.iter().zip(&self.threads) {
-            gate.number.store(HOME, Ordering::SeqCst);
+            gate.number.store(HOME, Ordering::Release);
             gate.wake(thread);
         }
     }
@@ -229,13 +226,16 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU64;
 
+    /// Few where an interpreter looks at each step.
+    const ROUNDS: u64 = if cfg!(miri) { 4 } else { 300 };
+
     #[test]
     fn every_part_is_done_once_in_each_task_and_always_by_the_same_thread() {
         for threads in [1, 2, 3, 7] {
             for count in [1, 2, 5, 16] {
                 let mut parts = vec![(0u64, None); count];
                 with_team(&Threads::new(threads), |team| {
-                    for round in 0..200u64 {
+                    for round in 0..ROUNDS {
                         team.each(&mut parts, |number, (sum, owner)| {
                             *sum += round + number as u64;
                             let me = thread::current().id();
@@ -244,7 +244,7 @@ mod tests {
                     }
                 });
                 for (number, (sum, _)) in parts.iter().enumerate() {
-                    assert_eq!(*sum, 199 * 200 / 2 + 200 * number as u64, "{threads} threads, {count} parts");
+                    assert_eq!(*sum, ROUNDS * (ROUNDS - 1) / 2 + ROUNDS * number as u64, "{threads} threads, {count} parts");
                 }
             }
         }
@@ -255,7 +255,7 @@ mod tests {
     fn what_was_written_in_a_task_is_seen_in_the_next() {
         let cells: Vec<AtomicU64> = (0..4).map(|_| AtomicU64::new(0)).collect();
         with_team(&Threads::new(4), |team| {
-            for round in 0..300 {
+            for round in 0..ROUNDS {
                 team.run(&|thread| cells[thread].store(round, Ordering::Relaxed));
                 team.run(&|_| assert!(cells.iter().all(|cell| cell.load(Ordering::Relaxed) == round)));
                 if round % 100 == 0 {

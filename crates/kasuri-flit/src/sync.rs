@@ -1,0 +1,31 @@
+//! What `team.rs` is made of: the threads, numbers and locks of the standard library. `validation/threads` compiles that file with others in
+//! their place, which try every order in which threads may take their turns.
+
+pub(crate) use std::hint::spin_loop;
+pub(crate) use std::sync::Mutex;
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+pub(crate) use std::thread::{self, Thread};
+
+/// Looks before a thread goes to sleep: some microseconds, as long as the shortest tasks take. Few where an interpreter takes far longer.
+pub(crate) const LOOKS: u32 = if cfg!(miri) { 3 } else { 400 };
+
+/// A place that threads write and read in turns, which they arrange themselves.
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    pub(crate) fn new(content: T) -> Self {
+        Self(std::cell::UnsafeCell::new(content))
+    }
+
+    /// Lends the place to a reader.
+    #[inline(always)]
+    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+
+    /// Lends the place to a writer.
+    #[inline(always)]
+    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
+    }
+}
