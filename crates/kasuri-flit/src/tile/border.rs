@@ -19,7 +19,7 @@ use kasuri_network::network::Endpoint;
 use std::ops::Range;
 
 /// Flits that are fetched ahead of their turn.
-const PREFETCH_DISTANCE: usize = 8;
+const PREFETCH_DISTANCE: usize = 16;
 
 /// The far end of a channel, in another tile.
 #[derive(Clone, Copy, Debug)]
@@ -276,6 +276,9 @@ impl<L: RouterLayout> Tile<'_, L> {
     #[inline(always)]
     fn prefetch_coming(&self, flits: &[CrossingFlit]) {
         let border = &self.in_flight.border;
+        if let Some(flit) = flits.get(4 * PREFETCH_DISTANCE) {
+            prefetch(flit);
+        }
         if let Some(flit) = flits.get(2 * PREFETCH_DISTANCE) {
             prefetch(&border.coming[flit.border - border.first_slot]);
             if flit.index == 0 {

@@ -22,8 +22,8 @@ use kasuri_model::scenario::Scenario;
 /// The state of so many slots lies in the near caches, about 100 bytes each.
 const NEAR_SLOTS: u64 = 1 << 13;
 
-/// Longest window; longer ones gain nothing and make the wheels longer.
-const MAX_WINDOW: u32 = 4;
+/// Longest window: what has arrived in a block is worked on for so long while it lies in a near cache.
+const MAX_WINDOW: u32 = 32;
 
 /// What the cycle needs to know of the router, worked out once. Many fields, because nothing changes them and every step reads some.
 #[derive(Clone, Debug)]
