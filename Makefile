@@ -116,8 +116,9 @@ verify-stores: build
 	@$(PY) validation/campaigns/stores.py --kasuri $(KASURI)
 
 verify-interruptions: build $(VENV)/.test
-	$(call say,100 interrupted sweeps)
+	$(call say,100 interrupted sweeps, and 40 whose runs have two threads each)
 	@$(PY) validation/campaigns/interruptions.py --kasuri $(KASURI)
+	@$(PY) validation/campaigns/interruptions.py --kasuri $(KASURI) --threads 2 --count 40 --first 1001
 
 verify-sameness: build
 	$(call say,500 drawn experiments against their kept results: whole, in three tiles, on two threads)

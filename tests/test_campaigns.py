@@ -12,10 +12,20 @@ ROOT = Path(__file__).resolve().parent.parent
 COMMAND = Path(sys.executable).parent / "kasuri"
 
 
-@pytest.mark.parametrize(("campaign", "count"), [("mutations", 200), ("experiments", 30), ("stores", 30), ("interruptions", 3)])
-def test_hostile_hands_are_answered(campaign, count):
+@pytest.mark.parametrize(
+    ("campaign", "options"),
+    [
+        ("mutations", ["--count", "200"]),
+        ("experiments", ["--count", "30"]),
+        ("stores", ["--count", "30"]),
+        ("interruptions", ["--count", "3"]),
+        ("interruptions", ["--count", "6", "--first", "101", "--threads", "2"]),
+    ],
+)
+def test_hostile_hands_are_answered(campaign, options):
     """Damaged files are refused with a word, drawn experiments run as `check` says, a damaged folder of results gives the same answer or
-    names the file, an interrupted sweep loses nothing and computes nothing twice, and nothing ends in a defect."""
-    words = [sys.executable, ROOT / "validation/campaigns" / f"{campaign}.py", "--kasuri", COMMAND, "--count", str(count)]
+    names the file, an interrupted sweep loses nothing and computes nothing twice, on any number of threads, and nothing ends in a defect.
+    """
+    words = [sys.executable, ROOT / "validation/campaigns" / f"{campaign}.py", "--kasuri", COMMAND, *options]
     found = subprocess.run(words, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr

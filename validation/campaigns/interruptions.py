@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Interrupts sweeps at any moment and begins them again: nothing finished is lost or computed twice, the answer is the same."""
+"""Interrupts sweeps at any moment, or lets memory run out, and begins them again: nothing finished is lost or computed twice, the answer is
+that of one undisturbed thread."""
 
 from __future__ import annotations
 
@@ -38,6 +39,35 @@ cycles = 2000
 "measure.seed" = { from = 1, to = 5, step = 1 }
 """
 RUNS = 40
+#: Two small networks whose runs are long, so that they come first, and two that need more memory than the process is given.
+LARGE = """\
+[network]
+topology = "mesh"
+dimensions = [4, 4]
+[routing]
+algorithm = "dimension-order"
+[router]
+virtual_channels = 4
+[traffic]
+pattern = "uniform"
+load = 0.1
+packet_flits = 4
+[measure]
+warmup = 100
+cycles = 200_000
+[sweep]
+"measure.seed" = [1, 2]
+[[sweep.case]]
+label = "small"
+[[sweep.case]]
+label = "large"
+network.dimensions = [96, 96]
+router.buffer_flits = 16
+measure.warmup = 10
+measure.cycles = 20
+"""
+#: Threads of a run; "auto" gives small networks one.
+THREADS = ("1", "2", "2", "auto")
 #: Signals, and the statuses with which a process may end after them: a negative one as `subprocess` gives it.
 SIGNALS = {signal.SIGINT: (130,), signal.SIGTERM: (143,), signal.SIGKILL: (-9,)}
 #: In Python: Ctrl-C is an exception, any other signal the system's. What NumPy says of one while it is imported is its own affair.
@@ -46,7 +76,7 @@ PYTHON = f"""\
 import sys, kasuri
 print("{READY}", flush=True)
 try:
-    kasuri.run("sweep.toml", out=sys.argv[1])
+    kasuri.run("sweep.toml", out=sys.argv[1], threads=None if sys.argv[2] == "auto" else int(sys.argv[2]))
 except KeyboardInterrupt:
     sys.exit(130)
 """
@@ -63,19 +93,19 @@ def begin(words: list[str], folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
-def end(process: subprocess.Popen[str], allowed: tuple[int, ...]) -> str:
-    """Wait for the end of a process and judge it; give what it said."""
+def end(process: subprocess.Popen[str], allowed: tuple[int, ...], *, stderr: bool = False) -> str:
+    """Wait for the end of a process and judge it; give what it said: its answer, or its messages."""
     try:
-        stdout, stderr = process.communicate(timeout=120)
+        answer, messages = process.communicate(timeout=120)
     except subprocess.TimeoutExpired as error:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise WrongError("it hangs") from error
     if process.returncode not in allowed:
-        raise WrongError(f"status {process.returncode} instead of {allowed}: {stderr[-900:]}")
-    if "panicked" in stderr or "defect" in stderr or ("Traceback" in stderr and "KeyboardInterrupt" not in stderr):
-        raise WrongError(f"a defect: {stderr[-900:]}")
-    return stdout
+        raise WrongError(f"status {process.returncode} instead of {allowed}: {messages[-900:]}")
+    if "panicked" in messages or "defect" in messages or ("Traceback" in messages and "KeyboardInterrupt" not in messages):
+        raise WrongError(f"a defect: {messages[-900:]}")
+    return messages if stderr else answer
 
 
 def rows_of(out: Path) -> dict[str, tuple[int, bytes]]:
@@ -92,10 +122,14 @@ def table_of(out: Path) -> list[dict[str, Any]]:
     return [{column: value for column, value in row.items() if column not in trial.COSTS} for row in rows]
 
 
-def files_of(out: Path) -> set[str]:
-    """Give the paths of all files but locks."""
-    paths = (str(file.relative_to(out)) for file in out.rglob("*") if file.is_file())
-    return {path for path in paths if path not in (".kasuri", ".kasuri-claims", ".kasuri-client", "plan.jsonl")}
+def files_of(out: Path) -> dict[str, bytes]:
+    """Give all files but locks; what tells of the machine, too (rows, tables), without its content."""
+    found = {}
+    for file in out.rglob("*"):
+        path = str(file.relative_to(out))
+        if file.is_file() and path not in (".kasuri", ".kasuri-claims", ".kasuri-client", "plan.jsonl"):
+            found[path] = file.read_bytes() if file.suffix in (".npy", ".toml") or file.parent.name == "networks" else b""
+    return found
 
 
 def check_kept(before: dict[str, tuple[int, bytes]], out: Path) -> dict[str, tuple[int, bytes]]:
@@ -117,20 +151,21 @@ def check_kept(before: dict[str, tuple[int, bytes]], out: Path) -> dict[str, tup
 class Campaign:
     """What interrupted sweeps are compared with."""
 
-    def __init__(self, kasuri: str, place: Path) -> None:
-        self.kasuri, self.place = kasuri, place
+    def __init__(self, kasuri: str, place: Path, threads: tuple[str, ...]) -> None:
+        self.kasuri, self.place, self.threads = kasuri, place, threads
         (place / "sweep.toml").write_text(SWEEP)
+        (place / "large.toml").write_text(LARGE)
         started = time.monotonic()
-        end(self.run("whole"), (0,))
+        end(self.run("whole", "--threads", "1"), (0,))
         self.seconds = time.monotonic() - started
         self.list = place / "points"
         self.list.write_text(end(self.run("planned", "--plan"), (0,)))
-        self.table, self.files = table_of(place / "whole"), files_of(place / "whole")
-        assert len(self.table) == RUNS
+        end(self.run("whole-large", "--threads", "1", file="large.toml"), (0,))
+        assert len(table_of(place / "whole")) == RUNS
 
-    def run(self, out: str, *words: str) -> subprocess.Popen[str]:
+    def run(self, out: str, *words: str, file: str = "sweep.toml") -> subprocess.Popen[str]:
         """Start the command."""
-        return begin([self.kasuri, "run", "sweep.toml", "--out", out, *words], self.place)
+        return begin([self.kasuri, "run", file, "--out", out, *words], self.place)
 
     def interrupt(self, process: subprocess.Popen[str], draw: random.Random, *, python: bool = False) -> None:
         """Send a signal to a process or its group after a drawn time, sometimes a second one; it ends as the signal says, or has ended."""
@@ -147,14 +182,14 @@ class Campaign:
         """One process, interrupted a few times."""
         rows: dict[str, tuple[int, bytes]] = {}
         for _ in range(draw.randint(1, 4)):
-            self.interrupt(self.run(out, "--jobs", draw.choice("124")), draw)
+            self.interrupt(self.run(out, "--jobs", draw.choice("124"), "--threads", draw.choice(self.threads)), draw)
             rows = check_kept(rows, self.place / out)
 
     def python(self, out: str, draw: random.Random) -> None:
         """The same in Python."""
         rows: dict[str, tuple[int, bytes]] = {}
         for _ in range(draw.randint(1, 2)):
-            process = begin([sys.executable, "-c", PYTHON, out], self.place)
+            process = begin([sys.executable, "-c", PYTHON, out, draw.choice(self.threads)], self.place)
             if process.stdout is None or process.stdout.readline().strip() != READY:
                 raise WrongError("Python does not import kasuri")
             self.interrupt(process, draw, python=True)
@@ -162,7 +197,7 @@ class Campaign:
 
     def workers(self, out: str, draw: random.Random) -> None:
         """Three processes with one list, one or two of which are interrupted: the others compute all."""
-        words = ["--points-from", str(self.list), "--jobs", "1"]
+        words = ["--points-from", str(self.list), "--jobs", "1", "--threads", draw.choice(self.threads)]
         workers = [self.run(out, *words) for _ in range(3)]
         count = draw.randint(1, 2)
         victims, others = workers[:count], workers[count:]
@@ -176,7 +211,7 @@ class Campaign:
 
     def shards(self, out: str, draw: random.Random) -> None:
         """Parts of a batch system's array, each interrupted or not."""
-        parts = [self.run(out, "--shard", f"{part}/3", "--jobs", "1") for part in (1, 2, 3)]
+        parts = [self.run(out, "--shard", f"{part}/3", "--jobs", "1", "--threads", draw.choice(self.threads)) for part in (1, 2, 3)]
         for part in parts:
             if draw.random() < 0.5:
                 self.interrupt(part, draw)
@@ -188,6 +223,22 @@ class Campaign:
         if (self.place / out / "plan.jsonl").exists():
             end(begin([self.kasuri, "collect", out], self.place), status)
         check_kept(rows, self.place / out)
+
+    def memory(self, out: str, draw: random.Random) -> None:
+        """Too little memory, and more and more: it is said, and what is finished stays."""
+        rows: dict[str, tuple[int, bytes]] = {}
+        threads, kib = draw.choice(self.threads), draw.randint(32_000, 90_000)
+        for _ in range(40):
+            words = ["sh", "-c", 'ulimit -v "$0"; exec "$@"', str(kib), self.kasuri, "run", "large.toml", "--out", out]
+            process = begin([*words, "--jobs", "1", "--threads", threads], self.place)
+            said = end(process, (0, 1), stderr=True)
+            rows = check_kept(rows, self.place / out)
+            if process.returncode == 0:
+                return
+            if "out of memory" not in said and "threads cannot be started" not in said:
+                raise WrongError(f"with {kib} KiB on {threads} threads it ends without a word of memory: {said[-900:]}")
+            kib += draw.randint(2_000, 12_000)
+        raise WrongError(f"{kib} KiB are not enough")
 
     def cluster(self, out: str, draw: random.Random) -> None:
         """A client of two workers on this machine."""
@@ -205,25 +256,29 @@ class Campaign:
             time.sleep(0.1)
         check_kept(rows, self.place / out)
 
-    def finish(self, out: str) -> None:
+    def finish(self, out: str, draw: random.Random, *, large: bool) -> None:
         """The next undisturbed run gives the answer of one that was never disturbed, and leaves nothing else behind."""
         rows = check_kept({}, self.place / out)
-        end(self.run(out), (0,))
+        end(self.run(out, "--threads", draw.choice(self.threads), file="large.toml" if large else "sweep.toml"), (0,))
         check_kept(rows, self.place / out)
-        if table_of(self.place / out) != self.table:
+        whole = self.place / ("whole-large" if large else "whole")
+        if table_of(self.place / out) != table_of(whole):
             raise WrongError("another table")
-        if files_of(self.place / out) != self.files:
-            raise WrongError(f"other files: {sorted(files_of(self.place / out) ^ self.files)[:5]}")
+        found, right = files_of(self.place / out), files_of(whole)
+        if found != right:
+            differing = (name for name in found.keys() | right.keys() if found.get(name) != right.get(name))
+            raise WrongError(f"other files: {sorted(differing)[:5]}")
 
     def examine(self, seed: int) -> str | None:
         """Interrupt in the way of a seed; say what is wrong."""
         draw = random.Random(seed)
-        ways: tuple[Callable[[str, random.Random], None], ...] = (self.one, self.one, self.workers, self.shards, self.python)
+        ways: tuple[Callable[[str, random.Random], None], ...]
+        ways = (self.one, self.one, self.workers, self.shards, self.python, self.memory)
         way = self.cluster if seed % CLUSTERS == 0 else draw.choice(ways)
         out = f"out-{seed}"
         try:
             way(out, draw)
-            self.finish(out)
+            self.finish(out, draw, large=way == self.memory)
         except WrongError as wrong:
             return f"seed {seed}, {way.__name__}: {wrong} ({self.place / out})"
         shutil.rmtree(self.place / out)
@@ -236,9 +291,10 @@ def main() -> int:
     parser.add_argument("--kasuri", type=trial.command, default=str(ROOT / ".venv/bin/kasuri"), help="the command")
     parser.add_argument("--count", type=int, default=100, help="interrupted sweeps (default: %(default)s)")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--threads", help="threads of each run (default: drawn for each process)")
     options = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="kasuri-interruptions-"))
-    campaign = Campaign(options.kasuri, place)
+    campaign = Campaign(options.kasuri, place, (options.threads,) if options.threads else THREADS)
     wrong = [line for seed in range(options.first, options.first + options.count) if (line := campaign.examine(seed))]
     print(f"{options.count} interrupted sweeps, {len(wrong)} went wrong")
     print("\n".join(wrong[:20]))

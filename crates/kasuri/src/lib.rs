@@ -9,6 +9,7 @@ pub mod design;
 mod efficiency;
 pub mod engines;
 pub mod estimate;
+pub mod exhaustion;
 pub mod fidelity;
 pub mod input;
 pub mod listing;

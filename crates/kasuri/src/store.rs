@@ -477,11 +477,15 @@ fn write_beside<C>(files: &[(PathBuf, C)], temporaries: &[PathBuf], write: Write
         written.push((path, file));
     }
     // A flush waits some milliseconds for the disk, and flushes that are asked for together wait together: one after the other
-    // they cost more than a short run.
+    // they cost more than a short run. Where the system gives no thread, they wait one after the other all the same.
     std::thread::scope(|scope| {
-        let flushes: Vec<_> = written.iter().map(|(path, file)| (path, scope.spawn(|| file.sync_all()))).collect();
-        flushes.into_iter().try_for_each(|(path, flush)| {
-            let flushed = flush.join().unwrap_or_else(|_| Err(io::Error::other("the file could not be flushed")));
+        let begin = |file| std::thread::Builder::new().spawn_scoped(scope, move || File::sync_all(file));
+        let flushes: Vec<_> = written.iter().map(|(path, file)| (path, file, begin(file))).collect();
+        flushes.into_iter().try_for_each(|(path, file, flush)| {
+            let flushed = match flush {
+                Ok(flush) => flush.join().unwrap_or_else(|_| Err(io::Error::other("the file could not be flushed"))),
+                Err(_) => file.sync_all(),
+            };
             flushed.map_err(|error| StoreError::at(path, error))
         })
     })

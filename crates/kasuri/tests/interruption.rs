@@ -2,6 +2,7 @@
 
 use kasuri::results::COSTS;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -31,8 +32,12 @@ struct Folder(tempfile::TempDir);
 
 impl Folder {
     fn new() -> Self {
+        Self::of(SWEEP)
+    }
+
+    fn of(experiment: &str) -> Self {
         let folder = Self(tempfile::tempdir().unwrap());
-        fs::write(folder.file(), SWEEP).unwrap();
+        fs::write(folder.file(), experiment).unwrap();
         folder
     }
 
@@ -55,11 +60,20 @@ impl Folder {
         self.command(more).output().unwrap()
     }
 
-    /// Starts a run and waits until it has finished this many points.
-    fn start(&self, finished: usize) -> Child {
-        let child = self.command(&["--jobs", "1"]).spawn().unwrap();
+    /// Starts a run on so many threads, one point after the other, and waits until it has finished this many.
+    fn start(&self, finished: usize, threads: &str) -> Child {
+        let child = self.command(&["--jobs", "1", "--threads", threads]).spawn().unwrap();
         self.wait_for(finished);
         child
+    }
+
+    /// Runs with at most so many KiB of address space.
+    fn run_within(&self, kib: u64, threads: &str) -> Output {
+        let command = self.command(&["--jobs", "1", "--threads", threads]);
+        let words = ["-c", "ulimit -v \"$1\"; shift; exec \"$@\"", "sh", &kib.to_string()];
+        let mut limited = Command::new("sh");
+        limited.args(words).arg(command.get_program()).args(command.get_args());
+        limited.output().unwrap()
     }
 
     fn wait_for(&self, finished: usize) {
@@ -82,6 +96,33 @@ impl Folder {
     }
 }
 
+/// All that lies in a folder of results but rows and tables, which tell of the machine, too: path and content.
+fn other_files(out: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for folder in [out.to_owned(), out.join("runs"), out.join("networks"), out.join("failed")] {
+        for entry in fs::read_dir(folder).into_iter().flatten().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
+            let name = entry.path().strip_prefix(out).unwrap().to_str().unwrap().to_owned();
+            let tells_of_the_machine = name.ends_with(".json") && !name.starts_with("networks") || name == "runs.csv";
+            let content = if tells_of_the_machine { Vec::new() } else { fs::read(entry.path()).unwrap() };
+            found.insert(name, content);
+        }
+    }
+    found
+}
+
+/// Files that are being written, or that somebody who wrote was killed over.
+fn temporary_files(out: &Path) -> usize {
+    other_files(out).keys().filter(|name| name.ends_with(".kasuri-tmp")).count()
+}
+
+/// Threads of a process by which it computes one run.
+#[cfg(target_os = "linux")]
+fn threads_of_run(child: &Child) -> usize {
+    let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    1 + names.filter(|name| name.starts_with("kasuri-tile")).count()
+}
+
 fn finished_runs(out: &Path) -> usize {
     let Ok(entries) = fs::read_dir(out.join("runs")) else { return 0 };
     entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).filter(|name| name.ends_with(".json")).count()
@@ -102,51 +143,159 @@ fn any_below(bound: u32) -> usize {
     (nanoseconds / 1000 % bound) as usize
 }
 
+/// On one thread each run or on two: the undisturbed one has one.
 #[test]
 fn a_killed_sweep_goes_on_to_the_table_of_an_undisturbed_one() {
     let undisturbed = Folder::new();
-    let output = undisturbed.run(&[]);
+    let output = undisturbed.run(&["--threads", "1"]);
     assert!(output.status.success(), "{}", message(&output));
     assert_eq!(undisturbed.table().len(), RUNS);
 
     let killed = Folder::new();
     let mut finished = 0;
-    for _ in 0..3 {
+    for threads in ["1", "2", "2"] {
         let moment = finished + 1 + any_below(50);
-        let mut child = killed.start(moment);
+        let mut child = killed.start(moment, threads);
         child.kill().unwrap();
         assert!(!child.wait().unwrap().success(), "killed after {moment} runs");
         finished = finished_runs(&killed.out());
         assert!(finished >= moment && finished < RUNS && !killed.out().join("runs.json").exists(), "killed after {moment} runs");
     }
-    let output = killed.run(&[]);
+    let output = killed.run(&["--threads", "2"]);
     assert!(output.status.success(), "{}", message(&output));
     assert!(killed.table() == undisturbed.table(), "after kills at {finished} runs the table differs");
-    let left_over = fs::read_dir(killed.out().join("runs")).unwrap().any(|entry| {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        name.starts_with('.')
-    });
-    assert!(!left_over);
+    assert!(other_files(&killed.out()) == other_files(&undisturbed.out()), "after kills at {finished} runs the files differ");
+    assert_eq!(temporary_files(&killed.out()), 0);
 }
 
 #[test]
 fn signals_end_a_sweep_soon_and_keep_what_is_finished() {
-    for (name, status) in [("INT", 130), ("TERM", 143)] {
+    for (name, status, threads) in [("INT", 130, "1"), ("INT", 130, "2"), ("TERM", 143, "1"), ("TERM", 143, "2")] {
         let folder = Folder::new();
-        let child = folder.start(3);
+        let child = folder.start(3, threads);
         signal(&child, name);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(status), "{}", message(&output));
+        assert_eq!(temporary_files(&folder.out()), 0);
         let finished = finished_runs(&folder.out());
         let expected = format!("{finished} of {RUNS} runs are finished and kept in");
         assert!(message(&output).contains(&expected) && message(&output).contains("run the same command again"), "{}", message(&output));
     }
 }
 
+/// A run that would take hours, on a network that is worth several threads.
+const LONG: &str = r#"
+[network]
+topology = "torus"
+dimensions = [24, 24]
+[routing]
+algorithm = "dimension-order"
+[router]
+virtual_channels = 2
+[traffic]
+pattern = "uniform"
+load = 0.2
+[measure]
+warmup = 100
+cycles = 1_000_000_000
+max_cycles = 2_000_000_000
+"#;
+
+/// Whether the machine has so many cores, without which a run gets no second thread.
+fn has_cores(count: usize) -> bool {
+    std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= count)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_on_two_threads_is_cut_short_in_its_middle_as_one_on_one_thread_is() {
+    let mut left = Vec::new();
+    for threads in ["1", "2"] {
+        for (name, status) in [("INT", Some(130)), ("TERM", Some(143)), ("KILL", None)] {
+            let folder = Folder::of(LONG);
+            let child = folder.start(0, threads);
+            let expected = if has_cores(2) { threads.parse().unwrap() } else { 1 };
+            let begin = Instant::now();
+            while threads_of_run(&child) != expected || !folder.out().join("input.toml").exists() {
+                assert!(begin.elapsed() < Duration::from_secs(60), "it has not {expected} threads");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            // Into the run's middle.
+            std::thread::sleep(Duration::from_millis(300));
+            signal(&child, name);
+            let begin = Instant::now();
+            let output = child.wait_with_output().unwrap();
+            assert!(begin.elapsed() < Duration::from_secs(20), "{name} on {threads} threads ends after {:?}", begin.elapsed());
+            assert_eq!(output.status.code(), status, "{}", message(&output));
+            assert!(status.is_none() || message(&output).contains("0 of 1 runs are finished"), "{}", message(&output));
+            assert!(!message(&output).contains("defect"), "{}", message(&output));
+            left.push(other_files(&folder.out()));
+        }
+    }
+    assert!(left.iter().all(|files| *files == left[0]), "on two threads other files are left than on one");
+}
+
+/// Small networks whose runs are long, so that they come first, and one that needs more memory than there is.
+const LARGE: &str = r#"
+[network]
+topology = "mesh"
+dimensions = [4, 4]
+[routing]
+algorithm = "dimension-order"
+[router]
+virtual_channels = 4
+[traffic]
+pattern = "uniform"
+load = 0.1
+packet_flits = 4
+[measure]
+warmup = 100
+cycles = 200_000
+[sweep]
+"measure.seed" = [1, 2]
+[[sweep.case]]
+label = "small"
+[[sweep.case]]
+label = "large"
+network.dimensions = [96, 96]
+router.buffer_flits = 16
+measure.warmup = 10
+measure.cycles = 20
+"#;
+
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_that_runs_out_leaves_what_is_finished_on_any_number_of_threads() {
+    let undisturbed = Folder::of(LARGE);
+    let output = undisturbed.run(&["--threads", "1"]);
+    assert!(output.status.success(), "{}", message(&output));
+    for threads in ["1", "2"] {
+        let folder = Folder::of(LARGE);
+        // More and more, until all fits: memory runs out in one place after the other.
+        let (mut short, mut kept) = (0, Vec::new());
+        for kib in (32_000..2_000_000).step_by(8_000) {
+            let output = folder.run_within(kib, threads);
+            if output.status.success() {
+                break;
+            }
+            let said = message(&output);
+            assert_eq!(output.status.code(), Some(1), "{kib} KiB, {threads} threads: {said}");
+            assert!(said.contains("out of memory") || said.contains("threads cannot be started"), "{kib} KiB, {threads} threads: {said}");
+            assert!(!said.contains("defect"), "{kib} KiB, {threads} threads: {said}");
+            short += 1;
+            kept.push(finished_runs(&folder.out()));
+        }
+        assert!(short >= 1 && kept.contains(&2), "the small networks are never finished without the large ones: {kept:?}");
+        assert!(kept.is_sorted(), "what was finished is lost: {kept:?}");
+        assert!(folder.table() == undisturbed.table(), "on {threads} threads");
+        assert!(other_files(&folder.out()) == other_files(&undisturbed.out()), "on {threads} threads");
+    }
+}
+
 #[test]
 fn a_second_process_on_the_same_folder_is_refused() {
     let folder = Folder::new();
-    let mut child = folder.start(1);
+    let mut child = folder.start(1, "1");
     let second = folder.run(&[]);
     assert_eq!(second.status.code(), Some(2));
     assert!(message(&second).contains("another kasuri process"), "{}", message(&second));

@@ -233,11 +233,11 @@ def _run(experiment: Experiment, points: list[tuple[str, int]], file: Path, out:
     process = watched.run(arguments, "".join(f"{key}\t{number}\n" for key, number in points))
     answer = Answer(reused=sorted(before), cancelled=watched.cancelled)
     finished = [key for key, _ in points if (out / "runs" / f"{key}.json").exists()]
-    if process.returncode < 0 and not watched.cancelled:
+    if (process.returncode < 0 or _ran_out_of_memory(process)) and not watched.cancelled:
         rest = [key for key, _ in points if key not in finished and not (out / "failed" / f"{key}.json").exists()]
         answer.seconds = _seconds(out, [key for key in finished if key not in before])
         if rest:
-            answer.killed = (rest[0], _reason(-process.returncode, watched, kills), watched.most)
+            answer.killed = (rest[0], _reason(process, watched, kills), watched.most)
         return answer
     try:
         rows = json.loads(process.stdout)["runs"]
@@ -257,8 +257,16 @@ def _seconds(out: Path, keys: list[str]) -> dict[str, float]:
     return {key: json.loads((out / "runs" / f"{key}.json").read_bytes())["cpu_seconds"] or 0.0 for key in keys}
 
 
-def _reason(number: int, watched: Watch, kills: int | None) -> str:
-    """Say why a command was killed."""
+def _ran_out_of_memory(process: subprocess.CompletedProcess[str]) -> bool:
+    """Has the command said that the system gives it no more memory?"""
+    return process.returncode == 1 and "error: out of memory" in process.stderr
+
+
+def _reason(process: subprocess.CompletedProcess[str], watched: Watch, kills: int | None) -> str:
+    """Say why a command was killed, or ended for lack of memory."""
+    if _ran_out_of_memory(process):
+        return f"out of memory: the system gave no more than {watched.most:.0f} MiB"
+    number = -process.returncode
     with contextlib.suppress(ValueError):
         name = signal.Signals(number).name
         memory = f"at {watched.most:.0f} MiB of memory"

@@ -18,6 +18,7 @@ mod schema;
 mod slurm;
 mod topology;
 
+use crate::exhaustion;
 use crate::input::InputError;
 use clap::{Parser, Subcommand};
 use kasuri_config::{ConfigError, ConfigErrors, printable};
@@ -123,10 +124,17 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// What the standard library calls the memory without which it begins no thread.
+const OF_A_NEW_THREAD: &str = "alternative stack";
+
 /// Says in one line where a defect of ours shows. A sweep goes on after it: it costs the run in which it happened.
 fn report_defect(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map_or(String::new(), |location| format!(" ({}:{})", location.file(), location.line()));
     let what = crate::plan::panic_text(panic.payload());
+    // A thread that begins when no memory is left for this panics before anything of ours could catch it, and the process is aborted.
+    if what.contains(OF_A_NEW_THREAD) {
+        exhaustion::end(format_args!("memory for a thread"));
+    }
     let _ = writeln!(io::stderr(), "error: a defect of Kasuri{place}: {what}; please report it with the command and its files");
 }
 

@@ -1,0 +1,66 @@
+//! What the command does when memory runs out: it says so, and ends with the status of a machine that failed.
+//!
+//! By itself a Rust program aborts then: it leaves a core as large as its memory, and says nothing of what to do. What the run store
+//! holds needs no care: its files appear whole or not at all.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fmt::Arguments;
+use std::io::Write;
+
+/// The system's allocator, which ends the process where the system has nothing left.
+#[derive(Debug)]
+pub struct Telling;
+
+// SAFETY: all requests go to the system's allocator as they are, and its answers back.
+unsafe impl GlobalAlloc for Telling {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the promises of this function.
+        had(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as in `alloc`.
+        had(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as in `alloc`.
+        had(unsafe { System.realloc(memory, layout, size) }, size)
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as in `alloc`.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+/// The memory that was asked for, if there was any.
+#[inline]
+fn had(memory: *mut u8, bytes: usize) -> *mut u8 {
+    if memory.is_null() {
+        end(format_args!("{bytes} bytes"))
+    }
+    memory
+}
+
+/// Ends the process for lack of memory, at once: what ends in order may ask for memory again. `lacking`: what could not be had.
+#[cold]
+pub(crate) fn end(lacking: Arguments<'_>) -> ! {
+    let mut text = [0; 400];
+    let mut rest = &mut text[..];
+    let _ = writeln!(
+        rest,
+        "error: out of memory: the system gives no {lacking} more; all finished runs are kept: run the same command again with more \
+         memory, or with --jobs 1; `kasuri check FILE` says how much a run takes"
+    );
+    let length = 400 - rest.len();
+    // SAFETY: the text lies in memory up to this length; ending the process has no conditions.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), length);
+        libc::_exit(1)
+    }
+}
