@@ -2,6 +2,7 @@
 
 use crate::errors;
 use crate::text::{Sources, table_of_json};
+use kasuri::estimate::Costs;
 use kasuri::input::KNOWN;
 use kasuri::plan::{self, RunError, RunOptions};
 use kasuri::stop::Stop;
@@ -112,6 +113,7 @@ impl Job {
             tally: job.tally.clone(),
             stop: job.stop.clone(),
             input: Some(input),
+            costs: Costs::default(),
         };
         let shared = Arc::clone(&job.shared);
         let compute = move || {

@@ -5,25 +5,28 @@ use kasuri_model::engine::Threads;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Taken at the begin of a run, on the thread that computes it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Meter {
     wall: Instant,
     processor: Option<Duration>,
     /// What further threads of the run have used, nanoseconds.
     further: Arc<AtomicU64>,
+    /// The most threads that it was given at a time.
+    threads: AtomicUsize,
 }
 
 impl Meter {
     pub(crate) fn begin() -> Self {
-        Self { wall: Instant::now(), processor: processor_time(), further: Arc::default() }
+        Self { wall: Instant::now(), processor: processor_time(), further: Arc::default(), threads: AtomicUsize::new(1) }
     }
 
     /// So many threads for the run, of which the further ones are counted as well.
     pub(crate) fn threads(&self, count: usize) -> Threads {
+        self.threads.fetch_max(count, Ordering::Relaxed);
         let further = Arc::clone(&self.further);
         let at_end = move || {
             let used = processor_time().unwrap_or_default();
@@ -32,8 +35,13 @@ impl Meter {
         Threads { count, at_end: Arc::new(at_end) }
     }
 
+    /// The most threads that the run was given at a time.
+    pub(crate) fn threads_used(&self) -> usize {
+        self.threads.load(Ordering::Relaxed)
+    }
+
     /// Writes [`crate::results::COSTS`] into the run's row, on the same thread; what the system does not tell stays `null`.
-    pub(crate) fn end(self, row: &mut RunRow) {
+    pub(crate) fn end(&self, row: &mut RunRow) {
         row.set("wall_seconds", self.wall.elapsed().as_secs_f64());
         let further = Duration::from_nanos(self.further.load(Ordering::Relaxed));
         let used = self.processor.zip(processor_time()).map(|(begin, end)| (end.saturating_sub(begin) + further).as_secs_f64());

@@ -6,6 +6,7 @@
 mod cores;
 mod planned;
 mod preparer;
+mod progress;
 mod run_executor;
 mod shown;
 
@@ -15,14 +16,14 @@ pub(crate) use preparer::{Preparer, Wrong, deadlock_budget, is_same, located};
 pub(crate) use run_executor::panic_text;
 
 use crate::cost::{peak_memory_mib, resident_memory_mib};
-use crate::estimate::{Measured, Work};
+use crate::estimate::{Costs, Measured, Work, part_of_processor_time};
 use crate::input::KNOWN;
 use crate::measure::controller;
 use crate::results::{RowHead, RunRow, Vector};
 use crate::stop::Stop;
 use crate::store::{Access, Store, StoreError};
 use crate::tally::Tally;
-use cores::Cores;
+use cores::{Cores, seconds_together};
 use kasuri_config::{ConfigError, ConfigErrors, Document, Known, Point, Study};
 use kasuri_model::engine::Method;
 use kasuri_network::topology::Files;
@@ -58,6 +59,22 @@ pub struct RunOptions {
     pub stop: Stop,
     /// The text of the experiment file, kept in the store as `input.toml`.
     pub input: Option<String>,
+    /// What runs cost on this machine, for the time that the progress bar says is left.
+    pub costs: Costs,
+}
+
+/// How long runs of these sizes take together on this machine, s: so many at the same time and on so many threads each, where that is said.
+/// No result depends on it.
+pub fn seconds_of_runs(costs: &Costs, works: &[Work], jobs: Option<usize>, threads: Option<usize>) -> f64 {
+    let mut longest_first: Vec<&Work> = works.iter().collect();
+    longest_first.sort_by(|one, other| other.order(one));
+    let runs: Vec<(f64, usize)> = longest_first.into_iter().map(|work| (costs.seconds(work), work.threads as usize)).collect();
+    seconds_together(&Cores::new(runs.len(), jobs, threads, available_cores()), &runs)
+}
+
+/// Cores that this process may use.
+pub(crate) fn available_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Why an experiment cannot be run at all.
@@ -304,21 +321,21 @@ impl<'a> Plan<'a> {
         if let (Some(store), Some(text), Access::Whole) = (&store, &options.input, access) {
             store.keep_input(text)?;
         }
-        let available = std::thread::available_parallelism().map_or(1, usize::from);
-        let cores = Cores::new(chosen.len(), options.jobs, options.threads, available);
+        let cores = Cores::new(chosen.len(), options.jobs, options.threads, available_cores());
         // A thread more than there are runs would only wait.
         let jobs = cores.jobs();
         let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
         let threads = threads.map_err(|error| RunError::Threads(error.to_string()))?;
         let before = resident_memory_mib();
-        let executor = RunExecutor::new(&self.runs, options, store.as_ref(), cores, chosen.len());
+        let executor = RunExecutor::new(&self.runs, options, store.as_ref(), cores, chosen);
         let ends = threads.install(|| executor.finish_all(chosen))?;
         let mut summary = Summary { planned: chosen.len(), interrupted: options.stop.signal(), ..Summary::default() };
         for ((end, message), planned) in ends.into_iter().zip(chosen) {
-            if let End::Computed(row, _) = &end
+            if let End::Computed { row, threads, .. } = &end
                 && let Some(seconds) = row.number("cpu_seconds")
             {
-                summary.measured.push(Measured { work: planned.work, seconds });
+                // Estimates are of one thread.
+                summary.measured.push(Measured { work: planned.work, seconds: seconds / part_of_processor_time(*threads) });
             }
             summary.add((end, message));
         }
@@ -404,7 +421,7 @@ impl Summary {
                 self.reused += 1;
                 (row, Vec::new())
             }
-            End::Computed(row, vectors) => {
+            End::Computed { row, vectors, .. } => {
                 self.computed += 1;
                 (row, vectors)
             }

@@ -1,11 +1,12 @@
 //! `kasuri check`: is the experiment right, how large is it, can it deadlock?
 
+use super::running::{Threads, threads};
 use super::{Exit, Failure};
 use crate::estimate::{Costs, Total, Work};
 use crate::input::{FolderFiles, KNOWN, read_experiment};
 use crate::listing::Listing;
 use crate::measure::controller;
-use crate::plan::{Plan, Preparer, Wrong, is_same, located};
+use crate::plan::{Plan, Preparer, Wrong, is_same, located, seconds_of_runs};
 use clap::Args;
 use kasuri_config::{ConfigErrors, Document, Point, Study};
 use kasuri_model::engine::{Engine, EngineError, Method};
@@ -34,6 +35,12 @@ pub(super) struct Check {
     /// Only list what the runs will cost: key, seconds of processor time, MiB of memory and the values of the sweep
     #[arg(long, conflicts_with = "points")]
     costs: bool,
+    /// Runs at the same time, for the time that all will take [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Threads of each run, for the time that all will take
+    #[arg(long, value_name = "N|auto", value_parser = threads, default_value = "auto")]
+    threads: Threads,
 }
 
 impl Check {
@@ -74,7 +81,8 @@ impl Check {
         }
         wrong.end()?;
         let costs = Costs::of_this_machine();
-        writeln!(out, "{}", describe_costs(&Total::of(&costs, works)))?;
+        let together = seconds_of_runs(&costs, &works, self.jobs.map(usize::from), self.threads.count());
+        writeln!(out, "{}", describe_costs(&Total::of(&costs, works), together))?;
         let (count, text) = (sweep.count(), verdict.text());
         writeln!(out, "{}: {text}: {count} run{}", self.file.display(), if count == 1 { "" } else { "s" })?;
         Ok(if verdict == Verdict::Fine { Exit::DONE } else { Exit::DEADLOCK_POSSIBLE })
@@ -178,8 +186,8 @@ fn list_costs(listing: &Listing<'_>, out: &mut dyn Write) -> Result<Exit, Failur
     Ok(Exit::DONE)
 }
 
-/// What the runs will cost, and what that is known from.
-fn describe_costs(total: &Total) -> String {
+/// What the runs will cost, which take so many seconds together, and what that is known from.
+fn describe_costs(total: &Total, together: f64) -> String {
     let basis = match total.known_runs {
         0 => "a guess: this machine has finished no run of this kind".to_owned(),
         1 => "by a finished run of this machine".to_owned(),
@@ -187,7 +195,9 @@ fn describe_costs(total: &Total) -> String {
     };
     let each =
         if total.runs == 1 { String::new() } else { format!(" in all, {} to {} each", seconds(total.shortest), seconds(total.longest)) };
-    format!("cost: about {} of processor time{each}; at most {:.0} MiB of memory ({basis})", seconds(total.seconds), total.memory_mib)
+    // On one core that is the processor time.
+    let here = if together < 0.99 * total.seconds { format!(", {} on this machine", seconds(together)) } else { String::new() };
+    format!("cost: about {} of processor time{each}{here}; at most {:.0} MiB of memory ({basis})", seconds(total.seconds), total.memory_mib)
 }
 
 /// A time in the unit that fits it, two digits.

@@ -44,10 +44,17 @@ pub(super) struct Running {
 
 /// A number of threads, or none where the program chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Threads(Option<usize>);
+pub(super) struct Threads(Option<usize>);
+
+impl Threads {
+    /// The number, if one was given.
+    pub(super) fn count(self) -> Option<usize> {
+        self.0
+    }
+}
 
 /// What `--threads` says.
-fn threads(text: &str) -> Result<Threads, String> {
+pub(super) fn threads(text: &str) -> Result<Threads, String> {
     let wrong = || "it must be a whole number from 1 to 4096, or auto".to_owned();
     match text {
         "auto" => Ok(Threads(None)),
@@ -80,7 +87,7 @@ impl Format {
 impl Running {
     /// The threads of each run, if their number was given.
     pub(super) fn threads(&self) -> Option<usize> {
-        self.threads.0
+        self.threads.count()
     }
 
     /// The folder for results. `name` names it where none is given.
@@ -105,7 +112,7 @@ impl Running {
     fn compute_plan(&self, plan: &Plan<'_>, name: &str, input: String, point: Option<&str>) -> Result<Summary, Failure> {
         let options = RunOptions {
             jobs: self.jobs.map(usize::from),
-            threads: self.threads.0,
+            threads: self.threads.count(),
             out: Some(self.out_folder(name)),
             point: point.map(str::to_owned),
             paranoid: self.paranoid,
@@ -113,6 +120,7 @@ impl Running {
             tally: Tally::default(),
             stop: Stop::on_signals().map_err(|error| Failure::Other(format!("signals cannot be awaited: {error}")))?,
             input: Some(input),
+            costs: Costs::of_this_machine(),
         };
         if let Some(file) = &self.timeline {
             let trace = chrome_trace(&plan.timeline(point)?);

@@ -1,5 +1,6 @@
 //! Who has how many of the cores: runs come first, and where fewer runs than cores are left, a run gets several.
 
+use crate::estimate::part_of_time;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The cores that the runs of an experiment may use.
@@ -59,6 +60,26 @@ impl Cores {
         now.further += further;
         Lent { cores: self, further }
     }
+}
+
+/// How long runs take together, s, that begin in this order: of each its processor time on one thread, and the threads that it is worth.
+pub(super) fn seconds_together(cores: &Cores, runs: &[(f64, usize)]) -> f64 {
+    let jobs = cores.jobs();
+    let mut busy: Vec<(f64, Begun<'_>, Lent<'_>)> = Vec::new();
+    let (mut now, mut last) = (0.0, 0.0f64);
+    for &(seconds, useful) in runs {
+        if busy.len() == jobs
+            && let Some(first) = (0..jobs).min_by(|&one, &other| busy[one].0.total_cmp(&busy[other].0))
+        {
+            now = busy.swap_remove(first).0;
+        }
+        let begun = cores.begin_run();
+        let lent = cores.lend(useful);
+        let end = now + seconds * part_of_time(lent.threads());
+        last = last.max(end);
+        busy.push((end, begun, lent));
+    }
+    last
 }
 
 /// A run that has begun.
@@ -122,6 +143,22 @@ mod tests {
         assert_eq!(Cores::new(9, Some(16), Some(8), 16).jobs(), 2);
         assert_eq!(Cores::new(9, None, Some(64), 16).jobs(), 1);
         assert_eq!(threads(&Cores::new(9, None, Some(64), 16), 1, 1), [16]);
+    }
+
+    /// One run is faster on two cores; many short ones share them, and the last, long one has both.
+    #[test]
+    fn the_time_of_runs_takes_their_threads_into_account() {
+        let together =
+            |jobs, threads, available, runs: &[(f64, usize)]| seconds_together(&Cores::new(runs.len(), jobs, threads, available), runs);
+        let one = [(100.0, 50)];
+        assert_eq!(together(None, None, 1, &one), 100.0);
+        assert_eq!(together(None, None, 2, &one), 100.0 * part_of_time(2));
+        assert_eq!(together(None, Some(1), 2, &one), 100.0);
+        assert_eq!(together(None, None, 2, &[(100.0, 1)]), 100.0, "a small run is not worth a second thread");
+        assert_eq!(together(None, None, 2, &[(100.0, 50); 4]), 200.0);
+        assert_eq!(together(Some(1), None, 2, &[(100.0, 50); 4]), 400.0);
+        assert_eq!(together(None, None, 2, &[(100.0, 50), (40.0, 50), (30.0, 50)]), 100.0);
+        assert_eq!(together(None, None, 2, &[]), 0.0);
     }
 
     proptest! {

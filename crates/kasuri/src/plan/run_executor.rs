@@ -3,16 +3,17 @@
 use super::cores::Cores;
 use super::planned::{Planned, Runs};
 use super::preparer::{Preparer, at_load, classes_of_terminal, greatest_load};
-use super::{PreparedPoint, RunError, RunOptions, shown};
+use super::progress::Progress;
+use super::{PreparedPoint, RunError, RunOptions, seconds_of_runs, shown};
 use crate::cost::Meter;
 use crate::efficiency::{self, Hints};
+use crate::estimate::{Costs, Work};
 use crate::measure::{Offer, Report, controller, saturation};
 use crate::networks::Networks;
 use crate::results::{NETWORK_ID, RowHead, RunRow, Vector, vectors};
 use crate::stop::{Interruptible, Stop};
 use crate::store::{Claimed, Failure, Found, Store};
 use crate::tally::Tally;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kasuri_config::{Search, Study, Until};
 use kasuri_model::engine::{Engine, EngineError, Method, Outcome, Status};
 use kasuri_model::scenario::Scenario;
@@ -33,8 +34,8 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(super) enum End {
     /// It was in the store.
     Reused(RunRow),
-    /// It was computed.
-    Computed(RunRow, Vec<Vector>),
+    /// It was computed, on at most so many threads.
+    Computed { row: RunRow, vectors: Vec<Vector>, threads: usize },
     /// It failed; `refused` if its input is to blame.
     Failed { row: RunRow, refused: bool },
     /// The experiment was stopped before it was finished.
@@ -54,7 +55,8 @@ pub(super) struct RunExecutor<'a> {
     networks: Networks,
     /// The first error of the store or of a changed file; it stops everything.
     failure: Mutex<Option<RunError>>,
-    bar: ProgressBar,
+    costs: &'a Costs,
+    progress: Progress,
     tally: Tally,
     hints: Hints,
 }
@@ -79,8 +81,8 @@ impl From<EngineError> for Missing {
 
 impl<'a> RunExecutor<'a> {
     /// Prepares to compute some of the runs of a plan.
-    pub(super) fn new(runs: &'a Runs<'a>, options: &RunOptions, store: Option<&'a Store>, cores: Cores, count: usize) -> Self {
-        options.tally.plan(count);
+    pub(super) fn new(runs: &'a Runs<'a>, options: &'a RunOptions, store: Option<&'a Store>, cores: Cores, chosen: &[Planned]) -> Self {
+        options.tally.plan(chosen.len());
         Self {
             runs,
             paranoid: options.paranoid,
@@ -89,7 +91,8 @@ impl<'a> RunExecutor<'a> {
             store,
             networks: Networks::default(),
             failure: Mutex::new(None),
-            bar: bar(count, options),
+            costs: &options.costs,
+            progress: progress(chosen, options),
             hints: Hints::default(),
             tally: options.tally.clone(),
         }
@@ -106,7 +109,7 @@ impl<'a> RunExecutor<'a> {
         let claimed: Vec<usize> = (0..runs.len()).filter(|&number| ends[number].is_none()).collect();
         let waited = self.longest_first(claimed.clone(), runs, |planned, preparer| self.wait_and_finish(planned, preparer));
         claimed.into_iter().zip(waited).for_each(|(number, end)| ends[number] = Some(end));
-        self.bar.finish_and_clear();
+        self.progress.clear();
         match self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
             Some(error) => Err(error),
             None => Ok(ends.into_iter().flatten().collect()),
@@ -167,7 +170,7 @@ impl<'a> RunExecutor<'a> {
             Err(error) => (self.give_up(error), None),
         };
         let end = self.checked(end, &point);
-        self.bar.inc(1);
+        self.progress.finish_run(self.costs.seconds(&planned.work), !matches!(end, End::Reused(_)));
         self.tally.add();
         (end, message)
     }
@@ -186,7 +189,7 @@ impl<'a> RunExecutor<'a> {
 
     /// Lets no row pass that shows another input than its run's.
     fn checked(&self, end: End, point: &PreparedPoint) -> End {
-        let (End::Reused(row) | End::Computed(row, _) | End::Failed { row, .. }) = &end else { return end };
+        let (End::Reused(row) | End::Computed { row, .. } | End::Failed { row, .. }) = &end else { return end };
         match shown::check_row(row, point) {
             Ok(()) => end,
             Err(problem) => self.fail(point, format!("a defect of Kasuri: {problem}"), false),
@@ -221,10 +224,11 @@ impl<'a> RunExecutor<'a> {
             Ok(id) => row.set(NETWORK_ID, id),
             Err(error) => return self.give_up(error),
         }
+        let threads = begin.threads_used();
         match self.store {
-            None => End::Computed(row, vectors),
+            None => End::Computed { row, vectors, threads },
             Some(store) => match store.keep(&row, &vectors) {
-                Ok(()) => End::Computed(row, Vec::new()),
+                Ok(()) => End::Computed { row, vectors: Vec::new(), threads },
                 Err(error) => self.give_up(error),
             },
         }
@@ -397,12 +401,8 @@ pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     text.unwrap_or("something that cannot happen has happened")
 }
 
-fn bar(length: usize, options: &RunOptions) -> ProgressBar {
-    // Hidden by itself where standard error is no terminal.
-    let target = if options.progress { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} elapsed, {eta} left {msg}");
-    let style = style.expect("the template is a constant and right");
-    let bar = ProgressBar::with_draw_target(Some(length as u64), target).with_style(style);
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
+fn progress(chosen: &[Planned], options: &RunOptions) -> Progress {
+    let works: Vec<Work> = chosen.iter().map(|planned| planned.work).collect();
+    let expected = seconds_of_runs(&options.costs, &works, options.jobs, options.threads);
+    Progress::new(works.len(), expected, works.iter().map(|work| options.costs.seconds(work)).sum(), options.progress)
 }

@@ -1,0 +1,146 @@
+//! The progress bar: how many runs are finished, and how long the others will take.
+
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Between two drawings of a bar to which nothing happens.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Shows on standard error how far the runs are.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    left: Arc<Mutex<Left>>,
+}
+
+impl Progress {
+    /// A bar of so many runs, which together are expected to take `expected` seconds, and `processor_seconds` on one thread; `shown` if
+    /// standard error is a terminal.
+    pub(super) fn new(runs: usize, expected: f64, processor_seconds: f64, shown: bool) -> Self {
+        // Hidden by itself where standard error is no terminal.
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let left = Arc::new(Mutex::new(Left { expected, planned: processor_seconds, to_do: processor_seconds, done: 0.0 }));
+        let known = Arc::clone(&left);
+        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} elapsed, {time_left}");
+        let style = style.expect("the template is a constant and right");
+        let style = style.with_key("time_left", move |state: &ProgressState, line: &mut dyn Write| {
+            let _ = line.write_str(&words(locked(&known).seconds(state.elapsed().as_secs_f64())));
+        });
+        let bar = ProgressBar::with_draw_target(Some(runs as u64), target).with_style(style);
+        tick(&bar);
+        Self { bar, left }
+    }
+
+    /// One more run is finished, which takes so many seconds of processor time by the estimate; `computed` unless it was there already.
+    pub(super) fn finish_run(&self, processor_seconds: f64, computed: bool) {
+        locked(&self.left).finish(processor_seconds, computed);
+        self.bar.inc(1);
+    }
+
+    /// Takes the bar away.
+    pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn locked(left: &Mutex<Left>) -> MutexGuard<'_, Left> {
+    left.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets a bar that somebody sees show the time that passes. Where the system gives no thread for it, it moves with the runs alone; the
+/// library's own way would panic.
+fn tick(bar: &ProgressBar) {
+    if bar.is_hidden() {
+        return;
+    }
+    let bar = bar.downgrade();
+    let _ = thread::Builder::new().spawn(move || {
+        while let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
+            bar.tick();
+            drop(bar);
+            thread::sleep(TICK);
+        }
+    });
+}
+
+/// What is known of the time that is left.
+#[derive(Debug)]
+struct Left {
+    /// Seconds that all runs were expected to take together.
+    expected: f64,
+    /// Processor time of all runs by the estimate, s.
+    planned: f64,
+    /// The same without those that were there already.
+    to_do: f64,
+    /// That of the runs that were computed.
+    done: f64,
+}
+
+impl Left {
+    fn finish(&mut self, processor_seconds: f64, computed: bool) {
+        if computed {
+            self.done += processor_seconds;
+        } else {
+            self.to_do -= processor_seconds;
+        }
+    }
+
+    /// Seconds that are left after so many, if that can be told: at first by the estimate, and from a quarter on by what is done.
+    fn seconds(&self, elapsed: f64) -> Option<f64> {
+        let done = (self.done / self.to_do.max(1e-9)).clamp(0.0, 1.0);
+        let by_estimate = self.expected * self.to_do / self.planned.max(1e-9) - elapsed;
+        if done == 0.0 {
+            return (by_estimate > 0.0).then_some(by_estimate);
+        }
+        let weight = (4.0 * done).min(1.0);
+        Some(weight * elapsed * (1.0 - done) / done + (1.0 - weight) * by_estimate.max(0.0))
+    }
+}
+
+/// The time that is left, in words.
+fn words(seconds: Option<f64>) -> String {
+    match seconds {
+        Some(seconds) => format!("about {:#} left", HumanDuration(Duration::from_secs_f64(seconds.min(1e9)))),
+        None => "longer than expected".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four runs of 10 s on two cores.
+    fn four() -> Left {
+        Left { expected: 20.0, planned: 40.0, to_do: 40.0, done: 0.0 }
+    }
+
+    #[test]
+    fn a_single_run_counts_down_from_the_estimate() {
+        let one = Left { expected: 60.0, planned: 100.0, to_do: 100.0, done: 0.0 };
+        assert_eq!(one.seconds(0.0), Some(60.0));
+        assert_eq!(words(one.seconds(15.0)), "about 45s left");
+        assert_eq!(words(one.seconds(61.0)), "longer than expected");
+    }
+
+    #[test]
+    fn what_was_there_already_takes_no_time() {
+        let mut left = four();
+        left.finish(10.0, false);
+        left.finish(10.0, false);
+        assert_eq!(left.seconds(0.0), Some(10.0));
+    }
+
+    /// Twice as slow as expected: at the end what was seen counts alone.
+    #[test]
+    fn what_is_done_corrects_the_estimate() {
+        let mut left = four();
+        left.finish(20.0, true);
+        assert_eq!(left.seconds(20.0), Some(20.0));
+        left.finish(19.0, true);
+        assert!((left.seconds(39.0).unwrap() - 1.0).abs() < 0.1);
+        left.finish(1.0, true);
+        assert_eq!(left.seconds(40.0), Some(0.0));
+    }
+}
