@@ -161,6 +161,65 @@ def test_a_network_that_cannot_be_the_one_that_was_run_is_not_drawn(tmp_path):
     assert 'id="utilisation"' not in page
 
 
+def test_a_network_too_large_for_a_map_is_summed_up_by_class(tmp_path):
+    """A map of 10,100 routers would be noise: in its place stand the classes of channels, and the page says why."""
+    assert maps.MAX_MAPPED_ROUTERS == 10_000
+    experiment = BASE | {"network": {"topology": "torus", "dimensions": [101, 100]}, "measure": {"warmup": 20, "cycles": 60}}
+    results = kasuri.run(experiment, out=tmp_path)
+    page = page_of(results)
+    assert len(page) < 300_000
+    assert "<image" not in page
+    assert "not drawn, but summed up: of more than 400 routers or 4000 channels" in section(page, "network")
+    assert "<dt>grid</dt><dd>101 x 100</dd>" in section(page, "network")
+    assert "No map is drawn of more than 10,000 routers" in section(page, "utilisation")
+    assert "<svg" in section(page, "utilisation")
+    head, *body = table(page, "classes")
+    assert head == ["class", "channels", "mean", "least", "5 %", "median", "95 %", "greatest"]
+    assert [line[:2] for line in body] == [
+        *(["injection", "10100"], ["along dimension 0", "20200"], ["along dimension 1", "20200"], ["ejection", "10100"])
+    ]
+    values = results.vector(0, "channel_utilisation")
+    injection = values[:10_100]
+    expected = [injection.mean(), injection.min(), *np.quantile(injection, (0.05, 0.5, 0.95)), injection.max()]
+    assert [float(number) for number in body[0][2:]] == pytest.approx(expected, abs=1e-4)
+    assert max(float(line[-1]) for line in body) == pytest.approx(values.max(), abs=1e-4)
+    assert len(table(page, "busiest")) == 11
+
+
+def test_every_channel_is_in_one_class():
+    for entry in topologies():
+        if "path" in entry["example"]:
+            continue
+        network = kasuri.Network.from_topology(entry["name"], **tomllib.loads(entry["example"]))
+        classes = plot.channel_classes(network, np.arange(network.channels))
+        assert sum(one.count for one in classes) == network.channels, entry["name"]
+        assert (classes[0].name, classes[-1].name) == ("injection", "ejection")
+        # Numbered utilisations: their sum tells that none is in two classes and another in none.
+        assert sum(one.count * one.mean for one in classes) == pytest.approx(network.channels * (network.channels - 1) / 2)
+
+
+def test_classes_follow_levels_groups_and_dimensions():
+    def counts(name: str, **parameters: Any) -> dict[str, int]:
+        network = kasuri.Network.from_topology(name, **parameters)
+        return {one.name: one.count for one in plot.channel_classes(network, np.zeros(network.channels))}
+
+    ends = {"injection": 64, "ejection": 64}
+    levels = {f"level {low} to {high}": 64 for low, high in ((1, 2), (2, 1), (2, 3), (3, 2))}
+    assert counts("fat-tree", up=4, down=4, levels=3) == ends | levels
+    # Nine groups of four routers, each connected to the three others of its group and to two of other groups.
+    groups = {"within a group": 9 * 4 * 3, "between groups": 9 * 4 * 2}
+    assert counts("dragonfly", terminals_per_router=2, routers_per_group=4, global_channels=2) == {"injection": 72, "ejection": 72} | groups
+    grid = {"along dimension 0": 2 * 3 * 4, "along dimension 1": 2 * 4 * 3}
+    assert counts("mesh", dimensions=[4, 4]) == {"injection": 16, "ejection": 16} | grid
+    assert counts("full-mesh", routers=4, concentration=1) == {"injection": 4, "between routers": 12, "ejection": 4}
+
+
+def test_classes_of_another_network_are_refused():
+    mesh = kasuri.Network.from_topology(**{"name": "mesh", "dimensions": [4, 4]})
+    with pytest.raises(ValueError, match=r"utilisation has shape \(3,\), but the network has 80 channels"):
+        plot.utilisation_by_class(mesh, [0, 0, 0])
+
+
 def test_every_topology_has_a_place_for_each_router_and_lines_that_end_at_them():
     checked = [entry["name"] for entry in topologies() if "path" not in entry["example"] and is_drawn_truly(entry)]
     assert len(checked) > 10

@@ -1,4 +1,4 @@
-"""The networks of the runs: drawn, with the load of their channels, and the busiest channels by name."""
+"""The networks of the runs: drawn, with the load of their channels, or summed up where they are too large; the busiest channels by name."""
 
 from __future__ import annotations
 
@@ -12,24 +12,27 @@ from kasuri import _columns
 from kasuri._columns import shown
 from kasuri.errors import KasuriError
 from kasuri.network import Network
-from kasuri.plot import channel_utilisation, draw_network
+from kasuri.plot import channel_utilisation, draw_network, utilisation_by_class
 from kasuri.plot.asked import wishes
-from kasuri.plot.drawing import channel_ends, drawable
+from kasuri.plot.classes import ChannelClass, channel_classes, describe_routers
+from kasuri.plot.drawing import MAX_CHANNELS, MAX_ROUTERS, channel_ends, drawable
 from kasuri.plot.spots import SEEDS, categories, is_missing, split, state
 from kasuri.report.figure import Figure, inline
 from kasuri.results import Results
 
 #: More maps than this tire the reader; those left out are counted.
 MAX_MAPS = 12
+#: Of more routers a map shows nothing but noise: each of its points is the mean over thousands of pairs, most of which have no channel.
+MAX_MAPPED_ROUTERS = 10_000
 #: Channels of one run that are called busy: alone, and beside other runs.
 BUSIEST, BUSIEST_OF_SEVERAL = 10, 5
 
 
-def networks(results: Results) -> list[dict[str, Any]]:
+def networks(results: Results, built: Built) -> list[dict[str, Any]]:
     """Describe every distinct network of the experiment, and draw those that are small."""
     found = []
     for number, rows in enumerate(_by_network(results)):
-        network = network_of(results, rows[0])
+        network = built.of(rows[0])
         entry: dict[str, Any] = {"rows": len(rows), "figure": None, "facts": [], "note": ""}
         if isinstance(network, Network):
             entry["name"] = network.name
@@ -37,7 +40,10 @@ def networks(results: Results) -> list[dict[str, Any]]:
             if drawable(network):
                 entry["figure"] = inline(draw_network(network), f"network{number}", "", f"The network {network.name}")
             else:
-                entry["note"] = "too large to be drawn"
+                entry["facts"] += describe_routers(network)
+                entry["note"] = (
+                    f"not drawn, but summed up: of more than {MAX_ROUTERS} routers or {MAX_CHANNELS} channels a drawing is a blot"
+                )
         else:
             entry["name"] = str(_table(results, rows[0]).get("topology", "?"))
             entry["facts"] = [(name, rows[0][name]) for name in ("terminals", "routers", "channels") if not is_missing(rows[0].get(name))]
@@ -46,26 +52,64 @@ def networks(results: Results) -> list[dict[str, Any]]:
     return found
 
 
-def utilisation(results: Results) -> dict[str, Any]:
-    """Map the channels' utilisation, on one scale: of each curve, the run at the highest load that is not saturated."""
-    chosen = [
-        (row, network, values)
-        for row in _worth_a_map(results)
-        if (network := network_of(results, row))
-        for values in _load(results, row, network)
-    ]
+def utilisation(results: Results, built: Built) -> dict[str, Any]:
+    """Map the channels' utilisation, on one scale: of each curve, the run at the highest load that is not saturated.
+
+    Of a network too large for a map, classes of channels are summed up.
+    """
+    chosen = [(row, values) for row in _worth_a_map(results) for values in _load(results, row, built.of(row))]
     maps = chosen[:MAX_MAPS]
-    highest = max((float(values.max(initial=0.0)) for *_, values in maps), default=0.0)
+    highest = max((float(values.max(initial=0.0)) for _, values in maps), default=0.0)
     figures: list[Figure] = []
     busiest: list[dict[str, Any]] = []
-    for number, (row, network, values) in enumerate(maps):
+    classes: list[dict[str, Any]] = []
+    mapped = 0
+    for number, (row, values) in enumerate(maps):
+        network = built.of(row)
         assert isinstance(network, Network)  # it has channels that agree with the run's
-        draw = draw_network if drawable(network) else channel_utilisation
         point = point_of(results, row)
+        is_mapped = network.routers <= MAX_MAPPED_ROUTERS
+        draw = draw_network if drawable(network) else channel_utilisation if is_mapped else utilisation_by_class
         ax = draw(network, utilisation=values, highest=highest)
         figures.append(inline(ax, f"map{number}", point, f"Channel utilisation, {point}"))
         busiest += _busiest(network, values, point, BUSIEST if len(maps) == 1 else BUSIEST_OF_SEVERAL)
-    return {"figures": figures, "left_out": max(0, len(chosen) - MAX_MAPS), "busiest": busiest, "several": len(maps) > 1}
+        mapped += is_mapped
+        if not is_mapped:
+            classes += [_line(one, point) for one in channel_classes(network, values)]
+    return {
+        "figures": figures,
+        "left_out": max(0, len(chosen) - MAX_MAPS),
+        "busiest": busiest,
+        "several": len(maps) > 1,
+        "mapped": mapped,
+        "classes": classes,
+        "most_routers": MAX_MAPPED_ROUTERS,
+    }
+
+
+def _line(one: ChannelClass, point: str) -> dict[str, Any]:
+    """Lay out a class of channels for the page's table."""
+    least, low, _, median, _, high, most = one.quantiles
+    numbers = (one.mean, least, low, median, high, most)
+    return {"point": point, "name": one.name, "count": one.count, "numbers": numbers}
+
+
+class Built:
+    """The networks of the runs, of which the last one is kept: one of a million terminals takes a minute and a gigabyte to build."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._name: str | None = None
+        self._network: Network | KasuriError = KasuriError("no network yet")
+
+    def of(self, row: Mapping[str, Any]) -> Network | KasuriError:
+        """Give the network of a run, as :func:`network_of` does."""
+        name = _name_of_network(self._results, row)
+        if name != self._name:
+            # The old one goes before the new one comes.
+            self._network = KasuriError("no network yet")
+            self._name, self._network = name, network_of(self._results, row)
+        return self._network
 
 
 def network_of(results: Results, row: Mapping[str, Any]) -> Network | KasuriError:
@@ -115,9 +159,13 @@ def _table(results: Results, row: Mapping[str, Any]) -> dict[str, Any]:
 def _by_network(results: Results) -> list[list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for row in results:
-        name = row.get("network_id") or json.dumps(_table(results, row), sort_keys=True)
-        found.setdefault(str(name), []).append(row)
+        found.setdefault(_name_of_network(results, row), []).append(row)
     return list(found.values())
+
+
+def _name_of_network(results: Results, row: Mapping[str, Any]) -> str:
+    """Give what equal networks have in common."""
+    return str(row.get("network_id") or json.dumps(_table(results, row), sort_keys=True))
 
 
 def _worth_a_map(results: Results) -> list[Mapping[str, Any]]:

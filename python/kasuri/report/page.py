@@ -42,6 +42,7 @@ def write(directory: str | Path, output: str | Path | None = None, *, plots: Seq
     results = read(directory)
     results.save_parquet()
     figures = sections.plots(results, directory / "plots", plots)
+    built = maps.Built(results)
     page = render(
         "report.html.j2",
         title=title_of(results),
@@ -50,8 +51,8 @@ def write(directory: str | Path, output: str | Path | None = None, *, plots: Seq
         glance=sections.at_a_glance(results),
         times=sections.times_at_a_glance(results),
         plots=figures,
-        networks=maps.networks(results),
-        utilisation=maps.utilisation(results),
+        networks=maps.networks(results, built),
+        utilisation=maps.utilisation(results, built),
         table=sections.table(results),
         input_text=results.input_text,
         meanings=sections.STATUS_MEANINGS,
