@@ -1,0 +1,60 @@
+"""The examples are right, and that of a million terminals does at a small size what it does at its own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kasuri
+from kasuri import report
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+KASURI = Path(sys.executable).with_name("kasuri")
+MILLION = EXAMPLES / "08-million-terminals.toml"
+
+
+def command(*words: str | Path, folder: Path) -> str:
+    """What the command prints, which must end well."""
+    answer = subprocess.run([KASURI, *words], cwd=folder, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.toml")), ids=lambda example: example.stem)
+def test_every_example_is_right(example, tmp_path):
+    assert re.search(r": OK: \d+ runs?$", command("check", example, folder=tmp_path).strip())
+
+
+def test_two_threads_are_expected_to_make_a_million_terminals_faster(tmp_path, monkeypatch):
+    # Nothing is known of this machine.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    [cost] = [line for line in command("check", MILLION, "--threads", "1", folder=tmp_path).splitlines() if line.startswith("cost:")]
+    assert "on this machine" not in cost
+    # 171 s and 1.7 GB were measured.
+    seconds, unit, mib = re.search(r"about ([\d.]+) (s|min) of processor time; at most (\d+) MiB", cost).groups()
+    assert 171 / 2 < float(seconds) * {"s": 1, "min": 60}[unit] < 171 * 2
+    assert 1691 < int(mib) < 2 * 1691
+    if len(_cores()) > 1:
+        assert " on this machine" in command("check", MILLION, "--threads", "2", folder=tmp_path)
+
+
+def _cores() -> set[int]:
+    import os
+
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+
+
+def test_a_small_form_of_the_million_terminals_is_run_and_reported(tmp_path):
+    small = [word for key in ("network.up=6", "network.down=6", "measure.cycles=300") for word in ("--set", key)]
+    outs = []
+    for threads in ("1", "2"):
+        out = tmp_path / threads
+        command("run", MILLION, *small, "--threads", threads, "--out", out, folder=tmp_path)
+        outs.append(kasuri.read(out).vector(0, "channel_utilisation").tobytes())
+        page = report.write(out).read_text()
+        assert "A fat tree with a million terminals" in page
+    assert outs[0] == outs[1]
