@@ -35,8 +35,8 @@ impl Collective for Ring {
         true
     }
 
-    fn uniform(&self) -> Option<u32> {
-        Some(self.flits)
+    fn volume(&self, ranks: u32) -> Option<(u64, u32)> {
+        Some((u64::from(ranks) * u64::from(self.rounds()), self.flits))
     }
 
     fn blocks(&self, rank: u32, round: u32) -> Vec<Block> {

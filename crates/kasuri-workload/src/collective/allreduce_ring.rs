@@ -45,6 +45,11 @@ impl Collective for Ring {
         true
     }
 
+    fn volume(&self, ranks: u32) -> Option<(u64, u32)> {
+        let longest = (0..ranks).map(|part| self.size.part(part, ranks)).max();
+        longest.map(|flits| (u64::from(ranks) * u64::from(self.rounds()), flits))
+    }
+
     fn parts(&self) -> u32 {
         self.ranks
     }

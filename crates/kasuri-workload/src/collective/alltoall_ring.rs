@@ -35,6 +35,10 @@ impl Collective for Ring {
         true
     }
 
+    fn volume(&self, ranks: u32) -> Option<(u64, u32)> {
+        Some((u64::from(ranks) * u64::from(self.rounds()), self.size.whole(ranks - 1)))
+    }
+
     fn blocks(&self, rank: u32, round: u32) -> Vec<Block> {
         let origin = behind(rank, round, self.ranks);
         (round + 1..self.ranks).map(|distance| Block { origin, part: ahead(origin, distance, self.ranks) }).collect()

@@ -34,8 +34,8 @@ impl Collective for Dissemination {
         true
     }
 
-    fn uniform(&self) -> Option<u32> {
-        Some(1)
+    fn volume(&self, ranks: u32) -> Option<(u64, u32)> {
+        Some((u64::from(ranks) * u64::from(self.rounds()), 1))
     }
 
     fn blocks(&self, rank: u32, round: u32) -> Vec<Block> {

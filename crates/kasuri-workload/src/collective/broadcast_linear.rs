@@ -36,6 +36,10 @@ impl Collective for Linear {
         false
     }
 
+    fn volume(&self, _ranks: u32) -> Option<(u64, u32)> {
+        Some((u64::from(self.rounds()), self.flits))
+    }
+
     fn blocks(&self, rank: u32, round: u32) -> Vec<Block> {
         self.send(rank, round).map(|_| Block { origin: self.root, part: 0 }).into_iter().collect()
     }

@@ -72,6 +72,14 @@ impl Collective for ScatterAllgather {
         true
     }
 
+    /// All but the root get their parts in the scatter; then all send in every round.
+    fn volume(&self, ranks: u32) -> Option<(u64, u32)> {
+        let scatter = (0..doublings(ranks)).flat_map(|round| (0..ranks).filter_map(move |rank| self.send(rank, round)));
+        let parts = (0..ranks).map(|part| self.size.part(part, ranks));
+        let longest = scatter.map(|transfer| transfer.flits).chain(parts).max();
+        longest.map(|flits| ((u64::from(ranks) + 1) * u64::from(ranks - 1), flits))
+    }
+
     fn parts(&self) -> u32 {
         self.ranks
     }

@@ -40,8 +40,9 @@ pub trait Collective: Debug + Send + Sync {
     /// May a rank begin a round only after what it received in the rounds before, because it passes that on?
     fn needs_receive(&self) -> bool;
 
-    /// The length of each message in flits if every rank sends one in every round, all of the same length.
-    fn uniform(&self) -> Option<u32> {
+    /// The messages of all `ranks` in all rounds, and the flits of the longest, where a formula gives them. Otherwise each send is looked at:
+    /// too many where there are as many rounds as ranks.
+    fn volume(&self, _ranks: u32) -> Option<(u64, u32)> {
         None
     }
 

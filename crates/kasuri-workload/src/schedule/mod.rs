@@ -237,8 +237,8 @@ impl Collective for Scheduled {
         false
     }
 
-    fn uniform(&self) -> Option<u32> {
-        self.schedule.is_full().then_some(self.flits)
+    fn volume(&self, ranks: u32) -> Option<(u64, u32)> {
+        self.schedule.is_full().then(|| (u64::from(ranks) * u64::from(self.rounds()), self.flits))
     }
 
     fn blocks(&self, rank: u32, round: u32) -> Vec<Block> {

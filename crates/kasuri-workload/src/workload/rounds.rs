@@ -264,8 +264,8 @@ fn synchronisation(collective: &dyn Collective, asked: Option<Synchronisation>) 
 
 /// The messages of one run of a collective, and the length of the longest.
 fn volume(collective: &dyn Collective, ranks: u32) -> (u64, u32) {
-    if let Some(flits) = collective.uniform() {
-        return (u64::from(ranks) * u64::from(collective.rounds()), flits);
+    if let Some(volume) = collective.volume(ranks) {
+        return volume;
     }
     let sends = (0..collective.rounds()).flat_map(|round| (0..ranks).filter_map(move |rank| collective.send(rank, round)));
     sends.fold((0, 1), |(messages, longest), transfer| (messages + 1, longest.max(transfer.flits)))
