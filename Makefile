@@ -185,15 +185,19 @@ test-python: test-rust build mpi $(VENV)/.test
 	$(call say,Python tests (pytest))
 	@$(PY) -m pytest
 
+# Crates outside the workspace.
+FORMAT_APART := rustfmt --edition 2024 fuzz/fuzz_targets/*.rs validation/threads/src/main.rs
+
 lint: $(VENV)/.test  ## checks formatting, style and types
 	$(call say,style (cargo fmt; ruff; mypy))
-	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; else echo "kasuri: rustfmt is not installed: left out"; fi
+	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check && $(FORMAT_APART) --check; \
+	else echo "kasuri: rustfmt is not installed: left out"; fi
 	@$(PY) -m ruff format --check --quiet --no-cache python papers tests examples docs validation benches
 	@$(PY) -m ruff check --quiet --no-cache python papers tests examples docs validation benches
 	@$(PY) -m mypy --cache-dir $(VENV)/.mypy_cache --no-error-summary
 
 format: $(VENV)/.test  ## formats all Rust and Python files
-	@cargo fmt --all
+	@cargo fmt --all && $(FORMAT_APART)
 	@$(PY) -m ruff format --quiet --no-cache python papers tests examples docs validation benches
 
 fuzz:  ## fuzzes every parser for FUZZ_SECONDS each (needs a nightly compiler and cargo-fuzz)

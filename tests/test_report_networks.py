@@ -169,7 +169,7 @@ def test_a_network_too_large_for_a_map_is_summed_up_by_class(tmp_path):
     page = page_of(results)
     assert len(page) < 300_000
     assert "<image" not in page
-    assert "not drawn, but summed up: of more than 400 routers or 4000 channels" in section(page, "network")
+    assert "not drawn, but summed up: with more than 400 routers or 4000 channels" in section(page, "network")
     assert "<dt>grid</dt><dd>101 x 100</dd>" in section(page, "network")
     assert "No map is drawn of more than 10,000 routers" in section(page, "utilisation")
     assert "<svg" in section(page, "utilisation")

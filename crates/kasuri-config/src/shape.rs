@@ -119,7 +119,14 @@ impl<'a> Shape<'a> {
                 nearest = Some((foreign, fault));
             }
         }
-        Err(nearest.map_or_else(|| self.fault(schema, value, path), |(_, fault)| fault))
+        let Some((_, mut fault)) = nearest else { return Err(self.fault(schema, value, path)) };
+        // Of a word that is unknown: it need not be a word.
+        let number =
+            branches.iter().map(|branch| self.resolve(branch)).find(|branch| has_type(branch, "integer") || has_type(branch, "number"));
+        if let (Value::String(_), Some(number)) = (value, number) {
+            fault.message += &format!("; or {}", self.wanted(number));
+        }
+        Err(fault)
     }
 
     fn resolve(self, schema: &'a Json) -> &'a Json {

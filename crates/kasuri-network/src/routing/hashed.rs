@@ -3,6 +3,9 @@
 use super::{Choice, CongestionView, VirtualChannels};
 use crate::rng::split_mix;
 
+/// Alternatives of which it is kept how occupied they are, while those near the least are looked for. Of further ones it is asked twice.
+const KEPT_OCCUPATIONS: usize = 128;
+
 /// Draws by hashing (seed, packet, hop, draw), so that no result depends on the order in which heads are routed, and two engines
 /// send the same packet on the same path.
 #[derive(Clone, Copy, Debug)]
@@ -77,10 +80,19 @@ impl<V: CongestionView> Choice for HashedChoice<V> {
         if grain == 1 {
             return self.least(alternatives, occupied);
         }
-        let least = (0..alternatives).map(|alternative| occupied(&self.view, alternative)).min().unwrap_or_default();
+        let mut kept = [0; KEPT_OCCUPATIONS];
+        let mut least = i64::MAX;
+        for alternative in 0..alternatives {
+            let flits = occupied(&self.view, alternative);
+            least = least.min(flits);
+            if let Some(place) = kept.get_mut(alternative as usize) {
+                *place = flits;
+            }
+        }
         let (mut taken, mut good) = (0, 0);
         for alternative in 0..alternatives {
-            if occupied(&self.view, alternative) < least + grain {
+            let flits = kept.get(alternative as usize).copied().unwrap_or_else(|| occupied(&self.view, alternative));
+            if flits < least + grain {
                 good += 1;
                 if self.below(good) == 0 {
                     taken = alternative;

@@ -26,7 +26,7 @@ impl Explain {
         for meaning in &found {
             let of = if meaning.choices.is_empty() { String::new() } else { format!(" (of {})", meaning.choices.join(" or ")) };
             writeln!(out, "{}{of}", if key.is_empty() { "the experiment file" } else { key })?;
-            meaning.describe(out)?;
+            meaning.describe(&schema, out)?;
         }
         let keys = keys_within(&schema, &parts);
         if !keys.is_empty() {
@@ -80,7 +80,7 @@ impl<'a> Search<'a> {
 
     /// What a reference points at. A reference with words of its own explains itself.
     fn resolved(&self, node: &'a Value, is_last: bool) -> &'a Value {
-        match node["$ref"].as_str().and_then(|name| self.root.pointer(name.trim_start_matches('#'))) {
+        match target(self.root, node) {
             Some(target) if !(is_last && node.get("description").is_some()) => target,
             _ => node,
         }
@@ -88,9 +88,7 @@ impl<'a> Search<'a> {
 
     fn add(&mut self, node: &Value, choice: Option<&str>) {
         let mut schema = node.clone();
-        if let (Some(name), Value::Object(columns)) = (node["$ref"].as_str(), &mut schema)
-            && let Some(Value::Object(target)) = self.root.pointer(name.trim_start_matches('#'))
-        {
+        if let (Some(Value::Object(target)), Value::Object(columns)) = (target(self.root, node), &mut schema) {
             for (key, value) in target {
                 columns.entry(key.clone()).or_insert_with(|| value.clone());
             }
@@ -110,6 +108,11 @@ impl<'a> Search<'a> {
     }
 }
 
+/// What a schema that is a reference points at.
+fn target<'a>(root: &'a Value, schema: &Value) -> Option<&'a Value> {
+    root.pointer(schema["$ref"].as_str()?.trim_start_matches('#'))
+}
+
 /// Which choice this alternative of a section stands for: `topology = mesh`.
 fn choice_of(node: &Value, asked: &str) -> Option<String> {
     let properties = node["properties"].as_object()?;
@@ -117,12 +120,12 @@ fn choice_of(node: &Value, asked: &str) -> Option<String> {
 }
 
 impl Meaning {
-    fn describe(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    fn describe(&self, root: &Value, out: &mut dyn Write) -> Result<(), Failure> {
         let schema = &self.schema;
         for line in schema["description"].as_str().unwrap_or_default().lines() {
             writeln!(out, "  {line}")?;
         }
-        let values = values(schema);
+        let values = values(root, schema);
         if !values.is_empty() {
             writeln!(out, "  values: {values}")?;
         }
@@ -133,8 +136,11 @@ impl Meaning {
     }
 }
 
-/// What may stand there, in words.
-fn values(schema: &Value) -> String {
+/// What may stand there, in words. References are to `root`.
+fn values(root: &Value, schema: &Value) -> String {
+    if let Some(target) = target(root, schema) {
+        return values(root, target);
+    }
     if let Some(names) = schema["enum"].as_array() {
         return names.iter().filter(|name| !name.is_null()).map(ToString::to_string).collect::<Vec<_>>().join(", ");
     }
@@ -143,7 +149,7 @@ fn values(schema: &Value) -> String {
     }
     for alternatives in ["anyOf", "oneOf"] {
         if let Some(others) = schema[alternatives].as_array() {
-            let mut words: Vec<String> = others.iter().map(values).filter(|words| !words.is_empty()).collect();
+            let mut words: Vec<String> = others.iter().map(|other| values(root, other)).filter(|words| !words.is_empty()).collect();
             words.dedup();
             return words.join(", or ");
         }
@@ -192,8 +198,7 @@ fn property_names(root: &Value, node: &Value, names: &mut Vec<String>, depth: u3
     if depth > 8 {
         return;
     }
-    let target = node["$ref"].as_str().and_then(|name| root.pointer(name.trim_start_matches('#')));
-    for node in [Some(node), target].into_iter().flatten() {
+    for node in [Some(node), target(root, node)].into_iter().flatten() {
         for name in node["properties"].as_object().into_iter().flat_map(|properties| properties.keys()) {
             if !names.contains(name) {
                 names.push(name.clone());
@@ -236,7 +241,7 @@ mod tests {
         assert!(paths.len() > 100 && paths.contains(&"router.pipeline".to_owned()), "{paths:?}");
         for path in paths.iter().filter(|path| path.contains('.')) {
             let found = Search::of(&schema, &path.split('.').collect::<Vec<_>>());
-            let has_words = |meaning: &Meaning| meaning.schema["description"].is_string() || !values(&meaning.schema).is_empty();
+            let has_words = |meaning: &Meaning| meaning.schema["description"].is_string() || !values(&schema, &meaning.schema).is_empty();
             assert!(found.iter().any(has_words), "{path}");
         }
     }
@@ -246,6 +251,13 @@ mod tests {
         let schema = json_schema(*KNOWN);
         assert!(Search::of(&schema, &["router", "pipline"]).is_empty());
         assert!(unknown(&schema, &["router", "pipline"]).contains("unknown key `router.pipline`; did you mean `router.pipeline`?"));
+    }
+
+    #[test]
+    fn words_and_numbers_are_both_values() {
+        let schema = json_schema(*KNOWN);
+        let found = Search::of(&schema, &["flit", "threads"]);
+        assert_eq!(values(&schema, &found[0].schema), "\"auto\", or a whole number");
     }
 
     #[test]
