@@ -1,12 +1,33 @@
 //! Fetching memory ahead of its use.
 
-/// Asks for a cache line ahead of its use.
+/// Events between asking for a cache line and its use, in loops over what happens to flits: a memory access takes as long as a few of them.
+pub(crate) const FETCH_DISTANCE: usize = 12;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Asks for all cache lines of an array in their order, which the processor soon foresees.
+pub(crate) fn prefetch_all<T>(entries: &[T]) {
+    let first: *const u8 = entries.as_ptr().cast();
+    for byte in (0..size_of_val(entries)).step_by(LINE) {
+        prefetch(first.wrapping_add(byte));
+    }
+}
+
+/// Asks for both lines of what may lie across the border of two.
 #[inline(always)]
-pub(crate) fn prefetch<T>(place: &T) {
+pub(crate) fn prefetch_across<T>(place: *const T) {
+    prefetch(place);
+    prefetch(place.cast::<u8>().wrapping_add(size_of::<T>() - 1));
+}
+
+/// Asks for a cache line ahead of its use. The place need not exist.
+#[inline(always)]
+pub(crate) fn prefetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: prefetching has no effect on the program's state.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(std::ptr::from_ref(place).cast());
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;

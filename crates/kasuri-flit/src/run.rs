@@ -10,7 +10,7 @@ use crate::select;
 use crate::support;
 use crate::team::Team;
 use crate::tile::wheel::Wheel;
-use crate::tile::{Block, Compiled, NONE, Partition, Tile};
+use crate::tile::{Block, Compiled, Packet, Partition, Tile};
 use kasuri_model::engine::{
     Command, Controller, Engine, EngineError, Feature, Interval, Method, Outcome, Phase, Prediction, Prepared, Status,
 };
@@ -38,9 +38,6 @@ const MOST_CYCLES_UNCOLLECTED: u64 = 1 << 30;
 
 /// Windows, times terminals, between two looks whether the controller wants the interval to end: milliseconds of work.
 const TERMINAL_WINDOWS_BETWEEN_LOOKS: u64 = 1 << 16;
-
-/// Sinks that are fetched ahead of their turn.
-const SINKS_AHEAD: usize = 16;
 
 /// Intervals in a row that may end in the cycle in which they began: a phase of measurement of which nothing is outstanding is over at
 /// once, and there are fewer phases than this.
@@ -169,7 +166,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             let begin = self.cycle;
             let end = begin.saturating_add(controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
             let halt = self.advance(end, controller, team)?;
-            let interval = self.close_interval(begin, team);
+            let interval = self.close_interval(begin, controller.weighs_ages(), team);
             let looks = halt == Halt::Standstill || self.cycle / DEADLOCK_PERIOD != begin / DEADLOCK_PERIOD;
             let status = if looks { self.deadlock_status() } else { None };
             let command = match status {
@@ -318,6 +315,11 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         self.tiles.iter().map(|tile| tile.statistics.flits_inside).sum::<i64>() as u64
     }
 
+    /// Flits of packets that stand at the head of a queue or have left it in part or whole, and have not arrived.
+    pub(crate) fn flits_in_flight(&self) -> u64 {
+        self.tiles.iter().map(|tile| tile.statistics.flits_in_flight).sum::<i64>() as u64
+    }
+
     /// Packets that draining waits for.
     fn undelivered(&self) -> u64 {
         let live: i64 = self.tiles.iter().map(|tile| tile.statistics.draining_live).sum();
@@ -357,13 +359,14 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     }
 
     /// Finishes the counts of an interval that began at `begin`.
-    fn close_interval(&mut self, begin: u64, team: &mut Team<'_>) -> Interval {
+    fn close_interval(&mut self, begin: u64, ages: bool, team: &mut Team<'_>) -> Interval {
         let now = self.cycle;
         let mut closed: Vec<(&mut Tile<'a, L>, Interval)> = self.tiles.iter_mut().map(|tile| (tile, Interval::default())).collect();
-        team.each(&mut closed, |_, (tile, interval)| *interval = tile.close_interval());
+        team.each(&mut closed, |_, (tile, interval)| *interval = tile.close_interval(ages));
         let closed: Vec<Interval> = closed.into_iter().map(|(_, interval)| interval).collect();
         let mut interval = Interval { end_cycle: now, cycles: now - begin, ..Interval::default() };
         closed.iter().for_each(|of_tile| interval.absorb(of_tile));
+        interval.in_flight_flits = self.flits_in_flight();
         self.told_first_finished = self.has_first_finished();
         interval.first_finished = self.told_first_finished;
         interval.counted_cycles = self.tiles[0].statistics.counting.rate_cycles(now);
@@ -520,6 +523,9 @@ impl<L: RouterLayout> Tile<'_, L> {
             }
         }
         for block in 0..self.parameters.router_blocks {
+            if self.parameters.is_far {
+                L::fetch_block(self, block, length);
+            }
             for now in first..first + length {
                 L::router_cycle(self, block, now);
             }
@@ -553,8 +559,8 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
     }
 
-    /// The tile's part of the counts of an interval that ends now.
-    fn close_interval(&mut self) -> Interval {
+    /// The tile's part of the counts of an interval that ends now, with the ages of its packets or without.
+    fn close_interval(&mut self, ages: bool) -> Interval {
         let now = self.cycle;
         self.take_mail();
         if now - self.wiring.collected_in >= MOST_CYCLES_UNCOLLECTED {
@@ -567,24 +573,18 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.statistics.interval.counted = interval.counted;
         self.statistics.counted_accepted += interval.accepted_flits * u64::from(self.statistics.counting.rates);
         interval.counted_accepted_flits = self.statistics.counted_accepted;
-        for (packet, _) in self.packets.live() {
-            interval.in_flight_flits += u64::from(packet.flits);
-            interval.in_flight_age += u64::from(packet.flits) * (now - packet.created.min(now));
-        }
-        // Less the flits that have arrived of packets that have not arrived in whole.
-        let sinks = self.terminals.ejection.iter();
-        let later = sinks.clone().map(|sink| sink.packet).skip(SINKS_AHEAD).chain(std::iter::repeat(NONE));
-        for (sink, later) in sinks.zip(later) {
-            self.packets.prefetch(later);
-            if sink.left == 0 {
-                continue;
-            }
-            let created = self.packets[sink.packet as usize].created;
-            interval.in_flight_flits -= u64::from(sink.index);
-            interval.in_flight_age -= u64::from(sink.index) * (now - created.min(now));
-        }
+        interval.in_flight_age = if ages { self.in_flight_age() } else { 0 };
         interval.backlog_cycles = self.edge.feed().backlog_cycles(now);
         interval
+    }
+
+    /// The ages of the packets in flight, each as often as it has flits that have not arrived.
+    fn in_flight_age(&self) -> u64 {
+        let age = |packet: &Packet| self.cycle - packet.created.min(self.cycle);
+        let all: u64 = self.packets.live().map(|(packet, _)| u64::from(packet.flits) * age(packet)).sum();
+        let sinks = self.terminals.ejection.iter().filter(|sink| sink.left > 0);
+        let arrived: u64 = sinks.map(|sink| u64::from(sink.index) * age(&self.packets[sink.packet as usize])).sum();
+        all - arrived
     }
 
     /// Moves the ports' short counters into the channels' and terminals' long ones: before a phase begins that counts otherwise, and at the

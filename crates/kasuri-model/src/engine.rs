@@ -133,6 +133,11 @@ pub trait Controller {
     /// outstanding any more, when the first terminal of a batch has finished, or when a closed workload has completed.
     fn interval_ended(&mut self, interval: &Interval) -> Command;
 
+    /// Does it look at [`Interval::in_flight_age`]? An engine must look at each packet to find it.
+    fn weighs_ages(&self) -> bool {
+        false
+    }
+
     /// Should the interval end now, however long it was to be? Engines ask every few milliseconds of their work, so that a user who wants
     /// to stop is heard.
     fn wants_end(&self) -> bool {
@@ -281,7 +286,7 @@ pub struct Interval {
     pub outstanding_packets: u64,
     /// Flits of packets that have left their source queue in part or in whole, or stand at its head, and have not arrived.
     pub in_flight_flits: u64,
-    /// Sum over these flits of the age of their packet, in cycles.
+    /// Sum over these flits of the age of their packet, in cycles; 0 unless the controller [weighs ages](Controller::weighs_ages).
     pub in_flight_age: u64,
     /// Sum over all terminals of the cycles by which the next packet's creation lies in the past: the backlog.
     pub backlog_cycles: u64,

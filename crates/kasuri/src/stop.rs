@@ -91,6 +91,10 @@ impl Controller for Interruptible<'_> {
         self.inner.interval_ended(interval)
     }
 
+    fn weighs_ages(&self) -> bool {
+        self.inner.weighs_ages()
+    }
+
     fn wants_end(&self) -> bool {
         self.stop.is_requested() || self.inner.wants_end()
     }

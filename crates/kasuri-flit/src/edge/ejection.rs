@@ -98,7 +98,8 @@ impl<L: RouterLayout> Tile<'_, L> {
             }
             if sink.left <= 1 {
                 let packet = if sink.left == 0 { self.arriving_packet(slot) } else { sink.packet };
-                prefetch(&self.packets[packet as usize]);
+                self.packets.prefetch(packet);
+                prefetch(&self.statistics.accepted[slot >> L::Mask::SHIFT]);
             }
         }
     }

@@ -278,6 +278,9 @@ pub(crate) trait PacketFeed: Send {
     /// The tail of a packet, of this feed or of another, has left a terminal. May the terminal have another packet before the feed wakes it?
     fn tail_left(&mut self, left: &Left) -> bool;
 
+    /// Fetches what [`Self::tail_left`] will look at for a terminal.
+    fn prefetch_source(&self, _terminal: u32) {}
+
     /// A head has come to a router. Told only if [`Self::hears_heads`].
     fn head_came(&mut self, _head: &Head) {}
 

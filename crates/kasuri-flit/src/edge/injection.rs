@@ -6,7 +6,7 @@ use super::queues::NO_VC;
 use super::terminals::PREFETCH_DISTANCE;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_across};
 use crate::tile::wheel::Wheel;
 use crate::tile::{NONE, Packet, Tile};
 use kasuri_model::router::{Switching, VcRelease};
@@ -120,6 +120,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let mut active = self.edge.queues.take_active(block);
         let mut kept = 0;
         for position in 0..active.len() {
+            self.prefetch_source(&active, position);
             let terminal = active[position];
             let stays = self.serve_queue(terminal, now);
             active[kept] = terminal;
@@ -128,6 +129,23 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
         active.truncate(kept);
         self.edge.queues.put_active(block, active);
+    }
+
+    /// Fetches what bringing later heads to their virtual channels will look at: first the source, then the buffer behind its channel.
+    #[inline(always)]
+    fn prefetch_source(&self, active: &[u32], position: usize) {
+        if !self.parameters.fetches {
+            return;
+        }
+        if let Some(&terminal) = active.get(position + 2 * PREFETCH_DISTANCE) {
+            prefetch(&self.edge.queues.heads[terminal as usize]);
+            prefetch(&self.terminals.injection[terminal << L::Mask::SHIFT]);
+            prefetch(&self.wiring.links[self.parameters.first_terminal_port + terminal]);
+        }
+        if let Some(&terminal) = active.get(position + PREFETCH_DISTANCE) {
+            prefetch_across(self.layout.input_slot(self.terminals.injection[terminal << L::Mask::SHIFT].to));
+            prefetch(&self.terminals.free[terminal]);
+        }
     }
 
     /// Brings the head of a queue to its virtual channel. Must the terminal be looked at in the next cycle?
@@ -168,6 +186,13 @@ impl<L: RouterLayout> Tile<'_, L> {
             if let Some(&slot) = ready.get(position + PREFETCH_DISTANCE) {
                 let source = &self.terminals.injection[slot];
                 self.packets.prefetch_gap(source.packet, source.index);
+                if source.left == 1 {
+                    let terminal = slot >> L::Mask::SHIFT;
+                    prefetch(&self.wiring.links[self.parameters.first_terminal_port + terminal]);
+                    prefetch(&self.edge.queues.heads[terminal as usize]);
+                    self.packets.prefetch(source.packet);
+                    self.edge.feed().prefetch_source(self.parameters.share.terminals.start + terminal);
+                }
             }
             self.send_flit(ready[position], now);
         }
@@ -252,6 +277,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             alive: true,
         };
         self.statistics.draining_live += i64::from(self.edge.drain.covers(&drawn));
+        self.statistics.flits_in_flight += i64::from(record.flits);
         let packet = self.packets.store(record, drawn.tag);
         if drawn.is_reply {
             self.packets.origins.note_answer(packet, drawn.asked);
@@ -309,6 +335,9 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.terminals.injection[slot].credits >= needed && in_pool()
         };
         let mut open = free.and(L::Mask::range(u32::from(begin), u32::from(end)));
+        if self.buffers.shared.is_none() {
+            open = self.terminals.with_credit(terminal, open);
+        }
         let vc = loop {
             if open.is_empty() {
                 return false;

@@ -7,6 +7,7 @@ use super::batch::Batch;
 use super::calendar::Calendar;
 use super::feed::{Arrival, Ask, Drain, Drawn, Left, Letter, Moves, Naming, Next, OneQueue, PacketFeed, Tag};
 use super::queues::Queues;
+use crate::prefetch::prefetch;
 use crate::tile::{NEVER, NONE, Share};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::Priority;
@@ -432,6 +433,12 @@ impl PacketFeed for OpenTraffic<'_> {
         self.asked_always || !self.answers.is_empty() || classes.any(|creations| creations.next <= left.now)
     }
 
+    fn prefetch_source(&self, terminal: u32) {
+        if let Some(creations) = self.creations.get((terminal - self.first) as usize) {
+            prefetch(creations);
+        }
+    }
+
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, queues: &mut Queues) {
         let record = arrival.record;
         let of_batch = self.batch.as_mut().is_some_and(|batch| batch.packet_arrived(record));
@@ -472,6 +479,9 @@ impl PacketFeed for OpenTraffic<'_> {
         let mut entry = self.calendar.open(block, now);
         while entry != NONE {
             let following = self.calendar.take(block, entry);
+            if let Some(creations) = self.creations.get(following as usize) {
+                prefetch(creations);
+            }
             if self.creations[entry as usize].next <= now {
                 queues.wake_own(self.terminal_of(entry));
             } else {

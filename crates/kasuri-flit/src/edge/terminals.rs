@@ -107,6 +107,16 @@ impl<M: VcMask> Terminals<M> {
         self.creditable[slot >> 6] & 1 << (slot & 63) != 0
     }
 
+    /// Of some virtual channels of a terminal, at least those whose buffer has room for a flit. Only for buffers that are not shared.
+    #[inline(always)]
+    pub(super) fn with_credit(&self, terminal: u32, channels: M) -> M {
+        if M::BITS > u64::BITS {
+            return channels;
+        }
+        let slot = terminal << M::SHIFT;
+        channels.and(M::from_bits(self.creditable[slot >> 6] >> (slot & 63)))
+    }
+
     /// Is a terminal's channel into the network still taken by the flit before?
     pub(crate) fn is_busy(&self, terminal: u32, now: u64) -> bool {
         self.busy_until.len() > terminal as usize && self.busy_until[terminal] > now
@@ -133,6 +143,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.in_flight.arrivals.take(now, self.parameters.router_blocks + block, &mut events);
         self.statistics.interval.accepted_flits += events.len() as u64;
         self.statistics.flits_inside -= events.len() as i64;
+        self.statistics.flits_in_flight -= events.len() as i64;
         let first_slot = self.first_terminal_slot();
         for position in 0..events.len() {
             self.prefetch_sink(&events, position);

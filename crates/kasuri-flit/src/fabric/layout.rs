@@ -79,6 +79,9 @@ pub(crate) trait RouterLayout: Sized + Send {
     /// The virtual channels of a port that nobody holds.
     fn free(&self, port: u32) -> Self::Mask;
 
+    /// Fetches what [`Self::free`] looks at.
+    fn prefetch_free(&self, _port: u32) {}
+
     /// Gives an output slot to a head.
     fn hold(&mut self, head: u32, output: u32);
 
@@ -93,6 +96,9 @@ pub(crate) trait RouterLayout: Sized + Send {
 
     /// Is there nothing to do in a block before a new event arrives?
     fn is_idle(&self, block: u32) -> bool;
+
+    /// Fetches what a block of routers will look at in a window of `length` cycles that begins now, where it is worth it.
+    fn fetch_block(_tile: &Tile<'_, Self>, _block: u32, _length: u64) {}
 
     /// Advances a block of routers through cycle `now`, if it has anything to do.
     fn router_cycle(tile: &mut Tile<'_, Self>, block: u32, now: u64);

@@ -3,6 +3,7 @@
 //! A packet enters the queue of a buffer when it is announced, with its virtual channel upstream, and leaves it with its tail. The
 //! first one stands in the slot's own record; those behind it in a ring, of which little is ever touched.
 
+use crate::prefetch::prefetch;
 use kasuri_network::memory::{Column, prefer_large_pages};
 
 /// The packets of one buffer. 8 bytes.
@@ -64,6 +65,14 @@ impl Rings {
             self.packets[place] = packet;
         }
         queue.packets += 1;
+    }
+
+    /// Fetches the packet behind the front one of a slot's queue.
+    #[inline(always)]
+    pub(crate) fn prefetch_second(&self, queue: &Queue, slot: u32) {
+        if queue.packets > 1 {
+            prefetch(&self.packets[self.place(slot, queue.head.wrapping_add(1))]);
+        }
     }
 
     /// The front packet of a slot's queue leaves. An empty ring begins anew.

@@ -63,9 +63,10 @@ impl<L: RouterLayout> Tile<'_, L> {
         if position + 2 * PREFETCH_DISTANCE < heads.len() {
             let slot = heads.at(position + 2 * PREFETCH_DISTANCE);
             prefetch(self.layout.input_slot(slot));
+            prefetch(&self.wiring.router_of_port[slot >> L::Mask::SHIFT]);
         }
         if position + PREFETCH_DISTANCE < heads.len() {
-            prefetch(&self.packets[self.front_packet(heads.at(position + PREFETCH_DISTANCE)) as usize]);
+            self.packets.prefetch(self.front_packet(heads.at(position + PREFETCH_DISTANCE)));
         }
     }
 

@@ -3,13 +3,13 @@
 use crate::fabric::allocators::{PlainAllocator, Pointers, from_pointer};
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_across};
 use crate::tile::list::List;
 use crate::tile::{Block, InputSlot, NONE, Tile};
 use kasuri_model::router::{Switching, VcRelease};
 
 /// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.
-pub(super) const PREFETCH_DISTANCE: usize = 4;
+pub(super) const PREFETCH_DISTANCE: usize = 6;
 
 impl<L: RouterLayout> Tile<'_, L> {
     /// Puts a port on a list for virtual-channel allocation, once.
@@ -57,6 +57,9 @@ impl<L: RouterLayout> Tile<'_, L> {
             if head != NONE {
                 prefetch(self.layout.input_slot(head));
                 prefetch(self.layout.output_slot(port << L::Mask::SHIFT));
+                self.layout.prefetch_free(port);
+                // Where the packet will be announced.
+                prefetch_across(self.layout.input_slot(self.wiring.links[port].flit_link));
             }
         }
     }
@@ -183,6 +186,10 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// Separable input-first with round-robin arbiters: each head picks a virtual channel by its pointer, each of these then a head.
     fn allocate_port_input_first(&mut self, port: u32) {
+        let free = self.layout.free(port);
+        if free.rest().is_empty() {
+            return self.allocate_last_input_first(port, free);
+        }
         let base = port << L::Mask::SHIFT;
         let mut picked = std::mem::take(&mut self.vc_allocation.requests);
         picked.clear();
@@ -204,13 +211,39 @@ impl<L: RouterLayout> Tile<'_, L> {
             head = self.layout.input_slot(head).request_next;
         }
         for &(head, output) in &picked {
-            let pointers = self.vc_allocation.allocator.as_mut().expect("asked for only where there is one");
-            pointers.row[head] = output + 1;
-            pointers.column[output] = head + 1;
-            self.withdraw(port, head);
-            self.hold(head, output);
+            self.give_input_first(port, head, output);
         }
         self.vc_allocation.requests = picked;
+    }
+
+    /// The same where at most one virtual channel is free, as in a network that is full: whoever may take it picks it.
+    fn allocate_last_input_first(&mut self, port: u32, free: L::Mask) {
+        if free.is_empty() {
+            return;
+        }
+        let output = port << L::Mask::SHIFT | free.first();
+        let pointer = self.vc_allocation.allocator.as_ref().expect("asked for only where there is one").column[output];
+        let (mut best, mut best_distance) = (NONE, u32::MAX);
+        let mut head = self.wiring.links[port].request_head;
+        while head != NONE {
+            let distance = from_pointer(head, pointer);
+            if (best == NONE || distance < best_distance) && self.may_take(head, output) {
+                (best, best_distance) = (head, distance);
+            }
+            head = self.layout.input_slot(head).request_next;
+        }
+        if best != NONE {
+            self.give_input_first(port, best, output);
+        }
+    }
+
+    /// A head wins a virtual channel of separable input-first allocation; both pointers move behind the partner.
+    fn give_input_first(&mut self, port: u32, head: u32, output: u32) {
+        let pointers = self.vc_allocation.allocator.as_mut().expect("asked for only where there is one");
+        pointers.row[head] = output + 1;
+        pointers.column[output] = head + 1;
+        self.withdraw(port, head);
+        self.hold(head, output);
     }
 
     /// Any other allocator, on the requests of one port.

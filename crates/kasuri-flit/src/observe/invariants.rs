@@ -88,17 +88,28 @@ impl<L: RouterLayout> Run<'_, L> {
         Ok(())
     }
 
-    /// Flits injected less flits delivered are in buffers or on channels.
+    /// Flits injected less flits delivered are in buffers or on channels; packets begun less flits delivered are on their way.
     fn check_flits(&self, moving: &OnTheWay) -> Result<(), String> {
         let in_buffers = |tile: &Tile<'_, L>| (0..tile.first_terminal_slot()).map(|slot| u64::from(tile.layout.flits(slot))).sum::<u64>();
         let buffered: u64 = self.tiles.iter().map(in_buffers).sum();
         let on_channels: u64 = moving.flits.iter().flatten().map(|&flits| u64::from(flits)).sum();
         let (found, inside) = (buffered + on_channels, self.flits_inside());
-        if found == inside { Ok(()) } else { Err(format!("{inside} flits entered and did not leave, {found} are found")) }
+        if found != inside {
+            return Err(format!("{inside} flits entered and did not leave, {found} are found"));
+        }
+        let (found, counted) = (self.tiles.iter().map(Tile::flits_of_packets).sum::<u64>(), self.flits_in_flight());
+        if found == counted { Ok(()) } else { Err(format!("packets with {counted} flits are on their way, those found have {found}")) }
     }
 }
 
 impl<L: RouterLayout> Tile<'_, L> {
+    /// Flits of the packets that have a number, without those that have arrived.
+    fn flits_of_packets(&self) -> u64 {
+        let all: u64 = self.packets.live().map(|(packet, _)| u64::from(packet.flits)).sum();
+        let arrived: u64 = self.terminals.ejection.iter().filter(|sink| sink.left > 0).map(|sink| u64::from(sink.index)).sum();
+        all - arrived
+    }
+
     /// By sink's slot, counted from the first: flits that stay in its buffer, those of a packet that is arriving, too.
     fn sunk_flits(&self) -> Vec<u32> {
         let held = self.edge.feed().held_flits(self.terminals.ejection.len());

@@ -163,6 +163,8 @@ pub(crate) struct Statistics {
     pub(crate) flit_hops: u64,
     /// Flits in buffers and on channels: those that have entered in this tile less those that have left in it.
     pub(crate) flits_inside: i64,
+    /// Flits of packets that have come to the head of a queue in this tile, less those that have arrived in it.
+    pub(crate) flits_in_flight: i64,
 }
 
 impl Statistics {
@@ -191,6 +193,7 @@ impl Statistics {
             background: Background::default(),
             flit_hops: 0,
             flits_inside: 0,
+            flits_in_flight: 0,
         }
     }
 

@@ -90,8 +90,8 @@ pub(crate) struct Border {
     /// Blocks of the wheels.
     blocks: Range<u32>,
     /// By port: where its flits go, and where its credits go.
-    flits_to: Vec<FarEnd>,
-    credits_to: Vec<FarEnd>,
+    flits_to: Column<FarEnd>,
+    credits_to: Column<FarEnd>,
     /// By slot: the packet that leaves, and the packet that comes.
     leaving: Column<Leaving>,
     coming: Column<u32>,
@@ -112,14 +112,20 @@ impl Border {
         Self {
             first_slot,
             blocks,
-            flits_to: vec![FarEnd::NOWHERE; ports],
-            credits_to: vec![FarEnd::NOWHERE; ports],
+            flits_to: Column::filled(ports, FarEnd::NOWHERE),
+            credits_to: Column::filled(ports, FarEnd::NOWHERE),
             leaving: Column::filled(ports << shift, Leaving { packet: NONE, index: 0, left: 0 }),
             coming: Column::filled(ports << shift, NONE),
             leaving_mail: (0..tiles).map(|_| Mail::default()).collect(),
             incoming_mail: (0..tiles).map(|_| Mail::default()).collect(),
             due: Vec::new(),
         }
+    }
+
+    /// The place of a slot's port among those of the border.
+    #[inline(always)]
+    fn port_of<L: RouterLayout>(&self, slot: u32) -> u32 {
+        (slot - self.first_slot) >> L::Mask::SHIFT
     }
 
     /// Has no mail come?
@@ -134,13 +140,13 @@ impl Border {
 
     /// The flits of a port go to another tile, by this address for its far end. Returns the address.
     pub(super) fn leads_to<L: RouterLayout>(&mut self, port: u32, far: FarEnd) -> u32 {
-        self.flits_to[(port - (self.first_slot >> L::Mask::SHIFT)) as usize] = far;
+        self.flits_to[port - (self.first_slot >> L::Mask::SHIFT)] = far;
         port
     }
 
     /// The credits of a port go to another tile, by this address for its far end. Returns the address.
     pub(super) fn comes_from<L: RouterLayout>(&mut self, port: u32, far: FarEnd) -> u32 {
-        self.credits_to[(port - (self.first_slot >> L::Mask::SHIFT)) as usize] = far;
+        self.credits_to[port - (self.first_slot >> L::Mask::SHIFT)] = far;
         port
     }
 }
@@ -153,7 +159,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         if slot < border.first_slot || border.flits_to.is_empty() {
             return (tile, slot);
         }
-        let far = border.flits_to[((slot - border.first_slot) >> L::Mask::SHIFT) as usize];
+        let far = border.flits_to[border.port_of::<L>(slot)];
         (far.tile, far.slot + (slot & (L::Mask::BITS - 1)))
     }
 
@@ -163,7 +169,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         if slot < border.first_slot || border.credits_to.is_empty() {
             return (tile, slot);
         }
-        let far = border.credits_to[((slot - border.first_slot) >> L::Mask::SHIFT) as usize];
+        let far = border.credits_to[border.port_of::<L>(slot)];
         (far.tile, far.slot + (slot & (L::Mask::BITS - 1)))
     }
 
@@ -179,7 +185,13 @@ impl<L: RouterLayout> Tile<'_, L> {
                 }
                 due.clear();
                 self.in_flight.credits.take(now, block, &mut due);
-                due.drain(..).for_each(|slot| self.mail_credit(slot, now as u32));
+                for position in 0..due.len() {
+                    if let Some(&slot) = due.get(position + PREFETCH_DISTANCE) {
+                        prefetch(&self.in_flight.border.credits_to[self.in_flight.border.port_of::<L>(slot)]);
+                    }
+                    self.mail_credit(due[position], now as u32);
+                }
+                due.clear();
             }
         }
         self.in_flight.border.due = due;
@@ -191,6 +203,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let border = &self.in_flight.border;
         if let Some(&slot) = due.get(2 * PREFETCH_DISTANCE) {
             prefetch(&border.leaving[slot - border.first_slot]);
+            prefetch(&border.flits_to[border.port_of::<L>(slot)]);
             prefetch(self.layout.input_slot(slot));
         }
         if let Some(&slot) = due.get(PREFETCH_DISTANCE) {
@@ -211,7 +224,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn mail_flit(&mut self, slot: u32, time: u32) {
         let border = &mut self.in_flight.border;
         let own = slot - border.first_slot;
-        let far = border.flits_to[(own >> L::Mask::SHIFT) as usize];
+        let far = border.flits_to[border.port_of::<L>(slot)];
         let mail = &mut border.leaving_mail[far.tile as usize];
         if border.leaving[own].left == 0 {
             let queue = &mut self.layout.input_slot_mut(slot).queue;
@@ -237,7 +250,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// A credit leaves the tile.
     fn mail_credit(&mut self, slot: u32, time: u32) {
         let border = &mut self.in_flight.border;
-        let far = border.credits_to[((slot - border.first_slot) >> L::Mask::SHIFT) as usize];
+        let far = border.credits_to[border.port_of::<L>(slot)];
         border.leaving_mail[far.tile as usize].credits.push((time, far.slot + (slot & (L::Mask::BITS - 1))));
     }
 

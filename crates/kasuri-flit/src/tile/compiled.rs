@@ -22,6 +22,9 @@ use kasuri_model::scenario::Scenario;
 /// The state of so many slots lies in the near caches, about 100 bytes each.
 const NEAR_SLOTS: u64 = 1 << 13;
 
+/// The state of more slots lies in no cache but the last one, if in any.
+const FAR_SLOTS: u64 = 1 << 17;
+
 /// Longest window: what has arrived in a block is worked on for so long while it lies in a near cache.
 const MAX_WINDOW: u32 = 32;
 
@@ -48,6 +51,8 @@ pub(crate) struct Parameters {
     pub(crate) periodic: bool,
     /// Is the state larger than the near caches, so that loops fetch what they will need?
     pub(crate) fetches: bool,
+    /// Is it so large that even what is used in the same window must be fetched?
+    pub(crate) is_far: bool,
     /// Does the processor have the features of `advance_window_modern`?
     pub(crate) modern: bool,
     pub(crate) switch_allocator: AllocatorParameters,
@@ -112,6 +117,7 @@ impl Compiled {
         }
         let window = if needs_window_of_one(scenario) { 1 } else { delays.least.clamp(1, MAX_WINDOW) };
         let periodic = select::has_slow_channel(network);
+        let all_slots: u64 = tiles.iter().map(|tile| tile.slots_of_routers).sum();
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
             block_shift: tiles[0].block_shift,
@@ -126,7 +132,8 @@ impl Compiled {
             redraws_entry: scenario.routing.redraws_entry(),
             crosspoint: router.architecture == Architecture::Crosspoint,
             periodic,
-            fetches: tiles.iter().map(|tile| tile.slots_of_routers).sum::<u64>() > NEAR_SLOTS,
+            fetches: all_slots > NEAR_SLOTS,
+            is_far: all_slots > FAR_SLOTS,
             modern: is_modern(),
             switch_allocator: router.switch_allocator.clone(),
             full: (L::LAYOUT == LayoutName::Full).then(|| FullParameters {

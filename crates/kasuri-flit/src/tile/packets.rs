@@ -2,7 +2,7 @@
 
 use crate::edge::Tag;
 use crate::observe::statistics::Origins;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_across};
 use crate::tile::Packet;
 use kasuri_model::engine::Counting;
 use kasuri_network::memory::prefer_large_pages;
@@ -138,7 +138,7 @@ impl Packets {
     #[inline(always)]
     pub(crate) fn prefetch(&self, packet: u32) {
         if let Some(record) = self.records.get(packet as usize) {
-            prefetch(record);
+            prefetch_across(record);
         }
     }
 

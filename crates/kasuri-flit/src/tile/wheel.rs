@@ -3,6 +3,8 @@
 //! Addresses are cut into blocks of `2^block_shift` slots. Whatever is posted arrives at least one window later, so a block may be
 //! advanced through a whole window of cycles before the next block is touched.
 
+use crate::prefetch::prefetch;
+
 /// Events by cycle of arrival and slot address; at most one per slot and cycle.
 pub(crate) trait Wheel: Sized + Send {
     /// A wheel that takes delays up to `horizon - 1` cycles over `slots` addresses. `stride` slots belong to a port, and a port
@@ -148,16 +150,35 @@ pub(crate) struct Posts {
 }
 
 impl Posts {
+    #[inline(always)]
+    fn list(self, time: u32, address: u32) -> usize {
+        ((time & self.mask) << self.tiles_shift | address >> self.block_shift) as usize
+    }
+
+    /// Fetches the end of the list on which an event will be posted.
+    #[inline(always)]
+    pub(crate) fn fetch_end(self, time: u32, address: u32) {
+        prefetch(self.ends.wrapping_add(self.list(time, address)));
+    }
+
+    /// Fetches the place of the next event of that list, once its end has been fetched.
+    #[inline(always)]
+    pub(crate) fn fetch_place(self, time: u32, address: u32) {
+        // SAFETY: as in `post`.
+        let end = unsafe { *self.ends.add(self.list(time, address)) };
+        prefetch(self.events.wrapping_add(end as usize));
+    }
+
     /// Posts an event for `address` in cycle `time`.
     #[inline(always)]
     pub(crate) fn post(self, time: u32, address: u32) {
-        let list = (time & self.mask) << self.tiles_shift | address >> self.block_shift;
+        let list = self.list(time, address);
         // SAFETY: an address belongs to a block of the wheel, and a port gets at most one event per cycle, so a list never
         // outgrows its capacity of one place per port of the block (checked where assertions are on).
         unsafe {
-            let end = self.ends.add(list as usize);
+            let end = self.ends.add(list);
             #[cfg(debug_assertions)]
-            assert!(*end < (list + 1) * self.capacity, "more events than ports in a block");
+            assert!(*end < (list as u32 + 1) * self.capacity, "more events than ports in a block");
             *self.events.add(*end as usize) = address;
             *end += 1;
         }

@@ -236,6 +236,10 @@ impl Controller for BookSim {
         cycles.min(self.max_cycles.saturating_sub(self.now)).max(1)
     }
 
+    fn weighs_ages(&self) -> bool {
+        true
+    }
+
     fn interval_ended(&mut self, interval: &Interval) -> Command {
         self.now = interval.end_cycle;
         match self.decide(interval) {

@@ -12,6 +12,7 @@
 
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
+use crate::prefetch::{FETCH_DISTANCE, prefetch, prefetch_across};
 use crate::support::LayoutName;
 use crate::tile::wheel::{BitWheel, Wheel};
 use crate::tile::{InputSlot, Links, NONE, OutputSlot, Parameters, Tile};
@@ -328,7 +329,8 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
         }
         // Only now: what a tail frees in this cycle can be allocated in the next.
         let mut tails = std::mem::take(&mut self.layout.tails);
-        for &slot in &tails {
+        for (position, &slot) in tails.iter().enumerate() {
+            self.prefetch_release(&tails, position);
             let output = Avx512::<M, W>::first_slot(slot) | self.layout.byte(|unit| &unit.output, slot);
             let settled = std::mem::take(&mut self.layout.input_slot_mut(slot).settled);
             self.wiring.links[output >> M::SHIFT].sent += u32::from(self.layout.input_slot(slot).length - settled);
@@ -338,6 +340,22 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
         self.layout.tails = tails;
         lists.turn();
         self.blocks[block as usize] = lists;
+    }
+
+    /// Fetches what the release of later tails of a list will look at: first the input slot, then the packet behind in the queue.
+    #[inline(always)]
+    fn prefetch_release(&self, tails: &[u32], position: usize) {
+        if !self.parameters.is_far {
+            return;
+        }
+        if let Some(&slot) = tails.get(position + 2 * FETCH_DISTANCE) {
+            prefetch_across(self.layout.input_slot(slot));
+        }
+        if let Some(&slot) = tails.get(position + FETCH_DISTANCE) {
+            self.buffers.rings.prefetch_second(&self.layout.input_slot(slot).queue, slot);
+            let output = Avx512::<M, W>::first_slot(slot) | self.layout.byte(|unit| &unit.output, slot);
+            prefetch(&self.wiring.links[output >> M::SHIFT]);
+        }
     }
 
     /// Visits the units of a block that have something to do. Returns the number of flits that move.
@@ -403,12 +421,13 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
     fn post_moves(&mut self, moved: usize, now: u32) {
         let layout = &self.layout;
         let (leaving, entering) = (&layout.leaving[..moved], &layout.entering[..moved]);
+        let is_far = self.parameters.is_far;
         match &layout.destinations {
             Destinations::Uniform { link, flit_delay, credit_delay } => {
                 let words = self.in_flight.credits.cycle_words(u64::from(now.wrapping_add(*credit_delay)));
-                post_all::<M>(words, leaving, link);
+                post_all::<M>(words, leaving, link, is_far);
                 let words = self.in_flight.arrivals.cycle_words(u64::from(now.wrapping_add(*flit_delay)));
-                post_all::<M>(words, entering, link);
+                post_all::<M>(words, entering, link, is_far);
             }
             Destinations::PerPort => {
                 for &slot in leaving {
@@ -424,11 +443,15 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
     }
 }
 
-/// Sets, in the words of one cycle, the bits of the slots at the other ends.
+/// Sets, in the words of one cycle, the bits of the slots at the other ends; where these are far, their words are fetched ahead.
 #[inline(always)]
-fn post_all<M: VcMask>(words: *mut u64, slots: &[u32], link: &Column<u32>) {
-    for &slot in slots {
-        let address = link[slot >> M::SHIFT] + (slot & (M::BITS - 1));
+fn post_all<M: VcMask>(words: *mut u64, slots: &[u32], link: &Column<u32>, is_far: bool) {
+    let address = |slot: u32| link[slot >> M::SHIFT] + (slot & (M::BITS - 1));
+    for (position, &slot) in slots.iter().enumerate() {
+        if let (true, Some(&later)) = (is_far, slots.get(position + FETCH_DISTANCE)) {
+            prefetch(words.wrapping_add((address(later) >> 6) as usize));
+        }
+        let address = address(slot);
         // SAFETY: the wheels have a word for every 64 slots of a cycle, and links lead to slots.
         unsafe { *words.add((address >> 6) as usize) |= 1 << (address & 63) };
     }
