@@ -46,6 +46,17 @@ fn layouts_agree_on_routers_of_several_words() {
     both_layouts_agree(Setup { load: 0.3, router: router(2, 4), ..Setup::mesh(&[2, 3, 2, 2]) });
 }
 
+/// From 131,072 virtual channels on, both fetch ahead what they will look at: every place that they name exists (assertions are on).
+#[test]
+fn layouts_agree_on_networks_that_no_near_cache_holds() {
+    let setup = Setup { load: 0.15, packet_flits: 4, router: router(2, 8), max_cycles: 70, paranoid: true, ..Setup::torus(&[24, 24, 24]) };
+    let run = |simd: &str, tiles| Setup { simd: simd.to_owned(), tiles, ..setup.clone() }.run(&mut Fixed::new(20, 50));
+    let whole = run("portable", 1);
+    assert!(whole.flit_hops > 500_000, "{}", whole.flit_hops);
+    assert_eq!(whole, run("portable", 3));
+    assert_eq!(whole, run("always", 3));
+}
+
 #[test]
 fn layouts_agree_on_channels_of_different_latency() {
     let channels = kasuri_network::topology::ChannelParameters {
