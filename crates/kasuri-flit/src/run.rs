@@ -312,17 +312,17 @@ impl<'a, L: RouterLayout> Run<'a, L> {
 
     /// Flits in buffers and on channels.
     pub(crate) fn flits_inside(&self) -> u64 {
-        self.tiles.iter().map(|tile| tile.statistics.flits_inside).sum::<i64>() as u64
+        self.tiles.iter().map(|tile| tile.statistics.balance.flits_inside).sum::<i64>() as u64
     }
 
     /// Flits of packets that stand at the head of a queue or have left it in part or whole, and have not arrived.
     pub(crate) fn flits_in_flight(&self) -> u64 {
-        self.tiles.iter().map(|tile| tile.statistics.flits_in_flight).sum::<i64>() as u64
+        self.tiles.iter().map(|tile| tile.statistics.balance.flits_in_flight).sum::<i64>() as u64
     }
 
     /// Packets that draining waits for.
     fn undelivered(&self) -> u64 {
-        let live: i64 = self.tiles.iter().map(|tile| tile.statistics.draining_live).sum();
+        let live: i64 = self.tiles.iter().map(|tile| tile.statistics.balance.draining_live).sum();
         live as u64 + self.tiles.iter().map(|tile| tile.edge.feed().undrained()).sum::<u64>()
     }
 
@@ -635,6 +635,6 @@ impl<L: RouterLayout> Tile<'_, L> {
         let from = if self.packets.origins.measures_waiting { 0 } else { measured_from };
         let answers = self.edge.drain(from, measured_from, self.cycle, phase == Phase::Emptying);
         let live = self.packets.live().filter(|&(_, packet)| self.packets.is_waited_for(&self.statistics.counting, packet)).count();
-        self.statistics.draining_live = answers as i64 + live as i64;
+        self.statistics.balance.draining_live = answers as i64 + live as i64;
     }
 }

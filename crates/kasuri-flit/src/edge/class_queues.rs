@@ -135,7 +135,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let Some(queues) = &mut self.edge.queues.by_class else { return };
         let mut chosen = std::mem::take(&mut queues.chosen);
         self.statistics.interval.injected_flits += chosen.len() as u64;
-        self.statistics.flits_inside += chosen.len() as i64;
+        self.statistics.balance.flits_inside += chosen.len() as i64;
         for terminal in chosen.drain(..) {
             self.send_of_queue(terminal, now);
         }

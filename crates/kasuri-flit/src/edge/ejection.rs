@@ -124,7 +124,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let asked = self.packets.origins.decisive(&record, packet);
         // An answer takes the place of the packet that it answers among those that are waited for.
         if asked < self.edge.drain.before && self.packets.is_waited_for(&self.statistics.counting, packet) && !self.is_answered(&record) {
-            self.statistics.draining_live -= 1;
+            self.statistics.balance.draining_live -= 1;
         }
         self.packets.release(packet);
         self.edge.packet_arrived(&Arrival {

@@ -197,7 +197,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.send_flit(ready[position], now);
         }
         ready.clear();
-        self.statistics.flits_inside += (self.statistics.interval.injected_flits - before) as i64;
+        self.statistics.balance.flits_inside += (self.statistics.interval.injected_flits - before) as i64;
         self.terminals.note_ready(block);
     }
 
@@ -276,8 +276,8 @@ impl<L: RouterLayout> Tile<'_, L> {
             has_long_gap: false,
             alive: true,
         };
-        self.statistics.draining_live += i64::from(self.edge.drain.covers(&drawn));
-        self.statistics.flits_in_flight += i64::from(record.flits);
+        self.statistics.balance.draining_live += i64::from(self.edge.drain.covers(&drawn));
+        self.statistics.balance.flits_in_flight += i64::from(record.flits);
         let packet = self.packets.store(record, drawn.tag);
         if drawn.is_reply {
             self.packets.origins.note_answer(packet, drawn.asked);

@@ -142,8 +142,8 @@ impl<L: RouterLayout> Tile<'_, L> {
         let mut events = std::mem::take(&mut self.in_flight.due);
         self.in_flight.arrivals.take(now, self.parameters.router_blocks + block, &mut events);
         self.statistics.interval.accepted_flits += events.len() as u64;
-        self.statistics.flits_inside -= events.len() as i64;
-        self.statistics.flits_in_flight -= events.len() as i64;
+        self.statistics.balance.flits_inside -= events.len() as i64;
+        self.statistics.balance.flits_in_flight -= events.len() as i64;
         let first_slot = self.first_terminal_slot();
         for position in 0..events.len() {
             self.prefetch_sink(&events, position);

@@ -138,6 +138,17 @@ pub(crate) struct Occupancy {
     pub(crate) samples: u64,
 }
 
+/// What has begun in a tile less what has ended in it: only the sum over all tiles says how much there is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Balance {
+    /// Live packets that draining waits for.
+    pub(crate) draining_live: i64,
+    /// Flits in buffers and on channels.
+    pub(crate) flits_inside: i64,
+    /// Flits of packets that have come to the head of a queue, and have not arrived.
+    pub(crate) flits_in_flight: i64,
+}
+
 /// All counters of a tile.
 pub(crate) struct Statistics {
     pub(crate) counting: Counting,
@@ -156,15 +167,10 @@ pub(crate) struct Statistics {
     pub(crate) occupancy: Occupancy,
     /// The present interval.
     pub(crate) interval: Interval,
-    /// Live packets that draining waits for: those that began in this tile less those that have arrived in it.
-    pub(crate) draining_live: i64,
     /// What is counted of the background.
     pub(crate) background: Background,
     pub(crate) flit_hops: u64,
-    /// Flits in buffers and on channels: those that have entered in this tile less those that have left in it.
-    pub(crate) flits_inside: i64,
-    /// Flits of packets that have come to the head of a queue in this tile, less those that have arrived in it.
-    pub(crate) flits_in_flight: i64,
+    pub(crate) balance: Balance,
 }
 
 impl Statistics {
@@ -189,11 +195,9 @@ impl Statistics {
             sent: Column::filled(ports as usize, 0),
             occupancy: Occupancy { flits: vec![0; share.routers.len()], samples: 0 },
             interval: Interval::default(),
-            draining_live: 0,
             background: Background::default(),
             flit_hops: 0,
-            flits_inside: 0,
-            flits_in_flight: 0,
+            balance: Balance::default(),
         }
     }
 
