@@ -1,7 +1,7 @@
 //! Fetching memory ahead of its use.
 
 /// Events between asking for a cache line and its use, in loops over what happens to flits: a memory access takes as long as a few of them.
-pub(crate) const FETCH_DISTANCE: usize = 12;
+pub(crate) const FLITS_AHEAD: usize = 12;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;

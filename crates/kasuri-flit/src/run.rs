@@ -524,7 +524,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
         for block in 0..self.parameters.router_blocks {
             if self.parameters.is_far {
-                L::fetch_block(self, block, length);
+                L::prefetch_block(self, block, length);
             }
             for now in first..first + length {
                 L::router_cycle(self, block, now);

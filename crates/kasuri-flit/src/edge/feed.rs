@@ -279,7 +279,7 @@ pub(crate) trait PacketFeed: Send {
     fn tail_left(&mut self, left: &Left) -> bool;
 
     /// Fetches what [`Self::tail_left`] will look at for a terminal.
-    fn prefetch_source(&self, _terminal: u32) {}
+    fn prefetch_tail_left(&self, _terminal: u32) {}
 
     /// A head has come to a router. Told only if [`Self::hears_heads`].
     fn head_came(&mut self, _head: &Head) {}

@@ -186,12 +186,12 @@ impl<L: RouterLayout> Tile<'_, L> {
             if let Some(&slot) = ready.get(position + PREFETCH_DISTANCE) {
                 let source = &self.terminals.injection[slot];
                 self.packets.prefetch_gap(source.packet, source.index);
-                if source.left == 1 {
+                if self.parameters.fetches && source.left == 1 {
                     let terminal = slot >> L::Mask::SHIFT;
                     prefetch(&self.wiring.links[self.parameters.first_terminal_port + terminal]);
                     prefetch(&self.edge.queues.heads[terminal as usize]);
                     self.packets.prefetch(source.packet);
-                    self.edge.feed().prefetch_source(self.parameters.share.terminals.start + terminal);
+                    self.edge.feed().prefetch_tail_left(self.parameters.share.terminals.start + terminal);
                 }
             }
             self.send_flit(ready[position], now);

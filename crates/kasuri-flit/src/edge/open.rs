@@ -433,7 +433,7 @@ impl PacketFeed for OpenTraffic<'_> {
         self.asked_always || !self.answers.is_empty() || classes.any(|creations| creations.next <= left.now)
     }
 
-    fn prefetch_source(&self, terminal: u32) {
+    fn prefetch_tail_left(&self, terminal: u32) {
         if let Some(creations) = self.creations.get((terminal - self.first) as usize) {
             prefetch(creations);
         }

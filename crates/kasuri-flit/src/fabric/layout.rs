@@ -98,7 +98,7 @@ pub(crate) trait RouterLayout: Sized + Send {
     fn is_idle(&self, block: u32) -> bool;
 
     /// Fetches what a block of routers will look at in a window of `length` cycles that begins now, where it is worth it.
-    fn fetch_block(_tile: &Tile<'_, Self>, _block: u32, _length: u64) {}
+    fn prefetch_block(_tile: &Tile<'_, Self>, _block: u32, _length: u64) {}
 
     /// Advances a block of routers through cycle `now`, if it has anything to do.
     fn router_cycle(tile: &mut Tile<'_, Self>, block: u32, now: u64);

@@ -141,23 +141,29 @@ impl<L: RouterLayout> Tile<'_, L> {
         while !free.is_empty() {
             let output = base | free.first();
             free = free.rest();
-            let pointer = self.layout.output_slot(output).grant_pointer;
-            let (mut best, mut best_distance) = (NONE, u32::MAX);
-            let mut head = self.wiring.links[port].request_head;
-            while head != NONE {
-                let distance = from_pointer(head, pointer);
-                // The first one that may, however far it is: the head served last has the greatest distance of all numbers.
-                if (best == NONE || distance < best_distance) && self.may_take(head, output) {
-                    (best, best_distance) = (head, distance);
-                }
-                head = self.layout.input_slot(head).request_next;
-            }
+            let best = self.first_that_may_take(output, self.layout.output_slot(output).grant_pointer);
             if best != NONE {
                 requests.push((best, output));
             }
         }
         self.accept_grants(port, &mut requests);
         self.vc_allocation.requests = requests;
+    }
+
+    /// Of the heads that ask for a port, the first one at or after a pointer that may take this virtual channel of it, or [`NONE`].
+    #[inline(always)]
+    fn first_that_may_take(&self, output: u32, pointer: u32) -> u32 {
+        let (mut best, mut best_distance) = (NONE, u32::MAX);
+        let mut head = self.wiring.links[output >> L::Mask::SHIFT].request_head;
+        while head != NONE {
+            let distance = from_pointer(head, pointer);
+            // The first one that may, however far it is: the head served last has the greatest distance of all numbers.
+            if (best == NONE || distance < best_distance) && self.may_take(head, output) {
+                (best, best_distance) = (head, distance);
+            }
+            head = self.layout.input_slot(head).request_next;
+        }
+        best
     }
 
     #[inline(always)]
@@ -223,15 +229,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
         let output = port << L::Mask::SHIFT | free.first();
         let pointer = self.vc_allocation.allocator.as_ref().expect("asked for only where there is one").column[output];
-        let (mut best, mut best_distance) = (NONE, u32::MAX);
-        let mut head = self.wiring.links[port].request_head;
-        while head != NONE {
-            let distance = from_pointer(head, pointer);
-            if (best == NONE || distance < best_distance) && self.may_take(head, output) {
-                (best, best_distance) = (head, distance);
-            }
-            head = self.layout.input_slot(head).request_next;
-        }
+        let best = self.first_that_may_take(output, pointer);
         if best != NONE {
             self.give_input_first(port, best, output);
         }

@@ -157,13 +157,13 @@ impl Posts {
 
     /// Fetches the end of the list on which an event will be posted.
     #[inline(always)]
-    pub(crate) fn fetch_end(self, time: u32, address: u32) {
+    pub(crate) fn prefetch_end(self, time: u32, address: u32) {
         prefetch(self.ends.wrapping_add(self.list(time, address)));
     }
 
     /// Fetches the place of the next event of that list, once its end has been fetched.
     #[inline(always)]
-    pub(crate) fn fetch_place(self, time: u32, address: u32) {
+    pub(crate) fn prefetch_place(self, time: u32, address: u32) {
         // SAFETY: as in `post`.
         let end = unsafe { *self.ends.add(self.list(time, address)) };
         prefetch(self.events.wrapping_add(end as usize));

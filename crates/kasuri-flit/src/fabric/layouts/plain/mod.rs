@@ -7,12 +7,13 @@ mod crosspoint;
 mod departures;
 mod input_first;
 mod predicted;
+mod prefetching;
 
 use crate::fabric::allocators::{self, PlainAllocator, from_pointer};
 use crate::fabric::features::output_shares::Shares;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::{FETCH_DISTANCE, prefetch, prefetch_all};
+use crate::prefetch::prefetch;
 use crate::support::LayoutName;
 use crate::tile::list::List;
 use crate::tile::wheel::{ListWheel, Posts};
@@ -21,9 +22,6 @@ use departures::Departures;
 use input_first::Picks;
 use kasuri_model::router::{Bidding, Switching, VcRelease};
 use kasuri_network::memory::Column;
-
-/// A block of routers is fetched whole where at least one flit or credit arrives in a window for so many ports.
-const PORTS_FOR_EVENT: usize = 4;
 
 /// The buffer of one virtual channel of an input port. 32 bytes, within one cache line.
 #[derive(Clone, Copy, Debug)]
@@ -292,8 +290,8 @@ impl<M: VcMask> RouterLayout for Plain<M> {
         self.active[block as usize].is_empty()
     }
 
-    fn fetch_block(tile: &Tile<'_, Self>, block: u32, length: u64) {
-        tile.fetch_plain_block(block, length);
+    fn prefetch_block(tile: &Tile<'_, Self>, block: u32, length: u64) {
+        tile.prefetch_plain_block(block, length);
     }
 
     #[inline(always)]
@@ -323,25 +321,6 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             #[cfg(debug_assertions)]
             slots: self.layout.input.len() as u32,
         }
-    }
-
-    /// Fetches the state of a block of routers, unless so little arrives there in the window that most of it would be fetched in vain.
-    fn fetch_plain_block(&self, block: u32, length: u64) {
-        let Tile { layout, parameters, in_flight, wiring, .. } = self;
-        let first = block << parameters.block_shift;
-        let end = (first + (1 << parameters.block_shift)).min(self.first_terminal_slot());
-        let events = |now| in_flight.arrivals.events(now, block).len() + in_flight.credits.events(now, block).len();
-        let coming: usize = (self.cycle..self.cycle + length).map(events).sum();
-        if coming * PORTS_FOR_EVENT < ((end - first) >> M::SHIFT) as usize {
-            return;
-        }
-        let slots = first as usize..end as usize;
-        let ports = slots.start >> M::SHIFT..slots.end >> M::SHIFT;
-        prefetch_all(&layout.input.as_slice()[slots.clone()]);
-        prefetch_all(&layout.output.as_slice()[slots]);
-        prefetch_all(&layout.output_port.as_slice()[ports.clone()]);
-        prefetch_all(&layout.input_port.as_slice()[ports.clone()]);
-        prefetch_all(&wiring.links.as_slice()[ports]);
     }
 
     #[inline(always)]
@@ -498,7 +477,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             }
             None if self.parameters.is_far => {
                 for (position, &port) in active.as_slice().iter().enumerate() {
-                    pointers.fetch_for_grants(active, position);
+                    pointers.prefetch_for_grants(active, position);
                     pointers.grant(port, winners);
                 }
             }
@@ -638,18 +617,6 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         }
     }
 
-    /// Fetches the packet behind the one of which a later winner sends the tail, once its buffer has been fetched.
-    #[inline(always)]
-    fn fetch_for_release(&self, pointers: Pointers<M>, winners: &List, position: usize) {
-        if let Some(&input_port) = winners.as_slice().get(position + FETCH_DISTANCE) {
-            let slot = pointers.output(pointers.input_port(input_port).candidate).holder;
-            let input = pointers.input(slot);
-            if input.left == 1 {
-                self.buffers.rings.prefetch_second(&input.packet.queue, slot);
-            }
-        }
-    }
-
     /// Winners cross the switch.
     #[inline(always)]
     fn traverse(&mut self, winners: &mut List, lists: &mut Block, step: u64, now: u64) {
@@ -661,8 +628,8 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         let is_far = self.parameters.is_far;
         for (position, &input_port) in winners.as_slice().iter().enumerate() {
             if is_far {
-                pointers.fetch_for_sending(winners, position, now);
-                self.fetch_for_release(pointers, winners, position);
+                pointers.prefetch_for_sending(winners, position, now);
+                self.prefetch_for_release(pointers, winners, position);
             }
             // The delay of a channel includes the crossing.
             let sent = match &mut self.layout.departures {
@@ -757,72 +724,6 @@ impl<M: VcMask> Pointers<M> {
         unsafe { &mut *self.links.add(port as usize) }
     }
 
-    /// Fetches what later flits of a list of arrivals will touch: first the buffers, then the outputs that their packets hold.
-    #[inline(always)]
-    fn fetch_for_arrivals(self, events: &[u32], position: usize) {
-        if let Some(&slot) = events.get(position + 2 * FETCH_DISTANCE) {
-            prefetch(self.input(slot));
-        }
-        if let Some(&slot) = events.get(position + FETCH_DISTANCE) {
-            let InputVc { output, flits, .. } = *self.input(slot);
-            if flits == 0 && output != NONE {
-                prefetch(self.output(output));
-                prefetch(self.output_port(output >> M::SHIFT));
-            }
-        }
-    }
-
-    /// The same for credits: first the accounts, then the buffers of the packets that wait for one.
-    #[inline(always)]
-    fn fetch_for_credits(self, events: &[u32], position: usize) {
-        if let Some(&slot) = events.get(position + 2 * FETCH_DISTANCE) {
-            prefetch(self.output(slot));
-        }
-        if let Some(&slot) = events.get(position + FETCH_DISTANCE) {
-            let OutputVc { holder, credits, .. } = *self.output(slot);
-            if credits == 0 && holder != NONE {
-                prefetch(self.input(holder));
-            }
-        }
-    }
-
-    /// The same for grants: first the ports, then the accounts of what is ready, then the input ports that hold two of them.
-    #[inline(always)]
-    fn fetch_for_grants(self, active: &List, position: usize) {
-        let later = |steps: usize| active.as_slice().get(position + steps * FETCH_DISTANCE).copied();
-        if let Some(port) = later(3) {
-            prefetch(self.output_port(port));
-        }
-        if let Some(port) = later(2) {
-            prefetch(self.output(port << M::SHIFT | self.output_port(port).ready.first()));
-        }
-        if let Some(port) = later(1) {
-            let ready = self.output_port(port).ready;
-            for vc in [ready, ready.rest()].into_iter().filter(|ready| !ready.is_empty()).map(M::first) {
-                prefetch(self.input_port(self.output(port << M::SHIFT | vc).holder >> M::SHIFT));
-            }
-        }
-    }
-
-    /// The same for flits that cross the switch: first the buffers and links, then the places where the flit and its credit are posted.
-    #[inline(always)]
-    fn fetch_for_sending(self, winners: &List, position: usize, now: u64) {
-        let later = |steps: usize| winners.as_slice().get(position + steps * FETCH_DISTANCE).copied();
-        if let Some(input_port) = later(3) {
-            let output = self.input_port(input_port).candidate;
-            prefetch(self.input(self.output(output).holder));
-            prefetch(self.links(input_port));
-            prefetch(self.links(output >> M::SHIFT));
-        }
-        for (steps, fetch) in [(2, Posts::fetch_end as fn(Posts, u32, u32)), (1, Posts::fetch_place)] {
-            if let Some(input_port) = later(steps) {
-                let (upstream, downstream) = (self.links(input_port), self.links(self.candidate_port(input_port)));
-                fetch(self.credits, (now as u32).wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link);
-                fetch(self.arrivals, (now as u32).wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link);
-            }
-        }
-    }
-
     /// Marks an output virtual channel as ready and its port as active.
     #[inline(always)]
     fn set_ready(self, slot: u32, active: &mut List) {
@@ -837,10 +738,10 @@ impl<M: VcMask> Pointers<M> {
 
     /// Flits enter their buffers. One that finds an empty buffer makes its virtual channel ready, or is a new head.
     #[inline(always)]
-    fn take_arrivals(self, events: &[u32], fetches: bool, active: &mut List, heads: &mut List) {
+    fn take_arrivals(self, events: &[u32], is_far: bool, active: &mut List, heads: &mut List) {
         for (position, &slot) in events.iter().enumerate() {
-            if fetches {
-                self.fetch_for_arrivals(events, position);
+            if is_far {
+                self.prefetch_for_arrivals(events, position);
             }
             let input = self.input(slot);
             let before = input.flits;
@@ -858,10 +759,10 @@ impl<M: VcMask> Pointers<M> {
 
     /// Credits come back.
     #[inline(always)]
-    fn take_credits(self, events: &[u32], fetches: bool, active: &mut List) {
+    fn take_credits(self, events: &[u32], is_far: bool, active: &mut List) {
         for (position, &slot) in events.iter().enumerate() {
-            if fetches {
-                self.fetch_for_credits(events, position);
+            if is_far {
+                self.prefetch_for_credits(events, position);
             }
             let output = self.output(slot);
             let before = output.credits;
