@@ -22,6 +22,8 @@ import pytest
 
 from kasuri.executor import packing, store
 from kasuri.executor.packing import Point, Queue
+from kasuri.executor.sweep import Sweep
+from kasuri.executor.task import Experiment
 
 KASURI = Path(sys.executable).with_name("kasuri")
 COSTS = ("wall_seconds", "cpu_seconds", "peak_memory_mib")
@@ -142,7 +144,9 @@ class Cluster:
 
     def start(self, *words: str, before: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         command = [*before, sys.executable, "-m", "dask", *words, "--no-dashboard"]
-        process = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # Kept, because it says why a worker did not come.
+        with (self.folder / "dask.log").open("ab") as log:
+            process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
         self.processes.append(process)
         return process
 
@@ -400,6 +404,34 @@ def far(tmp_path: Path) -> Iterator[Callable[[str], Cluster]]:
 
     yield start
     for cluster in clusters:
+        cluster.end()
+
+
+def test_nothing_that_happens_after_the_subscription_is_missed(tmp_path):
+    """Subscriptions that come to the scheduler a second late: what happens just then, as a worker that registers, is heard of."""
+    import distributed
+
+    cluster = Cluster(tmp_path)
+    timers = []
+    try:
+        with distributed.Client(cluster.address, set_as_default=False) as client:
+            send = client._send_to_scheduler
+
+            def send_late(message):
+                if message["op"] != "subscribe-topic":
+                    return send(message)
+                timers.append(threading.Timer(1.0, client.loop.add_callback, [send, message]))
+                timers[-1].start()
+
+            client._send_to_scheduler = send_late
+            sweep = Sweep(client, Experiment("kasuri", "", str(tmp_path / "sweep.toml"), str(tmp_path), ""), [])
+            sweep._subscribe()
+            client.log_event("all", {"action": "add-worker", "worker": "tcp://here"})
+            assert len(timers) == 2
+            assert sweep._news.get(timeout=10) == ("event", {"action": "add-worker", "worker": "tcp://here"})
+    finally:
+        for timer in timers:
+            timer.cancel()
         cluster.end()
 
 

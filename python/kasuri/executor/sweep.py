@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import queue
+import threading
 import time
+import uuid
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -25,6 +27,9 @@ KILLS = 2
 
 #: Seconds between two looks at the cluster when nothing happens.
 LOOK = 0.5
+
+#: Seconds between two events of our own, until one comes back.
+ECHO = 0.05
 
 #: Seconds that a worker has for its first answer, and how often it is asked before it is left out.
 ANSWER = 10.0
@@ -108,8 +113,7 @@ class Sweep:
         KeyboardInterrupt
             The user has had enough; what is queued is cancelled, what is finished is kept.
         """
-        self.client.subscribe_topic(TOPIC, lambda event: self._news.put(("begun", event[1])))
-        self.client.subscribe_topic("all", lambda event: self._news.put(("event", event[1])))
+        self._subscribe()
         self._refresh()
         self._look_at_workers()
         with Bar(self.total, self.done) as bar:
@@ -125,6 +129,31 @@ class Sweep:
             finally:
                 self._leave()
         return self.outcome
+
+    def _subscribe(self) -> None:
+        """Hear of all that happens at the cluster from now on.
+
+        A subscription goes to the scheduler by another way than a question, and may come there after it. A worker that registers between
+        a look at the workers and the subscription would never be heard of, so this waits until an event of our own comes back.
+        """
+        heard, mark = threading.Event(), uuid.uuid4().hex
+
+        def hear(event: tuple[float, Any]) -> None:
+            if event[1].get("mark") == mark:
+                heard.set()
+            else:
+                self._news.put(("begun", event[1]))
+
+        self.client.subscribe_topic("all", lambda event: self._news.put(("event", event[1])))
+        self.client.subscribe_topic(TOPIC, hear)
+        while not heard.is_set():
+            self._look_for_scheduler()
+            self.client.log_event(TOPIC, {"mark": mark})
+            heard.wait(ECHO)
+
+    def _look_for_scheduler(self) -> None:
+        if self.client.status not in ("running", "connecting"):
+            raise LostSchedulerError(f"the Dask scheduler at {self.client.scheduler.address if self.client.scheduler else '?'} has gone")
 
     def _look_at_workers(self) -> None:
         """Ask workers that are new. Those of another version are left out; the experiment's files go to those that share no folder."""
@@ -272,8 +301,7 @@ class Sweep:
                     self._hand_out_again()
             if kind == "event" and what.get("action") == "add-worker":
                 self._refresh()
-        if self.client.status not in ("running", "connecting"):
-            raise LostSchedulerError(f"the Dask scheduler at {self.client.scheduler.address if self.client.scheduler else '?'} has gone")
+        self._look_for_scheduler()
 
     def _tell_of_waiting(self) -> None:
         """Say once that nobody computes: a batch system may keep jobs waiting for reasons of its own."""
