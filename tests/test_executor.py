@@ -418,10 +418,11 @@ def test_nothing_that_happens_after_the_subscription_is_missed(tmp_path):
             send = client._send_to_scheduler
 
             def send_late(message):
-                if message["op"] != "subscribe-topic":
-                    return send(message)
-                timers.append(threading.Timer(1.0, client.loop.add_callback, [send, message]))
-                timers[-1].start()
+                if message["op"] == "subscribe-topic":
+                    timers.append(threading.Timer(1.0, client.loop.add_callback, [send, message]))
+                    timers[-1].start()
+                else:
+                    send(message)
 
             client._send_to_scheduler = send_late
             sweep = Sweep(client, Experiment("kasuri", "", str(tmp_path / "sweep.toml"), str(tmp_path), ""), [])
