@@ -1,5 +1,6 @@
 //! Shortest paths on meshes and tori by coordinates: what a table would say, without the table.
 
+use super::formula::PathFormula;
 use super::grid::coordinates;
 use super::shortest::Metric;
 use crate::id::{Port, RouterId};
@@ -27,7 +28,7 @@ pub(super) struct GridPaths {
 
 impl GridPaths {
     /// The paths of a network, if it is a whole mesh or torus whose shortest paths are those of its coordinates.
-    pub(super) fn of(network: &Network, metric: Metric) -> Option<Self> {
+    pub(super) fn of(network: &Network, metric: Metric) -> Option<Box<dyn PathFormula>> {
         let labels = network.labels();
         let (dimensions, wrap) = (labels.attribute("dimensions")?, labels.attribute("wrap")?);
         let wraps = wrap == [1];
@@ -38,7 +39,7 @@ impl GridPaths {
         let coordinates = coordinates(network, dimensions.len())?;
         let (starts, ports) = port_sets(dimensions.len());
         let grid = Self { dimensions: dimensions.to_vec(), wraps, coordinates, starts, ports };
-        grid.describes(network, metric).then_some(grid)
+        grid.describes(network, metric).then(|| Box::new(grid) as Box<dyn PathFormula>)
     }
 
     /// Has the network the channels of this grid and no others, with one latency in each dimension where that counts?
@@ -89,9 +90,10 @@ impl GridPaths {
         let down = if up == 0 { 0 } else { radix - up };
         ((up <= down).then_some(up), (down <= up).then_some(down))
     }
+}
 
-    /// The ports on shortest paths, ascending; none at the target itself.
-    pub(super) fn ports(&self, router: RouterId, target: RouterId) -> &[Port] {
+impl PathFormula for GridPaths {
+    fn ports(&self, router: RouterId, target: RouterId) -> &[Port] {
         let (here, there) = (self.coordinates_of(router), self.coordinates_of(target));
         let mut set = 0;
         for dimension in (0..self.dimensions.len()).rev() {
@@ -102,8 +104,7 @@ impl GridPaths {
         &self.ports[self.starts[set as usize] as usize..self.starts[set as usize + 1] as usize]
     }
 
-    /// Hops between two routers.
-    pub(super) fn hops(&self, router: RouterId, target: RouterId) -> u32 {
+    fn hops(&self, router: RouterId, target: RouterId) -> u32 {
         let (here, there) = (self.coordinates_of(router), self.coordinates_of(target));
         let steps = |dimension: usize| {
             let (up, down) = self.steps(dimension, here[dimension], there[dimension]);
@@ -112,13 +113,11 @@ impl GridPaths {
         (0..self.dimensions.len()).map(steps).sum()
     }
 
-    /// The most hops between two routers.
-    pub(super) fn diameter(&self) -> u32 {
+    fn diameter(&self) -> u32 {
         self.dimensions.iter().map(|&radix| if self.wraps { radix / 2 } else { radix - 1 }).sum()
     }
 
-    /// Bytes in memory.
-    pub(super) fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         (4 * (self.coordinates.len() + self.starts.len()) + 2 * self.ports.len()) as u64
     }
 }
@@ -135,7 +134,7 @@ fn port_sets(dimensions: usize) -> (Vec<u32>, Vec<Port>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::shortest::Shortest;
+    use super::super::formula::tests::agrees_with_a_search;
     use super::*;
     use crate::topology::mesh::Mesh;
     use crate::topology::torus::Torus;
@@ -158,13 +157,7 @@ mod tests {
             }.unwrap();
             let metric = if by_latency { Metric::Latency } else { Metric::Hops };
             let grid = GridPaths::of(&network, metric).expect("a whole grid");
-            let targets: Vec<_> = (0..network.router_count()).map(|router| vec![router]).collect();
-            let table = Shortest::search(&network, metric, &targets, true).unwrap();
-            prop_assert_eq!(grid.diameter(), table.diameter);
-            for (router, target) in (0..network.router_count()).flat_map(|one| (0..network.router_count()).map(move |other| (one, other))) {
-                prop_assert_eq!(grid.ports(RouterId(router), RouterId(target)), table.ports(RouterId(router), target));
-                prop_assert_eq!(grid.hops(RouterId(router), RouterId(target)), table.hops(RouterId(router), target));
-            }
+            agrees_with_a_search(&network, metric, &*grid);
         }
     }
 }

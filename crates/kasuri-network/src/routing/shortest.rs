@@ -1,6 +1,6 @@
 //! Shortest paths by table, and the virtual-channel classes that make them free of deadlock.
 
-use super::grid_paths::GridPaths;
+use super::formula::{PathFormula, recognise};
 use super::table::{Arcs, BlockTable, BlockTableBuilder, Edge, PortTable, PortTableBuilder, edges};
 use super::{Choice, Hop, Reads, RoutingError, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
@@ -73,8 +73,8 @@ pub(super) struct Shortest {
 /// How the paths are known.
 #[derive(Debug)]
 enum Paths {
-    /// By coordinates; the targets are all routers, one after the other.
-    Grid(GridPaths),
+    /// By formula; the targets are all routers, one after the other.
+    Formula(Box<dyn PathFormula>),
     /// By table: the ports, and the hops by (router, target) if they were asked for.
     Table { ports: PortTable, hops: Option<BlockTable> },
 }
@@ -87,16 +87,16 @@ impl Shortest {
     pub(super) fn find(network: &Network, metric: Metric, targets: &[Vec<u32>], keep_hops: bool) -> Result<Self, (TerminalId, usize)> {
         let all_routers =
             targets.len() == network.router_count() as usize && targets.iter().zip(0..).all(|(target, router)| *target == [router]);
-        match all_routers.then(|| GridPaths::of(network, metric)).flatten() {
-            Some(grid) => Ok(Self { diameter: grid.diameter(), paths: Paths::Grid(grid) }),
+        match all_routers.then(|| recognise(network, metric)).flatten() {
+            Some(formula) => Ok(Self { diameter: formula.diameter(), paths: Paths::Formula(formula) }),
             None => Self::search(network, metric, targets, keep_hops),
         }
     }
 
-    /// No tables of a network take more bytes than these while they are made. Not known of those that the coordinates make superfluous.
+    /// No tables of a network take more bytes than these while they are made. A network whose paths follow from a formula has none.
     pub(super) fn most_bytes(network: &Network, metric: Metric, targets: u64, keep_hops: bool) -> u64 {
         let routers = u64::from(network.router_count());
-        if targets == routers && GridPaths::of(network, metric).is_some() {
+        if targets == routers && recognise(network, metric).is_some() {
             return 0;
         }
         BlockTable::most_bytes(routers, targets) * (1 + u64::from(keep_hops))
@@ -150,7 +150,7 @@ impl Shortest {
     /// The ports on shortest paths, ascending.
     pub(super) fn ports(&self, router: RouterId, target: u32) -> &[Port] {
         match &self.paths {
-            Paths::Grid(grid) => grid.ports(router, RouterId(target)),
+            Paths::Formula(formula) => formula.ports(router, RouterId(target)),
             Paths::Table { ports, .. } => ports.ports(router.index(), target),
         }
     }
@@ -158,7 +158,7 @@ impl Shortest {
     /// Hops from a router to a target, if they were kept.
     pub(super) fn hops(&self, router: RouterId, target: u32) -> u32 {
         match &self.paths {
-            Paths::Grid(grid) => grid.hops(router, RouterId(target)),
+            Paths::Formula(formula) => formula.hops(router, RouterId(target)),
             Paths::Table { hops, .. } => hops.as_ref().map_or(0, |hops| hops.get(router.index(), target)),
         }
     }
@@ -166,7 +166,7 @@ impl Shortest {
     /// Bytes that the tables took at most while they were made.
     pub(super) fn making_bytes(&self) -> u64 {
         match &self.paths {
-            Paths::Grid(grid) => grid.bytes(),
+            Paths::Formula(formula) => formula.bytes(),
             Paths::Table { ports, hops } => ports.making_bytes() + hops.as_ref().map_or(0, BlockTable::making_bytes),
         }
     }
@@ -174,7 +174,7 @@ impl Shortest {
     /// Bytes in memory.
     pub(super) fn bytes(&self) -> u64 {
         match &self.paths {
-            Paths::Grid(grid) => grid.bytes(),
+            Paths::Formula(formula) => formula.bytes(),
             Paths::Table { ports, hops } => ports.bytes() + hops.as_ref().map_or(0, BlockTable::bytes),
         }
     }
