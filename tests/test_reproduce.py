@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import kasuri
 from kasuri.errors import ConfigError
-from kasuri_papers import PAPERS, Figure, Verdict, curves, experiments, output, reproduction, runs
+from kasuri_papers import PAPERS, Figure, Verdict, curves, expectations, experiments, output, programs, reproduction, runs
 from kasuri_papers.__main__ import main
-from kasuri_papers.figure import Findings, Plot, Table
+from kasuri_papers.figure import Findings, Plot, Table, awaiting
 from kasuri_papers.papers import choose
 from kasuri_papers.reproduction import Outcome
 
@@ -111,7 +113,7 @@ def test_variables_change_together_run_over_ranges_and_are_added(tmp_path: Path)
     assert [point.experiment["traffic"]["terminals"] for point in points[:3]] == [[0], [1], [2]]
     latencies = {point.experiment["network"]["terminal_channel_latency"] for point in points}
     assert latencies == {1 + 3, 32 + 3}
-    doubled = experiments.read(tmp_path, "F2", {"{interface}": 6}).points
+    doubled = experiments.read(tmp_path, "F2", {("mesh", "{interface}"): 6}).points
     assert {point.experiment["network"]["terminal_channel_latency"] for point in doubled} == {1 + 6, 32 + 6}
     assert "{interface}" not in doubled[0].experiment
 
@@ -129,7 +131,7 @@ def test_a_figure_adds_columns_from_the_vectors_of_its_runs_also_with_a_constant
     figure = dataclasses.replace(F1, columns=columns, judge=judge)
     outcome = reproduction._figure(PAPERS["mfs"], figure, folder, tmp_path / "out", runs.Runner(jobs=1))
     assert outcome.verdict.verdict == "pass", outcome.verdict.measured
-    assert [line.split(": ")[1] for line in outcome.spread] == ["pass", "pass"]
+    assert [tried.verdict.verdict for tried in outcome.tried] == ["pass", "pass"]
 
 
 @pytest.mark.parametrize(
@@ -176,10 +178,122 @@ def test_runs_are_made_once_and_found_again(folder: Path, tmp_path: Path) -> Non
 def test_a_calibrated_constant_is_tried_at_half_and_at_twice_its_value(folder: Path, tmp_path: Path) -> None:
     outcome = reproduction._figure(PAPERS["mfs"], F1, folder, tmp_path / "out", runs.Runner(jobs=1))
     assert outcome.verdict.verdict == "pass"
-    assert [line.split(": ")[:2] for line in outcome.spread] == [
-        ["traffic.batch_packets = 4", "fail"],
-        ["traffic.batch_packets = 16", "pass"],
+    assert [(tried.what, tried.verdict.verdict) for tried in outcome.tried] == [
+        ("batch: traffic.batch_packets = 4", "fail"),
+        ("batch: traffic.batch_packets = 16", "pass"),
     ]
+    assert outcome.basis == "calibrated", "half of the constant gives another verdict"
+
+
+def test_another_reading_is_judged_and_lowers_what_it_disagrees_with(folder: Path, tmp_path: Path) -> None:
+    text = (folder / "machine.toml").read_text()
+    (folder / "machine.toml").write_text(text.replace('class = "C"', 'class = "A"\nreadings = [2, 12]'))
+    outcome = reproduction._figure(PAPERS["mfs"], F1, folder, tmp_path / "out", runs.Runner(jobs=1))
+    assert [(tried.what, tried.is_reading, tried.verdict.verdict) for tried in outcome.tried] == [
+        ("batch: traffic.batch_packets = 2", True, "fail"),
+        ("batch: traffic.batch_packets = 12", True, "pass"),
+    ]
+    assert (outcome.verdict.verdict, outcome.basis) == ("pass", "reading")
+    assert not outcome.is_reproduced
+
+
+def test_a_reading_of_the_claim_has_a_judge_of_its_own_on_the_same_runs(folder: Path, tmp_path: Path) -> None:
+    figure = dataclasses.replace(F1, readings={"never": lambda table: Verdict("fail", f"NOT: {len(table)} rows")})
+    outcome = reproduction._figure(PAPERS["mfs"], figure, folder, tmp_path / "out", runs.Runner(jobs=1))
+    assert str(outcome.tried[0]) == "never: fail: NOT: 4 rows"
+
+
+def test_a_figure_may_judge_the_runs_of_others(folder: Path, tmp_path: Path) -> None:
+    figure = dataclasses.replace(
+        F1, id="009-C1", runs_of=("F1",), judge=lambda table: Verdict("report", f"{[row['figure'] for row in table]}")
+    )
+    outcome = reproduction._figure(PAPERS["mfs"], figure, folder, tmp_path / "out", runs.Runner(jobs=1))
+    assert outcome.verdict.measured == str(["F1"] * 4)
+    assert not (tmp_path / "out" / "C1").exists()
+
+
+EXPECTED = """
+[F1]
+verdict = "f"
+cause = "messages are too short"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "lacking", "expected"),
+    [
+        (EXPECTED, "fail", "", True),
+        (EXPECTED, "pass", "", False),
+        ('[F1]\nverdict = "p"\n', "pass", "", True),
+        ('[F1]\nverdict = "p"\n', "fail", "", False),
+        ('[F1]\nverdict = "r"\n', "report", "", True),
+        ('[F1]\nverdict = "n"\n', "fail", "a mechanism", True),
+        ('[F1]\nverdict = "n"\n', "fail", "", False),
+        ("", "pass", "", True),
+        ("", "fail", "", False),
+    ],
+)
+def test_a_verdict_is_compared_with_the_expected_one(tmp_path: Path, text: str, verdict: Any, lacking: str, *, expected: bool) -> None:
+    (tmp_path / "expected.toml").write_text(text)
+    outcome = outcome_of("derived", verdict, lacking, expectations.read(tmp_path).get("F1"))
+    assert outcome.is_expected == expected
+    assert (output.surprises([outcome]) == []) == expected
+
+
+def test_a_failure_shows_its_cause(tmp_path: Path) -> None:
+    (tmp_path / "expected.toml").write_text(EXPECTED)
+    outcome = outcome_of("derived", "fail", "", expectations.read(tmp_path)["F1"])
+    assert outcome.word == "not reproduced: messages are too short"
+    assert outcome.as_json()["cause"] == "messages are too short"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [('[F1]\nverdict = "x"\n', "F1: verdict is 'x'; it must be one of"), ('[F1]\nverdict = "f"\n', "a row that fails needs its `cause`")],
+)
+def test_wrong_expectations_are_named(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "expected.toml").write_text(text)
+    with pytest.raises(ConfigError, match=problem):
+        expectations.read(tmp_path)
+
+
+def test_what_is_not_built_fails_without_any_run(tmp_path: Path) -> None:
+    figure = awaiting("009-S1", "S", "claim", "none", "derived", "a sharing that knows arbitration")
+    outcome = reproduction._figure(PAPERS["mfs"], figure, tmp_path, tmp_path / "out", runs.Runner(jobs=1))
+    assert (outcome.letter, outcome.verdict.measured) == ("n", "NOT BUILT: a sharing that knows arbitration")
+
+
+def test_what_lacks_something_is_run_as_far_as_it_goes(folder: Path, tmp_path: Path) -> None:
+    outcome = reproduction._figure(
+        PAPERS["mfs"], dataclasses.replace(F1, lacking="a memory"), folder, tmp_path / "out", runs.Runner(jobs=1)
+    )
+    assert outcome.verdict.verdict == "fail"
+    assert outcome.verdict.measured.startswith("NOT BUILT: a memory; so far: 8 messages of 4 flits")
+    assert len(outcome.table) == 4
+
+
+@pytest.mark.parametrize(("periodic", "messages"), [(False, 2 * 12), (True, 4 * 9)])
+def test_a_stencil_sends_a_message_to_each_neighbour_in_every_iteration(*, periodic: bool, messages: int) -> None:
+    text = programs.written({"program": "stencil", "side": 3, "iterations": 4, "flits": 5, "periodic": periodic}, 8)
+    sends, receives = (re.findall(rf"{what} 40b {word} \d+", text) for what, word in (("send", "to"), ("recv", "from")))
+    assert len(sends) == len(receives) == 4 * messages
+
+
+def test_a_stencil_waits_for_the_iteration_before(tmp_path: Path) -> None:
+    network = {"topology": "torus", "dimensions": [4, 4], "flit_bytes": 8}
+    times = []
+    for iterations in (1, 10):
+        trace = {"program": "stencil", "side": 4, "iterations": iterations, "flits": 100, "periodic": True}
+        experiment = {
+            "engine": "flow",
+            "flow": {"latency": False},
+            "network": network,
+            "routing": {"algorithm": "dimension-order"},
+            "trace": trace,
+        }
+        (row,) = kasuri.run(runs._with_trace(experiment, tmp_path / str(iterations)), jobs=1)
+        times.append(row["completion_time"])
+    assert times == [400, 4000], "each terminal sends four messages of 100 flits an iteration, and none of the next before all are there"
 
 
 def test_runs_that_do_not_depend_on_a_constant_are_made_once(folder: Path, tmp_path: Path) -> None:
@@ -190,10 +304,10 @@ def test_runs_that_do_not_depend_on_a_constant_are_made_once(folder: Path, tmp_p
     assert {path.name for path in (tmp_path / "out" / "F1").iterdir()} == {
         "flow",
         "other",
-        "traffic.batch_packets=4",
-        "traffic.batch_packets=16",
+        "batch.traffic.batch_packets=4",
+        "batch.traffic.batch_packets=16",
     }
-    assert [path.name for path in (tmp_path / "out" / "F1" / "traffic.batch_packets=4").iterdir()] == ["flow"]
+    assert [path.name for path in (tmp_path / "out" / "F1" / "batch.traffic.batch_packets=4").iterdir()] == ["flow"]
 
 
 def test_a_run_without_a_result_fails_the_figure(folder: Path, tmp_path: Path) -> None:
@@ -222,9 +336,9 @@ def test_toml_text_is_read_as_what_was_written() -> None:
 # --- what comes out ---
 
 
-def outcome_of(basis: Any, verdict: Any) -> Outcome:
-    figure = Figure("009-F1", "F", "claim", "criterion", basis, "flow", judge_completion)
-    return Outcome(figure, Verdict(verdict, "measured"), Table([]), [], [])
+def outcome_of(basis: Any, verdict: Any, lacking: str = "", expectation: Any = None) -> Outcome:
+    figure = Figure("009-F1", "F", "claim", "criterion", basis, "flow", judge_completion, lacking=lacking)
+    return Outcome(figure, Verdict(verdict, "measured"), Table([]), [], [], expectation)
 
 
 def test_only_derived_passes_count_as_reproduced() -> None:
@@ -232,16 +346,22 @@ def test_only_derived_passes_count_as_reproduced() -> None:
         outcome_of("derived", "pass"),
         outcome_of("derived", "fail"),
         outcome_of("calibrated", "pass"),
+        outcome_of("structure", "pass"),
         outcome_of("identity", "pass"),
+        outcome_of("reading", "fail", "a mechanism"),
         outcome_of("derived", "report"),
     ]
-    assert output.summary(outcomes) == "1 of 2 derived claims reproduced; in all 3 pass, 1 fail, 1 without a criterion"
+    assert output.summary(outcomes) == (
+        "1 of 2 derived claims reproduced; passing, but not counted: 1 with a constant chosen from the claim, 1 true by construction, "
+        "1 built as drawn; 1 not reproduced, 1 not built, 1 without a criterion"
+    )
 
 
 @pytest.mark.parametrize(
     ("value", "kind", "alternatives", "tried"),
     [
         (4, "C", (), (2, 8)),
+        ("floor", "A", ("ceil",), ("ceil",)),
         (0.5, "C", (), (0.25, 1.0)),
         (4, "C", (3,), (3,)),
         ("rotating", "C", ("fixed", "round-robin"), ("fixed", "round-robin")),
@@ -268,6 +388,11 @@ def test_papers_and_figures_are_chosen_by_name() -> None:
     for name, problem in [("cenju9", "there is no paper `cenju9`; there are: mfs"), ("mfs/F99", "has no figure `F99`; it has: F1, F2")]:
         with pytest.raises(ConfigError, match=problem):
             choose([name])
+
+
+def test_a_count_is_also_tried_at_one() -> None:
+    assert experiments.Constant("part", "router.key", 4, "C", "ours", (), is_count=True).tried == (1, 2, 8)
+    assert experiments.Constant("part", "router.key", 1, "C", "ours", (), is_count=True).tried == (2,)
 
 
 # --- curves ---
@@ -303,7 +428,7 @@ def test_a_figure_goes_through_the_command(tmp_path: Path, capsys: pytest.Captur
     assert len(figure["runs"]) == 1
     assert "003-F1" in (tmp_path / "mfs/index.html").read_text()
     assert main(arguments) == 0
-    assert "0 of 0 derived claims reproduced; in all 1 pass" in capsys.readouterr().out
+    assert "0 of 0 derived claims reproduced; passing, but not counted: 1 true by construction" in capsys.readouterr().out
 
 
 def test_bad_input_ends_with_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -312,13 +437,18 @@ def test_bad_input_ends_with_status_2(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err.count("error: ") == 2
 
 
-def test_every_figure_has_a_file_of_experiments_and_every_file_a_figure() -> None:
+def test_every_figure_has_runs_and_an_expectation_and_every_file_a_figure() -> None:
     folder = experiments.find(None)
     for paper in PAPERS.values():
-        files = {path.stem for path in (folder / paper.name).glob("*.toml")} - {"machine"}
-        assert files == {figure.number for figure in paper.figures}
+        files = {path.stem for path in (folder / paper.name).glob("*.toml")} - {"machine", "expected"}
+        own = {figure.number for figure in paper.figures if not figure.runs_of}
+        assert files <= own
+        assert own - files <= {figure.number for figure in paper.figures if figure.lacking}
+        assert set(expectations.read(folder / paper.name)) == {figure.number for figure in paper.figures}
         for figure in paper.figures:
-            assert experiments.read(folder / paper.name, figure.number).points
+            assert figure.lacking or all(
+                experiments.read(folder / paper.name, number).points for number in figure.runs_of or (figure.number,)
+            )
 
 
 def test_a_verdict_fail_is_a_result_unless_strict_asks_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

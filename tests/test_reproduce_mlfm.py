@@ -212,7 +212,7 @@ def test_wrong_counts_fail_and_say_what_does_not_hold(judge: Judge, table: Rows)
 
 
 def test_every_judge_sees_right_and_wrong_counts() -> None:
-    judges = {figure.judge for figure in PAPERS["mlfm"].figures} - {mlfm.recorded}
+    judges = {figure.judge for figure in PAPERS["mlfm"].figures if figure.engine != "none"} - {mlfm.recorded}
     assert judges == {judge for judge, _ in RIGHT} == {judge for judge, _ in WRONG}
 
 
@@ -221,13 +221,13 @@ def test_what_has_no_criterion_is_reported() -> None:
 
 
 def test_the_rows_of_the_paper_are_complete() -> None:
-    expected = [*(f"F{number}" for number in range(1, 17)), "C1", "C2", "C3", "T1-3"]
+    expected = [*(f"F{number}" for number in range(1, 17)), *(f"C{number}" for number in range(1, 7)), "T1-3", "S1", "S2", "S3"]
     assert sorted(figure.number for figure in PAPERS["mlfm"].figures) == sorted(expected)
 
 
 def test_every_figure_has_its_file() -> None:
     folder = experiments.find(None) / "mlfm"
-    assert all(experiments.read(folder, figure.number).points for figure in PAPERS["mlfm"].figures)
+    assert all(experiments.read(folder, figure.number).points for figure in PAPERS["mlfm"].figures if figure.engine != "none")
 
 
 # --- counts ---

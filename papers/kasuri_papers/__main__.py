@@ -17,7 +17,7 @@ from kasuri_papers.runs import Runner
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; give its exit status: 0 done, 1 a run came to no result (or, if `--strict`, a verdict is `fail`), 2 bad input."""
+    """Run the command; give its exit status: 0 done, 1 a run without a result (`--strict`: or an unexpected verdict), 2 bad input."""
     options = _parser().parse_args(arguments)
     say = (lambda text: None) if options.quiet else (lambda text: print(f"kasuri: {text}", file=sys.stderr, flush=True))
     outcomes: dict[str, list[Outcome]] = {}
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         runner = Runner(options.jobs, options.command)
         for paper, outcome in reproduce(chosen, folder=folder, out=options.out, runner=runner, say=say):
             outcomes.setdefault(paper.name, []).append(outcome)
-            say(f"{outcome.figure.id}: {outcome.verdict.verdict}")
+            say(f"{outcome.figure.id}: {outcome.word}")
         for name, of_paper in outcomes.items():
             say(f"wrote {output.write_page(PAPERS[name], of_paper, options.out / name)}")
     except (KasuriError, OSError) as error:
@@ -37,9 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.format == "json":
         print(json.dumps({"figures": [outcome.as_json() for outcome in everything]}, indent=2))
         say(output.summary(everything))
+        for line in output.surprises(everything):
+            say(f"not as expected: {line}")
     else:
         output.print_table(everything, sys.stdout)
-    failed = any(outcome.failed_runs or (options.strict and outcome.verdict.verdict == "fail") for outcome in everything)
+    failed = any(outcome.failed_runs or (options.strict and not outcome.is_expected) for outcome in everything)
     return 1 if failed else 0
 
 
@@ -51,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="runs at the same time")
     parser.add_argument("--experiments", type=Path, metavar="DIR", help="a folder like `experiments` of the repository")
     parser.add_argument("--command", metavar="FILE", help="the program kasuri, for runs in a process of their own")
-    parser.add_argument("--strict", action="store_true", help="end with status 1 if a verdict is `fail`")
+    parser.add_argument("--strict", action="store_true", help="end with status 1 if a verdict is not the expected one")
     parser.add_argument("--quiet", action="store_true", help="say nothing on standard error but errors")
     return parser
 

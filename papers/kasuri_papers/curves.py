@@ -47,6 +47,11 @@ def largest(curve: Curve) -> float:
     return max(curve.values(), default=math.inf)
 
 
+def mean(curve: Curve) -> float:
+    """Give the mean over all points; infinite for a curve without points."""
+    return math.fsum(curve.values()) / len(curve) if curve else math.inf
+
+
 def text(curve: Curve, digits: int = 3) -> str:
     """Write a curve in one line: ``2: 0.981, 4: 0.873``."""
     return ", ".join(f"{place}: {value:.{digits}f}" for place, value in curve.items())

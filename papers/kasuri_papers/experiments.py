@@ -6,9 +6,11 @@
     machine = "two-flit-buffers"        # the part of the machine that it belongs to
     key = "router.buffer_flits"
     value = 2
-    class = "G"                         # given; "D" derived; "C" calibrated
+    class = "G"                         # given; "D" derived; "C" calibrated; "A" the text can be read otherwise
     source = "section 3.1"
-    alternatives = [1, 4]               # optional: what else a calibrated constant might be; a number is tried at half and at twice
+    alternatives = [1, 4]               # "C", optional: what else it might be; a number is tried at half and at twice
+    count = true                        # "C", optional: it counts something, and is tried at 1 as well
+    readings = [4]                      # "A": the other readings; what stands in `value` is judged
 
 A figure's file names, for each of its series of runs, the parts that it uses and what it adds::
 
@@ -25,8 +27,9 @@ A key of ``sweep`` with a dot is a key of the experiment; one without is a varia
 together. A constant whose key is ``"{l}"`` is a variable with that one value.
 
 A series with ``count = "network"``, ``count = "distances"`` or ``count = "schedule"`` is not run: the built network is counted, the hops
-in it, or a schedule on it (`kasuri_papers.counts`). Of ``count = "timeline"`` what happened when is looked at, and
-``count = "refusal"`` must not run at all.
+in it, or a schedule on it (`kasuri_papers.counts`). Of ``count = "timeline"`` what happened when is looked at,
+``count = "comparison"`` runs a router without and with prediction (`kasuri_papers.comparison`), and ``count = "refusal"`` must not run at
+all.
 """
 
 from __future__ import annotations
@@ -40,34 +43,36 @@ from typing import Any
 
 from kasuri.errors import ConfigError
 
-CLASSES = {"G": "given", "D": "derived", "C": "calibrated"}
+CLASSES = {"G": "given", "D": "derived", "C": "calibrated", "A": "one of several readings"}
 _SERIES_KEYS = ("machine", "sweep", "own_process", "count")
 #: Each calibrated number is tried at these parts of its value.
 SPREAD = (0.5, 2.0)
 #: What can be counted in place of a run.
-COUNTS = ("network", "distances", "schedule", "timeline", "refusal")
+COUNTS = ("network", "distances", "schedule", "timeline", "comparison", "refusal")
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant of a machine: its value, its class (given, derived, calibrated) and where it comes from."""
+    """A constant of a machine: its value, its class (given, derived, calibrated, a reading) and where it comes from."""
 
     machine: str
     key: str
     value: Any
     kind: str
     source: str
-    #: What else it might be; if this is not said, a calibrated number is tried at half and at twice its value.
+    #: What else it might be; if this is not said, a calibrated number is tried at half and at twice its value, a count also at 1.
     alternatives: tuple[Any, ...] = ()
+    is_count: bool = False
 
     @property
     def tried(self) -> tuple[Any, ...]:
-        """The other values with which a figure is judged, to see how much hangs on this one: those of a calibrated constant."""
-        if self.kind != "C":
+        """The other values with which a figure is judged, to see how much hangs on this one: calibrated ones and readings of the text."""
+        if self.kind not in ("C", "A"):
             return ()
         if self.alternatives or isinstance(self.value, bool) or not isinstance(self.value, int | float):
             return self.alternatives
-        return tuple(type(self.value)(self.value * factor) for factor in SPREAD)
+        parts = tuple(type(self.value)(self.value * factor) for factor in SPREAD)
+        return tuple(dict.fromkeys(value for value in (*((1,) if self.is_count else ()), *parts) if value not in (0, self.value)))
 
 
 @dataclass(frozen=True)
@@ -111,8 +116,8 @@ def find(folder: Path | None) -> Path:
     return found
 
 
-def read(folder: Path, number: str, changed: Mapping[str, Any] | None = None) -> FigureFile:
-    """Read the file of a figure; ``changed`` replaces constants of the machine by key (to see how much hangs on them).
+def read(folder: Path, number: str, changed: Mapping[tuple[str, str], Any] | None = None) -> FigureFile:
+    """Read the file of a figure; ``changed`` replaces constants by part of the machine and key (to see how much hangs on them).
 
     Raises
     ------
@@ -135,7 +140,7 @@ def read(folder: Path, number: str, changed: Mapping[str, Any] | None = None) ->
         constants = [constant for part in parts for constant in machine[part]]
         file.constants += [constant for constant in constants if constant not in file.constants]
         own = _merge(content.get("all", {}), {key: value for key, value in series.items() if key not in _SERIES_KEYS})
-        values = [(constant.key, (changed or {}).get(constant.key, constant.value)) for constant in constants]
+        values = [(constant.key, (changed or {}).get((constant.machine, constant.key), constant.value)) for constant in constants]
         base = _base(path, name, values, own)
         file.points += _points(name, base, series, {key[1:-1]: value for key, value in values if _is_variable(key)})
     return file
@@ -148,10 +153,12 @@ def _read_machine(path: Path) -> dict[str, list[Constant]]:
         if missing:
             raise ConfigError(f"{path}: constant {number} has no `{missing[0]}`")
         if entry["class"] not in CLASSES:
-            raise ConfigError(f'{path}: constant {number}: class is {entry["class"]!r}; it must be "G", "D" or "C"')
-        constant = Constant(
-            entry["machine"], entry["key"], entry["value"], entry["class"], entry["source"], tuple(entry.get("alternatives", ()))
-        )
+            raise ConfigError(f'{path}: constant {number}: class is {entry["class"]!r}; it must be "G", "D", "C" or "A"')
+        if (entry["class"] == "A") != bool(entry.get("readings")):
+            raise ConfigError(f'{path}: constant {number}: a constant of class "A" has `readings`, and no other has')
+        others = tuple(entry.get("readings", entry.get("alternatives", ())))
+        described = (entry["machine"], entry["key"], entry["value"], entry["class"], entry["source"])
+        constant = Constant(*described, others, bool(entry.get("count")))
         machine.setdefault(constant.machine, []).append(constant)
     return machine
 

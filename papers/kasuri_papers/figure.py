@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import numpy as np
 
-#: On what a pass rests: it follows from given facts; a constant was chosen from this very claim; it is true by construction.
-Basis = Literal["derived", "calibrated", "identity"]
-#: F figure with data, D diagram, T table, C claim in the text.
-Kind = Literal["F", "D", "T", "C"]
+#: On what a pass rests: it follows from given facts; a constant was chosen from this very claim; another reading of the text gives
+#: another verdict; it is true by construction; something is built as drawn.
+Basis = Literal["derived", "calibrated", "reading", "identity", "structure"]
+#: F figure with data, D diagram, T table, C claim in the text, S study that the paper leaves to others.
+Kind = Literal["F", "D", "T", "C", "S"]
 
 #: More columns of a run, from its row and its vectors by name.
 Columns = Callable[[Mapping[str, Any], Callable[[str], "np.ndarray"]], Mapping[str, Any]]
@@ -89,6 +90,10 @@ class Plot:
     top: float | None = None
 
 
+#: Gives the verdict on a table of runs.
+Judge = Callable[[Table], Verdict]
+
+
 @dataclass(frozen=True)
 class Figure:
     """One figure, table or claim of a paper.
@@ -98,7 +103,8 @@ class Figure:
     id : str
         The paper's number and the figure's, for example ``"003-F6"``.
     kind, claim, criterion, basis : str
-        What it is, what the paper says, what passes, and on what a pass rests.
+        What it is, what the paper says, what passes, and on what a pass rests. A pass is lowered from ``"derived"`` where a changed
+        constant or another reading of the text gives another verdict.
     engine : str
         The engines that measure it.
     judge : callable
@@ -111,6 +117,12 @@ class Figure:
         Rows of other programs, given the folder of the experiments and that of the results.
     columns : callable, optional
         More columns of a run, given its row and a function from the name of a vector to that vector of the run.
+    readings : mapping of str to callable
+        Other readings of the claim on the same runs, by name, each with a judge of its own.
+    runs_of : tuple of str
+        The figures of the paper whose runs are judged, where it has no file of its own; the rows have their number in ``figure``.
+    lacking : str
+        What has to be built before the claim can be judged. Until then the verdict is ``"fail"``, whatever the judge says of what there is.
     """
 
     id: str
@@ -119,16 +131,24 @@ class Figure:
     criterion: str
     basis: Basis
     engine: str
-    judge: Callable[[Table], Verdict]
+    judge: Judge
     plot: Plot | None = None
     notes: tuple[str, ...] = ()
     beside: Callable[[Path, Path], list[dict[str, Any]]] | None = None
     columns: Columns | None = None
+    readings: Mapping[str, Judge] = field(default_factory=dict)
+    runs_of: tuple[str, ...] = ()
+    lacking: str = ""
 
     @property
     def number(self) -> str:
         """The figure without its paper: ``"F6"``. Its experiment file has this name."""
         return self.id.partition("-")[2]
+
+
+def awaiting(identity: str, kind: Kind, claim: str, criterion: str, basis: Basis, lacking: str) -> Figure:
+    """Give a figure that fails until what it lacks is built."""
+    return Figure(identity, kind, claim, criterion, basis, "none", lambda _: Verdict("fail", f"NOT BUILT: {lacking}"), lacking=lacking)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from kasuri_papers import curves
+from kasuri_papers import curves, open_rows
 from kasuri_papers.figure import Figure, Findings, Paper, Plot, Table, Verdict
 
 #: The part `infiniband` of machine.toml.
@@ -368,7 +368,7 @@ PAPER = Paper(
             "D",
             "two-level fat tree of degree 3: 9 nodes, and twice as many where both sides of the spines are used",
             "N = 9 (18 two-sided), 2 d^2 nodes on 3 d switches",
-            "derived",
+            "structure",
             _COUNTED,
             two_level_fat_tree,
         ),
@@ -386,7 +386,7 @@ PAPER = Paper(
             "D",
             "a third level costs: at degree 3 nodes per switch fall from 2 to 1.2",
             "2 d^2 / 3 d = 2 and 2 d^3 / 5 d^2 = 1.2 exactly",
-            "derived",
+            "structure",
             _COUNTED,
             third_level_costs,
         ),
@@ -395,7 +395,7 @@ PAPER = Paper(
             "D",
             "multi-layer full mesh: d^2 (d + 1) nodes with switches of the same radix",
             "N = d^2 (d + 1), 3 d (d + 1) / 2 switches, every radix 2 d",
-            "derived",
+            "structure",
             _COUNTED,
             full_mesh_of_layers,
         ),
@@ -440,7 +440,7 @@ PAPER = Paper(
             "F",
             "nodes over degree: the multi-layer full mesh has many more than the two-level tree",
             "2 d^2, 2 d^3, d^2 (d + 1) exactly; ratio (d + 1)/2; nodes per switch 2 d/3, 2 d/5; links 2 d^2, d^2 (d + 1) as built",
-            "derived",
+            "structure",
             _COUNTED,
             sizes,
             Plot("d", "terminals", "degree d", "terminals"),
@@ -450,7 +450,7 @@ PAPER = Paper(
             "D",
             "a server holds four virtual machines and has four network ports",
             "four terminals with a network port each on one host",
-            "derived",
+            "identity",
             "built network, flow",
             four_on_a_host,
         ),
@@ -459,7 +459,7 @@ PAPER = Paper(
             "D",
             "the network of the experiment: 32 nodes, 4 layers of 4 leaves, 6 spines",
             "32 nodes; leaves of 5 ports, spines of 8",
-            "derived",
+            "structure",
             _COUNTED,
             experiment_network,
         ),
@@ -483,6 +483,7 @@ PAPER = Paper(
                 judge,
                 Plot("P", "completion_time", "nodes", "time (cycles)"),
                 _FT,
+                lacking="memory as one channel of a host that its machines share during the exchange",
             )
             for number, letter, judge in ((10, "B", gains_with_flits), (11, "C", gains), (12, "D", gains))
         ),
@@ -496,13 +497,14 @@ PAPER = Paper(
             share_rises,
             Plot("P", "completion_time", "nodes", "time (cycles)", ("letter",)),
             _FT,
+            lacking="memory as one channel of a host that its machines share during the exchange",
         ),
         Figure(
             "002-F14",
             "F",
             "IMB all-to-all on 8, 16, 32 nodes: the new schedule is faster than the shift and near the limit of 3717 MiB/s",
             "new >= 0.95 of the limit; shift/new in [0.6, 0.95] and within 5 % of 7/10, 15/22, 31/46",
-            "derived",
+            "reading",
             "flit",
             reaches_the_limit,
             Plot("P", "completion_time", "nodes", "completion time (cycles)"),
@@ -510,6 +512,7 @@ PAPER = Paper(
                 "judged: series `flit-new` and `flit-shift`, a barrier between the phases; the others are shown for comparison",
                 "with one virtual channel two cycles pass between packets of 32 flits, and no channel carries more than 32/34",
             ),
+            lacking="the memory channel in the flow run beside, and readings of lanes and packets",
         ),
         Figure(
             "002-F15",
@@ -520,6 +523,7 @@ PAPER = Paper(
             "flow",
             inside_the_application,
             notes=_FT,
+            lacking="memory as one channel of a host that its machines share during the exchange",
         ),
         Figure(
             "002-F16",
@@ -530,15 +534,17 @@ PAPER = Paper(
             "flow",
             only_four_are_slow,
             notes=_FT,
+            lacking="memory as one channel of a host that its machines share during the exchange",
         ),
         Figure(
             "002-C2",
             "C",
             "orthogonal fat trees connect still more nodes, but suit powers of two badly",
             "two-sided N of OFT(q) > N of MLFM(d = q + 1) for d >= 3; no full N is a power of two",
-            "derived",
+            "structure",
             _COUNTED,
             orthogonal_is_larger,
         ),
+        *open_rows.MLFM,
     ),
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from kasuri_papers.expectations import LETTERS
 from kasuri_papers.figure import Figure, Paper, Plot, Table
 
 if TYPE_CHECKING:
@@ -15,6 +17,13 @@ if TYPE_CHECKING:
 
     from kasuri_papers.reproduction import Outcome
 
+#: What a pass rests on that does not count as reproduced.
+BASES = {
+    "calibrated": "with a constant chosen from the claim",
+    "reading": "by one of several readings",
+    "identity": "true by construction",
+    "structure": "built as drawn",
+}
 _MARKS = {"pass": "green", "fail": "red", "report": "yellow"}
 
 
@@ -69,14 +78,25 @@ def _series(row: dict[str, Any], plot: Plot) -> str:
 
 def summary(outcomes: Sequence[Outcome]) -> str:
     """Count the figures: only passes that follow from given facts count as reproduced."""
-    judged = [outcome for outcome in outcomes if outcome.verdict.verdict != "report"]
-    counts = {name: sum(outcome.verdict.verdict == name for outcome in outcomes) for name in _MARKS}
-    reproduced = sum(outcome.is_reproduced for outcome in outcomes)
-    derived = sum(outcome.figure.basis == "derived" for outcome in judged)
-    return (
-        f"{reproduced} of {derived} derived claims reproduced; in all {counts['pass']} pass, {counts['fail']} fail, "
-        f"{counts['report']} without a criterion"
-    )
+    passing = collections.Counter(outcome.basis for outcome in outcomes if outcome.verdict.verdict == "pass")
+    judged = sum(outcome.figure.basis == "derived" and outcome.verdict.verdict != "report" for outcome in outcomes)
+    lacking = sum(bool(outcome.figure.lacking) for outcome in outcomes)
+    failing = sum(outcome.verdict.verdict == "fail" for outcome in outcomes) - lacking
+    reports = sum(outcome.verdict.verdict == "report" for outcome in outcomes)
+    apart = ", ".join(f"{passing[basis]} {meaning}" for basis, meaning in BASES.items() if passing[basis])
+    text = f"{passing['derived']} of {judged} derived claims reproduced"
+    text += f"; passing, but not counted: {apart}" if apart else ""
+    return f"{text}; {failing} not reproduced, {lacking} not built, {reports} without a criterion"
+
+
+def surprises(outcomes: Sequence[Outcome]) -> list[str]:
+    """Describe the verdicts that are not the expected ones."""
+    return [
+        f"{outcome.figure.id}: {LETTERS[outcome.letter]}; expected: "
+        f"{LETTERS[outcome.expectation.verdict] if outcome.expectation else 'not a failure'}: {outcome.verdict.measured}"
+        for outcome in outcomes
+        if not outcome.is_expected
+    ]
 
 
 def print_table(outcomes: Sequence[Outcome], file: TextIO) -> None:
@@ -90,16 +110,18 @@ def print_table(outcomes: Sequence[Outcome], file: TextIO) -> None:
         for outcome in outcomes:
             colour = _MARKS[outcome.verdict.verdict]
             claim, measured = outcome.figure.claim, outcome.verdict.measured
-            table.add_row(outcome.figure.id, f"[{colour}]{outcome.verdict.verdict}[/]", claim, measured, outcome.figure.basis)
+            table.add_row(outcome.figure.id, f"[{colour}]{outcome.word}[/]", claim, measured, outcome.basis)
         console.print(table)
     else:
         for outcome in outcomes:
-            print(f"{outcome.figure.id}  {outcome.verdict.verdict}  ({outcome.figure.basis})", file=file)
+            print(f"{outcome.figure.id}  {outcome.word}  ({outcome.basis})", file=file)
             print(f"    claim:    {outcome.figure.claim}", file=file)
             print(f"    measured: {outcome.verdict.measured}", file=file)
-            for line in outcome.spread:
-                print(f"    spread:   {line}", file=file)
+            for tried in outcome.tried:
+                print(f"    {'reading: ' if tried.is_reading else 'spread:  '} {tried}", file=file)
     print(summary(outcomes), file=file)
+    for line in surprises(outcomes):
+        print(f"not as expected: {line}", file=file)
 
 
 def write_page(paper: Paper, outcomes: Sequence[Outcome], folder: Path) -> Path:

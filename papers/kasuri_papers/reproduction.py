@@ -1,16 +1,40 @@
-"""Reproduces figures: runs, verdict, spread over calibrated constants, data and plots."""
+"""Reproduces figures: runs, verdict, other values of calibrated constants, other readings, data and plots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kasuri.errors import ConfigError
-from kasuri_papers import experiments, output
-from kasuri_papers.figure import Figure, Paper, Table, Verdict
+from kasuri_papers import expectations, experiments, output
+from kasuri_papers.expectations import Expectation
+from kasuri_papers.figure import Figure, Judge, Paper, Table, Verdict
 from kasuri_papers.runs import Runner, failures
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The verdict with something changed.
+
+    Attributes
+    ----------
+    what : str
+        What is changed: a constant with its other value, or the reading by its name.
+    is_reading : bool
+        Is it another reading of the text? Else it is a calibrated constant at another value.
+    verdict : Verdict
+        What the judge finds then.
+    """
+
+    what: str
+    is_reading: bool
+    verdict: Verdict
+
+    def __str__(self) -> str:
+        """Give one line: what, verdict, measured."""
+        return f"{self.what}: {self.verdict.verdict}: {self.verdict.measured}"
 
 
 @dataclass(frozen=True)
@@ -27,20 +51,53 @@ class Outcome:
         What the judge saw.
     failed_runs : list of str
         Runs that came to no result.
-    spread : list of str
-        The verdicts with each calibrated constant at half and at twice its value, or at its alternatives.
+    tried : list of Tried
+        The verdicts with each calibrated constant at half and at twice its value, or at its alternatives, and with each other reading.
+    expectation : Expectation, optional
+        What it is expected to give.
     """
 
     figure: Figure
     verdict: Verdict
     table: Table
     failed_runs: list[str]
-    spread: list[str]
+    tried: list[Tried] = field(default_factory=list)
+    expectation: Expectation | None = None
+
+    @property
+    def basis(self) -> str:
+        """On what a pass rests, lowered where something that was tried gives another verdict; ``"none"`` for what does not pass."""
+        if self.verdict.verdict != "pass":
+            return "none"
+        others = [tried for tried in self.tried if tried.verdict.verdict != "pass"]
+        if self.figure.basis != "derived" or not others:
+            return self.figure.basis
+        return "reading" if all(tried.is_reading for tried in others) else "calibrated"
 
     @property
     def is_reproduced(self) -> bool:
         """Does it pass, and for a reason that was not put in?"""
-        return self.verdict.verdict == "pass" and self.figure.basis == "derived"
+        return self.basis == "derived"
+
+    @property
+    def is_expected(self) -> bool:
+        """Is the verdict the expected one? Where nothing is expected, every verdict is but a failure."""
+        if self.expectation is None:
+            return self.verdict.verdict != "fail"
+        return self.expectation.verdict == self.letter
+
+    @property
+    def letter(self) -> str:
+        """The verdict as expectations write it: p passes, f fails, r reports, n is not built yet."""
+        return "n" if self.figure.lacking else self.verdict.verdict[0]
+
+    @property
+    def word(self) -> str:
+        """The verdict in words, with the cause of a failure."""
+        if self.verdict.verdict != "fail":
+            return self.verdict.verdict
+        cause = self.expectation.cause if self.expectation and self.is_expected else ""
+        return "not reproduced" + (f": {cause}" if cause else "")
 
     def as_json(self) -> dict[str, Any]:
         """Give the object that ``--format json`` prints."""
@@ -49,14 +106,19 @@ class Outcome:
             "id": figure.id,
             "kind": figure.kind,
             "verdict": self.verdict.verdict,
+            "expected": self.expectation.verdict if self.expectation else None,
+            "as_expected": self.is_expected,
+            "cause": self.expectation.cause if self.expectation else "",
             "claim": figure.claim,
             "criterion": figure.criterion,
             "measured": self.verdict.measured,
-            "basis": figure.basis,
+            "basis": self.basis,
+            "declared_basis": figure.basis,
             "engine": figure.engine,
             "runs": [row["key"] for row in self.table if row.get("key")],
             "seconds": round(sum(row.get("wall_seconds") or 0.0 for row in self.table if row.get("key")), 3),
-            "spread": self.spread,
+            "spread": [str(tried) for tried in self.tried if not tried.is_reading],
+            "readings": [str(tried) for tried in self.tried if tried.is_reading],
             "notes": list(figure.notes),
         }
 
@@ -106,42 +168,58 @@ def reproduce(
 def _figure(paper: Paper, figure: Figure, folder: Path, out: Path, runner: Runner) -> Outcome:
     if not folder.is_dir():
         raise ConfigError(f"{folder}: there is no folder with the experiments of `{paper.name}`")
-    file = experiments.read(folder, figure.number)
-    table = _table(figure, file, folder, out / figure.number, runner)
-    failed = failures(table)
-    verdict = judge(figure, table, failed)
-    tried = [(constant.key, value) for constant in file.constants for value in constant.tried]
-    spread = [_with(figure, file, folder, out, runner, key, value) for key, value in tried]
-    return Outcome(figure, verdict, table, failed, spread)
-
-
-def _table(figure: Figure, file: experiments.FigureFile, folder: Path, out: Path, runner: Runner) -> Table:
-    table = runner.table(file.points, out, figure.columns)
+    expectation = expectations.read(folder).get(figure.number)
+    if figure.lacking and not (folder / f"{figure.number}.toml").exists():
+        return Outcome(figure, figure.judge(Table([])), Table([]), [], [], expectation)
+    numbers = figure.runs_of or (figure.number,)
+    usual = {number: experiments.read(folder, number) for number in numbers}
+    rows = {number: runner.table(file.points, out / number, figure.columns) for number, file in usual.items()}
     beside = figure.beside(folder, out) if figure.beside else []
-    return Table([*table, *beside])
+    table = _joined(figure, rows, beside)
+    failed = failures(table)
+    if figure.lacking:
+        so_far = judge(figure, table, failed).measured
+        return Outcome(figure, Verdict("fail", f"NOT BUILT: {figure.lacking}; so far: {so_far}"), table, failed, [], expectation)
+    tried = [Tried(name, True, judge(figure, table, failed, other)) for name, other in figure.readings.items()]
+    constants: list[experiments.Constant] = []
+    for file in usual.values():
+        constants += [constant for constant in file.constants if constant not in constants]
+    tried += [_with(figure, folder, out, runner, usual, beside, constant, value) for constant in constants for value in constant.tried]
+    return Outcome(figure, judge(figure, table, failed), table, failed, tried, expectation)
 
 
-def judge(figure: Figure, table: Table, failed: list[str]) -> Verdict:
-    """Judge a table; runs without a result fail a figure that has a criterion."""
+def _joined(figure: Figure, rows: Mapping[str, Table], beside: list[dict[str, Any]]) -> Table:
+    """Put the rows of all files together; where there are several, each says which one it is of."""
+    named = [{"figure": number, **row} if figure.runs_of else row for number, table in rows.items() for row in table]
+    return Table([*named, *beside])
+
+
+def judge(figure: Figure, table: Table, failed: list[str], by: Judge | None = None) -> Verdict:
+    """Judge a table, by the figure's judge or another one; runs without a result fail a figure that has a criterion."""
     if failed:
         return Verdict("fail", f"NOT: {len(failed)} runs came to no result: {'; '.join(failed)}")
-    return figure.judge(table)
+    return (by or figure.judge)(table)
 
 
 def _with(
     figure: Figure,
-    usual: experiments.FigureFile,
     folder: Path,
     out: Path,
     runner: Runner,
-    key: str,
+    usual: Mapping[str, experiments.FigureFile],
+    beside: list[dict[str, Any]],
+    constant: experiments.Constant,
     value: Any,
-) -> str:
-    """Judge the figure once more with one calibrated constant changed; runs that do not depend on it are those that there are."""
-    file = experiments.read(folder, figure.number, {key: value})
-    place = out / figure.number / f"{key}={value}"
-    same = [point for point in file.points if point in usual.points]
-    other = [point for point in file.points if point not in usual.points]
-    table = Table([*runner.table(same, out / figure.number, figure.columns), *runner.table(other, place, figure.columns)])
-    verdict = judge(figure, table, failures(table))
-    return f"{key} = {value}: {verdict.verdict}: {verdict.measured}"
+) -> Tried:
+    """Judge the figure once more with one constant changed; runs that do not depend on it are those that there are."""
+    rows = {}
+    for number, file in usual.items():
+        changed = experiments.read(folder, number, {(constant.machine, constant.key): value})
+        place = out / number / f"{constant.machine}.{constant.key}={value}"
+        same = [point for point in changed.points if point in file.points]
+        other = [point for point in changed.points if point not in file.points]
+        kept, made = runner.table(same, out / number, figure.columns), runner.table(other, place, figure.columns)
+        rows[number] = Table([*kept, *made])
+    table = _joined(figure, rows, beside)
+    what = f"{constant.machine}: {constant.key} = {value}"
+    return Tried(what, constant.kind == "A", judge(figure, table, failures(table)))

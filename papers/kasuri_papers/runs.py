@@ -16,9 +16,10 @@ from typing import Any
 
 import kasuri
 from kasuri.errors import ConfigError, KasuriError
-from kasuri_papers import counts
+from kasuri_papers import comparison, counts
 from kasuri_papers.experiments import Point
 from kasuri_papers.figure import Columns, Table
+from kasuri_papers.programs import written
 
 #: Endings of a run that are no results.
 FAILED = ("max_cycles", "deadlock", "failed")
@@ -67,9 +68,11 @@ class Runner:
                 return _labelled(point, [self._schedule(point, folder)])
             if point.count == "timeline":
                 return _labelled(point, [self._timeline(point, folder)])
+            if point.count == "comparison":
+                return _labelled(point, _compared(point, folder))
             if point.count == "refusal":
                 return _labelled(point, [{"refused": _refusal(point)}])
-            results = kasuri.run(point.experiment, out=folder / point.folder, jobs=1)
+            results = kasuri.run(_with_trace(point.experiment, folder / point.folder), out=folder / point.folder, jobs=1)
             rows = _labelled(point, results)
             return rows if columns is None else [_with_columns(row, columns, results) for row in rows]
         except KasuriError as error:
@@ -148,6 +151,24 @@ def _seconds_of_first_time(file: Path, keys: list[str], seconds: float) -> float
             return float(kept["processor_seconds"])
     file.write_text(json.dumps({"runs": keys, "processor_seconds": seconds}))
     return seconds
+
+
+def _compared(point: Point, folder: Path) -> list[dict[str, Any]]:
+    def run(experiment: Mapping[str, Any], name: str) -> kasuri.Results:
+        return kasuri.run(experiment, out=folder / point.folder / name, jobs=1)
+
+    return comparison.compare(point.experiment, run)
+
+
+def _with_trace(experiment: Mapping[str, Any], place: Path) -> Mapping[str, Any]:
+    """Write the program of an experiment with a ``trace``, and let the experiment run it."""
+    if "trace" not in experiment:
+        return experiment
+    place.mkdir(parents=True, exist_ok=True)
+    program = place / "program.goal"
+    program.write_text(written(experiment["trace"], experiment["network"]["flit_bytes"]))
+    others = {key: value for key, value in experiment.items() if key != "trace"}
+    return others | {"workload": {**others.get("workload", {}), "trace": str(program.resolve())}}
 
 
 def _written(experiment: Mapping[str, Any], place: Path) -> Path:

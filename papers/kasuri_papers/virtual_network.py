@@ -6,11 +6,11 @@ networks in `virtual_network_users`.
 
 from __future__ import annotations
 
-from kasuri_papers import virtual_network_memory, virtual_network_users
+from kasuri_papers import open_rows, virtual_network_memory, virtual_network_users
 from kasuri_papers.figure import Paper
 
 PAPER = Paper(
     "virtual-network",
     "Virtual networks: node numbers translated in hardware",
-    (*virtual_network_users.FIGURES, *virtual_network_memory.FIGURES),
+    (*virtual_network_users.FIGURES, *virtual_network_memory.FIGURES, *open_rows.VIRTUAL_NETWORK),
 )

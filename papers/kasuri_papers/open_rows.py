@@ -1,0 +1,220 @@
+"""The rows of papers whose mechanism is not built yet. A row leaves this file when it can be run."""
+
+from __future__ import annotations
+
+from kasuri_papers.figure import Figure, awaiting
+
+PREDICTION_ROUTER: tuple[Figure, ...] = (
+    awaiting(
+        "000-C10",
+        "C",
+        "why one hit in the system-area network saves more: Des and Ser, and the wait for the packet; hits on the way down are rare",
+        "a hit saves more cycles than on chip, by its stages and by its wait, and by the wait more; on (4, 4, 3) the hit rate "
+        "of chances down is below half of that of chances up",
+        "derived",
+        "hits counted by direction, and what a hit saves by stages and by waiting",
+    ),
+    awaiting(
+        "000-S1",
+        "S",
+        "better predictors, future work",
+        "none: hit rate and reduction over the size of the table and the history",
+        "derived",
+        "predictors with the size of their table and their history as parameters",
+    ),
+    awaiting(
+        "000-S2",
+        "S",
+        "a predictor for each level",
+        "none: hit rate and latency of all pairs, and the bits of the best",
+        "derived",
+        "a predictor for each level",
+    ),
+    awaiting(
+        "000-S3",
+        "S",
+        "what hint bits cost on a link",
+        "none: reduction over flit size with the time of the bits",
+        "derived",
+        "cycles of hint bits on a link",
+    ),
+    awaiting(
+        "000-S4",
+        "S",
+        "the rivals of section 5: lookahead, speculation, one cycle, Express virtual channels, an oracle",
+        "none: latency over load and saturation load of each",
+        "derived",
+        "Express virtual channels, and the rivals on one network",
+    ),
+    awaiting(
+        "000-S5",
+        "S",
+        "a prediction router's clock is 6 % slower",
+        "none: reductions in ns; the number of stages from which prediction pays",
+        "derived",
+        "times in nanoseconds with a slower clock for the predicting router",
+    ),
+)
+CENJU4: tuple[Figure, ...] = (
+    awaiting(
+        "001-C11",
+        "C",
+        "packets of tasks that are not on the processor are received; the Sender tells when to switch",
+        "all bytes right for each task; a switch only when the queue is empty and the last packet sent, at the cost of its "
+        "interrupt; three tasks take longer than two by the switches",
+        "structure",
+        "several tasks on a node and their switch",
+    ),
+    awaiting(
+        "001-C12",
+        "C",
+        "interrupts and page faults: with the help of the operating system the transfer goes on",
+        "a parcel with a missing page arrives whole, later by the service; masked interrupts cost nothing, others their time",
+        "structure",
+        "interrupts with a cost, and page faults that the operating system serves",
+    ),
+    awaiting(
+        "001-C13",
+        "C",
+        "headers of multicast and synchronisation are registered by system call, and their offset then serves as number",
+        "an unregistered offset is an error; registered, barriers D and E are unchanged, the first use later by 13 us and the "
+        "write of the table",
+        "structure",
+        "registration of headers by system call",
+    ),
+    awaiting(
+        "001-S1",
+        "S",
+        "why B falls: meetings of rounds i and i + 1, as the paper supposes",
+        "none: the loss inside rounds and between them, by cabling",
+        "derived",
+        "a barrier after each round of the N-to-N",
+    ),
+    awaiting(
+        "001-S2",
+        "S",
+        "messages with shared memory, future work",
+        "none: times of one problem by messages, by shared memory and by both",
+        "derived",
+        "messages and shared memory in one program",
+    ),
+    awaiting(
+        "001-S3",
+        "S",
+        "a user's own program",
+        "none: the times of two jobs on one machine, alone and together",
+        "derived",
+        "programs of one's own on the machine",
+    ),
+)
+MLFM: tuple[Figure, ...] = (
+    awaiting(
+        "002-C4",
+        "C",
+        "a third level raises latency; the multi-layer full mesh keeps that of two",
+        "one flit to the farthest terminal: three levels above two by exactly two routers and two channels, the mesh equal to "
+        "two; the mean of three levels above both",
+        "derived",
+        "the measurement of a third level's latency",
+    ),
+    awaiting(
+        "002-C5",
+        "C",
+        "several threads make communication the bottleneck",
+        "its share rises with the threads; above a half at 24; at 6 at least three times that of one, and the overall gain likewise",
+        "calibrated",
+        "several threads a rank",
+    ),
+    awaiting(
+        "002-C6",
+        "C",
+        "the measured program: sizes B, C, D, with both schedules",
+        "classes S to E accepted; checksums of S, W, A right on 8 processes; D refused only for memory, with the bytes that it needs",
+        "structure",
+        "class D in the MPI program",
+    ),
+    awaiting(
+        "002-S1",
+        "S",
+        "dynamic routing and dragonflies, future work",
+        "none: throughput, switches and links for each node, on four networks of equal radix",
+        "derived",
+        "the all-to-all on networks of equal radix under adaptive routings",
+    ),
+    awaiting(
+        "002-S2",
+        "S",
+        "why virtual machines slow FT, future work",
+        "none: throughput over copies, machines on a host, memory and placement",
+        "derived",
+        "memory as one channel of a host that its machines share during the exchange",
+    ),
+    awaiting(
+        "002-S3",
+        "S",
+        "fewer all-to-alls together with better ones",
+        "none: the gain of each, and of both",
+        "derived",
+        "FT with fewer transposes",
+    ),
+)
+VIRTUAL_NETWORK: tuple[Figure, ...] = (
+    awaiting(
+        "004-C6",
+        "C",
+        "an alias of a busy node alone, by rewriting tables, helps the whole",
+        "hot spot and random accesses: completion falls by more than 2 %; no access is lost or wrong while the table changes",
+        "derived",
+        "several interfaces of one node with one memory, and tables that change under its programs",
+    ),
+    awaiting(
+        "004-S1",
+        "S",
+        "figures 5 and 6 with true aliases",
+        "none: times and work rates beside those of the multiplier",
+        "derived",
+        "several interfaces of one node with one memory",
+    ),
+    awaiting(
+        "004-S2",
+        "S",
+        "more general applications and networks, section 6",
+        "none: times over the multiplier for four programs on four networks of two sizes",
+        "derived",
+        "stencil and random access over aliases on four networks",
+    ),
+    awaiting(
+        "004-S3",
+        "S",
+        "does it backfire to optimise for a logical network, section 6",
+        "none: times of a stencil on logical tori against a random numbering",
+        "derived",
+        "a stencil on logical networks with loaded neighbours",
+    ),
+    awaiting(
+        "004-C7",
+        "C",
+        "few tables in hardware suffice: active users and the operating system",
+        "its accesses go by a table of their own and reach nodes of no user; a user's attempt faults; hit rate over the size of "
+        "the buffer for 1 to 8 users",
+        "structure",
+        "the operating system's space and its table",
+    ),
+    awaiting(
+        "004-C8",
+        "C",
+        "the unit serves global memory addresses, too",
+        "reads and writes by node and address end at the right word for random tables; a missing page faults at the receiver; "
+        "both buffers counted",
+        "structure",
+        "global memory addresses",
+    ),
+    awaiting(
+        "004-C9",
+        "C",
+        "users share the machine in space; switching in time costs more the larger it is",
+        "each user's results as alone, no access to others' memory; the cost of a switch rises over 16, 64, 256 nodes",
+        "derived",
+        "several users with programs on one machine, in space and in time",
+    ),
+)
