@@ -3,11 +3,14 @@
  *
  *     ft CLASS [--no-check]
  *
+ * Classes S, W, A to E. One that does not fit into memory ends with the bytes that it needs.
+ *
  * The grid is cut into slabs along z; a transform works along x and y, exchanges by one all-to-all, so that slabs along x hold whole
  * lines of z, and works along z. Checksums are compared with those of a serial transform on rank 0 unless --no-check is given. Source
  * of the problem, its sizes and its checksum: Bailey et al., The NAS Parallel Benchmarks, RNR-94-007, section 2.5. */
 #include <complex.h>
 #include <fftw3.h>
+#include <limits.h>
 #include <math.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -28,8 +31,11 @@ struct problem {
 
 static const struct problem PROBLEMS[] = {
     {'S', 64, 64, 64, 6},     {'W', 128, 128, 32, 6},   {'A', 256, 256, 128, 6},
-    {'B', 512, 256, 256, 20}, {'C', 512, 512, 512, 20},
+    {'B', 512, 256, 256, 20}, {'C', 512, 512, 512, 20},   {'D', 2048, 1024, 1024, 25}, {'E', 4096, 2048, 2048, 25},
 };
+
+/* Arrays of a rank, and of the serial transform that rank 0 compares with. */
+enum { ARRAYS = 5, ARRAYS_OF_CHECK = 2 };
 
 /* The part of one rank. */
 struct slab {
@@ -41,6 +47,11 @@ struct slab {
     double complex *space, *frequency, *evolved, *out, *in;
     fftw_plan forward_xy, forward_z, backward_xy, backward_z;
 };
+
+static size_t points_of(const struct problem *problem)
+{
+    return (size_t)problem->nx * (size_t)problem->ny * (size_t)problem->nz;
+}
 
 static void *room(size_t bytes)
 {
@@ -186,7 +197,7 @@ static void evolve(const struct slab *slab)
 /* The checksums by a serial transform. */
 static void solve_serially(const struct problem *problem, double complex *sums)
 {
-    const size_t points = (size_t)problem->nx * problem->ny * problem->nz;
+    const size_t points = points_of(problem);
     double complex *values = room(points * sizeof *values), *evolved = room(points * sizeof *evolved);
     fftw_plan forward = fftw_plan_dft_3d(problem->nz, problem->ny, problem->nx, values, values, FFTW_FORWARD, FFTW_ESTIMATE);
     fftw_plan backward = fftw_plan_dft_3d(problem->nz, problem->ny, problem->nx, evolved, evolved, FFTW_BACKWARD, FFTW_ESTIMATE);
@@ -222,6 +233,49 @@ static int report(const struct problem *problem, const double complex *sums, int
     const int is_right = worst <= TOLERANCE;
     printf("%s: differs from a serial transform by %.1e of it, at most %.0e is allowed\n", is_right ? "right" : "WRONG", worst, TOLERANCE);
     return is_right;
+}
+
+/* Bytes of memory that this host has left; the most there are where that is not known. */
+static size_t free_bytes(void)
+{
+    unsigned long long kibibytes = SIZE_MAX >> 10;
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[256];
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %llu kB", &kibibytes) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return (size_t)kibibytes << 10;
+}
+
+/* Does the problem fit into the memory of every host, and a block of the exchange into one call? Says what it needs if not. */
+static int fits(const struct slab *slab, int is_checked)
+{
+    const struct problem *problem = &slab->problem;
+    const size_t points = points_of(problem), of_rank = points / (size_t)slab->ranks;
+    MPI_Comm host;
+    int place, ranks, can, all_can;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, slab->rank, MPI_INFO_NULL, &host);
+    MPI_Comm_rank(host, &place);
+    MPI_Comm_size(host, &ranks);
+    size_t bytes = (size_t)ranks * ARRAYS * of_rank * sizeof(double complex);
+    if (place == 0 && slab->rank == 0 && is_checked)
+        bytes += ARRAYS_OF_CHECK * points * sizeof(double complex);
+    const size_t there = free_bytes();
+    can = place > 0 || bytes <= there;
+    if (!can)
+        fprintf(stderr, "ft: class %c needs %zu bytes of memory for %d ranks of one host%s; %zu are free\n", problem->class, bytes, ranks,
+                is_checked ? ", those of the check included (--no-check leaves it out)" : "", there);
+    if (of_rank / (size_t)slab->ranks > INT_MAX) {
+        can = 0;
+        if (slab->rank == 0)
+            fprintf(stderr, "ft: class %c needs more than %d ranks: a block of %zu points is too long for one call\n", problem->class,
+                    slab->ranks, of_rank / (size_t)slab->ranks);
+    }
+    MPI_Comm_free(&host);
+    MPI_Allreduce(&can, &all_can, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all_can;
 }
 
 static int solve(struct slab *slab, int is_checked)
@@ -260,10 +314,10 @@ static int choose(struct slab *slab, const char *name)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         MPI_Bcast(&numbers[i], 1, MPI_INT, 0, MPI_COMM_WORLD);
     slab->problem = chosen;
-    const int fits = chosen.nx > 0 && chosen.nx % slab->ranks == 0 && chosen.nz % slab->ranks == 0;
-    if (!fits && slab->rank == 0)
-        fprintf(stderr, "usage: ft S|W|A|B|C [--no-check], with a number of ranks that divides the points along x and z\n");
-    return fits;
+    const int divides = chosen.nx > 0 && chosen.nx % slab->ranks == 0 && chosen.nz % slab->ranks == 0;
+    if (!divides && slab->rank == 0)
+        fprintf(stderr, "usage: ft S|W|A|B|C|D|E [--no-check], with a number of ranks that divides the points along x and z\n");
+    return divides;
 }
 
 int main(int argc, char **argv)
@@ -273,8 +327,9 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &slab.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &slab.ranks);
     int status = 2;
-    if (choose(&slab, argc > 1 ? argv[1] : NULL))
-        status = solve(&slab, argc < 3 || strcmp(argv[2], "--no-check") != 0) ? 0 : 1;
+    const int is_checked = argc < 3 || strcmp(argv[2], "--no-check") != 0;
+    if (choose(&slab, argc > 1 ? argv[1] : NULL) && fits(&slab, is_checked))
+        status = solve(&slab, is_checked) ? 0 : 1;
     MPI_Finalize();
     return status;
 }

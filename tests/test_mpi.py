@@ -173,6 +173,13 @@ def test_no_damage_to_a_file_misleads_its_reader(host, schedule, tmp_path):
     assert int(accepted[1]) <= 4 * (letters + 4)
 
 
+def test_a_class_that_does_not_fit_into_memory_says_what_it_needs(mpi):
+    found = launch(mpi, 4, BUILD / mpi / "ft", "E", "--no-check", preload=False)
+    assert found.returncode == 2
+    # Five arrays of 4096 x 2048 x 2048 complex numbers.
+    assert f"class E needs {5 * 2**34 * 16} bytes of memory for 4 ranks of one host; " in found.stderr
+
+
 @pytest.mark.parametrize("grid", ["S", "W"])
 @pytest.mark.parametrize("ranks", [2, 4, 8, 16])
 def test_the_transform_has_the_same_checksums_with_and_without_the_schedule(mpi, grid, ranks, schedule):

@@ -122,6 +122,21 @@ def machines(one: float = 1.0, four: float = 2.0) -> Rows:
     return [ran("physical", 1e6), ran("one", 1e6 * one), ran("four", 1e6 * four)]
 
 
+def levels(three: int = 22, mesh: int = 14, mean: float = 19.0) -> list[dict[str, Any]]:
+    found = {"two-levels": (14, 12.0), "three-levels": (three, mean), "mlfm": (mesh, 13.6)}
+    return [
+        {"series": name, "d": d, "packet_latency_max": most, "packet_latency_mean": average}
+        for name, (most, average) in found.items()
+        for d in (3, 4)
+    ]
+
+
+def transforms(*, right: bool = True, by_schedule: int = 8, message: str = "ft: class D needs 9 bytes of memory") -> list[dict[str, Any]]:
+    done = {"exit": 0, "right": right, "by_schedule": by_schedule, "message": ""}
+    made = [{"series": name, "points": points, **done} for name in ("library", "shift", "new") for points in "SWA"]
+    return made + [{"series": "large", "points": points, "exit": 2, "message": message} for points in "DE"]
+
+
 RIGHT: list[tuple[Judge, Rows]] = [
     (mlfm.two_level_fat_tree, ONE_SIDED + TWO_SIDED),
     (mlfm.shifts_do_not_collide, [schedule()]),
@@ -141,8 +156,18 @@ RIGHT: list[tuple[Judge, Rows]] = [
     (mlfm.share_rises, shares({8: 0.09, 16: 0.095, 32: 0.1})),
     (mlfm.inside_the_application, inside()),
     (mlfm.only_four_are_slow, machines()),
+    (mlfm.third_level_raises_latency, levels()),
+    (mlfm.the_measured_program, transforms()),
 ]
 WRONG: list[tuple[Judge, Rows]] = [
+    (mlfm.third_level_raises_latency, []),
+    (mlfm.third_level_raises_latency, levels(three=20)),
+    (mlfm.third_level_raises_latency, levels(mesh=15)),
+    (mlfm.third_level_raises_latency, levels(mean=13.5)),
+    (mlfm.the_measured_program, []),
+    (mlfm.the_measured_program, transforms(right=False)),
+    (mlfm.the_measured_program, transforms(by_schedule=0)),
+    (mlfm.the_measured_program, transforms(message="usage: ft S|W|A|B|C")),
     (mlfm.two_level_fat_tree, ONE_SIDED + changed(TWO_SIDED, 1, routers=10)),
     (mlfm.two_level_fat_tree, ONE_SIDED),
     (mlfm.shifts_do_not_collide, [schedule(max_load=2)]),

@@ -28,8 +28,8 @@ together. A constant whose key is ``"{l}"`` is a variable with that one value.
 
 A series with ``count = "network"``, ``count = "distances"`` or ``count = "schedule"`` is not run: the built network is counted, the hops
 in it, or a schedule on it (`kasuri_papers.counts`). Of ``count = "timeline"`` what happened when is looked at,
-``count = "comparison"`` runs a router without and with prediction (`kasuri_papers.comparison`), and ``count = "refusal"`` must not run at
-all.
+``count = "comparison"`` runs a router without and with prediction (`kasuri_papers.comparison`), ``count = "mpi"`` runs an MPI
+program of the repository (`kasuri_papers.programs`), and ``count = "refusal"`` must not run at all.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SERIES_KEYS = ("machine", "sweep", "own_process", "count")
 #: Each calibrated number is tried at these parts of its value.
 SPREAD = (0.5, 2.0)
 #: What can be counted in place of a run.
-COUNTS = ("network", "distances", "schedule", "timeline", "comparison", "refusal")
+COUNTS = ("network", "distances", "schedule", "timeline", "comparison", "mpi", "refusal")
 
 
 @dataclass(frozen=True)

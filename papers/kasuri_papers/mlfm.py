@@ -350,6 +350,43 @@ def _part(curve: dict[Any, float], places: list[Any]) -> str:
     return ", ".join(f"{place}: {curve[place]:.0f}" for place in places)
 
 
+#: Cycles of a router and of a channel in the runs of lone flits.
+ROUTER_CYCLES, CHANNEL_CYCLES = 3, 1
+
+
+def third_level_raises_latency(table: Table) -> Verdict:
+    """To the farthest terminal a third level adds two routers and two channels; the multi-layer full mesh is like two levels."""
+    found = Findings()
+    series = ("two-levels", "three-levels", "mlfm")
+    farthest, mean = ({name: table.of(name).curve(f"packet_latency_{what}", "d") for name in series} for what in ("max", "mean"))
+    for d in (3, 4):
+        two, three, mesh = (farthest[name].get(d, math.nan) for name in series)
+        more = 2 * ROUTER_CYCLES + 2 * CHANNEL_CYCLES
+        found.must(three - two == more, f"d = {d}, farthest: three levels {three:g}, two {two:g} cycles (more by {more})")
+        found.must(mesh == two, f"d = {d}, farthest: multi-layer full mesh {mesh:g} (as two levels)")
+        means = [mean[name].get(d, math.nan) for name in series]
+        found.must(means[1] > max(means[0], means[2]), f"d = {d}, mean: {means[0]:.2f}, {means[1]:.2f}, {means[2]:.2f} (three levels most)")
+    return found.verdict()
+
+
+def the_measured_program(table: Table) -> Verdict:
+    """The MPI program has right checksums with both schedules, and its largest classes are refused only for memory."""
+    found = Findings()
+    for name in ("library", "shift", "new"):
+        rows = {row["points"]: row for row in table.of(name)}
+        right = set(rows) == set("SWA") and all(row["exit"] == 0 and row["right"] for row in rows.values())
+        found.must(right, f"{name}: checksums of classes {', '.join(rows)} {'right' if right else 'not all right'} on 8 processes")
+        if name != "library":
+            exchanges = {points: row["by_schedule"] for points, row in rows.items()}
+            found.must(bool(exchanges) and min(exchanges.values()) > 0, f"{name}: all-to-alls by the schedule {exchanges}")
+    for row in table.of("large"):
+        needed = row["exit"] == 0 or "bytes of memory" in row["message"]
+        found.must(needed, f"class {row['points']}: {row['message'] or 'it ran'}")
+    found.must({row["points"] for row in table.of("large")} == set("DE"), "classes D and E are accepted")
+    found.report("classes B and C take minutes on two cores and are not run here")
+    return found.verdict()
+
+
 # --- the figures ------------------------------------------------------------------------------------------------------------------
 
 _COUNTED = "built network"
@@ -544,6 +581,25 @@ PAPER = Paper(
             "structure",
             _COUNTED,
             orthogonal_is_larger,
+        ),
+        Figure(
+            "002-C4",
+            "C",
+            "a third level raises latency; the multi-layer full mesh keeps that of two",
+            "one flit to the farthest terminal: three levels above two by exactly two routers and two channels, the mesh equal to two; "
+            "the mean of three levels above both",
+            "derived",
+            "flit",
+            third_level_raises_latency,
+        ),
+        Figure(
+            "002-C6",
+            "C",
+            "the measured program: sizes up to D, with both schedules",
+            "checksums of classes S, W, A right on 8 processes with both schedules; D and E refused only for memory, with its bytes",
+            "structure",
+            "MPI program",
+            the_measured_program,
         ),
         *open_rows.MLFM,
     ),

@@ -109,29 +109,12 @@ CENJU4: tuple[Figure, ...] = (
 )
 MLFM: tuple[Figure, ...] = (
     awaiting(
-        "002-C4",
-        "C",
-        "a third level raises latency; the multi-layer full mesh keeps that of two",
-        "one flit to the farthest terminal: three levels above two by exactly two routers and two channels, the mesh equal to "
-        "two; the mean of three levels above both",
-        "derived",
-        "the measurement of a third level's latency",
-    ),
-    awaiting(
         "002-C5",
         "C",
         "several threads make communication the bottleneck",
         "its share rises with the threads; above a half at 24; at 6 at least three times that of one, and the overall gain likewise",
         "calibrated",
         "several threads a rank",
-    ),
-    awaiting(
-        "002-C6",
-        "C",
-        "the measured program: sizes B, C, D, with both schedules",
-        "classes S to E accepted; checksums of S, W, A right on 8 processes; D refused only for memory, with the bytes that it needs",
-        "structure",
-        "class D in the MPI program",
     ),
     awaiting(
         "002-S1",

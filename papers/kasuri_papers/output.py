@@ -99,6 +99,15 @@ def surprises(outcomes: Sequence[Outcome]) -> list[str]:
     ]
 
 
+def tried_lines(outcome: Outcome) -> list[str]:
+    """Describe what was tried: each reading, each constant that changes the verdict, and in one line those that do not."""
+    lines = [f"reading:  {tried}" for tried in outcome.tried if tried.is_reading]
+    constants = [tried for tried in outcome.tried if not tried.is_reading]
+    lines += [f"spread:   {tried}" for tried in constants if tried.verdict.verdict != outcome.verdict.verdict]
+    same = [tried.what for tried in constants if tried.verdict.verdict == outcome.verdict.verdict]
+    return lines + ([f"spread:   {outcome.verdict.verdict} as well with {'; '.join(same)}"] if same else [])
+
+
 def print_table(outcomes: Sequence[Outcome], file: TextIO) -> None:
     """Print the verdicts: a table on a terminal that is wide enough, else a paragraph for each figure."""
     from rich.console import Console
@@ -117,8 +126,8 @@ def print_table(outcomes: Sequence[Outcome], file: TextIO) -> None:
             print(f"{outcome.figure.id}  {outcome.word}  ({outcome.basis})", file=file)
             print(f"    claim:    {outcome.figure.claim}", file=file)
             print(f"    measured: {outcome.verdict.measured}", file=file)
-            for tried in outcome.tried:
-                print(f"    {'reading: ' if tried.is_reading else 'spread:  '} {tried}", file=file)
+            for line in tried_lines(outcome):
+                print(f"    {line}", file=file)
     print(summary(outcomes), file=file)
     for line in surprises(outcomes):
         print(f"not as expected: {line}", file=file)
@@ -135,7 +144,7 @@ def write_page(paper: Paper, outcomes: Sequence[Outcome], folder: Path) -> Path:
         plot = None
         if figure.plot is not None and len(outcome.table):
             plot = inline(draw(figure, figure.plot, outcome.table), f"figure{number}", figure.claim)
-        entries.append({"outcome": outcome, "plot": plot})
+        entries.append({"outcome": outcome, "plot": plot, "tried": tried_lines(outcome)})
     text = page.render(
         "reproduce.html.j2", home="kasuri_papers", paper=paper, entries=entries, summary=summary(outcomes), versions=page.versions()
     )

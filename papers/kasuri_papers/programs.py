@@ -1,9 +1,21 @@
-"""Programs that a figure runs as a GOAL trace, by the name in ``trace.program`` of its file."""
+"""Programs that a figure runs: as a GOAL trace, by the name in ``trace.program`` of its file, or with MPI."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
+
+from kasuri.errors import ConfigError
+
+#: Where `make mpi` of the repository puts programs.
+BUILT = Path(__file__).parents[2] / "mpi" / "build"
 
 #: Offsets of the neighbours of a block.
 _NEIGHBOURS = ((1, 0), (-1, 0), (0, 1), (0, -1))
@@ -49,3 +61,63 @@ def written(trace: Mapping[str, Any], flit_bytes: int) -> str:
     """Write the program that a figure's ``trace`` describes."""
     keys = {key: value for key, value in trace.items() if key != "program"}
     return PROGRAMS[trace["program"]](**keys, flit_bytes=flit_bytes)
+
+
+def mpi(experiment: Mapping[str, Any], folder: Path, kasuri: str) -> dict[str, Any]:
+    """Run the distributed Fourier transform of the repository with Open MPI, with its own all-to-all or by a schedule, once.
+
+    ``kasuri`` is the native command. ``experiment`` has ``ranks``, ``points`` (the class) and ``schedule``: ``"library"``, or the name of
+    one for the given ``network``.
+
+    Returns
+    -------
+    dict
+        ``exit``, ``checksums`` (lines), ``right`` (the program's own comparison), ``by_schedule`` (exchanges made by the schedule) and
+        ``message`` (its last words of error).
+
+    Raises
+    ------
+    ConfigError
+        The program or Open MPI is missing, or the schedule cannot be made.
+    """
+    kept = folder / "mpi.json"
+    if kept.exists():
+        return dict(json.loads(kept.read_text()))
+    program, launcher = BUILT / "openmpi" / "ft", shutil.which("mpirun.openmpi")
+    if launcher is None or not program.exists():
+        raise ConfigError(f"{program}: it runs with Open MPI and is built by `make mpi` in a checkout of the repository")
+    folder.mkdir(parents=True, exist_ok=True)
+    ranks, environment = int(experiment["ranks"]), dict(os.environ)
+    if experiment["schedule"] != "library":
+        file = _schedule(experiment, folder, kasuri)
+        environment |= {"KASURI_MPI_SCHEDULE": str(file), "KASURI_MPI_REPORT": "1", "KASURI_MPI_MIN_BYTES": "0"}
+        environment["LD_PRELOAD"] = str(BUILT / "openmpi" / "libkasuri_alltoall.so")
+    passed = [word for name in environment if name.startswith("KASURI_MPI_") or name == "LD_PRELOAD" for word in ("-x", name)]
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    words = [launcher, *root, "--oversubscribe", "-np", str(ranks), *passed, str(program), str(experiment["points"])]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    schedule = re.search(r"(\d+) by the schedule", done.stderr)
+    found = {
+        "exit": done.returncode,
+        "checksums": re.findall(r"^checksum .*$", done.stdout, re.MULTILINE),
+        "right": "right: differs from a serial transform" in done.stdout,
+        "by_schedule": int(schedule[1]) if schedule else 0,
+        "message": next((line for line in done.stderr.splitlines() if line.startswith("ft: ")), ""),
+    }
+    kept.write_text(json.dumps(found))
+    return found
+
+
+def _schedule(experiment: Mapping[str, Any], folder: Path, kasuri: str) -> Path:
+    """Write the schedule of an experiment for ranks that are all on this host."""
+    file, network, hosts = (folder / name for name in ("schedule.kasuri", "network.toml", "hosts.txt"))
+    sections = {name: experiment[name] for name in ("network", "routing")}
+    keys = [f"{section}.{key} = {json.dumps(value)}\n" for section, table in sections.items() for key, value in table.items()]
+    network.write_text("".join(keys))
+    hosts.write_text(f"{socket.gethostname()} 0-{experiment['ranks'] - 1}\n")
+    words = [kasuri, "schedule", "alltoall", "--network", str(network), "--schedule", str(experiment["schedule"]), "--hosts", str(hosts)]
+    done = subprocess.run([*words, "--export", "mpi"], capture_output=True, check=False)
+    if done.returncode != 0:
+        raise ConfigError(done.stderr.decode(errors="replace").strip())
+    file.write_bytes(done.stdout)
+    return file

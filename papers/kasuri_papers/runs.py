@@ -16,10 +16,9 @@ from typing import Any
 
 import kasuri
 from kasuri.errors import ConfigError, KasuriError
-from kasuri_papers import comparison, counts
+from kasuri_papers import comparison, counts, programs
 from kasuri_papers.experiments import Point
 from kasuri_papers.figure import Columns, Table
-from kasuri_papers.programs import written
 
 #: Endings of a run that are no results.
 FAILED = ("max_cycles", "deadlock", "failed")
@@ -70,6 +69,8 @@ class Runner:
                 return _labelled(point, [self._timeline(point, folder)])
             if point.count == "comparison":
                 return _labelled(point, _compared(point, folder))
+            if point.count == "mpi":
+                return _labelled(point, [programs.mpi(point.experiment, folder / point.folder, self._program())])
             if point.count == "refusal":
                 return _labelled(point, [{"refused": _refusal(point)}])
             results = kasuri.run(_with_trace(point.experiment, folder / point.folder), out=folder / point.folder, jobs=1)
@@ -166,7 +167,7 @@ def _with_trace(experiment: Mapping[str, Any], place: Path) -> Mapping[str, Any]
         return experiment
     place.mkdir(parents=True, exist_ok=True)
     program = place / "program.goal"
-    program.write_text(written(experiment["trace"], experiment["network"]["flit_bytes"]))
+    program.write_text(programs.written(experiment["trace"], experiment["network"]["flit_bytes"]))
     others = {key: value for key, value in experiment.items() if key != "trace"}
     return others | {"workload": {**others.get("workload", {}), "trace": str(program.resolve())}}
 
