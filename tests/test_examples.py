@@ -57,3 +57,15 @@ def test_a_small_form_of_the_million_terminals_is_run_and_reported(tmp_path):
         page = report.write(out).read_text()
         assert "A fat tree with a million terminals" in page
     assert outs[0] == outs[1]
+
+
+def test_a_slower_memory_of_a_host_slows_the_stencil_down(tmp_path):
+    command("run", EXAMPLES / "09-shared-memory.toml", "--out", tmp_path / "out", folder=tmp_path)
+    times = {
+        (row["hosts.copies"], row["hosts.memory_gbyte_per_second"]): row["completion_time_ns"] for row in kasuri.read(tmp_path / "out")
+    }
+    for copies in (0, 1):
+        over_rate = [times[copies, rate] for rate in (15, 30, 60, 120)]
+        assert over_rate == sorted(over_rate, reverse=True)
+        assert over_rate[0] > over_rate[-1]
+    assert all(times[1, rate] >= times[0, rate] for rate in (15, 30, 60, 120))

@@ -23,8 +23,8 @@ A figure's file names, for each of its series of runs, the parts that it uses an
     network = { topology = "fat-tree", up = "{k}", down = "{k}", levels = 2 }
 
 A key of ``sweep`` with a dot is a key of the experiment; one without is a variable, put in wherever ``"{k}"`` stands, also in a sum:
-``"{k + l}"``. The values of a variable are a list or ``{ from = 0, to = 63 }``; a table in the list holds several variables that change
-together. A constant whose key is ``"{l}"`` is a variable with that one value.
+``"{k + l}"``, or a product: ``"{k * l}"``. The values of a variable are a list or ``{ from = 0, to = 63 }``; a table in the list holds
+several variables that change together. A constant whose key is ``"{l}"`` is a variable with that one value.
 
 A series with ``count = "network"``, ``count = "distances"`` or ``count = "schedule"`` is not run: the built network is counted, the hops
 in it, or a schedule on it (`kasuri_papers.counts`). Of ``count = "timeline"`` what happened when is looked at,
@@ -35,6 +35,7 @@ program of the repository (`kasuri_papers.programs`), and ``count = "refusal"`` 
 from __future__ import annotations
 
 import itertools
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -214,11 +215,11 @@ def _substitute(value: Any, variables: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
         return [_substitute(part, variables) for part in value]
     if isinstance(value, str) and _is_variable(value):
-        names = [name.strip() for name in value[1:-1].split("+")]
-        if len(names) == 1:
-            return variables.get(names[0], value)
-        if all(name in variables for name in names):
-            return sum(variables[name] for name in names)
+        for sign, combine in (("+", sum), ("*", math.prod)):
+            names = [name.strip() for name in value[1:-1].split(sign)]
+            if len(names) > 1 and all(name in variables for name in names):
+                return combine(variables[name] for name in names)
+        return variables.get(value[1:-1].strip(), value)
     return value
 
 

@@ -109,28 +109,12 @@ CENJU4: tuple[Figure, ...] = (
 )
 MLFM: tuple[Figure, ...] = (
     awaiting(
-        "002-C5",
-        "C",
-        "several threads make communication the bottleneck",
-        "its share rises with the threads; above a half at 24; at 6 at least three times that of one, and the overall gain likewise",
-        "calibrated",
-        "several threads a rank",
-    ),
-    awaiting(
         "002-S1",
         "S",
         "dynamic routing and dragonflies, future work",
         "none: throughput, switches and links for each node, on four networks of equal radix",
         "derived",
         "the all-to-all on networks of equal radix under adaptive routings",
-    ),
-    awaiting(
-        "002-S2",
-        "S",
-        "why virtual machines slow FT, future work",
-        "none: throughput over copies, machines on a host, memory and placement",
-        "derived",
-        "memory as one channel of a host that its machines share during the exchange",
     ),
     awaiting(
         "002-S3",

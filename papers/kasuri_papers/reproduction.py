@@ -94,6 +94,8 @@ class Outcome:
     @property
     def word(self) -> str:
         """The verdict in words, with the cause of a failure."""
+        if self.figure.lacking:
+            return "not built"
         if self.verdict.verdict != "fail":
             return self.verdict.verdict
         cause = self.expectation.cause if self.expectation and self.is_expected else ""
@@ -182,7 +184,8 @@ def _figure(paper: Paper, figure: Figure, folder: Path, out: Path, runner: Runne
         return Outcome(figure, Verdict("fail", f"NOT BUILT: {figure.lacking}; so far: {so_far}"), table, failed, [], expectation)
     tried = [Tried(name, True, judge(figure, table, failed, other)) for name, other in figure.readings.items()]
     constants: list[experiments.Constant] = []
-    for file in usual.values():
+    # A study sweeps what it wants to know.
+    for file in usual.values() if figure.kind != "S" else ():
         constants += [constant for constant in file.constants if constant not in constants]
     tried += [_with(figure, folder, out, runner, usual, beside, constant, value) for constant in constants for value in constant.tried]
     return Outcome(figure, judge(figure, table, failed), table, failed, tried, expectation)

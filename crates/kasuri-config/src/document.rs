@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 /// The sections and keys at the top of the file, the engines' own sections apart.
-const ROOT_KEYS: [&str; 14] = [
+const ROOT_KEYS: [&str; 15] = [
     "title",
     "engine",
     "network",
@@ -19,6 +19,7 @@ const ROOT_KEYS: [&str; 14] = [
     "traffic",
     "workload",
     "endpoint",
+    "hosts",
     "user",
     "users",
     "translation",

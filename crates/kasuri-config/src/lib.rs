@@ -14,6 +14,7 @@ mod document;
 mod endpoint;
 mod error;
 pub mod format;
+mod host_memory;
 mod measure;
 mod names;
 pub mod pattern;

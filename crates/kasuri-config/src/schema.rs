@@ -1,6 +1,7 @@
 //! The JSON Schema of the experiment file, put together from the families' tables.
 
 use super::Known;
+use super::host_memory::HostsSection;
 use super::measure::MeasureSection;
 use super::plot::Plot;
 use super::trace::TraceSection;
@@ -43,6 +44,7 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "traffic": parts.traffic(),
         "workload": parts.workload(),
         "endpoint": parts.endpoint(),
+        "hosts": parts.take("hosts", schema_for!(HostsSection)),
         "user": parts.users(),
         "users": parts.take("users", schema_for!(UsersSection)),
         "translation": parts.take("translation", schema_for!(TranslationSection)),

@@ -182,6 +182,7 @@ impl<'a> Preparation<'a> {
             is_background: false,
         };
         let streams = Streams::new(measure.seed);
+        let hosts = keep(context.hosts(units), errors).flatten();
         let model = keep(context.endpoint_model(), errors)?;
         let users = keep(context.users(&setting, model.as_ref(), units, &streams), errors)?;
         let (mut endpoint, interfaces) = match &model {
@@ -229,6 +230,7 @@ impl<'a> Preparation<'a> {
             workload,
             users,
             endpoint,
+            hosts,
             units,
             streams,
             max_cycles: measure.max_cycles,

@@ -80,7 +80,7 @@ impl Engine for FlitEngine {
     }
 
     fn prepare<'s>(&'s self, scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>> {
-        let mut refusals = support::refused_pairs(scenario);
+        let mut refusals = support::refused(scenario);
         let options = options(scenario).map_err(|refusal| refusals.push(refusal)).unwrap_or_default();
         let alone = endpoint::alone(scenario, options).map_err(|refusal| refusals.push(refusal)).ok().flatten();
         if let Some(alone) = alone.filter(|_| refusals.is_empty()) {

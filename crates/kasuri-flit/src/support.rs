@@ -443,14 +443,35 @@ fn row(name: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-/// All features of a scenario that this engine does not combine, whatever the layout.
-pub(crate) fn refused_pairs(scenario: &Scenario) -> Vec<Refusal> {
+/// What this engine cannot simulate: the feature, its key, whether a scenario asks for it, and why.
+struct Lacking {
+    name: &'static str,
+    key: &'static str,
+    asks: fn(&Scenario) -> bool,
+    reason: &'static str,
+    instead: &'static str,
+}
+
+static LACKING: &[Lacking] = &[Lacking {
+    name: "hosts whose terminals share a memory",
+    key: "hosts",
+    asks: |scenario| scenario.hosts.is_some(),
+    reason: "the flit engine cannot model hosts whose terminals share a memory",
+    instead: "use engine = \"flow\"",
+}];
+
+/// All features of a scenario that this engine does not have, or does not combine, whatever the layout.
+pub(crate) fn refused(scenario: &Scenario) -> Vec<Refusal> {
     let refusal = |pair: &Pair| {
         let (one, other) = (row(pair.one)?, row(pair.other)?);
         let (value, its_value) = ((one.asks)(scenario)?, (other.asks)(scenario)?);
         Some(Refusal::new(one.key, pair.reason).value(value).conflicts_with(other.written(&its_value)).instead(pair.instead))
     };
-    let mut refusals: Vec<Refusal> = Vec::new();
+    let lacking = |lacking: &Lacking| {
+        let asks = (lacking.asks)(scenario);
+        asks.then(|| Refusal::new(lacking.key, lacking.reason).conflicts_with("engine = \"flit\"").instead(lacking.instead))
+    };
+    let mut refusals: Vec<Refusal> = LACKING.iter().filter_map(lacking).collect();
     for refusal in PAIRS.iter().filter_map(refusal) {
         if refusals.iter().all(|known| known.key != refusal.key) {
             refusals.push(refusal);
@@ -499,7 +520,8 @@ pub(crate) fn features() -> Vec<Feature> {
         let name = format!("{}, together with {}: {}", pair.one, pair.other, pair.reason);
         Feature { name, key: row(pair.one).map_or("", |row| row.key), support: support(&|_| false) }
     };
-    ROWS.iter().map(feature).chain(PAIRS.iter().map(refused)).collect()
+    let lacking = |lacking: &Lacking| Feature { name: lacking.name.to_owned(), key: lacking.key, support: support(&|_| false) };
+    ROWS.iter().map(feature).chain(LACKING.iter().map(lacking)).chain(PAIRS.iter().map(refused)).collect()
 }
 
 #[cfg(test)]

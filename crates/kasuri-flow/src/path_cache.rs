@@ -32,7 +32,8 @@ impl PathCache {
         let reads = scenario.routing.reads();
         // A hit is counted by the message.
         let predicts = scenario.router.predictor != predictor::NONE;
-        let depends = predicts || reads.source || reads.input || scenario.routing.observes_congestion();
+        // What terminals of one router share with others differs.
+        let depends = predicts || scenario.hosts.is_some() || reads.source || reads.input || scenario.routing.observes_congestion();
         (!depends && pairs <= MOST_PAIRS && messages > 2 * pairs).then(|| Self {
             terminals: network.terminal_count() as usize,
             row: vec![NONE; network.router_count() as usize],

@@ -72,6 +72,7 @@ impl Setup {
             router: self.router.clone(),
             classes: vec![class],
             workload: None,
+            hosts: None,
             units: kasuri_workload::units::Units::default(),
             streams: Streams::new(1),
             max_cycles: 1000,

@@ -36,6 +36,8 @@ pub struct Scenario {
     pub users: Option<Arc<Users>>,
     /// A machine with its programs, with which the run ends, in place of a workload.
     pub endpoint: Option<Arc<dyn Endpoint>>,
+    /// Hosts whose terminals share a memory, if they have a share in the question.
+    pub hosts: Option<Hosts>,
     /// The physical units behind flits and cycles, if known.
     pub units: Units,
     /// The random streams of this run.
@@ -48,6 +50,28 @@ pub struct Scenario {
     pub paranoid: bool,
     /// Note what happened when (`--timeline`).
     pub timeline: bool,
+}
+
+/// Hosts with several terminals each (virtual machines or network ports) and one memory. A message takes part of the memory of its source's
+/// host and of its destination's for as long as it flows; within a host it takes both from the same memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hosts {
+    /// Terminals of a host, in the order of their numbers, at least 1.
+    pub terminals: u32,
+    /// Flits per cycle that a memory carries for messages, each counted once at either end, above 0.
+    pub memory_bandwidth: f64,
+}
+
+impl Hosts {
+    /// How many hosts so many terminals have.
+    pub fn count(&self, terminals: u32) -> u32 {
+        terminals.div_ceil(self.terminals)
+    }
+
+    /// The host of a terminal.
+    pub fn of(&self, terminal: TerminalId) -> u32 {
+        terminal.0 / self.terminals
+    }
 }
 
 impl Scenario {

@@ -268,7 +268,8 @@ const APART: u64 = 200;
 /// Packets of one pair of terminals that never meet: their mean latency is that of the formula, to the cycle where nothing is left to
 /// chance, else within five standard errors. `None` where the case is about more than routes, routers and channels, or has no exact formula.
 fn lone(case: &Case) -> Option<Result<(), String>> {
-    let about = ["users", "traffic: process", "traffic: classes", "traffic: pattern", "traffic: reply", "endpoint", "workload", "measure"];
+    let about =
+        ["users", "traffic: process", "traffic: classes", "traffic: pattern", "traffic: reply", "endpoint", "hosts", "workload", "measure"];
     if about.iter().any(|families| case.is_about(families)) || case.is_about("predictor") || case.engine.name() == "analysis" {
         return None;
     }

@@ -125,6 +125,7 @@ impl Setup {
             paranoid: self.paranoid,
             timeline: false,
             endpoint: None,
+            hosts: None,
             users: None,
         }
     }

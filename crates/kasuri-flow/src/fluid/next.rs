@@ -64,8 +64,10 @@ impl Fluid<'_> {
     }
 
     /// Begins a message that has its path: injection, between routers, ejection.
-    fn begin(&mut self, source: TerminalId, drawn: &Drawn, channels: Vec<u32>) {
+    fn begin(&mut self, source: TerminalId, drawn: &Drawn, mut channels: Vec<u32>) {
         let head_latency = self.predicted_latency(source, &channels, drawn);
+        let hops = channels.len() - 1;
+        self.add_memories(source, drawn.destination, &mut channels);
         let (injection, others) = (channels[0], &channels[1..]);
         if self.joins() {
             let mut member = Member::new(source.0, self.workload.tokens[source.index()], drawn);
@@ -75,8 +77,16 @@ impl Fluid<'_> {
         } else {
             self.rates.graph.begin(source.0, injection, others, drawn.destination.0, f64::from(drawn.flits), self.now);
         }
-        self.note(source, drawn, others.len(), head_latency);
+        self.note(source, drawn, hops, head_latency);
         self.routes.prefetch.give_back(channels);
+    }
+
+    /// Adds to the channels of a message the memories of the hosts at its ends, if hosts share memories.
+    fn add_memories(&self, source: TerminalId, destination: TerminalId, channels: &mut Vec<u32>) {
+        if let Some(hosts) = self.scenario.hosts {
+            let first = self.scenario.network.channel_count();
+            channels.extend([hosts.of(source), hosts.of(destination)].map(|host| first + host));
+        }
     }
 
     /// Cycles from the end of a transfer to the arrival of the last flit.

@@ -187,12 +187,15 @@ impl Rates {
         let terminals = network.terminal_count() as usize;
         // A terminal has one message under way, so its injection channel is all its own.
         let first = if injection_is_no_limit(network) { terminals as u32 } else { 0 };
-        let channels = first..network.channel_count();
-        let mut graph = Graph::new(bandwidth(network, channels.clone()), channels, terminals as u32, terminals);
-        if scenario.routing.observes_congestion() {
+        // The memories of hosts follow the network's channels.
+        let memories = scenario.hosts.map_or(0, |hosts| hosts.count(terminals as u32));
+        let channels = first..network.channel_count() + memories;
+        let mut graph = Graph::new(bandwidth(scenario, channels.clone()), channels, terminals as u32, terminals);
+        // A memory that has led to one terminal only may be slower than the terminal's channel.
+        if scenario.routing.observes_congestion() || memories > 0 {
             graph.list_all();
         }
-        let is_workload_alone = has_workload && scenario.classes.is_empty() && scenario.users.is_none();
+        let is_workload_alone = has_workload && scenario.classes.is_empty() && scenario.users.is_none() && memories == 0;
         let cohort = Cohort::new(if is_workload_alone { network.channel_count() as usize } else { 0 }, sharing.by_count());
         Self { graph, cohort, sharing, by_equal_shares }
     }
@@ -265,13 +268,16 @@ fn may_look_ahead(scenario: &Scenario) -> bool {
 }
 
 /// The bandwidth of these channels.
-fn bandwidth(network: &Network, channels: std::ops::Range<u32>) -> Bandwidth {
+fn bandwidth(scenario: &Scenario, channels: std::ops::Range<u32>) -> Bandwidth {
+    let network = &scenario.network;
     let of = |link: &Link| 1.0 / f64::from(link.period);
     let first = network.links().first().map_or(1.0, of);
-    if network.links().iter().all(|link| of(link) == first) {
+    if scenario.hosts.is_none() && network.links().iter().all(|link| of(link) == first) {
         return Bandwidth::Equal(first);
     }
-    Bandwidth::Each(channels.map(|channel| of(&network.link(ChannelId(channel)))).collect())
+    let of_memory = scenario.hosts.map_or(0.0, |hosts| hosts.memory_bandwidth);
+    let of_channel = |channel| if channel < network.channel_count() { of(&network.link(ChannelId(channel))) } else { of_memory };
+    Bandwidth::Each(channels.map(of_channel).collect())
 }
 
 /// Is every injection channel at least as fast as every ejection channel, so that the one limits no message that the other does

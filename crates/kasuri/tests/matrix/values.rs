@@ -97,6 +97,7 @@ pub(crate) const VALUES: &[Value] = &[
     value("endpoint", "dsm", &["-traffic", "endpoint={ model = 'dsm' }", "workload={ program = 'random-access', accesses = 3, write_fraction = 0.5 }"]),
     value("endpoint", "rdma", &["-traffic", "network.flit_bytes=8", "network.channel_gbit_per_second=80", "endpoint={ model = 'rdma' }", "workload={ collective = 'alltoall', message_bytes = 16 }"]),
     value("endpoint", "cenju4", &["-traffic", "network={ topology = 'cenju4', terminals = 8, cycle_ns = 12.5 }", "routing={ algorithm = 'destination-tag' }", "router={ architecture = 'crosspoint', buffer_flits = 216 }", "endpoint={ model = 'cenju4' }", "workload={ collective = 'allgather', schedule = 'shift', message_bytes = 100 }"]),
+    value("hosts", "of two terminals", &["network.flit_bytes=8", "network.channel_gbit_per_second=80", "hosts={ terminals_per_host = 2, memory_gbyte_per_second = 12.5, copies = 1 }"]),
     value("workload", "alltoall", &["-traffic", "workload={ collective = 'alltoall', message_flits = 5 }"]),
     value("workload", "allreduce", &["-traffic", "workload={ collective = 'allreduce', message_flits = 16 }"]),
     value("workload", "barrier", &["-traffic", "workload={ collective = 'barrier' }"]),

@@ -63,6 +63,7 @@ fn on_network(topology: &str, terminals: u32, endpoint: &str, workload: &str, se
         workload: None,
         users: None,
         endpoint: Some(machine),
+        hosts: None,
         units,
         streams,
         max_cycles: 100_000_000,
