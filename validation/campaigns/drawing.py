@@ -174,4 +174,4 @@ def draw_cenju4(draw: random.Random) -> str:
     """Write an experiment with the machine Cenju-4."""
     program = draw.choice(CENJU4_PROGRAMS).format(bytes=draw.choice((0, 4, 100, 5000)))
     errors = draw.choice(("", "", "bit_error_rate = 1e-5", "flit_loss_rate = 1e-4", "tlb_entries = 1"))
-    return CENJU4.format(terminals=draw.choice((4, 16, 20)), errors=errors, program=program)
+    return CENJU4.format(terminals=draw.choice((4, 16, 32)), errors=errors, program=program)

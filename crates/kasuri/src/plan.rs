@@ -36,7 +36,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 /// Part of every run's key: it rises when Kasuri gives other results for the same input, so that old runs are not reused.
-pub const RESULTS_VERSION: u64 = 4;
+pub const RESULTS_VERSION: u64 = 5;
 
 /// How an experiment is run.
 #[derive(Clone, Debug, Default)]

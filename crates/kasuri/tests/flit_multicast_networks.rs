@@ -1,4 +1,4 @@
-//! The endpoint cenju4 on networks other than the machine's: its programs, which check their data themselves, and what is refused.
+//! The endpoint cenju4 on networks of many kinds: its programs, which check their data themselves, and what is refused.
 
 mod common;
 
@@ -16,20 +16,24 @@ struct Place {
 
 const D_MOD_K: &str = "algorithm = \"nca\"\nup_port = \"d-mod-k\"";
 const S_MOD_K: &str = "algorithm = \"nca\"\nup_port = \"s-mod-k\"";
+const TAG: &str = "algorithm = \"destination-tag\"";
 const DIMENSION_ORDER: &str = "algorithm = \"dimension-order\"";
 
 /// Of 64 terminals.
-const SMALL: [Place; 4] = [
+const SMALL: [Place; 6] = [
     Place { network: "topology = \"mesh\"\ndimensions = [8, 8]", routing: DIMENSION_ORDER },
     Place { network: "topology = \"mesh\"\ndimensions = [4, 4, 2]\nconcentration = 2", routing: DIMENSION_ORDER },
     Place { network: "topology = \"fat-tree\"\nup = 4\ndown = 4\nlevels = 3", routing: D_MOD_K },
     Place { network: "topology = \"fat-tree\"\nup = 2\ndown = 2\nlevels = 6", routing: S_MOD_K },
+    Place { network: "topology = \"cenju4\"\nterminals = 64", routing: TAG },
+    Place { network: "topology = \"cenju4\"\nterminals = 64\ncabling = \"round-robin-interleaved\"\ncable = \"sum\"", routing: TAG },
 ];
 
 /// Of 256 terminals.
-const LARGE: [Place; 2] = [
+const LARGE: [Place; 3] = [
     Place { network: "topology = \"mesh\"\ndimensions = [16, 16]", routing: DIMENSION_ORDER },
     Place { network: "topology = \"fat-tree\"\nup = 4\ndown = 4\nlevels = 4", routing: D_MOD_K },
+    Place { network: "topology = \"cenju4\"\nterminals = 128\ncable = \"source\"", routing: TAG },
 ];
 
 fn experiment(place: Place, workload: &str) -> Document {

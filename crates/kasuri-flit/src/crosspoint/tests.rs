@@ -4,7 +4,7 @@ use kasuri_network::routing::RoutingAlgorithm;
 use kasuri_network::routing::destination_tag::DestinationTag;
 use kasuri_network::routing::dimension_order::DimensionOrder;
 use kasuri_network::routing::nca::Nca;
-use kasuri_network::topology::cenju4::Cenju4Network;
+use kasuri_network::topology::cenju4::{Cable, Cabling, Cenju4Network};
 use kasuri_network::topology::fat_tree::FatTree;
 use kasuri_network::topology::mesh::Mesh;
 use kasuri_network::topology::omega::Omega;
@@ -32,6 +32,11 @@ fn routed(topology: &dyn Topology, routing: &dyn RoutingAlgorithm) -> Routed {
 /// A multistage network.
 pub(super) fn built(topology: &dyn Topology) -> Routed {
     routed(topology, &DestinationTag {})
+}
+
+/// The machine.
+fn boards(terminals: u32, cable: Cable) -> Routed {
+    built(&Cenju4Network { terminals, cabling: Cabling::default(), cable })
 }
 
 pub(super) fn mesh(dimensions: &[u32]) -> Routed {
@@ -200,7 +205,7 @@ fn a_switch_has_a_queue_for_each_pair_and_each_has_one_writer_and_one_reader() {
 /// 8 bytes in 3 flits of 12.5 ns: 213.3 MB/s for packets without a header that follow each other.
 #[test]
 fn a_channel_carries_213_megabytes_a_second() {
-    let network = built(&Cenju4Network { terminals: 32 });
+    let network = boards(32, Cable::Destination);
     let mut bench = Bench::new(&network, 2);
     for packet in 0..100 {
         bench.inject(0, Target::Unicast(31), 96, packet);
@@ -260,6 +265,9 @@ fn a_multicast_reaches_each_of_its_terminals_once_and_no_others() {
         omega(16),
         omega(64),
         omega(1024),
+        boards(32, Cable::Destination),
+        boards(64, Cable::Source),
+        boards(1024, Cable::Destination),
         mesh(&[8, 8]),
         mesh(&[4, 4, 8]),
         fat_tree(4, 4, 3, "d-mod-k"),
@@ -336,6 +344,17 @@ fn a_storm_of_multicasts_on_64_terminals_drains() {
 #[test]
 fn a_storm_of_multicasts_on_1024_terminals_drains() {
     storm(&built(&Omega { radix: 4, stages: None, terminals: Some(1024) }), 5, false);
+}
+
+#[test]
+fn storms_on_the_machine_drain() {
+    for cable in [Cable::Destination, Cable::Sum] {
+        for unicasts in [false, true] {
+            storm(&boards(32, cable), 50, unicasts);
+            storm(&boards(64, cable), 50, unicasts);
+            storm(&boards(512, cable), 5, unicasts);
+        }
+    }
 }
 
 #[test]

@@ -63,6 +63,11 @@ impl Cones {
     }
 }
 
+/// Does no path of a network lead back?
+pub(super) fn is_one_way(network: &Network) -> bool {
+    in_order(network).is_some()
+}
+
 /// The routers, each after all that lead to it; nothing if a path leads back.
 fn in_order(network: &Network) -> Option<Vec<RouterId>> {
     let count = network.router_count();

@@ -2,8 +2,8 @@
 //!
 //! A multicast is copied at a router to each output by which packets to some of its terminals leave; the copy carries only these. So each
 //! terminal is reached once, on the path that a packet to it alone would take, if every packet has one path. In networks in which no path
-//! leads back and any two terminals have one path the links say which (`cones`); in others the routing does, if it leaves nothing to
-//! chance or congestion (`routes`).
+//! leads back and any two terminals have one path the links say which (`cones`); in others, such as boards that several cables join, the
+//! routing does, if it leaves nothing to chance or congestion (`routes`).
 //!
 //! Routers with a queue for each pair of an input and an output take a packet only when they have room for all of it. What waits in a
 //! queue holds the room that it takes there and nothing else, and it waits for room in queues of the next router, a multicast in several
@@ -17,7 +17,7 @@ mod cones;
 mod routes;
 mod synchronisation;
 
-use crate::id::RouterId;
+use crate::id::{Port, RouterId};
 use crate::network::Network;
 use crate::routing::Routing;
 pub use synchronisation::{Step, Synchronisation};
@@ -86,9 +86,19 @@ impl Tables {
             let synchronisation = small.then(|| cones.synchronisation(network));
             return Ok(Self { behind: cones.behind, synchronisation });
         }
-        let behind = routes::behind(network, routing, ports as usize)?;
-        let synchronisation = if small { Some(Synchronisation::on_a_tree(network, ports as usize)?) } else { None };
-        Ok(Self { behind, synchronisation })
+        let mut tables = Self { behind: routes::behind(network, routing, ports as usize)?, synchronisation: None };
+        if small {
+            let on_ways = cones::is_one_way(network).then(|| tables.on_fixed_ways(network));
+            tables.synchronisation = Some(on_ways.map_or_else(|| Synchronisation::on_a_tree(network, ports as usize), Ok)?);
+        }
+        Ok(tables)
+    }
+
+    fn on_fixed_ways(&self, network: &Network) -> Synchronisation {
+        Synchronisation::on_fixed_ways(network, self.behind.ports, |router, input, to| {
+            let outputs = self.outputs(router.0, input.into(), to.index() / GROUP, 1 << (to.index() % GROUP));
+            (outputs != 0).then(|| outputs.trailing_zeros() as Port)
+        })
     }
 
     /// Ports of the widest router.

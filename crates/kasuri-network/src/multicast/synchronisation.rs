@@ -1,7 +1,8 @@
 //! Which synchronisation packets a router waits for, and where it sends one when they have come.
 //!
 //! Where no path leads back all routers combine at once: each waits for a packet on every input to which participants lead, then sends one
-//! by every output that leads to participants. In other networks packets are combined on a tree of links, up to the first router below
+//! by every output that leads to participants. Where several ways lead to a terminal, only those count that packets between participants
+//! take. In other networks packets are combined on a tree of links, up to the first router below
 //! which all participants are, and from there go down to all of them.
 //!
 //! On a tree a participant leaves a round when the packet from above has come, so after all routers above it have had all that they wait
@@ -24,8 +25,32 @@ pub struct Synchronisation {
     before: Vec<u64>,
     /// By router and output: the terminals to which packets go.
     behind: Vec<u64>,
-    /// By router, on a tree.
-    branches: Vec<Branch>,
+    rule: Rule,
+}
+
+/// How routers combine.
+#[derive(Clone, Debug)]
+enum Rule {
+    /// All at once; each way between two terminals is the only one.
+    Everywhere,
+    /// All at once, where several ways lead to a terminal and a packet takes one of them.
+    Ways(Ways),
+    /// On a tree: by router.
+    Tree(Vec<Branch>),
+}
+
+/// Whose packets to whom come on each input and leave by each output, by router and port.
+#[derive(Clone, Debug)]
+struct Ways {
+    into: Vec<Vec<Pairs>>,
+    out: Vec<Vec<Pairs>>,
+}
+
+/// A terminal and the terminals to which its packets go.
+#[derive(Clone, Copy, Debug)]
+struct Pairs {
+    from: u32,
+    to: u64,
 }
 
 /// A router on the tree.
@@ -52,7 +77,29 @@ type Neighbour = (Port, RouterId, Port);
 impl Synchronisation {
     /// All routers combine at once.
     pub(super) fn everywhere(ports: usize, before: Vec<u64>, behind: Vec<u64>) -> Self {
-        Self { ports, before, behind, branches: Vec::new() }
+        Self { ports, before, behind, rule: Rule::Everywhere }
+    }
+
+    /// All routers combine at once, and a packet from one terminal to another takes the outputs that `output` says by router, input and
+    /// destination. A port takes part if the way of some participant's packet to some participant goes through it.
+    pub(super) fn on_fixed_ways(network: &Network, ports: usize, output: impl Fn(RouterId, Port, TerminalId) -> Option<Port>) -> Self {
+        let places = network.router_count() as usize * ports;
+        let mut ways = Ways { into: vec![Vec::new(); places], out: vec![Vec::new(); places] };
+        let terminals = || (0..network.terminal_count()).map(TerminalId);
+        for from in terminals() {
+            for to in terminals() {
+                let (mut router, mut input) = network.injection_port(from);
+                while let Some(port) = output(router, input, to) {
+                    Pairs::add(&mut ways.into[router.index() * ports + usize::from(input)], from.0, to.0);
+                    Pairs::add(&mut ways.out[router.index() * ports + usize::from(port)], from.0, to.0);
+                    match network.output_channel(router, port).map(|channel| network.destination(channel)) {
+                        Some(Endpoint::Router(next, entered)) => (router, input) = (next, entered),
+                        _ => break,
+                    }
+                }
+            }
+        }
+        Self { ports, before: Vec::new(), behind: Vec::new(), rule: Rule::Ways(ways) }
     }
 
     /// A spanning tree of links: its root is the router that is least far from the terminal that is farthest from it, the first of them.
@@ -64,31 +111,39 @@ impl Synchronisation {
         let links: Vec<Vec<Neighbour>> = (0..network.router_count()).map(|router| neighbours(network, RouterId(router))).collect();
         let root = root(network, &links)?;
         let (parents, order) = spanning_tree(&links, root);
-        let mut tree =
-            Self { ports, before: vec![0; routers * ports], behind: vec![0; routers * ports], branches: vec![Branch::default(); routers] };
+        let mut branches = vec![Branch::default(); routers];
+        let (mut before, mut behind) = (vec![0; routers * ports], vec![0; routers * ports]);
         for terminal in (0..network.terminal_count()).map(TerminalId) {
             let ((router, input), (_, output)) = (network.injection_port(terminal), network.ejection_port(terminal));
-            tree.branches[router.index()].below |= 1 << terminal.0;
-            tree.before[router.index() * ports + usize::from(input)] |= 1 << terminal.0;
-            tree.behind[router.index() * ports + usize::from(output)] |= 1 << terminal.0;
+            branches[router.index()].below |= 1 << terminal.0;
+            before[router.index() * ports + usize::from(input)] |= 1 << terminal.0;
+            behind[router.index() * ports + usize::from(output)] |= 1 << terminal.0;
         }
         for &router in order.iter().rev() {
             let Some((up, parent, port)) = parents[router.index()] else { continue };
-            tree.branches[router.index()].up = Some(up);
-            let below = tree.branches[router.index()].below;
-            tree.branches[parent.index()].below |= below;
-            tree.before[parent.index() * ports + usize::from(port)] |= below;
-            tree.behind[parent.index() * ports + usize::from(port)] |= below;
+            branches[router.index()].up = Some(up);
+            let below = branches[router.index()].below;
+            branches[parent.index()].below |= below;
+            before[parent.index() * ports + usize::from(port)] |= below;
+            behind[parent.index() * ports + usize::from(port)] |= below;
         }
-        Ok(tree)
+        Ok(Self { ports, before, behind, rule: Rule::Tree(branches) })
     }
 
     /// What a router does with a packet of these participants that comes on an input.
     pub fn step(&self, router: u32, input: u32, terminals: u64) -> Step {
         let at = router as usize * self.ports;
-        let to_all = ports_of(&self.behind[at..at + self.ports], terminals);
-        let expected = Some(ports_of(&self.before[at..at + self.ports], terminals));
-        match self.branches.get(router as usize) {
+        let range = at..at + self.ports;
+        let branches = match &self.rule {
+            Rule::Ways(Ways { into, out }) => {
+                return Step { expected: Some(used(&into[range.clone()], terminals)), outputs: used(&out[range], terminals) };
+            }
+            Rule::Everywhere => &[][..],
+            Rule::Tree(branches) => branches,
+        };
+        let to_all = ports_of(&self.behind[range.clone()], terminals);
+        let expected = Some(ports_of(&self.before[range], terminals));
+        match branches.get(router as usize) {
             Some(&Branch { up: Some(up), .. }) if u32::from(up) == input => Step { expected: None, outputs: to_all },
             Some(&Branch { up: Some(up), below, .. }) if terminals & !below != 0 => Step { expected, outputs: 1 << up },
             _ => Step { expected, outputs: to_all },
@@ -97,8 +152,24 @@ impl Synchronisation {
 
     /// Rounds of one synchronisation of which packets can be at a router at a time.
     pub fn rows(&self) -> usize {
-        if self.branches.is_empty() { 2 } else { 1 }
+        if matches!(self.rule, Rule::Tree(_)) { 1 } else { 2 }
     }
+}
+
+impl Pairs {
+    /// Adds a pair; those of a terminal follow each other.
+    fn add(list: &mut Vec<Self>, from: u32, to: u32) {
+        match list.last_mut().filter(|last| last.from == from) {
+            Some(last) => last.to |= 1 << to,
+            None => list.push(Self { from, to: 1 << to }),
+        }
+    }
+}
+
+/// The ports through which packets go from some of these terminals to some of them.
+fn used(ways: &[Vec<Pairs>], terminals: u64) -> u32 {
+    let is_used = |pairs: &Pairs| terminals & 1 << pairs.from != 0 && terminals & pairs.to != 0;
+    ways.iter().enumerate().filter(|(_, pairs)| pairs.iter().any(is_used)).map(|(port, _)| 1 << port).sum()
 }
 
 /// The ports whose terminals are among these.

@@ -1,5 +1,6 @@
 //! Destination-tag routing on multistage networks.
 
+use super::tag_table::TagTable;
 use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 /// Each stage takes the output named by its digit of the destination's number.
 ///
 /// Needs the labels of a multistage network: routers `stage`, attributes `tag_radix` and `tag_weights`. The output at stage s
-/// is (destination div tag_weights\[s\]) mod tag_radix.
+/// is (destination div tag_weights\[s\]) mod tag_radix. Where several cables join two boards (`cenju4`) the tag names the cable too; the
+/// network then says by the attributes `tags`, `cable_from` and `cable_to` what the output is.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DestinationTag {}
@@ -26,6 +28,9 @@ impl Member for DestinationTag {
 impl RoutingAlgorithm for DestinationTag {
     fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
         let labels = network.labels();
+        if let Some(table) = labels.attribute("tag_radix").and_then(|radix| TagTable::new(network, radix[0])) {
+            return Ok(Box::new(table));
+        }
         let (Some(&[radix]), Some(weights), Some(stages)) =
             (labels.attribute("tag_radix"), labels.attribute("tag_weights"), labels.router("stage"))
         else {

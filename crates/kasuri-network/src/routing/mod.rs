@@ -30,6 +30,7 @@ pub mod planar_adaptive;
 pub mod regional;
 mod shortest;
 mod table;
+mod tag_table;
 pub mod two_phase;
 pub mod ugal;
 pub mod ugal_ordered;

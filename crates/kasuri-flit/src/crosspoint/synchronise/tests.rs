@@ -2,6 +2,7 @@ use crate::crosspoint::tests::{Bench, CYCLE, LONGEST, Routed, built, fat_tree, m
 use crate::crosspoint::{Sizes, Target};
 use kasuri_model::router::CrosspointParameters;
 use kasuri_network::rng::{Purpose, Streams};
+use kasuri_network::topology::cenju4::{Cable, Cabling, Cenju4Network};
 use kasuri_network::topology::omega::Omega;
 
 /// Random overlapping sets of participants on 64 terminals, among data that blocks the channels: nobody leaves a round before all have
@@ -57,6 +58,9 @@ fn rounds_of_overlapping_sets(network: &Routed) {
 #[test]
 fn nobody_leaves_a_synchronisation_before_all_have_entered() {
     rounds_of_overlapping_sets(&built(&Omega { radix: 4, stages: None, terminals: Some(64) }));
+    for (cabling, cable) in [(Cabling::HalvesStraight, Cable::Destination), (Cabling::RoundRobinInterleaved, Cable::Sum)] {
+        rounds_of_overlapping_sets(&built(&Cenju4Network { terminals: 64, cabling, cable }));
+    }
 }
 
 #[test]
