@@ -73,7 +73,7 @@ fn all_pairs_have_one_way_by_the_cable_of_the_reading() {
             let stages = network.labels().router("stage").unwrap();
             let mut crossed = BTreeSet::new();
             // All sources of small machines, and every line and every board of larger ones.
-            for source in (0..terminals).step_by(terminals as usize / 64 | 1) {
+            for source in (0..terminals).step_by((terminals as usize / 64) | 1) {
                 for destination in 0..terminals {
                     let way = way(&network, &*tags, source, destination);
                     assert!(way.iter().map(|hop| stages[hop.0.index()]).eq(0..stages[stages.len() - 1] + 1));

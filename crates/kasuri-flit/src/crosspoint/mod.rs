@@ -40,8 +40,10 @@ pub(crate) enum Event {
     Ready(u32),
     /// A tail has left by this channel, and (0: none) the queue numbered one less has so many flits less.
     Left { channel: u32, queue: u32, flits: u32 },
-    /// A head has left a terminal's queue: a packet of this rank.
-    Gone { terminal: u32, rank: u64 },
+    /// A tail has left a terminal's queue.
+    Gone { terminal: u32 },
+    /// A queue into which a terminal's packets are written has room again.
+    Room { terminal: u32 },
     /// A tail has arrived at a terminal.
     Arrived { terminal: u32, flight: u32, hops: u32 },
 }
@@ -74,22 +76,15 @@ struct Queue {
     flits: u32,
 }
 
-/// A packet that waits to leave its terminal.
-#[derive(Clone, Copy, Debug)]
-struct Leaving {
-    rank: u64,
-    /// The queues into which it goes, a bit each.
-    queues: u32,
-    waiting: Waiting,
-}
-
-/// A terminal's packets to the network. Each has a rank: of those whose next queues have room that of the least rank goes, of equal ones
-/// the first. None overtakes another one that goes into the same queue.
+/// A terminal's packets to the network, which leave in order. What will be given to it is promised before, both its place here and its
+/// place in the queues of the first router.
 #[derive(Clone, Debug, Default)]
 struct SendQueue {
-    waiting: VecDeque<Leaving>,
+    waiting: VecDeque<Waiting>,
     /// Flits that it holds or has promised to hold.
     flits: u32,
+    /// By output of the first router: flits of packets that have not left.
+    promised: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -192,7 +187,7 @@ impl<T: Clone> Crosspoint<T> {
             inputs,
             outputs,
             queues: vec![Queue::default(); (routers * ports * ports) as usize],
-            send: vec![SendQueue::default(); terminals],
+            send: vec![SendQueue { promised: vec![0; ports as usize], ..SendQueue::default() }; terminals],
             receive: vec![0; terminals],
             table_free: vec![0; routers as usize],
             table: vec![[0; 2]; routers as usize * identifiers],
@@ -203,33 +198,50 @@ impl<T: Clone> Crosspoint<T> {
         })
     }
 
-    /// Flits for which a terminal's queue to the network has room.
-    pub(crate) fn send_room(&self, terminal: u32) -> u32 {
-        self.sizes.send - self.send[terminal as usize].flits
+    /// Has a terminal's queue to the network room for a packet, and have the queues of the first router into which it will be written, apart
+    /// from what was promised to others?
+    pub(crate) fn can_promise(&self, terminal: u32, target: Target, flits: u32) -> bool {
+        let send = &self.send[terminal as usize];
+        let Place::Router(router, input) = self.channels[terminal as usize].to else { return false };
+        let has_room = |output: u32| {
+            let held = self.queues[self.queue_number(router, input, output) as usize].flits;
+            held + send.promised[output as usize] + flits <= self.sizes.queue
+        };
+        send.flits + flits <= self.sizes.send && bits(self.first_outputs(terminal, target)).all(has_room)
     }
 
-    /// Keeps room in a terminal's queue for a packet that will be given to [`Crosspoint::inject`].
-    pub(crate) fn reserve(&mut self, terminal: u32, flits: u32) {
-        self.send[terminal as usize].flits += flits;
+    /// Promises this room to a packet that will be given to [`Crosspoint::inject`].
+    pub(crate) fn promise(&mut self, terminal: u32, target: Target, flits: u32) {
+        let outputs = self.first_outputs(terminal, target);
+        let send = &mut self.send[terminal as usize];
+        send.flits += flits;
+        bits(outputs).for_each(|output| send.promised[output as usize] += flits);
     }
 
-    /// Gives back room that was kept for more flits than the packet has.
-    pub(crate) fn release(&mut self, terminal: u32, flits: u32) {
-        self.send[terminal as usize].flits -= flits;
+    /// Holds this room in the first router for nobody, as though other packets had filled it.
+    #[cfg(test)]
+    pub(crate) fn hold(&mut self, terminal: u32, target: Target, flits: u32) {
+        let outputs = self.first_outputs(terminal, target);
+        bits(outputs).for_each(|output| self.send[terminal as usize].promised[output as usize] += flits);
     }
 
-    /// Puts a packet, for which room was kept, into a terminal's queue.
-    pub(crate) fn inject(&mut self, terminal: u32, rank: u64, target: Target, flits: u32, load: T, now: Time) {
+    /// Lets go of it.
+    #[cfg(test)]
+    pub(crate) fn let_go(&mut self, terminal: u32, target: Target, flits: u32) {
+        let outputs = self.first_outputs(terminal, target);
+        bits(outputs).for_each(|output| self.send[terminal as usize].promised[output as usize] -= flits);
+    }
+
+    /// Puts a packet, to which room was promised, into a terminal's queue.
+    pub(crate) fn inject(&mut self, terminal: u32, target: Target, flits: u32, load: T, now: Time) {
         let flight = self.begin(Flight { target, flits, copies: 1, injected: now, load });
         let waiting = Waiting { flight, ready: now, hops: 0, terminals: target.place().1 };
-        let queues = self.next_queues(terminal, &waiting);
-        let queue = &mut self.send[terminal as usize].waiting;
-        queue.insert(queue.partition_point(|other| other.rank <= rank), Leaving { rank, queues, waiting });
+        self.send[terminal as usize].waiting.push_back(waiting);
         self.try_send(terminal, now);
     }
 
-    /// The queues of the first router into which a packet of a terminal would be written, a bit each.
-    pub(crate) fn first_queues(&self, terminal: u32, target: Target) -> u32 {
+    /// The outputs of a terminal's first router in whose queues its packets are written, a bit each.
+    fn first_outputs(&self, terminal: u32, target: Target) -> u32 {
         match self.channels[terminal as usize].to {
             Place::Router(router, input) => self.next_outputs(router, input, target, target.place().1),
             Place::Terminal(_) => 0,
@@ -265,14 +277,20 @@ impl<T: Clone> Crosspoint<T> {
         match event {
             Event::Ready(channel) => self.try_send(channel, now),
             Event::Left { channel, queue, flits } => {
-                if queue > 0 {
+                if let Place::Terminal(terminal) = self.channels[channel as usize].from {
+                    self.send[terminal as usize].flits -= flits;
+                    self.schedule.push((now, Event::Gone { terminal }));
+                } else if queue > 0 {
                     self.queues[queue as usize - 1].flits -= flits;
                     let input = self.inputs[((queue - 1) / self.ports) as usize];
+                    if let Place::Terminal(terminal) = self.channels[input as usize].from {
+                        self.schedule.push((now, Event::Room { terminal }));
+                    }
                     self.try_send(input, now);
                 }
                 self.try_send(channel, now);
             }
-            Event::Gone { .. } | Event::Arrived { .. } => {}
+            Event::Gone { .. } | Event::Room { .. } | Event::Arrived { .. } => {}
         }
     }
 
@@ -331,8 +349,9 @@ impl<T: Clone> Crosspoint<T> {
             return;
         }
         if let Place::Terminal(terminal) = self.channels[channel as usize].from {
-            if let Some((place, waiting)) = self.able_at(channel, terminal) {
-                self.send(channel, place, waiting, now);
+            let first = self.send[terminal as usize].waiting.front().copied();
+            if let Some(waiting) = first.filter(|waiting| self.has_next_room(channel, self.next_queues(channel, waiting), waiting)) {
+                self.send(channel, 0, waiting, now);
             }
             return;
         }
@@ -351,18 +370,6 @@ impl<T: Clone> Crosspoint<T> {
             self.channels[channel as usize].first = (source + 1) % sources;
             self.send(channel, source, waiting, now);
         }
-    }
-
-    /// The packet that a terminal could send now, and its place in the terminal's queue.
-    fn able_at(&self, channel: u32, terminal: u32) -> Option<(u32, Waiting)> {
-        let mut kept_back = 0;
-        for (place, leaving) in self.send[terminal as usize].waiting.iter().enumerate() {
-            if leaving.queues & kept_back == 0 && self.has_next_room(channel, leaving.queues, &leaving.waiting) {
-                return Some((place as u32, leaving.waiting));
-            }
-            kept_back |= leaving.queues;
-        }
-        None
     }
 
     /// The copy that one of a router's sources could send now.
@@ -402,11 +409,10 @@ impl<T: Clone> Crosspoint<T> {
         let (from, to) = (channel.from, channel.to);
         let queue = match from {
             Place::Terminal(terminal) => {
+                let outputs = self.first_outputs(terminal, target);
                 let queue = &mut self.send[terminal as usize];
-                queue.flits -= flits;
-                if let Some(Leaving { rank, .. }) = queue.waiting.remove(source as usize) {
-                    self.schedule.push((now, Event::Gone { terminal, rank }));
-                }
+                queue.waiting.pop_front();
+                bits(outputs).for_each(|output| queue.promised[output as usize] -= flits);
                 if let Some(flight) = &mut self.flights.records[flight as usize] {
                     flight.injected = now;
                 }

@@ -23,6 +23,13 @@ impl Target {
         }
     }
 
+    /// Does data of both go to some terminal?
+    pub(crate) fn meets(self, other: Self) -> bool {
+        let ((group, terminals), (others, there)) = (self.place(), other.place());
+        let is_data = |target| !matches!(target, Self::Synchronisation { .. });
+        is_data(self) && is_data(other) && group == others && terminals & there != 0
+    }
+
     /// Is a copy for these of its terminals right at a terminal?
     pub(super) fn is_for(self, terminal: u32, terminals: u64) -> bool {
         let (group, bit) = (terminal as usize / GROUP, 1 << (terminal as usize % GROUP));

@@ -79,12 +79,8 @@ impl Bench {
     }
 
     pub(super) fn inject(&mut self, terminal: u32, target: Target, flits: u32, load: u32) {
-        self.inject_ranked(terminal, 0, target, flits, load);
-    }
-
-    fn inject_ranked(&mut self, terminal: u32, rank: u64, target: Target, flits: u32, load: u32) {
-        self.network.reserve(terminal, flits);
-        self.network.inject(terminal, rank, target, flits, load, self.now);
+        self.network.promise(terminal, target, flits);
+        self.network.inject(terminal, target, flits, load, self.now);
         self.collect();
     }
 
@@ -163,28 +159,35 @@ fn an_output_takes_the_packet_that_its_arbiter_chooses() {
     assert!(rotating[..=last].iter().any(|&(input, _)| input == 1));
 }
 
-/// Terminal 0 has packets 0 to 5 for terminal 2 and, of a later rank, 6 for terminal 2 and 7 for terminal 3. Where others send to terminal 2,
-/// too, its queues fill, and 7 goes by; 6 never overtakes.
+/// A queue of the first router has room for two packets: so many are promised, whether they have left or not, and no more. Others have room of
+/// their own, but the terminal's queue is one.
 #[test]
-fn a_terminal_sends_the_packet_of_the_least_rank_that_finds_room() {
-    const FLITS: u32 = 50;
+fn room_in_the_first_router_is_promised_once() {
     let network = built(&Omega { radix: 4, stages: Some(1), terminals: None });
-    let left = |others: u32| {
-        let mut bench = Bench::new(&network, 2);
-        bench.inject_ranked(0, 1, Target::Unicast(2), FLITS, 6);
-        bench.inject_ranked(0, 2, Target::Unicast(3), FLITS, 7);
-        // The first has left already when these come.
-        (0..6).for_each(|packet| bench.inject_ranked(0, 0, Target::Unicast(2), FLITS, packet));
-        (0..others).for_each(|_| bench.inject(1, Target::Unicast(2), FLITS, 9));
-        bench.drain();
-        let of_terminal_0 = bench.arrivals.iter().filter(|&&(_, load, _)| load != 9);
-        of_terminal_0.map(|&(_, load, _)| load).collect::<Vec<_>>()
-    };
-    assert_eq!(left(0), [6, 0, 1, 2, 3, 4, 5, 7]);
-    let contended = left(20);
-    let to_2: Vec<u32> = contended.iter().copied().filter(|&load| load != 7).collect();
-    assert_eq!(to_2, [6, 0, 1, 2, 3, 4, 5]);
-    assert!(contended.iter().position(|&load| load == 7).unwrap() < 6, "{contended:?}");
+    let send = 5 * LONGEST;
+    let mut bench = Bench::with(&network, Sizes { send, ..sizes(2) });
+    let one = Target::Unicast(2);
+    for _ in 0..2 {
+        assert!(bench.network.can_promise(0, one, LONGEST));
+        bench.network.promise(0, one, LONGEST);
+    }
+    let both = Target::Multicast { group: 0, terminals: 0b0110 };
+    for target in [one, both] {
+        assert!(!bench.network.can_promise(0, target, 1), "{target:?}");
+    }
+    assert!(bench.network.can_promise(0, Target::Unicast(1), LONGEST) && bench.network.can_promise(1, one, LONGEST));
+    for output in [0, 1, 3] {
+        bench.network.promise(0, Target::Unicast(output), LONGEST);
+    }
+    assert!(!bench.network.can_promise(0, Target::Unicast(1), 1), "the terminal's own queue is full");
+    for target in [one, one].into_iter().chain([0, 1, 3].map(Target::Unicast)) {
+        bench.network.inject(0, target, LONGEST, 0, 0);
+        bench.collect();
+    }
+    bench.drain();
+    let order: Vec<u32> = bench.arrivals.iter().map(|arrival| arrival.0).collect();
+    assert_eq!(order, [2, 2, 0, 1, 3], "in order");
+    assert!(bench.network.can_promise(0, both, 2 * LONGEST));
 }
 
 #[test]

@@ -71,6 +71,25 @@ pub enum Cable {
     Sum,
 }
 
+impl Cable {
+    /// What the source adds to the cable's number.
+    fn of_source(self, source: u32) -> u32 {
+        match self {
+            Self::Destination | Self::DestinationPair => 0,
+            Self::Source | Self::Sum => source,
+        }
+    }
+
+    /// What the destination adds to it.
+    fn of_destination(self, destination: u32) -> u32 {
+        match self {
+            Self::Destination | Self::Sum => destination,
+            Self::DestinationPair => destination / 2,
+            Self::Source => 0,
+        }
+    }
+}
+
 impl Member for Cenju4Network {
     const NAME: &'static str = "cenju4";
     const SUMMARY: &'static str = "multistage network of the Cenju-4: boards with 16 lines, joined by cables";
@@ -227,15 +246,9 @@ impl Boards {
         let of_stage = |stage: usize| tags.iter().flatten().map(move |tag| tag[stage]);
         builder.set_attribute("tag_radix", vec![RADIX]);
         builder.set_attribute("tags", (0..self.stages() as usize).flat_map(of_stage).collect());
-        let cables = self.cables();
-        let (from, to): (fn(u32) -> u32, fn(u32) -> u32) = match self.cable {
-            Cable::Destination => (|_| 0, |to| to),
-            Cable::DestinationPair => (|_| 0, |to| to / 2),
-            Cable::Source => (|from| from, |_| 0),
-            Cable::Sum => (|from| from, |to| to),
-        };
-        builder.set_attribute("cable_from", terminals().map(|terminal| from(terminal) % cables).collect());
-        builder.set_attribute("cable_to", terminals().map(|terminal| to(terminal) % cables).collect());
+        let cables = |share: fn(Cable, u32) -> u32| terminals().map(|terminal| share(self.cable, terminal) % self.cables()).collect();
+        builder.set_attribute("cable_from", cables(Cable::of_source));
+        builder.set_attribute("cable_to", cables(Cable::of_destination));
     }
 }
 

@@ -128,7 +128,6 @@ struct Simulation<'a> {
     machine: &'a Machine,
     times: Times,
     cycle: Time,
-    longest: u32,
     network: Crosspoint<Load>,
     stations: Vec<Station>,
     agenda: BinaryHeap<Reverse<(Time, u64, Event)>>,
@@ -183,7 +182,6 @@ impl<'a> Simulation<'a> {
             machine,
             times: Times::of(constants),
             cycle,
-            longest,
             network: Crosspoint::new(&scenario.network, &*scenario.routing, sizes)?,
             stations,
             agenda: BinaryHeap::new(),
@@ -256,7 +254,8 @@ impl<'a> Simulation<'a> {
     fn happen(&mut self, event: Event) -> Result<(), EngineError> {
         match event {
             Event::Network(crosspoint::Event::Arrived { terminal, flight, hops }) => self.arrive(terminal, flight, hops),
-            Event::Network(crosspoint::Event::Gone { terminal, rank }) => self.gone(terminal, rank),
+            Event::Network(crosspoint::Event::Gone { terminal }) => self.gone(terminal),
+            Event::Network(crosspoint::Event::Room { terminal }) => self.make_packet(terminal),
             Event::Network(event) => self.network.happen(event, self.now),
             Event::Looked { node, flight } => self.look_up(node, flight),
             Event::Written { node } => self.written(node),

@@ -2,9 +2,9 @@
 
 use super::{Event, Load, Simulation};
 use crate::crosspoint::{Target as Destination, Time};
-use kasuri_workload::endpoint::cenju4::Cenju4;
 use kasuri_workload::endpoint::cenju4::fault::{Fault, Interrupt};
 use kasuri_workload::endpoint::cenju4::node::{Made, Parcel, Reply, Target};
+use kasuri_workload::endpoint::cenju4::{Cenju4, RegisterChoice};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -35,12 +35,18 @@ struct Register {
     task: Option<usize>,
     /// It counts the registers that were filled before.
     rank: u64,
-    /// Its packets that are being made or wait for the link.
-    waiting: u32,
-    /// The router's queues into which its packets go first.
-    queues: u32,
     destination: Destination,
+    /// When it was filled, or its last packet begun.
     created: Time,
+}
+
+/// A packet that is being made or waits for its tail to leave.
+#[derive(Debug)]
+struct Outgoing {
+    /// The task that sends it, if any.
+    task: Option<usize>,
+    /// Its parcel, if it is the last packet.
+    ends: Option<Parcel>,
 }
 
 /// What the two modules are doing.
@@ -60,9 +66,14 @@ pub(super) struct Sender {
     /// Registers that have been filled.
     filled: u64,
     header_queue: usize,
+    choice: RegisterChoice,
+    /// The rank of the register that was chosen last.
+    chosen: u64,
     making: bool,
     /// What was made last, until it is in the queue to the network.
-    made: Option<(Load, Destination, u32, u64)>,
+    made: Option<(Load, Destination, u32)>,
+    /// In the order in which they leave.
+    outgoing: VecDeque<Outgoing>,
     outstanding: u32,
     most_outstanding: u32,
     /// Synchronisations that this node waits for, a bit each.
@@ -78,6 +89,7 @@ impl Sender {
             queues: (0..tasks).map(|_| VecDeque::new()).collect(),
             sets: (0..sets).map(|set| (set < tasks).then_some(set)).collect(),
             capacity: constants.header_registers as usize,
+            choice: constants.register_choice,
             header_queue: constants.header_queue as usize,
             most_outstanding: constants.outstanding_requests,
             blocked: vec![false; tasks],
@@ -115,11 +127,22 @@ impl Sender {
         (0..self.queues.len()).find(|&task| !self.queues[task].is_empty() && !self.sets.contains(&Some(task)))
     }
 
-    /// Has a task nothing in its queue, and no parcel in a register?
+    /// Has a task nothing in its queue, no parcel in a register, and has its last packet left?
     fn is_drained(&self, task: usize) -> bool {
         let reading =
             self.reading.as_ref().is_some_and(|queued| matches!(queued.header, Header::User { task: other, .. } if other == task));
-        !reading && self.queues[task].is_empty() && self.registers.iter().all(|register| register.task != Some(task))
+        let outgoing = self.outgoing.iter().any(|packet| packet.task == Some(task));
+        !reading && !outgoing && self.queues[task].is_empty() && self.registers.iter().all(|register| register.task != Some(task))
+    }
+
+    /// The places of the registers in the order in which they are looked at.
+    fn in_order(&self) -> impl Iterator<Item = usize> + use<> {
+        let first = match self.choice {
+            RegisterChoice::Oldest => 0,
+            RegisterChoice::Rotating => self.registers.iter().position(|register| register.rank > self.chosen).unwrap_or(0),
+        };
+        let count = self.registers.len();
+        (0..count).map(move |step| (first + step) % count)
     }
 }
 
@@ -176,11 +199,10 @@ impl Simulation<'_> {
         match parcel {
             Ok(parcel) => {
                 let destination = destination(&parcel.target);
-                let queues = self.network.first_queues(node, destination);
-                let sender = &mut self.stations[node as usize].sender;
-                let register = Register { parcel, number, task, rank: sender.filled, waiting: 0, queues, destination, created: self.now };
-                sender.registers.push_back(register);
+                let sender = &mut station.sender;
                 sender.filled += 1;
+                let register = Register { parcel, number, task, rank: sender.filled, destination, created: self.now };
+                sender.registers.push_back(register);
                 self.make_packet(node);
             }
             Err(fault) => {
@@ -192,8 +214,7 @@ impl Simulation<'_> {
         self.read_header(node);
     }
 
-    /// (3), (4) Packets are made of the parcels in the registers. Which of those goes that wait for the link is found when it is free: the
-    /// first whose next queue has room.
+    /// (3), (4) When it is idle, the module that makes packets chooses a register and makes its next packet. Before that there is none of it.
     pub(super) fn make_packet(&mut self, node: u32) {
         while !self.stations[node as usize].sender.making {
             let Some(place) = self.choose(node) else { return };
@@ -213,24 +234,18 @@ impl Simulation<'_> {
         }
     }
 
-    /// The first register of which a packet may be made: there is room for one, and also for one of each later register that has none
-    /// waiting, lest a parcel that cannot go keeps all others from the link. Parcels that go into the same queue stay in order.
+    /// The first register whose packet finds room, both in the FIFO memory to the network and in the queues of the first router that its port
+    /// bits name, apart from what was promised to packets under way. Parcels to a common node stay in order.
     fn choose(&self, node: u32) -> Option<usize> {
         let sender = &self.stations[node as usize].sender;
-        let room = self.network.send_room(node) / self.longest;
-        let mut taken = 0;
-        let mut may_go = |register: &&Register| {
-            let in_turn = register.queues & taken == 0;
-            taken |= register.queues;
+        sender.in_order().find(|&place| {
+            let register = &sender.registers[place];
+            let destination = register.destination;
+            let in_turn = !sender.registers.iter().take(place).any(|older| older.destination.meets(destination));
             let waits = register.parcel.is_answered() && register.parcel.is_new() && sender.outstanding >= sender.most_outstanding;
-            in_turn && !waits
-        };
-        let able: u64 = sender.registers.iter().enumerate().map(|(place, register)| u64::from(may_go(&register)) << place).sum();
-        let is_able = |&(place, _): &(usize, &Register)| able & 1 << place != 0;
-        let registers = || sender.registers.iter().enumerate().filter(is_able);
-        let without = registers().filter(|(_, register)| register.waiting == 0).count() as u32;
-        let kept = |register: &Register| if register.waiting == 0 { 0 } else { without };
-        registers().find(|(_, register)| room > kept(register)).map(|(place, _)| place)
+            let flits = self.machine.constants.packet_flits(register.parcel.next_bytes());
+            in_turn && !waits && self.network.can_promise(node, destination, flits)
+        })
     }
 
     fn begin_packet(&mut self, node: u32, place: usize) -> Result<(), Fault> {
@@ -250,15 +265,19 @@ impl Simulation<'_> {
         if register.parcel.is_answered() && register.parcel.is_new() {
             station.sender.outstanding += 1;
         }
+        let bytes = register.parcel.next_bytes();
         let made = station.node.next_packet(&mut register.parcel)?;
+        debug_assert_eq!(made.packet.data.len() as u32, bytes, "room was found for another packet");
         let load = Load { packet: Rc::new(made.packet.clone()), parcel: register.number, created: register.created, sid };
         let flits = self.machine.constants.packet_flits(made.packet.data.len() as u32);
         register.created = now;
-        register.waiting += 1;
-        station.sender.made = Some((load, register.destination, flits, register.rank));
-        let (number, last) = (register.number, register.parcel.is_sent());
+        let (number, last, destination) = (register.number, register.parcel.is_sent(), register.destination);
+        let outgoing = Outgoing { task: register.task, ends: last.then_some(register.parcel) };
+        station.sender.chosen = register.rank;
+        station.sender.outgoing.push_back(outgoing);
+        station.sender.made = Some((load, destination, flits));
         station.sender.making = true;
-        self.network.reserve(node, self.longest);
+        self.network.promise(node, destination, flits);
         let (complete, idle) = self.read_data(node, &made, number);
         if last {
             self.finish(node, place);
@@ -292,21 +311,14 @@ impl Simulation<'_> {
 
     /// The last packet of a parcel is being made: its register is free.
     fn finish(&mut self, node: u32, place: usize) {
-        let station = &mut self.stations[node as usize];
-        let Some(register) = station.sender.registers.remove(place) else { return };
-        if let Err(fault) = register.parcel.notify(&mut station.node) {
-            station.node.interrupt(Interrupt::SendFault(register.parcel.cid(), fault));
-        }
-        self.end_parcel(node, register.task);
+        self.stations[node as usize].sender.registers.remove(place);
         self.read_header(node);
-        self.wake(node);
     }
 
-    /// A packet goes into the queue to the network.
+    /// A packet goes into the FIFO memory to the network.
     pub(super) fn made(&mut self, node: u32) {
-        let Some((load, destination, flits, rank)) = self.stations[node as usize].sender.made.take() else { return };
-        self.network.release(node, self.longest - flits);
-        self.network.inject(node, rank, destination, flits, load, self.now);
+        let Some((load, destination, flits)) = self.stations[node as usize].sender.made.take() else { return };
+        self.network.inject(node, destination, flits, load, self.now);
     }
 
     /// The module that makes packets is idle.
@@ -325,16 +337,21 @@ impl Simulation<'_> {
         self.make_packet(node);
     }
 
-    /// The head of a packet has left: there is room for another one.
-    pub(super) fn gone(&mut self, node: u32, rank: u64) {
-        let registers = &mut self.stations[node as usize].sender.registers;
-        if let Some(register) = registers.iter_mut().find(|register| register.rank == rank) {
-            register.waiting -= 1;
+    /// The tail of a packet has left: there is room for another one. After the last one of its parcel the task is told, if it asked for that.
+    pub(super) fn gone(&mut self, node: u32) {
+        let station = &mut self.stations[node as usize];
+        let Some(Outgoing { task, ends }) = station.sender.outgoing.pop_front() else { return };
+        if let Some(parcel) = ends {
+            if let Err(fault) = parcel.notify(&mut station.node) {
+                station.node.interrupt(Interrupt::SendFault(parcel.cid(), fault));
+            }
+            self.wake(node);
         }
+        self.end_parcel(node, task);
         self.make_packet(node);
     }
 
-    /// A parcel has ended. If its task has nothing left, another one that waits may have its set of control registers.
+    /// A packet has left, or a parcel was refused. If its task has nothing left, another one that waits may have its set of control registers.
     fn end_parcel(&mut self, node: u32, task: Option<usize>) {
         let Some(task) = task else { return };
         let station = &mut self.stations[node as usize];

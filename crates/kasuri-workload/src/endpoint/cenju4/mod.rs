@@ -52,8 +52,10 @@ pub struct Cenju4 {
     pub node_table_ns: f64,
     /// Making the header of a packet; the data is read meanwhile.
     pub packet_ns: f64,
-    /// Packets of the longest kind that wait in the Sender for the link: with as many as header registers, no parcel delays others.
+    /// Packets of the longest kind that the FIFO memory from the Sender to the network holds. It sends them in order.
     pub send_queue_packets: u32,
+    /// Of which header register the Sender makes the next packet, of those whose packet finds room in the first switch.
+    pub register_choice: RegisterChoice,
     /// Packets of the longest kind that the queue from the network to the Receiver holds.
     pub receive_queue_packets: u32,
     /// Header registers of the Sender.
@@ -96,6 +98,17 @@ pub struct Cenju4 {
     pub flit_loss_rate: f64,
 }
 
+/// Which of several header registers goes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RegisterChoice {
+    /// The one that was filled first.
+    #[default]
+    Oldest,
+    /// After each packet the next one that was filled later, and then the first again.
+    Rotating,
+}
+
 impl Default for Cenju4 {
     fn default() -> Self {
         Self {
@@ -109,8 +122,9 @@ impl Default for Cenju4 {
             beat_ns: 12.5,
             node_table_ns: 150.0,
             packet_ns: 135.0,
-            send_queue_packets: 4,
-            receive_queue_packets: 2,
+            send_queue_packets: 2,
+            register_choice: RegisterChoice::default(),
+            receive_queue_packets: 4,
             header_registers: 4,
             tlb_entries: 4,
             receiver_ns: 117.5,

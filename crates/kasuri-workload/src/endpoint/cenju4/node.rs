@@ -627,6 +627,26 @@ impl Parcel {
         self.sent == 0
     }
 
+    /// Bytes of data of its next packet, which follow from its header.
+    pub fn next_bytes(&self) -> u32 {
+        let [second, third, _] = self.header.words;
+        let part = |source: u64, destination: u64| {
+            let sent = u64::from(self.sent);
+            packet_length(source.wrapping_add(sent), destination.wrapping_add(sent), self.header.length - self.sent)
+        };
+        match (self.answer, self.header.protocol) {
+            (Some(Answer::Refused), _) => 0,
+            (Some(Answer::Swap { .. } | Answer::CompareSwap { .. }), _) => 8,
+            (Some(Answer::Read { source, destination, .. }), _) => part(source, destination),
+            _ if self.header.kind == Kind::Synchronisation => 0,
+            (None, Protocol::AtomicAdd) => 8,
+            (None, Protocol::RemoteRead | Protocol::Swap | Protocol::CompareSwap) => 16,
+            (None, _) if self.header.inline => self.header.length.min(8),
+            (None, Protocol::RemoteDma) => part(second, third),
+            (None, Protocol::AddressRegister(_) | Protocol::Message(_)) => part(second, 0),
+        }
+    }
+
     /// Turns an answer whose data cannot be read into a refusal. Is there anything to be sent now?
     pub fn refuse(&mut self) -> bool {
         let is_answer = self.answer.is_some_and(|answer| answer != Answer::Refused);
