@@ -412,6 +412,8 @@ pub struct Outcome {
     pub prediction: Option<Prediction>,
     /// What was injected as errors of channels and what was found; `None` where there can be none.
     pub link_errors: Option<LinkErrors>,
+    /// What the operating systems of a machine's nodes did; `None` where there are none.
+    pub operating_systems: Option<OperatingSystems>,
     /// What the engine left out, by key.
     pub not_modelled: Vec<String>,
     /// What each user had, if there are users.
@@ -436,6 +438,19 @@ pub struct Interfaces {
     /// Fraction of the time in which the router held a packet for its own node, waiting for the interface or on the way to it; packets
     /// that only pass through do not count. Shape `[terminals]`.
     pub awaited: Vec<f64>,
+}
+
+/// What the operating systems of a machine's nodes did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OperatingSystems {
+    /// Interrupts that took time of a processor.
+    pub interrupts: u64,
+    /// Interrupts that were masked.
+    pub masked: u64,
+    /// Pages that an interface needed and that were not in memory.
+    pub page_faults: u64,
+    /// Times at which a task got a set of control registers that another one had.
+    pub task_switches: u64,
 }
 
 /// Errors of channels: what happened, and what the receiving ends found.

@@ -151,6 +151,10 @@ pub const COLUMNS: &[Column] = &[
     column("link_errors_corrected", "", "errors that receivers found and corrected"),
     column("link_packets_refused", "", "packets that receivers found to be damaged beyond correction"),
     column("link_packets_undetected", "", "packets that receivers took although they are not what was sent"),
+    column("interrupts", "", "cenju4: interrupts that took time of a processor"),
+    column("interrupts_masked", "", "cenju4: interrupts that were masked, so that they took none"),
+    column("page_faults", "", "cenju4: pages that an interface needed and that were not in memory"),
+    column("task_switches", "", "cenju4: times at which a task got a set of control registers that another one had"),
     column("users", "", "rates, latency, translations and embedding of each [[user]]; a list in the order of the file"),
     column(
         "background",
@@ -245,6 +249,12 @@ impl RunRow {
             row.set("link_errors_corrected", errors.corrected);
             row.set("link_packets_refused", errors.refused_packets);
             row.set("link_packets_undetected", errors.undetected_packets);
+        }
+        if let Some(systems) = &outcome.operating_systems {
+            row.set("interrupts", systems.interrupts);
+            row.set("interrupts_masked", systems.masked);
+            row.set("page_faults", systems.page_faults);
+            row.set("task_switches", systems.task_switches);
         }
         if let Some(formulas) = &outcome.formulas {
             row.set_formulas(formulas);

@@ -127,7 +127,7 @@ impl Simulation<'_> {
                 true
             }
             Err(damage) => {
-                self.stations[node as usize].node.interrupt(Interrupt::Damaged(damage));
+                self.interrupt(node, Interrupt::Damaged(damage));
                 self.network.take(node, flight, now);
                 self.network.end_copy(flight);
                 false

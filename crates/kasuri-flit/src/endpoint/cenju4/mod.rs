@@ -5,6 +5,7 @@
 //! to memories and tables is the model's (`kasuri_workload::endpoint::cenju4`).
 
 mod link;
+mod operating_system;
 mod processor;
 mod receiver;
 mod sender;
@@ -15,7 +16,7 @@ mod tests;
 use super::TimedEndpoint;
 use crate::crosspoint::{self, Crosspoint, Sizes, Time};
 use crate::observe::statistics::Counter;
-use kasuri_model::engine::{Command, Controller, EngineError, Interval, Outcome, Status, Totals};
+use kasuri_model::engine::{Command, Controller, EngineError, Interval, OperatingSystems, Outcome, Status, Totals};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::registry::Member;
 use kasuri_workload::endpoint::cenju4::node::{Node, Packet};
@@ -75,6 +76,13 @@ enum Event {
         node: u32,
         set: u32,
     },
+    /// The operating system has brought a page that the Sender (0) or the Receiver (1) has missed.
+    Page {
+        node: u32,
+        cid: u8,
+        address: u64,
+        receiver: bool,
+    },
     /// A processor goes on with its program.
     Processor {
         node: u32,
@@ -101,6 +109,8 @@ struct Station {
     /// When its last packet arrived.
     last_arrival: Time,
     accepted_flits: u64,
+    /// Interrupts of which the processor knows.
+    served: usize,
 }
 
 /// The constants in picoseconds.
@@ -119,6 +129,8 @@ struct Times {
     poll: Time,
     pointer: Time,
     system_call: Time,
+    interrupt: Time,
+    page_fault: Time,
     word_copy: Time,
 }
 
@@ -135,7 +147,10 @@ struct Simulation<'a> {
     now: Time,
     parcels: u64,
     unfinished: usize,
+    /// Nodes whose operating systems have been told something just now.
+    interrupted: Vec<u32>,
     statistics: Statistics,
+    operating_systems: OperatingSystems,
     timeline: Vec<Span>,
     /// Where channels have errors.
     links: Option<Links>,
@@ -171,10 +186,11 @@ impl<'a> Simulation<'a> {
         let stations = machine.nodes.iter().zip(&machine.programs).map(|(node, programs)| Station {
             node: node.clone(),
             processors: programs.iter().map(Processor::new).collect(),
-            sender: Sender::new(constants, programs.len()),
+            sender: Sender::new(constants, programs),
             receiver: Receiver::default(),
             last_arrival: 0,
             accepted_flits: 0,
+            served: 0,
         });
         let stations = stations.collect::<Vec<Station>>();
         let mut simulation = Self {
@@ -189,6 +205,7 @@ impl<'a> Simulation<'a> {
             now: 0,
             parcels: 0,
             unfinished: machine.programs.iter().map(Vec::len).sum(),
+            interrupted: Vec::new(),
             statistics: Statistics {
                 packet_latency: Counter::new(),
                 network_latency: Counter::new(),
@@ -197,6 +214,7 @@ impl<'a> Simulation<'a> {
                 accepted_flits: 0,
                 packets: 0,
             },
+            operating_systems: OperatingSystems::default(),
             timeline: Vec::new(),
             links: Links::new(constants, &scenario.streams),
         };
@@ -264,8 +282,10 @@ impl<'a> Simulation<'a> {
             Event::Made { node } => self.made(node),
             Event::Idle { node } => self.idle(node),
             Event::Switch { node, set } => self.switch_task(node, set),
-            Event::Processor { node, task } => self.proceed(node, task)?,
+            Event::Page { node, cid, address, receiver } => self.page_is_there(node, cid, address, receiver),
+            Event::Processor { node, task } => self.resume(node, task)?,
         }
+        self.serve_interrupts();
         self.collect();
         if (self.scenario.paranoid && self.scheduled.is_multiple_of(CHECK_PERIOD)) || self.network.broken.is_some() {
             self.network.check().map_err(|what| self.unbalanced(what))?;
@@ -327,6 +347,7 @@ impl<'a> Simulation<'a> {
         Outcome {
             standstill,
             link_errors: self.links.map(|links| links.found),
+            operating_systems: Some(self.operating_systems),
             timeline: self.timeline,
             router_occupancy: vec![0.0; self.scenario.network.router_count() as usize],
             flit_hops: self.network.flit_hops,
@@ -355,6 +376,8 @@ impl Times {
             poll: picoseconds(constants.poll_ns),
             pointer: picoseconds(constants.pointer_ns),
             system_call: picoseconds(constants.system_call_ns),
+            interrupt: picoseconds(constants.interrupt_ns),
+            page_fault: picoseconds(constants.page_fault_ns),
             word_copy: picoseconds(constants.word_copy_ns),
         }
     }
@@ -362,6 +385,11 @@ impl Times {
     /// A read of main memory of so many double words.
     fn memory_read(&self, words: u64) -> Time {
         self.memory + words * self.beat
+    }
+
+    /// A system call that writes an entry of a table, two double words.
+    fn registration(&self) -> Time {
+        self.system_call + self.memory_read(2)
     }
 
     /// The walk through the segment table and the page table for so many translations.

@@ -16,6 +16,10 @@ pub(super) struct Processor {
     waiting: bool,
     /// A header is being written.
     posting: Option<([u64; 4], u64)>,
+    /// What interrupts have taken of the operation that it is at.
+    stolen: Time,
+    /// Until when it serves interrupts that have come while it polled.
+    serves_until: Time,
     ended: Option<Time>,
     /// When each `Stamp` was reached.
     pub(super) stamps: Vec<Time>,
@@ -23,7 +27,7 @@ pub(super) struct Processor {
 
 impl Processor {
     pub(super) fn new(program: &Program) -> Self {
-        Self { cid: program.cid, next: 0, waiting: false, posting: None, ended: None, stamps: Vec::new() }
+        Self { cid: program.cid, next: 0, waiting: false, posting: None, stolen: 0, serves_until: 0, ended: None, stamps: Vec::new() }
     }
 
     pub(super) fn cid(&self) -> u8 {
@@ -33,6 +37,20 @@ impl Processor {
     /// The operation of its program that it is at; nothing after the last one.
     pub(super) fn at<'a>(&self, program: &'a Program) -> Option<&'a Op> {
         program.ops.get(self.next)
+    }
+
+    /// Interrupts take so much time. A program that polls loses only what it would have used.
+    pub(super) fn steal(&mut self, now: Time, lasts: Time) {
+        if self.waiting {
+            self.serves_until = self.serves_until.max(now) + lasts;
+        } else {
+            self.stolen += lasts;
+        }
+    }
+
+    /// What interrupts have taken since the last time.
+    pub(super) fn take_stolen(&mut self) -> Time {
+        std::mem::take(&mut self.stolen)
     }
 
     /// When its program ended.
@@ -135,6 +153,14 @@ impl Simulation<'_> {
                     station.node.memory.flush(physical);
                 }
             }
+            Op::RegisterMulticast { ref nodes } => {
+                station.node.register_multicast(cid, nodes).map_err(fault)?;
+                return Ok(Then::After(self.times.registration()));
+            }
+            Op::RegisterSynchronisation { sid, ref nodes } => {
+                station.node.register_synchronisation(cid, sid, nodes).map_err(fault)?;
+                return Ok(Then::After(self.times.registration()));
+            }
             Op::SetRegister { register, address } => {
                 let registers = &mut station.node.task_mut(cid).map_err(fault)?.buffers.registers;
                 if let Some(register) = registers.get_mut(usize::from(register)) {
@@ -209,7 +235,8 @@ impl Simulation<'_> {
                 let processor = &mut self.stations[node as usize].processors[task];
                 processor.waiting = false;
                 processor.next += 1;
-                self.schedule(self.now + self.times.poll, Event::Processor { node, task: task as u32 });
+                let looks = self.now.max(processor.serves_until);
+                self.schedule(looks + self.times.poll, Event::Processor { node, task: task as u32 });
             }
         }
     }

@@ -55,6 +55,19 @@ impl Simulation<'_> {
         }
         let Some(flight) = station.receiver.waiting.pop_front() else { return };
         station.receiver.writing = Some(flight);
+        self.write(node);
+    }
+
+    /// Writes the packet that it has taken, unless a page that it needs is not in memory: then it stops until the operating system has
+    /// brought that, and what comes after it waits.
+    pub(super) fn write(&mut self, node: u32) {
+        let station = &mut self.stations[node as usize];
+        let Some(flight) = station.receiver.writing else { return };
+        let load = self.network.load(flight).0;
+        if let Some(address) = station.node.missing(&load.packet) {
+            let (parcel, cid) = (load.parcel, load.packet.cid);
+            return self.page_fault(node, parcel, cid, address, true);
+        }
         let load = self.network.load(flight).0;
         let parcel = load.parcel;
         let work = station.node.work(&load.packet);
@@ -85,6 +98,7 @@ impl Simulation<'_> {
         }
         let packet = &*packet;
         let station = &mut self.stations[node as usize];
+        self.interrupted.push(node);
         let reply = station.node.receive(packet).unwrap_or_else(|fault| {
             station.node.interrupt(Interrupt::ReceiveFault(packet.cid, fault));
             Node::refusal(packet)

@@ -4,6 +4,8 @@ use super::{Event, Load, Simulation};
 use crate::crosspoint::{Target as Destination, Time};
 use kasuri_workload::endpoint::cenju4::fault::{Fault, Interrupt};
 use kasuri_workload::endpoint::cenju4::node::{Made, Parcel, Reply, Target};
+use kasuri_workload::endpoint::cenju4::script::Program;
+use kasuri_workload::endpoint::cenju4::task::OPERATING_SYSTEM;
 use kasuri_workload::endpoint::cenju4::{Cenju4, RegisterChoice};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -38,6 +40,8 @@ struct Register {
     destination: Destination,
     /// When it was filled, or its last packet begun.
     created: Time,
+    /// The operating system brings this page of its source.
+    missing: Option<u64>,
 }
 
 /// A packet that is being made or waits for its tail to leave.
@@ -55,7 +59,9 @@ pub(super) struct Sender {
     /// The header queue of each task.
     queues: Vec<VecDeque<Queued<[u64; 4]>>>,
     answers: VecDeque<Queued<Reply>>,
-    /// The task that each set of control registers serves.
+    /// The operating system's program, which has a set of control registers of its own.
+    system: Option<usize>,
+    /// The task that each users' set of control registers serves.
     sets: Vec<Option<usize>>,
     /// The set that is looked at first.
     turn: usize,
@@ -83,11 +89,14 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(constants: &Cenju4, tasks: usize) -> Self {
-        let sets = constants.user_registers as usize;
+    pub(super) fn new(constants: &Cenju4, programs: &[Program]) -> Self {
+        let (sets, tasks) = (constants.user_registers as usize, programs.len());
+        let system = programs.iter().position(|program| program.cid == OPERATING_SYSTEM);
+        let mut users = (0..tasks).filter(|&task| system != Some(task));
         Self {
             queues: (0..tasks).map(|_| VecDeque::new()).collect(),
-            sets: (0..sets).map(|set| (set < tasks).then_some(set)).collect(),
+            sets: (0..sets).map(|_| users.next()).collect(),
+            system,
             capacity: constants.header_registers as usize,
             choice: constants.register_choice,
             header_queue: constants.header_queue as usize,
@@ -102,12 +111,17 @@ impl Sender {
         self.queues[task].len() < self.header_queue
     }
 
-    /// Takes the next header: the answers and the users' sets take turns.
+    /// Takes the next header: the answers, the operating system and the users' sets take turns.
     fn next_header(&mut self, cid_of: impl Fn(usize) -> u8) -> Option<Queued<Header>> {
-        let sources = self.sets.len() + 1;
+        let sources = self.sets.len() + 2;
         for step in 0..sources {
             let source = (self.turn + step) % sources;
-            let taken = match source.checked_sub(1).map(|set| self.sets[set]) {
+            let task = match source {
+                0 => None,
+                1 => Some(self.system),
+                set => Some(self.sets[set - 2]),
+            };
+            let taken = match task {
                 None => self.answers.pop_front().map(|queued| Queued { header: Header::Answer(queued.header), parcel: queued.parcel }),
                 Some(None) => None,
                 Some(Some(task)) => self.queues[task]
@@ -124,7 +138,8 @@ impl Sender {
 
     /// A task that has something to send and no set of control registers.
     fn task_without_registers(&self) -> Option<usize> {
-        (0..self.queues.len()).find(|&task| !self.queues[task].is_empty() && !self.sets.contains(&Some(task)))
+        let is_without = |task| self.system != Some(task) && !self.sets.contains(&Some(task));
+        (0..self.queues.len()).find(|&task| !self.queues[task].is_empty() && is_without(task))
     }
 
     /// Has a task nothing in its queue, no parcel in a register, and has its last packet left?
@@ -133,6 +148,12 @@ impl Sender {
             self.reading.as_ref().is_some_and(|queued| matches!(queued.header, Header::User { task: other, .. } if other == task));
         let outgoing = self.outgoing.iter().any(|packet| packet.task == Some(task));
         !reading && !outgoing && self.queues[task].is_empty() && self.registers.iter().all(|register| register.task != Some(task))
+    }
+
+    /// A page has been brought that parcels of a task have stopped at.
+    pub(super) fn go_on(&mut self, cid: u8, address: u64) {
+        let stopped = |register: &&mut Register| register.parcel.cid() == cid && register.missing == Some(address);
+        self.registers.iter_mut().filter(stopped).for_each(|register| register.missing = None);
     }
 
     /// The places of the registers in the order in which they are looked at.
@@ -172,6 +193,7 @@ impl Simulation<'_> {
         let beats = HEADER_WORDS * self.times.beat;
         let lasts = match queued.header {
             // The processor has just written it: it is in the cache.
+            Header::User { cid: OPERATING_SYSTEM, .. } => self.times.cache + beats,
             Header::User { .. } => self.times.cache + beats + self.times.node_table,
             Header::Answer(_) => self.times.memory + beats,
         };
@@ -201,12 +223,12 @@ impl Simulation<'_> {
                 let destination = destination(&parcel.target);
                 let sender = &mut station.sender;
                 sender.filled += 1;
-                let register = Register { parcel, number, task, rank: sender.filled, destination, created: self.now };
+                let register = Register { parcel, number, task, rank: sender.filled, destination, created: self.now, missing: None };
                 sender.registers.push_back(register);
                 self.make_packet(node);
             }
             Err(fault) => {
-                station.node.interrupt(Interrupt::SendFault(cid, fault));
+                self.interrupt(node, Interrupt::SendFault(cid, fault));
                 self.end_parcel(node, task);
                 self.wake(node);
             }
@@ -220,9 +242,17 @@ impl Simulation<'_> {
             let Some(place) = self.choose(node) else { return };
             match self.begin_packet(node, place) {
                 Ok(()) => return,
+                // The parcel stops, and others go on.
+                Err(Fault::Missing(address)) => {
+                    let register = &mut self.stations[node as usize].sender.registers[place];
+                    register.missing = Some(address);
+                    let (parcel, cid) = (register.number, register.parcel.cid());
+                    self.page_fault(node, parcel, cid, address, false);
+                }
                 Err(fault) => {
+                    let cid = self.stations[node as usize].sender.registers[place].parcel.cid();
+                    self.interrupt(node, Interrupt::SendFault(cid, fault));
                     let station = &mut self.stations[node as usize];
-                    station.node.interrupt(Interrupt::SendFault(station.sender.registers[place].parcel.cid(), fault));
                     if !station.sender.registers[place].parcel.refuse() {
                         let register = station.sender.registers.remove(place);
                         self.end_parcel(node, register.and_then(|register| register.task));
@@ -244,7 +274,7 @@ impl Simulation<'_> {
             let in_turn = !sender.registers.iter().take(place).any(|older| older.destination.meets(destination));
             let waits = register.parcel.is_answered() && register.parcel.is_new() && sender.outstanding >= sender.most_outstanding;
             let flits = self.machine.constants.packet_flits(register.parcel.next_bytes());
-            in_turn && !waits && self.network.can_promise(node, destination, flits)
+            in_turn && !waits && register.missing.is_none() && self.network.can_promise(node, destination, flits)
         })
     }
 
@@ -343,7 +373,7 @@ impl Simulation<'_> {
         let Some(Outgoing { task, ends }) = station.sender.outgoing.pop_front() else { return };
         if let Some(parcel) = ends {
             if let Err(fault) = parcel.notify(&mut station.node) {
-                station.node.interrupt(Interrupt::SendFault(parcel.cid(), fault));
+                self.interrupt(node, Interrupt::SendFault(parcel.cid(), fault));
             }
             self.wake(node);
         }
@@ -357,7 +387,7 @@ impl Simulation<'_> {
         let station = &mut self.stations[node as usize];
         if station.sender.is_drained(task) {
             let cid = station.processors[task].cid();
-            station.node.interrupt(Interrupt::QueueDrained(cid));
+            self.interrupt(node, Interrupt::QueueDrained(cid));
             self.lend_registers(node);
         }
     }
@@ -368,14 +398,14 @@ impl Simulation<'_> {
         let drained = (0..sender.sets.len()).find(|&set| sender.sets[set].is_some_and(|task| sender.is_drained(task)));
         if let (Some(_), Some(set)) = (sender.task_without_registers(), drained) {
             sender.sets[set] = None;
-            self.schedule(self.now + self.times.system_call, Event::Switch { node, set: set as u32 });
+            self.begin_switch(node, set as u32);
         }
     }
 
     /// The operating system has given a set to the task that has waited.
     pub(super) fn switch_task(&mut self, node: u32, set: u32) {
         let sender = &mut self.stations[node as usize].sender;
-        let other = (0..sender.queues.len()).find(|&task| !sender.sets.contains(&Some(task)));
+        let other = (0..sender.queues.len()).find(|&task| sender.system != Some(task) && !sender.sets.contains(&Some(task)));
         sender.sets[set as usize] = sender.task_without_registers().or(other);
         self.read_header(node);
         self.lend_registers(node);

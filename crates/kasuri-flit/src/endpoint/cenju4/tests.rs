@@ -7,12 +7,12 @@ use kasuri_network::registry::find;
 use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::routing::{ROUTINGS, Routing};
 use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
-use kasuri_workload::endpoint::cenju4::fault::{Fault, Interrupt};
+use kasuri_workload::endpoint::cenju4::fault::{Cause, Fault, Interrupt};
 use kasuri_workload::endpoint::cenju4::memory::PAGE;
 use kasuri_workload::endpoint::cenju4::parcel::{Header, Kind, Protocol, SENT};
 use kasuri_workload::endpoint::cenju4::script::{ANSWERS, COUNTER, Op, Program, Put, RINGS, SOURCE, Script, TARGET, WORDS, sequence};
 use kasuri_workload::endpoint::cenju4::set_up;
-use kasuri_workload::endpoint::cenju4::task::{Destination, LOG_ENTRY, Synchronisation};
+use kasuri_workload::endpoint::cenju4::task::{Destination, LOG_ENTRY, OPERATING_SYSTEM, Synchronisation};
 use kasuri_workload::endpoint::{ENDPOINTS, EndpointContext, EndpointError, Prepared};
 use kasuri_workload::units::Units;
 use std::sync::Arc;
@@ -268,6 +268,59 @@ fn the_programs_of_the_library_run_on_1024_nodes() {
         "program = \"multicast-storm\"\nmessage_bytes = 512\nrepeat = 2",
     ] {
         assert_eq!(outcome(1024, workload).status, Status::Completed, "{workload}");
+    }
+}
+
+/// Each receiver's bytes are the sender's, at its own address; what was not sent to a node changes nothing there.
+#[test]
+fn two_multicasts_at_once_bring_every_byte_and_keep_apart() {
+    for (terminals, keys) in [(32, "message_bytes = 3000\nrepeat = 12"), (64, "message_bytes = 1237\nrepeat = 12"), (1024, "repeat = 3")] {
+        assert_eq!(outcome(terminals, &format!("program = \"multicast-pair\"\n{keys}")).status, Status::Completed, "{terminals}");
+    }
+}
+
+/// A synchronisation or a multicast that the program registers itself is used later by a system call and the writing of two double words, and
+/// takes as long afterwards.
+#[test]
+fn registering_takes_a_system_call_before_the_first_use_and_nothing_after_it() {
+    let cost = 13_000.0 + 87.5 + 2.0 * 12.5;
+    for schedule in ["network-barrier", "multicast-atomic-add"] {
+        let time = |keys: &str| nanoseconds(32, &format!("collective = \"barrier\"\nschedule = \"{schedule}\"\n{keys}"));
+        assert_eq!(time("registration = \"first-use\""), time("") + cost, "{schedule}");
+        assert_eq!(time("registration = \"first-use\"\nwarmup = 1"), time("warmup = 1"), "{schedule}");
+    }
+}
+
+#[test]
+fn an_offset_can_be_used_once_it_is_registered() {
+    let multicast = |place: u64| {
+        let header = Header::new(Protocol::RemoteDma, 0, 8, [SOURCE, TARGET + place, 0]);
+        Header { kind: Kind::Multicast, ..header }
+    };
+    let synchronisation = Header { kind: Kind::Synchronisation, ..Header::new(Protocol::AtomicAdd, 0, 0, [0; 3]) };
+    let pair = pair(|rank, script| {
+        script.op(Op::Fill { address: SOURCE, bytes: 8, seed: 4 });
+        script.parcel(&synchronisation);
+        if rank == 0 {
+            script.parcel(&multicast(0));
+        }
+        script.op(Op::AwaitFaults { count: 2 - rank as usize });
+        script.op(Op::RegisterMulticast { nodes: vec![0, 1] });
+        script.op(Op::RegisterSynchronisation { sid: 9, nodes: vec![0, 1] });
+        if rank == 0 {
+            script.parcel(&multicast(64));
+        }
+        script.synchronise(0);
+    });
+    let scenario = idle();
+    let simulation = machine(&scenario, &pair);
+    assert_eq!(simulation.unfinished, 0);
+    let faults = |node: usize| simulation.stations[node].node.faults().collect::<Vec<_>>();
+    assert_eq!(faults(0), [Fault::OutsideSynchronisationTable(0), Fault::OutsideMulticastTable(0)]);
+    assert_eq!(faults(1), [Fault::OutsideSynchronisationTable(0)]);
+    for node in 0..2 {
+        assert_eq!(bytes(&simulation, node, TARGET, 8), [0; 8], "the refused one changed nothing");
+        assert_eq!(bytes(&simulation, node, TARGET + 64, 8), sequence(4, 8));
     }
 }
 
@@ -573,4 +626,130 @@ fn errors_come_as_often_as_their_rates_say() {
 #[test]
 fn machines_without_errors_count_none() {
     assert_eq!(outcome(8, "collective = \"barrier\"").link_errors, None);
+}
+
+/// The page of the source, or of the destination, of each of the two messages is not in memory: the parcel stops, and arrives whole, later by
+/// the time that the operating system takes.
+#[test]
+fn a_page_that_is_not_in_memory_delays_its_parcel_by_the_service_and_loses_nothing() {
+    let time = |endpoint: &str, keys: &str| {
+        let workload = format!("program = \"ping-pong\"\n{keys}");
+        let outcome = FlitEngine.run(&with_endpoint(32, endpoint, &workload, 1), &mut Patient).unwrap();
+        assert_eq!(outcome.status, Status::Completed, "{keys}");
+        (outcome.completion_time.unwrap() * 12.5, outcome.operating_systems.unwrap())
+    };
+    for (bytes, side) in [("message_bytes = 16", "source"), ("message_bytes = 8", "target"), ("message_bytes = 200", "target")] {
+        for (endpoint, service) in [("", 50_000.0), ("page_fault_ns = 80000.0", 80_000.0), ("page_fault_ns = 0.0\ninterrupt_ns = 0.0", 0.0)]
+        {
+            let (base, systems) = time(endpoint, bytes);
+            assert_eq!((systems.page_faults, systems.interrupts), (0, 0));
+            let (missing, systems) = time(endpoint, &format!("{bytes}\nmissing_{side}_pages = 1"));
+            assert_eq!((missing - base, systems.page_faults), (2.0 * service, 2), "{bytes} {side}");
+        }
+    }
+    // Several pages, on both sides; the bytes are compared.
+    let (_, systems) = time("", "message_bytes = 50000\nsource_offset = 4\nmissing_source_pages = 5\nmissing_target_pages = 7");
+    assert_eq!(systems.page_faults, 2 * (5 + 7));
+    // Others go on meanwhile: of 7 parcels of rank 0 one waits for a page.
+    let spread = outcome(8, "collective = \"allgather\"\nschedule = \"shift\"\nmessage_bytes = 5000\nmissing_target_pages = 3");
+    assert_eq!((spread.status, spread.operating_systems.unwrap().page_faults), (Status::Completed, 8 * 3));
+}
+
+/// A processor that computes is delayed by each interrupt; one that polls, or whose interrupts are masked, is not.
+#[test]
+fn interrupts_take_time_of_the_processor_unless_they_are_masked() {
+    let ends = |masked: Vec<Cause>, parcels: u32, busy: f64| {
+        let mut pair = pair(|rank, script| {
+            if rank == 0 {
+                (0..parcels).for_each(|_| {
+                    let words = [7, TARGET, 0];
+                    script.parcel(&Header { interrupt: true, inline: true, ..Header::new(Protocol::RemoteDma, 1, 8, words) });
+                });
+            } else {
+                script.busy(busy);
+                script.op(Op::AwaitWord { address: TARGET, least: 7 });
+            }
+        });
+        pair.constants.masked_interrupts = masked;
+        let scenario = idle();
+        let simulation = machine(&scenario, &pair);
+        let counted = simulation.operating_systems;
+        assert_eq!(counted.interrupts + counted.masked - 1, u64::from(parcels), "{counted:?}: one more where the Sender is empty");
+        simulation.stations[1].processors[0].ended().unwrap()
+    };
+    let ns = |time: f64| picoseconds(time);
+    assert_eq!(ends(vec![Cause::ReceiveEnd], 3, 100_000.0), ns(100_350.0));
+    assert_eq!(ends(Vec::new(), 3, 100_000.0), ns(100_350.0 + 3.0 * 5000.0));
+    assert_eq!(ends(vec![Cause::Error], 1, 100_000.0), ns(100_350.0 + 5000.0));
+    // It polls from the beginning, and finds the word when it has served the interrupt.
+    assert_eq!(ends(Vec::new(), 1, 0.0) - ends(vec![Cause::ReceiveEnd], 1, 0.0), ns(5000.0));
+}
+
+/// Two tasks have a set of control registers each. A third gets one only when a queue is empty and its last packet has left, and each switch
+/// costs an interrupt. All bytes are right for each task.
+#[test]
+fn a_third_task_shares_control_registers_by_switches_that_cost_interrupts() {
+    let run = |tasks: u32, endpoint: &str| {
+        let workload = format!("collective = \"allgather\"\nschedule = \"shift\"\nmessage_bytes = 1000\ntasks = {tasks}");
+        let outcome = FlitEngine.run(&with_endpoint(16, endpoint, &workload, 1), &mut Patient).unwrap();
+        assert_eq!(outcome.status, Status::Completed, "{tasks}");
+        (outcome.completion_time.unwrap() * 12.5, outcome.operating_systems.unwrap().task_switches)
+    };
+    let found = [1, 2, 3].map(|tasks| run(tasks, ""));
+    assert!(found[0].0 < found[1].0 && found[1].0 < found[2].0, "{found:?}");
+    assert_eq!((found[0].1, found[1].1), (0, 0));
+    assert!(found[2].1 >= 16, "a switch on each node: {found:?}");
+    assert_eq!(run(3, "user_registers = 3").1, 0);
+    let slow = run(3, "interrupt_ns = 20000.0");
+    let per_node = found[2].1 as f64 / 16.0;
+    assert!(slow.0 > found[2].0 && slow.0 < found[2].0 + (1.0 + 3.0 * per_node) * 15_000.0, "{slow:?} {found:?}");
+}
+
+/// A synchronisation of each task, under identifiers of their own, and every program with several tasks and with the operating system.
+#[test]
+fn programs_run_as_several_tasks_beside_the_operating_system() {
+    for workload in [
+        "collective = \"barrier\"\nrepeat = 5",
+        "collective = \"barrier\"\nschedule = \"multicast-atomic-add\"\nregistration = \"first-use\"",
+        "collective = \"allgather\"\nmessage_bytes = 1000",
+        "program = \"multicast-storm\"\nmessage_bytes = 500\nrepeat = 3",
+        "program = \"multicast-pair\"\nmessage_bytes = 500\nrepeat = 3",
+        "program = \"protocols\"",
+    ] {
+        let keys = "tasks = 3\nsystem_parcels = 4\nstart_skew_ns = 2000";
+        assert_eq!(outcome(16, &format!("{workload}\n{keys}")).status, Status::Completed, "{workload}");
+    }
+}
+
+/// Supervisor mode is the operating system's: its physical addresses pass without tables, a task's parcel in that mode is refused.
+#[test]
+fn a_task_has_no_supervisor_mode() {
+    let mut pair = pair(|rank, script| {
+        if rank == 0 {
+            script.parcel(&Header { supervisor: true, ..Header::new(Protocol::RemoteDma, 1, 64, [0, 0, 0]) });
+        }
+    });
+    for node in &mut pair.nodes[..2] {
+        let place = node.reserve(PAGE);
+        assert!(place > 0);
+        let task = node.create_task(OPERATING_SYSTEM);
+        (task.supervisor, task.nodes) = (true, (0..2).map(|node| Destination { node, cid: OPERATING_SYSTEM }).collect());
+    }
+    let place = pair.nodes[0].clone().reserve(PAGE) - 2 * PAGE;
+    let mut system = Script::of_operating_system(&pair.constants);
+    system.op(Op::Fill { address: place, bytes: 64, seed: 2 });
+    system.parcel(&Header::new(Protocol::RemoteDma, 1, 64, [place, place, 0]));
+    let mut ordinary = Script::new(&pair.constants);
+    ordinary.parcel(&Header::new(Protocol::RemoteDma, 1, 64, [place, place + 128, 0]));
+    let mut program = system.finish(OPERATING_SYSTEM);
+    program.ops.extend(ordinary.finish(OPERATING_SYSTEM).ops);
+    pair.programs[0].push(program);
+    let scenario = idle();
+    let simulation = machine(&scenario, &pair);
+    assert_eq!(simulation.stations[0].node.faults().collect::<Vec<_>>(), [Fault::WrongMode, Fault::WrongMode]);
+    let mut found = [0; 64];
+    simulation.stations[1].node.memory.read(place, &mut found);
+    assert_eq!(found[..], sequence(2, 64)[..]);
+    simulation.stations[1].node.memory.read(place + 128, &mut found);
+    assert_eq!(found, [0; 64]);
 }

@@ -14,6 +14,7 @@ pub mod script;
 pub mod task;
 
 use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared};
+use fault::Cause;
 use kasuri_network::multicast::Tables;
 use kasuri_network::registry::Member;
 use kasuri_network::routing::VirtualChannels;
@@ -82,6 +83,12 @@ pub struct Cenju4 {
     pub mpi_eager_bytes: u64,
     /// A system call.
     pub system_call_ns: f64,
+    /// What an interrupt takes of the processor: entry, handler and return.
+    pub interrupt_ns: f64,
+    /// Interrupts that do not reach the processor. Page faults always do.
+    pub masked_interrupts: Vec<Cause>,
+    /// From the interrupt for a page that is not in memory until the operating system has entered it in its table.
+    pub page_fault_ns: f64,
     /// The processor's copying of a word of 4 bytes.
     pub word_copy_ns: f64,
     /// Headers that the header queue of a task holds: 128 to 2048, which are 4 to 64 Kbyte.
@@ -137,6 +144,9 @@ impl Default for Cenju4 {
             mpi_receive_ns: 2050.0,
             mpi_eager_bytes: 1024,
             system_call_ns: 13_000.0,
+            interrupt_ns: 5000.0,
+            masked_interrupts: Vec::new(),
+            page_fault_ns: 50_000.0,
             word_copy_ns: 25.0,
             header_queue: 2048,
             user_registers: 2,
@@ -225,6 +235,18 @@ impl Cenju4 {
                 return wrong(key, format!("is {rate}; it must be a part of all, 0 or more and less than 1"));
             }
         }
+        if self.masked_interrupts.contains(&Cause::SenderEmpty) {
+            return wrong(
+                "masked_interrupts",
+                "has \"sender-empty\"; that cannot be masked: nobody would give control registers to a task that waits for them".to_owned(),
+            );
+        }
+        if self.masked_interrupts.contains(&Cause::PageFault) {
+            return wrong(
+                "masked_interrupts",
+                "has \"page-fault\"; that cannot be masked: nobody would bring the page, and the transfer would never go on".to_owned(),
+            );
+        }
         if self.mpi_eager_bytes > MOST_BYTES {
             return wrong("mpi_eager_bytes", format!("is {}; it must be at most {MOST_BYTES}: no message is longer", self.mpi_eager_bytes));
         }
@@ -269,7 +291,7 @@ impl Cenju4 {
         Ok(())
     }
 
-    fn times(&self) -> [(&'static str, f64); 19] {
+    fn times(&self) -> [(&'static str, f64); 21] {
         [
             ("send_ns", self.send_ns),
             ("send_more_ns", self.send_more_ns),
@@ -289,6 +311,8 @@ impl Cenju4 {
             ("mpi_send_ns", self.mpi_send_ns),
             ("mpi_receive_ns", self.mpi_receive_ns),
             ("system_call_ns", self.system_call_ns),
+            ("interrupt_ns", self.interrupt_ns),
+            ("page_fault_ns", self.page_fault_ns),
             ("word_copy_ns", self.word_copy_ns),
         ]
     }
@@ -304,10 +328,15 @@ fn check_ways(context: &EndpointContext<'_>) -> Result<(), EndpointError> {
 /// buffers and one for the library.
 pub fn set_up(node: &mut Node, cid: u8, source_bytes: u64, target_bytes: u64, constants: &Cenju4) {
     let (log, messages) = (64 * PAGE, 64 * PAGE);
-    node.map(cid, script::SOURCE, source_bytes + PAGE, true);
-    node.map(cid, script::TARGET, target_bytes + PAGE, true);
-    node.map(cid, script::SYSTEM, script::RINGS - script::SYSTEM + log + 2 * messages, true);
-    node.map(cid, script::BOUNCE, source_bytes.max(constants.mpi_eager_bytes) + PAGE, true);
+    let segments = [
+        (script::SOURCE, source_bytes + PAGE),
+        (script::TARGET, target_bytes + PAGE),
+        (script::SYSTEM, script::RINGS - script::SYSTEM + log + 2 * messages),
+        (script::BOUNCE, source_bytes.max(constants.mpi_eager_bytes) + PAGE),
+    ];
+    for (address, bytes) in segments {
+        node.map(cid, address, bytes, true).expect("a task that is set up has no segments yet");
+    }
     let buffers = &mut node.create_task(cid).buffers;
     let ring = |base, size| task::Ring { base, size, written: 0 };
     buffers.log = ring(script::RINGS, log);

@@ -3,7 +3,9 @@
 use super::fault::{Fault, Interrupt};
 use super::memory::{LINE, Memory, PAGE};
 use super::parcel::{Header, Kind, MAX_PARCEL, Protocol, SENT, packet_length};
-use super::task::{Destination, LOG_ENTRY, Multicast, PageEntry, Segment, Synchronisation, Task};
+use super::task::{
+    Destination, GROUP, LOG_ENTRY, Multicast, OPERATING_SYSTEM, PageEntry, SEGMENTS, SYNCHRONISATIONS, Segment, Synchronisation, Task,
+};
 use crate::endpoint::tlb::Tlb;
 
 /// A node of the machine.
@@ -254,12 +256,72 @@ impl Node {
 
     /// Adds a segment of so many bytes at an address (both rounded to pages), each page in a frame of its own. No two frames that are
     /// used follow each other, so that what runs over the end of a page goes astray as it may on a machine.
-    pub fn map(&mut self, cid: u8, address: u64, bytes: u64, writable: bool) {
+    ///
+    /// # Errors
+    /// The task has four segments already: its table has no place for another one.
+    pub fn map(&mut self, cid: u8, address: u64, bytes: u64, writable: bool) -> Result<(), Fault> {
+        if self.create_task(cid).segments.len() >= SEGMENTS {
+            return Err(Fault::TooManySegments);
+        }
         let count = bytes.div_ceil(PAGE);
         let first = self.frames;
         self.frames += 2 * count;
-        let pages = (0..count).map(|page| Some(PageEntry { frame: first + 2 * page, writable })).collect();
+        let pages = (0..count).map(|page| Some(PageEntry { frame: first + 2 * page, writable, present: true })).collect();
         self.create_task(cid).segments.push(Segment { first_page: address / PAGE, pages });
+        Ok(())
+    }
+
+    /// Page frames that follow each other, for the operating system: their physical address.
+    pub fn reserve(&mut self, bytes: u64) -> u64 {
+        let first = self.frames;
+        self.frames += bytes.div_ceil(PAGE) + 1;
+        first * PAGE
+    }
+
+    /// The system call that registers a multicast to some logical destinations of a task. Its offset in the multicast table is its number.
+    ///
+    /// # Errors
+    /// A destination is outside the task's node table, or a multicast cannot reach them all.
+    pub fn register_multicast(&mut self, cid: u8, nodes: &[u16]) -> Result<u16, Fault> {
+        let (group, nodes, of) = self.physical(cid, nodes)?;
+        let table = &mut self.task_mut(cid)?.multicasts;
+        table.push(Multicast { group, nodes, cid: of });
+        Ok(table.len() as u16 - 1)
+    }
+
+    /// The system call that registers a synchronisation among some logical destinations of a task, under an identifier that all of them use.
+    /// Its offset in the synchronisation table is its number.
+    ///
+    /// # Errors
+    /// As [`Node::register_multicast`]; and the identifier has more than 7 bits.
+    pub fn register_synchronisation(&mut self, cid: u8, sid: u8, nodes: &[u16]) -> Result<u16, Fault> {
+        let (group, nodes, of) = self.physical(cid, nodes)?;
+        if sid >= SYNCHRONISATIONS {
+            return Err(Fault::OutsideSynchronisationTable(u16::from(sid)));
+        }
+        if group != 0 {
+            return Err(Fault::MixedDestinations);
+        }
+        let table = &mut self.task_mut(cid)?.synchronisations;
+        table.push(Synchronisation { sid, nodes, cid: of });
+        Ok(table.len() as u16 - 1)
+    }
+
+    /// The group of some logical destinations, their bits in it, and the identifier of the task on each.
+    fn physical(&self, cid: u8, nodes: &[u16]) -> Result<(u8, u64, u8), Fault> {
+        let table = &self.task(cid)?.nodes;
+        let group_of = |to: &Destination| (u32::from(to.node) / GROUP, to.cid);
+        let mut found = None;
+        let mut bits = 0u64;
+        for &logical in nodes {
+            let to = table.get(usize::from(logical)).ok_or(Fault::OutsideNodeTable(logical))?;
+            if *found.get_or_insert(group_of(to)) != group_of(to) {
+                return Err(Fault::MixedDestinations);
+            }
+            bits |= 1 << (u32::from(to.node) % GROUP);
+        }
+        let (group, of) = found.ok_or(Fault::MixedDestinations)?;
+        Ok((group as u8, bits, of))
     }
 
     /// The processor writes bytes for a task.
@@ -315,6 +377,9 @@ impl Node {
         let header = Header::decode(words)?;
         check(&header)?;
         let task = self.task(cid)?;
+        if header.supervisor != task.supervisor {
+            return Err(Fault::WrongMode);
+        }
         let place = usize::from(header.destination);
         let target = match header.kind {
             Kind::Unicast => task.nodes.get(place).copied().map(Target::Unicast).ok_or(Fault::OutsideNodeTable(header.destination))?,
@@ -429,8 +494,8 @@ impl Node {
         if data.is_empty() {
             return Ok((data, Vec::new(), 0));
         }
-        let physical = self.task(parcel.cid)?.translate(from, false)?;
-        let misses = u32::from(!self.sender_tlb.access((parcel.cid, from / PAGE)));
+        let physical = self.task(parcel.cid)?.reach(from, false)?;
+        let misses = u32::from(parcel.cid != OPERATING_SYSTEM && !self.sender_tlb.access((parcel.cid, from / PAGE)));
         self.memory.read(physical, &mut data);
         // The interface reads double words; a source at an odd word takes one more.
         let (begin, end) = (physical / 8 * 8, (physical + data.len() as u64).div_ceil(8) * 8);
@@ -468,10 +533,30 @@ impl Node {
             let written = if work.atomic { 8 } else { bytes.max(1) };
             work.lines = (address % LINE + written).div_ceil(LINE) as u32;
             for (at, _) in pieces(address, written as usize) {
-                work.tlb_misses += u32::from(!self.receiver_tlb.access((packet.cid, at / PAGE)));
+                work.tlb_misses += u32::from(packet.cid != OPERATING_SYSTEM && !self.receiver_tlb.access((packet.cid, at / PAGE)));
             }
         }
         work
+    }
+
+    /// The first address that a packet is to write and whose page is not in memory.
+    pub fn missing(&self, packet: &Packet) -> Option<u64> {
+        let task = self.task(packet.cid).ok()?;
+        let address = match packet.operation {
+            Operation::Write { address } | Operation::Swapped { address } | Operation::Answer { address, .. } => address,
+            Operation::RegisterWrite { register, offset } => {
+                task.buffers.registers.get(usize::from(register)).copied().flatten()?.wrapping_add(offset)
+            }
+            Operation::AtomicAdd { address, .. } | Operation::Swap { address, .. } | Operation::CompareSwap { address, .. } => address,
+            // Message buffers, logs and tables stay in memory.
+            Operation::Message { .. }
+            | Operation::Read { .. }
+            | Operation::Compared { .. }
+            | Operation::Refused
+            | Operation::Synchronised => return None,
+        };
+        let bytes = packet.data.len().max(1);
+        pieces(address, bytes).map(|(at, _)| at).find(|&at| task.reach(at, true) == Err(Fault::Missing(at)))
     }
 
     /// What the Receiver does with a packet. Gives the answer to a request.
@@ -723,4 +808,51 @@ fn pieces(address: u64, length: usize) -> impl Iterator<Item = (u64, std::ops::R
         done = end;
         Some((at, range))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node() -> Node {
+        let mut node = Node::new(3, 4);
+        let nodes = (0..200).map(|node| Destination { node, cid: 1 + u8::from(node % 50 == 49) }).collect();
+        node.create_task(7).nodes = nodes;
+        node
+    }
+
+    #[test]
+    fn a_fifth_segment_is_an_error() {
+        let mut node = node();
+        for segment in 0..4 {
+            assert_eq!(node.map(7, segment * 16 * PAGE, PAGE, true), Ok(()));
+        }
+        assert_eq!(node.map(7, 64 * PAGE, PAGE, true), Err(Fault::TooManySegments));
+        assert_eq!(node.map(8, 64 * PAGE, PAGE, true), Ok(()), "another task has segments of its own");
+        assert_eq!(node.store(7, 64 * PAGE, &[1]), Err(Fault::Unmapped(64 * PAGE)));
+    }
+
+    #[test]
+    fn what_is_registered_from_logical_numbers_is_known_by_its_offset() {
+        let mut node = node();
+        assert_eq!(node.register_multicast(7, &[64, 66, 127]), Ok(0));
+        assert_eq!(node.register_multicast(7, &[49]), Ok(1));
+        let table = &node.task(7).unwrap().multicasts;
+        assert_eq!(table[0], Multicast { group: 1, nodes: 0b101 | 1 << 63, cid: 1 });
+        assert_eq!(table[1], Multicast { group: 0, nodes: 1 << 49, cid: 2 });
+        assert_eq!(node.register_synchronisation(7, 5, &[0, 3]), Ok(0));
+        assert_eq!(node.task(7).unwrap().synchronisations[0], Synchronisation { sid: 5, nodes: 0b1001, cid: 1 });
+        for (wrong, fault) in [
+            (vec![63, 64], Fault::MixedDestinations),
+            (vec![48, 49], Fault::MixedDestinations),
+            (vec![], Fault::MixedDestinations),
+            (vec![1, 200], Fault::OutsideNodeTable(200)),
+        ] {
+            assert_eq!(node.register_multicast(7, &wrong), Err(fault));
+            assert_eq!(node.register_synchronisation(7, 1, &wrong), Err(fault));
+        }
+        assert_eq!(node.register_synchronisation(7, 1, &[64, 65]), Err(Fault::MixedDestinations), "only the first 64 nodes synchronise");
+        assert_eq!(node.register_synchronisation(7, 128, &[0]), Err(Fault::OutsideSynchronisationTable(128)));
+        assert_eq!(node.task(7).unwrap().multicasts.len(), 2, "what is refused is not entered");
+    }
 }

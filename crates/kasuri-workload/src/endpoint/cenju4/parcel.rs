@@ -85,6 +85,8 @@ pub struct Header {
     pub interrupt: bool,
     /// Where a packet begins in the line in which the one before it ended, do not ask the cache for that line again.
     pub reuse_line: bool,
+    /// In supervisor mode: addresses and node numbers are physical. Only the operating system may.
+    pub supervisor: bool,
     /// Where the answer to a remote read or a compare-and-swap is announced. 6 bits.
     pub remote_read_id: u8,
     /// The second to fourth double word.
@@ -107,6 +109,7 @@ impl Header {
             log: false,
             interrupt: false,
             reuse_line: true,
+            supervisor: false,
             remote_read_id: 0,
             words,
         }
@@ -122,7 +125,8 @@ impl Header {
             | u64::from(self.length) << 6
             | u64::from(self.destination & 0xfff) << 26
             | flags << 38
-            | u64::from(self.remote_read_id & 0x3f) << 43;
+            | u64::from(self.remote_read_id & 0x3f) << 43
+            | u64::from(self.supervisor) << 49;
         [first, self.words[0], self.words[1], self.words[2]]
     }
 
@@ -150,6 +154,7 @@ impl Header {
             log: flag(2),
             interrupt: flag(3),
             reuse_line: flag(4),
+            supervisor: bits(49, 1) == 1,
             remote_read_id: bits(43, 6) as u8,
             words: [words[1], words[2], words[3]],
         })

@@ -107,6 +107,18 @@ pub enum Op {
         /// Which, in any order.
         faults: Vec<Fault>,
     },
+    /// The system call that registers a multicast to logical destinations; the offset in the table is the number of those before.
+    RegisterMulticast {
+        /// The destinations.
+        nodes: Vec<u16>,
+    },
+    /// The system call that registers a synchronisation among logical destinations.
+    RegisterSynchronisation {
+        /// The identifier.
+        sid: u8,
+        /// The participants.
+        nodes: Vec<u16>,
+    },
     /// Sets an address register of the Receiver.
     SetRegister {
         /// Which.
@@ -142,6 +154,8 @@ pub struct Script<'a> {
     message_bytes: u64,
     /// The last call sent a parcel: the next one needs no more than a header.
     sending: bool,
+    /// Its parcels are in supervisor mode.
+    supervisor: bool,
 }
 
 /// How a message is put.
@@ -164,7 +178,12 @@ pub struct Put {
 impl<'a> Script<'a> {
     /// An empty program.
     pub fn new(constants: &'a Cenju4) -> Self {
-        Self { constants, ops: Vec::new(), logged: 0, message_bytes: 0, sending: false }
+        Self { constants, ops: Vec::new(), logged: 0, message_bytes: 0, sending: false, supervisor: false }
+    }
+
+    /// An empty program of the operating system.
+    pub fn of_operating_system(constants: &'a Cenju4) -> Self {
+        Self { supervisor: true, ..Self::new(constants) }
     }
 
     /// The program.
@@ -187,6 +206,7 @@ impl<'a> Script<'a> {
     fn post(&mut self, header: &Header, inline_from: Option<(u64, u32)>) {
         let ns = if self.sending { self.constants.send_more_ns } else { self.constants.send_ns };
         self.ops.push(Op::Busy { ns });
+        let header = Header { supervisor: header.supervisor || self.supervisor, ..*header };
         self.ops.push(Op::Post { words: header.encode(), inline_from });
         self.sending = true;
     }

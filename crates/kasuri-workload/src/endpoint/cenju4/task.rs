@@ -9,12 +9,16 @@ pub const SEGMENTS: usize = 4;
 pub const GROUP: u32 = 64;
 /// Synchronisations that can be under way: identifiers of 7 bits.
 pub const SYNCHRONISATIONS: u8 = 128;
+/// The communication identifier of the operating system.
+pub const OPERATING_SYSTEM: u8 = 0;
 /// Bytes of an entry of the log buffer.
 pub const LOG_ENTRY: u64 = 16;
 
 /// A task of a node, known to the network by its communication identifier.
 #[derive(Clone, Debug, Default)]
 pub struct Task {
+    /// The operating system: its parcels are in supervisor mode, and its addresses and nodes are physical, without tables.
+    pub supervisor: bool,
     /// At most [`SEGMENTS`], each with its least page and the frames of its pages.
     pub segments: Vec<Segment>,
     /// Logical to physical destinations.
@@ -43,6 +47,8 @@ pub struct PageEntry {
     pub frame: u64,
     /// May it be written?
     pub writable: bool,
+    /// Is it in memory? The interface cannot reach it before the operating system has brought it.
+    pub present: bool,
 }
 
 /// An entry of the node table.
@@ -63,6 +69,13 @@ pub struct Multicast {
     pub nodes: u64,
     /// The task on each of them.
     pub cid: u8,
+}
+
+impl Multicast {
+    /// Does it reach this physical node?
+    pub fn has(&self, node: u32) -> bool {
+        node / GROUP == u32::from(self.group) && self.nodes >> (node % GROUP) & 1 == 1
+    }
 }
 
 /// An entry of the synchronisation table.
@@ -119,19 +132,46 @@ impl Ring {
 }
 
 impl Task {
-    /// The physical address of a task's address.
+    /// The physical address of a task's address, as its processor finds it: the operating system keeps what is in no page frame.
     ///
     /// # Errors
     /// No segment has its page, the page has no frame, or it is to be written and must not be.
     pub fn translate(&self, address: u64, write: bool) -> Result<u64, Fault> {
-        let page = address / PAGE;
-        let within = |segment: &&Segment| (segment.first_page..segment.first_page + segment.pages.len() as u64).contains(&page);
-        let segment = self.segments.iter().find(within).ok_or(Fault::Unmapped(address))?;
-        let entry = segment.pages[(page - segment.first_page) as usize].ok_or(Fault::Unmapped(address))?;
+        if self.supervisor {
+            return Ok(address);
+        }
+        let entry = self.entry(address)?;
         if write && !entry.writable {
             return Err(Fault::ReadOnly(address));
         }
         Ok(entry.frame * PAGE + address % PAGE)
+    }
+
+    /// The physical address of a task's address, as the interface finds it.
+    ///
+    /// # Errors
+    /// As [`Task::translate`]; and the page is not in memory at present.
+    pub fn reach(&self, address: u64, write: bool) -> Result<u64, Fault> {
+        let physical = self.translate(address, write)?;
+        if self.supervisor || self.entry(address)?.present { Ok(physical) } else { Err(Fault::Missing(address)) }
+    }
+
+    fn entry(&self, address: u64) -> Result<PageEntry, Fault> {
+        let page = address / PAGE;
+        let within = |segment: &&Segment| (segment.first_page..segment.first_page + segment.pages.len() as u64).contains(&page);
+        let segment = self.segments.iter().find(within).ok_or(Fault::Unmapped(address))?;
+        segment.pages[(page - segment.first_page) as usize].ok_or(Fault::Unmapped(address))
+    }
+
+    /// The operating system brings the page of an address into memory, or takes it out.
+    pub fn set_present(&mut self, address: u64, present: bool) {
+        let page = address / PAGE;
+        for segment in &mut self.segments {
+            let place = page.checked_sub(segment.first_page).and_then(|place| segment.pages.get_mut(place as usize));
+            if let Some(Some(entry)) = place {
+                entry.present = present;
+            }
+        }
     }
 }
 
@@ -141,13 +181,22 @@ mod tests {
 
     #[test]
     fn a_task_reaches_its_pages_and_no_others() {
-        let pages = vec![Some(PageEntry { frame: 7, writable: true }), None, Some(PageEntry { frame: 3, writable: false })];
+        let pages = vec![
+            Some(PageEntry { frame: 7, writable: true, present: true }),
+            None,
+            Some(PageEntry { frame: 3, writable: false, present: true }),
+        ];
         let task = Task { segments: vec![Segment { first_page: 16, pages }], ..Task::default() };
         let at = |page: u64| page * PAGE + 5;
         assert_eq!(task.translate(at(16), true), Ok(7 * PAGE + 5));
         assert_eq!(task.translate(at(17), false), Err(Fault::Unmapped(at(17))));
         assert_eq!(task.translate(at(18), false), Ok(3 * PAGE + 5));
         assert_eq!(task.translate(at(18), true), Err(Fault::ReadOnly(at(18))));
+        let mut task = task;
+        task.set_present(at(16), false);
+        assert_eq!((task.translate(at(16), true), task.reach(at(16), true)), (Ok(7 * PAGE + 5), Err(Fault::Missing(at(16)))));
+        task.set_present(at(16), true);
+        assert_eq!(task.reach(at(16), true), Ok(7 * PAGE + 5));
         for outside in [at(15), at(19), u64::MAX] {
             assert_eq!(task.translate(outside, false), Err(Fault::Unmapped(outside)));
         }

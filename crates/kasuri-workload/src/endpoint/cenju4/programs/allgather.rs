@@ -1,7 +1,7 @@
 //! All-gather: every rank sends its block to all, itself among them.
 
 use super::super::script::{Op, Put, SOURCE, Script, TARGET};
-use super::{Entry, Job, Turn, Workload};
+use super::{Entry, Job, Registers, Turn, Workload, to_all};
 
 pub(super) const MULTICAST: Entry = Entry {
     name: "allgather",
@@ -12,7 +12,7 @@ pub(super) const MULTICAST: Entry = Entry {
         run(script, job, turn, own);
     },
     target_bytes,
-    synchronises: false,
+    registers: Registers::Multicasts(to_all),
 };
 
 pub(super) const SHIFT: Entry = Entry {
@@ -24,7 +24,7 @@ pub(super) const SHIFT: Entry = Entry {
         run(script, job, turn, all);
     },
     target_bytes,
-    synchronises: false,
+    registers: Registers::Multicasts(to_all),
 };
 
 pub(super) const IN_ORDER: Entry = Entry {
@@ -36,7 +36,7 @@ pub(super) const IN_ORDER: Entry = Entry {
         run(script, job, turn, all);
     },
     target_bytes,
-    synchronises: false,
+    registers: Registers::Multicasts(to_all),
 };
 
 fn target_bytes(workload: &Workload, ranks: u32) -> u64 {
@@ -46,7 +46,8 @@ fn target_bytes(workload: &Workload, ranks: u32) -> u64 {
 fn run(script: &mut Script<'_>, job: &Job<'_>, turn: Turn, to: impl Iterator<Item = (u16, bool)>) {
     let bytes = job.workload.message_bytes;
     let block = |rank: u32| TARGET + job.workload.target_offset + u64::from(rank) * bytes.next_multiple_of(8);
-    let seed = |rank: u32| u64::from(turn.run) << 32 | u64::from(rank);
+    // Other tasks have other data.
+    let seed = |rank: u32| u64::from(job.cid) << 56 | u64::from(turn.run) << 32 | u64::from(rank);
     let source = SOURCE + job.workload.source_offset;
     if turn.run > 0 {
         // Nobody's blocks may be written anew while another one still reads them.

@@ -1,24 +1,26 @@
 //! Barriers: nobody leaves before all have entered.
 
 use super::super::script::Script;
-use super::{Entry, Job, Turn};
+use super::{Entry, Job, Registers, Turn, to_all};
 
 const fn entry(schedule: &'static str, summary: &'static str, run: fn(&mut Script<'_>, &Job<'_>, Turn)) -> Entry {
-    Entry { name: "barrier", schedule, summary, run, target_bytes: |_, _| 0, synchronises: false }
+    Entry { name: "barrier", schedule, summary, run, target_bytes: |_, _| 0, registers: Registers::Nothing }
 }
 
 pub(super) const NETWORK: Entry = Entry {
-    synchronises: true,
+    registers: Registers::Synchronisation,
     ..entry("network-barrier", "the routers wait for a packet of each rank, then send one to each", |script, _, _| script.synchronise(0))
 };
 
-pub(super) const MULTICAST_ADD: Entry =
-    entry("multicast-atomic-add", "every rank adds 1 to a counter on all nodes, by multicast", |script, job, turn| {
+pub(super) const MULTICAST_ADD: Entry = Entry {
+    registers: Registers::Multicasts(to_all),
+    ..entry("multicast-atomic-add", "every rank adds 1 to a counter on all nodes, by multicast", |script, job, turn| {
         for group in job.groups() {
             script.add(group, true, 1);
         }
         script.await_counter(u64::from(job.ranks) * u64::from(turn.run + 1));
-    });
+    })
+};
 
 pub(super) const ADD: Entry = entry("atomic-add", "every rank adds 1 to a counter on each node", |script, job, turn| {
     for step in 1..=job.ranks {

@@ -2,14 +2,17 @@
 
 mod allgather;
 mod barrier;
+mod multicast_pair;
 mod ping_pong;
 mod protection;
 mod protocols;
 mod storm;
+mod supervisor;
 
+use super::memory::PAGE;
 use super::node::Node;
 use super::parcel::MAX_PARCEL;
-use super::script::{Op, Script};
+use super::script::{Op, Program, SOURCE, Script, TARGET};
 use super::task::{Destination, GROUP, Multicast, Synchronisation};
 use super::{Cenju4, Machine, set_up};
 use crate::endpoint::{EndpointContext, EndpointError, EndpointSchedule};
@@ -22,7 +25,8 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Workload {
     /// A program in place of a collective: `ping-pong`: the first rank sends to the last one, which sends back; `protocols`: the first
-    /// rank uses every protocol on the last one; `protection`: it tries what its tables do not allow; `multicast-storm`: every rank multicasts to random sets of nodes.
+    /// rank uses every protocol on the last one; `protection`: it tries what its tables do not allow; `multicast-storm`: every rank multicasts to random sets of nodes;
+    /// `multicast-pair`: the first and the last rank do at the same time, and every byte is compared.
     pub program: Option<String>,
     /// The collective operation.
     pub collective: Option<String>,
@@ -30,6 +34,11 @@ pub struct Workload {
     pub schedule: Option<String>,
     /// Bytes of a message, or of each rank's block, at least 1.
     pub message_bytes: u64,
+    /// Tasks of each rank's node, each of which runs the program: at most 16. With more of them than `endpoint.user_registers`, the operating system
+    /// gives control registers of the Sender to another task when a header queue is empty and its last packet has left.
+    pub tasks: u32,
+    /// Parcels of `message_bytes` that the operating system of each rank's node sends to that of the next, in supervisor mode.
+    pub system_parcels: u32,
     /// Ranks, on the first nodes. All nodes unless given.
     pub ranks: Option<u32>,
     /// How often the program is run, one run after the other, at least 1.
@@ -50,6 +59,12 @@ pub struct Workload {
     pub target_offset: u64,
     /// The interface does not ask the cache again for a line in which the packet before ended.
     pub reuse_line: bool,
+    /// When multicasts and synchronisations are registered with the operating system.
+    pub registration: Registration,
+    /// The first so many pages of what a rank sends are not in memory when time begins.
+    pub missing_source_pages: u32,
+    /// The first so many pages of where a rank receives are not in memory when time begins.
+    pub missing_target_pages: u32,
     /// Copy data at an odd word to a double word before it is sent, in place of having the interface rearrange it.
     pub copy_odd_words: bool,
 }
@@ -61,6 +76,8 @@ impl Default for Workload {
             collective: None,
             schedule: None,
             message_bytes: 8,
+            tasks: 1,
+            system_parcels: 0,
             ranks: None,
             repeat: 1,
             warmup: 0,
@@ -71,6 +88,9 @@ impl Default for Workload {
             return_offset: None,
             target_offset: 0,
             reuse_line: true,
+            registration: Registration::default(),
+            missing_source_pages: 0,
+            missing_target_pages: 0,
             copy_odd_words: false,
         }
     }
@@ -87,6 +107,17 @@ pub enum Library {
     Mpi,
 }
 
+/// When what a program multicasts or synchronises with is registered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Registration {
+    /// Before time begins.
+    #[default]
+    BeforeStart,
+    /// By the program, before its first run: a system call for each, which also writes the entry of the table.
+    FirstUse,
+}
+
 /// A program.
 #[derive(Debug)]
 pub struct Entry {
@@ -100,8 +131,19 @@ pub struct Entry {
     run: fn(&mut Script<'_>, &Job<'_>, Turn),
     /// Bytes that a rank receives.
     target_bytes: fn(&Workload, u32) -> u64,
-    /// Does it wait in the routers' tables?
-    synchronises: bool,
+    /// What of the network it uses that has to be registered.
+    registers: Registers,
+}
+
+/// What a program registers with the operating system before it uses it.
+#[derive(Clone, Copy, Debug)]
+enum Registers {
+    /// Nothing.
+    Nothing,
+    /// Multicasts of a rank.
+    Multicasts(fn(&Job<'_>, u32) -> Vec<Multicast>),
+    /// A synchronisation of all ranks.
+    Synchronisation,
 }
 
 /// All programs, a collective's default first.
@@ -110,6 +152,7 @@ pub static PROGRAMS: &[Entry] = &[
     protocols::ENTRY,
     protection::ENTRY,
     storm::ENTRY,
+    multicast_pair::ENTRY,
     allgather::MULTICAST,
     allgather::SHIFT,
     allgather::IN_ORDER,
@@ -120,7 +163,7 @@ pub static PROGRAMS: &[Entry] = &[
     barrier::MESSAGES,
 ];
 
-const SOURCE: &str = "Kano et al., IPSJ Journal 41 (2000), section 6";
+const SECTION: &str = "Kano et al., IPSJ Journal 41 (2000), section 6";
 
 /// The schedules of collectives, for `kasuri list schedules`.
 pub fn schedules() -> impl Iterator<Item = EndpointSchedule> {
@@ -129,7 +172,7 @@ pub fn schedules() -> impl Iterator<Item = EndpointSchedule> {
         collective: entry.name,
         schedule: entry.schedule,
         summary: entry.summary,
-        source: SOURCE,
+        source: SECTION,
     })
 }
 
@@ -141,6 +184,8 @@ struct Job<'a> {
     ranks: u32,
     /// Runs, those of the warm-up among them.
     runs: u32,
+    /// The communication identifier of the task.
+    cid: u8,
     /// What random choices follow from.
     key: u64,
 }
@@ -154,14 +199,20 @@ struct Turn {
 }
 
 impl Job<'_> {
+    /// The multicasts that reach all ranks, one to each group of 64 nodes.
+    fn multicasts_to_all(&self) -> Vec<Multicast> {
+        let nodes = |group: u32| u64::MAX >> (GROUP - (self.ranks - group * GROUP).min(GROUP));
+        (0..self.ranks.div_ceil(GROUP)).map(|group| Multicast { group: group as u8, nodes: nodes(group), cid: self.cid }).collect()
+    }
+
     /// Multicasts that reach all ranks: their offsets in the multicast table.
     fn groups(&self) -> std::ops::Range<u16> {
         0..self.ranks.div_ceil(GROUP) as u16
     }
 }
 
-/// The communication identifier of the programs.
-const CID: u8 = 1;
+/// The most tasks of a node.
+const MOST_TASKS: u32 = 16;
 
 /// Puts the machine together.
 pub(super) fn machine(constants: &Cenju4, workload: &Workload, context: &EndpointContext<'_>) -> Result<Machine, EndpointError> {
@@ -170,42 +221,87 @@ pub(super) fn machine(constants: &Cenju4, workload: &Workload, context: &Endpoin
     let ranks = workload.ranks.unwrap_or(terminals);
     check(workload, entry, ranks, terminals)?;
     let runs = workload.warmup + workload.repeat;
-    let job = Job { workload, constants, ranks, runs, key: context.streams.key(Purpose::Destination) };
+    let key = context.streams.key(Purpose::Destination);
+    let jobs: Vec<Job<'_>> =
+        (1..=workload.tasks as u8).map(|cid| Job { workload, constants, ranks, runs, cid, key: key ^ u64::from(cid - 1) }).collect();
     let mut nodes: Vec<Node> = (0..terminals).map(|node| Node::new(node as u16, constants.tlb_entries as usize)).collect();
     for node in nodes.iter_mut().take(ranks as usize) {
-        let offsets = workload.source_offset.max(workload.return_offset.unwrap_or(0));
-        let target = workload.target_offset + (entry.target_bytes)(workload, ranks);
-        set_up(node, CID, offsets + workload.message_bytes, target, constants);
-        let task = node.create_task(CID);
-        task.nodes = (0..ranks).map(|rank| Destination { node: rank as u16, cid: CID }).collect();
-        let in_group = |group: u32| u64::MAX >> (GROUP - (ranks - group * GROUP).min(GROUP));
-        task.multicasts =
-            (0..ranks.div_ceil(GROUP)).map(|group| Multicast { group: group as u8, nodes: in_group(group), cid: CID }).collect();
-        if entry.name == storm::ENTRY.name {
-            let rank = u32::from(node.number);
-            let task = node.create_task(CID);
-            task.multicasts = (0..runs).map(|run| storm::target(&job, rank, run)).collect();
-        }
-        let task = node.create_task(CID);
-        if terminals <= GROUP {
-            task.synchronisations = vec![Synchronisation { sid: 0, nodes: in_group(0), cid: CID }];
-        }
+        jobs.iter().for_each(|job| prepare(node, job, entry, terminals));
     }
     let mut programs = vec![Vec::new(); terminals as usize];
     for rank in 0..ranks {
-        let mut script = Script::new(constants);
-        let skew = context.streams.get(Purpose::Start, rank).unit() * workload.start_skew_ns;
-        if skew > 0.0 {
-            script.busy(skew);
+        for job in &jobs {
+            let start = rank + terminals * u32::from(job.cid - 1);
+            let skew = context.streams.get(Purpose::Start, start).unit() * workload.start_skew_ns;
+            programs[rank as usize].push(program(job, entry, rank, skew));
         }
-        for run in 0..runs {
-            script.op(Op::Stamp);
-            (entry.run)(&mut script, &job, Turn { rank, run });
-        }
-        script.op(Op::Stamp);
-        programs[rank as usize].push(script.finish(CID));
+    }
+    if workload.system_parcels > 0 {
+        supervisor::add(&jobs[0], &mut nodes, &mut programs);
     }
     Ok(Machine { constants: constants.clone(), nodes, programs, warmup: workload.warmup as usize })
+}
+
+/// Sets up a task of a node.
+fn prepare(node: &mut Node, job: &Job<'_>, entry: &Entry, terminals: u32) {
+    let (workload, cid, rank) = (job.workload, job.cid, u32::from(node.number));
+    let offsets = workload.source_offset.max(workload.return_offset.unwrap_or(0));
+    let target = workload.target_offset + (entry.target_bytes)(workload, job.ranks);
+    set_up(node, cid, offsets + workload.message_bytes, target, job.constants);
+    let task = node.create_task(cid);
+    task.nodes = (0..job.ranks).map(|rank| Destination { node: rank as u16, cid }).collect();
+    for (address, pages) in [(SOURCE, workload.missing_source_pages), (TARGET, workload.missing_target_pages)] {
+        (0..u64::from(pages)).for_each(|page| task.set_present(address + page * PAGE, false));
+    }
+    if workload.registration == Registration::BeforeStart || matches!(entry.registers, Registers::Nothing) {
+        task.multicasts = match entry.registers {
+            Registers::Multicasts(of) => of(job, rank),
+            _ => job.multicasts_to_all(),
+        };
+        if terminals <= GROUP {
+            task.synchronisations = vec![Synchronisation { sid: cid - 1, nodes: job.multicasts_to_all()[0].nodes, cid }];
+        }
+    }
+}
+
+/// What a task of a node does, from a time on.
+fn program(job: &Job<'_>, entry: &Entry, rank: u32, start_ns: f64) -> Program {
+    let mut script = Script::new(job.constants);
+    if start_ns > 0.0 {
+        script.busy(start_ns);
+    }
+    if job.workload.registration == Registration::FirstUse {
+        register(&mut script, job, entry, rank);
+    }
+    for run in 0..job.runs {
+        script.op(Op::Stamp);
+        (entry.run)(&mut script, job, Turn { rank, run });
+    }
+    script.op(Op::Stamp);
+    script.finish(job.cid)
+}
+
+/// The multicasts of a program that multicasts to all ranks.
+fn to_all(job: &Job<'_>, _rank: u32) -> Vec<Multicast> {
+    job.multicasts_to_all()
+}
+
+/// The system calls by which a rank registers what its program uses.
+fn register(script: &mut Script<'_>, job: &Job<'_>, entry: &Entry, rank: u32) {
+    let logical = |group: u8, nodes: u64| -> Vec<u16> {
+        (0..GROUP as u16).filter(|bit| nodes >> bit & 1 == 1).map(|bit| u16::from(group) * GROUP as u16 + bit).collect()
+    };
+    match entry.registers {
+        Registers::Nothing => {}
+        Registers::Multicasts(of) => {
+            for multicast in of(job, rank) {
+                script.op(Op::RegisterMulticast { nodes: logical(multicast.group, multicast.nodes) });
+            }
+        }
+        Registers::Synchronisation => {
+            script.op(Op::RegisterSynchronisation { sid: job.cid - 1, nodes: logical(0, job.multicasts_to_all()[0].nodes) });
+        }
+    }
 }
 
 fn find(workload: &Workload) -> Result<&'static Entry, EndpointError> {
@@ -250,13 +346,23 @@ fn check(workload: &Workload, entry: &Entry, ranks: u32, terminals: u32) -> Resu
     if !(least..=terminals).contains(&ranks) {
         return wrong("ranks", format!("is {ranks}; with {terminals} terminals it must be {least} to {terminals}"));
     }
-    if entry.synchronises && terminals > GROUP {
+    if matches!(entry.registers, Registers::Synchronisation) && terminals > GROUP {
         let problem = format!(
             "is \"{}\", which a machine of {terminals} nodes cannot do: the participants are {GROUP} bits of a packet and of the routers' \
              tables, so the network has at most {GROUP} nodes; use multicast-atomic-add",
             entry.schedule
         );
         return wrong("schedule", problem);
+    }
+    if !(1..=MOST_TASKS).contains(&workload.tasks) {
+        return wrong("tasks", format!("is {}; it must be 1 to {MOST_TASKS}", workload.tasks));
+    }
+    if workload.system_parcels > 1000 {
+        return wrong("system_parcels", format!("is {}; it must be at most 1000", workload.system_parcels));
+    }
+    if workload.system_parcels > 0 && workload.message_bytes > u64::from(MAX_PARCEL) {
+        let problem = format!("is {}; with system_parcels it must be at most {MAX_PARCEL}, what a parcel holds", workload.message_bytes);
+        return wrong("message_bytes", problem);
     }
     if workload.repeat == 0 {
         return wrong("repeat", "is 0; it must be at least 1".to_owned());
@@ -266,8 +372,20 @@ fn check(workload: &Workload, entry: &Entry, ranks: u32, terminals: u32) -> Resu
             return wrong(key, format!("is {runs}; it must be at most 1000000"));
         }
     }
-    if entry.name == storm::ENTRY.name && (workload.repeat + workload.warmup > 4096 || workload.message_bytes > u64::from(MAX_PARCEL)) {
-        return wrong("repeat", format!("is {}; a storm has at most 4096 parcels of each rank, of 512 Kbyte each", workload.repeat));
+    let sets = [storm::ENTRY.name, multicast_pair::ENTRY.name].contains(&entry.name);
+    if sets && (workload.repeat + workload.warmup > 4000 || workload.message_bytes > u64::from(MAX_PARCEL)) {
+        return wrong(
+            "repeat",
+            format!(
+                "is {}; such a program has at most 4000 parcels of each rank, of 512 Kbyte each: the offsets of its sets have 12 bits",
+                workload.repeat
+            ),
+        );
+    }
+    let alone = [protection::ENTRY.name].contains(&entry.name);
+    if alone && (workload.tasks > 1 || workload.system_parcels > 0) {
+        let problem = format!("is {}; the program protection counts all that its node refuses, so it is alone", workload.tasks);
+        return wrong("tasks", problem);
     }
     let once = [protocols::ENTRY.name, protection::ENTRY.name].contains(&entry.name);
     if once && (workload.repeat, workload.warmup) != (1, 0) {

@@ -2,7 +2,7 @@
 
 use super::super::memory::PAGE;
 use super::super::script::{BOUNCE, Op, Put, SOURCE, Script, TARGET};
-use super::{Entry, Job, Library, Turn};
+use super::{Entry, Job, Library, Registers, Turn};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "ping-pong",
@@ -10,7 +10,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "the first rank sends a message to the last one, which sends one back",
     run,
     target_bytes: |workload, _| workload.message_bytes,
-    synchronises: false,
+    registers: Registers::Nothing,
 };
 
 fn run(script: &mut Script<'_>, job: &Job<'_>, turn: Turn) {

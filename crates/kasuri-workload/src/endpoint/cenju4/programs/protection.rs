@@ -4,7 +4,7 @@ use super::super::fault::Fault;
 use super::super::parcel::{Header, Kind, MAX_PARCEL, Protocol};
 use super::super::script::{COUNTER, Op, SOURCE, Script, TARGET, WORDS};
 use super::super::task::SYNCHRONISATIONS;
-use super::{Entry, Job, Turn};
+use super::{Entry, Job, Registers, Turn};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "protection",
@@ -12,7 +12,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "the first rank sends parcels that its tables do not allow; the run fails unless each is refused and changes nothing",
     run,
     target_bytes: |_, _| 8,
-    synchronises: false,
+    registers: Registers::Nothing,
 };
 
 /// An address that no task has.

@@ -3,7 +3,7 @@
 use super::super::memory::PAGE;
 use super::super::parcel::{Header, Protocol, SENT};
 use super::super::script::{ANSWERS, COUNTER, Op, SOURCE, Script, TARGET, WORDS};
-use super::{Entry, Job, Turn};
+use super::{Entry, Job, Registers, Turn};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "protocols",
@@ -11,7 +11,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "the first rank uses every protocol on the last one; the run fails if one has not done what it is for",
     run,
     target_bytes: |workload, _| workload.message_bytes + 4 * PAGE,
-    synchronises: false,
+    registers: Registers::Nothing,
 };
 
 fn run(script: &mut Script<'_>, job: &Job<'_>, turn: Turn) {

@@ -3,7 +3,7 @@
 use super::super::parcel::{Header, Kind, Protocol};
 use super::super::script::{COUNTER, Op, SOURCE, Script};
 use super::super::task::{GROUP, Multicast};
-use super::{CID, Entry, Job, Turn};
+use super::{Entry, Job, Registers, Turn};
 use kasuri_network::rng::split_mix;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -12,7 +12,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "every rank multicasts to random sets of the nodes of random groups, all at once",
     run,
     target_bytes: |workload, _| workload.message_bytes,
-    synchronises: false,
+    registers: Registers::Multicasts(targets),
 };
 
 /// Where a rank multicasts in a run: a group and a set of its ranks, at least one.
@@ -21,7 +21,12 @@ pub(super) fn target(job: &Job<'_>, rank: u32, run: u32) -> Multicast {
     let group = (draw(0) % u64::from(job.ranks.div_ceil(GROUP))) as u32;
     let ranks = (job.ranks - group * GROUP).min(GROUP);
     let nodes = draw(1) & (u64::MAX >> (GROUP - ranks));
-    Multicast { group: group as u8, nodes: if nodes == 0 { 1 } else { nodes }, cid: CID }
+    Multicast { group: group as u8, nodes: if nodes == 0 { 1 } else { nodes }, cid: job.cid }
+}
+
+/// Where a rank multicasts, run after run.
+fn targets(job: &Job<'_>, rank: u32) -> Vec<Multicast> {
+    (0..job.runs).map(|run| target(job, rank, run)).collect()
 }
 
 fn run(script: &mut Script<'_>, job: &Job<'_>, turn: Turn) {
@@ -35,10 +40,7 @@ fn run(script: &mut Script<'_>, job: &Job<'_>, turn: Turn) {
     script.parcel(&header);
     script.add(turn.run as u16, true, 1);
     if turn.run + 1 == job.runs {
-        let mine = |rank: u32, run: u32| {
-            let to = target(job, rank, run);
-            u32::from(to.group) == turn.rank / GROUP && to.nodes >> (turn.rank % GROUP) & 1 == 1
-        };
+        let mine = |rank: u32, run: u32| target(job, rank, run).has(turn.rank);
         let expected: u64 = (0..job.ranks).map(|rank| (0..job.runs).filter(|&run| mine(rank, run)).count() as u64).sum();
         script.await_counter(expected);
         // Long after the last one: whoever got one too many has it by now.
