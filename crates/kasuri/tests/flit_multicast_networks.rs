@@ -102,6 +102,22 @@ fn multicasts_run_on_more_than_64_nodes_and_synchronisations_are_refused() {
     }
 }
 
+/// The example's program checks its bytes itself. Rank 1 and rank 2 compute one after the other.
+#[test]
+fn the_example_of_a_users_own_program_runs() {
+    let text = include_str!("../../../examples/09-cenju4-script.toml");
+    let document = Document::parse("example.toml", text).unwrap();
+    let mut scenario = document.study(&document.points().unwrap()[0], &NoFiles).unwrap().scenario;
+    scenario.paranoid = true;
+    let outcome = kasuri_flit::FlitEngine.run(&scenario, &mut UntilDone).unwrap();
+    assert_eq!(outcome.status, Status::Completed);
+    assert!(outcome.completion_time.unwrap() * 12.5 > 100_000.0);
+    let wrong = text.replacen("to = 1, bytes = 20_000", "to = 1, bites = 20_000", 1);
+    let document = Document::parse("example.toml", &wrong).unwrap();
+    let refused = document.study(&document.points().unwrap()[0], &NoFiles).unwrap_err().to_string();
+    assert!(refused.contains("bites") && refused.contains("bytes"), "{refused}");
+}
+
 /// 4400 ns and 125 ns for each of the routers: 15 from corner to corner of a mesh of 8 x 8, 5 over the top of three levels.
 #[test]
 fn the_latency_of_a_message_is_that_of_the_routers_on_its_path() {

@@ -628,6 +628,60 @@ fn machines_without_errors_count_none() {
     assert_eq!(outcome(8, "collective = \"barrier\"").link_errors, None);
 }
 
+fn of_script(script: &str) -> Result<Outcome, String> {
+    let scenario = on_network("cenju4", 32, "", &format!("program = \"script\"\n{script}"), 1).map_err(|error| error.to_string())?;
+    FlitEngine.run(&scenario, &mut Patient).map_err(|error| error.to_string())
+}
+
+/// The ping-pong of the library, step by step; and every action once.
+#[test]
+fn a_script_runs_step_by_step() {
+    let there_and_back = "script = [\n\
+        { ranks = [0], steps = [{ action = \"put\", to = 31, bytes = 5000 }, { action = \"receive\" }] },\n\
+        { ranks = [31], steps = [{ action = \"receive\" }, { action = \"check\", from = 0, bytes = 5000 },\n\
+            { action = \"put\", to = 0, bytes = 5000 }] },\n\
+        ]";
+    let found = of_script(there_and_back).unwrap();
+    assert_eq!(found.status, Status::Completed);
+    assert_eq!(found.completion_time.unwrap() * 12.5, nanoseconds(32, "program = \"ping-pong\"\nmessage_bytes = 5000"));
+    let all = "script = [\n\
+        { ranks = [0], steps = [{ action = \"compute\", ns = 100.0 }, { action = \"multicast\", group = [1, 2], bytes = 3000 },\n\
+            { action = \"multicast\", group = [3], bytes = 100, target_offset = 4096 }, { action = \"receive-messages\", count = 2 },\n\
+            { action = \"await-counter\", count = 5 }] },\n\
+        { ranks = [1, 2], steps = [{ action = \"receive\" }, { action = \"check\", from = 0, bytes = 3000 },\n\
+            { action = \"message\", to = 0 }] },\n\
+        { ranks = [3], steps = [{ action = \"receive\" }, { action = \"check\", from = 0, bytes = 100, target_offset = 4096 },\n\
+            { action = \"get\", from = 0, bytes = 2000 }, { action = \"check\", from = 0, bytes = 2000 },\n\
+            { action = \"add\", to = 0, count = 5 }] },\n\
+        ]";
+    assert_eq!(of_script(all).unwrap().status, Status::Completed);
+    let barrier = "ranks = 4\nscript = [{ ranks = [0, 1, 2, 3], steps = [{ action = \"barrier\" }] }]";
+    assert_eq!(of_script(barrier).unwrap().status, Status::Completed);
+    let never = "script = [{ ranks = [5], steps = [{ action = \"receive\" }] }]";
+    assert_eq!(of_script(never).unwrap().status, Status::Deadlock);
+    let other = "script = [{ ranks = [5], steps = [{ action = \"check\", from = 5, bytes = 8 }] }]";
+    assert!(of_script(other).unwrap_err().contains("is not what was sent"));
+}
+
+#[test]
+fn scripts_that_make_no_sense_are_refused() {
+    for (step, problem) in [
+        ("action = \"put\", to = 1", "lacks `bytes`, which put needs"),
+        ("action = \"put\", to = 32, bytes = 8", "names rank 32; there are ranks 0 to 31"),
+        ("action = \"compute\", ns = 1.0, to = 3", "has `to`, which means nothing for compute"),
+        ("action = \"put\", to = 1, bytes = 0", "has bytes from 1"),
+        ("action = \"put\", to = 1, bytes = 8, source_offset = 2", "no multiple of 4"),
+        ("action = \"multicast\", group = [], bytes = 8", "name ranks of one"),
+        ("action = \"get\", from = 1, bytes = 600000", "use several"),
+        ("action = \"compute\", ns = -1.0", "must be 0 to 10^12"),
+    ] {
+        let refused = of_script(&format!("script = [{{ ranks = [0], steps = [{{ {step} }}] }}]")).unwrap_err();
+        assert!(refused.contains("workload.script step 1 of part 1") && refused.contains(problem), "{refused}");
+    }
+    assert!(of_script("").unwrap_err().contains("workload.script is missing"));
+    assert!(of_script("script = [{ ranks = [40], steps = [] }]").unwrap_err().contains("has rank 40 in part 1"));
+}
+
 /// The page of the source, or of the destination, of each of the two messages is not in memory: the parcel stops, and arrives whole, later by
 /// the time that the operating system takes.
 #[test]

@@ -8,6 +8,7 @@ mod protection;
 mod protocols;
 mod storm;
 mod supervisor;
+pub mod user_script;
 
 use super::memory::PAGE;
 use super::node::Node;
@@ -26,12 +27,16 @@ use serde::{Deserialize, Serialize};
 pub struct Workload {
     /// A program in place of a collective: `ping-pong`: the first rank sends to the last one, which sends back; `protocols`: the first
     /// rank uses every protocol on the last one; `protection`: it tries what its tables do not allow; `multicast-storm`: every rank multicasts to random sets of nodes;
-    /// `multicast-pair`: the first and the last rank do at the same time, and every byte is compared.
+    /// `multicast-pair`: the first and the last rank do at the same time, and every byte is compared; `script`: what `script`
+    /// says.
     pub program: Option<String>,
     /// The collective operation.
     pub collective: Option<String>,
     /// How it is done; the first that `kasuri list schedules` shows for this endpoint unless given.
     pub schedule: Option<String>,
+    /// With `program = "script"`: what the ranks do. A rank's data is a sequence of its own; a rank that several parts name does one after the other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub script: Vec<user_script::Part>,
     /// Bytes of a message, or of each rank's block, at least 1.
     pub message_bytes: u64,
     /// Tasks of each rank's node, each of which runs the program: at most 16. With more of them than `endpoint.user_registers`, the operating system
@@ -75,6 +80,7 @@ impl Default for Workload {
             program: None,
             collective: None,
             schedule: None,
+            script: Vec::new(),
             message_bytes: 8,
             tasks: 1,
             system_parcels: 0,
@@ -153,6 +159,7 @@ pub static PROGRAMS: &[Entry] = &[
     protection::ENTRY,
     storm::ENTRY,
     multicast_pair::ENTRY,
+    user_script::ENTRY,
     allgather::MULTICAST,
     allgather::SHIFT,
     allgather::IN_ORDER,
@@ -247,7 +254,8 @@ fn prepare(node: &mut Node, job: &Job<'_>, entry: &Entry, terminals: u32) {
     let (workload, cid, rank) = (job.workload, job.cid, u32::from(node.number));
     let offsets = workload.source_offset.max(workload.return_offset.unwrap_or(0));
     let target = workload.target_offset + (entry.target_bytes)(workload, job.ranks);
-    set_up(node, cid, offsets + workload.message_bytes, target, job.constants);
+    let source = (offsets + workload.message_bytes).max(user_script::source_bytes(workload));
+    set_up(node, cid, source, target, job.constants);
     let task = node.create_task(cid);
     task.nodes = (0..job.ranks).map(|rank| Destination { node: rank as u16, cid }).collect();
     for (address, pages) in [(SOURCE, workload.missing_source_pages), (TARGET, workload.missing_target_pages)] {
@@ -354,6 +362,7 @@ fn check(workload: &Workload, entry: &Entry, ranks: u32, terminals: u32) -> Resu
         );
         return wrong("schedule", problem);
     }
+    user_script::check(workload, entry.name == user_script::ENTRY.name, ranks, terminals)?;
     if !(1..=MOST_TASKS).contains(&workload.tasks) {
         return wrong("tasks", format!("is {}; it must be 1 to {MOST_TASKS}", workload.tasks));
     }
