@@ -267,7 +267,7 @@ impl<'a> Preparation<'a> {
         if let Some((_, router, pipeline)) = self.routers.iter().find(|(known, ..)| known == table) {
             return Ok((router.clone(), *pipeline));
         }
-        let (router, pipeline) = context.router(self.known)?;
+        let (router, pipeline) = context.router(self.known, self.files)?;
         self.routers.insert(0, (table.clone(), router.clone(), pipeline));
         self.routers.truncate(KEPT);
         Ok((router, pipeline))
@@ -443,11 +443,17 @@ impl<'a> Context<'a> {
         Ok(measure.measure())
     }
 
-    fn router(self, known: Known<'_>) -> Result<(RouterParameters, Pipeline), Vec<ConfigError>> {
+    fn router(self, known: Known<'_>, files: &dyn Files) -> Result<(RouterParameters, Pipeline), Vec<ConfigError>> {
         let empty = Table::new();
         let one = |error: ConfigError| vec![error];
         let section = Section::new(self, "router", self.table("router").map_err(one)?.unwrap_or(&empty));
-        let router: RouterParameters = section.whole().map_err(one)?;
+        let mut router: RouterParameters = section.whole().map_err(one)?;
+        if let Some(file) = &router.predictor_table {
+            let wrong = |problem: String| vec![section.error("predictor_table", problem)];
+            let bytes = files.read(file).map_err(wrong)?;
+            let text = String::from_utf8(bytes).map_err(|_| wrong(format!("{file} is no text in UTF-8")))?;
+            router.guesses = Some(Arc::new(predictor::Table::read(file, &text).map_err(wrong)?));
+        }
         let mut errors = Vec::new();
         let problems =
             |problems: Vec<(String, String)>| errors.extend(problems.into_iter().map(|(key, problem)| section.error(&key, problem)));

@@ -7,6 +7,7 @@ use kasuri_model::engine::{Engine, Outcome, Prediction, Status};
 use kasuri_model::router::{OnMiss, PipelineEntry, PredictorMatch, RouterParameters, Switching};
 use kasuri_model::scenario::ClosedWorkload;
 use kasuri_network::id::TerminalId;
+use kasuri_network::predictor::Fold;
 use kasuri_network::rng::Streams;
 use kasuri_network::topology::{ChannelParameters, PerDimension};
 use kasuri_workload::workload::{Action, Event, Execution, Message, Workload};
@@ -129,6 +130,20 @@ fn hit_rates_under_uniform_traffic_follow_the_closed_form() {
             let rate = hit_rate(&outcome);
             assert!((rate - expected).abs() < 0.01, "{predictor}, {levels} levels: {rate}, not {expected}");
         }
+    }
+}
+
+/// The fold decides what a turn at the top is worth: one chance in three for any one-to-one map without a port of its own, none for the
+/// way back. Formulas say the same exactly.
+#[test]
+fn what_the_top_predicts_is_worth_a_third_of_its_turns_or_nothing() {
+    let (height, top) = turn(3);
+    for (fold, c) in [(Fold::Next, 1.0 / 3.0), (Fold::Pairs, 1.0 / 3.0), (Fold::Back, 0.0)] {
+        let expected = ((height - 1.0) * 1.25 + c * top) / (2.0 * height - 1.0);
+        let folded = RouterParameters { predictor_fold: Some(fold), ..router("static-straight", 3) };
+        let outcome = lone_packets(Setup { paranoid: false, ..tree(3, folded) }, 1_000_000);
+        let rate = hit_rate(&outcome);
+        assert!(outcome.packet_latency.count > 20_000 && (rate - expected).abs() < 0.01, "{fold:?}: {rate}, not {expected}");
     }
 }
 

@@ -293,7 +293,7 @@ const SWITCHINGS: [Switching; 3] = [Switching::Wormhole, Switching::VirtualCutTh
 
 /// The predictors that know a network, with each `on_miss` that does.
 fn predictions(network: &Network) -> Vec<(&'static str, OnMiss)> {
-    let knows = |name: &str| kasuri_network::predictor::build(name, network).is_ok();
+    let knows = |name: &str| kasuri_network::predictor::build(name, network, &kasuri_network::predictor::Options::default()).is_ok();
     let names = PREDICTORS.iter().map(|entry| entry.name).filter(|name| knows(name));
     let misses = MISSES.into_iter().filter(|&on_miss| on_miss != OnMiss::Hint || Hint::of(network).is_ok());
     names.flat_map(|name| misses.clone().map(move |on_miss| (name, on_miss))).collect()

@@ -88,7 +88,7 @@ fn has_both(scenario: &Scenario) -> bool {
 
 /// Do guesses depend on the packets before?
 fn learns(scenario: &Scenario) -> bool {
-    predictor::build(&scenario.router.predictor, &scenario.network).is_ok_and(|predictor| !predictor.knows() && !predictor.is_fixed())
+    scenario.router.build_predictor(&scenario.network).is_ok_and(|predictor| !predictor.knows() && !predictor.is_fixed())
 }
 
 fn stores_long_packets(scenario: &Scenario) -> bool {

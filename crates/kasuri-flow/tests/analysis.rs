@@ -6,6 +6,7 @@ use kasuri_model::router::{PipelineEntry, RouterParameters, Switching};
 use kasuri_model::scenario::{Reply, Scenario, TrafficClass};
 use kasuri_network::id::ChannelId;
 use kasuri_network::network::{Endpoint, Link, Network};
+use kasuri_network::predictor::Fold;
 use kasuri_network::rng::Streams;
 use kasuri_network::routing::{ROUTINGS, VirtualChannels};
 use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, PerDimension, TOPOLOGIES};
@@ -407,9 +408,18 @@ fn hit_rates_and_zero_load_latency_on_trees_follow_the_closed_form() {
         let (height, top) = turn(q, r);
         let routers = 2.0 * height - 1.0;
         let straight = (height - 1.0) * (1.0 + 1.0 / q) + top / (q - 1.0);
-        for (predictor, hits) in [("static-straight", straight), ("up-priority", height - 1.0), ("oracle", routers)] {
+        let back = (height - 1.0) * (1.0 + 1.0 / q);
+        for (predictor, fold, hits) in [
+            ("static-straight", None, straight),
+            ("static-straight", Some(Fold::Next), straight),
+            ("static-straight", Some(Fold::Back), back),
+            ("up-priority", None, height - 1.0),
+            ("oracle", None, routers),
+        ] {
             for stages in [3, 7] {
-                let scenario = predicting(Setup::new(("fat-tree", keys), "nca"), predictor, stages).scenario();
+                let mut setup = predicting(Setup::new(("fat-tree", keys), "nca"), predictor, stages);
+                setup.router.predictor_fold = fold;
+                let scenario = setup.scenario();
                 let rates = hit_rates(&scenario).unwrap().unwrap();
                 assert_close(rates.hits, hits);
                 assert_close(rates.routers, routers);

@@ -5,10 +5,13 @@ mod allocation;
 pub use allocation::{AllocatorParameters, Arbiter, ArbiterParameters, Draw, Turns};
 
 use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
+use kasuri_network::predictor::{self, Built, Fold, Options, Table};
 use kasuri_network::routing::VirtualChannels;
 use kasuri_workload::endpoint::Routers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The most virtual channels of a port.
 pub const MAX_VIRTUAL_CHANNELS: u32 = 256;
@@ -97,6 +100,22 @@ pub struct RouterParameters {
     pub long_stages: LongStages,
     /// Guesses a packet's output before it arrives (`kasuri list predictors`).
     pub predictor: String,
+    /// What the predictor static-straight guesses at the top of a fat tree, where nothing leads up: `next`: input i and output i + 1,
+    /// which is the default; `pairs`: inputs 2i and 2i + 1 and each other's outputs; `back`: the output that leads back, which is never
+    /// right.
+    pub predictor_fold: Option<Fold>,
+    /// Lines of an input port's table of the predictor finite-context, 1 to 1024; 64 unless given.
+    pub predictor_entries: Option<u32>,
+    /// Outputs that an input port remembers for the predictor finite-context, 1 to 4; 2 unless given.
+    pub predictor_history: Option<u32>,
+    /// The predictor of each level of a fat tree for the predictor by-level, the leaves' first; `none` stands for none.
+    pub predictor_levels: Option<Vec<String>>,
+    /// The file of the predictor table, relative to the experiment file: comma-separated values with the columns router, input and output.
+    pub predictor_table: Option<String>,
+    /// What stands in that file.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub guesses: Option<Arc<Table>>,
     /// Which guesses are right: `any-up`: where a packet may take any port up a fat tree, the predicted one will do; `exact`: only
     /// the port that the routing chooses.
     pub predictor_match: PredictorMatch,
@@ -149,6 +168,12 @@ impl Default for RouterParameters {
             hold_switch: false,
             long_stages: LongStages::default(),
             predictor: "none".to_owned(),
+            predictor_fold: None,
+            predictor_entries: None,
+            predictor_history: None,
+            predictor_levels: None,
+            predictor_table: None,
+            guesses: None,
             predictor_match: PredictorMatch::default(),
             on_miss: OnMiss::default(),
         }
@@ -404,6 +429,37 @@ impl Pipeline {
 }
 
 impl RouterParameters {
+    /// Does anything guess outputs?
+    pub fn predicts(&self) -> bool {
+        self.predictor != predictor::NONE
+    }
+
+    /// The predictor for a network.
+    ///
+    /// # Errors
+    /// A sentence that says which networks it knows.
+    pub fn build_predictor(&self, network: &Network) -> Built {
+        predictor::build(&self.predictor, network, &self.predictor_options())
+    }
+
+    fn predictor_options(&self) -> Options {
+        Options {
+            fold: self.predictor_fold,
+            entries: self.predictor_entries,
+            history: self.predictor_history,
+            levels: self.predictor_levels.clone(),
+            table: self.guesses.clone(),
+        }
+    }
+
+    /// What a predictor is given has to mean something to it. An unknown one has no meaning that could be checked.
+    fn check_predictor(&self) -> Result<(), (String, String)> {
+        if !predictor::names().any(|name| name == self.predictor) {
+            return Ok(());
+        }
+        predictor::check(&self.predictor, &self.predictor_options()).map_err(|(key, problem)| (key.to_owned(), problem))
+    }
+
     /// The virtual channels by which a packet to `destination` may enter the network, of those of its class.
     #[inline]
     pub fn entering(&self, destination: TerminalId, class: VirtualChannels) -> VirtualChannels {
@@ -423,6 +479,7 @@ impl RouterParameters {
             self.check_sharing(),
             self.check_speedups(),
             self.check_architecture(),
+            self.check_predictor(),
         ];
         let mut problems: Vec<(String, String)> = checks.into_iter().filter_map(Result::err).collect();
         let pipeline = self.timing().map_err(|problem| problems.push(("pipeline".to_owned(), problem)));
@@ -597,7 +654,7 @@ impl RouterParameters {
         if self.architecture == Architecture::InputQueued {
             return Ok(());
         }
-        if self.predictor != kasuri_network::predictor::NONE {
+        if self.predicts() {
             return wrong("predictor", "needs architecture = \"input-queued\": queues for each output know the output already");
         }
         if self.vc_per_destination {

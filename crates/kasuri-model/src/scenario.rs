@@ -3,7 +3,6 @@
 use crate::router::{Pipeline, PredictorMatch, RouterParameters};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
-use kasuri_network::predictor;
 use kasuri_network::rng::{Stream, Streams};
 use kasuri_network::routing::accepting::Accepting;
 use kasuri_network::routing::{Routing, VirtualChannels};
@@ -124,7 +123,7 @@ impl Scenario {
 
     /// May a right prediction take a packet by a port that the routing accepts but would not have chosen?
     pub fn takes_accepted_ports(&self) -> bool {
-        self.router.predictor != predictor::NONE && self.router.predictor_match == PredictorMatch::AnyUp
+        self.router.predicts() && self.router.predictor_match == PredictorMatch::AnyUp
     }
 
     /// The routing with all the paths that packets can take: where routers predict, those that it accepts are among them.

@@ -83,7 +83,7 @@ impl Guided {
             return Ok(None);
         }
         let no_formula = |problem: String| AnalysisError::Prediction { problem };
-        let predictor = predictor::build(name, network).map_err(no_formula)?;
+        let predictor = scenario.router.build_predictor(network).map_err(no_formula)?;
         if !predictor.knows() && !predictor.is_fixed() {
             return Err(no_formula(format!("`{name}` learns: how often it is right depends on the packets before")));
         }

@@ -1,14 +1,16 @@
-//! Finite context of order 2: each input port has a table, indexed by its last two outputs, of what followed them.
+//! Finite context: each input port has a table, indexed by its last outputs, two unless `predictor_history` says otherwise, of what
+//! followed them.
 //!
-//! As in hardware the table is small: the context is hashed to one of 64 lines. A line holds a port and a counter of two bits;
-//! a wrong guess lowers the counter, and at 0 the line takes the new port.
+//! As in hardware the table is small: the context is hashed to one of 64 lines, or of `predictor_entries`. A line holds a port and a
+//! counter of two bits; a wrong guess lowers the counter, and at 0 the line takes the new port.
 
-use super::{Built, Predictor, PredictorEntry, inputs};
+use super::{Built, Options, Predictor, PredictorEntry, inputs};
 use crate::id::Port;
 use crate::network::{MAX_PORTS, Network};
 
-/// Lines of an input port's table, a power of two.
-const LINES: usize = 64;
+/// Lines of an input port's table, and outputs that are its index, unless others are asked for.
+const LINES: u32 = 64;
+const HISTORY: u32 = 2;
 
 /// The counter's greatest value.
 const SURE: u16 = 3;
@@ -36,10 +38,12 @@ impl Line {
     }
 }
 
-struct FiniteContext {
+struct FiniteContext<const OUTPUTS: usize> {
     lines: Vec<Line>,
-    /// The last output of each input port and the one before it, counted from 1; 0 is none.
-    last: Vec<[Port; 2]>,
+    /// Lines of each input port.
+    entries: u32,
+    /// The last output of each input port and those before it, counted from 1; 0 is none.
+    last: Vec<[Port; OUTPUTS]>,
 }
 
 /// Its line of the table.
@@ -47,23 +51,33 @@ pub(super) const ENTRY: PredictorEntry = PredictorEntry {
     name: "finite-context",
     summary: "what followed the last two outputs of the input port before",
     source: "Sazeides and Smith, The predictability of data values (MICRO 1997), finite context method of order 2",
+    takes: &["predictor_entries", "predictor_history"],
     build,
 };
 
-fn build(network: &Network) -> Built {
-    let inputs = inputs(network);
-    Ok(Box::new(FiniteContext { lines: vec![Line::default(); inputs * LINES], last: vec![[0; 2]; inputs] }))
+fn build(network: &Network, options: &Options) -> Built {
+    let (inputs, entries) = (inputs(network), options.entries.unwrap_or(LINES));
+    Ok(match options.history.unwrap_or(HISTORY) {
+        1 => FiniteContext::<1>::boxed(inputs, entries),
+        2 => FiniteContext::<2>::boxed(inputs, entries),
+        3 => FiniteContext::<3>::boxed(inputs, entries),
+        _ => FiniteContext::<4>::boxed(inputs, entries),
+    })
 }
 
-impl FiniteContext {
+impl<const OUTPUTS: usize> FiniteContext<OUTPUTS> {
+    fn boxed(inputs: usize, entries: u32) -> Box<dyn Predictor> {
+        Box::new(Self { lines: vec![Line::default(); inputs * entries as usize], entries, last: vec![[0; OUTPUTS]; inputs] })
+    }
+
     fn line(&self, input: usize) -> usize {
-        let [last, before] = self.last[input];
-        // 37 is odd, so for up to 64 ports each pair with the same last output has a line of its own.
-        input * LINES + (usize::from(last) * 37 + usize::from(before)) % LINES
+        // 37 is odd, so with 64 lines for up to 64 ports each pair with the same last output has a line of its own.
+        let context = self.last[input].into_iter().fold(0u32, |context, output| context * 37 + u32::from(output));
+        input * self.entries as usize + (context % self.entries) as usize
     }
 }
 
-impl Predictor for FiniteContext {
+impl<const OUTPUTS: usize> Predictor for FiniteContext<OUTPUTS> {
     fn predict(&self, input: usize) -> Option<Port> {
         let line = self.lines[self.line(input)];
         (line.confidence() > 0).then_some(line.port())
@@ -80,6 +94,8 @@ impl Predictor for FiniteContext {
         } else {
             Line::new(output, 1)
         };
-        self.last[input] = [output + 1, self.last[input][0]];
+        let last = &mut self.last[input];
+        last.rotate_right(1);
+        last[0] = output + 1;
     }
 }

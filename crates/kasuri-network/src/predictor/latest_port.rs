@@ -1,16 +1,21 @@
 //! As the packet before.
 
-use super::{Built, Predictor, PredictorEntry, inputs};
+use super::{Built, Options, Predictor, PredictorEntry, inputs};
 use crate::id::Port;
 use crate::network::Network;
 
 struct LatestPort(Vec<Option<Port>>);
 
 /// Its line of the table.
-pub(super) const ENTRY: PredictorEntry =
-    PredictorEntry { name: "latest-port", summary: "as the packet before it at the same input port", source: super::MATSUTANI, build };
+pub(super) const ENTRY: PredictorEntry = PredictorEntry {
+    name: "latest-port",
+    summary: "as the packet before it at the same input port",
+    source: super::MATSUTANI,
+    takes: &[],
+    build,
+};
 
-fn build(network: &Network) -> Built {
+fn build(network: &Network, _options: &Options) -> Built {
     Ok(Box::new(LatestPort(vec![None; inputs(network)])))
 }
 

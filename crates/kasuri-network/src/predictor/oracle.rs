@@ -1,6 +1,6 @@
 //! The routing's own answer.
 
-use super::{Built, Predictor, PredictorEntry};
+use super::{Built, Options, Predictor, PredictorEntry};
 use crate::id::Port;
 use crate::network::Network;
 
@@ -8,13 +8,14 @@ struct Oracle;
 
 /// Its line of the table.
 pub(super) const ENTRY: PredictorEntry = PredictorEntry {
-    name: "oracle",
+    name: super::ORACLE,
     summary: "always right: an upper bound for what prediction can gain",
     source: "the answer of the routing itself",
+    takes: &[],
     build,
 };
 
-fn build(_network: &Network) -> Built {
+fn build(_network: &Network, _options: &Options) -> Built {
     Ok(Box::new(Oracle))
 }
 

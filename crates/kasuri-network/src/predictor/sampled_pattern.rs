@@ -7,7 +7,7 @@
 //! those at the end of the history. One more output turns that into the same for the next age, so nothing has to move but the history,
 //! and bytes make a column of either one vector.
 
-use super::{Built, Predictor, PredictorEntry, inputs};
+use super::{Built, Options, Predictor, PredictorEntry, inputs};
 use crate::id::{Port, RouterId};
 use crate::network::Network;
 
@@ -105,10 +105,11 @@ pub(super) const ENTRY: PredictorEntry = PredictorEntry {
     name: "sampled-pattern",
     summary: "what followed most often where the recent outputs of the input port occurred before",
     source: "Jacquet, Szpankowski and Apostol, A universal predictor based on pattern matching, IEEE Trans. Inf. Theory 48 (2002)",
+    takes: &[],
     build,
 };
 
-fn build(network: &Network) -> Built {
+fn build(network: &Network, _options: &Options) -> Built {
     let ports = (0..network.router_count()).map(|router| network.port_count(RouterId(router))).max().unwrap_or(0);
     Ok(of_ports(inputs(network), ports as usize))
 }

@@ -5,7 +5,7 @@
 //! port if several are equal.
 
 use super::grid::Grid;
-use super::{Built, PredictorEntry, fixed};
+use super::{Built, Options, PredictorEntry, fixed};
 use crate::id::{Port, RouterId};
 use crate::network::Network;
 
@@ -14,10 +14,11 @@ pub(super) const ENTRY: PredictorEntry = PredictorEntry {
     name: "static-xy",
     summary: "meshes and tori: the output that most destinations need under dimension-order routing",
     source: super::MATSUTANI,
+    takes: &[],
     build,
 };
 
-fn build(network: &Network) -> Built {
+fn build(network: &Network, _options: &Options) -> Built {
     let Some(grid) = Grid::of(network) else { return Err("it knows meshes and tori only".to_owned()) };
     Ok(Box::new(fixed(network, |router, input| {
         let terminals = network.port_count(router) as usize - 2 * grid.radix.len();

@@ -28,7 +28,7 @@ fn every_predictor_is_described_once() {
         assert!(!entry.summary.is_empty() && !entry.source.is_empty() && entry.name != NONE, "{entry:?}");
         assert!(PREDICTORS[..position].iter().all(|other| other.name != entry.name), "{entry:?}");
     }
-    let problem = build("static-strait", &tree(2, 2, 2)).err().unwrap();
+    let problem = build("static-strait", &tree(2, 2, 2), &Options::default()).err().unwrap();
     assert!(problem.contains("none, static-straight"), "{problem}");
 }
 
@@ -45,7 +45,11 @@ fn lesson(network: &Network, router: RouterId, step: usize) -> Port {
 fn every_predictor_guesses_what_is_there_by_its_own_history() {
     let networks = [tree(2, 3, 3), network("mesh", "dimensions = [3, 3]"), network("butterfly", "radix = 2\nstages = 3")];
     for (network, entry) in networks.iter().flat_map(|network| PREDICTORS.iter().map(move |entry| (network, entry))) {
-        let (Ok(mut one), Ok(mut same)) = (build(entry.name, network), build(entry.name, network)) else { continue };
+        let (Ok(mut one), Ok(mut same)) =
+            (build(entry.name, network, &Options::default()), build(entry.name, network, &Options::default()))
+        else {
+            continue;
+        };
         let (router, taught) = (RouterId(1), network.port_index(RouterId(1), 0));
         let guesses = |predictor: &dyn Predictor| (0..inputs(network)).map(|input| predictor.predict(input)).collect::<Vec<_>>();
         let before = guesses(&*one);
@@ -67,7 +71,7 @@ fn every_predictor_guesses_what_is_there_by_its_own_history() {
 #[test]
 fn straight_predictions_are_a_bijection_in_every_switch() {
     for (network, switches) in [(tree(4, 4, 3), 48), (tree(2, 2, 4), 32), (tree(16, 16, 2), 32)] {
-        let predictor = build("static-straight", &network).unwrap();
+        let predictor = build("static-straight", &network, &Options::default()).unwrap();
         assert_eq!(routers(&network).count(), switches);
         for router in routers(&network) {
             let ports = 0..network.port_count(router) as Port;
@@ -79,10 +83,148 @@ fn straight_predictions_are_a_bijection_in_every_switch() {
     }
 }
 
+/// Each fold is a permutation of the top's ports: `next` one cycle of all, without a port of its own; `pairs` swaps; `back` leaves
+/// each port by itself. Below the top nothing changes.
+#[test]
+fn each_fold_is_a_bijection_at_the_top() {
+    let network = tree(4, 4, 3);
+    let labels = Tree::of(&network).unwrap();
+    let folded = |fold| build("static-straight", &network, &Options { fold, ..Options::default() }).unwrap();
+    let usual = folded(None);
+    for (fold, at_top) in [(Fold::Next, [1, 2, 3, 0]), (Fold::Pairs, [1, 0, 3, 2]), (Fold::Back, [0, 1, 2, 3])] {
+        let predictor = folded(Some(fold));
+        for router in routers(&network) {
+            let ports = 0..network.port_count(router) as Port;
+            let of = |predictor: &dyn Predictor| {
+                ports.clone().map(|input| predictor.predict(network.port_index(router, input)).unwrap()).collect::<Vec<_>>()
+            };
+            let outputs = of(&*predictor);
+            if labels.is_top(router) {
+                assert_eq!(outputs, at_top, "{fold:?}");
+            } else {
+                assert_eq!(outputs, of(&*usual));
+            }
+            let mut sorted = outputs;
+            sorted.sort_unstable();
+            assert_eq!(sorted, ports.collect::<Vec<_>>(), "{fold:?}");
+        }
+    }
+}
+
+#[test]
+fn folds_are_refused_where_nothing_is_folded() {
+    let problem = |network: &Network, fold| {
+        build("static-straight", network, &Options { fold: Some(fold), ..Options::default() }).err().unwrap_or_default()
+    };
+    assert!(problem(&tree(3, 3, 2), Fold::Pairs).contains("an even number of ports at the top, and there are 3"));
+    assert!(problem(&network("mesh", "dimensions = [3, 3]"), Fold::Next).contains("the top of a fat tree"));
+    assert_eq!(problem(&tree(3, 3, 2), Fold::Back), "");
+}
+
+/// A line of the table of a period is wanted for each context that occurs: the period 1 1 2 has two with one output remembered, of
+/// which 1 is followed by 1 and by 2, and three with two, each of which has one follower. With one line in all nothing can be told
+/// apart.
+#[test]
+fn longer_histories_and_more_lines_tell_more_contexts_apart() {
+    let network = tree(4, 4, 2);
+    let rate = |entries, history, period: &[Port]| {
+        let options = Options { entries: Some(entries), history: Some(history), ..Options::default() };
+        let mut predictor = build("finite-context", &network, &options).unwrap();
+        let mut hits = 0;
+        for (step, &output) in period.iter().cycle().take(3000).enumerate() {
+            hits += u32::from(step >= 1500 && predictor.predict(3) == Some(output));
+            predictor.learn(3, output);
+        }
+        f64::from(hits) / 1500.0
+    };
+    assert!(rate(64, 1, &[1, 1, 2]) < 0.7);
+    assert_eq!(rate(64, 2, &[1, 1, 2]), 1.0);
+    assert!(rate(64, 3, &[1, 1, 1, 1, 2]) < 0.9);
+    assert_eq!(rate(1024, 4, &[1, 1, 1, 1, 2]), 1.0);
+    assert!(rate(1, 4, &[1, 2]) < 0.6);
+    assert_eq!(rate(2, 1, &[1, 2]), 1.0);
+}
+
+/// At each level the predictor that the list names, and none where it says so.
+#[test]
+fn each_level_has_the_predictor_that_the_list_names() {
+    let network = tree(4, 4, 3);
+    let labels = Tree::of(&network).unwrap();
+    let levels = |names: [&str; 3]| Options { levels: Some(names.map(String::from).to_vec()), ..Options::default() };
+    let mixed = build("by-level", &network, &levels(["up-priority", "none", "static-straight"])).unwrap();
+    assert!(mixed.is_fixed());
+    let [up, straight] = ["up-priority", "static-straight"].map(|name| build(name, &network, &Options::default()).unwrap());
+    for router in routers(&network) {
+        for input in (0..network.port_count(router) as Port).map(|input| network.port_index(router, input)) {
+            let expected = [up.predict(input), None, straight.predict(input)][labels.level(router) as usize - 1];
+            assert_eq!(mixed.predict(input), expected);
+        }
+    }
+    let mut learning = build("by-level", &network, &levels(["none", "latest-port", "finite-context"])).unwrap();
+    assert!(!learning.is_fixed());
+    for (router, guess) in [(0, None), (16, Some(2)), (32, Some(2))] {
+        let input = network.port_index(RouterId(router), 1);
+        learning.learn(input, 2);
+        learning.learn(input, 2);
+        learning.learn(input, 2);
+        assert_eq!(learning.predict(input), guess, "router {router}");
+    }
+    assert!(build("by-level", &network, &levels(["none"; 3])).unwrap().predict(0).is_none());
+    let two = Options { levels: Some(vec!["none".to_owned(); 2]), ..Options::default() };
+    assert!(build("by-level", &network, &two).err().unwrap().contains("has 2 predictors, and there are 3 levels"));
+}
+
+#[test]
+fn what_a_predictor_does_not_take_is_refused_by_its_key() {
+    let levels = |name: &str| Some(vec![name.to_owned(); 2]);
+    for (name, options, key, wanted) in [
+        ("latest-port", Options { fold: Some(Fold::Next), ..Options::default() }, "predictor_fold", "only to static-straight"),
+        ("none", Options { entries: Some(4), ..Options::default() }, "predictor_entries", "only to finite-context"),
+        ("finite-context", Options { entries: Some(1025), ..Options::default() }, "predictor_entries", "1 to 1024"),
+        ("finite-context", Options { history: Some(0), ..Options::default() }, "predictor_history", "1 to 4"),
+        ("static-straight", Options { levels: levels("none"), ..Options::default() }, "predictor_levels", "only to by-level"),
+        ("by-level", Options { levels: levels("oracle"), ..Options::default() }, "predictor_levels", "for all levels"),
+        ("by-level", Options { levels: levels("best"), ..Options::default() }, "predictor_levels", "no predictor best"),
+        ("by-level", Options::default(), "predictor", "predictor_levels = "),
+        ("table", Options::default(), "predictor", "predictor_table = "),
+    ] {
+        let (found, problem) = check(name, &options).unwrap_err();
+        assert!(found == key && problem.contains(wanted), "{name}: {found}: {problem}");
+    }
+    let nested = Options { levels: levels("finite-context"), entries: Some(4), history: Some(3), ..Options::default() };
+    assert_eq!(check("by-level", &nested), Ok(()));
+}
+
+#[test]
+fn a_table_says_what_is_guessed_and_where_it_is_wrong() {
+    let network = network("mesh", "dimensions = [3, 2]");
+    let of = |text: &str| {
+        let table = Table::read("guesses.csv", text)?;
+        build("table", &network, &Options { table: Some(std::sync::Arc::new(table)), ..Options::default() })
+    };
+    let predictor = of("# straight on\nrouter, input, output\n1,1,0\n\n1,0,1\n4,4,1\n").unwrap();
+    assert!(predictor.is_fixed());
+    let at = |router, input| predictor.predict(network.port_index(RouterId(router), input));
+    assert_eq!((at(1, 1), at(1, 0), at(4, 4), at(0, 0)), (Some(0), Some(1), Some(1), None));
+    for (text, wanted) in [
+        ("", "guesses.csv: begins with ``"),
+        ("input,router,output\n", "the first line must be `router,input,output`"),
+        ("router,input,output\n1,2\n", "guesses.csv:2: `1,2` has 2 values"),
+        ("router,input,output\n\n1,x,2\n", "guesses.csv:3: input is `x`"),
+        ("router,input,output\n6,0,0\n", "guesses.csv:2: there is no router 6; there are 0 to 5"),
+        ("router,input,output\n1,0,9\n", "guesses.csv:2: router 1 has no output port 9"),
+        ("router,input,output\n0,1,0\n", "guesses.csv:2: router 0 has no input port 1"),
+        ("router,input,output\n1,0,1\n1,0,4\n", "guesses.csv:3: router 1 has a guess for input port 0 already"),
+    ] {
+        let problem = of(text).err().unwrap();
+        assert!(problem.contains(wanted), "{text}: {problem}");
+    }
+}
+
 #[test]
 fn up_priority_guesses_below_the_top_and_from_below_only() {
     let network = tree(2, 4, 3);
-    let predictor = build("up-priority", &network).unwrap();
+    let predictor = build("up-priority", &network, &Options::default()).unwrap();
     let labels = Tree::of(&network).unwrap();
     for router in routers(&network) {
         for input in 0..network.port_count(router) as Port {
@@ -96,7 +238,7 @@ fn up_priority_guesses_below_the_top_and_from_below_only() {
 #[test]
 fn straight_in_a_mesh_ends_at_the_edge() {
     let network = network("mesh", "dimensions = [4, 3]");
-    let predictor = build("static-straight", &network).unwrap();
+    let predictor = build("static-straight", &network, &Options::default()).unwrap();
     let at = |router: u32, input: Port| predictor.predict(network.port_index(RouterId(router), input));
     assert_eq!((at(5, 0), at(5, 1), at(5, 2), at(5, 3), at(5, 4)), (Some(1), Some(0), Some(3), Some(2), None));
     assert_eq!((at(4, 0), at(7, 1)), (None, None));
@@ -107,7 +249,7 @@ fn straight_in_a_mesh_ends_at_the_edge() {
 #[test]
 fn static_xy_takes_the_greatest_share_of_destinations() {
     let network = network("mesh", "dimensions = [4, 3]");
-    let predictor = build("static-xy", &network).unwrap();
+    let predictor = build("static-xy", &network, &Options::default()).unwrap();
     let at = |x: u32, y: u32, input: Port| predictor.predict(network.port_index(RouterId(4 * y + x), input));
     assert_eq!(at(1, 1, 1), Some(0));
     assert_eq!(at(3, 1, 1), Some(2));
@@ -122,7 +264,7 @@ fn a_predictor_refuses_networks_that_it_does_not_know() {
     for (name, names) in
         [("static-straight", "fat trees, meshes, tori and butterflies"), ("up-priority", "fat trees"), ("static-xy", "tori")]
     {
-        let problem = build(name, &full_mesh).err().unwrap();
+        let problem = build(name, &full_mesh, &Options::default()).err().unwrap();
         assert!(problem.contains(names) && problem.contains("full-mesh"), "{problem}");
     }
     assert!(Hint::of(&full_mesh).is_err());
@@ -135,7 +277,7 @@ fn learning_predictors_find_a_period() {
     for (name, period, warmup) in
         [("latest-port", vec![3], 1), ("finite-context", vec![1, 2, 5], 9), ("sampled-pattern", vec![1, 2, 1, 5], 12)]
     {
-        let mut predictor = build(name, &network).unwrap();
+        let mut predictor = build(name, &network, &Options::default()).unwrap();
         for (position, &output) in period.iter().cycle().take(100).enumerate() {
             assert!(position < warmup || predictor.predict(3) == Some(output), "{name} at {position}");
             predictor.learn(3, output);

@@ -331,8 +331,10 @@ pub(crate) fn bytes(router: &RouterParameters, ports: usize, slots: usize) -> us
     if router.predictor == predictor::NONE {
         return 0;
     }
+    // Two bytes for each line of a predictor's table beyond those that a slot's bytes hold.
+    let lines = 2 * router.predictor_entries.unwrap_or(0) as usize;
     let of_switch = (router.input_speedup + router.output_speedup - 2) as usize + usize::from(waits_behind_switch(router));
-    slots * SLOT_BYTES + ports * of_switch * PLACES_BYTES
+    slots * SLOT_BYTES + ports * (of_switch * PLACES_BYTES + lines)
 }
 
 /// What is refused of pipelines in which a flit cannot pass on in one cycle.
@@ -361,7 +363,7 @@ fn check_pipeline(scenario: &Scenario) -> Result<(), Refusal> {
 
 /// The predictor of a scenario that has one.
 fn predictor_of(scenario: &Scenario) -> Result<Box<dyn Predictor>, Refusal> {
-    predictor::build(&scenario.router.predictor, &scenario.network).map_err(|reason| Refusal::new("router.predictor", reason))
+    scenario.router.build_predictor(&scenario.network).map_err(|reason| Refusal::new("router.predictor", reason))
 }
 
 /// The hint bits of a scenario with a predictor, if there are some.
