@@ -37,6 +37,7 @@ VECTORS = {
     "completion_cycles": "terminals",
     "packet_latency_histogram": "buckets, 2",
     "predictions": "channels, 3",
+    "predictions_by_level": "levels, 3, 2",
 }
 
 
@@ -222,7 +223,7 @@ class Results(Sequence[dict[str, Any]]):
         name : str
             ``channel_utilisation`` [channels], ``router_occupancy`` [routers], ``accepted_throughput`` and ``injected_load``
             [terminals], ``completion_cycles`` [terminals], ``packet_latency_histogram`` [buckets, 2],
-            ``predictions`` [channels, 3].
+            ``predictions`` [channels, 3], ``predictions_by_level`` [levels, 3 (up, turn, down), 2 (chances, hits)].
 
         Raises
         ------

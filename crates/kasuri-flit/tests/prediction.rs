@@ -4,7 +4,7 @@ mod common;
 
 use common::{Fixed, Setup, Single, ToTheEnd};
 use kasuri_model::engine::{Engine, Outcome, Prediction, Status};
-use kasuri_model::router::{OnMiss, PipelineEntry, PredictorMatch, RouterParameters, Switching};
+use kasuri_model::router::{HitSaves, OnMiss, PipelineEntry, PredictorMatch, Priority, RouterParameters, Switching};
 use kasuri_model::scenario::ClosedWorkload;
 use kasuri_network::id::TerminalId;
 use kasuri_network::predictor::Fold;
@@ -133,6 +133,34 @@ fn hit_rates_under_uniform_traffic_follow_the_closed_form() {
     }
 }
 
+/// Hits are as easy on the way up as they are rare on the way down: of E - 1 chances up each is one, of as many down one in four; of the
+/// turns those at the top, one in three. The chances are the attempts, whichever way.
+#[test]
+fn hits_by_direction_follow_the_closed_form() {
+    let (height, top) = turn(3);
+    // With priorities in the full layout.
+    for priority in [Priority::None, Priority::Age] {
+        let router = RouterParameters { priority, ..router("static-straight", 3) };
+        let outcome = lone_packets(Setup { paranoid: false, ..tree(3, router) }, 1_000_000);
+        let prediction = outcome.prediction.unwrap();
+        let [up, turn, down] = [0, 1, 2].map(|way| prediction.of_way(way).unwrap());
+        let of_switches = |count: u64| count as f64 / prediction.switches as f64 * (2.0 * height - 1.0);
+        for ([chances, hits], expected) in [(up, [height - 1.0; 2]), (turn, [1.0, top / 3.0]), (down, [height - 1.0, (height - 1.0) / 4.0])]
+        {
+            let found = [of_switches(chances), of_switches(hits)];
+            assert!(
+                (found[0] - expected[0]).abs() < 0.03 && (found[1] - expected[1]).abs() < 0.03,
+                "{priority:?}: {found:?}, {expected:?}"
+            );
+        }
+        assert_eq!(up[1] + turn[1] + down[1], prediction.hits);
+        // A head that waits for its route as counting ends has tried and gone no way.
+        assert!(prediction.attempts.abs_diff(up[0] + turn[0] + down[0]) <= 10);
+        let rate = |[chances, hits]: [u64; 2]| hits as f64 / chances as f64;
+        assert!(rate(down) < 0.5 * rate(up));
+    }
+}
+
 /// The fold decides what a turn at the top is worth: one chance in three for any one-to-one map without a port of its own, none for the
 /// way back. Formulas say the same exactly.
 #[test]
@@ -212,6 +240,53 @@ fn a_hit_in_a_serial_router_saves_the_transfer_of_a_flit_and_four_stages() {
             let (latency, prediction) = single(&setup, 16);
             assert_eq!((latency, prediction.hits), (normal(2) - transfer - 4, 1), "{flit_bytes} bytes, occupied: {occupied}");
         }
+    }
+}
+
+/// The two causes by which a hit saves more behind long channels: with whole packets of 256 bytes in a flit, of the 36 cycles the stages
+/// Des, RC, VSA and Ser are 4 and the wait for the packet 32. On a chip nothing waits, and of 3 stages a hit saves 2. Routers with
+/// priorities, in the full layout, do the same.
+#[test]
+fn a_hit_saves_the_stages_the_wait_or_both() {
+    for priority in [Priority::None, Priority::Age] {
+        let latency = |setup: Setup, hit_saves, destination| {
+            let router = RouterParameters { hit_saves, priority, ..setup.router.clone() };
+            single(&Setup { router, ..setup }, destination)
+        };
+        for (flit_bytes, stages, wait) in [(256, 4, 32), (64, 4, 8), (32, 4, 4)] {
+            let setup = serial(flit_bytes, true);
+            let (normal, prediction) = latency(
+                Setup { router: RouterParameters { predictor: "none".to_owned(), ..setup.router.clone() }, ..setup.clone() },
+                HitSaves::Both,
+                16,
+            );
+            assert_eq!(prediction, Prediction::default());
+            for (hit_saves, saved) in [(HitSaves::Both, stages + wait), (HitSaves::Stages, stages), (HitSaves::Wait, wait)] {
+                let (found, prediction) = latency(setup.clone(), hit_saves, 16);
+                assert_eq!((normal - found, prediction.hits), (saved, 1), "{flit_bytes} bytes, {hit_saves:?}, {priority:?}");
+                // A packet that turns in its leaf has no hit.
+                assert_eq!(latency(setup.clone(), hit_saves, 1), latency(setup.clone(), HitSaves::Both, 1));
+            }
+        }
+        let on_chip = tree(3, router("up-priority", 3));
+        let both = latency(on_chip.clone(), HitSaves::Both, 16);
+        assert_eq!((both.0, both.1.hits), (lone_latency(5, 3, 2), 2));
+        assert_eq!(latency(on_chip, HitSaves::Stages, 16), both);
+    }
+}
+
+/// Of uniform traffic to all 256 nodes, 15 in 16 turn at the top and have one hit: the mean latency falls by that part of what a hit saves.
+#[test]
+fn what_hits_save_of_the_mean_latency_is_that_times_their_probability() {
+    let mean = |predictor: &str, hit_saves| {
+        let setup = serial(256, false);
+        let router = RouterParameters { predictor: predictor.to_owned(), hit_saves, ..setup.router.clone() };
+        lone_packets(Setup { router, include_self: true, paranoid: false, load: 0.0005, ..setup }, 400_000).packet_latency.mean().unwrap()
+    };
+    let normal = mean("none", HitSaves::Both);
+    for (hit_saves, saved) in [(HitSaves::Both, 36.0), (HitSaves::Stages, 4.0), (HitSaves::Wait, 32.0)] {
+        let found = normal - mean("up-priority", hit_saves);
+        assert!((found - saved * 15.0 / 16.0).abs() < 0.5, "{hit_saves:?}: {found}");
     }
 }
 

@@ -432,6 +432,32 @@ fn hit_rates_and_zero_load_latency_on_trees_follow_the_closed_form() {
     }
 }
 
+/// Of E - 1 chances on the way up every one is a hit, of the one at the turn what the fold is worth, of E - 1 on the way down one in q. With
+/// up-priority nothing is guessed from above and at the top.
+#[test]
+fn chances_and_hits_by_direction_follow_the_closed_form() {
+    let (height, top) = turn(4.0, 3.0);
+    for (predictor, fold, turns, downs) in [
+        ("static-straight", Fold::Next, [1.0, top / 3.0], [height - 1.0, (height - 1.0) / 4.0]),
+        ("static-straight", Fold::Back, [1.0, 0.0], [height - 1.0, (height - 1.0) / 4.0]),
+        ("up-priority", Fold::Next, [1.0 - top, 0.0], [0.0, 0.0]),
+    ] {
+        let mut setup = predicting(Setup::new(("fat-tree", "up = 4\ndown = 4\nlevels = 3"), "nca"), predictor, 3);
+        setup.router.predictor_fold = (predictor == "static-straight").then_some(fold);
+        let rates = hit_rates(&setup.scenario()).unwrap().unwrap();
+        let sum = |way: usize, column: usize| rates.by_level.iter().map(|ways| ways[way][column]).sum::<f64>();
+        for (way, expected) in [[height - 1.0; 2], turns, downs].into_iter().enumerate() {
+            assert_close(sum(way, 0), expected[0]);
+            assert_close(sum(way, 1), expected[1]);
+        }
+        // At the top nothing goes up, and at the leaves every packet goes up or turns.
+        assert_eq!(rates.by_level[2][0], [0.0, 0.0]);
+        assert_close(rates.by_level[0][0][0] + rates.by_level[0][1][0], 1.0);
+    }
+    let mesh = predicting(Setup::new(("mesh", "dimensions = [4]"), "dimension-order"), "static-xy", 3).scenario();
+    assert!(hit_rates(&mesh).unwrap().unwrap().by_level.is_empty());
+}
+
 /// By level and direction: every packet that comes from below and has to go further up is a hit, whatever its port.
 #[test]
 fn up_priority_hits_by_level_are_the_packets_that_go_up() {

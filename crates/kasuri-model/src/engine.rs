@@ -7,6 +7,7 @@
 use crate::refusal::Refusal;
 use crate::scenario::Scenario;
 use kasuri_network::id::ChannelId;
+use kasuri_network::predictor::direction::ByLevel;
 use kasuri_network::routing::extents::Extents;
 use kasuri_workload::timeline::Span;
 use schemars::Schema;
@@ -489,9 +490,17 @@ pub struct Prediction {
     pub hint_bits: u32,
     /// Of `switches`, `attempts` and `hits`, those at the router that each channel leads to, shape `[channels]`.
     pub by_channel: Vec<[u64; 3]>,
+    /// Attempts and hits by the level of the router and the way that the head took there; empty where routers have no levels.
+    pub by_level: ByLevel,
 }
 
 impl Prediction {
+    /// Attempts and hits of one of the ways, all levels together; `None` where routers have no levels.
+    pub fn of_way(&self, way: usize) -> Option<[u64; 2]> {
+        let sum = |column: usize| self.by_level.iter().map(|ways| ways[way][column]).sum();
+        (!self.by_level.is_empty()).then(|| [sum(0), sum(1)])
+    }
+
     /// Adds what other routers of the network have counted.
     pub fn absorb(&mut self, other: &Self) {
         self.switches += other.switches;
@@ -503,6 +512,9 @@ impl Prediction {
         for (sums, counts) in self.by_channel.iter_mut().zip(&other.by_channel) {
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         }
+        let counts = |ways: &[[[u64; 2]; 3]]| ways.as_flattened().as_flattened().to_vec();
+        let sums = self.by_level.as_flattened_mut().as_flattened_mut();
+        sums.iter_mut().zip(counts(&other.by_level)).for_each(|(sum, count)| *sum += count);
     }
 }
 

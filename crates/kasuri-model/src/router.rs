@@ -123,6 +123,10 @@ pub struct RouterParameters {
     /// of the packet show that the guess is wrong before the flit leaves its buffer; `forward`: it leaves and is dropped by the next
     /// router.
     pub on_miss: OnMiss,
+    /// What a right prediction saves: `both`: the stages but ST, and the wait for the end of the flit where its transfer (`LT`) takes
+    /// time; `stages`: the stages alone, so that a flit passes on once all of it has come; `wait`: the wait alone, so that the front of a
+    /// flit goes through all stages as it arrives. The last two tell what each of the two causes is worth.
+    pub hit_saves: HitSaves,
     /// Where packets wait: `input-queued`: in the virtual channels of the input ports; `virtual-output-queued`: each input port has a queue
     /// for each output, and sends from one of them at a time; `crosspoint`: there is a queue for each pair of an input and an output, and
     /// each output takes from its own queues, independently of the others. The previous router chooses the queue. `virtual_channels` and
@@ -176,6 +180,7 @@ impl Default for RouterParameters {
             guesses: None,
             predictor_match: PredictorMatch::default(),
             on_miss: OnMiss::default(),
+            hit_saves: HitSaves::default(),
         }
     }
 }
@@ -256,6 +261,19 @@ pub enum OnMiss {
     Hint,
     /// The flit is sent and dropped at the other end of the channel.
     Forward,
+}
+
+/// What a flit saves that a right prediction takes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HitSaves {
+    /// The stages and the wait.
+    #[default]
+    Both,
+    /// The stages before and after switch traversal.
+    Stages,
+    /// The wait for its own end.
+    Wait,
 }
 
 /// How far a packet must have come before it goes on.
@@ -426,6 +444,21 @@ impl Pipeline {
         // + 1: the cycle of the switch grant itself.
         self.route_cycles + u32::from(self.bidding == Bidding::InTurn) + self.switch_extra_cycles + 1 + self.traversal_cycles
     }
+
+    /// Cycles of the stages other than ST, which a right prediction lets a head pass by.
+    pub fn skipped_cycles(&self) -> u32 {
+        self.head_cycles() - (self.traversal_cycles - self.serialisation_cycles)
+    }
+
+    /// Cycles by which the front of a flit that passes on in one cycle leaves before its end has arrived. Where a hit saves the wait alone,
+    /// the stages that the flit goes through eat so much of it.
+    pub fn front_cycles(&self, hit_saves: HitSaves) -> u32 {
+        match hit_saves {
+            HitSaves::Both => self.link_cycles,
+            HitSaves::Stages => 0,
+            HitSaves::Wait => self.link_cycles.saturating_sub(self.skipped_cycles()),
+        }
+    }
 }
 
 impl RouterParameters {
@@ -450,6 +483,30 @@ impl RouterParameters {
             levels: self.predictor_levels.clone(),
             table: self.guesses.clone(),
         }
+    }
+
+    fn check_hit_saves(&self, pipeline: &Pipeline) -> Result<(), (String, String)> {
+        let wrong = |problem: String| Err(("hit_saves".to_owned(), problem));
+        if self.hit_saves == HitSaves::Both {
+            return Ok(());
+        }
+        if !self.predicts() {
+            return wrong("means nothing without a predictor; leave it out".to_owned());
+        }
+        if self.hit_saves == HitSaves::Stages {
+            return Ok(());
+        }
+        let (link, skipped) = (pipeline.link_cycles, pipeline.skipped_cycles());
+        if link < skipped {
+            return wrong(format!(
+                "is \"wait\": the front of a flit would go through {skipped} cycles of stages while the flit arrives, which takes {link} (LT); \
+                 take \"stages\", or an LT of at least {skipped} cycles"
+            ));
+        }
+        if self.internal_speedup > 1.0 {
+            return wrong("is \"wait\", which is worked out for stages of whole cycles: internal_speedup = 1".to_owned());
+        }
+        Ok(())
     }
 
     /// What a predictor is given has to mean something to it. An unknown one has no meaning that could be checked.
@@ -483,6 +540,9 @@ impl RouterParameters {
         ];
         let mut problems: Vec<(String, String)> = checks.into_iter().filter_map(Result::err).collect();
         let pipeline = self.timing().map_err(|problem| problems.push(("pipeline".to_owned(), problem)));
+        if let Ok(pipeline) = &pipeline {
+            problems.extend(self.check_hit_saves(pipeline).err());
+        }
         match pipeline {
             Ok(pipeline) if problems.is_empty() => Ok(pipeline),
             _ => Err(problems),
@@ -869,6 +929,14 @@ mod tests {
             ("buffer_policy = \"shared\"\nprivate_flits = 0", "private_flits", "1 place of its own"),
             ("buffer_policy = \"shared\"\nvirtual_channels = 8\nport_buffer_flits = 7", "port_buffer_flits", "8, which"),
             ("buffer_policy = \"limited\"\nmost_held_flits = 0", "most_held_flits", "at least 1"),
+            ("hit_saves = \"stages\"", "hit_saves", "without a predictor"),
+            (
+                "hit_saves = \"wait\"\npredictor = \"oracle\"\npipeline = [\"RC\", \"VSA\", \"ST\"]",
+                "hit_saves",
+                "an LT of at least 2 cycles",
+            ),
+            ("predictor_fold = \"back\"", "predictor_fold", "only to static-straight"),
+            ("predictor = \"by-level\"", "predictor", "predictor_levels"),
             ("hold_switch = true\narchitecture = \"crosspoint\"", "hold_switch", "no switch to be allocated"),
         ] {
             let (found, problem) = complaint(text);

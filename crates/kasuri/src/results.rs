@@ -8,6 +8,7 @@ use kasuri_config::CASE;
 use kasuri_model::engine::{Distribution, Formulas, Interfaces, Outcome, Prediction};
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::Network;
+use kasuri_network::predictor::direction::WAYS;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -134,6 +135,16 @@ pub const COLUMNS: &[Column] = &[
         "of the attempts, heads whose predicted output a real request took, or had no free virtual channel or no credit",
     ),
     column("prediction_hit_rate", "", "prediction_hits over all routers that heads of measured packets crossed"),
+    column(
+        "prediction_chances_up",
+        "",
+        "of the attempts, heads that came from a lower level, or a terminal, and went on up; where routers have levels",
+    ),
+    column("prediction_hits_up", "", "of these, hits"),
+    column("prediction_chances_turn", "", "of the attempts, heads that came from below and went down"),
+    column("prediction_hits_turn", "", "of these, hits"),
+    column("prediction_chances_down", "", "of the attempts, heads that came from above and went on down, or to their terminal"),
+    column("prediction_hits_down", "", "of these, hits"),
     column("prediction_speculative_traversals", "", "flits of measured packets that crossed a switch on a prediction, right or wrong"),
     column("prediction_wasted_flits", "", "of these traversals, flits sent on a wrong channel and dropped at its end"),
     column("prediction_hint_bits", "", "hint bits in front of each packet"),
@@ -431,6 +442,11 @@ impl RunRow {
         self.set("prediction_attempts", prediction.attempts);
         self.set("prediction_hits", prediction.hits);
         self.set("prediction_hit_rate", (prediction.switches > 0).then(|| prediction.hits as f64 / prediction.switches as f64));
+        for (way, name) in WAYS.iter().enumerate() {
+            let [chances, hits] = prediction.of_way(way).map_or([None; 2], |counts| counts.map(Some));
+            self.set(&format!("prediction_chances_{name}"), chances);
+            self.set(&format!("prediction_hits_{name}"), hits);
+        }
         if !prediction.heads_only {
             self.set("prediction_refused", prediction.refused);
             self.set("prediction_speculative_traversals", prediction.speculative_traversals);
@@ -519,6 +535,7 @@ pub const VECTORS: &[&str] = &[
     "completion_cycles",
     "packet_latency_histogram",
     "predictions",
+    "predictions_by_level",
     "interface_busy",
     "interface_awaited",
     "logical_links",
@@ -532,6 +549,7 @@ pub fn vectors(network: &Network, outcome: &Outcome) -> Vec<Vector> {
     let buckets = &outcome.packet_latency.buckets;
     let interfaces = outcome.interfaces.as_ref();
     let predictions = outcome.prediction.as_ref().map_or(&[][..], |prediction| &prediction.by_channel);
+    let levels = outcome.prediction.as_ref().map_or(&[][..], |prediction| &prediction.by_level);
     let all = [
         flat("channel_utilisation", utilisation(network, outcome)),
         flat("router_occupancy", outcome.router_occupancy.clone()),
@@ -544,6 +562,7 @@ pub fn vectors(network: &Network, outcome: &Outcome) -> Vec<Vector> {
             values: Numbers::Whole(buckets.iter().flat_map(|&(value, count)| [value, count]).collect()),
         },
         Vector { name: "predictions", shape: vec![predictions.len(), 3], values: Numbers::Whole(predictions.concat()) },
+        Vector { name: "predictions_by_level", shape: vec![levels.len(), 3, 2], values: Numbers::Whole(levels.as_flattened().concat()) },
         flat("interface_busy", interfaces.map_or(Vec::new(), |interfaces| interfaces.busy.clone())),
         flat("interface_awaited", interfaces.map_or(Vec::new(), |interfaces| interfaces.awaited.clone())),
     ];

@@ -99,12 +99,13 @@ fn formulas_agree_with_flows_and_flits_on_grids_and_butterflies() {
 /// The serial routers of a system-area network: a hit saves the transfer of a flit and four stages.
 #[test]
 fn formulas_agree_with_flows_and_flits_on_serial_routers() {
-    for (transfer, flits) in [(4, 8), (32, 1)] {
+    let all = ["both", "stages", "wait"];
+    for (transfer, flits, hit_saves) in [(4, 8, "both"), (4, 8, "wait")].into_iter().chain(all.map(|saves| (32, 1, saves))) {
         for period in [1, transfer] {
             let channels = format!("channel_latency = {transfer}\nterminal_channel_latency = {transfer}\nchannel_period = {period}");
             let network = format!("topology = \"fat-tree\"\nup = 4\ndown = 4\nlevels = 2\n{channels}\nterminal_channel_period = {period}");
             let router = format!(
-                "switching = \"virtual-cut-through\"\nvirtual_channels = 4\nbuffer_flits = {flits}\npredictor = \"up-priority\"\n\
+                "switching = \"virtual-cut-through\"\nvirtual_channels = 4\nbuffer_flits = {flits}\npredictor = \"up-priority\"\nhit_saves = \"{hit_saves}\"\n\
                  on_miss = \"hint\"\npipeline = [\"Des\", \"RC\", \"VSA\", \"ST\", \"Ser\", {{ stage = \"LT\", cycles = {transfer} }}]"
             );
             agree(

@@ -107,7 +107,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let input_port = slot >> L::Mask::SHIFT;
         if let Some(unit) = &mut self.prediction {
             let counted = self.packets.counts_predictions(&self.statistics.counting, packet);
-            unit.note_head(input_port, candidate.port, counted);
+            unit.note_head(slot, input_port, candidate.port, counted, false);
         }
         self.wiring.first_port(self.wiring.router_of_port[input_port]) + u32::from(candidate.port)
     }

@@ -35,7 +35,7 @@ impl Delays {
         // A router that takes several steps in a cycle may send a flit in the cycle in which it is granted, and one that passes on a
         // prediction before its end has arrived.
         let ahead = match (takes_steps, predicts) {
-            (true, true) => delays.traversal + scenario.pipeline.link_cycles,
+            (true, true) => delays.traversal + scenario.pipeline.front_cycles(scenario.router.hit_saves),
             (true, false) => delays.traversal,
             (false, true) => advance(scenario),
             (false, false) => 0,

@@ -12,6 +12,7 @@ use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{Port, RouterId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
 use kasuri_network::predictor;
+use kasuri_network::predictor::direction::{self, CASES, Directions};
 use kasuri_network::routing::{Candidate, Choice, Hop, Reads, Routing};
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ pub struct HitRates {
     pub hits: f64,
     /// The three by the channel that leads to the router, shape `[channels]`.
     pub by_channel: Vec<[f64; 3]>,
+    /// Attempts and hits by the level of the router and the way that heads take there; empty where routers have no levels.
+    pub by_level: Vec<[[f64; 2]; 3]>,
     /// The part of the traffic that was looked at; 1 is all.
     pub share: f64,
 }
@@ -48,6 +51,7 @@ impl HitRates {
             hits: count(self.hits),
             heads_only: true,
             by_channel: self.by_channel.iter().map(|counts| counts.map(count)).collect(),
+            by_level: self.by_level.iter().map(|ways| ways.map(|counts| counts.map(count))).collect(),
             ..Prediction::default()
         }
     }
@@ -73,6 +77,8 @@ pub(crate) struct Guided {
     guesses: Option<Vec<Option<Port>>>,
     /// Does any port that the routing accepts do?
     any_up: bool,
+    /// The ways across the routers, where they have levels.
+    directions: Option<Directions>,
 }
 
 impl Guided {
@@ -93,7 +99,13 @@ impl Guided {
         let inputs = network.port_bases().last().map_or(0, |&ports| ports as usize);
         let guesses = (!predictor.knows()).then(|| (0..inputs).map(|input| predictor.predict(input)).collect());
         let (network, routing) = (Arc::clone(network), Arc::clone(&scenario.routing));
-        Ok(Some(Arc::new(Self { network, routing, guesses, any_up: scenario.takes_accepted_ports() })))
+        Ok(Some(Arc::new(Self {
+            directions: Directions::of(&network),
+            network,
+            routing,
+            guesses,
+            any_up: scenario.takes_accepted_ports(),
+        })))
     }
 
     /// A scenario whose packets take these paths.
@@ -116,6 +128,19 @@ impl Guided {
             (None, _) => (true, true),
             (Some(_), guess) => (guess.is_some(), guess == Some(output)),
         }
+    }
+}
+
+impl Guided {
+    /// Levels of the routers; 0 where they have none.
+    pub(crate) fn levels(&self) -> usize {
+        self.directions.as_ref().map_or(0, Directions::levels)
+    }
+
+    /// The case by which a head is counted, where routers have levels.
+    pub(crate) fn case(&self, router: RouterId, input: Port, output: Port) -> Option<usize> {
+        let directions = self.directions.as_ref()?;
+        Some(directions.case(self.network.port_index(router, input), self.network.port_index(router, output)))
     }
 }
 
@@ -150,30 +175,45 @@ impl Routing for Guided {
     }
 }
 
+/// What is counted: routers, attempts and hits by channel, and attempts and hits by the case of [`Directions`].
+struct Counts {
+    by_channel: Vec<[f64; 3]>,
+    cases: Vec<[f64; 2]>,
+}
+
+impl Counts {
+    fn none(network: &Network, guided: &Guided) -> Self {
+        Self { by_channel: vec![[0.0; 3]; network.channel_count() as usize], cases: vec![[0.0; 2]; CASES * guided.levels()] }
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut f64> {
+        self.by_channel.as_flattened_mut().iter_mut().chain(self.cases.as_flattened_mut())
+    }
+}
+
 /// Lets the traffic flow over the guided paths, which `scenario` has for its routing.
 pub(super) fn rates_of(scenario: &Scenario, guided: &Guided) -> Result<HitRates, AnalysisError> {
-    let mut by_channel = vec![[0.0; 3]; scenario.network.channel_count() as usize];
+    let mut sums = Counts::none(&scenario.network, guided);
     let (mut total, mut share) = (0.0, 1.0f64);
     for kind in packets(scenario) {
-        let (counts, sent, seen) = count_kind(scenario, guided, &kind)?;
-        for (sum, counts) in by_channel.iter_mut().zip(&counts) {
-            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-        }
+        let (mut counts, sent, seen) = count_kind(scenario, guided, &kind)?;
+        sums.all().zip(counts.all()).for_each(|(sum, count)| *sum += *count);
         total += sent;
         share = share.min(seen);
     }
     if total == 0.0 {
         return Err(AnalysisError::NoTraffic);
     }
-    by_channel.iter_mut().flatten().for_each(|count| *count /= total);
+    sums.all().for_each(|count| *count /= total);
+    let Counts { by_channel, cases } = sums;
     let sum = |column: usize| by_channel.iter().map(|counts| counts[column]).sum();
-    Ok(HitRates { routers: sum(0), attempts: sum(1), hits: sum(2), by_channel, share })
+    Ok(HitRates { routers: sum(0), attempts: sum(1), hits: sum(2), by_level: direction::by_level(&cases), by_channel, share })
 }
 
-/// What one kind of packets adds by channel, how much of it there is, and the part of it that was looked at.
-fn count_kind(scenario: &Scenario, guided: &Guided, kind: &Packets<'_>) -> Result<(Vec<[f64; 3]>, f64, f64), AnalysisError> {
+/// What one kind of packets adds, how much of it there is, and the part of it that was looked at.
+fn count_kind(scenario: &Scenario, guided: &Guided, kind: &Packets<'_>) -> Result<(Counts, f64, f64), AnalysisError> {
     let network = &scenario.network;
-    let mut counts = vec![[0.0; 3]; network.channel_count() as usize];
+    let mut counts = Counts::none(network, guided);
     let mut sent = 0.0;
     let (demand, visited) = for_each_flow(scenario, kind, Congestion::None, |flow| {
         sent += flow.beginning.iter().sum::<f64>();
@@ -181,11 +221,11 @@ fn count_kind(scenario: &Scenario, guided: &Guided, kind: &Packets<'_>) -> Resul
     })?;
     // What was visited stands for all of this kind.
     let weight = if sent > 0.0 { kind.rate * demand.total() / sent } else { 0.0 };
-    counts.iter_mut().flatten().for_each(|count| *count *= weight);
+    counts.all().for_each(|count| *count *= weight);
     Ok((counts, sent * weight, visited * demand.share))
 }
 
-fn count_flow(network: &Network, guided: &Guided, flow: &Flow<'_>, counts: &mut [[f64; 3]]) {
+fn count_flow(network: &Network, guided: &Guided, flow: &Flow<'_>, counts: &mut Counts) {
     let through = flow.through();
     for step in &flow.routes.steps {
         let hop = &flow.routes.places[step.from as usize].hop;
@@ -195,9 +235,10 @@ fn count_flow(network: &Network, guided: &Guided, flow: &Flow<'_>, counts: &mut 
         };
         let packets = through[step.from as usize] * step.probability;
         let (attempt, hit) = guided.outcome(hop.router, hop.input, output);
-        let here = &mut counts[channel.index()];
-        here[0] += packets;
-        here[1] += packets * f64::from(u8::from(attempt));
-        here[2] += packets * f64::from(u8::from(hit));
+        let seen = [true, attempt, hit].map(|seen| packets * f64::from(u8::from(seen)));
+        counts.by_channel[channel.index()].iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen);
+        if let Some(case) = guided.case(hop.router, hop.input, output) {
+            counts.cases[case].iter_mut().zip(&seen[1..]).for_each(|(sum, seen)| *sum += seen);
+        }
     }
 }

@@ -142,7 +142,8 @@ fn head_cycles(scenario: &Scenario) -> f64 {
 fn saved_cycles(scenario: &Scenario) -> f64 {
     let pipeline = &scenario.pipeline;
     let crossing = pipeline.traversal_cycles - pipeline.serialisation_cycles;
-    head_cycles(scenario) - cycles_of_steps(crossing, scenario.router.internal_speedup) + f64::from(pipeline.link_cycles)
+    head_cycles(scenario) - cycles_of_steps(crossing, scenario.router.internal_speedup)
+        + f64::from(pipeline.front_cycles(scenario.router.hit_saves))
 }
 
 /// Cycles in which so many steps fall, from the first one of a cycle on.

@@ -8,6 +8,7 @@
 //! [`PredictorEntry`], a `mod` line, and its line in [`PREDICTORS`].
 
 mod by_level;
+pub mod direction;
 mod finite_context;
 mod grid;
 pub mod hint;

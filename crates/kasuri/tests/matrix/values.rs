@@ -162,6 +162,7 @@ pub(crate) const VALUES: &[Value] = &[
     value("predictor", "static-straight that folds back", &["?network={ topology = 'fat-tree', up = 2, down = 2, levels = 3 }", "?routing={ algorithm = 'nca' }", "router.predictor='static-straight'", "router.predictor_fold='back'"]),
     value("predictor", "finite-context of another size", &["router.predictor='finite-context'", "router.predictor_entries=5", "router.predictor_history=3"]),
     value("predictor", "by-level", &["?network={ topology = 'fat-tree', up = 2, down = 2, levels = 3 }", "?routing={ algorithm = 'nca' }", "router.predictor='by-level'", "router.predictor_levels=['up-priority', 'latest-port', 'none']"]),
+    value("predictor", "whose hits save the stages", &["router.predictor='latest-port'", "router.hit_saves='stages'"]),
     value("predictor", "with hints", &["router.predictor='latest-port'", "router.on_miss='hint'"]),
     value("predictor", "that forwards", &["router.predictor='latest-port'", "router.on_miss='forward'"]),
     value("predictor", "exact", &["router.predictor='static-straight'", "router.predictor_match='exact'"]),

@@ -7,7 +7,7 @@
 //!
 //! Touches arrivals: a flit that is predicted rightly passes on at once, a copy of one that is predicted wrongly crosses.
 
-use super::prediction::{CONNECTED, COUNTED, InputPort, PredictionUnit, WRONG, WrongPath};
+use super::prediction::{CONNECTED, COUNTED, InputPort, PredictionUnit, TRIED, WRONG, WrongPath};
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::routing::Route;
 use crate::fabric::vc_mask::VcMask;
@@ -96,6 +96,7 @@ impl<L: Predicts> Tile<'_, L> {
         let head = Head { slot, input_port, place, packet, counted };
         if counted {
             unit.counters.attempts += 1;
+            unit.flags[slot] |= TRIED;
             unit.input_ports[input_port].counts[1] += 1;
         }
         // Where real requests have the output already, the route need not be known to say so.
@@ -161,7 +162,7 @@ impl<L: Predicts> Tile<'_, L> {
             unit.counters.refused += u64::from(head.counted);
             return false;
         };
-        unit.note_head(head.input_port, route.candidate.port, head.counted);
+        unit.note_head(head.slot, head.input_port, route.candidate.port, head.counted, true);
         if head.counted {
             unit.counters.hits += 1;
             unit.input_ports[head.input_port].counts[2] += 1;

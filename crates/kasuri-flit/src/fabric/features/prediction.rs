@@ -16,6 +16,7 @@ use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, Port, RouterId};
 use kasuri_network::memory::Column;
 use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::predictor::direction::{self, Directions};
 use kasuri_network::predictor::hint::Hint;
 use kasuri_network::predictor::{self, Predictor};
 use kasuri_network::routing::{Candidate, VirtualChannels};
@@ -33,6 +34,8 @@ pub(crate) const CONNECTED: u8 = 1;
 pub(crate) const COUNTED: u8 = 2;
 pub(crate) const WRONG: u8 = 4;
 pub(crate) const FOUND: u8 = 8;
+/// Something has been guessed for it, and it is measured.
+pub(crate) const TRIED: u8 = 16;
 
 /// Bytes of all columns for each slot of a router, those by port among them; and of one more column of places.
 const SLOT_BYTES: usize = 64;
@@ -63,6 +66,8 @@ pub(crate) struct PredictionUnit<'n> {
     /// it cannot change its mind.
     found: Column<Found>,
     pub(crate) counters: Prediction,
+    /// Attempts and hits by the case of [`Directions`]; of networks without levels in one level, and not told.
+    cases: Vec<[u64; 2]>,
     /// When the short counts of the input ports were last added to those of channels.
     settled: u64,
 }
@@ -92,7 +97,7 @@ pub(crate) struct Rules {
     pub(crate) advance: u16,
     /// Of these, the steps of serialisation, and the cycles by which its front is ahead of its end.
     serialisation: u16,
-    link: u16,
+    front: u16,
     /// Cycles from an arrival until a wrong prediction is found out.
     pub(crate) blind_cycles: u64,
     /// Is a routing asked once only, since it cannot change its mind?
@@ -216,16 +221,23 @@ pub(crate) struct InputPort {
     pub(crate) channel: u32,
     /// Heads that were routed, predictions, and right ones, since the counts were settled.
     pub(crate) counts: [u32; 3],
+    /// The case of heads from there that go down, and what is added to it of those that leave by the output port of this number.
+    case: u16,
+    leads_up: u16,
 }
 
 /// The input ports of a tile's routers, by address; `router_port` has each router's first.
 fn input_ports(network: &Network, share: &Share, router_port: &[u32], ports: usize) -> Column<InputPort> {
-    let mut column = vec![InputPort { base: NONE, index: NONE, channel: NONE, counts: [0; 3] }; ports];
+    let directions = Directions::of(network);
+    let mut column = vec![InputPort { base: NONE, index: NONE, channel: NONE, counts: [0; 3], case: 0, leads_up: 0 }; ports];
     for (&router, &base) in share.routers.iter().zip(router_port) {
         for port in 0..network.port_count(RouterId(router)) {
             let channel = network.input_channel(RouterId(router), port as Port).map_or(NONE, |channel| channel.0);
             let index = network.port_index(RouterId(router), port as Port) as u32;
-            column[(base + port) as usize] = InputPort { base, index, channel, counts: [0; 3] };
+            let case = |directions: &Directions| directions.case_of_input(index as usize);
+            let leads_up = |directions: &Directions| u16::from(directions.leads_up(index as usize));
+            let (case, leads_up) = (directions.as_ref().map_or(0, case), directions.as_ref().map_or(0, leads_up));
+            column[(base + port) as usize] = InputPort { base, index, channel, counts: [0; 3], case, leads_up };
         }
     }
     column.into()
@@ -312,13 +324,23 @@ fn bits(mut word: u64) -> impl Iterator<Item = u32> {
 /// By how many cycles a flit that passes on is ahead of one that wins the switch in the cycle of its arrival: it skips the grant
 /// and the serialisation, and does not wait for its own end.
 pub(crate) fn advance(scenario: &Scenario) -> u32 {
-    1 + scenario.pipeline.serialisation_cycles + scenario.pipeline.link_cycles
+    1 + scenario.pipeline.serialisation_cycles + front(scenario)
+}
+
+/// Cycles by which the front of a flit that passes on is ahead of its end.
+fn front(scenario: &Scenario) -> u32 {
+    scenario.pipeline.front_cycles(scenario.router.hit_saves)
 }
 
 /// The same in steps of the router, of which it may take several in a cycle: so far back lie the places of flits that pass on.
 fn reach(scenario: &Scenario) -> u32 {
     let pipeline = &scenario.pipeline;
-    1 + pipeline.serialisation_cycles + (f64::from(pipeline.link_cycles) * scenario.router.internal_speedup).ceil() as u32
+    1 + pipeline.serialisation_cycles + (f64::from(front(scenario)) * scenario.router.internal_speedup).ceil() as u32
+}
+
+/// Nothing is counted by case yet.
+fn no_cases(network: &Network) -> Vec<[u64; 2]> {
+    vec![[0; 2]; direction::CASES * Directions::of(network).map_or(1, |directions| directions.levels())]
 }
 
 /// May flits that have crossed the switch wait for their channel?
@@ -410,7 +432,7 @@ impl<'n> PredictionUnit<'n> {
                 on_miss: router.on_miss,
                 advance: advance(scenario) as u16,
                 serialisation: scenario.pipeline.serialisation_cycles as u16,
-                link: scenario.pipeline.link_cycles as u16,
+                front: front(scenario) as u16,
                 blind_cycles: u64::from(scenario.pipeline.computation_cycles.max(1)),
                 routes_stay: !scenario.routing.observes_congestion(),
             },
@@ -425,6 +447,7 @@ impl<'n> PredictionUnit<'n> {
             sorting: Sorting::default(),
             found: Column::filled(slots, Found::default()),
             counters: Self::no_counts(network, hint.as_ref()),
+            cases: no_cases(network),
             settled: 0,
             hint,
         })))
@@ -434,6 +457,7 @@ impl<'n> PredictionUnit<'n> {
         Prediction {
             hint_bits: hint.map_or(0, Hint::bits),
             by_channel: vec![[0; 3]; network.channel_count() as usize],
+            by_level: vec![[[0; 2]; 3]; Directions::of(network).map_or(0, |directions| directions.levels())],
             ..Prediction::default()
         }
     }
@@ -441,6 +465,7 @@ impl<'n> PredictionUnit<'n> {
     /// Throws the counts away.
     pub(crate) fn clear(&mut self, network: &Network) {
         self.counters = Self::no_counts(network, self.hint.as_ref());
+        self.cases.fill([0; 2]);
         self.input_ports.iter_mut().for_each(|port| port.counts = [0; 3]);
     }
 
@@ -461,6 +486,9 @@ impl<'n> PredictionUnit<'n> {
                 *sum += u64::from(count);
             }
         }
+        if !all.by_level.is_empty() {
+            all.by_level = direction::by_level(&self.cases);
+        }
         all
     }
 
@@ -473,10 +501,10 @@ impl<'n> PredictionUnit<'n> {
     /// The same in routers that may take several steps in a cycle, and the cycle in which the flit is sent: it crosses in the first steps
     /// of cycle `now`, `traversal` with serialisation.
     pub(crate) fn early(&self, clock: Clock, traversal: u32, now: u64) -> Early {
-        let Rules { serialisation, link, .. } = self.rules;
-        let begin = clock.first_step(now.saturating_sub(link.into()));
+        let Rules { serialisation, front, .. } = self.rules;
+        let begin = clock.first_step(now.saturating_sub(front.into()));
         let across = clock.first_step(now) + u64::from(traversal) - u64::from(serialisation) - 1;
-        Early { step: begin, place: begin + BIAS - 1 - u64::from(serialisation), departure: clock.cycle_of(across, now) - u64::from(link) }
+        Early { step: begin, place: begin + BIAS - 1 - u64::from(serialisation), departure: clock.cycle_of(across, now) - u64::from(front) }
     }
 
     /// Is nothing sent on the channel of an output port in a cycle?
@@ -550,9 +578,16 @@ impl<'n> PredictionUnit<'n> {
         self.note_sent(output, now + BIAS);
     }
 
-    /// A head's route has become known. Measured packets are counted by the channel they came by.
+    /// A head's route has become known, by a hit or otherwise. Measured packets are counted by the channel they came by, and what has
+    /// been guessed for them by the way that they take.
     #[inline(always)]
-    pub(crate) fn note_head(&mut self, input_port: u32, output: u16, counted: bool) {
+    pub(crate) fn note_head(&mut self, slot: u32, input_port: u32, output: u16, counted: bool, is_hit: bool) {
+        let flags = self.flags[slot];
+        self.flags[slot] = flags & !TRIED;
+        let InputPort { base, case, .. } = self.input_ports[input_port];
+        let way = &mut self.cases[usize::from(case + self.input_ports[base + u32::from(output)].leads_up)];
+        way[0] += u64::from(counted & (flags & TRIED != 0));
+        way[1] += u64::from(counted & is_hit);
         let port = &mut self.input_ports[input_port];
         self.predictor.learn(port.index as usize, output);
         if counted {

@@ -185,7 +185,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
     fn tell_predictor(&mut self, slot: u32, packet: u32, output: u16) {
         if let Some(unit) = &mut self.prediction {
             let counted = self.packets.counts_predictions(&self.statistics.counting, packet);
-            unit.note_head(slot >> M::SHIFT, output, counted);
+            unit.note_head(slot, slot >> M::SHIFT, output, counted, false);
         }
     }
 
