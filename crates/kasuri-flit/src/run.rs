@@ -486,6 +486,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             && self.terminals.is_idle()
             && self.edge.is_idle()
             && self.in_flight.border.has_no_mail()
+            && self.has_no_copies()
     }
 
     /// Takes the mail, runs a window and puts what arrives in other tiles in these cycles into the mail.

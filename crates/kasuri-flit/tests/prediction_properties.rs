@@ -8,7 +8,9 @@ mod common;
 
 use common::{Setup, ToTheEnd};
 use kasuri_model::engine::{Engine, Outcome, Status};
-use kasuri_model::router::{AllocatorParameters, OnMiss, PipelineEntry, PredictorMatch, RouterParameters, Switching, VcRelease};
+use kasuri_model::router::{
+    AllocatorParameters, ForwardCopies, OnMiss, PipelineEntry, PredictorMatch, RouterParameters, Switching, VcRelease,
+};
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_network::id::{Port, RouterId, TerminalId};
 use kasuri_network::network::{Link, Network, NetworkBuilder};
@@ -320,9 +322,10 @@ fn check(scenario: &Scenario, case: u32, without: &Outcome, seen: &mut Seen) {
         assert_order(&arrived, &described);
         seen.ordered += 1;
     }
-    // Where the paths do not depend on chance, each channel carries the flits that it carries without prediction: no copy is among them.
+    // Where the paths do not depend on chance, each channel carries the flits that it carries without prediction, and the copies that leave.
     if has_one_channel_each(scenario) {
-        assert_eq!(outcome.channel_flits, without.channel_flits, "{described}");
+        let copies = outcome.channel_flits.iter().zip(&without.channel_flits).map(|(with, without)| with - without);
+        assert_eq!(copies.sum::<u64>(), prediction.wasted_flits, "{described}");
         assert_eq!(outcome.hops.mean(), without.hops.mean(), "{described}");
         seen.one_path += 1;
     }
@@ -355,6 +358,8 @@ fn nothing_is_lost_reordered_or_let_out_on_random_networks() {
             assert_eq!(without.prediction, None);
             for (predictor, on_miss) in predictions(&scenario.network) {
                 (scenario.router.predictor, scenario.router.on_miss) = (predictor.to_owned(), on_miss);
+                let until_route = on_miss == OnMiss::Forward && case % 2 == 1;
+                scenario.router.forward_copies = until_route.then_some(ForwardCopies::UntilRoute);
                 check(&scenario, case, &without, &mut seen);
             }
         }

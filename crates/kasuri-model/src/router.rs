@@ -120,9 +120,12 @@ pub struct RouterParameters {
     /// the port that the routing chooses.
     pub predictor_match: PredictorMatch,
     /// What happens to a flit that was sent to a wrongly predicted output: `kill`: it is dropped inside the router; `hint`: bits in front
-    /// of the packet show that the guess is wrong before the flit leaves its buffer; `forward`: it leaves and is dropped by the next
-    /// router.
+    /// of the packet show that the guess is wrong before the flit leaves its buffer; `forward`: it leaves, if there is a place for it, and
+    /// is dropped by the next router, which then gives back its virtual channel and its place in the buffer.
     pub on_miss: OnMiss,
+    /// With `on_miss = "forward"`, which flits leave by a wrong output: `head`: the head alone, which is the default; `until-route`: the
+    /// flits behind it as well that come before its route computation has ended.
+    pub forward_copies: Option<ForwardCopies>,
     /// What a right prediction saves: `both`: the stages but ST, and the wait for the end of the flit where its transfer (`LT`) takes
     /// time; `stages`: the stages alone, so that a flit passes on once all of it has come; `wait`: the wait alone, so that the front of a
     /// flit goes through all stages as it arrives. The last two tell what each of the two causes is worth.
@@ -180,6 +183,7 @@ impl Default for RouterParameters {
             guesses: None,
             predictor_match: PredictorMatch::default(),
             on_miss: OnMiss::default(),
+            forward_copies: None,
             hit_saves: HitSaves::default(),
         }
     }
@@ -259,8 +263,19 @@ pub enum OnMiss {
     Kill,
     /// Hint bits in front of the packet show that the prediction is wrong before anything crosses.
     Hint,
-    /// The flit is sent and dropped at the other end of the channel.
+    /// The flit is sent, with a virtual channel and a place in the next buffer, and dropped at the other end of the channel.
     Forward,
+}
+
+/// Which flits of a packet leave by a wrongly predicted output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForwardCopies {
+    /// Its head.
+    #[default]
+    Head,
+    /// All that come before the route is known.
+    UntilRoute,
 }
 
 /// What a flit saves that a right prediction takes on.
@@ -511,6 +526,10 @@ impl RouterParameters {
 
     /// What a predictor is given has to mean something to it. An unknown one has no meaning that could be checked.
     fn check_predictor(&self) -> Result<(), (String, String)> {
+        if self.forward_copies.is_some() && (self.on_miss != OnMiss::Forward || !self.predicts()) {
+            let problem = "says which copies leave, and none do; set on_miss = \"forward\" with a predictor, or leave it out";
+            return Err(("forward_copies".to_owned(), problem.to_owned()));
+        }
         if !predictor::names().any(|name| name == self.predictor) {
             return Ok(());
         }
@@ -935,6 +954,7 @@ mod tests {
                 "hit_saves",
                 "an LT of at least 2 cycles",
             ),
+            ("forward_copies = \"head\"\npredictor = \"oracle\"", "forward_copies", "set on_miss = \"forward\""),
             ("predictor_fold = \"back\"", "predictor_fold", "only to static-straight"),
             ("predictor = \"by-level\"", "predictor", "predictor_levels"),
             ("hold_switch = true\narchitecture = \"crosspoint\"", "hold_switch", "no switch to be allocated"),

@@ -141,7 +141,8 @@ impl<L: RouterLayout> Run<'_, L> {
                 let downstream = self.downstream(number, output)?;
                 let free = !tile.layout.free(*port).and(L::Mask::bit(vc)).is_empty();
                 let roomy = tile.parameters.switching == Switching::Wormhole || tile.layout.credits(output) >= tile.layout.left(slot);
-                if free && roomy {
+                // What a copy holds comes back by itself.
+                if free && roomy || tile.lends(output) {
                     return None;
                 }
                 obstacles.push(if holder != NONE { (number, holder) } else { downstream });

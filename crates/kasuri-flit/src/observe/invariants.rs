@@ -27,6 +27,10 @@ impl OnTheWay {
                 let (to, slot) = tile.upstream_of(number, slot);
                 all.credits[to as usize][slot as usize] += 1;
             }
+            // A copy that has left is a credit that comes back.
+            for output in tile.prediction.iter().flat_map(|unit| unit.copies.outputs()) {
+                all.credits[number as usize][output as usize] += 1;
+            }
         }
         all
     }

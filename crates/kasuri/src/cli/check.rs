@@ -10,6 +10,7 @@ use crate::plan::{Plan, Preparer, Wrong, is_same, located, seconds_of_runs};
 use clap::Args;
 use kasuri_config::{ConfigErrors, Document, Point, Study};
 use kasuri_model::engine::{Engine, EngineError, Method};
+use kasuri_model::router::OnMiss;
 use kasuri_model::scenario::ClosedWorkload;
 use kasuri_network::deadlock;
 use kasuri_network::network::Network;
@@ -247,7 +248,8 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
         } else {
             "they take the routing's paths only; "
         };
-        writeln!(out, "  predictions: {paths}wrong copies hold nothing and wait for nothing")?;
+        let held = if scenario.router.on_miss == OnMiss::Forward { "what they hold comes back by itself" } else { "they hold nothing" };
+        writeln!(out, "  predictions: {paths}wrong copies wait for nothing, and {held}")?;
     }
     Ok(match (&report.unroutable, report.is_safe() || study.allow_deadlock) {
         (Some(_), _) => Verdict::CannotDeliver,

@@ -165,6 +165,7 @@ pub(crate) const VALUES: &[Value] = &[
     value("predictor", "whose hits save the stages", &["router.predictor='latest-port'", "router.hit_saves='stages'"]),
     value("predictor", "with hints", &["router.predictor='latest-port'", "router.on_miss='hint'"]),
     value("predictor", "that forwards", &["router.predictor='latest-port'", "router.on_miss='forward'"]),
+    value("predictor", "all of whose copies leave", &["router.predictor='latest-port'", "router.on_miss='forward'", "router.forward_copies='until-route'"]),
     value("predictor", "exact", &["router.predictor='static-straight'", "router.predictor_match='exact'"]),
     value("lookahead", "true", &["router.lookahead=true"]),
     value("lookahead", "that decides on departure", &["router.lookahead=true", "router.lookahead_decides='on-departure'"]),

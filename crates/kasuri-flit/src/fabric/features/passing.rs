@@ -54,8 +54,14 @@ pub(crate) trait Predicts: RouterLayout {
     /// A flit crosses to the output that its packet holds and leaves.
     fn cross_early(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, output: u32, now: u64, lists: &mut Block);
 
-    /// A copy of a flit crosses to a wrong output port, and leaves if wrong flits are forwarded.
-    fn copy(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64);
+    /// A copy of a flit crosses to a wrong output port, and leaves if wrong flits are forwarded. Returns when it arrives then.
+    fn copy(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> u64;
+
+    /// A copy takes a virtual channel and a credit of it.
+    fn lend(tile: &mut Tile<'_, Self>, output: u32);
+
+    /// The credit of a copy is back, and with that of the last one the virtual channel.
+    fn take_back(tile: &mut Tile<'_, Self>, output: u32, is_last: bool, lists: &mut Block);
 }
 
 impl<L: Predicts> Tile<'_, L> {
@@ -184,12 +190,12 @@ impl<L: Predicts> Tile<'_, L> {
             return;
         }
         let channels = self.scenario.router.entering(hop.destination, hop.available);
-        if self.free_channel(unit, head, port, channels, now).is_none() {
+        let Some(output) = self.free_channel(unit, head, port, channels, now) else {
             unit.counters.refused += u64::from(head.counted);
             return;
-        }
-        self.copy_wrongly(unit, head.slot, port, head.counted, now);
-        unit.wrong[head.slot] = WrongPath { port, until: (now + unit.rules.blind_cycles) as u32 };
+        };
+        self.copy_wrongly(unit, head.slot, output, head.counted, now);
+        unit.wrong[head.slot] = WrongPath { output, until: (now + unit.rules.blind_cycles) as u32 };
         unit.flags[head.slot] |= WRONG;
     }
 
@@ -199,20 +205,25 @@ impl<L: Predicts> Tile<'_, L> {
             return;
         }
         let path = unit.wrong[slot];
-        if path.lasts(now) && L::is_open(self, unit, slot, path.port, now) {
+        // A copy that leaves needs the virtual channel of the one before it, and a place of its own.
+        let has_place = !unit.forwards() || unit.copies.hold(path.output) && self.room(path.output) > 0;
+        if path.lasts(now) && has_place && L::is_open(self, unit, slot, path.output >> L::Mask::SHIFT, now) {
             let counted = self.packets.counts_predictions(&self.statistics.counting, self.front_packet(slot));
-            self.copy_wrongly(unit, slot, path.port, counted, now);
+            self.copy_wrongly(unit, slot, path.output, counted, now);
         }
         if !path.lasts(now) {
             unit.flags[slot] &= !WRONG;
         }
     }
 
-    /// A copy crosses the switch to a wrong output. Killed there it costs no channel; forwarded it costs the channel its time and
-    /// is dropped at the other end, so it needs neither a buffer nor a virtual channel, and nothing ever waits for it.
-    fn copy_wrongly(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, counted: bool, now: u64) {
-        L::copy(self, unit, slot, port, now);
+    /// A copy crosses the switch to a wrong output. Killed there it costs no channel; forwarded it costs the channel its time, and a
+    /// virtual channel with a place of its buffer until it is dropped at the other end. Nothing ever waits for it but for that time.
+    fn copy_wrongly(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, output: u32, counted: bool, now: u64) {
+        let arrival = L::copy(self, unit, slot, output >> L::Mask::SHIFT, now);
         unit.counters.speculative_traversals += u64::from(counted);
-        unit.counters.wasted_flits += u64::from(counted && unit.forwards());
+        if unit.forwards() {
+            unit.counters.wasted_flits += u64::from(counted);
+            self.lend(unit, output, arrival);
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! Touches arrivals (a flit that is predicted rightly passes on at once, see `passing`), routing (the answer that a guess
 //! was held against is used again) and traversal (which notes the places of the switch that are taken).
 
+use super::copies::Copies;
 use crate::fabric::clock::Clock;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::routing::Route;
@@ -11,7 +12,7 @@ use crate::fabric::vc_mask::VcMask;
 use crate::tile::{NONE, Share, Tile};
 use kasuri_model::engine::Prediction;
 use kasuri_model::refusal::Refusal;
-use kasuri_model::router::{OnMiss, PredictorMatch, RouterParameters};
+use kasuri_model::router::{ForwardCopies, OnMiss, PredictorMatch, RouterParameters};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, Port, RouterId};
 use kasuri_network::memory::Column;
@@ -61,6 +62,8 @@ pub(crate) struct PredictionUnit<'n> {
     pub(crate) flags: Column<u8>,
     /// By input slot, where flagged.
     pub(crate) wrong: Column<WrongPath>,
+    /// Wrong copies that have left.
+    pub(crate) copies: Copies,
     pub(crate) sorting: Sorting,
     /// By input slot, where flagged: the routing's answer for the head there, which a guess was held against. It is asked once where
     /// it cannot change its mind.
@@ -104,10 +107,10 @@ pub(crate) struct Rules {
     pub(crate) routes_stay: bool,
 }
 
-/// The output port that a wrong guess has connected, and until which cycle (modulo 2^32).
+/// The output slot that a wrong guess has connected, and until which cycle (modulo 2^32).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WrongPath {
-    pub(crate) port: u32,
+    pub(crate) output: u32,
     pub(crate) until: u32,
 }
 
@@ -338,6 +341,14 @@ fn reach(scenario: &Scenario) -> u32 {
     1 + pipeline.serialisation_cycles + (f64::from(front(scenario)) * scenario.router.internal_speedup).ceil() as u32
 }
 
+/// Cycles for which flits are copied to a wrong output. Those behind the head are before route computation has ended, unless heads alone
+/// leave.
+fn blind_cycles(scenario: &Scenario) -> u64 {
+    let RouterParameters { on_miss, forward_copies, .. } = scenario.router;
+    let head_alone = on_miss == OnMiss::Forward && forward_copies.unwrap_or_default() == ForwardCopies::Head;
+    if head_alone { 0 } else { scenario.pipeline.computation_cycles.max(1).into() }
+}
+
 /// Nothing is counted by case yet.
 fn no_cases(network: &Network) -> Vec<[u64; 2]> {
     vec![[0; 2]; direction::CASES * Directions::of(network).map_or(1, |directions| directions.levels())]
@@ -433,7 +444,7 @@ impl<'n> PredictionUnit<'n> {
                 advance: advance(scenario) as u16,
                 serialisation: scenario.pipeline.serialisation_cycles as u16,
                 front: front(scenario) as u16,
-                blind_cycles: u64::from(scenario.pipeline.computation_cycles.max(1)),
+                blind_cycles: blind_cycles(scenario),
                 routes_stay: !scenario.routing.observes_congestion(),
             },
             outputs: Places::new(ports * router.output_speedup as usize, reach(scenario)),
@@ -444,6 +455,7 @@ impl<'n> PredictionUnit<'n> {
             wrongs: Wrongs::default(),
             flags: Column::filled(slots, 0),
             wrong: Column::filled(slots, WrongPath::default()),
+            copies: Copies::new(scenario, share, router_port, ports, if router.on_miss == OnMiss::Forward { slots } else { 0 }),
             sorting: Sorting::default(),
             found: Column::filled(slots, Found::default()),
             counters: Self::no_counts(network, hint.as_ref()),

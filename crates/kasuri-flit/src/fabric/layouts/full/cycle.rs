@@ -118,7 +118,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         if self.parameters.bidding == Bidding::Speculative {
             self.note_speculative_bids(number, step, now);
         }
-        self.layout.free_wanted(number, step);
+        self.layout.free_wanted(number, step, at_once);
         let mut asked = self.allocate_channels(number, step);
         asked |= self.layout.free_late(number);
         if !at_once {

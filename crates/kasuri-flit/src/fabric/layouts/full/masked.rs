@@ -61,7 +61,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         if at_once {
             self.compute_routes(number, step);
         }
-        self.layout.free_wanted(number, step);
+        self.layout.free_wanted(number, step, at_once);
         let mut asked = self.allocate_channels_on_masks(number, step, masks);
         asked |= self.layout.free_late(number);
         if !at_once {

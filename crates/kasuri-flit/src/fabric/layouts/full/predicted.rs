@@ -19,6 +19,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
     pub(super) fn take_predicted_arrivals(&mut self, block: u32, now: u64, events: &mut Vec<u32>) {
         let Some(mut unit) = self.prediction.take() else { return };
         let mut lists = std::mem::take(&mut self.blocks[block as usize]);
+        self.take_copies_back(&mut unit, block, now, &mut lists);
         self.in_flight.arrivals.take(now, block, events);
         let mut possible = std::mem::take(&mut unit.sorting.possible);
         for &slot in events.iter() {
@@ -88,13 +89,16 @@ impl<M: VcMask> Tile<'_, Full<M>> {
 
 impl<M: VcMask> Full<M> {
     /// Before virtual channels are allocated, frees those whose tails have just gone on a prediction and for which a head begins to ask.
-    pub(super) fn free_wanted(&mut self, number: usize, step: u64) {
+    /// `at_once`: heads ask as they arrive; one that comes to others which wait asks with them, in the next step.
+    pub(super) fn free_wanted(&mut self, number: usize, step: u64, at_once: bool) {
         if self.units[number].late.is_empty() {
             return;
         }
         let mut late = std::mem::take(&mut self.units[number].late);
         late.retain(|&output| {
-            let is_wanted = self.is_wanted_from(number, output >> M::SHIFT, |ready| ready == step);
+            let port = output >> M::SHIFT;
+            let is_wanted = self.is_wanted_from(number, port, |ready| ready == step)
+                && !(at_once && self.is_wanted_from(number, port, |ready| ready < step));
             if is_wanted {
                 self.set_free_channel(output);
             }
@@ -242,11 +246,37 @@ impl<M: VcMask> Predicts for Full<M> {
         }
     }
 
-    fn copy(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64) {
+    fn copy(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> u64 {
         tile.occupy_switch(unit, slot, port, now);
-        if unit.forwards() {
-            tile.occupy_channel_early(unit, port, now);
+        if !unit.forwards() {
+            return now;
         }
+        let departure = tile.occupy_channel_early(unit, port, now);
+        tile.layout.port[port].sent.add(departure);
+        departure + u64::from(tile.wiring.links[port].flit_delay) - u64::from(tile.layout.full.traversal_steps)
+    }
+
+    /// In shared buffers it is a packet of one flit.
+    fn lend(tile: &mut Tile<'_, Self>, output: u32) {
+        let port = &mut tile.layout.port[output >> M::SHIFT];
+        port.free = port.free.without(M::bit(output & (M::BITS - 1)));
+        tile.layout.output[output].credits -= 1;
+        tile.wiring.links[output >> M::SHIFT].sent += 1;
+        if let Some(buffers) = &mut tile.buffers.shared {
+            buffers.take(output, 1);
+            buffers.send(output, true);
+        }
+    }
+
+    fn take_back(tile: &mut Tile<'_, Self>, output: u32, is_last: bool, _lists: &mut Block) {
+        tile.layout.output[output].credits += 1;
+        if let Some(buffers) = &mut tile.buffers.shared {
+            buffers.free(output, false);
+        }
+        if is_last {
+            tile.layout.set_free_channel(output);
+        }
+        tile.layout.wake(output >> M::SHIFT);
     }
 }
 

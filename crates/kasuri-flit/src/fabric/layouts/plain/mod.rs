@@ -329,6 +329,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             && self.blocks[block as usize].is_idle()
             && self.in_flight.arrivals.is_empty_at(now, block)
             && self.in_flight.credits.is_empty_at(now, block)
+            && self.no_copies_due(block, now)
         {
             return;
         }
@@ -433,6 +434,10 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     }
 
     fn credit_of_idle_channel(&mut self, slot: u32, lists: &mut Block) {
+        if self.lends(slot) {
+            // It is held by a copy, and comes back with that.
+            return;
+        }
         if self.parameters.release == VcRelease::TailCredit {
             if self.layout.output[slot].credits < self.parameters.buffer_flits {
                 return;

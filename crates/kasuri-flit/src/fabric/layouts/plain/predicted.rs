@@ -35,6 +35,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     #[inline(always)]
     fn take_predicted_arrivals_portably(&mut self, block: u32, now: u64, active: &mut List, lists: &mut Block) {
         let Some(mut unit) = self.prediction.take() else { return };
+        self.take_copies_back(&mut unit, block, now, lists);
         let mut ordinary = std::mem::take(&mut unit.sorting.ordinary);
         let mut possible = std::mem::take(&mut unit.sorting.possible);
         // Which flits are which nobody can foretell: no branch before they are told apart.
@@ -173,10 +174,26 @@ impl<M: VcMask> Predicts for Plain<M> {
         }
     }
 
-    fn copy(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64) {
+    fn copy(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> u64 {
         unit.take_place(slot >> M::SHIFT, port, unit.place(now));
         if tile.parameters.periodic && unit.forwards() {
             tile.occupy_early(unit, port, now);
+        }
+        now + u64::from(tile.wiring.links[port].flit_delay - unit.rules.advance)
+    }
+
+    fn lend(tile: &mut Tile<'_, Self>, output: u32) {
+        let port = &mut tile.layout.output_port[output >> M::SHIFT];
+        port.free = port.free.without(M::bit(output & (M::BITS - 1)));
+        tile.layout.output[output].credits -= 1;
+        tile.wiring.links[output >> M::SHIFT].sent += 1;
+    }
+
+    fn take_back(tile: &mut Tile<'_, Self>, output: u32, is_last: bool, lists: &mut Block) {
+        tile.layout.output[output].credits += 1;
+        if is_last {
+            tile.layout.set_free(output);
+            tile.list_for_allocation(output >> M::SHIFT, &mut lists.allocate);
         }
     }
 }
