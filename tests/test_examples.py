@@ -60,7 +60,7 @@ def test_a_small_form_of_the_million_terminals_is_run_and_reported(tmp_path):
 
 
 def test_a_slower_memory_of_a_host_slows_the_stencil_down(tmp_path):
-    command("run", EXAMPLES / "09-shared-memory.toml", "--out", tmp_path / "out", folder=tmp_path)
+    command("run", EXAMPLES / "10-shared-memory.toml", "--out", tmp_path / "out", folder=tmp_path)
     times = {
         (row["hosts.copies"], row["hosts.memory_gbyte_per_second"]): row["completion_time_ns"] for row in kasuri.read(tmp_path / "out")
     }
