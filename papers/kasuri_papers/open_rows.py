@@ -6,31 +6,6 @@ from kasuri_papers.figure import Figure, awaiting
 
 PREDICTION_ROUTER: tuple[Figure, ...] = (
     awaiting(
-        "000-C10",
-        "C",
-        "why one hit in the system-area network saves more: Des and Ser, and the wait for the packet; hits on the way down are rare",
-        "a hit saves more cycles than on chip, by its stages and by its wait, and by the wait more; on (4, 4, 3) the hit rate "
-        "of chances down is below half of that of chances up",
-        "derived",
-        "hits counted by direction, and what a hit saves by stages and by waiting",
-    ),
-    awaiting(
-        "000-S1",
-        "S",
-        "better predictors, future work",
-        "none: hit rate and reduction over the size of the table and the history",
-        "derived",
-        "predictors with the size of their table and their history as parameters",
-    ),
-    awaiting(
-        "000-S2",
-        "S",
-        "a predictor for each level",
-        "none: hit rate and latency of all pairs, and the bits of the best",
-        "derived",
-        "a predictor for each level",
-    ),
-    awaiting(
         "000-S3",
         "S",
         "what hint bits cost on a link",
@@ -45,14 +20,6 @@ PREDICTION_ROUTER: tuple[Figure, ...] = (
         "none: latency over load and saturation load of each",
         "derived",
         "Express virtual channels, and the rivals on one network",
-    ),
-    awaiting(
-        "000-S5",
-        "S",
-        "a prediction router's clock is 6 % slower",
-        "none: reductions in ns; the number of stages from which prediction pays",
-        "derived",
-        "times in nanoseconds with a slower clock for the predicting router",
     ),
 )
 CENJU4: tuple[Figure, ...] = (
