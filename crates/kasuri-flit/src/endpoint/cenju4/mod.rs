@@ -113,7 +113,7 @@ struct Station {
     served: usize,
 }
 
-/// The constants in picoseconds.
+/// The constants in picoseconds. Many fields, because each is a part of its own of what takes time.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     cache: Time,
@@ -147,13 +147,19 @@ struct Simulation<'a> {
     now: Time,
     parcels: u64,
     unfinished: usize,
-    /// Nodes whose operating systems have been told something just now.
-    interrupted: Vec<u32>,
     statistics: Statistics,
-    operating_systems: OperatingSystems,
+    systems: Systems,
     timeline: Vec<Span>,
     /// Where channels have errors.
     links: Option<Links>,
+}
+
+/// The operating systems of all nodes.
+#[derive(Default)]
+struct Systems {
+    done: OperatingSystems,
+    /// Nodes that have been told something just now.
+    interrupted: Vec<u32>,
 }
 
 struct Statistics {
@@ -205,7 +211,6 @@ impl<'a> Simulation<'a> {
             now: 0,
             parcels: 0,
             unfinished: machine.programs.iter().map(Vec::len).sum(),
-            interrupted: Vec::new(),
             statistics: Statistics {
                 packet_latency: Counter::new(),
                 network_latency: Counter::new(),
@@ -214,7 +219,7 @@ impl<'a> Simulation<'a> {
                 accepted_flits: 0,
                 packets: 0,
             },
-            operating_systems: OperatingSystems::default(),
+            systems: Systems::default(),
             timeline: Vec::new(),
             links: Links::new(constants, &scenario.streams),
         };
@@ -347,7 +352,7 @@ impl<'a> Simulation<'a> {
         Outcome {
             standstill,
             link_errors: self.links.map(|links| links.found),
-            operating_systems: Some(self.operating_systems),
+            operating_systems: Some(self.systems.done),
             timeline: self.timeline,
             router_occupancy: vec![0.0; self.scenario.network.router_count() as usize],
             flit_hops: self.network.flit_hops,

@@ -7,7 +7,7 @@ use kasuri_workload::endpoint::cenju4::fault::{Cause, Interrupt};
 impl Simulation<'_> {
     /// Has the interface stopped at a page? The operating system is told, and will have brought it after its time.
     pub(super) fn page_fault(&mut self, node: u32, parcel: u64, cid: u8, address: u64, receiver: bool) {
-        self.operating_systems.page_faults += 1;
+        self.systems.done.page_faults += 1;
         self.interrupt(node, Interrupt::PageFault(cid, address));
         let end = self.now + self.times.page_fault;
         self.note("page fault", node, "operating system", parcel, self.now, end);
@@ -31,12 +31,12 @@ impl Simulation<'_> {
     /// Tells the operating system of a node something.
     pub(super) fn interrupt(&mut self, node: u32, interrupt: Interrupt) {
         self.stations[node as usize].node.interrupt(interrupt);
-        self.interrupted.push(node);
+        self.systems.interrupted.push(node);
     }
 
     /// Takes the time of the interrupts that have come from the processors of their nodes, unless they are masked.
     pub(super) fn serve_interrupts(&mut self) {
-        let mut nodes = std::mem::take(&mut self.interrupted);
+        let mut nodes = std::mem::take(&mut self.systems.interrupted);
         for node in nodes.drain(..) {
             let station = &mut self.stations[node as usize];
             let masked = &self.machine.constants.masked_interrupts;
@@ -44,12 +44,12 @@ impl Simulation<'_> {
             // That a Sender is empty matters only if a task waits for it; then it is the beginning of a switch.
             let reaches = |interrupt: &&Interrupt| interrupt.cause() != Cause::SenderEmpty && !masked.contains(&interrupt.cause());
             let count = new.iter().filter(reaches).count() as u64;
-            self.operating_systems.interrupts += count;
-            self.operating_systems.masked += new.len() as u64 - count;
+            self.systems.done.interrupts += count;
+            self.systems.done.masked += new.len() as u64 - count;
             station.served = station.node.interrupts.len();
             self.steal(node, count);
         }
-        self.interrupted = nodes;
+        self.systems.interrupted = nodes;
     }
 
     /// The processor of a node serves so many interrupts.
@@ -61,8 +61,8 @@ impl Simulation<'_> {
 
     /// A header queue is empty and its last packet has left, while another task waits for control registers: it gets them after the interrupt.
     pub(super) fn begin_switch(&mut self, node: u32, set: u32) {
-        self.operating_systems.interrupts += 1;
-        self.operating_systems.task_switches += 1;
+        self.systems.done.interrupts += 1;
+        self.systems.done.task_switches += 1;
         self.steal(node, 1);
         self.schedule(self.now + self.times.interrupt, Event::Switch { node, set });
     }

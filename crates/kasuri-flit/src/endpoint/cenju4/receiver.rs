@@ -98,7 +98,7 @@ impl Simulation<'_> {
         }
         let packet = &*packet;
         let station = &mut self.stations[node as usize];
-        self.interrupted.push(node);
+        self.systems.interrupted.push(node);
         let reply = station.node.receive(packet).unwrap_or_else(|fault| {
             station.node.interrupt(Interrupt::ReceiveFault(packet.cid, fault));
             Node::refusal(packet)

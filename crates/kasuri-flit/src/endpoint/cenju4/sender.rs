@@ -53,25 +53,40 @@ struct Outgoing {
     ends: Option<Parcel>,
 }
 
+/// The sets of control registers, besides that for answers.
+#[derive(Default)]
+struct ControlRegisters {
+    /// The operating system's program.
+    system: Option<usize>,
+    /// The task that each users' set serves.
+    sets: Vec<Option<usize>>,
+    /// The set that is looked at first.
+    turn: usize,
+}
+
+/// How much there can be.
+#[derive(Clone, Copy, Default)]
+struct Limits {
+    registers: usize,
+    /// Headers in the queue of a task.
+    headers: usize,
+    /// Requests without an answer.
+    outstanding: u32,
+}
+
 /// What the two modules are doing.
 #[derive(Default)]
 pub(super) struct Sender {
     /// The header queue of each task.
     queues: Vec<VecDeque<Queued<[u64; 4]>>>,
     answers: VecDeque<Queued<Reply>>,
-    /// The operating system's program, which has a set of control registers of its own.
-    system: Option<usize>,
-    /// The task that each users' set of control registers serves.
-    sets: Vec<Option<usize>>,
-    /// The set that is looked at first.
-    turn: usize,
+    controls: ControlRegisters,
     reading: Option<Queued<Header>>,
     /// In the order in which they were filled.
     registers: VecDeque<Register>,
-    capacity: usize,
+    limits: Limits,
     /// Registers that have been filled.
     filled: u64,
-    header_queue: usize,
     choice: RegisterChoice,
     /// The rank of the register that was chosen last.
     chosen: u64,
@@ -81,7 +96,6 @@ pub(super) struct Sender {
     /// In the order in which they leave.
     outgoing: VecDeque<Outgoing>,
     outstanding: u32,
-    most_outstanding: u32,
     /// Synchronisations that this node waits for, a bit each.
     synchronising: u128,
     /// Tasks whose processors wait for room in their header queue.
@@ -93,14 +107,17 @@ impl Sender {
         let (sets, tasks) = (constants.user_registers as usize, programs.len());
         let system = programs.iter().position(|program| program.cid == OPERATING_SYSTEM);
         let mut users = (0..tasks).filter(|&task| system != Some(task));
+        let controls = ControlRegisters { system, sets: (0..sets).map(|_| users.next()).collect(), turn: 0 };
+        let limits = Limits {
+            registers: constants.header_registers as usize,
+            headers: constants.header_queue as usize,
+            outstanding: constants.outstanding_requests,
+        };
         Self {
             queues: (0..tasks).map(|_| VecDeque::new()).collect(),
-            sets: (0..sets).map(|_| users.next()).collect(),
-            system,
-            capacity: constants.header_registers as usize,
+            controls,
+            limits,
             choice: constants.register_choice,
-            header_queue: constants.header_queue as usize,
-            most_outstanding: constants.outstanding_requests,
             blocked: vec![false; tasks],
             ..Self::default()
         }
@@ -108,18 +125,18 @@ impl Sender {
 
     /// Has the header queue of a task room?
     pub(super) fn has_room(&self, task: usize) -> bool {
-        self.queues[task].len() < self.header_queue
+        self.queues[task].len() < self.limits.headers
     }
 
     /// Takes the next header: the answers, the operating system and the users' sets take turns.
     fn next_header(&mut self, cid_of: impl Fn(usize) -> u8) -> Option<Queued<Header>> {
-        let sources = self.sets.len() + 2;
+        let sources = self.controls.sets.len() + 2;
         for step in 0..sources {
-            let source = (self.turn + step) % sources;
+            let source = (self.controls.turn + step) % sources;
             let task = match source {
                 0 => None,
-                1 => Some(self.system),
-                set => Some(self.sets[set - 2]),
+                1 => Some(self.controls.system),
+                set => Some(self.controls.sets[set - 2]),
             };
             let taken = match task {
                 None => self.answers.pop_front().map(|queued| Queued { header: Header::Answer(queued.header), parcel: queued.parcel }),
@@ -129,7 +146,7 @@ impl Sender {
                     .map(|queued| Queued { header: Header::User { task, cid: cid_of(task), words: queued.header }, parcel: queued.parcel }),
             };
             if taken.is_some() {
-                self.turn = (source + 1) % sources;
+                self.controls.turn = (source + 1) % sources;
                 return taken;
             }
         }
@@ -138,7 +155,7 @@ impl Sender {
 
     /// A task that has something to send and no set of control registers.
     fn task_without_registers(&self) -> Option<usize> {
-        let is_without = |task| self.system != Some(task) && !self.sets.contains(&Some(task));
+        let is_without = |task| self.controls.system != Some(task) && !self.controls.sets.contains(&Some(task));
         (0..self.queues.len()).find(|&task| !self.queues[task].is_empty() && is_without(task))
     }
 
@@ -185,7 +202,7 @@ impl Simulation<'_> {
     fn read_header(&mut self, node: u32) {
         let station = &mut self.stations[node as usize];
         let sender = &mut station.sender;
-        if sender.reading.is_some() || sender.registers.len() >= sender.capacity {
+        if sender.reading.is_some() || sender.registers.len() >= sender.limits.registers {
             return;
         }
         let processors = &station.processors;
@@ -272,7 +289,7 @@ impl Simulation<'_> {
             let register = &sender.registers[place];
             let destination = register.destination;
             let in_turn = !sender.registers.iter().take(place).any(|older| older.destination.meets(destination));
-            let waits = register.parcel.is_answered() && register.parcel.is_new() && sender.outstanding >= sender.most_outstanding;
+            let waits = register.parcel.is_answered() && register.parcel.is_new() && sender.outstanding >= sender.limits.outstanding;
             let flits = self.machine.constants.packet_flits(register.parcel.next_bytes());
             in_turn && !waits && register.missing.is_none() && self.network.can_promise(node, destination, flits)
         })
@@ -395,9 +412,9 @@ impl Simulation<'_> {
     /// The operating system begins to give sets of control registers whose tasks have nothing to send to tasks that have.
     fn lend_registers(&mut self, node: u32) {
         let sender = &mut self.stations[node as usize].sender;
-        let drained = (0..sender.sets.len()).find(|&set| sender.sets[set].is_some_and(|task| sender.is_drained(task)));
+        let drained = (0..sender.controls.sets.len()).find(|&set| sender.controls.sets[set].is_some_and(|task| sender.is_drained(task)));
         if let (Some(_), Some(set)) = (sender.task_without_registers(), drained) {
-            sender.sets[set] = None;
+            sender.controls.sets[set] = None;
             self.begin_switch(node, set as u32);
         }
     }
@@ -405,8 +422,9 @@ impl Simulation<'_> {
     /// The operating system has given a set to the task that has waited.
     pub(super) fn switch_task(&mut self, node: u32, set: u32) {
         let sender = &mut self.stations[node as usize].sender;
-        let other = (0..sender.queues.len()).find(|&task| sender.system != Some(task) && !sender.sets.contains(&Some(task)));
-        sender.sets[set as usize] = sender.task_without_registers().or(other);
+        let other =
+            (0..sender.queues.len()).find(|&task| sender.controls.system != Some(task) && !sender.controls.sets.contains(&Some(task)));
+        sender.controls.sets[set as usize] = sender.task_without_registers().or(other);
         self.read_header(node);
         self.lend_registers(node);
     }

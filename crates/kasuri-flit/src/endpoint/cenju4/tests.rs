@@ -727,7 +727,7 @@ fn interrupts_take_time_of_the_processor_unless_they_are_masked() {
         pair.constants.masked_interrupts = masked;
         let scenario = idle();
         let simulation = machine(&scenario, &pair);
-        let counted = simulation.operating_systems;
+        let counted = simulation.systems.done;
         assert_eq!(counted.interrupts + counted.masked - 1, u64::from(parcels), "{counted:?}: one more where the Sender is empty");
         simulation.stations[1].processors[0].ended().unwrap()
     };

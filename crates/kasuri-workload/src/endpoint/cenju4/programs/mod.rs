@@ -366,6 +366,12 @@ fn check(workload: &Workload, entry: &Entry, ranks: u32, terminals: u32) -> Resu
     if !(1..=MOST_TASKS).contains(&workload.tasks) {
         return wrong("tasks", format!("is {}; it must be 1 to {MOST_TASKS}", workload.tasks));
     }
+    let most_pages = (super::MOST_BYTES / PAGE) as u32;
+    for (key, pages) in [("missing_source_pages", workload.missing_source_pages), ("missing_target_pages", workload.missing_target_pages)] {
+        if pages > most_pages {
+            return wrong(key, format!("is {pages}; it must be at most {most_pages}, the pages of all that a rank sends or receives"));
+        }
+    }
     if workload.system_parcels > 1000 {
         return wrong("system_parcels", format!("is {}; it must be at most 1000", workload.system_parcels));
     }

@@ -1,6 +1,7 @@
 //! What the tables do not allow is refused: each kind of wrong parcel once, then a right one.
 
 use super::super::fault::Fault;
+use super::super::memory::PAGE;
 use super::super::parcel::{Header, Kind, MAX_PARCEL, Protocol};
 use super::super::script::{COUNTER, Op, SOURCE, Script, TARGET, WORDS};
 use super::super::task::SYNCHRONISATIONS;
@@ -40,15 +41,20 @@ fn attack(script: &mut Script<'_>, job: &Job<'_>, to: u16) {
     script.parcel(&Header { kind: Kind::Synchronisation, ..Header::new(Protocol::AtomicAdd, beyond, 0, [0; 3]) });
     script.parcel(&Header { length: MAX_PARCEL + 8, ..dma(to, SOURCE, TARGET) });
     script.parcel(&dma(to, NOWHERE, TARGET));
+    // The first page behind the segment with the data that is sent.
+    let offset = job.workload.source_offset.max(job.workload.return_offset.unwrap_or(0));
+    let behind = SOURCE + (offset + job.workload.message_bytes + PAGE).next_multiple_of(PAGE);
+    script.parcel(&dma(to, behind, TARGET));
     script.parcel(&dma(to, SOURCE, NOWHERE));
     script.parcel(&Header::new(Protocol::Swap, to, 8, [COUNTER, 7, WORDS + 8]));
-    script.op(Op::AwaitFaults { count: 5 });
+    script.op(Op::AwaitFaults { count: 6 });
     let faults = vec![
         Fault::OutsideNodeTable(nodes),
         Fault::OutsideMulticastTable(groups),
         Fault::OutsideSynchronisationTable(beyond),
         Fault::TooLong(MAX_PARCEL + 8),
         Fault::Unmapped(NOWHERE),
+        Fault::Unmapped(behind),
     ];
     script.op(Op::CheckFaults { faults });
 }

@@ -130,7 +130,7 @@ impl Step {
     /// What is wrong with it, if anything is.
     fn problem(&self, ranks: u32, terminals: u32) -> Option<String> {
         let (needed, allowed) = self.action.keys();
-        let name = serde_json_name(self.action);
+        let name = name_in_file(self.action);
         for (key, is_given) in self.given() {
             if is_given && !needed.contains(&key) && !allowed.contains(&key) {
                 return Some(format!("has `{key}`, which means nothing for {name}; leave it out"));
@@ -164,7 +164,7 @@ impl Step {
         if self.action == Action::Get && self.bytes > Some(u64::from(super::super::parcel::MAX_PARCEL)) {
             return Some("gets more than 524288 bytes, the most that a remote read brings; use several".to_owned());
         }
-        if self.source_offset.unwrap_or(0) % 4 != 0 || self.target_offset.unwrap_or(0) % 8 != 0 {
+        if !(self.source_offset.unwrap_or(0).is_multiple_of(4) && self.target_offset.unwrap_or(0).is_multiple_of(8)) {
             return Some(
                 "has a source_offset that is no multiple of 4, or a target_offset that is none of 8: data begins at words".to_owned(),
             );
@@ -194,7 +194,7 @@ impl Step {
 }
 
 /// An action's name in the file.
-fn serde_json_name(action: Action) -> String {
+fn name_in_file(action: Action) -> String {
     toml::Value::try_from(action).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
@@ -207,7 +207,7 @@ pub(super) fn source_bytes(workload: &Workload) -> u64 {
     steps(workload).map(Step::source_end).max().unwrap_or(0)
 }
 
-fn of_rank<'a>(workload: &'a Workload, rank: u32) -> impl Iterator<Item = &'a Step> {
+fn of_rank(workload: &Workload, rank: u32) -> impl Iterator<Item = &Step> {
     workload.script.iter().filter(move |part| part.ranks.iter().any(|&of| u32::from(of) == rank)).flat_map(|part| &part.steps)
 }
 
@@ -237,7 +237,7 @@ fn run(script: &mut Script<'_>, job: &Job<'_>, turn: Turn) {
 /// Refuses scripts that no machine can run.
 pub(super) fn check(workload: &Workload, is_chosen: bool, ranks: u32, terminals: u32) -> Result<(), EndpointError> {
     let wrong = |key: &str, problem: String| Err(EndpointError::new("workload", key, problem));
-    if is_chosen != !workload.script.is_empty() {
+    if is_chosen == workload.script.is_empty() {
         let problem = if is_chosen { "is missing; program = \"script\" runs it" } else { "has no meaning without program = \"script\"" };
         return wrong("script", problem.to_owned());
     }
