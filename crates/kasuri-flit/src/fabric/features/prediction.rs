@@ -47,12 +47,7 @@ pub(crate) struct PredictionUnit<'n> {
     pub(crate) predictor: Box<dyn Predictor>,
     pub(crate) rules: Rules,
     pub(crate) hint: Option<Hint<'n>>,
-    /// Places of each output and of each input of the switches, by the step of the switch grant that they correspond to.
-    outputs: Places,
-    inputs: Places,
-    /// Places of each channel behind an output port, by the cycle in which a flit is sent; where flits wait for it behind the switch, so
-    /// that the places of the switch do not tell.
-    channels: Option<Places>,
+    taken: Taken,
     pub(crate) input_ports: Column<InputPort>,
     /// By output slot: the place of the last flit, and 0 before any.
     last_sent: Column<u64>,
@@ -73,6 +68,16 @@ pub(crate) struct PredictionUnit<'n> {
     cases: Vec<[u64; 2]>,
     /// When the short counts of the input ports were last added to those of channels.
     settled: u64,
+}
+
+/// Which places are taken, of what flits share one after the other.
+struct Taken {
+    /// Of each output and of each input of the switches, by the step of the switch grant that they correspond to.
+    outputs: Places,
+    inputs: Places,
+    /// Of each channel behind an output port, by the cycle in which a flit is sent; where flits wait for it behind the switch, so that the
+    /// places of the switch do not tell.
+    channels: Option<Places>,
 }
 
 /// The arrivals of a cycle that may pass on and those that do not, and what tells them apart; memory to use.
@@ -447,9 +452,11 @@ impl<'n> PredictionUnit<'n> {
                 blind_cycles: blind_cycles(scenario),
                 routes_stay: !scenario.routing.observes_congestion(),
             },
-            outputs: Places::new(ports * router.output_speedup as usize, reach(scenario)),
-            inputs: Places::new(ports * router.input_speedup as usize, reach(scenario)),
-            channels: waits_behind_switch(router).then(|| Places::new(ports, reach(scenario))),
+            taken: Taken {
+                outputs: Places::new(ports * router.output_speedup as usize, reach(scenario)),
+                inputs: Places::new(ports * router.input_speedup as usize, reach(scenario)),
+                channels: waits_behind_switch(router).then(|| Places::new(ports, reach(scenario))),
+            },
             input_ports: input_ports(network, share, router_port, ports),
             last_sent: Column::filled(slots, 0),
             wrongs: Wrongs::default(),
@@ -521,12 +528,12 @@ impl<'n> PredictionUnit<'n> {
 
     /// Is nothing sent on the channel of an output port in a cycle?
     pub(crate) fn is_channel_open(&self, port: u32, departure: u64) -> bool {
-        self.channels.as_ref().is_none_or(|channels| channels.is_free(port, departure + BIAS))
+        self.taken.channels.as_ref().is_none_or(|channels| channels.is_free(port, departure + BIAS))
     }
 
     /// A flit is sent on the channel of an output port.
     pub(crate) fn take_channel(&mut self, port: u32, departure: u64) {
-        if let Some(channels) = &mut self.channels {
+        if let Some(channels) = &mut self.taken.channels {
             self.wrongs.collisions += u64::from(!channels.take(port, departure + BIAS));
         }
     }
@@ -541,7 +548,7 @@ impl<'n> PredictionUnit<'n> {
     /// Does no flit cross from an input of the switch, nor to an output, in a place?
     #[inline(always)]
     pub(crate) fn is_open(&self, input: u32, output: u32, place: u64) -> bool {
-        self.inputs.is_free(input, place) && self.outputs.is_free(output, place)
+        self.taken.inputs.is_free(input, place) && self.taken.outputs.is_free(output, place)
     }
 
     /// Would a flit in this place stay behind those sent on this virtual channel before?
@@ -553,7 +560,7 @@ impl<'n> PredictionUnit<'n> {
     /// A flit passes on, or a wrong copy of one crosses, or one that has won the switch.
     #[inline(always)]
     pub(crate) fn take_place(&mut self, input: u32, output: u32, place: u64) {
-        let were_free = self.inputs.take(input, place) & self.outputs.take(output, place);
+        let were_free = self.taken.inputs.take(input, place) & self.taken.outputs.take(output, place);
         self.wrongs.collisions += u64::from(!were_free);
     }
 
