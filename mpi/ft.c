@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CHECKED = 1024, MAX_ITERATIONS = 25 };
 
@@ -249,33 +250,35 @@ static size_t free_bytes(void)
     return (size_t)kibibytes << 10;
 }
 
-/* Does the problem fit into the memory of every host, and a block of the exchange into one call? Says what it needs if not. */
-static int fits(const struct slab *slab, int is_checked)
+/* Ends the program where the problem does not fit into the memory of a host, or a block of the exchange into one call, and says what it needs.
+ * No collective call is made for that: the calls of the program are those of the benchmark. */
+static void check_that_it_fits(const struct slab *slab, int is_checked)
 {
     const struct problem *problem = &slab->problem;
     const size_t points = points_of(problem), of_rank = points / (size_t)slab->ranks;
     MPI_Comm host;
-    int place, ranks, can, all_can;
+    int place, ranks;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, slab->rank, MPI_INFO_NULL, &host);
     MPI_Comm_rank(host, &place);
     MPI_Comm_size(host, &ranks);
+    MPI_Comm_free(&host);
     size_t bytes = (size_t)ranks * ARRAYS * of_rank * sizeof(double complex);
-    if (place == 0 && slab->rank == 0 && is_checked)
+    if (slab->rank == 0 && is_checked)
         bytes += ARRAYS_OF_CHECK * points * sizeof(double complex);
     const size_t there = free_bytes();
-    can = place > 0 || bytes <= there;
-    if (!can)
+    if (bytes > there) {
+        /* The first rank of the host speaks for all, who give it the time. */
+        if (place > 0)
+            sleep(5);
         fprintf(stderr, "ft: class %c needs %zu bytes of memory for %d ranks of one host%s; %zu are free\n", problem->class, bytes, ranks,
                 is_checked ? ", those of the check included (--no-check leaves it out)" : "", there);
-    if (of_rank / (size_t)slab->ranks > INT_MAX) {
-        can = 0;
-        if (slab->rank == 0)
-            fprintf(stderr, "ft: class %c needs more than %d ranks: a block of %zu points is too long for one call\n", problem->class,
-                    slab->ranks, of_rank / (size_t)slab->ranks);
+        MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    MPI_Comm_free(&host);
-    MPI_Allreduce(&can, &all_can, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    return all_can;
+    if (slab->rank == 0 && of_rank / (size_t)slab->ranks > INT_MAX) {
+        fprintf(stderr, "ft: class %c needs more than %d ranks: a block of %zu points is too long for one call\n", problem->class,
+                slab->ranks, of_rank / (size_t)slab->ranks);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
 }
 
 static int solve(struct slab *slab, int is_checked)
@@ -328,8 +331,10 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &slab.ranks);
     int status = 2;
     const int is_checked = argc < 3 || strcmp(argv[2], "--no-check") != 0;
-    if (choose(&slab, argc > 1 ? argv[1] : NULL) && fits(&slab, is_checked))
+    if (choose(&slab, argc > 1 ? argv[1] : NULL)) {
+        check_that_it_fits(&slab, is_checked);
         status = solve(&slab, is_checked) ? 0 : 1;
+    }
     MPI_Finalize();
     return status;
 }
