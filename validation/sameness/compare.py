@@ -32,7 +32,11 @@ FIELDS = ("seed", "kind", "engine", "status", "cycles", "flit_hops", "packet_lat
 ASIDE = ("key", "kasuri_version", "schema_version", "wall_seconds", "cpu_seconds", "peak_memory_mib", "hint", "message")
 
 #: Columns that came after the results were kept: they count where they hold something.
-LATER = ("background",)
+LATER = (
+    "background",
+    *(f"prediction_{what}_{way}" for what in ("chances", "hits") for way in ("up", "turn", "down")),
+    *("interrupts", "interrupts_masked", "page_faults", "task_switches"),
+)
 
 
 def digest(out: Path, row: dict[str, object]) -> str:
