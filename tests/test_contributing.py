@@ -34,7 +34,7 @@ USES_ALL = """
 
 use kasuri_config::Document;
 use kasuri_network::deadlock::check;
-use kasuri_network::predictor::{self, PREDICTORS};
+use kasuri_network::predictor::PREDICTORS;
 use kasuri_network::topology::{NoFiles, TOPOLOGIES};
 use kasuri_workload::traffic::pattern::PATTERNS;
 
@@ -53,7 +53,7 @@ fn the_experiment_can_be_prepared() {
     assert_eq!((scenario.network.router_count(), scenario.network.terminal_count()), (14, 14));
     assert!(check(&scenario.network, &*scenario.possible_routing(), &scenario.virtual_channel_ranges()).is_safe());
     assert_eq!(scenario.router.predictor, "most-frequent");
-    assert!(predictor::build(&scenario.router.predictor, &scenario.network).is_ok());
+    assert!(scenario.router.build_predictor(&scenario.network).is_ok());
 }
 """
 

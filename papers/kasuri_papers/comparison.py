@@ -92,5 +92,5 @@ class _Side:
     def _row(self, experiment: Mapping[str, Any], folder: str) -> dict[str, Any]:
         rows = [dict(row) for row in self.run(experiment, folder)]
         values = {name: [row[name] for row in rows] for name in (LATENCY, ACCEPTED)}
-        means = {name: math.fsum(column) / len(column) if all(column) else math.inf for name, column in values.items()}
+        means = {name: math.fsum(column) / len(column) if None not in column else math.inf for name, column in values.items()}
         return {**rows[0], **means}

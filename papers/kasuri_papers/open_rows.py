@@ -1,4 +1,4 @@
-"""The rows of papers whose mechanism is not built yet. A row leaves this file when it can be run."""
+"""The rows of papers that cannot be run yet, with what each lacks: a mechanism, or its runs and judge."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CENJU4: tuple[Figure, ...] = (
         "all bytes right for each task; a switch only when the queue is empty and the last packet sent, at the cost of its "
         "interrupt; three tasks take longer than two by the switches",
         "structure",
-        "several tasks on a node and their switch",
+        "runs with several tasks on a node, and their judge",
     ),
     awaiting(
         "001-C12",
@@ -38,7 +38,7 @@ CENJU4: tuple[Figure, ...] = (
         "interrupts and page faults: with the help of the operating system the transfer goes on",
         "a parcel with a missing page arrives whole, later by the service; masked interrupts cost nothing, others their time",
         "structure",
-        "interrupts with a cost, and page faults that the operating system serves",
+        "runs with interrupts and missing pages, and their judge",
     ),
     awaiting(
         "001-C13",
@@ -47,7 +47,7 @@ CENJU4: tuple[Figure, ...] = (
         "an unregistered offset is an error; registered, barriers D and E are unchanged, the first use later by 13 us and the "
         "write of the table",
         "structure",
-        "registration of headers by system call",
+        "runs with registration at first use, and their judge",
     ),
     awaiting(
         "001-S1",
@@ -71,7 +71,7 @@ CENJU4: tuple[Figure, ...] = (
         "a user's own program",
         "none: the times of two jobs on one machine, alone and together",
         "derived",
-        "programs of one's own on the machine",
+        "runs of two jobs on one machine, alone and together",
     ),
 )
 MLFM: tuple[Figure, ...] = (

@@ -39,7 +39,6 @@ def _stencil_rank(x: int, y: int, side: int, iterations: int, message: int, peri
             others.append((row % side) * side + column % side)
     lines = []
     for iteration in range(iterations):
-        labels = [f"{what}{iteration}_{place}" for what in ("s", "r") for place in range(len(others))]
         for place, other in enumerate(others):
             # On a ring of two both neighbours are the same rank: the tag tells the messages apart by their direction.
             back = place ^ 1 if periodic else place
@@ -47,7 +46,7 @@ def _stencil_rank(x: int, y: int, side: int, iterations: int, message: int, peri
             lines.append(f"s{iteration}_{place}: send {message}b to {other} {tags[0]}")
             lines.append(f"r{iteration}_{place}: recv {message}b from {other} {tags[1]}")
             if iteration:
-                before = [label.replace(str(iteration), str(iteration - 1), 1) for label in labels]
+                before = [f"{what}{iteration - 1}_{earlier}" for what in ("s", "r") for earlier in range(len(others))]
                 lines += [f"s{iteration}_{place} requires {label}" for label in before]
     body = "\n".join(f"  {line}" for line in lines)
     return f"rank {y * side + x} {{\n{body}\n}}"
@@ -104,7 +103,9 @@ def mpi(experiment: Mapping[str, Any], folder: Path, kasuri: str) -> dict[str, A
         "by_schedule": int(schedule[1]) if schedule else 0,
         "message": next((line for line in done.stderr.splitlines() if line.startswith("ft: ")), ""),
     }
-    kept.write_text(json.dumps(found))
+    # Only what the program itself decided is kept: 0 it ran, 2 it refused.
+    if done.returncode in (0, 2):
+        kept.write_text(json.dumps(found))
     return found
 
 

@@ -152,7 +152,7 @@ fn hits_by_direction_follow_the_closed_form() {
         let router = RouterParameters { priority, ..router("static-straight", 3) };
         let outcome = lone_packets(Setup { paranoid: false, ..tree(3, router) }, 1_000_000);
         let prediction = outcome.prediction.unwrap();
-        let [up, turn, down] = [0, 1, 2].map(|way| prediction.of_way(way).unwrap());
+        let [up, turn, down] = [0, 1, 2].map(|way| prediction.of_direction(way).unwrap());
         let of_switches = |count: u64| count as f64 / prediction.switches as f64 * (2.0 * height - 1.0);
         for ([chances, hits], expected) in [(up, [height - 1.0; 2]), (turn, [1.0, top / 3.0]), (down, [height - 1.0, (height - 1.0) / 4.0])]
         {

@@ -496,7 +496,7 @@ pub struct Prediction {
 
 impl Prediction {
     /// Attempts and hits of one of the ways, all levels together; `None` where routers have no levels.
-    pub fn of_way(&self, way: usize) -> Option<[u64; 2]> {
+    pub fn of_direction(&self, way: usize) -> Option<[u64; 2]> {
         let sum = |column: usize| self.by_level.iter().map(|ways| ways[way][column]).sum();
         (!self.by_level.is_empty()).then(|| [sum(0), sum(1)])
     }

@@ -223,7 +223,7 @@ fn state_bytes(study: &Study, method: Method, running: u64, extents: &mut Extent
     let held = network.memory_bytes() + scenario.routing.table_bytes() + PORT_BYTES * ports;
     let building = BUILDING_BYTES * channels;
     let compiling = match scenario.routing.making_bytes().saturating_sub(scenario.routing.table_bytes()) {
-        // Known by coordinates.
+        // Known by formula.
         0 => 0,
         more => more + SEARCHING_BYTES * channels,
     };

@@ -8,7 +8,7 @@ use kasuri_config::CASE;
 use kasuri_model::engine::{Distribution, Formulas, Interfaces, Outcome, Prediction};
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::Network;
-use kasuri_network::predictor::direction::WAYS;
+use kasuri_network::predictor::direction::DIRECTIONS;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -442,8 +442,8 @@ impl RunRow {
         self.set("prediction_attempts", prediction.attempts);
         self.set("prediction_hits", prediction.hits);
         self.set("prediction_hit_rate", (prediction.switches > 0).then(|| prediction.hits as f64 / prediction.switches as f64));
-        for (way, name) in WAYS.iter().enumerate() {
-            let [chances, hits] = prediction.of_way(way).map_or([None; 2], |counts| counts.map(Some));
+        for (way, name) in DIRECTIONS.iter().enumerate() {
+            let [chances, hits] = prediction.of_direction(way).map_or([None; 2], |counts| counts.map(Some));
             self.set(&format!("prediction_chances_{name}"), chances);
             self.set(&format!("prediction_hits_{name}"), hits);
         }

@@ -56,7 +56,7 @@ fn hits_and_latencies_of_lone_packets_are_those_of_the_formulas() {
         assert!((rate(found.attempts) - rates.attempts / rates.routers).abs() < 0.01, "{predictor}");
         let by_channel: [u64; 3] = [0, 1, 2].map(|column| found.by_channel.iter().map(|counts| counts[column]).sum());
         assert_eq!(by_channel, [found.switches, found.attempts, found.hits]);
-        let by_way = |column: usize| (0..3).filter_map(|way| found.of_way(way)).map(|counts| counts[column]).sum::<u64>();
+        let by_way = |column: usize| (0..3).filter_map(|way| found.of_direction(way)).map(|counts| counts[column]).sum::<u64>();
         let expected = if network == TREE { [found.attempts, found.hits] } else { [0, 0] };
         assert_eq!([by_way(0), by_way(1)], expected);
     }

@@ -1,16 +1,16 @@
-//! Which way heads cross routers that have levels: up, down, or up before and down from there on.
+//! In which direction heads cross routers that have levels: up, down, or up before and down from there on.
 
 use crate::id::{Port, RouterId};
 use crate::network::{Endpoint, Network};
 
-/// The ways, in the order in which they are counted: up: from below and on upwards; turn: from below and down, or the reverse; down: from
+/// The directions, in the order in which they are counted: up: from below and on upwards; turn: from below and down, or the reverse; down: from
 /// above and on downwards. A terminal lies below all levels.
-pub const WAYS: [&str; 3] = ["up", "turn", "down"];
+pub const DIRECTIONS: [&str; 3] = ["up", "turn", "down"];
 
 /// Cases of a level: whether a head comes from above, times 2, and whether it goes up.
 pub const CASES: usize = 4;
 
-/// Of each level, the lowest first, and of each of [`WAYS`]: chances, and those that were hits.
+/// Of each level, the lowest first, and of each of [`DIRECTIONS`]: chances, and those that were hits.
 pub type ByLevel = Vec<[[u64; 2]; 3]>;
 
 /// Sums up counts by case for each level.
@@ -20,7 +20,7 @@ pub fn by_level<N: Copy + std::ops::Add<Output = N>>(cases: &[[N; 2]]) -> Vec<[[
     cases.chunks_exact(CASES).map(of_level).collect()
 }
 
-/// The ways across the routers of a network that have levels.
+/// The directions across the routers of a network that have levels.
 #[derive(Clone, Debug)]
 pub struct Directions {
     levels: usize,

@@ -23,7 +23,7 @@ pub(super) struct Reproduce {
     /// The folder of the papers' experiments [default: those of the package]
     #[arg(long, value_name = "DIR")]
     experiments: Option<PathBuf>,
-    /// End with status 1 if a verdict is `fail`
+    /// End with status 1 if a verdict is not the expected one
     #[arg(long)]
     strict: bool,
 }
