@@ -69,3 +69,21 @@ def test_a_slower_memory_of_a_host_slows_the_stencil_down(tmp_path):
         assert over_rate == sorted(over_rate, reverse=True)
         assert over_rate[0] > over_rate[-1]
     assert all(times[1, rate] >= times[0, rate] for rate in (15, 30, 60, 120))
+
+
+def test_users_of_a_shared_memory_take_turns_and_find_their_words(tmp_path):
+    example = EXAMPLES / "12-shared-memory-users.toml"
+    never = (EXAMPLES / example.name).read_text().replace("table_writes = [{ cycle = 1000,", "table_writes = [{ cycle = 900_000_000,")
+    (tmp_path / "never.toml").write_text(never)
+    ends = {}
+    for name, file in (("written", example), ("never", tmp_path / "never.toml")):
+        command("run", file, "--out", tmp_path / name, folder=tmp_path)
+        for row in kasuri.read(tmp_path / name):
+            users = {user["name"]: user for user in row["users"]}
+            assert set(users) == {"matrix", "stencil", "database"}
+            assert all(user["accesses_ended"] == user["accesses"] > 0 for user in users.values())
+            assert all(user["wrong_words"] == user["misdelivered_packets"] == 0 for user in users.values())
+            assert row["user_switches"] > 3
+            ends[name, row["engine"]] = users["database"]["completion_time"]
+    # The second interface of the busy node is worth it.
+    assert all(ends["written", engine] < 0.9 * ends["never", engine] for engine in ("flow", "flit"))

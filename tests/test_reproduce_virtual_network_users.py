@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kasuri_papers import virtual_network_users as users
-from kasuri_papers.figure import Table, Verdict
+from kasuri_papers.figure import Findings, Table, Verdict
 
 Rows = list[dict[str, Any]]
 Judge = Callable[[Table], Verdict]
@@ -20,12 +20,14 @@ def user(**changed: Any) -> dict[str, Any]:
     return {"name": "a", "nodes": 9, "dilation_max": None, "dilation_mean": None, "congestion": None} | counts | looked_up | changed
 
 
+def open_traffic(table: Table) -> Verdict:
+    found = Findings()
+    users.translator_in_open_traffic(found, table)
+    return found.verdict()
+
+
 def holes(**changed: Any) -> Rows:
     return [{"series": "holes", "users": [user(**changed)]}]
-
-
-def aliases(one: float = 1.0, two: float = 1.95) -> Rows:
-    return [{"series": name, "users": [user(accepted_throughput=rate, nodes=1)]} for name, rate in (("one", one), ("two", two))]
 
 
 def layouts(of: str = "irregular", **changed: Any) -> Rows:
@@ -37,7 +39,8 @@ def layouts(of: str = "irregular", **changed: Any) -> Rows:
 
 
 def processors(**changed: Any) -> Rows:
-    return [{"series": "processors", "users": [user(**{"nodes": 3} | changed)]}]
+    own = user(**{"nodes": 3, "wrong_words": 0} | changed)
+    return [{"series": series, "users": [own]} for series in ("processors", "shared-memory")]
 
 
 def foreign(**changed: Any) -> Rows:
@@ -56,8 +59,7 @@ def levels(short: tuple[int, ...] = (15, 26, 95), long: tuple[int, ...] = (31_26
 @pytest.mark.parametrize(
     ("judge", "rows"),
     [
-        (users.translator, holes()),
-        (users.aliases, aliases()),
+        (open_traffic, holes()),
         (users.topologies, layouts()),
         (users.virtual_processors, processors()),
         (users.foreign_packets, foreign()),
@@ -71,15 +73,12 @@ def test_right_answers_pass(judge: Judge, rows: Rows) -> None:
 @pytest.mark.parametrize(
     ("judge", "rows"),
     [
-        (users.translator, []),
-        (users.translator, holes(misdelivered_packets=1)),
-        (users.translator, holes(accesses_ended=1169)),
-        (users.translator, holes(accesses_ended_wrongly=1)),
-        (users.translator, holes(protection_faults=0)),
-        (users.translator, holes(tlb_hits=700, tlb_misses=950)),
-        (users.aliases, []),
-        (users.aliases, aliases(two=1.6)),
-        (users.aliases, aliases(two=2.1)),
+        (open_traffic, []),
+        (open_traffic, holes(misdelivered_packets=1)),
+        (open_traffic, holes(accesses_ended=1169)),
+        (open_traffic, holes(accesses_ended_wrongly=1)),
+        (open_traffic, holes(protection_faults=0)),
+        (open_traffic, holes(tlb_hits=700, tlb_misses=950)),
         (users.topologies, []),
         (users.topologies, layouts(dilation_max=5.0)),
         (users.topologies, layouts("compact", congestion=3.0)),
@@ -88,6 +87,8 @@ def test_right_answers_pass(judge: Judge, rows: Rows) -> None:
         (users.virtual_processors, []),
         (users.virtual_processors, processors(nodes=5)),
         (users.virtual_processors, processors(misdelivered_packets=2)),
+        (users.virtual_processors, processors(wrong_words=1)),
+        (users.virtual_processors, processors()[:1]),
         (users.foreign_packets, []),
         (users.foreign_packets, foreign(foreign_packets=0)),
         (users.foreign_packets, foreign(misdelivered_packets=1)),

@@ -34,7 +34,9 @@ program of the repository (`kasuri_papers.programs`), and ``count = "refusal"`` 
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import math
 import tomllib
 from collections.abc import Mapping
@@ -91,8 +93,15 @@ class Point:
     @property
     def folder(self) -> Path:
         """Where its runs are kept, within the figure's folder."""
-        place = ",".join(f"{name}={value}" for name, value in self.variables.items())
+        place = ",".join(f"{name}={_in_a_name(value)}" for name, value in self.variables.items())
         return Path(self.series, place) if place else Path(self.series)
+
+
+def _in_a_name(value: Any) -> Any:
+    """Give a value as a part of a folder's name: a list or a table by its digest, for it may be longer than a name may be."""
+    if not isinstance(value, list | dict):
+        return value
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
 
 
 @dataclass

@@ -7,7 +7,7 @@ use super::plot::Plot;
 use super::trace::TraceSection;
 use super::traffic::ClassParameters;
 use super::units::UnitParameters;
-use super::users::{TranslationSection, UserParameters, UsersSection};
+use super::users::keys::{TranslationSection, UserParameters, UsersSection};
 use super::workload::WorkloadSection;
 use crate::pattern::ALL_PATTERNS;
 use crate::topology::ALL_TOPOLOGIES;

@@ -189,7 +189,8 @@ impl<'a> Preparation<'a> {
             Some(model) if users.is_none() => {
                 let workload = keep(context.workload_of_endpoint(), errors)?;
                 let routers = router.for_endpoints();
-                let with = EndpointContext { network: &network, routing: routing.as_ref(), routers, units, streams: &streams, workload };
+                let (network, routing, streams) = (&*network, routing.as_ref(), &streams);
+                let with = EndpointContext { network, routing, routers, units, streams, workload, space: None };
                 match keep(context.endpoint(model, &with), errors)? {
                     Prepared::Machine(machine) => (Some(machine), None),
                     Prepared::Interfaces(interfaces) => (None, Some(interfaces)),

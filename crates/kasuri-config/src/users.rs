@@ -1,5 +1,7 @@
 //! `[[user]]`, `[users]` and `[translation]`: several users on one machine.
 
+pub(super) mod keys;
+
 use super::document::Part;
 use super::endpoint::Model;
 use super::error::ConfigError;
@@ -14,205 +16,19 @@ use kasuri_network::network::{Network, NetworkError, TerminalRef, Terminals};
 use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::routing::regional::{NoPath, Regional};
 use kasuri_network::routing::{Routing, VirtualChannels};
-use kasuri_workload::endpoint::{Endpoint, EndpointContext, Interfaces, Prepared, Routers, UserMachine};
+use kasuri_workload::endpoint::{Endpoint, EndpointContext, Interfaces, Prepared, Routers, Space, UserMachine, UserSpace};
 use kasuri_workload::translation::embedding::Embedding;
 use kasuri_workload::translation::logical::{LogicalNetwork, edges};
-use kasuri_workload::translation::placement::{Placement, Request, place};
+use kasuri_workload::translation::placement::{Request, place};
+use kasuri_workload::translation::sharing::{Addresses, Sharing, Slices, TableWrite};
 use kasuri_workload::translation::users::{MAX_USERS, Translated, User, Users, regions};
-use kasuri_workload::translation::{Costs, Level, Line, RoutedPaths, Table, TableError, Tables, annealing};
+use kasuri_workload::translation::{Costs, Line, RoutedPaths, Table, TableError, Tables, annealing};
 use kasuri_workload::units::Units;
 use kasuri_workload::workload::combined::{CombinedWorkload, UserWorkload};
-use schemars::{JsonSchema, schema_for};
-use serde::Deserialize;
+use keys::{EmbeddingKind, Isolation, Nodes, TableEntry, TableLine, TranslationSection, UserParameters, UserRouting, UsersSection};
+use schemars::schema_for;
 use std::sync::Arc;
 use toml::{Table as Toml, Value};
-
-/// The keys of a `[[user]]` outside its `[user.traffic]` or `[user.workload]`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct UserParameters {
-    /// The name of the user in the results.
-    name: String,
-    /// The user's terminals: a number of terminals, which `placement` chooses, or a list. Left out where `table` names them.
-    nodes: Option<Nodes>,
-    /// How so many terminals are chosen; that of `[users]` unless given.
-    placement: Option<Placement>,
-    /// So many of the user's terminals, the last ones, are spare: the table does not name them at the beginning.
-    #[serde(default)]
-    spare_nodes: u32,
-    /// The user's table, a line for each logical node in turn: a terminal, a list of terminals (aliases; an empty list is an invalid
-    /// entry), or `{ logical, physical, key }`. By default logical node i is the user's i-th terminal.
-    table: Option<Vec<TableLine>>,
-    /// Aliases are chosen by `(address >> key_shift) mod k`: log2 of a line's bytes.
-    #[serde(default = "six")]
-    key_shift: u32,
-    /// The network that the user's programs see. Patterns that need a structure take it from here.
-    logical: Option<LogicalNetwork>,
-    /// Which logical node is on which of the user's terminals: as given, or as a search brings logical neighbours close together.
-    #[serde(default)]
-    embedding: EmbeddingKind,
-    /// The users with which this user may share terminals.
-    #[serde(default)]
-    overlap: Vec<String>,
-    /// The virtual channels that the user's packets may use: the first, and one past the last. All unless given.
-    virtual_channels: Option<[u32; 2]>,
-    /// The user's part of a switch output where users contend, relative to the others'. Counts with `users.isolation = "channels-and-shares"`.
-    #[serde(default = "whole_share")]
-    share: f64,
-    /// Every so many cycles an entry of its table moves to a spare node or, without any, two entries change places: once no access to or
-    /// from these nodes is under way, new ones being held. The ranks of a workload, and what terminals have left of a batch, move with
-    /// their nodes.
-    change_every: Option<u64>,
-}
-
-fn six() -> u32 {
-    6
-}
-
-fn whole_share() -> f64 {
-    1.0
-}
-
-/// `nodes`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum Nodes {
-    /// So many.
-    Count(u32),
-    /// These, in the order of the logical nodes, by number or name.
-    List(Vec<TerminalRef>),
-}
-
-/// A line of `table`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum TableLine {
-    /// The next logical node is this terminal, by number or name.
-    One(TerminalRef),
-    /// The next logical node is these terminals, chosen by key bits.
-    Aliases(Vec<TerminalRef>),
-    /// A logical node for one value of the key bits.
-    Entry(TableEntry),
-}
-
-/// A line of `table` in full.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct TableEntry {
-    /// The logical node.
-    logical: u32,
-    /// The terminal, by number or name.
-    physical: TerminalRef,
-    /// The value of the key bits that chooses it.
-    #[serde(default)]
-    key: u32,
-}
-
-/// `embedding`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum EmbeddingKind {
-    /// In the order of the terminals.
-    #[default]
-    Given,
-    /// By simulated annealing.
-    Optimised,
-}
-
-/// The keys of `[users]`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct UsersSection {
-    /// How terminals are chosen for users that do not say it.
-    placement: Placement,
-    /// Only this user runs; the terminals of the other users stay idle. With "" all users run.
-    alone: Option<String>,
-    /// What keeps users apart besides their tables.
-    isolation: Isolation,
-    /// Which routers a user's packets may pass.
-    routing: UserRouting,
-}
-
-impl UsersSection {
-    fn alone(&self) -> Option<&str> {
-        self.alone.as_deref().filter(|alone| !alone.is_empty())
-    }
-}
-
-/// `users.routing`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum UserRouting {
-    /// Those to which `[routing]` leads.
-    #[default]
-    Anywhere,
-    /// Only routers at which the user has nodes, or at which no other user has any: up a spanning order of these, then down, in place of
-    /// `[routing]`.
-    Inside,
-}
-
-/// `users.isolation`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Isolation {
-    /// Nothing: all users' packets share buffers and channels as they come.
-    #[default]
-    None,
-    /// Each user has virtual channels of its own, as many as the others.
-    Channels,
-    /// In addition, switch outputs are divided among the users that request them, by their shares.
-    ChannelsAndShares,
-}
-
-/// The keys of `[translation]`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct TranslationSection {
-    /// Where node numbers are translated.
-    level: Level,
-    /// Hardware: entries of the translation look-aside buffer.
-    tlb_entries: u32,
-    /// Hardware: cycles of a translation that finds its entry in the buffer.
-    hit_cycles: u32,
-    /// Hardware: cycles more for one that does not: a read of memory. `read_ns` unless given, or 10 where cycles have no length.
-    walk_cycles: Option<u32>,
-    /// Operating system: nanoseconds of the call that each message needs. Needs the length of a cycle.
-    os_call_ns: f64,
-    /// Library: reads of memory that find an entry.
-    library_reads: u32,
-    /// Nanoseconds of a read of memory. Needs the length of a cycle.
-    read_ns: f64,
-}
-
-impl Default for TranslationSection {
-    fn default() -> Self {
-        let (tlb_entries, hit_cycles, walk_cycles) = (64, 1, None);
-        Self { level: Level::Hardware, tlb_entries, hit_cycles, walk_cycles, os_call_ns: 13_000.0, library_reads: 20, read_ns: 100.0 }
-    }
-}
-
-impl TranslationSection {
-    fn costs(&self, units: Units) -> Result<Costs, (&'static str, String)> {
-        for (key, value) in [("os_call_ns", self.os_call_ns), ("read_ns", self.read_ns)] {
-            if !(0.0..1e12).contains(&value) {
-                return Err((key, format!("is {value}; it must be 0 to 10^12")));
-            }
-        }
-        let cycles = |ns: f64| units.cycles(ns).map(|cycles| cycles.ceil() as u32);
-        let lacking = "needs the length of a cycle to tell its cost; give network.cycle_ns";
-        if self.level != Level::Hardware && units.cycle_ns.is_none() {
-            return Err(("level", format!("is \"{}\", which {lacking}", self.level.name())));
-        }
-        Ok(Costs {
-            level: self.level,
-            tlb_entries: self.tlb_entries,
-            hit_cycles: self.hit_cycles,
-            walk_cycles: self.walk_cycles.or(cycles(self.read_ns)).unwrap_or(10),
-            call_cycles: cycles(self.os_call_ns).unwrap_or(0),
-            library_cycles: cycles(self.read_ns * f64::from(self.library_reads)).unwrap_or(0),
-        })
-    }
-}
 
 /// Users and what they send.
 pub(super) struct UserTraffic {
@@ -282,18 +98,17 @@ impl<'a> Context<'a> {
         if let Some(alone) = common.alone().filter(|alone| !names.contains(alone)) {
             return Err(section.error("alone", unknown("user", alone, names.iter().copied())));
         }
-        let costs = self.translation_costs(units)?;
-        Assembly { context: self, setting, model, units, streams, written: &written, common }.assemble(costs).map(Some)
+        let (costs, addresses) = self.translation(units)?;
+        Assembly { context: self, setting, model, units, streams, written: &written, common }.assemble(costs, addresses).map(Some)
     }
 
-    fn translation_costs(self, units: Units) -> Result<Costs, ConfigError> {
-        let Some(table) = self.table("translation")? else {
-            // Nobody asked what translating costs.
-            return Ok(Costs { level: Level::Hardware, tlb_entries: 64, hit_cycles: 0, walk_cycles: 0, call_cycles: 0, library_cycles: 0 });
-        };
+    fn translation(self, units: Units) -> Result<(Costs, Addresses), ConfigError> {
+        // Nobody asked what translating costs.
+        let Some(table) = self.table("translation")? else { return Ok((Costs::FREE, Addresses::default())) };
         let section = Section::new(self, "translation", table);
         let keys: TranslationSection = section.whole()?;
-        keys.costs(units).map_err(|(key, problem)| section.error(key, problem))
+        let both = keys.costs(units).and_then(|costs| keys.addresses().map(|addresses| (costs, addresses)));
+        both.map_err(|(key, problem)| section.error(key, problem))
     }
 
     fn written_users(self, list: &'a Value) -> Result<Vec<Written<'a>>, ConfigError> {
@@ -365,7 +180,7 @@ struct Assembly<'a, 'b> {
 }
 
 impl Assembly<'_, '_> {
-    fn assemble(&self, costs: Costs) -> Result<UserTraffic, ConfigError> {
+    fn assemble(&self, costs: Costs, addresses: Addresses) -> Result<UserTraffic, ConfigError> {
         let network = self.setting.network;
         let nodes = self.nodes()?;
         let (mut users, mut tables) = (Vec::new(), Vec::new());
@@ -388,12 +203,16 @@ impl Assembly<'_, '_> {
         for (place, user) in (classes.len()..).zip(of_parts.chain(of_machines)) {
             users[user].classes = place..place + 1;
         }
-        let (interfaces, endpoint) = (self.interfaces(!parts.is_empty())?, self.machine(machines)?);
+        let (tables, writes) = (Tables::new(tables, network.terminal_count()), self.table_writes(&users)?);
+        let interfaces = self.interfaces(!parts.is_empty())?;
+        let slices = self.slices(&machines)?;
+        let sharing = Sharing { tables: tables.clone(), costs, addresses, slices, writes: writes.clone() };
+        let endpoint = self.machine(machines, sharing)?;
         let (workloads, parts): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let workload =
             (!parts.is_empty()).then(|| ClosedWorkload { workload: Arc::new(CombinedWorkload::new(workloads)), parts, interfaces });
         let shares = self.common.isolation == Isolation::ChannelsAndShares;
-        let users = Arc::new(Users { users, tables: Tables::new(tables, network.terminal_count()), costs, shares });
+        let users = Arc::new(Users { users, tables, costs, shares, writes });
         Ok(UserTraffic { users, classes, workload, endpoint, routing })
     }
 
@@ -418,7 +237,8 @@ impl Assembly<'_, '_> {
         }
         let (network, routing) = (&**self.setting.network, self.setting.routing);
         let routers = self.routers(self.setting.all_channels());
-        let with = EndpointContext { network, routing, routers, units: self.units, streams: self.streams, workload: &Toml::new() };
+        let with =
+            EndpointContext { network, routing, routers, units: self.units, streams: self.streams, workload: &Toml::new(), space: None };
         match model.prepare(self.context, "user", &with)? {
             Prepared::Interfaces(interfaces) => Ok(Some(interfaces)),
             Prepared::Machine(_) => Ok(None),
@@ -426,14 +246,70 @@ impl Assembly<'_, '_> {
     }
 
     /// The machine on which users' programs run together, if there are any.
-    fn machine(&self, machines: Vec<(usize, UserMachine)>) -> Result<Option<Arc<dyn Endpoint>>, ConfigError> {
-        let Some(model) = self.model.filter(|_| !machines.is_empty()) else { return Ok(None) };
+    fn machine(&self, machines: Vec<(usize, UserMachine)>, sharing: Sharing) -> Result<Option<Arc<dyn Endpoint>>, ConfigError> {
+        let Some(model) = self.model.filter(|_| !machines.is_empty()) else {
+            if sharing.addresses.are_global {
+                let problem = "is \"global\", which the nodes of a machine translate that runs a user's program; leave it out";
+                return Err(self.context.error("translation.memory", Part::Value, problem));
+            }
+            return Ok(None);
+        };
         let parts = machines.into_iter().map(|(_, machine)| machine).collect();
-        let joined = model.model.join(parts, self.setting.network.terminal_count());
+        let joined = model.model.join(parts, self.setting.network, sharing, self.streams);
         joined.map(Some).map_err(|problem| {
             let problem = format!("is \"{}\", which these users cannot share: {problem}", model.name);
             self.context.error("endpoint.model", Part::Value, problem)
         })
+    }
+
+    /// How users on the same nodes take turns, if they do.
+    fn slices(&self, machines: &[(usize, UserMachine)]) -> Result<Option<Slices>, ConfigError> {
+        let Some(cycles) = self.common.slice_cycles else { return Ok(None) };
+        let wrong = |problem: &str| Err(self.context.error("users.slice_cycles", Part::Value, problem));
+        if cycles == 0 {
+            return wrong("is 0; it must be at least 1 cycle, or be left out");
+        }
+        if machines.is_empty() {
+            return wrong("divides the time of processors among programs, and no user has one on a machine; leave it out");
+        }
+        Ok(Some(Slices { cycles, switch_cycles: self.common.switch_cycles, draining: self.common.draining }))
+    }
+
+    /// The changes of tables at given times, in their order.
+    fn table_writes(&self, users: &[User]) -> Result<Vec<TableWrite>, ConfigError> {
+        let terminals = Terminals::from(&**self.setting.network);
+        let mut writes = Vec::new();
+        for (number, user) in self.written.iter().enumerate() {
+            for (place, line) in user.keys.table_writes.iter().enumerate() {
+                let found = line.physical.iter().map(|written| written.find(terminals).map(TerminalId)).collect::<Result<Vec<_>, _>>();
+                let wrong = |problem| self.error(number, &format!("table_writes.{place}"), problem);
+                let physical = found.map_err(wrong)?;
+                if let Some(&other) = physical.iter().find(|terminal| !users[number].nodes.contains(terminal)) {
+                    let name = self.setting.network.terminal_name(other);
+                    return Err(wrong(format!("names {name}, which is none of the user's nodes; add it to `nodes` or name one of them")));
+                }
+                writes.push(TableWrite { cycle: line.cycle, user: number as u16, node: line.logical, physical });
+            }
+        }
+        writes.sort_by_key(|write| write.cycle);
+        Ok(writes)
+    }
+
+    /// Changes at given times are of lines that the table has, and of users whose nodes have nothing to take along.
+    fn check_table_writes(&self, number: usize, table: &Table, classes: &[TrafficClass], has_workload: bool) -> Result<(), ConfigError> {
+        let keys = &self.written[number].keys;
+        if keys.table_writes.is_empty() {
+            return Ok(());
+        }
+        if let Some(place) = keys.table_writes.iter().position(|write| write.logical >= table.len()) {
+            let problem = format!("changes logical node {}; the table has 0 to {}", keys.table_writes[place].logical, table.len() - 1);
+            return Err(self.error(number, &format!("table_writes.{place}"), problem));
+        }
+        if has_workload || classes.iter().any(|class| class.packets_per_terminal.is_some()) {
+            let problem = "is for open traffic and for programs on a machine; ranks and batches move with change_every";
+            return Err(self.error(number, "table_writes", problem));
+        }
+        Ok(())
     }
 
     /// A user's program on a machine of its own logical nodes.
@@ -448,13 +324,21 @@ impl Assembly<'_, '_> {
         let channels = self.virtual_channels(number)?;
         let (routing, routers) = (self.setting.routing, self.routers(channels));
         let streams = &self.streams.of_user(number as u32);
-        let terminals = self.terminals_of_workload(number, table)?;
-        let with = EndpointContext { network: logical, routing, routers, units: self.units, streams, workload: described };
+        if !model.model.translates() {
+            self.terminals_of_workload(number, table)?;
+        }
+        self.refuse_moves_of_machine(number)?;
+        let Written { keys: UserParameters { space, supervisor, .. }, .. } = &self.written[number];
+        let homes = if *space == Space::System { self.setting.network.terminal_count() } else { table.len() };
+        let space_of_user = Some(UserSpace { nodes: table.len(), homes });
+        let (units, workload) = (self.units, described);
+        let with = EndpointContext { network: logical, routing, routers, units, streams, workload, space: space_of_user };
         let place = format!("{}.workload", self.written[number].section);
         let Prepared::Machine(machine) = model.prepare(self.context, &place, &with)? else {
             return Err(self.context.error("endpoint.model", Part::Value, "has no programs of its own"));
         };
-        Ok(UserMachine { machine, terminals, first_channel: channels.begin })
+        let (user, space, is_supervisor) = (number as u16, *space, *supervisor);
+        Ok(UserMachine { machine, user, space, is_supervisor, first_channel: channels.begin })
     }
 
     fn error(&self, number: usize, key: &str, problem: impl Into<String>) -> ConfigError {
@@ -549,9 +433,11 @@ impl Assembly<'_, '_> {
             return Err(self.error(number, if keys.spare_nodes > 0 { "spare_nodes" } else { "nodes" }, problem));
         }
         let written = self.table(number, &nodes)?;
-        let logical_nodes = written.as_ref().map_or(used as u32, Table::len);
+        let groups = self.groups(&nodes[..used.max(1)])?;
+        let logical_nodes = written.as_ref().map_or(groups.len() as u32, Table::len);
         let logical = self.logical(number, logical_nodes)?;
-        let table = self.embed(number, &nodes[..used.max(1)], written, logical.as_deref(), channels)?;
+        let table = self.embed(number, &groups, written, logical.as_deref(), channels)?.keyed_by(keys.key);
+        self.check_space(number)?;
         let plain = match &logical {
             Some(logical) => logical.clone(),
             None => LogicalNetwork::Graph { nodes: logical_nodes.max(2), links: Vec::new() }
@@ -600,6 +486,8 @@ impl Assembly<'_, '_> {
                 },
             }
         }
+        let has_workload = matches!(sends, Sends::Workload(_)) && !self.model.is_some_and(Model::is_machine);
+        self.check_table_writes(number, &table, &sent.classes[first..], has_workload)?;
         let (name, share, change_every) = (keys.name.clone(), keys.share, keys.change_every);
         let user = User { name, nodes, classes: first..sent.classes.len(), logical: patterns, share, embedding: None, change_every };
         Ok((user, table, logical))
@@ -654,8 +542,8 @@ impl Assembly<'_, '_> {
         Err(self.error(number, self.written[number].sends.key(), problem))
     }
 
-    /// The terminal of each of a user's logical nodes, which have one each where it has a workload.
-    fn terminals_of_workload(&self, number: usize, table: &Table) -> Result<Vec<TerminalId>, ConfigError> {
+    /// What runs on a machine stays on its nodes.
+    fn refuse_moves_of_machine(&self, number: usize) -> Result<(), ConfigError> {
         if let Some(model) = self.model.filter(|_| self.written[number].keys.change_every.is_some()) {
             let problem = format!(
                 "moves logical nodes, but what runs on endpoint.model = \"{}\" stays on its terminal: {}; leave it out",
@@ -664,6 +552,12 @@ impl Assembly<'_, '_> {
             );
             return Err(self.error(number, "change_every", problem));
         }
+        Ok(())
+    }
+
+    /// The terminal of each of a user's logical nodes, which have one each where it has a workload.
+    fn terminals_of_workload(&self, number: usize, table: &Table) -> Result<Vec<TerminalId>, ConfigError> {
+        self.refuse_moves_of_machine(number)?;
         let mut terminals: Vec<TerminalId> = Vec::new();
         for node in 0..table.len() {
             let Some(&terminal) = table.physical(node).first() else {
@@ -699,14 +593,13 @@ impl Assembly<'_, '_> {
     fn embed(
         &self,
         number: usize,
-        nodes: &[TerminalId],
+        nodes: &[Vec<TerminalId>],
         written: Option<Table>,
         logical: Option<&Network>,
         channels: VirtualChannels,
     ) -> Result<Table, ConfigError> {
         let keys = &self.written[number].keys;
-        let one_each = |nodes: &[TerminalId]| Table::new(nodes.iter().map(|&node| vec![node]).collect(), keys.key_shift);
-        let table = written.unwrap_or_else(|| one_each(nodes));
+        let table = written.unwrap_or_else(|| Table::new(nodes.to_vec(), keys.key_shift));
         if keys.embedding == EmbeddingKind::Given {
             return Ok(table);
         }
@@ -719,7 +612,32 @@ impl Assembly<'_, '_> {
         }
         let mut paths = RoutedPaths::new(self.setting.network, self.setting.routing, channels);
         let mut stream = self.streams.get(Purpose::Placement, 1 + number as u32);
-        Ok(one_each(&annealing::search(table.len(), &edges(logical), nodes, &mut paths, &mut stream)))
+        let firsts: Vec<TerminalId> = nodes.iter().map(|node| node[0]).collect();
+        let found = annealing::search(table.len(), &edges(logical), &firsts, &mut paths, &mut stream);
+        let of_first = |first: &TerminalId| nodes.iter().find(|node| node[0] == *first).cloned().unwrap_or_default();
+        Ok(Table::new(found.iter().map(of_first).collect(), keys.key_shift))
+    }
+
+    /// The nodes that these terminals are: those of a machine may have several.
+    fn groups(&self, terminals: &[TerminalId]) -> Result<Vec<Vec<TerminalId>>, ConfigError> {
+        let Some(model) = self.model else { return Ok(terminals.iter().map(|&terminal| vec![terminal]).collect()) };
+        let nodes = model.model.nodes(self.setting.network, terminals);
+        nodes.map_err(|(key, problem)| self.context.error(&format!("endpoint.{key}"), Part::Value, problem))
+    }
+
+    /// Spaces are those of programs on a machine.
+    fn check_space(&self, number: usize) -> Result<(), ConfigError> {
+        let Written { keys, sends, .. } = &self.written[number];
+        let has_program = matches!(sends, Sends::Workload(_)) && self.model.is_some_and(Model::is_machine);
+        if has_program {
+            return Ok(());
+        }
+        let problem = "is for programs on a machine, whose units have the table of the operating system; leave it out";
+        match (keys.space, keys.supervisor) {
+            (Space::System, _) => Err(self.error(number, "space", problem)),
+            (_, true) => Err(self.error(number, "supervisor", problem)),
+            _ => Ok(()),
+        }
     }
 
     /// What becomes of a user's logical links, by the routing that it has.
@@ -773,7 +691,8 @@ impl Assembly<'_, '_> {
         for (number, user) in users.iter().enumerate() {
             for (before, other) in users[..number].iter().enumerate() {
                 let allows = |one: usize, other: &User| self.written[one].keys.overlap.contains(&other.name);
-                if allows(number, other) || allows(before, user) {
+                let is_supervisor = |one: usize| self.written[one].keys.supervisor;
+                if allows(number, other) || allows(before, user) || is_supervisor(number) || is_supervisor(before) {
                     continue;
                 }
                 if let Some(shared) = user.nodes.iter().find(|node| other.nodes.contains(node)) {

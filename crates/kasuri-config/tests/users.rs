@@ -79,7 +79,15 @@ fn users_have_their_nodes_classes_and_embeddings() {
     let embedding = users.users[0].embedding.as_ref().unwrap();
     assert_eq!((embedding.dilation_max(), embedding.congestion()), (4.0, 4.0));
     // 10 ns a cycle: a read of 100 ns, a call of 13 us, 20 reads.
-    let costs = Costs { level: Level::Hardware, tlb_entries: 64, hit_cycles: 1, walk_cycles: 10, call_cycles: 1300, library_cycles: 200 };
+    let costs = Costs {
+        level: Level::Hardware,
+        tlb_entries: 64,
+        hit_cycles: 1,
+        walk_cycles: 10,
+        call_cycles: 1300,
+        library_cycles: 200,
+        unit_tables: 0,
+    };
     assert_eq!(users.costs, costs);
     // Terminal 3 is logical node 1, (1, 0), of the second user, whose tornado goes by (2, 1): to (3, 1), node 8, his ninth terminal.
     assert_eq!(users.users[1].nodes[8], TerminalId(14));

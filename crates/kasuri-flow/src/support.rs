@@ -86,6 +86,11 @@ fn has_both(scenario: &Scenario) -> bool {
     scenario.workload.is_some() && !scenario.classes.is_empty()
 }
 
+/// Are there users whose accesses no machine translates?
+fn has_users_outside(scenario: &Scenario) -> bool {
+    scenario.users.is_some() && (scenario.endpoint.is_none() || !scenario.classes.is_empty())
+}
+
 /// Do guesses depend on the packets before?
 fn learns(scenario: &Scenario) -> bool {
     scenario.router.build_predictor(&scenario.network).is_ok_and(|predictor| !predictor.knows() && !predictor.is_fixed())
@@ -230,10 +235,23 @@ static ROWS: &[Row] = &[
         flow: No("leave one of the two out"),
         analysis: No("leave one of the two out"),
     },
-    of_users!("the cost of translations", "translation"),
+    Row {
+        name: "the cost of translations, outside of a machine that translates itself",
+        key: "translation",
+        asks: |scenario| if_so(has_users_outside(scenario)),
+        flow: LeftOut,
+        analysis: LeftOut,
+    },
     of_users!("virtual channels and shares that keep users apart", "users.isolation"),
     of_users!("shares of switch outputs", "user.share"),
     of_users!("tables that change", "user.change_every"),
+    Row {
+        name: "tables that are written, outside of a machine that translates itself",
+        key: "user.table_writes",
+        asks: |scenario| if_so(has_users_outside(scenario)),
+        flow: LeftOut,
+        analysis: LeftOut,
+    },
     refinement!("buffers that virtual channels share", "buffer_policy"),
     refinement!("virtual channels without a credit that count as taken", "vc_busy_when_full"),
     refinement!("heads that prefer empty virtual channels", "vc_prefer_empty"),

@@ -10,6 +10,7 @@ use kasuri_network::id::ChannelId;
 use kasuri_network::predictor::direction::ByLevel;
 use kasuri_network::routing::extents::Extents;
 use kasuri_workload::timeline::Span;
+pub use kasuri_workload::translation::TranslationCounts;
 use schemars::Schema;
 use std::sync::Arc;
 use thiserror::Error;
@@ -439,6 +440,10 @@ pub struct Interfaces {
     /// Fraction of the time in which the router held a packet for its own node, waiting for the interface or on the way to it; packets
     /// that only pass through do not count. Shape `[terminals]`.
     pub awaited: Vec<f64>,
+    /// Time sharing: switches between users.
+    pub switches: u64,
+    /// Cycles from the ends of slices to the beginnings of the next ones, all together.
+    pub switch_cycles: u64,
 }
 
 /// What the operating systems of a machine's nodes did.
@@ -567,31 +572,6 @@ impl Background {
             self.packet_latency_max = self.packet_latency_max.max(latency);
         }
     }
-}
-
-/// What the translation of one user's accesses did, in the whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TranslationCounts {
-    /// Accesses that were let into the network.
-    pub accesses: u64,
-    /// Accesses that came to their end: the packet, or the answer to it, has arrived.
-    pub ended: u64,
-    /// Accesses that ended more than once, or that nobody had begun.
-    pub ended_wrongly: u64,
-    /// Accesses to nodes outside of the table, of which the requester was told.
-    pub faults: u64,
-    /// Translations that found their entry in the buffer.
-    pub hits: u64,
-    /// Translations that did not.
-    pub misses: u64,
-    /// Packets that came to a node that was not the one meant: counted at the receivers.
-    pub misdelivered: u64,
-    /// Changes of the table that were written.
-    pub changes: u64,
-    /// Cycles that accesses were held by changes of the table.
-    pub held_cycles: u64,
-    /// Others' packets at routers at which only this user has nodes, each counted at each such router.
-    pub foreign_packets: u64,
 }
 
 /// What formulas say of a scenario. Loads are in flits per terminal and cycle, all classes together.

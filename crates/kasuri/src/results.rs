@@ -149,6 +149,8 @@ pub const COLUMNS: &[Column] = &[
     column("prediction_wasted_flits", "", "of these traversals, flits sent on a wrong channel and dropped at its end"),
     column("prediction_hint_bits", "", "hint bits in front of each packet"),
     column("requests_answered", "", "distributed shared memory: requests that were answered"),
+    column("user_switches", "", "users that share nodes: switches from one set of users to the next"),
+    column("user_switch_cycles_mean", "cycles", "from the end of a slice to the beginning of the next one, mean over switches"),
     column("interface_busy_mean", "", "fraction of the completion time in which a network interface works, mean over nodes"),
     column("interface_busy_max", "", "the same, busiest interface"),
     column(
@@ -408,6 +410,10 @@ impl RunRow {
 
     fn set_interfaces(&mut self, interfaces: &Interfaces) {
         self.set("requests_answered", interfaces.answered);
+        if interfaces.switches > 0 {
+            self.set("user_switches", interfaces.switches);
+            self.set("user_switch_cycles_mean", interfaces.switch_cycles as f64 / interfaces.switches as f64);
+        }
         for (name, parts) in [("interface_busy", &interfaces.busy), ("interface_awaited", &interfaces.awaited)] {
             self.set(&format!("{name}_mean"), mean(parts));
             self.set(&format!("{name}_max"), parts.iter().copied().reduce(f64::max));

@@ -64,7 +64,7 @@ fn set_embedding(row: &mut Map<String, Value>, embedding: Option<&Embedding>) {
 
 fn set_translation(row: &mut Map<String, Value>, counts: Option<TranslationCounts>) {
     type Count = fn(&TranslationCounts) -> u64;
-    let columns: [(&str, Count); 10] = [
+    let columns: [(&str, Count); 15] = [
         ("accesses", |counts| counts.accesses),
         ("accesses_ended", |counts| counts.ended),
         ("accesses_ended_wrongly", |counts| counts.ended_wrongly),
@@ -75,6 +75,11 @@ fn set_translation(row: &mut Map<String, Value>, counts: Option<TranslationCount
         ("table_changes", |counts| counts.changes),
         ("held_cycles", |counts| counts.held_cycles),
         ("foreign_packets", |counts| counts.foreign_packets),
+        ("page_hits", |counts| counts.page_hits),
+        ("page_misses", |counts| counts.page_misses),
+        ("page_faults", |counts| counts.page_faults),
+        ("wrong_words", |counts| counts.wrong_words),
+        ("words_through_others", |counts| counts.words_through_others),
     ];
     for (name, count) in columns {
         row.insert(name.to_owned(), json!(counts.as_ref().map(count)));

@@ -181,7 +181,7 @@ fn what_users_cannot_share_is_refused() {
     let wide = "overlap = [\"a\"]\n".to_owned() + program;
     let pairs = "[user.workload]\nprogram = \"remote-access\"\npairs = [[0, 9]]";
     for (text, parts) in [
-        (two(&user("a", &UPPER, program), &user("b", &EVEN, &wide)), ["endpoint.model", "two users share a terminal"]),
+        (two(&user("a", &UPPER, program), &user("b", &EVEN, &wide)), ["endpoint.model", "two users share a node"]),
         (two(&user("a", &UPPER, &format!("change_every = 9\n{program}")), ""), ["user.0.change_every", "in its memory"]),
         (two(&user("a", &UPPER, open), &user("b", &LOWER, open)), ["endpoint", "[user.workload]"]),
         (two(&user("a", &UPPER, pairs), &user("b", &LOWER, open)), ["user.0.workload.pairs", "nodes 0 to 7"]),

@@ -2,7 +2,7 @@
 
 use super::queues::Queues;
 use crate::tile::{NONE, Packet};
-use kasuri_model::engine::{EngineError, Interfaces, UserOutcome};
+use kasuri_model::engine::{EngineError, Interfaces, TranslationCounts, UserOutcome};
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::rng::Stream;
 use kasuri_workload::timeline::Span;
@@ -238,6 +238,8 @@ pub(crate) struct Report {
     pub(crate) ended: Option<u64>,
     /// By class: the end of the cycle in which the last of its messages has arrived.
     pub(crate) class_ends: Vec<(usize, Option<u64>)>,
+    /// By class of a machine: what its nodes have translated.
+    pub(crate) translations: Vec<(usize, TranslationCounts)>,
     pub(crate) timeline: Vec<Span>,
     pub(crate) interfaces: Option<Interfaces>,
     pub(crate) users: Vec<UserOutcome>,

@@ -4,7 +4,7 @@
 //! the places of its flits become free, one in each cycle, and their credits go back to the router. So an interface that is busy holds
 //! up the packets behind.
 
-use super::feed::{AccessId, Arrival, Ask, Drawn, Head, Left, Letter, Next, OneQueue, PacketFeed, Report, Tag};
+use super::feed::{Arrival, Ask, Drawn, Head, Left, Letter, Next, OneQueue, PacketFeed, Report, Tag};
 use super::queues::Queues;
 use kasuri_model::engine::EngineError;
 use kasuri_model::refusal::Refusal;
@@ -12,7 +12,7 @@ use kasuri_model::scenario::Scenario;
 
 use kasuri_network::network::Network;
 use kasuri_workload::endpoint::running::{Effect, MachinePacket, RunningMachine, Work};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// A packet in the buffer before an interface.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +28,6 @@ pub(super) struct Interfaces<'a> {
     network: &'a Network,
     /// The class of the first part's packets; those of the others follow.
     first_class: u8,
-    /// Are node numbers translated?
-    is_translated: bool,
-    /// By exchange: the accesses that have arrived and whose answers have not left, where node numbers are translated.
-    accesses: BTreeMap<u64, AccessId>,
     nodes: Box<dyn RunningMachine + 'a>,
     /// The classes of its packets: of each part one.
     classes: usize,
@@ -58,8 +54,6 @@ impl<'a> Interfaces<'a> {
         Some(Self {
             network: &scenario.network,
             first_class: scenario.classes.len() as u8,
-            is_translated: scenario.users.is_some(),
-            accesses: BTreeMap::new(),
             nodes,
             classes: machine.class_channels().len(),
             effects: Vec::new(),
@@ -117,7 +111,6 @@ impl<'a> Interfaces<'a> {
     /// The next packet of a terminal.
     fn draw(&mut self, terminal: u32) -> Option<Drawn> {
         let (parcel, created) = self.queues[terminal as usize].pop_front()?;
-        let access = if parcel.is_reply { self.accesses.remove(&parcel.exchange) } else { None };
         let record = self.unused_parcels.pop().unwrap_or(self.parcels.len() as u32);
         if record as usize == self.parcels.len() {
             self.parcels.push(parcel);
@@ -131,7 +124,7 @@ impl<'a> Interfaces<'a> {
             flits: parcel.flits,
             class: self.first_class + parcel.part,
             is_reply: parcel.is_reply,
-            tag: Tag { access: access.unwrap_or_default(), ..Tag::of_record(record) },
+            tag: Tag::of_record(record),
         })
     }
 }
@@ -180,9 +173,6 @@ impl PacketFeed for Interfaces<'_> {
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, _queues: &mut Queues) {
         let parcel = self.parcels[arrival.tag.record as usize];
         self.unused_parcels.push(arrival.tag.record);
-        if self.is_translated && !parcel.is_reply {
-            self.accesses.insert(parcel.exchange, arrival.tag.access);
-        }
         let held = Held { slot: arrival.slot, flits: arrival.record.flits };
         let name = self.unused.pop().unwrap_or(self.held.len() as u32);
         if name as usize == self.held.len() {
@@ -245,10 +235,12 @@ impl PacketFeed for Interfaces<'_> {
     /// What the interfaces did until the last answer, or until now where the run ended before.
     fn report(&mut self, report: &mut Report) {
         let last = self.nodes.last();
-        let Work { answered, busy, awaited } = self.nodes.work(if report.completed { last } else { report.now });
+        let work = self.nodes.work(if report.completed { last } else { report.now });
+        let Work { answered, busy, awaited, translations, switches, switch_cycles } = work;
         report.ended = Some(last);
         let first = usize::from(self.first_class);
         report.class_ends.extend((0..self.classes()).map(|part| (first + part, self.nodes.end_of(part))));
-        report.interfaces = Some(kasuri_model::engine::Interfaces { answered, busy, awaited });
+        report.translations.extend((first..).zip(translations));
+        report.interfaces = Some(kasuri_model::engine::Interfaces { answered, busy, awaited, switches, switch_cycles });
     }
 }

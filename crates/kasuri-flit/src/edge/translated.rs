@@ -51,6 +51,8 @@ struct Users<'a> {
     user_of_class: Vec<u16>,
     answered_classes: Vec<bool>,
     open_classes: usize,
+    /// Do the nodes of a machine translate what its programs access?
+    has_machine: bool,
     /// By terminal.
     translators: Vec<Translator>,
     translator_free: Vec<u64>,
@@ -65,6 +67,8 @@ struct Users<'a> {
     counts: Vec<TranslationCounts>,
     /// By user.
     changes: Vec<Changes>,
+    /// The next change at a given time.
+    next_write: usize,
 }
 
 /// The changes of a user's table.
@@ -85,7 +89,7 @@ impl<'a> Users<'a> {
         let queues = ClassQueues::of(scenario, 0).map_or(1, |queues| queues.queues());
         let classes = scenario.channels_of_classes().len();
         let user_of_class = (0..classes).map(|class| model.of_class(class).unwrap_or_default() as u16).collect();
-        let answers = |class: usize| scenario.classes.get(class).map_or(scenario.endpoint.is_some(), |class| class.reply.is_some());
+        let answers = |class: usize| scenario.classes.get(class).is_some_and(|class| class.reply.is_some());
         let has_end = |class: usize| scenario.classes.get(class).is_none_or(|class| class.packets_per_terminal.is_some());
         let changes = |(number, user): (u32, &User)| Changes {
             next: user.change_every.unwrap_or(u64::MAX),
@@ -97,6 +101,7 @@ impl<'a> Users<'a> {
             tables: model.tables.clone(),
             user_of_class,
             open_classes: scenario.classes.len(),
+            has_machine: scenario.endpoint.is_some(),
             answered_classes: (0..classes).map(answers).collect(),
             translators: vec![Translator::new(model.costs); terminals],
             translator_free: vec![0; terminals],
@@ -108,7 +113,13 @@ impl<'a> Users<'a> {
             outcomes: vec![UserOutcome::default(); users],
             counts: vec![TranslationCounts::default(); users],
             changes: (0..).zip(&model.users).map(changes).collect(),
+            next_write: 0,
         })
+    }
+
+    /// Does this class belong to a machine whose nodes have translated its packets?
+    fn is_of_machine(&self, class: u8) -> bool {
+        self.has_machine && usize::from(class) >= self.open_classes
     }
 
     /// Begins the translation of an access that was drawn. False if nobody can be meant: [`NOWHERE`].
@@ -125,8 +136,8 @@ impl<'a> Users<'a> {
         true
     }
 
-    /// Begins the translation of a packet of a workload's message, or of a machine's program. It has placed its ranks; this takes the
-    /// time that its naming the logical node costs.
+    /// Begins the translation of a packet of a workload's message. It has placed its ranks; this takes the time that its naming the logical
+    /// node costs.
     fn begin_translation_of_message(&mut self, place: usize, terminal: u32, drawn: Drawn) -> bool {
         let user = self.user_of_class[usize::from(drawn.class)];
         // A workload calls a rank by the terminal on which it began.
@@ -150,7 +161,8 @@ impl<'a> Users<'a> {
         let (user, at) = (self.user_of_class[usize::from(drawn.class)], terminal as usize);
         let target = VirtualNode { user, node: drawn.destination.0 };
         let hits = self.translators[at].hits();
-        let cycles = u64::from(self.translators[at].cycles(target));
+        let rank = self.tables.rank_of_user(TerminalId(terminal), user);
+        let cycles = u64::from(self.translators[at].cycles(target, rank));
         let is_hit = self.translators[at].hits() > hits;
         let counts = &mut self.counts[usize::from(user)];
         if self.model.costs.level == Level::Hardware {
@@ -210,6 +222,9 @@ impl<'a> Users<'a> {
             outcome.packet_latency += latency;
             outcome.packet_latency_max = outcome.packet_latency_max.max(latency);
         }
+        if self.is_of_machine(record.class) {
+            return;
+        }
         let counts = &mut self.counts[usize::from(user)];
         let Some(access) = self.accesses.find(id) else {
             counts.ended_wrongly += 1;
@@ -246,6 +261,7 @@ impl<'a> Users<'a> {
                 self.change(user as u16);
             }
         }
+        self.begin_writes(now);
         let mut moved = Vec::new();
         if self.tables.is_updating() {
             self.tables.finish_updates(|written| {
@@ -259,9 +275,31 @@ impl<'a> Users<'a> {
         moved
     }
 
+    /// Begins the changes whose time has come, but for those of a machine's users.
+    fn begin_writes(&mut self, now: u64) {
+        while let Some(write) = self.model.writes.get(self.next_write).filter(|write| write.cycle <= now) {
+            let is_of_machine = self.model.users[usize::from(write.user)].classes.clone().any(|class| self.is_of_machine(class as u8));
+            let entry = (write.node, write.physical.clone());
+            if !is_of_machine && self.tables.begin_update(write.user, vec![entry]).is_err() {
+                // The change before it is not written yet.
+                return;
+            }
+            self.forget(VirtualNode { user: write.user, node: write.node });
+            self.next_write += 1;
+        }
+    }
+
+    /// All units forget an entry.
+    fn forget(&mut self, target: VirtualNode) {
+        self.translators.iter_mut().for_each(|translator| {
+            translator.invalidate(target);
+        });
+    }
+
     /// The next cycle in which a table changes.
     fn next_change(&self) -> u64 {
-        self.changes.iter().map(|changes| changes.next).min().unwrap_or(u64::MAX)
+        let written = self.model.writes.get(self.next_write).map(|write| write.cycle);
+        self.changes.iter().map(|changes| changes.next).chain(written).min().unwrap_or(u64::MAX)
     }
 
     /// Moves an entry to a spare terminal of the user or, if there is none, exchanges two entries. An entry that is being changed
@@ -293,21 +331,22 @@ impl<'a> Users<'a> {
         };
         let nodes: Vec<u32> = entries.iter().map(|&(node, _)| node).collect();
         if self.tables.begin_update(user, entries).is_ok() {
-            for node in nodes {
-                self.translators.iter_mut().for_each(|translator| {
-                    translator.invalidate(VirtualNode { user, node });
-                });
-            }
+            nodes.into_iter().for_each(|node| self.forget(VirtualNode { user, node }));
         }
     }
 
-    /// What each user had; `class_ends` tells of the classes that are workloads when they were done.
-    fn outcomes(&self, class_ends: &[(usize, Option<u64>)]) -> Vec<UserOutcome> {
+    /// What each user had: of the classes that are workloads when they were done, of those of a machine what its nodes have translated.
+    fn outcomes(&self, report: &Report) -> Vec<UserOutcome> {
         let with_counts =
             |(outcome, &counts): (&UserOutcome, &TranslationCounts)| UserOutcome { translation: Some(counts), ..outcome.clone() };
         let mut outcomes: Vec<UserOutcome> = self.outcomes.iter().zip(&self.counts).map(with_counts).collect();
-        for &(class, end) in class_ends {
+        for &(class, end) in &report.class_ends {
             outcomes[usize::from(self.user_of_class[class])].completion = end.map(|end| end as f64);
+        }
+        for &(class, counts) in &report.translations {
+            let user = usize::from(self.user_of_class[class]);
+            let foreign_packets = self.counts[user].foreign_packets;
+            outcomes[user].translation = Some(TranslationCounts { foreign_packets, ..counts });
         }
         outcomes
     }
@@ -319,7 +358,7 @@ impl Naming for Users<'_> {
         let user = self.user_of_class[class];
         let mut here = self.tables.hosted_of(TerminalId(terminal), user);
         // A terminal or node without anything to send may change places with one that sends.
-        let changes = self.model.users[usize::from(user)].change_every.is_some();
+        let changes = self.model.is_written(usize::from(user));
         let Some(first) = here.next() else { return changes.then_some(NOWHERE) };
         let more = here.count() as u32;
         let node = match more {
@@ -378,7 +417,7 @@ impl PacketFeed for Translated<'_> {
                 }
                 None if self.users.resume(place, terminal, now) => {}
                 None => match self.inner.next_packet(Ask { terminal, now, queue, naming: Some(&mut self.users) }) {
-                    Next::Packet(answer) if answer.is_reply => return Next::Packet(answer),
+                    Next::Packet(answer) if answer.is_reply || self.users.is_of_machine(answer.class) => return Next::Packet(answer),
                     Next::Packet(drawn) if self.users.begin_translation(place, terminal, drawn) => self.hold(&drawn),
                     Next::Packet(drawn) => self.inner.dropped(&drawn, terminal, now),
                     none => return none,
@@ -512,6 +551,6 @@ impl PacketFeed for Translated<'_> {
 
     fn report(&mut self, report: &mut Report) {
         self.inner.report(report);
-        report.users = self.users.outcomes(&report.class_ends);
+        report.users = self.users.outcomes(report);
     }
 }

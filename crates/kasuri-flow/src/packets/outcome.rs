@@ -103,6 +103,15 @@ impl Packets<'_> {
         }
     }
 
+    /// Notes what the nodes have translated for each user with a program.
+    fn note_translations(&mut self, work: &Work) {
+        let Some(users) = &self.scenario.users else { return };
+        for (part, &counts) in work.translations.iter().enumerate() {
+            let Some(user) = users.of_class(self.scenario.classes.len() + part) else { continue };
+            self.counts.users[user].translation = Some(counts);
+        }
+    }
+
     pub(super) fn outcome(mut self, status: Status, end: u64) -> Outcome {
         self.counts.statistics.settle();
         self.note_ends();
@@ -111,7 +120,9 @@ impl Packets<'_> {
         let stands =
             (status == Status::Deadlock).then(|| format!("{} programs wait for answers that nobody will send", self.nodes.unfinished()));
         let last = self.nodes.last();
-        let Work { answered, busy, awaited } = self.nodes.work(if completed { last } else { cycles });
+        let work = self.nodes.work(if completed { last } else { cycles });
+        self.note_translations(&work);
+        let Work { answered, busy, awaited, switches, switch_cycles, .. } = work;
         let channel_flits: Vec<u64> = self.channels.iter().map(|channel| channel.flits).collect();
         let is_into_router = |channel: &ChannelId| self.scenario.network.ejected_terminal(*channel).is_none();
         let into_routers = (0..channel_flits.len() as u32).map(ChannelId).filter(is_into_router);
@@ -123,7 +134,7 @@ impl Packets<'_> {
             standstill: stands.into_iter().collect(),
             users,
             background: self.scenario.has_background().then_some(background),
-            interfaces: Some(Interfaces { answered, busy, awaited }),
+            interfaces: Some(Interfaces { answered, busy, awaited, switches, switch_cycles }),
             ..Outcome::new(status)
                 .after(cycles)
                 .with_packets(latencies.map(|values| values.distribution()))

@@ -16,6 +16,7 @@ pub mod running;
 pub mod tlb;
 
 use crate::timeline::Span;
+use crate::translation::sharing::Sharing;
 use crate::units::Units;
 use crate::workload::{Event, Message, Token};
 use kasuri_network::id::TerminalId;
@@ -24,7 +25,8 @@ use kasuri_network::registry;
 use kasuri_network::rng::Streams;
 use kasuri_network::routing::{Routing, VirtualChannels};
 use running::RunningMachine;
-use schemars::Schema;
+use schemars::{JsonSchema, Schema};
+use serde::Deserialize;
 use std::any::Any;
 use std::sync::Arc;
 use toml::Table;
@@ -40,11 +42,17 @@ pub trait EndpointModel: Send + Sync + std::fmt::Debug {
     /// A value of `[endpoint]` or `[workload]` is impossible, or at odds with the network or the routers.
     fn prepare(&self, context: &EndpointContext<'_>) -> Result<Prepared, EndpointError>;
 
-    /// Puts the machines of several users, each prepared on the logical network of its user, together as one of so many terminals.
+    /// Puts the machines of several users, each prepared on the logical network of its user, together on the machine's network.
     ///
     /// # Errors
     /// Why users cannot share such a machine, or not so.
-    fn join(&self, _parts: Vec<UserMachine>, _terminals: u32) -> Result<Arc<dyn Endpoint>, String> {
+    fn join(
+        &self,
+        _parts: Vec<UserMachine>,
+        _network: &Network,
+        _sharing: Sharing,
+        _streams: &Streams,
+    ) -> Result<Arc<dyn Endpoint>, String> {
         Err("it is the machine of one user".to_owned())
     }
 
@@ -54,6 +62,19 @@ pub trait EndpointModel: Send + Sync + std::fmt::Debug {
     /// Why not.
     fn serves_users(&self) -> Result<(), &'static str> {
         Ok(())
+    }
+
+    /// The nodes that these terminals are, in their order: each with its terminals among them.
+    ///
+    /// # Errors
+    /// A key of the model does not suit the network, and why.
+    fn nodes(&self, _network: &Network, terminals: &[TerminalId]) -> Result<Vec<Vec<TerminalId>>, (&'static str, String)> {
+        Ok(terminals.iter().map(|&terminal| vec![terminal]).collect())
+    }
+
+    /// Do its nodes translate node numbers themselves, and tell the logical nodes on them apart?
+    fn translates(&self) -> bool {
+        false
     }
 
     /// What keeps a program on its terminal, though the table of its user changes.
@@ -72,10 +93,25 @@ pub trait EndpointModel: Send + Sync + std::fmt::Debug {
 pub struct UserMachine {
     /// What [`EndpointModel::prepare`] has made for the user, as though its virtual channels were numbered from 0.
     pub machine: Arc<dyn Endpoint>,
-    /// The terminal of each logical node.
-    pub terminals: Vec<TerminalId>,
+    /// The user's number: that of its table.
+    pub user: u16,
+    /// The space that its accesses name nodes of.
+    pub space: Space,
+    /// Is it the operating system, that may name all nodes?
+    pub is_supervisor: bool,
     /// The user's first virtual channel.
     pub first_channel: u16,
+}
+
+/// What the nodes of an access are numbers of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Space {
+    /// Logical nodes of the user's table.
+    #[default]
+    Own,
+    /// Physical nodes: the table of the operating system.
+    System,
 }
 
 /// What a model has made of its keys.
@@ -167,6 +203,17 @@ pub struct EndpointContext<'a> {
     pub streams: &'a Streams,
     /// `[workload]`, whose keys have the types that the schema says.
     pub workload: &'a Table,
+    /// The user's space, if the network is that of a user's logical nodes.
+    pub space: Option<UserSpace>,
+}
+
+/// What a user's program can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserSpace {
+    /// Its logical nodes: those of the network may be more where it has fewer than two.
+    pub nodes: u32,
+    /// The nodes that its accesses name.
+    pub homes: u32,
 }
 
 /// What models ask of the machine's routers.

@@ -4,6 +4,7 @@
 //! router of its destination and when it stands before the interface, and is told ([`Effect`]) when an interface has a packet to send and
 //! when it takes one.
 
+use crate::translation::TranslationCounts;
 use kasuri_network::id::TerminalId;
 
 /// A packet of a machine, as engines carry it.
@@ -19,10 +20,8 @@ pub struct MachinePacket {
     pub part: u8,
     /// Is it a reply?
     pub is_reply: bool,
-    /// What a request and the reply to it have in common, and no other packets under way.
-    pub exchange: u64,
-    /// What it is about, for the machine.
-    pub content: u64,
+    /// The access that it asks for or answers: no other packets under way have this name.
+    pub access: u32,
 }
 
 /// What an engine has to do.
@@ -48,6 +47,12 @@ pub struct Work {
     pub busy: Vec<f64>,
     /// By terminal: the fraction in which its router held a packet for it.
     pub awaited: Vec<f64>,
+    /// By part: what it had of the translation.
+    pub translations: Vec<TranslationCounts>,
+    /// Time sharing: switches between users, and the cycles that they took, draining included.
+    pub switches: u64,
+    /// The cycles from the ends of slices to the beginnings of the next ones.
+    pub switch_cycles: u64,
 }
 
 /// The interfaces of all terminals and their programs. They are told the time, in cycles, which never goes back.

@@ -9,16 +9,19 @@
 //! network, and [`annealing`] looks for an assignment that stretches them little.
 
 pub mod annealing;
+mod counts;
 pub mod embedding;
 pub mod logical;
 pub mod placement;
 mod routes;
+pub mod sharing;
 mod table;
 mod tables;
 mod translator;
 pub mod users;
 
+pub use counts::TranslationCounts;
 pub use routes::RoutedPaths;
-pub use table::{Entry, Fault, Line, Refusal, Table, TableError};
+pub use table::{Entry, Fault, Key, Line, Refusal, Table, TableError};
 pub use tables::{SYSTEM, Tables, UpdateError, VirtualNode, Written};
-pub use translator::{Costs, Level, Translator};
+pub use translator::{Costs, Level, LookUp, Translator};

@@ -1,6 +1,8 @@
 //! One user's table: logical node to physical nodes.
 
 use kasuri_network::id::TerminalId;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -10,6 +12,18 @@ pub struct Table {
     entries: Vec<Entry>,
     /// The address bits above these choose among aliases.
     shift: u32,
+    key: Key,
+}
+
+/// What chooses among the physical nodes of a logical node: "a suitable key, such as some bits of the address" (Sato and Tanaka, section 3.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Key {
+    /// Bits of the address.
+    #[default]
+    Address,
+    /// The logical node that asks: useful where all ask for the same words.
+    Requester,
 }
 
 /// What one logical node is.
@@ -57,7 +71,13 @@ pub type Line = (u32, u32, TerminalId);
 impl Table {
     /// A table by logical node; an empty list is an entry that is not valid. Aliases are chosen by `(address >> shift) mod k`.
     pub fn new(physical: Vec<Vec<TerminalId>>, shift: u32) -> Self {
-        Self { entries: physical.into_iter().map(|physical| Entry { physical, closing: false }).collect(), shift }
+        let entries = physical.into_iter().map(|physical| Entry { physical, closing: false }).collect();
+        Self { entries, shift, key: Key::Address }
+    }
+
+    /// The same table, whose aliases another key chooses.
+    pub fn keyed_by(self, key: Key) -> Self {
+        Self { key, ..self }
     }
 
     /// Every node under its own number: the table of the operating system.
@@ -135,16 +155,23 @@ impl Table {
         nodes
     }
 
-    /// Where an access to a local address of a logical node goes.
+    /// Where an access of logical node `from` to a local address of a logical node goes.
     ///
     /// # Errors
     /// A protection fault, or an entry that is being changed.
-    pub fn translate(&self, node: u32, address: u64) -> Result<TerminalId, Refusal> {
+    pub fn translate(&self, from: u32, node: u32, address: u64) -> Result<TerminalId, Refusal> {
         let entry = self.entries.get(node as usize).ok_or(Refusal::Fault(Fault::Beyond(node)))?;
         match entry.physical.len() as u64 {
             0 => Err(Refusal::Fault(Fault::Invalid(node))),
             _ if entry.closing => Err(Refusal::Held),
-            aliases => Ok(entry.physical[(address.checked_shr(self.shift).unwrap_or(0) % aliases) as usize]),
+            aliases => Ok(entry.physical[(self.key(from, address) % aliases) as usize]),
+        }
+    }
+
+    fn key(&self, from: u32, address: u64) -> u64 {
+        match self.key {
+            Key::Address => address.checked_shr(self.shift).unwrap_or(0),
+            Key::Requester => from.into(),
         }
     }
 
@@ -166,16 +193,22 @@ mod tests {
     fn key_bits_choose_among_aliases() {
         let table = Table::new(vec![terminals(&[7]), terminals(&[3, 5, 9])], 6);
         for line in 0..7 {
-            assert_eq!(table.translate(0, line << 6), Ok(TerminalId(7)));
-            assert_eq!(table.translate(1, (line << 6) + 63), Ok(TerminalId([3, 5, 9][line as usize % 3])));
+            assert_eq!(table.translate(9, 0, line << 6), Ok(TerminalId(7)));
+            assert_eq!(table.translate(9, 1, (line << 6) + 63), Ok(TerminalId([3, 5, 9][line as usize % 3])));
         }
+    }
+
+    #[test]
+    fn a_requester_may_be_the_key() {
+        let table = Table::new(vec![terminals(&[3, 5])], 6).keyed_by(Key::Requester);
+        assert_eq!([0, 1, 2].map(|from| table.translate(from, 0, 64)), [3, 5, 3].map(|terminal| Ok(TerminalId(terminal))));
     }
 
     #[test]
     fn what_the_table_does_not_name_is_a_fault() {
         let table = Table::new(vec![terminals(&[7]), Vec::new()], 0);
-        assert_eq!(table.translate(1, 0), Err(Refusal::Fault(Fault::Invalid(1))));
-        assert_eq!(table.translate(2, 0), Err(Refusal::Fault(Fault::Beyond(2))));
+        assert_eq!(table.translate(9, 1, 0), Err(Refusal::Fault(Fault::Invalid(1))));
+        assert_eq!(table.translate(9, 2, 0), Err(Refusal::Fault(Fault::Beyond(2))));
         assert_eq!(table.nodes(), terminals(&[7]));
     }
 

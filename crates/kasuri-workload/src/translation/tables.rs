@@ -104,6 +104,13 @@ impl Tables {
         &self.hosted[terminal.index()]
     }
 
+    /// How many users with smaller numbers a terminal has.
+    pub fn rank_of_user(&self, terminal: TerminalId, user: u16) -> u32 {
+        let mut before: Vec<u16> = self.hosted(terminal).iter().map(|here| here.user).filter(|&other| other < user).collect();
+        before.dedup();
+        before.len() as u32
+    }
+
     /// The logical nodes of one user that a terminal is.
     pub fn hosted_of(&self, terminal: TerminalId, user: u16) -> impl Iterator<Item = u32> + '_ {
         self.hosted(terminal).iter().filter(move |here| here.user == user).map(|here| here.node)
@@ -128,7 +135,7 @@ impl Tables {
     /// # Errors
     /// A protection fault, or one of the two entries is being changed.
     pub fn begin(&mut self, user: u16, from: u32, to: u32, address: u64) -> Result<TerminalId, Refusal> {
-        let physical = self.table(user).translate(to, address)?;
+        let physical = self.table(user).translate(from, to, address)?;
         if user == SYSTEM {
             return Ok(physical);
         }

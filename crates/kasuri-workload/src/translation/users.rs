@@ -1,6 +1,7 @@
 //! The users of one machine, as an engine receives them.
 
 use super::embedding::Embedding;
+use super::sharing::TableWrite;
 use super::table::Table;
 use super::tables::Tables;
 use super::translator::Costs;
@@ -25,6 +26,8 @@ pub struct Users {
     pub costs: Costs,
     /// Are the switches' outputs divided among the users by their shares?
     pub shares: bool,
+    /// Changes of tables at given times, in their order.
+    pub writes: Vec<TableWrite>,
 }
 
 /// One user.
@@ -54,7 +57,7 @@ impl Users {
             let table = self.tables.table(number as u16);
             table.valid().count() == table.len() as usize
         };
-        (0..self.users.len()).all(|number| is_whole(number) && self.users[number].change_every.is_none())
+        (0..self.users.len()).all(|number| is_whole(number) && !self.is_written(number))
     }
 
     /// The most classes of traffic that any terminal has, of all users whose it is.
@@ -73,7 +76,12 @@ impl Users {
 
     /// Does the table of a class's user change?
     pub fn changes(&self, class: usize) -> bool {
-        self.of_class(class).is_some_and(|user| self.users[user].change_every.is_some())
+        self.of_class(class).is_some_and(|user| self.is_written(user))
+    }
+
+    /// Does the table of a user change?
+    pub fn is_written(&self, user: usize) -> bool {
+        self.users[user].change_every.is_some() || self.writes.iter().any(|write| usize::from(write.user) == user)
     }
 
     /// The position of a class among those of its user.

@@ -69,6 +69,7 @@ pub(crate) const VALUES: &[Value] = &[
     value("users", "tables that change under a workload", &["-traffic", "user=[{ name = 'a', nodes = 3, traffic = { pattern = 'uniform', load = 0.1 } }, { name = 'b', nodes = 3, spare_nodes = 1, change_every = 60, workload = { collective = 'alltoall', message_flits = 12, packet_flits = 3 } }]"]),
     value("users", "tables that change under batches", &["-traffic", "user=[{ name = 'a', nodes = 3, change_every = 50, traffic = { pattern = 'uniform', load = 0.1 } }, { name = 'b', nodes = 3, spare_nodes = 1, change_every = 60, traffic = { pattern = 'uniform', process = 'batch', batch_packets = 20, outstanding_packets = 2, packet_flits = 3 } }]"]),
     value("users", "costs of translation", &["-traffic", TWO_USERS, "translation={ tlb_entries = 2 }"]),
+    value("users", "tables that are written", &["-traffic", "user=[{ name = 'a', nodes = [0, 1, 2, 3], table_writes = [{ cycle = 50, logical = 1, physical = [3] }], key = 'requester', traffic = { pattern = 'uniform', load = 0.1 } }, { name = 'b', nodes = 2, traffic = { pattern = 'uniform', load = 0.1 } }]"]),
     value("users", "shared terminals", &["-traffic", "user=[{ name = 'a', nodes = [0, 1, 2, 3], traffic = { pattern = 'uniform', load = 0.1 } }, { name = 'b', nodes = [2, 3, 4, 5], overlap = ['a'], traffic = { pattern = 'uniform', load = 0.1 } }]"]),
     value("traffic: process", "on-off", &["traffic.process='on-off'", "traffic.alpha=0.05", "traffic.beta=0.05"]),
     value("traffic: process", "periodic", &["traffic.process='periodic'"]),

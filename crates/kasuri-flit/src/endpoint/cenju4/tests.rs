@@ -53,7 +53,8 @@ fn on_network(topology: &str, terminals: u32, endpoint: &str, workload: &str, se
     let streams = Streams::new(seed);
     let model = (find(ENDPOINTS, "cenju4").unwrap().parse)(table(endpoint)).unwrap();
     let (routers, workload) = (router.for_endpoints(), table(workload));
-    let context = EndpointContext { network: &network, routing: &*routing, routers, units, streams: &streams, workload: &workload };
+    let context =
+        EndpointContext { network: &network, routing: &*routing, routers, units, streams: &streams, workload: &workload, space: None };
     let Prepared::Machine(machine) = model.prepare(&context)? else { panic!("the Cenju-4 is a machine") };
     Ok(Scenario {
         network,

@@ -1,27 +1,41 @@
 //! Distributed shared memory: a processor reads and writes the memories of other nodes by packets that its network interface sends.
 //!
-//! A node is a processor element, a network interface unit, a local memory and a router. The interface handles one packet at a time,
-//! each for `interface_cycles`: a request that it issues for its processor, a request of another node that it serves from the local
-//! memory, a reply that it hands to its processor. Here is what happens ([`programs`]: what processors do; [`nodes`]: what the
-//! interfaces make of it); how packets travel is known to the engines. Source: Sato and Tanaka, "Virtual Network System and its
-//! Preliminary Evaluation", section 4.1.
+//! A node is a processor element, a local memory, a unit that translates node numbers, and one network interface or several, each before a
+//! router. An interface handles one packet at a time, each for `interface_cycles`: a request that it issues for its processor, a request of
+//! another node that it serves from the local memory, a reply that it hands to its processor. Here is what happens ([`programs`]: what
+//! processors do; [`processors`]: whose processors stand where; [`nodes`]: what the interfaces make of it, in time); how packets travel is
+//! known to the engines. Source: Sato and Tanaka, "Virtual Network System and its Preliminary Evaluation", sections 3 and 4.1.
 
+mod accesses;
+mod interface;
+pub mod layout;
+mod memory;
+mod node;
 pub mod nodes;
+mod pages;
+pub mod processors;
 pub mod programs;
+mod rotation;
 
-use super::running::{MachinePacket, RunningMachine};
-use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared, Routers, UserMachine};
+use super::running::RunningMachine;
+use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared, Routers, Space, UserMachine};
+use crate::translation::sharing::Sharing;
+use crate::translation::{Table, Tables};
 use kasuri_network::id::TerminalId;
+use kasuri_network::network::Network;
 use kasuri_network::registry::Member;
+use kasuri_network::rng::Streams;
 use kasuri_network::routing::VirtualChannels;
+use layout::{InterfacesAt, Layout};
 use nodes::Nodes;
-use programs::{Step, Workload};
+use processors::{Part, Processors};
+use programs::{Place, Step, Workload};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 use std::any::Any;
 use std::sync::Arc;
 
-/// The constants of the network interface. All terminals are nodes; of several users each terminal of one.
+/// The constants of the network interface. Each terminal is a node, unless nodes have several interfaces.
 ///
 /// Requests use the lower half of the virtual channels and replies the upper half, so that neither can block the other; crosspoint routers
 /// have a queue for each virtual channel at each crossing. How many
@@ -39,11 +53,16 @@ pub struct Dsm {
     pub command_flits: u32,
     /// Flits of a packet with data: the reply to a read and the request of a write.
     pub data_flits: u32,
+    /// Network interfaces of a node: so many terminals are one node, with one processor, one memory, and as many physical numbers.
+    pub interfaces: u32,
+    /// Where a node's interfaces stand.
+    pub interfaces_at: InterfacesAt,
 }
 
 impl Default for Dsm {
     fn default() -> Self {
-        Self { interface_cycles: 4, memory_cycles: 0, window: 16, command_flits: 2, data_flits: 4 }
+        let (interfaces, interfaces_at) = (1, InterfacesAt::Router);
+        Self { interface_cycles: 4, memory_cycles: 0, window: 16, command_flits: 2, data_flits: 4, interfaces, interfaces_at }
     }
 }
 
@@ -60,32 +79,35 @@ const MAX_CYCLES: u32 = 1_000_000_000;
 /// The greatest number of flits of a packet, and of requests of a node that are not answered.
 const MAX_COUNT: u32 = 65_535;
 
+/// The greatest number of interfaces of a node.
+const MAX_INTERFACES: u32 = 64;
+
+/// A program of logical nodes, not yet on a machine.
+#[derive(Clone, Debug)]
+struct Programs {
+    /// The steps of each logical node.
+    steps: Vec<Vec<Step>>,
+    /// The virtual channels of requests, and those of replies.
+    channels: [VirtualChannels; 2],
+}
+
+impl Endpoint for Programs {
+    fn model(&self) -> &'static str {
+        Dsm::NAME
+    }
+}
+
 /// The machine and its programs.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// The interface.
     pub constants: Dsm,
-    /// What the processor of each terminal does.
-    pub programs: Vec<Vec<Step>>,
-    /// Of each part (all, or a user each): the virtual channels of requests, and those of replies.
-    pub networks: Vec<[VirtualChannels; 2]>,
-    /// By terminal: the part that its requests belong to.
-    pub part_of: Vec<u8>,
-}
-
-impl Machine {
-    /// A parcel as engines carry it. It belongs to the part of its requester.
-    fn packet(&self, parcel: &Parcel) -> MachinePacket {
-        MachinePacket {
-            source: parcel.source(),
-            destination: parcel.destination(),
-            flits: self.constants.flits(parcel),
-            part: self.part_of[parcel.requester.index()],
-            is_reply: parcel.is_reply,
-            exchange: u64::from(parcel.requester.0) << 32 | u64::from(parcel.number),
-            content: u64::from(parcel.phase) << 1 | u64::from(parcel.access == Access::Write),
-        }
-    }
+    /// Which terminals are a node.
+    pub layout: Layout,
+    /// What runs on the nodes.
+    pub processors: Processors,
+    /// Tables, their costs and changes.
+    pub sharing: Sharing,
 }
 
 impl Endpoint for Machine {
@@ -103,7 +125,7 @@ impl Endpoint for Machine {
     }
 
     fn class_channels(&self) -> Vec<[VirtualChannels; 2]> {
-        self.networks.clone()
+        self.processors.parts.iter().map(|part| part.channels).collect()
     }
 }
 
@@ -115,59 +137,88 @@ impl EndpointModel for Dsm {
     fn prepare(&self, context: &EndpointContext<'_>) -> Result<Prepared, EndpointError> {
         self.check()?;
         self.check_buffers(context.routers)?;
-        let networks = virtual_networks(context)?;
+        let channels = virtual_networks(context)?;
         let workload: Workload = context
             .workload
             .clone()
             .try_into()
             .map_err(|error: toml::de::Error| EndpointError::new("workload", "program", error.message()))?;
-        let programs = programs::of_nodes(&workload, context)?;
-        let part_of = vec![0; programs.len()];
-        Ok(Prepared::Machine(Arc::new(Machine { constants: self.clone(), programs, networks: vec![networks], part_of })))
-    }
-
-    fn join(&self, parts: Vec<UserMachine>, terminals: u32) -> Result<Arc<dyn Endpoint>, String> {
-        let mut taken = vec![false; terminals as usize];
-        let mut joined = Machine {
-            constants: self.clone(),
-            programs: vec![Vec::new(); terminals as usize],
-            networks: Vec::new(),
-            part_of: vec![0; terminals as usize],
+        let of = |nodes, homes| {
+            let steps = programs::of_nodes(&workload, context.workload, Place { nodes, homes, streams: context.streams })?;
+            Ok(Programs { steps, channels })
         };
-        for (number, part) in parts.iter().enumerate() {
-            let machine: &dyn Any = &*part.machine;
-            let machine: &Machine = machine.downcast_ref().ok_or("its users have machines of another kind")?;
-            joined.networks.push(
-                machine.networks[0]
-                    .map(|range| VirtualChannels { begin: range.begin + part.first_channel, end: range.end + part.first_channel }),
-            );
-            for (program, terminal) in machine.programs.iter().zip(&part.terminals) {
-                if std::mem::replace(&mut taken[terminal.index()], true) {
-                    return Err("a processor runs the program of one user, and two users share a terminal".to_owned());
-                }
-                joined.programs[terminal.index()] = program.iter().map(|step| step.placed(&part.terminals)).collect();
-                joined.part_of[terminal.index()] = number as u8;
+        match context.space {
+            Some(space) => Ok(Prepared::Machine(Arc::new(of(space.nodes, space.homes)?))),
+            None => {
+                let layout = self.layout(context.network).map_err(|problem| EndpointError::new("endpoint", "interfaces", problem))?;
+                let programs = of(layout.nodes(), layout.nodes())?;
+                let table = Table::new(layout.interfaces.clone(), LINE_BITS);
+                let sharing = Sharing::of_one(Tables::new(vec![table], context.network.terminal_count()));
+                let part = Part { user: 0, is_system: false, is_supervisor: false, channels };
+                let all = vec![(part, programs.steps)];
+                let processors = Processors::new(all, &layout, &sharing, context.streams);
+                let processors = processors.map_err(|problem| EndpointError::new("endpoint", "model", problem))?;
+                Ok(Prepared::Machine(Arc::new(Machine { constants: self.clone(), layout, processors, sharing })))
             }
         }
-        let overlap = |one: VirtualChannels, other: VirtualChannels| one.begin < other.end && other.begin < one.end;
-        let requests_meet_replies =
-            joined.networks.iter().any(|[requests, _]| joined.networks.iter().any(|[_, replies]| overlap(*requests, *replies)));
-        if requests_meet_replies {
-            return Err(
-                "the requests of a user and the replies of another share virtual channels, and could wait for each other".to_owned()
-            );
+    }
+
+    fn join(&self, parts: Vec<UserMachine>, network: &Network, sharing: Sharing, streams: &Streams) -> Result<Arc<dyn Endpoint>, String> {
+        let layout = self.layout(network)?;
+        let mut all = Vec::new();
+        for part in &parts {
+            let machine: &dyn Any = &*part.machine;
+            let programs: &Programs = machine.downcast_ref().ok_or("its users have machines of another kind")?;
+            let placed =
+                |range: VirtualChannels| VirtualChannels { begin: range.begin + part.first_channel, end: range.end + part.first_channel };
+            let (user, is_supervisor, is_system) = (part.user, part.is_supervisor, part.space == Space::System);
+            all.push((Part { user, is_system, is_supervisor, channels: programs.channels.map(placed) }, programs.steps.clone()));
         }
-        Ok(Arc::new(joined))
+        refuse_meeting_replies(all.iter().map(|(part, _)| part.channels).collect())?;
+        let processors = Processors::new(all, &layout, &sharing, streams)?;
+        Ok(Arc::new(Machine { constants: self.clone(), layout, processors, sharing }))
+    }
+
+    fn nodes(&self, network: &Network, terminals: &[TerminalId]) -> Result<Vec<Vec<TerminalId>>, (&'static str, String)> {
+        let layout = self.layout(network).map_err(|problem| ("interfaces", problem))?;
+        let mut numbers: Vec<u32> = Vec::new();
+        let mut nodes: Vec<Vec<TerminalId>> = Vec::new();
+        for &terminal in terminals {
+            let number = layout.node(terminal);
+            match numbers.iter().position(|&known| known == number) {
+                Some(place) => nodes[place].push(terminal),
+                None => {
+                    numbers.push(number);
+                    nodes.push(vec![terminal]);
+                }
+            }
+        }
+        Ok(nodes)
     }
 
     fn binds(&self) -> &'static str {
         "the words of a node are in its memory"
     }
 
+    fn translates(&self) -> bool {
+        true
+    }
+
     fn channels_beside(&self, own: VirtualChannels) -> VirtualChannels {
         // What it held of the replies' could wait for requests.
         VirtualChannels { begin: own.begin, end: own.begin + (own.count() / 2).max(1) }
     }
+}
+
+/// log2 of the bytes of a line: the aliases of a node that no user has take lines in turn.
+const LINE_BITS: u32 = 6;
+
+fn refuse_meeting_replies(networks: Vec<[VirtualChannels; 2]>) -> Result<(), String> {
+    let overlap = |one: VirtualChannels, other: VirtualChannels| one.begin < other.end && other.begin < one.end;
+    if networks.iter().any(|[requests, _]| networks.iter().any(|[_, replies]| overlap(*requests, *replies))) {
+        return Err("the requests of a user and the replies of another share virtual channels, and could wait for each other".to_owned());
+    }
+    Ok(())
 }
 
 impl Dsm {
@@ -178,6 +229,7 @@ impl Dsm {
             ("window", self.window, 1, MAX_COUNT),
             ("command_flits", self.command_flits, 1, MAX_COUNT),
             ("data_flits", self.data_flits, 1, MAX_COUNT),
+            ("interfaces", self.interfaces, 1, MAX_INTERFACES),
         ];
         match limits.into_iter().find(|(_, value, least, most)| !(least..=most).contains(&value)) {
             Some((key, value, least, most)) => {
@@ -218,9 +270,14 @@ impl Dsm {
         Ok(())
     }
 
-    /// Flits of a parcel.
-    pub fn flits(&self, parcel: &Parcel) -> u32 {
-        if (parcel.access == Access::Read) == parcel.is_reply { self.data_flits } else { self.command_flits }
+    /// Flits of a request or reply: commands carry no data, nor does an answer that reports an error.
+    pub fn flits(&self, access: Access, is_reply: bool, is_error: bool) -> u32 {
+        let has_data = (access == Access::Read) == is_reply && !is_error;
+        if has_data { self.data_flits } else { self.command_flits }
+    }
+
+    fn layout(&self, network: &Network) -> Result<Layout, String> {
+        Layout::new(network, self.interfaces, self.interfaces_at)
     }
 }
 
@@ -249,43 +306,8 @@ pub enum Access {
     /// It reads it.
     Read,
     /// It writes it.
-    Write,
-}
-
-/// A request, or the reply to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parcel {
-    /// Who wants to read or write.
-    pub requester: TerminalId,
-    /// Whose memory it is.
-    pub home: TerminalId,
-    /// What is done to it.
-    pub access: Access,
-    /// Number of the request at its requester.
-    pub number: u32,
-    /// What a write belongs to; programs wait for the writes of a phase.
-    pub phase: u32,
-    /// Is it the reply?
-    pub is_reply: bool,
-}
-
-impl From<MachinePacket> for Parcel {
-    fn from(packet: MachinePacket) -> Self {
-        let MachinePacket { source, destination, is_reply, exchange, content, .. } = packet;
-        let (requester, home) = if is_reply { (destination, source) } else { (source, destination) };
-        let access = if content & 1 == 1 { Access::Write } else { Access::Read };
-        Self { requester, home, access, number: exchange as u32, phase: (content >> 1) as u32, is_reply }
-    }
-}
-
-impl Parcel {
-    /// Who sends it.
-    pub fn source(&self) -> TerminalId {
-        if self.is_reply { self.home } else { self.requester }
-    }
-
-    /// Who receives it.
-    pub fn destination(&self) -> TerminalId {
-        if self.is_reply { self.requester } else { self.home }
-    }
+    Write {
+        /// What the write belongs to; programs wait for the writes of a phase.
+        phase: u32,
+    },
 }

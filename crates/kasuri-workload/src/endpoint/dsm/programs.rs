@@ -1,27 +1,18 @@
 //! What the processors of a distributed shared memory do. To add a program: a variant of [`Program`], its keys in [`Workload`], and a
 //! function that writes the steps of a node.
 
-use crate::endpoint::{EndpointContext, EndpointError};
-use kasuri_network::id::TerminalId;
-use kasuri_network::rng::Purpose;
+use super::Access;
+use crate::endpoint::EndpointError;
+use kasuri_network::rng::{Purpose, Stream, Streams};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use toml::Table;
 
 /// One step of a processor. Accesses do not wait for their replies; as many are on their way as the window allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Reads a word of a node's memory.
-    Read {
-        /// The node.
-        home: u32,
-    },
-    /// Writes a word of a node's memory.
-    Write {
-        /// The node.
-        home: u32,
-        /// What the write belongs to.
-        phase: u32,
-    },
+    /// Reads or writes a word of a logical node's memory.
+    Access(Word, Access),
     /// Waits until all its accesses have been answered.
     Settle,
     /// Waits until so many words of this phase have been written to its own memory.
@@ -39,15 +30,26 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step of a program whose nodes are these terminals.
-    pub(super) fn placed(&self, terminals: &[TerminalId]) -> Self {
-        match *self {
-            Self::Read { home } => Self::Read { home: terminals[home as usize].0 },
-            Self::Write { home, phase } => Self::Write { home: terminals[home as usize].0, phase },
-            other => other,
-        }
+    fn read(home: u32, address: u32) -> Self {
+        Self::Access(Word { home, address }, Access::Read)
+    }
+
+    fn write(home: u32, address: u32, phase: u32) -> Self {
+        Self::Access(Word { home, address }, Access::Write { phase })
     }
 }
+
+/// A word of eight bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// The logical node in whose memory it is.
+    pub home: u32,
+    /// The address of its first byte there.
+    pub address: u32,
+}
+
+/// Bytes of a word.
+pub const WORD_BYTES: u32 = 8;
 
 /// What all processors do together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -61,6 +63,8 @@ pub enum Program {
     Stencil,
     /// Each node accesses other nodes at random.
     RandomAccess,
+    /// All nodes access one, with a part of their accesses or with all; with the others any node at random.
+    HotSpot,
     /// Each node of the first half writes items to one of the second half, which tells it when it has used an item.
     ProducerConsumer,
     /// Chosen nodes access chosen nodes.
@@ -93,10 +97,16 @@ pub struct Workload {
     pub iterations: Option<u32>,
     /// Stencil, producer-consumer: cycles for which a processor computes in each iteration, or to make and to use an item; 0 unless given.
     pub compute_cycles: Option<u32>,
-    /// Random-access, remote-access: accesses of each node or pair, 100 unless given.
+    /// Random-access, hot-spot, remote-access: accesses of each node or pair, 100 unless given.
     pub accesses: Option<u32>,
-    /// Random-access, remote-access: the part of accesses that are writes, 0 unless given.
+    /// Random-access, hot-spot, remote-access: the part of accesses that are writes, 0 unless given.
     pub write_fraction: Option<f64>,
+    /// Random-access, hot-spot, remote-access: words of each node from which accesses choose, 4096 unless given.
+    pub memory_words: Option<u32>,
+    /// Hot-spot: the node that all access, 0 unless given.
+    pub hot_node: Option<u32>,
+    /// Hot-spot: the part of accesses that go to it, 1 unless given.
+    pub hot_fraction: Option<f64>,
     /// Producer-consumer: items of each producer, 16 unless given.
     pub items: Option<u32>,
     /// Producer-consumer: words of an item, 8 unless given; one more word announces it.
@@ -112,25 +122,42 @@ fn keys(program: Program) -> &'static [&'static str] {
     match program {
         Program::MatrixVector => &["size", "order"],
         Program::Stencil => &["points", "iterations", "compute_cycles"],
-        Program::RandomAccess => &["accesses", "write_fraction"],
+        Program::RandomAccess => &["accesses", "write_fraction", "memory_words"],
+        Program::HotSpot => &["accesses", "write_fraction", "memory_words", "hot_node", "hot_fraction"],
         Program::ProducerConsumer => &["items", "words", "room", "compute_cycles"],
-        Program::RemoteAccess => &["pairs", "accesses", "write_fraction"],
+        Program::RemoteAccess => &["pairs", "accesses", "write_fraction", "memory_words"],
     }
 }
 
+/// Whose program it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    /// Nodes that run it.
+    pub(super) nodes: u32,
+    /// Nodes that accesses can name: these, or all of the machine for the operating system.
+    pub(super) homes: u32,
+    /// Random choices.
+    pub(super) streams: &'a Streams,
+}
+
 /// The steps of every node.
-pub(super) fn of_nodes(workload: &Workload, context: &EndpointContext<'_>) -> Result<Vec<Vec<Step>>, EndpointError> {
+pub(super) fn of_nodes(workload: &Workload, written: &Table, place: Place<'_>) -> Result<Vec<Vec<Step>>, EndpointError> {
     let own = keys(workload.program);
-    if let Some(key) = context.workload.keys().find(|key| *key != "program" && !own.contains(&key.as_str())) {
+    if let Some(key) = written.keys().find(|key| *key != "program" && !own.contains(&key.as_str())) {
         return wrong(key, format!("has no meaning in this program, which reads {}", own.join(", ")));
     }
-    let nodes = context.network.terminal_count();
+    let nodes = place.nodes;
+    if nodes != place.homes && !matches!(workload.program, Program::RandomAccess | Program::HotSpot | Program::RemoteAccess) {
+        let problem = "names the program's own nodes; in the space of the operating system run random-access, hot-spot or remote-access";
+        return wrong("program", problem.to_owned());
+    }
     let lists = match workload.program {
         Program::MatrixVector => matrix_vector(workload, nodes)?,
         Program::Stencil => stencil(workload, nodes)?,
-        Program::RandomAccess => random_access(workload, context)?,
+        Program::RandomAccess => random_access(workload, place)?,
+        Program::HotSpot => hot_spot(workload, place)?,
         Program::ProducerConsumer => producer_consumer(workload, nodes)?,
-        Program::RemoteAccess => remote_access(workload, context)?,
+        Program::RemoteAccess => remote_access(workload, place)?,
     };
     Ok(lists)
 }
@@ -165,8 +192,9 @@ fn matrix_vector(workload: &Workload, nodes: u32) -> Result<Vec<Vec<Step>>, Endp
     let block = size / nodes;
     let of_node = |node: u32| {
         let first = if workload.order == Some(Order::Same) { 0 } else { node * block };
-        let homes = (0..size).map(move |turn| (first + turn) % size / block);
-        homes.filter(|&home| home != node).map(|home| Step::Read { home }).collect()
+        let words = (0..size).map(move |turn| (first + turn) % size);
+        let remote = words.filter(|word| word / block != node);
+        remote.map(|word| Step::read(word / block, word % block * WORD_BYTES)).collect()
     };
     Ok((0..nodes).map(of_node).collect())
 }
@@ -188,7 +216,10 @@ fn stencil(workload: &Workload, nodes: u32) -> Result<Vec<Vec<Step>>, EndpointEr
         let neighbours: Vec<u32> = left_right.into_iter().chain(up_down).filter(|&neighbour| neighbour != node).collect();
         let mut steps = Vec::new();
         for phase in 0..iterations {
-            steps.extend((0..points).flat_map(|_| &neighbours).map(|&home| Step::Write { home, phase }));
+            // The edges of two iterations: a neighbour may be one ahead.
+            let halo = (phase % 2) * points * neighbours.len() as u32;
+            let words = (0..points).flat_map(|point| (0..).zip(&neighbours).map(move |(side, &home)| (home, side * points + point)));
+            steps.extend(words.map(|(home, word)| Step::write(home, (halo + word) * WORD_BYTES, phase)));
             // The torus is the same from all nodes: as many words come as go.
             steps.extend([Step::Settle, Step::Await { phase, writes: points * neighbours.len() as u32 }]);
             steps.extend((cycles > 0).then_some(Step::Compute { cycles }));
@@ -198,28 +229,73 @@ fn stencil(workload: &Workload, nodes: u32) -> Result<Vec<Vec<Step>>, EndpointEr
     Ok((0..nodes).map(of_node).collect())
 }
 
-fn random_access(workload: &Workload, context: &EndpointContext<'_>) -> Result<Vec<Vec<Step>>, EndpointError> {
-    let accesses = count("accesses", workload.accesses, 100)?;
-    let nodes = context.network.terminal_count();
-    if nodes < 2 {
-        return wrong("program", "is \"random-access\", which needs another node to access; the network has one".to_owned());
-    }
-    let writes = write_fraction(workload)?;
-    let of_node = |node: u32| {
-        let mut stream = context.streams.get(Purpose::Destination, node);
-        let access = |_| {
-            let other = stream.below(nodes - 1);
-            let home = if other < node { other } else { other + 1 };
-            if stream.unit() < writes { Step::Write { home, phase: 0 } } else { Step::Read { home } }
-        };
-        (0..accesses).map(access).collect()
-    };
-    Ok((0..nodes).map(of_node).collect())
+/// What nodes draw: whether to read or to write, and which word.
+struct Draws {
+    writes: f64,
+    words: u32,
+    accesses: u32,
 }
 
-fn write_fraction(workload: &Workload) -> Result<f64, EndpointError> {
-    let fraction = workload.write_fraction.unwrap_or(0.0);
-    if (0.0..=1.0).contains(&fraction) { Ok(fraction) } else { wrong("write_fraction", format!("is {fraction}; it must be 0 to 1")) }
+impl Draws {
+    fn of(workload: &Workload) -> Result<Self, EndpointError> {
+        let writes = fraction("write_fraction", workload.write_fraction.unwrap_or(0.0))?;
+        let words = count("memory_words", workload.memory_words, 4096)?;
+        Ok(Self { writes, words, accesses: count("accesses", workload.accesses, 100)? })
+    }
+
+    /// The accesses of a node, to homes that are drawn from its stream.
+    fn steps(&self, node: u32, streams: &Streams, mut home: impl FnMut(&mut Stream) -> u32) -> Vec<Step> {
+        let (mut stream, mut addresses) = (streams.get(Purpose::Destination, node), streams.get(Purpose::Translation, node));
+        let mut access = |_| {
+            let (home, is_write) = (home(&mut stream), stream.unit() < self.writes);
+            let address = addresses.below(self.words) * WORD_BYTES;
+            if is_write { Step::write(home, address, 0) } else { Step::read(home, address) }
+        };
+        (0..self.accesses).map(&mut access).collect()
+    }
+}
+
+fn fraction(key: &str, value: f64) -> Result<f64, EndpointError> {
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { wrong(key, format!("is {value}; it must be 0 to 1")) }
+}
+
+/// Any node but this one.
+fn another(node: u32, homes: u32, stream: &mut Stream) -> u32 {
+    let other = stream.below(homes - 1);
+    if other < node { other } else { other + 1 }
+}
+
+fn check_others(place: Place<'_>, program: &str) -> Result<(), EndpointError> {
+    if place.homes < 2 {
+        return wrong("program", format!("is \"{program}\", which needs another node to access; the network has one"));
+    }
+    Ok(())
+}
+
+fn random_access(workload: &Workload, place: Place<'_>) -> Result<Vec<Vec<Step>>, EndpointError> {
+    let draws = Draws::of(workload)?;
+    check_others(place, "random-access")?;
+    let of_node = |node: u32| draws.steps(node, place.streams, |stream| another(node, place.homes, stream));
+    Ok((0..place.nodes).map(of_node).collect())
+}
+
+fn hot_spot(workload: &Workload, place: Place<'_>) -> Result<Vec<Vec<Step>>, EndpointError> {
+    let draws = Draws::of(workload)?;
+    check_others(place, "hot-spot")?;
+    let (hot, part) = (workload.hot_node.unwrap_or(0), fraction("hot_fraction", workload.hot_fraction.unwrap_or(1.0))?);
+    if hot >= place.homes {
+        return wrong("hot_node", format!("is {hot}; there are nodes 0 to {}", place.homes - 1));
+    }
+    let of_node = |node: u32| {
+        if node == hot && part == 1.0 {
+            return Vec::new();
+        }
+        draws.steps(node, place.streams, |stream| {
+            let is_hot = node != hot && stream.unit() < part;
+            if is_hot { hot } else { another(node, place.homes, stream) }
+        })
+    };
+    Ok((0..place.nodes).map(of_node).collect())
 }
 
 fn producer_consumer(workload: &Workload, nodes: u32) -> Result<Vec<Vec<Step>>, EndpointError> {
@@ -236,14 +312,16 @@ fn producer_consumer(workload: &Workload, nodes: u32) -> Result<Vec<Vec<Step>>, 
         for phase in 0..items {
             steps.extend((phase >= room).then(|| Step::Await { phase: phase - room, writes: 1 }));
             steps.extend(compute);
-            steps.extend((0..words).map(|_| Step::Write { home, phase }));
+            let first = phase % room * (words + 1);
+            steps.extend((0..words).map(|word| Step::write(home, (first + word) * WORD_BYTES, phase)));
             // The announcement must not overtake the item.
-            steps.extend([Step::Settle, Step::Write { home, phase }]);
+            steps.extend([Step::Settle, Step::write(home, (first + words) * WORD_BYTES, phase)]);
         }
         steps
     };
     let consume = |home: u32| {
-        let item = |phase| [Some(Step::Await { phase, writes: words + 1 }), compute, Some(Step::Write { home, phase })];
+        let item =
+            |phase| [Some(Step::Await { phase, writes: words + 1 }), compute, Some(Step::write(home, phase % room * WORD_BYTES, phase))];
         (0..items).flat_map(item).flatten().collect()
     };
     let of_node = |node: u32| match node {
@@ -254,24 +332,20 @@ fn producer_consumer(workload: &Workload, nodes: u32) -> Result<Vec<Vec<Step>>, 
     Ok((0..nodes).map(of_node).collect())
 }
 
-fn remote_access(workload: &Workload, context: &EndpointContext<'_>) -> Result<Vec<Vec<Step>>, EndpointError> {
-    let accesses = count("accesses", workload.accesses, 100)?;
-    let writes = write_fraction(workload)?;
-    let nodes = context.network.terminal_count();
+fn remote_access(workload: &Workload, place: Place<'_>) -> Result<Vec<Vec<Step>>, EndpointError> {
+    let draws = Draws::of(workload)?;
     let Some(pairs) = workload.pairs.as_ref().filter(|pairs| !pairs.is_empty()) else {
         return wrong("pairs", "is missing; say who accesses whom, for example [[1, 0], [2, 0]]".to_owned());
     };
-    let mut steps = vec![Vec::new(); nodes as usize];
+    let mut steps = vec![Vec::new(); place.nodes as usize];
     for &[node, home] in pairs {
-        if let Some(unknown) = [node, home].into_iter().find(|place| *place >= nodes) {
+        if let Some((unknown, nodes)) = [(node, place.nodes), (home, place.homes)].into_iter().find(|(number, nodes)| number >= nodes) {
             return wrong("pairs", format!("names node {unknown}; the network has nodes 0 to {}", nodes - 1));
         }
-        if node == home {
+        if node == home && place.nodes == place.homes {
             return wrong("pairs", format!("lets node {node} access itself; its own memory is not behind the network"));
         }
-        let mut stream = context.streams.get(Purpose::Destination, node);
-        let access = |_| if stream.unit() < writes { Step::Write { home, phase: 0 } } else { Step::Read { home } };
-        steps[node as usize].extend((0..accesses).map(access));
+        steps[node as usize].extend(draws.steps(node, place.streams, |_| home));
     }
     Ok(steps)
 }
