@@ -15,7 +15,7 @@ from kasuri_papers.virtual_network_users import only_own, translator_in_open_tra
 
 #: Reads of all nodes but the busy one, in F2.
 READS = 63 * 100
-#: Cycles of the memory in F2, one that is judged and one beside it: it serves 3 or 4 packets in the time of one on a channel to an interface.
+#: Cycles of the memory in F2, one that is judged and one beside it: it serves 3 or 4 packets in the time of one to an interface.
 MEMORY, FASTER_MEMORY = 1120, 840
 SYSTEM_READS = 2 * 1000
 
