@@ -10,7 +10,7 @@ import pytest
 
 import kasuri
 from kasuri.errors import ConfigError
-from kasuri_papers import PAPERS, counts, experiments, mlfm, runs
+from kasuri_papers import PAPERS, counts, experiments, mlfm, mlfm_studies, runs
 from kasuri_papers.figure import Table
 
 Rows = list[dict[str, Any]]
@@ -345,3 +345,116 @@ def test_the_study_of_hosts_prints_throughput_and_placements() -> None:
     assert verdict.verdict == "report"
     assert "1 copies, 4 on a host, of the limit over Gbyte/s: 59.2: 0.50" in verdict.measured
     assert "8 ranks across: 8: 1.000 of the limit" in verdict.measured
+
+
+# --- the studies of other networks, and of fewer all-to-alls ---
+
+
+def four_networks() -> Rows:
+    made: Rows = []
+    for network in mlfm_studies.NETWORKS:
+        made.append({"series": f"{network}-size", "terminals": 41, "routers": 20, "links": 82})
+        fixed = "nca" if network == "fat-tree" else "minimal"
+        for place, routing in enumerate((fixed, *mlfm_studies.DYNAMIC)):
+            by = {"routing.algorithm": routing}
+            made += [
+                {"series": f"{network}-{traffic}", "accepted_throughput_mean": 0.2 + place / 10, **by} for traffic in ("uniform", "worst")
+            ]
+            for schedule in dict.fromkeys(("shift", mlfm_studies.OWN[network])):
+                if schedule != "general" or routing == fixed:
+                    made.append(ran(f"{network}-all-to-all", 40 * 256 / (0.9 - place / 10), **by, **{"workload.schedule": schedule}))
+    return made
+
+
+def test_the_study_of_networks_prints_sizes_and_throughputs() -> None:
+    verdict = mlfm_studies.dynamic_routing(Table(four_networks()))
+    assert verdict.verdict == "report"
+    for fact in (
+        "dragonfly: 41 terminals, for each 0.488 switches and 2.000 links",
+        "oft, worst: minimal: 0.200, valiant: 0.300, ugal: 0.400, minimal-adaptive: 0.500 flits",
+        "fat-tree, all-to-all by shift: nca: 0.900, valiant: 0.800, ugal: 0.700, minimal-adaptive: 0.600 of",
+        "dragonfly, all-to-all by general: minimal: 0.900 of",
+    ):
+        assert fact in verdict.measured
+
+
+@pytest.mark.parametrize(
+    ("series", "routing", "problem"),
+    [
+        ("oft-size", None, "oft: its size is missing"),
+        ("mlfm-worst", "ugal", "mlfm, worst: ugal missing"),
+        ("fat-tree-uniform", "nca", "fat-tree, uniform: fixed paths missing"),
+        ("dragonfly-all-to-all", "minimal", "dragonfly, all-to-all by general: fixed paths missing"),
+    ],
+)
+def test_the_study_of_networks_says_what_is_missing(series: str, routing: str | None, problem: str) -> None:
+    rows = [row for row in four_networks() if (row["series"], row.get("routing.algorithm")) != (series, routing)]
+    verdict = mlfm_studies.dynamic_routing(Table(rows))
+    assert verdict.verdict == "fail"
+    assert f"NOT: {problem}" in verdict.measured
+
+
+def test_the_worst_permutation_is_bad_for_fixed_paths_and_not_for_others(tmp_path: Any) -> None:
+    points = [point for point in experiments.read(experiments.find(None) / "mlfm", "S1").points if point.series.endswith("-worst")]
+    table = runs.Runner(jobs=2).table(points, tmp_path)
+    for network in mlfm_studies.NETWORKS:
+        accepted = table.of(f"{network}-worst").curve("accepted_throughput_mean", "routing.algorithm")
+        (fixed,) = (accepted[routing] for routing in mlfm_studies.FIXED if routing in accepted)
+        # All terminals of a leaf leave it by one channel of three; on the dragonfly all six of a group by one.
+        assert fixed == pytest.approx(1 / 6 if network == "dragonfly" else 1 / 3, rel=0.06)
+        assert accepted["valiant"] > 1.1 * fixed
+        assert accepted["ugal"] > 1.1 * fixed
+
+
+def transposes(*, fewer: float = 1 / 3, schedule: float = 0.9, letters: tuple[str, ...] = mlfm_studies.LETTERS) -> Rows:
+    return [
+        ran(f"{kind}-{part}", time * (1.0 if count == 3 else fewer) + rest, letter=letter, P=P, transposes=count)
+        for letter in letters
+        for P in NODES
+        for kind, time in (("shift", 1.0), ("new", schedule))
+        for count in (1, 3)
+        for part, rest in (("communication", 0.0), ("whole", 4.0))
+    ]
+
+
+def test_the_study_of_transposes_prints_each_gain_and_both() -> None:
+    verdict = mlfm_studies.fewer_transposes(Table(transposes()))
+    assert verdict.verdict == "report"
+    for fact in (
+        "communication, class B, gain of schedule: 8: 0.100",
+        "communication, class C, gain of fewer: 8: 0.667",
+        "communication, class D, gain of both: 8: 0.700",
+        "whole, class B, gain of both: 8: 0.140",
+    ):
+        assert fact in verdict.measured
+
+
+def test_the_study_of_transposes_says_what_is_missing() -> None:
+    for rows in (transposes(letters=("B", "C")), [row for row in transposes() if (row["transposes"], row["P"]) != (3, 16)]):
+        verdict = mlfm_studies.fewer_transposes(Table(rows))
+        assert verdict.verdict == "fail"
+        assert "nodes missing" in verdict.measured
+
+
+def test_fewer_transposes_take_less_communication_and_the_same_computing() -> None:
+    folder = experiments.find(None) / "mlfm"
+    points = {
+        (point.series, point.variables["transposes"]): point for point in experiments.read(folder, "S3").points if point.variables["P"] == 8
+    }
+
+    def time(series: str, count: int) -> float:
+        point = points[series, count].experiment
+        return float(kasuri.run(point | {"workload": {**point["workload"], "class": "S"}})[0]["completion_time"])
+
+    for kind in ("new", "shift"):
+        assert time(f"{kind}-communication", 3) == pytest.approx(3 * time(f"{kind}-communication", 1), rel=1e-6)
+        computing = [time(f"{kind}-whole", count) - time(f"{kind}-communication", count) for count in (1, 3)]
+        assert computing[0] > 0
+        assert computing[1] == pytest.approx(computing[0], rel=1e-3)
+
+
+def test_a_file_that_a_figure_names_lies_beside_its_own(tmp_path: Any) -> None:
+    (tmp_path / "machine.toml").write_text("")
+    (tmp_path / "F1.toml").write_text('[series.a]\ntraffic = { pattern = "permutation", path = "to.txt" }\n')
+    (point,) = experiments.read(tmp_path, "F1").points
+    assert point.experiment["traffic"]["path"] == str((tmp_path / "to.txt").resolve())

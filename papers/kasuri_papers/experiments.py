@@ -22,6 +22,8 @@ A figure's file names, for each of its series of runs, the parts that it uses an
     sweep = { k = [2, 4, 8], "measure.seed" = [1, 2, 3] }
     network = { topology = "fat-tree", up = "{k}", down = "{k}", levels = 2 }
 
+A file that ``path`` of ``network`` or ``traffic`` names lies beside the figure's own.
+
 A key of ``sweep`` with a dot is a key of the experiment; one without is a variable, put in wherever ``"{k}"`` stands, also in a sum:
 ``"{k + l}"``, or a product: ``"{k * l}"``. The values of a variable are a list or ``{ from = 0, to = 63 }``; a table in the list holds
 several variables that change together. A constant whose key is ``"{l}"`` is a variable with that one value.
@@ -151,7 +153,7 @@ def read(folder: Path, number: str, changed: Mapping[tuple[str, str], Any] | Non
         file.constants += [constant for constant in constants if constant not in file.constants]
         own = _merge(content.get("all", {}), {key: value for key, value in series.items() if key not in _SERIES_KEYS})
         values = [(constant.key, (changed or {}).get((constant.machine, constant.key), constant.value)) for constant in constants]
-        base = _base(path, name, values, own)
+        base = _with_files_of(folder, _base(path, name, values, own))
         file.points += _points(name, base, series, {key[1:-1]: value for key, value in values if _is_variable(key)})
     return file
 
@@ -196,6 +198,12 @@ def _base(path: Path, series: str, constants: list[tuple[str, Any]], own: dict[s
     if both:
         raise ConfigError(f"{path}: series.{series}: `{min(both)}` is a constant of the machine; a figure does not set it again")
     return _merge(base, own)
+
+
+def _with_files_of(folder: Path, experiment: dict[str, Any]) -> dict[str, Any]:
+    """Find the files that sections name in the folder of the figure's file."""
+    named = {key: part for key, part in experiment.items() if isinstance(part, dict) and isinstance(part.get("path"), str)}
+    return experiment | {key: part | {"path": str((folder / part["path"]).resolve())} for key, part in named.items()}
 
 
 def _points(name: str, base: dict[str, Any], series: Mapping[str, Any], constants: Mapping[str, Any]) -> list[Point]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from kasuri_papers import curves, open_rows
+from kasuri_papers import curves, mlfm_studies
 from kasuri_papers.figure import Figure, Findings, Paper, Plot, Table, Verdict
 
 #: The part `infiniband` of machine.toml.
@@ -650,6 +650,6 @@ PAPER = Paper(
             "flow",
             why_machines_slow_the_exchange,
         ),
-        *open_rows.MLFM,
+        *mlfm_studies.FIGURES,
     ),
 )

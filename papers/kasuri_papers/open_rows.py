@@ -74,21 +74,3 @@ CENJU4: tuple[Figure, ...] = (
         "runs of two jobs on one machine, alone and together",
     ),
 )
-MLFM: tuple[Figure, ...] = (
-    awaiting(
-        "002-S1",
-        "S",
-        "dynamic routing and dragonflies, future work",
-        "none: throughput, switches and links for each node, on four networks of equal radix",
-        "derived",
-        "the all-to-all on networks of equal radix under adaptive routings",
-    ),
-    awaiting(
-        "002-S3",
-        "S",
-        "fewer all-to-alls together with better ones",
-        "none: the gain of each, and of both",
-        "derived",
-        "FT with fewer transposes",
-    ),
-)

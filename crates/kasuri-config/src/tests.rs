@@ -604,6 +604,9 @@ fn an_application_sends_the_blocks_of_its_class() {
     assert_eq!((whole.messages(), whole.longest_message()), (7 * 16 * 15, 16 * 1024 / 64));
     let part = workload("class = \"A\"\nranks = 8\nschedule = \"pairwise\"\ngflops_per_rank = 1.5\nterminals_per_host = 4");
     assert_eq!((part.messages(), part.longest_message()), (7 * 8 * 7, (2 << 20) / 64));
+    // With three all-to-alls for each transform, three times as many of the same size.
+    let often = workload("class = \"S\"\ntransposes = 3");
+    assert_eq!((often.messages(), often.longest_message()), (3 * whole.messages(), whole.longest_message()));
 }
 
 #[test]
@@ -616,6 +619,8 @@ fn applications_that_cannot_be_are_refused() {
         ("class = \"S\"\nrepeat = 2", "workload.repeat: has no meaning beside application"),
         ("class = \"S\"\nmessage_flits = 2", "workload.message_flits: has no meaning beside application"),
         ("class = \"S\"\nterminals_per_host = 0", "workload.terminals_per_host: is 0; a host has at least 1 terminal"),
+        ("class = \"S\"\ntransposes = 0", "workload.transposes: is 0; a transform has at least 1 all-to-all"),
+        ("class = \"S\"\ntransposes = 4294967295", "workload.transposes: is 4294967295, which makes too many all-to-alls"),
         ("class = \"S\"\ngflops_per_rank = 0.0", "workload.gflops_per_rank: is 0; it must be above 0"),
         ("class = \"S\"\nhost_gbyte_per_second = -1.0", "workload.host_gbyte_per_second: is -1; it must be above 0"),
     ] {

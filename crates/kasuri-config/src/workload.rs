@@ -34,6 +34,9 @@ pub(super) struct WorkloadSection {
     class: Option<String>,
     /// The rate at which each rank of an application computes, in 10^9 operations a second; without it, computing takes no time.
     gflops_per_rank: Option<f64>,
+    /// All-to-alls of each transform of an application, at least 1; its ranks compute an equal part before each.
+    #[serde(default = "one")]
+    transposes: u32,
     /// How many terminals are on one host and share its memory: the first so many on the first host, and so on.
     #[serde(default = "one")]
     terminals_per_host: u32,
@@ -173,6 +176,9 @@ impl Setting<'_> {
         if keys.terminals_per_host == 0 {
             return Err(section.error("terminals_per_host", "is 0; a host has at least 1 terminal"));
         }
+        if keys.transposes == 0 {
+            return Err(section.error("transposes", "is 0; a transform has at least 1 all-to-all"));
+        }
         let ranks = self.placement(section, keys, keys.ranks.map(|ranks| ("ranks", ranks)))?.len() as u32;
         let demand = (entry.demand)(class, ranks).map_err(|error| match error.key {
             "ranks" if keys.ranks.is_none() => section.error_at_key(error.key, error.problem),
@@ -182,9 +188,16 @@ impl Setting<'_> {
             WorkloadSection { collective: Some(ALL_TO_ALL.to_owned()), message_bytes: Some(demand.block_bytes), ..keys.clone() };
         let exchange = self.collective(section, &all_to_all, units)?;
         // A rate of 10^9 a second is one a nanosecond.
-        let compute = demand.flops * ns_each(section, "gflops_per_rank", keys.gflops_per_rank)? / cycle_ns;
+        let flops = demand.flops / f64::from(keys.transposes);
+        let compute = flops * ns_each(section, "gflops_per_rank", keys.gflops_per_rank)? / cycle_ns;
         let memory = demand.memory_bytes as f64 * ns_each(section, "host_gbyte_per_second", keys.host_gbyte_per_second)? / cycle_ns;
-        Ok(Stages::new(exchange, keys.terminals_per_host, compute, memory, demand.stages))
+        let stages = demand.stages.checked_mul(keys.transposes).ok_or_else(|| {
+            section.error(
+                "transposes",
+                format!("is {}, which makes too many all-to-alls; it must be below 2^32 / {}", keys.transposes, demand.stages),
+            )
+        })?;
+        Ok(Stages::new(exchange, keys.terminals_per_host, compute, memory, stages))
     }
 
     fn collective(&self, section: &Section<'_>, keys: &WorkloadSection, units: Units) -> Result<Rounds, ConfigError> {
@@ -287,7 +300,7 @@ const OF_COLLECTIVES: [&str; 11] = [
 ];
 
 /// The keys that only an application has.
-const OF_APPLICATIONS: [&str; 4] = ["class", "gflops_per_rank", "terminals_per_host", "host_gbyte_per_second"];
+const OF_APPLICATIONS: [&str; 5] = ["class", "gflops_per_rank", "transposes", "terminals_per_host", "host_gbyte_per_second"];
 
 /// The keys of collectives that an application sets itself, or that it has no use for.
 const NOT_OF_APPLICATIONS: [&str; 7] =
