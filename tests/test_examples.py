@@ -87,3 +87,26 @@ def test_users_of_a_shared_memory_take_turns_and_find_their_words(tmp_path):
             ends[name, row["engine"]] = users["database"]["completion_time"]
     # The second interface of the busy node is worth it.
     assert all(ends["written", engine] < 0.9 * ends["never", engine] for engine in ("flow", "flit"))
+
+
+def test_a_table_of_guesses_saves_what_its_hits_save(tmp_path):
+    command("run", EXAMPLES / "11-predictor-table.toml", "--out", tmp_path / "out", folder=tmp_path)
+    rows = {(row["case"], row["traffic.load"]): row for row in kasuri.read(tmp_path / "out")}
+    assert {row["status"] for row in rows.values()} == {"converged"}
+    for load in (0.01, 0.05, 0.1):
+        none, table, oracle = (rows[case, load] for case in ("none", "table", "oracle"))
+        assert oracle["packet_latency_mean"] < table["packet_latency_mean"] < none["packet_latency_mean"]
+        assert 0 < table["prediction_hit_rate"] < oracle["prediction_hit_rate"]
+    # A hit skips two of three stages; a packet goes through 3.5 routers, and hardly meets another.
+    none, table = (rows[case, 0.01] for case in ("none", "table"))
+    saved = 2 * none["hops_mean"] * table["prediction_hit_rate"]
+    assert none["packet_latency_mean"] - table["packet_latency_mean"] == pytest.approx(saved, rel=0.1)
+
+
+def test_a_table_without_guesses_saves_nothing(tmp_path):
+    for name in ("11-predictor-table.toml", "dragonfly-guesses.csv"):
+        (tmp_path / name).write_bytes((EXAMPLES / name).read_bytes())
+    (tmp_path / "dragonfly-guesses.csv").write_text("router,input,output\n")
+    command("run", tmp_path / "11-predictor-table.toml", "--out", tmp_path / "out", folder=tmp_path)
+    latency = {(row["case"], row["traffic.load"]): row["packet_latency_mean"] for row in kasuri.read(tmp_path / "out")}
+    assert all(latency["table", load] == latency["none", load] for load in (0.01, 0.05, 0.1))
