@@ -15,7 +15,7 @@ import pytest
 
 import kasuri
 from kasuri.errors import ConfigError
-from kasuri_papers import PAPERS, Figure, Verdict, curves, expectations, experiments, output, programs, reproduction, runs
+from kasuri_papers import PAPERS, Figure, Verdict, curves, expectations, experiments, output, programs, progress, reproduction, runs
 from kasuri_papers.__main__ import main
 from kasuri_papers.figure import Findings, Plot, Table, awaiting
 from kasuri_papers.papers import choose
@@ -173,6 +173,31 @@ def test_runs_are_made_once_and_found_again(folder: Path, tmp_path: Path) -> Non
     assert again.rows == table.rows
     assert len(files) == 4
     assert {path: path.stat().st_mtime_ns for path in files} == files
+
+
+def test_as_many_runs_are_finished_as_were_planned_also_those_that_are_found(folder: Path, tmp_path: Path) -> None:
+    paper = dataclasses.replace(PAPERS["mfs"], name=folder.name, figures=[F1])
+    planned = progress.planned([(paper, [F1])], folder.parent)
+    # Two networks with two seeds each, and with the calibrated constant at half and at twice its value.
+    assert planned == 3 * 4
+    for _ in range(2):
+        finished: list[int] = []
+        reproduction._figure(paper, F1, folder, tmp_path / "out", runs.Runner(2, finished=finished.append))
+        assert sum(finished) == planned
+    study = dataclasses.replace(F1, kind="S")
+    assert progress.planned([(paper, [study])], folder.parent) == 4
+    assert progress.planned([(paper, [awaiting("009-F9", "F", "", "", "derived", "all of it")])], folder.parent) == 0
+
+
+def test_a_bar_stands_on_a_terminal_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.Progress(8) as unseen:
+        unseen.finished(2)
+    assert capsys.readouterr().err == ""
+    with progress.Progress(8, shown=True) as bar:
+        bar.finished(2)
+        bar.finished(1)
+    seen = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    assert "3/8 runs, 0:00:0" in seen
 
 
 def test_a_calibrated_constant_is_tried_at_half_and_at_twice_its_value(folder: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from kasuri.errors import KasuriError
 from kasuri_papers import experiments, output
 from kasuri_papers.papers import PAPERS, choose
+from kasuri_papers.progress import Progress, planned
 from kasuri_papers.reproduction import Outcome, reproduce
 from kasuri_papers.runs import Runner
 
@@ -24,10 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         chosen = choose(options.figures)
         folder = experiments.find(options.experiments)
-        runner = Runner(options.jobs, options.command)
-        for paper, outcome in reproduce(chosen, folder=folder, out=options.out, runner=runner, say=say):
-            outcomes.setdefault(paper.name, []).append(outcome)
-            say(f"{outcome.figure.id}: {outcome.word}")
+        with Progress(0 if options.quiet else planned(chosen, folder)) as progress:
+            runner = Runner(options.jobs, options.command, progress.finished)
+            for paper, outcome in reproduce(chosen, folder=folder, out=options.out, runner=runner, say=say):
+                outcomes.setdefault(paper.name, []).append(outcome)
+                say(f"{outcome.figure.id}: {outcome.word}")
         for name, of_paper in outcomes.items():
             say(f"wrote {output.write_page(PAPERS[name], of_paper, options.out / name)}")
     except (KasuriError, OSError) as error:

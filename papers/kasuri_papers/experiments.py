@@ -98,6 +98,11 @@ class Point:
         place = ",".join(f"{name}={_in_a_name(value)}" for name, value in self.variables.items())
         return Path(self.series, place) if place else Path(self.series)
 
+    @property
+    def runs(self) -> int:
+        """How many runs there are; as one counts what is not run."""
+        return math.prod(len(values) for values in self.experiment.get("sweep", {}).values() if isinstance(values, list))
+
 
 def _in_a_name(value: Any) -> Any:
     """Give a value as a part of a folder's name: a list or a table by its digest, for it may be longer than a name may be."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kasuri.errors import ConfigError
-from kasuri_papers import expectations, experiments, output
+from kasuri_papers import expectations, experiments, output, progress
 from kasuri_papers.expectations import Expectation
 from kasuri_papers.figure import Figure, Judge, Paper, Table, Verdict
 from kasuri_papers.runs import Runner, failures
@@ -183,10 +183,7 @@ def _figure(paper: Paper, figure: Figure, folder: Path, out: Path, runner: Runne
         so_far = judge(figure, table, failed).measured
         return Outcome(figure, Verdict("fail", f"NOT BUILT: {figure.lacking}; so far: {so_far}"), table, failed, [], expectation)
     tried = [Tried(name, True, judge(figure, table, failed, other)) for name, other in figure.readings.items()]
-    constants: list[experiments.Constant] = []
-    # A study sweeps what it wants to know.
-    for file in usual.values() if figure.kind != "S" else ():
-        constants += [constant for constant in file.constants if constant not in constants]
+    constants = progress.tried(figure, list(usual.values()))
     tried += [_with(figure, folder, out, runner, usual, beside, constant, value) for constant in constants for value in constant.tried]
     return Outcome(figure, judge(figure, table, failed), table, failed, tried, expectation)
 

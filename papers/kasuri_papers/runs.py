@@ -7,7 +7,7 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -34,10 +34,13 @@ class Runner:
         Runs at the same time.
     command : str or None
         The program ``kasuri``; without it the one beside this Python, else the one on the path.
+    finished : callable
+        Is called with the number of runs when those of a point are there; from any thread.
     """
 
     jobs: int
     command: str | None = None
+    finished: Callable[[int], object] = lambda _: None
 
     def table(self, points: list[Point], folder: Path, columns: Columns | None = None) -> Table:
         """Give the rows of all points, in their order, with the columns that a figure adds; what the folder holds is not computed again.
@@ -55,9 +58,15 @@ class Runner:
         for point in points:
             if point.own_process:
                 rows[id(point)] = self._rows_alone(point, folder)
+                self.finished(point.runs)
         return Table(row for point in points for row in rows[id(point)])
 
     def _rows(self, point: Point, folder: Path, columns: Columns | None) -> list[dict[str, Any]]:
+        rows = self._rows_of(point, folder, columns)
+        self.finished(point.runs)
+        return rows
+
+    def _rows_of(self, point: Point, folder: Path, columns: Columns | None) -> list[dict[str, Any]]:
         try:
             if point.count == "network":
                 return _labelled(point, [counts.network(point.experiment)])
@@ -73,7 +82,7 @@ class Runner:
                 return _labelled(point, [programs.mpi(point.experiment, folder / point.folder, self._program())])
             if point.count == "refusal":
                 return _labelled(point, [{"refused": _refusal(point)}])
-            results = kasuri.run(_with_trace(point.experiment, folder / point.folder), out=folder / point.folder, jobs=1)
+            results = kasuri.run(_with_trace(point.experiment, folder / point.folder), out=folder / point.folder, jobs=1, progress=False)
             rows = _labelled(point, results)
             return rows if columns is None else [_with_columns(row, columns, results) for row in rows]
         except KasuriError as error:
@@ -156,7 +165,7 @@ def _seconds_of_first_time(file: Path, keys: list[str], seconds: float) -> float
 
 def _compared(point: Point, folder: Path) -> list[dict[str, Any]]:
     def run(experiment: Mapping[str, Any], name: str) -> kasuri.Results:
-        return kasuri.run(experiment, out=folder / point.folder / name, jobs=1)
+        return kasuri.run(experiment, out=folder / point.folder / name, jobs=1, progress=False)
 
     return comparison.compare(point.experiment, run)
 
@@ -186,7 +195,7 @@ def _with_columns(row: dict[str, Any], columns: Columns, results: kasuri.Results
 def _refusal(point: Point) -> str:
     """Give the message with which an experiment is refused; nothing if it is not."""
     try:
-        kasuri.run(point.experiment, jobs=1)
+        kasuri.run(point.experiment, jobs=1, progress=False)
     except ConfigError as error:
         return str(error)
     return ""
