@@ -222,6 +222,43 @@ def test_another_reading_is_judged_and_lowers_what_it_disagrees_with(folder: Pat
     assert not outcome.is_reproduced
 
 
+def test_a_constant_may_be_a_table_whose_keys_change_together(folder: Path, tmp_path: Path) -> None:
+    table = 'machine = "cut"\nkey = "flow"\nvalue = { max_rounds = 8, latency = false }\nclass = "A"\n'
+    readings = 'readings = [{ max_rounds = 9, latency = true }]\nsource = "none"\n'
+    (folder / "machine.toml").write_text(f"{MACHINE}\n[[constant]]\n{table}{readings}")
+    text = FIGURE.replace("flow = { latency = false }\n", "").replace('"batch"]', '"batch", "cut"]')
+    (folder / "F1.toml").write_text(text)
+    constant = experiments.read(folder, "F1").constants[-1]
+    assert constant.tried == ({"max_rounds": 9, "latency": True},)
+    assert experiments.said(constant.tried[0]) == "max_rounds=9,latency=True"
+    changed = experiments.read(folder, "F1", {("cut", "flow"): constant.tried[0]})
+    assert changed.points[0].experiment["flow"] == {"max_rounds": 9, "latency": True}
+    (folder / "F1.toml").write_text(text.replace("[all]\n", "[all]\nflow = { max_rounds = 4 }\n"))
+    with pytest.raises(ConfigError, match=r"`flow.max_rounds` is a constant of the machine"):
+        experiments.read(folder, "F1")
+
+
+def test_fewer_runs_tell_how_much_hangs_on_a_constant_and_rows_show_what_they_are_asked_to(folder: Path, tmp_path: Path) -> None:
+    lines = 'tried = { k = [2], "measure.seed" = [1] }\nshows = ["traffic.batch_packets"]\n'
+    (folder / "F1.toml").write_text(f"{FIGURE}{lines}".replace("network = {", f"{lines}network = {{").removesuffix(lines))
+    seen: list[list[Any]] = []
+
+    def judge(table: Table) -> Verdict:
+        seen.append([(row["k"], row["measure.seed"], row["traffic.batch_packets"]) for row in table])
+        return Verdict("pass", "")
+
+    reproduction._figure(PAPERS["mfs"], dataclasses.replace(F1, judge=judge), folder, tmp_path / "out", runs.Runner(jobs=1))
+    # First with other values of the constant, and at last with its own.
+    assert seen == [[(2, 1, 4)], [(2, 1, 16)], [(2, 1, 8), (2, 2, 8), (3, 1, 8), (3, 2, 8)]]
+    # A series on whose verdict nothing can hang is not run again.
+    (folder / "F1.toml").write_text((folder / "F1.toml").read_text().replace("shows = [", 'untried = ["traffic.batch_packets"]\nshows = ['))
+    assert [constant.key for constant in experiments.read(folder, "F1").constants] == ["routing.algorithm"]
+    changed = experiments.read(folder, "F1", {("batch", "traffic.batch_packets"): 4})
+    assert changed.points == experiments.read(folder, "F1").points
+    # A series that does not have the constant keeps all of its places.
+    assert len(experiments.read(folder, "F1", {("other", "traffic.batch_packets"): 4}).points) == 2
+
+
 def test_a_reading_of_the_claim_has_a_judge_of_its_own_on_the_same_runs(folder: Path, tmp_path: Path) -> None:
     figure = dataclasses.replace(F1, readings={"never": lambda table: Verdict("fail", f"NOT: {len(table)} rows")})
     outcome = reproduction._figure(PAPERS["mfs"], figure, folder, tmp_path / "out", runs.Runner(jobs=1))
@@ -316,9 +353,19 @@ def test_a_stencil_waits_for_the_iteration_before(tmp_path: Path) -> None:
             "routing": {"algorithm": "dimension-order"},
             "trace": trace,
         }
-        (row,) = kasuri.run(runs._with_trace(experiment, tmp_path / str(iterations)), jobs=1)
+        (row,) = kasuri.run(runs._with_program(experiment, tmp_path / str(iterations)), jobs=1)
         times.append(row["completion_time"])
     assert times == [400, 4000], "each terminal sends four messages of 100 flits an iteration, and none of the next before all are there"
+
+
+def test_two_jobs_run_where_they_are_put_and_others_do_nothing() -> None:
+    text = programs.written({"program": "jobs", "jobs": "exchange", "places": "turns", "iterations": 2, "flits": 4}, 3)
+    ranks = re.split(r"^rank ", text, flags=re.MULTILINE)[1:]
+    assert sorted(int(rank.split()[0]) for rank in ranks) == list(range(32))
+    sends = {int(rank.split()[0]): [int(to) for to in re.findall(r"send 12b to (\d+)", rank)] for rank in ranks}
+    assert all(sorted([rank, *to]) == list(range(0, 32, 2)) if rank % 2 == 0 else to == [] for rank, to in sends.items())
+    both = programs.written({"program": "jobs", "jobs": "both", "places": "eights", "iterations": 2, "flits": 4}, 3)
+    assert both.count("send 12b") == 16 * 15 + 16 * 4 * 2
 
 
 def test_runs_that_do_not_depend_on_a_constant_are_made_once(folder: Path, tmp_path: Path) -> None:

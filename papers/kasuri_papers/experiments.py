@@ -26,12 +26,18 @@ A file that ``path`` of ``network`` or ``traffic`` names lies beside the figure'
 
 A key of ``sweep`` with a dot is a key of the experiment; one without is a variable, put in wherever ``"{k}"`` stands, also in a sum:
 ``"{k + l}"``, or a product: ``"{k * l}"``. The values of a variable are a list or ``{ from = 0, to = 63 }``; a table in the list holds
-several variables that change together. A constant whose key is ``"{l}"`` is a variable with that one value.
+several variables that change together. A constant whose key is ``"{l}"`` is a variable with that one value. A constant may be a table of
+keys that change together; its key is then their section.
+
+``tried`` replaces keys of a series' ``sweep`` where the figure is judged once more with another value of one of the series' constants:
+fewer places and seeds are enough to see how much hangs on it. ``untried`` lists the keys of constants on which nothing that is judged of a
+series can hang. ``shows`` lists constants that the rows have as columns.
 
 A series with ``count = "network"``, ``count = "distances"`` or ``count = "schedule"`` is not run: the built network is counted, the hops
 in it, or a schedule on it (`kasuri_papers.counts`). Of ``count = "timeline"`` what happened when is looked at,
 ``count = "comparison"`` runs a router without and with prediction (`kasuri_papers.comparison`), ``count = "mpi"`` runs an MPI
-program of the repository (`kasuri_papers.programs`), and ``count = "refusal"`` must not run at all.
+program of the repository (`kasuri_papers.programs`), ``count = "boards"`` looks at a network of boards (`kasuri_papers.boards`), and
+``count = "refusal"`` must not run at all.
 """
 
 from __future__ import annotations
@@ -42,18 +48,18 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kasuri.errors import ConfigError
 
 CLASSES = {"G": "given", "D": "derived", "C": "calibrated", "A": "one of several readings"}
-_SERIES_KEYS = ("machine", "sweep", "own_process", "count")
+_SERIES_KEYS = ("machine", "sweep", "tried", "untried", "shows", "own_process", "count")
 #: Each calibrated number is tried at these parts of its value.
 SPREAD = (0.5, 2.0)
 #: What can be counted in place of a run.
-COUNTS = ("network", "distances", "schedule", "timeline", "comparison", "mpi", "refusal")
+COUNTS = ("network", "distances", "schedule", "timeline", "comparison", "mpi", "boards", "refusal")
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,8 @@ class Point:
     own_process: bool = False
     #: What is counted in place of a run, one of `COUNTS`.
     count: str | None = None
+    #: Constants that its rows have as columns.
+    shown: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -141,6 +149,7 @@ def read(folder: Path, number: str, changed: Mapping[tuple[str, str], Any] | Non
     ConfigError
         A file is missing or wrong; the message names it and what would be right.
     """
+    changed = changed or {}
     machine = _read_machine(folder / "machine.toml")
     path = folder / f"{number}.toml"
     content = _read_toml(path)
@@ -155,12 +164,22 @@ def read(folder: Path, number: str, changed: Mapping[tuple[str, str], Any] | Non
         if series.get("count", COUNTS[0]) not in COUNTS:
             raise ConfigError(f"{path}: series.{name}.count: is {series['count']!r}; it must be one of {', '.join(COUNTS)}")
         constants = [constant for part in parts for constant in machine[part]]
-        file.constants += [constant for constant in constants if constant not in file.constants]
+        tried = [constant for constant in constants if constant.key not in series.get("untried", ())]
+        file.constants += [constant for constant in tried if constant not in file.constants]
         own = _merge(content.get("all", {}), {key: value for key, value in series.items() if key not in _SERIES_KEYS})
-        values = [(constant.key, (changed or {}).get((constant.machine, constant.key), constant.value)) for constant in constants]
+        other = {constant.key: changed[constant.machine, constant.key] for constant in tried if (constant.machine, constant.key) in changed}
+        values = [(constant.key, other.get(constant.key, constant.value)) for constant in constants]
         base = _with_files_of(folder, _base(path, name, values, own))
-        file.points += _points(name, base, series, {key[1:-1]: value for key, value in values if _is_variable(key)})
+        swept = {**series, "sweep": series.get("sweep", {}) | (series.get("tried", {}) if other else {})}
+        shown = {key: value for key, value in values if key in series.get("shows", ())}
+        variables = {key[1:-1]: value for key, value in values if _is_variable(key)}
+        file.points += [replace(point, shown=shown) for point in _points(name, base, swept, variables)]
     return file
+
+
+def said(value: Any) -> str:
+    """Write the value of a constant in one line: ``KEY=VALUE,...`` of a table."""
+    return ",".join(f"{key}={part}" for key, part in value.items()) if isinstance(value, dict) else str(value)
 
 
 def _read_machine(path: Path) -> dict[str, list[Constant]]:
@@ -249,7 +268,7 @@ def _set(table: dict[str, Any], key: str, value: Any) -> None:
     *sections, last = key.split(".")
     for section in sections:
         table = table.setdefault(section, {})
-    table[last] = value
+    table[last] = _merge(table.get(last, {}), value) if isinstance(value, dict) else value
 
 
 def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""Programs that a figure runs: as a GOAL trace, by the name in ``trace.program`` of its file, or with MPI."""
+"""Programs that a figure runs: as a GOAL trace, by the name in ``trace.program`` of its file, as parcels of the Cenju-4, by that in
+``script.program``, or with MPI.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +54,120 @@ def _stencil_rank(x: int, y: int, side: int, iterations: int, message: int, peri
     return f"rank {y * side + x} {{\n{body}\n}}"
 
 
+def exchange(*, ranks: int, flits: int, flit_bytes: int) -> str:
+    """Write an exchange: every rank sends a message of ``flits`` flits to each other one, all at once."""
+    parts = []
+    for rank in range(ranks):
+        others = [(rank + step) % ranks for step in range(1, ranks)]
+        lines = [
+            f"  s{other}: send {flits * flit_bytes}b to {other} tag 0\n  r{other}: recv {flits * flit_bytes}b from {other} tag 0"
+            for other in others
+        ]
+        parts.append("\n".join([f"rank {rank} {{", *lines, "}"]))
+    return "\n".join([f"num_ranks {ranks}", *parts]) + "\n"
+
+
+#: Ranks of two jobs of 16 each on a machine of 32: by eights, which share cables of the Cenju-4, and by turns, which share none.
+PLACES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
+    "eights": {"exchange": (*range(8), *range(16, 24)), "stencil": (*range(8, 16), *range(24, 32))},
+    "turns": {"exchange": tuple(range(0, 32, 2)), "stencil": tuple(range(1, 32, 2))},
+}
+_SIDE = 4
+
+
+def jobs(*, jobs: str, places: str, iterations: int, flits: int, flit_bytes: int) -> str:
+    """Write two jobs, one of them or ``"both"``, for 32 ranks: an exchange, and a stencil of 4 x 4 blocks without edges."""
+    text_of = {
+        "exchange": exchange(ranks=_SIDE * _SIDE, flits=flits, flit_bytes=flit_bytes),
+        "stencil": stencil(side=_SIDE, iterations=iterations, flits=flits, flit_bytes=flit_bytes, periodic=True),
+    }
+    idle = "num_ranks 16\n" + "".join(f"rank {rank} {{ }}\n" for rank in range(_SIDE * _SIDE))
+    parts = [_on(text_of[job] if jobs in (job, "both") else idle, ranks) for job, ranks in PLACES[places].items()]
+    return "".join(["num_ranks 32\n", *parts])
+
+
+def _on(text: str, ranks: Sequence[int]) -> str:
+    """Have a program run on other ranks: rank n of it on ``ranks[n]``."""
+    _, _, body = text.partition("\n")
+    return re.sub(r"\b(rank|to|from) (\d+)", lambda found: f"{found[1]} {ranks[int(found[2])]}", body)
+
+
 #: Writes a program as GOAL text from the keys of a figure's ``trace``.
-PROGRAMS: Mapping[str, Callable[..., str]] = {"stencil": stencil}
+PROGRAMS: Mapping[str, Callable[..., str]] = {"stencil": stencil, "jobs": jobs}
+
+#: Parts of a program of parcels, as `workload.script` has them.
+Steps = list[dict[str, Any]]
+
+
+def four(*, senders: Sequence[int], blocked: Sequence[int], free: int, bytes: int) -> Steps:
+    """Write a program in which each sender puts data into every blocked rank, and the first sender then into the free one.
+
+    The blocked ranks receive from their first page on, one sender's data behind the other's, and the free one behind all of that.
+    """
+    puts = [
+        [{"action": "put", "to": to, "bytes": bytes, "target_offset": place * bytes} for to in blocked] for place in range(len(senders))
+    ]
+    beyond = {"bytes": bytes, "target_offset": len(senders) * bytes}
+    puts[0].append({"action": "put", "to": free, **beyond})
+    senders_do = [{"ranks": [sender], "steps": steps} for sender, steps in zip(senders, puts, strict=True)]
+    checks = [{"action": "check", "from": sender, "bytes": bytes, "target_offset": place * bytes} for place, sender in enumerate(senders)]
+    blocked_do = {"ranks": list(blocked), "steps": [{"action": "receive", "count": len(senders)}, *checks]}
+    return [*senders_do, blocked_do, {"ranks": [free], "steps": [{"action": "receive"}, {"action": "check", "from": senders[0], **beyond}]}]
+
+
+def messages(*, nodes: int, each: int, ns: float) -> Steps:
+    """Write a program in which rank 0 computes while each of the others sends it ``each`` messages."""
+    computes = [{"action": "compute", "ns": ns}, {"action": "receive-messages", "count": (nodes - 1) * each}]
+    others = {"ranks": list(range(1, nodes)), "steps": [{"action": "message", "to": 0}] * each}
+    return [{"ranks": [0], "steps": computes}, others]
+
+
+def rounds(*, nodes: int, senders: int, bytes: int) -> Steps:
+    """Write the staggered all-gather with a barrier of all after each round: in round k rank i puts its block into rank i + k.
+
+    Only the first ``senders`` ranks send.
+    """
+    parts = []
+    for rank in range(nodes):
+        steps: Steps = []
+        for step in range(1, nodes + 1):
+            if rank < senders:
+                steps.append({"action": "put", "to": (rank + step) % nodes, "bytes": bytes, "target_offset": rank * bytes})
+            if (rank - step) % nodes < senders:
+                steps.append({"action": "receive"})
+            steps.append({"action": "barrier"})
+        checks = [{"action": "check", "from": other, "bytes": bytes, "target_offset": other * bytes} for other in range(senders)]
+        parts.append({"ranks": [rank], "steps": [*steps, *checks]})
+    return parts
+
+
+def parcel_jobs(*, jobs: str, places: str, iterations: int, bytes: int) -> Steps:
+    """Write the two jobs as parcels: one of them, or ``"both"``."""
+    parts: Steps = []
+    if jobs in ("exchange", "both"):
+        ranks = PLACES[places]["exchange"]
+        for place, rank in enumerate(ranks):
+            others = [ranks[(place + step) % len(ranks)] for step in range(1, len(ranks))]
+            puts = [{"action": "put", "to": other, "bytes": bytes, "target_offset": place * bytes} for other in others]
+            checks = [{"action": "check", "from": other, "bytes": bytes, "target_offset": ranks.index(other) * bytes} for other in others]
+            parts.append({"ranks": [rank], "steps": [*puts, {"action": "receive", "count": len(others)}, *checks]})
+    if jobs in ("stencil", "both"):
+        ranks = PLACES[places]["stencil"]
+        for place, rank in enumerate(ranks):
+            x, y = place % _SIDE, place // _SIDE
+            others = [ranks[(y + up) % _SIDE * _SIDE + (x + right) % _SIDE] for right, up in _NEIGHBOURS]
+            puts = [{"action": "put", "to": other, "bytes": bytes, "target_offset": side * bytes} for side, other in enumerate(others)]
+            parts.append({"ranks": [rank], "steps": [*puts, {"action": "receive", "count": len(others)}] * iterations})
+    return parts
+
+
+#: Writes a program of parcels from the keys of a figure's ``script``.
+SCRIPTS: Mapping[str, Callable[..., Steps]] = {"four": four, "messages": messages, "rounds": rounds, "jobs": parcel_jobs}
+
+
+def steps(script: Mapping[str, Any]) -> Steps:
+    """Write the program that a figure's ``script`` describes."""
+    return SCRIPTS[script["program"]](**{key: value for key, value in script.items() if key != "program"})
 
 
 def written(trace: Mapping[str, Any], flit_bytes: int) -> str:

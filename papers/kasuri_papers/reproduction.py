@@ -215,11 +215,11 @@ def _with(
     rows = {}
     for number, file in usual.items():
         changed = experiments.read(folder, number, {(constant.machine, constant.key): value})
-        place = out / number / f"{constant.machine}.{constant.key}={value}"
+        place = out / number / f"{constant.machine}.{constant.key}={experiments.said(value)}"
         same = [point for point in changed.points if point in file.points]
         other = [point for point in changed.points if point not in file.points]
         kept, made = runner.table(same, out / number, figure.columns), runner.table(other, place, figure.columns)
         rows[number] = Table([*kept, *made])
     table = _joined(figure, rows, beside)
-    what = f"{constant.machine}: {constant.key} = {value}"
+    what = f"{constant.machine}: {constant.key} = {experiments.said(value)}"
     return Tried(what, constant.kind == "A", judge(figure, table, failures(table)))

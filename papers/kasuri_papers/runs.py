@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import kasuri
 from kasuri.errors import ConfigError, KasuriError
-from kasuri_papers import comparison, counts, programs
+from kasuri_papers import boards, comparison, counts, programs
 from kasuri_papers.experiments import Point
 from kasuri_papers.figure import Columns, Table
 
@@ -80,9 +81,11 @@ class Runner:
                 return _labelled(point, _compared(point, folder))
             if point.count == "mpi":
                 return _labelled(point, [programs.mpi(point.experiment, folder / point.folder, self._program())])
+            if point.count == "boards":
+                return _labelled(point, [boards.count(point.experiment)])
             if point.count == "refusal":
                 return _labelled(point, [{"refused": _refusal(point)}])
-            results = kasuri.run(_with_trace(point.experiment, folder / point.folder), out=folder / point.folder, jobs=1, progress=False)
+            results = kasuri.run(_with_program(point.experiment, folder / point.folder), out=folder / point.folder, jobs=1, progress=False)
             rows = _labelled(point, results)
             return rows if columns is None else [_with_columns(row, columns, results) for row in rows]
         except KasuriError as error:
@@ -111,20 +114,30 @@ class Runner:
         return counts.schedule(json.loads(process.output), network)
 
     def _timeline(self, point: Point, folder: Path) -> dict[str, Any]:
-        """Have the native command write the timeline of a run.
+        """Have the native command write the timeline of a run, and give its row.
 
         Of the first parcel give when each step began (``begins``), and how long each line took that came out of the cache (``cache_us``).
+        Of each name in the experiment's ``spans`` give all events of that name: node, parcel, begin and end in us, by their begin.
         """
-        place = folder / point.folder
-        file, trace = _written(point.experiment, place), place / "timeline.json"
-        process = measured([self._program(), "run", str(file), "--out", str(place), "--jobs", "1", "--timeline", str(trace)])
+        place, asked = folder / point.folder, point.experiment.get("spans", [])
+        experiment = {key: value for key, value in point.experiment.items() if key != "spans"}
+        file, trace = _written(_with_program(experiment, place), place), place / "timeline.json"
+        words = [self._program(), "run", str(file), "--out", str(place), "--jobs", "1", "--format", "json", "--timeline", str(trace)]
+        process = measured(words)
         if process.status != 0:
             raise ConfigError(process.errors.strip() or f"kasuri run ended with status {process.status}")
-        events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X" and event["args"]["parcel"] == 0]
+        (row,) = json.loads(process.output)["runs"]
+        events = sorted((event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"), key=itemgetter("ts"))
+        first = [event for event in events if event["args"]["parcel"] == 0]
         begins: dict[str, float] = {}
-        for event in sorted(events, key=lambda event: event["ts"]):
+        for event in first:
             begins.setdefault(event["name"], event["ts"])
-        return {"begins": begins, "cache_us": [event["dur"] for event in events if event["name"].startswith("(4b)")]}
+        spans: dict[str, list[list[float]]] = {name: [] for name in asked}
+        for event in events:
+            if event["name"] in spans:
+                spans[event["name"]].append([event["pid"], event["args"]["parcel"], event["ts"], event["ts"] + event["dur"]])
+        cache = [event["dur"] for event in first if event["name"].startswith("(4b)")]
+        return {**row, "begins": begins, "cache_us": cache, "spans": spans}
 
     def _program(self) -> str:
         beside = Path(sys.executable).with_name("kasuri")
@@ -170,8 +183,12 @@ def _compared(point: Point, folder: Path) -> list[dict[str, Any]]:
     return comparison.compare(point.experiment, run)
 
 
-def _with_trace(experiment: Mapping[str, Any], place: Path) -> Mapping[str, Any]:
-    """Write the program of an experiment with a ``trace``, and let the experiment run it."""
+def _with_program(experiment: Mapping[str, Any], place: Path) -> Mapping[str, Any]:
+    """Write the program of an experiment with a ``trace`` or a ``script``, and let the experiment run it."""
+    if "script" in experiment:
+        others = {key: value for key, value in experiment.items() if key != "script"}
+        workload = {**others.get("workload", {}), "program": "script", "script": programs.steps(experiment["script"])}
+        return others | {"workload": workload}
     if "trace" not in experiment:
         return experiment
     place.mkdir(parents=True, exist_ok=True)
@@ -202,7 +219,7 @@ def _refusal(point: Point) -> str:
 
 
 def _labelled(point: Point, rows: Any) -> list[dict[str, Any]]:
-    return [{"series": point.series, **point.variables, **row} for row in rows]
+    return [{"series": point.series, **point.variables, **point.shown, **row} for row in rows]
 
 
 def failures(table: Table) -> list[str]:
