@@ -110,3 +110,18 @@ def test_a_table_without_guesses_saves_nothing(tmp_path):
     command("run", tmp_path / "11-predictor-table.toml", "--out", tmp_path / "out", folder=tmp_path)
     latency = {(row["case"], row["traffic.load"]): row["packet_latency_mean"] for row in kasuri.read(tmp_path / "out")}
     assert all(latency["table", load] == latency["none", load] for load in (0.01, 0.05, 0.1))
+
+
+def test_a_program_of_ones_own_runs_and_compares_what_it_sends(tmp_path):
+    example = EXAMPLES / "09-cenju4-script.toml"
+    command("run", example, "--out", tmp_path / "out", folder=tmp_path)
+    [row] = kasuri.read(tmp_path / "out")
+    assert row["status"] == "completed"
+    # Blocks are passed on twice, after 50 us each.
+    assert row["completion_time_ns"] > 100_000
+    # A block that was never sent is not found.
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(example.read_text().replace('action = "check", from = 16, bytes', 'action = "check", from = 17, bytes'))
+    answer = subprocess.run([KASURI, "run", wrong, "--out", tmp_path / "wrong"], capture_output=True, text=True, check=False)
+    assert answer.returncode != 0
+    assert "is not what was sent" in answer.stdout + answer.stderr
