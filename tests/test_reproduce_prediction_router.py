@@ -359,9 +359,34 @@ def test_studies_print_what_they_ask() -> None:
     best = router.a_predictor_for_each_level(Table(chosen))
     assert "latest-port, none, none: hit rate 0.300, reduction 0.200, table bits of a port 3" in best.measured
     time = router.in_nanoseconds(Table([*of_figure("F9", pipelines(PREDICTED_STAGES)), *of_figure("F10", system_curves())]))
-    assert {gains.verdict, best.verdict, time.verdict} == {"report"}
+    bits = router.what_hint_bits_cost(Table(with_bits({0: 60.0, 1: 66.0, 2: 72.0})))
+    assert {gains.verdict, best.verdict, bits.verdict, time.verdict} == {"report"}
+    for cycles, lower in ((0, "0.2500"), (1, "0.1750"), (2, "0.1000")):
+        assert f"hint bits of {cycles} cycles on a link: reductions over bytes of a flit 64: {lower}" in bits.measured
     # 21 % in cycles are 1 - 0.79 / 0.94 in time.
     assert f"3: {1 - (19.9 / 24.7) / 0.94:.3f}" in time.measured
+
+
+def with_bits(latencies: dict[int, float]) -> Rows:
+    """Flits of 64 bytes without prediction, and with hint bits that take so many cycles."""
+    made = rows("normal", "flit_bytes", {64: 80.0})
+    return made + [row for cycles, latency in latencies.items() for row in rows("up", "flit_bytes", {64: latency}, hint_cycles=cycles)]
+
+
+def test_hint_bits_cost_their_time_on_every_link() -> None:
+    """A packet for another leaf crosses four links, so bits of two cycles make it later by eight."""
+
+    def latency(hint_cycles: int) -> float:
+        routers = {"predictor": "up-priority", "on_miss": "hint", "hint_cycles": hint_cycles, "pipeline": ["RC", "VSA", "ST"]}
+        experiment = {
+            "network": {"topology": "fat-tree", "up": 4, "down": 4, "levels": 2},
+            "routing": {"algorithm": "nca", "up_port": "straight"},
+            "router": routers,
+            "traffic": {"pattern": "tornado", "process": "batch", "batch_packets": 1, "packet_flits": 4},
+        }
+        return float(kasuri.run(experiment)[0][LATENCY])
+
+    assert [latency(cycles) - latency(0) for cycles in router.HINT_CYCLES] == [0, 4, 8]
 
 
 def test_the_closed_forms_are_those_of_the_model() -> None:

@@ -20,7 +20,7 @@ ACCEPTED_PART, LATENCY_BAR = 0.95, 3.0
 #: Saturation loads are found to this width or to this part of themselves, whichever is finer.
 WIDTH, PART = 0.005, 0.02
 #: Keys that only a router with prediction has.
-OF_PREDICTION = ("predictor", "predictor_match", "predictor_fold", "on_miss", "forward_copies", "hit_saves")
+OF_PREDICTION = ("predictor", "predictor_match", "predictor_fold", "on_miss", "hint_cycles", "forward_copies", "hit_saves")
 
 #: Runs an experiment in a folder of this name and gives its rows.
 Run = Callable[[Mapping[str, Any], str], Iterable[Mapping[str, Any]]]

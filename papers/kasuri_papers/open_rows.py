@@ -6,14 +6,6 @@ from kasuri_papers.figure import Figure, awaiting
 
 PREDICTION_ROUTER: tuple[Figure, ...] = (
     awaiting(
-        "000-S3",
-        "S",
-        "what hint bits cost on a link",
-        "none: reduction over flit size with the time of the bits",
-        "derived",
-        "cycles of hint bits on a link",
-    ),
-    awaiting(
         "000-S4",
         "S",
         "the rivals of section 5: lookahead, speculation, one cycle, Express virtual channels, an oracle",

@@ -285,6 +285,21 @@ def _bits(row: dict[str, Any]) -> int:
     return max(_LINE_BITS.get(str(row[level]), 0) for level in ("leaf", "middle", "top"))
 
 
+#: Cycles of the hint bits of a packet on a link: none, as the paper's figures have it, and one or two words of 8 bytes.
+HINT_CYCLES = (0, 1, 2)
+
+
+def what_hint_bits_cost(table: Table) -> Verdict:
+    """Print the reductions over the size of a flit where the hint bits take time on each link; nobody judges it."""
+    found = Findings()
+    normal = _by_flit_size(table, "normal")
+    for cycles in HINT_CYCLES:
+        with_bits = Table(row for row in table if row.get("hint_cycles", cycles) == cycles)
+        lower = reductions(normal, _by_flit_size(with_bits, "up"))
+        found.report(f"hint bits of {cycles} cycles on a link: reductions over bytes of a flit {curves.text(lower, 4)}")
+    return Verdict("report", found.verdict().measured)
+
+
 #: What the predictor leaves of the clock rate (section 5).
 CLOCK = 0.94
 
@@ -570,6 +585,16 @@ PAPER = Paper(
             "derived",
             "flit",
             a_predictor_for_each_level,
+        ),
+        Figure(
+            "000-S3",
+            "S",
+            "what hint bits cost on a link",
+            "none: reduction over flit size with the time of the bits",
+            "derived",
+            "flit",
+            what_hint_bits_cost,
+            notes=(_INTERFACE, "closed form: bits of h cycles add 2 L h, one h on each link"),
         ),
         Figure(
             "000-S5",

@@ -164,6 +164,12 @@ static ROWS: &[Row] = &[
         layouts: BUT_VECTORS,
     },
     Row {
+        name: "hint bits that take time on the channels",
+        key: "router.hint_cycles",
+        asks: |scenario| Some(scenario.router.cycles_of_hint()).filter(|&cycles| cycles > 0).map(|cycles| cycles.to_string()),
+        layouts: PLAIN_ONLY,
+    },
+    Row {
         name: "predictors in routers that take several steps in a cycle",
         key: "router.internal_speedup",
         asks: |scenario| extension(scenario, "internal_speedup").filter(|_| predicts(scenario)),

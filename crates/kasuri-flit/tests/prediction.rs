@@ -252,6 +252,44 @@ fn a_hit_in_a_serial_router_saves_the_transfer_of_a_flit_and_four_stages() {
     }
 }
 
+/// With the serial router's hint bits, which take some cycles.
+fn with_hint_cycles(setup: &Setup, hint_cycles: u32) -> Setup {
+    Setup { router: RouterParameters { hint_cycles, ..setup.router.clone() }, ..setup.clone() }
+}
+
+/// The bits in front of a packet make it later by their cycles on each of its 2L channels, with a hit and without.
+#[test]
+fn hint_bits_take_their_time_on_every_channel() {
+    for (flit_bytes, occupied) in [(8, true), (64, true), (64, false), (256, true)] {
+        let setup = serial(flit_bytes, occupied);
+        for (destination, channels) in [(1, 2), (16, 4)] {
+            let (without, prediction) = single(&setup, destination);
+            for cycles in [1, 2, 7] {
+                let found = single(&with_hint_cycles(&setup, cycles), destination);
+                assert_eq!(found, (without + channels * u64::from(cycles), prediction.clone()), "{flit_bytes} bytes, {cycles} cycles");
+            }
+        }
+    }
+}
+
+/// The second of two packets waits for the bits of its own before it enters the network, and for nothing after that.
+#[test]
+fn hint_bits_keep_channels_busy() {
+    for (flit_bytes, occupied) in [(8, true), (64, true), (64, false), (256, true), (256, false)] {
+        let apart = |hint_cycles| {
+            let mut scenario = with_hint_cycles(&serial(flit_bytes, occupied), hint_cycles).batch(2).build();
+            scenario.classes[0].pattern = Arc::new(Single { source: TerminalId(0), destination: TerminalId(16) });
+            let latency = kasuri_flit::FlitEngine.run(&scenario, &mut ToTheEnd).unwrap().packet_latency;
+            2.0 * (latency.max as f64 - latency.mean().unwrap())
+        };
+        let without = apart(0);
+        for cycles in [1u32, 5] {
+            let found = apart(cycles);
+            assert_eq!(found, without + f64::from(cycles), "{flit_bytes} bytes, occupied: {occupied}");
+        }
+    }
+}
+
 /// The two causes by which a hit saves more behind long channels: with whole packets of 256 bytes in a flit, of the 36 cycles the stages
 /// Des, RC, VSA and Ser are 4 and the wait for the packet 32. On a chip nothing waits, and of 3 stages a hit saves 2. Routers with
 /// priorities, in the full layout, do the same.
@@ -315,7 +353,8 @@ fn nothing_is_lost_with_any_predictor_near_saturation() {
     for on_miss in MISSES {
         for (setup, predictors) in [(Setup::fat_tree(4, 3), trees), (Setup::mesh(&[5, 4]), grids), (Setup::torus(&[4, 4]), grids)] {
             for predictor in predictors {
-                let router = RouterParameters { on_miss, buffer_flits: 4, ..router(predictor, 3) };
+                let hint_cycles = if on_miss == OnMiss::Hint && predictor == "oracle" { 2 } else { 0 };
+                let router = RouterParameters { on_miss, hint_cycles, buffer_flits: 4, ..router(predictor, 3) };
                 let setup = Setup { router, load: 0.4, ..setup.clone() };
                 let outcome = loaded(setup.clone());
                 let prediction = outcome.prediction.clone().unwrap();

@@ -160,6 +160,13 @@ static ROWS: &[Row] = &[
         analysis: No(USE_FLIT),
     },
     Row {
+        name: "hint bits that take time on the channels",
+        key: "router.hint_cycles",
+        asks: |scenario| Some(scenario.router.cycles_of_hint()).filter(|&cycles| cycles > 0).map(|cycles| cycles.to_string()),
+        flow: No(USE_FLIT),
+        analysis: Yes,
+    },
+    Row {
         name: "users with open traffic beside users with a closed workload",
         key: "user",
         asks: |scenario| if_so(scenario.users.is_some() && has_both(scenario)),

@@ -123,6 +123,9 @@ pub struct RouterParameters {
     /// of the packet show that the guess is wrong before the flit leaves its buffer; `forward`: it leaves, if there is a place for it, and
     /// is dropped by the next router, which then gives back its virtual channel and its place in the buffer.
     pub on_miss: OnMiss,
+    /// With `on_miss = "hint"`, cycles that the hint bits in front of a packet take on each channel, 0 to 1000: the packet arrives so much
+    /// later, and keeps the channel so much longer.
+    pub hint_cycles: u32,
     /// With `on_miss = "forward"`, which flits leave by a wrong output: `head`: the head alone, which is the default; `until-route`: the
     /// flits behind it as well that come before its route computation has ended.
     pub forward_copies: Option<ForwardCopies>,
@@ -183,6 +186,7 @@ impl Default for RouterParameters {
             guesses: None,
             predictor_match: PredictorMatch::default(),
             on_miss: OnMiss::default(),
+            hint_cycles: 0,
             forward_copies: None,
             hit_saves: HitSaves::default(),
         }
@@ -482,6 +486,11 @@ impl RouterParameters {
         self.predictor != predictor::NONE
     }
 
+    /// Cycles that the hint bits of each packet take on each channel.
+    pub fn cycles_of_hint(&self) -> u32 {
+        if self.predicts() && self.on_miss == OnMiss::Hint { self.hint_cycles } else { 0 }
+    }
+
     /// The predictor for a network.
     ///
     /// # Errors
@@ -529,6 +538,13 @@ impl RouterParameters {
         if self.forward_copies.is_some() && (self.on_miss != OnMiss::Forward || !self.predicts()) {
             let problem = "says which copies leave, and none do; set on_miss = \"forward\" with a predictor, or leave it out";
             return Err(("forward_copies".to_owned(), problem.to_owned()));
+        }
+        if self.hint_cycles > 0 && (self.on_miss != OnMiss::Hint || !self.predicts()) {
+            let problem = "is the time of bits that no packet has; set on_miss = \"hint\" with a predictor, or leave it out";
+            return Err(("hint_cycles".to_owned(), problem.to_owned()));
+        }
+        if self.hint_cycles > 1000 {
+            return Err(("hint_cycles".to_owned(), format!("is {}; hint bits take 0 to 1000 cycles", self.hint_cycles)));
         }
         if !predictor::names().any(|name| name == self.predictor) {
             return Ok(());
@@ -955,6 +971,9 @@ mod tests {
                 "an LT of at least 2 cycles",
             ),
             ("forward_copies = \"head\"\npredictor = \"oracle\"", "forward_copies", "set on_miss = \"forward\""),
+            ("hint_cycles = 1\npredictor = \"up-priority\"", "hint_cycles", "set on_miss = \"hint\""),
+            ("hint_cycles = 1\non_miss = \"hint\"", "hint_cycles", "with a predictor"),
+            ("hint_cycles = 1001\npredictor = \"up-priority\"\non_miss = \"hint\"", "hint_cycles", "0 to 1000"),
             ("predictor_fold = \"back\"", "predictor_fold", "only to static-straight"),
             ("predictor = \"by-level\"", "predictor", "predictor_levels"),
             ("hold_switch = true\narchitecture = \"crosspoint\"", "hold_switch", "no switch to be allocated"),

@@ -121,6 +121,24 @@ fn formulas_agree_with_flows_and_flits_on_serial_routers() {
     }
 }
 
+/// Hint bits take their time on every channel, by the formulas as in the engine; flows know nothing of them.
+#[test]
+fn formulas_agree_with_flits_on_the_time_of_hint_bits() {
+    for (transfer, flits, period, hint) in [(4, 8, 4, 1), (4, 8, 1, 3), (32, 1, 32, 2)] {
+        let channels = format!("channel_latency = {transfer}\nterminal_channel_latency = {transfer}\nchannel_period = {period}");
+        let network = format!("topology = \"fat-tree\"\nup = 4\ndown = 4\nlevels = 2\n{channels}\nterminal_channel_period = {period}");
+        let router = format!(
+            "switching = \"virtual-cut-through\"\nvirtual_channels = 4\nbuffer_flits = {flits}\npredictor = \"up-priority\"\n\
+             on_miss = \"hint\"\nhint_cycles = {hint}\n\
+             pipeline = [\"Des\", \"RC\", \"VSA\", \"ST\", \"Ser\", {{ stage = \"LT\", cycles = {transfer} }}]"
+        );
+        both_agree(&network, "algorithm = \"nca\"\nup_port = \"random\"", &router, "pattern = \"uniform\"", flits);
+    }
+    let mesh = "topology = \"mesh\"\ndimensions = [5, 4]";
+    let router = format!("{ON_CHIP}\npredictor = \"static-straight\"\non_miss = \"hint\"\nhint_cycles = 2");
+    both_agree(mesh, "algorithm = \"dimension-order\"", &router, "pattern = \"uniform\"", 5);
+}
+
 /// What no formula tells is refused with the predictor's name.
 #[test]
 fn formulas_refuse_predictors_that_learn() {

@@ -233,7 +233,9 @@ impl<L: RouterLayout> Tile<'_, L> {
         if self.terminals.busy_until[terminal] > now {
             return false;
         }
-        self.terminals.busy_until[terminal] = now + u64::from(self.wiring.period[self.parameters.first_terminal_port + terminal]);
+        let period = u64::from(self.wiring.period[self.parameters.first_terminal_port + terminal]);
+        let after = self.parameters.cycles_after(self.terminals.injection[slot].left == 1);
+        self.terminals.busy_until[terminal] = now + period + after;
         true
     }
 

@@ -49,6 +49,8 @@ pub(crate) struct Parameters {
     pub(crate) crosspoint: bool,
     /// Does any channel need more than one cycle for a flit, so that it is kept how long each is busy?
     pub(crate) periodic: bool,
+    /// Cycles for which a packet keeps each channel busy beyond its flits: those of its hint bits.
+    pub(crate) hint_cycles: u32,
     /// Is the state larger than the near caches, so that loops fetch what they will need?
     pub(crate) fetches: bool,
     /// Is it so large that even what is used in the same window must be fetched?
@@ -70,6 +72,13 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
+    /// Cycles for which a packet keeps a channel busy after one of its flits, beyond that flit's own time. The hint bits in front of a packet
+    /// are counted behind its tail: so long the channel carries nothing else, wherever they stand.
+    #[inline(always)]
+    pub(crate) fn cycles_after(&self, is_tail: bool) -> u64 {
+        if is_tail { u64::from(self.hint_cycles) } else { 0 }
+    }
+
     /// May a flit that has crossed the switch wait for the channel?
     pub(crate) fn sends_later(&self) -> bool {
         !self.clock.is_plain() || self.full.as_ref().is_some_and(|full| full.router.output_speedup > 1)
@@ -116,7 +125,8 @@ impl Compiled {
             return Err(Refusal::new("router.buffer_flits", reason));
         }
         let window = if needs_window_of_one(scenario) { 1 } else { delays.least.clamp(1, MAX_WINDOW) };
-        let periodic = select::has_slow_channel(network);
+        let hint_cycles = router.cycles_of_hint();
+        let periodic = select::has_slow_channel(network) || hint_cycles > 0;
         let all_slots: u64 = tiles.iter().map(|tile| tile.slots_of_routers).sum();
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
@@ -132,6 +142,7 @@ impl Compiled {
             redraws_entry: scenario.routing.redraws_entry(),
             crosspoint: router.architecture == Architecture::Crosspoint,
             periodic,
+            hint_cycles,
             fetches: all_slots > NEAR_SLOTS,
             is_far: all_slots > FAR_SLOTS,
             modern: is_modern(),

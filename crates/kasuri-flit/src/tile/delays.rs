@@ -16,6 +16,8 @@ pub(crate) struct Delays {
     traversal: u32,
     switch_extra: u32,
     credit_delay: u32,
+    /// The bits in front of a packet go the way of its flits, which all are so much later; credits go back without them.
+    hint: u32,
     pub(super) least: u32,
     pub(super) greatest: u32,
 }
@@ -26,6 +28,7 @@ impl Delays {
             traversal: scenario.pipeline.traversal_cycles,
             switch_extra: scenario.pipeline.switch_extra_cycles,
             credit_delay: scenario.router.credit_delay,
+            hint: scenario.router.cycles_of_hint(),
             least: u32::MAX,
             greatest: 0,
         };
@@ -59,7 +62,7 @@ impl Delays {
         let to_router = matches!(network.destination(channel), Endpoint::Router(..));
         let traversal = if from_router { self.traversal } else { 0 };
         let extra = if to_router { self.switch_extra } else { 0 };
-        traversal + network.link(channel).latency + 1 + extra
+        traversal + network.link(channel).latency + self.hint + 1 + extra
     }
 
     pub(super) fn credit(&self, network: &Network, channel: ChannelId) -> u32 {

@@ -95,6 +95,9 @@ impl Prepared for Question<'_> {
             outcome.prediction = Some(rates.as_counts());
             outcome.not_modelled.push("router.on_miss".to_owned());
         }
+        if scenario.router.cycles_of_hint() > 0 {
+            outcome.not_modelled.push("router.hint_cycles (in the channel loads)".to_owned());
+        }
         if scenario.takes_accepted_ports() {
             outcome.not_modelled.push("router.predictor_match (in the channel loads)".to_owned());
         }

@@ -48,7 +48,8 @@ pub fn zero_load(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
 fn can_stall(scenario: &Scenario, kind: &Packets<'_>) -> bool {
     let (network, pipeline, router) = (&scenario.network, &scenario.pipeline, &scenario.router);
     let (link, _) = slowest(network, (0..network.channel_count()).map(ChannelId));
-    let around = pipeline.traversal_cycles + pipeline.switch_extra_cycles + 2 * (link.latency + 1) + router.credit_delay;
+    let around =
+        pipeline.traversal_cycles + pipeline.switch_extra_cycles + 2 * (link.latency + 1) + router.cycles_of_hint() + router.credit_delay;
     kind.sizes.max() > router.channel_depth() && router.channel_depth() < around
 }
 
@@ -95,15 +96,17 @@ impl Sum {
         let network = &scenario.network;
         let through = flow.through();
         let head_cycles = head_cycles(scenario);
+        // The bits in front of a packet are so long on each channel.
+        let hint = scenario.router.cycles_of_hint();
         for step in &flow.routes.steps {
             let packets = through[step.from as usize] * step.probability;
             self.hops += packets;
-            self.latency += packets * (head_cycles + f64::from(network.link(step.channel).latency));
+            self.latency += packets * (head_cycles + f64::from(network.link(step.channel).latency + hint));
         }
         for (place, &packets) in flow.routes.places.iter().zip(&flow.beginning).filter(|(_, packets)| **packets > 0.0) {
             let injection = network.injection_channel(place.hop.source);
             self.packets += packets;
-            self.latency += packets * f64::from(1 + network.link(injection).latency);
+            self.latency += packets * f64::from(1 + network.link(injection).latency + hint);
         }
         if by_hops {
             self.count_by_hops(flow);

@@ -165,6 +165,7 @@ pub(crate) const VALUES: &[Value] = &[
     value("predictor", "by-level", &["?network={ topology = 'fat-tree', up = 2, down = 2, levels = 3 }", "?routing={ algorithm = 'nca' }", "router.predictor='by-level'", "router.predictor_levels=['up-priority', 'latest-port', 'none']"]),
     value("predictor", "whose hits save the stages", &["router.predictor='latest-port'", "router.hit_saves='stages'"]),
     value("predictor", "with hints", &["router.predictor='latest-port'", "router.on_miss='hint'"]),
+    value("predictor", "whose hints take time", &["router.predictor='latest-port'", "router.on_miss='hint'", "router.hint_cycles=2"]),
     value("predictor", "that forwards", &["router.predictor='latest-port'", "router.on_miss='forward'"]),
     value("predictor", "all of whose copies leave", &["router.predictor='latest-port'", "router.on_miss='forward'", "router.forward_copies='until-route'"]),
     value("predictor", "exact", &["router.predictor='static-straight'", "router.predictor_match='exact'"]),

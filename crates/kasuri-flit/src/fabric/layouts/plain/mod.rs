@@ -612,10 +612,10 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     }
 
     /// Keeps a flit's channel busy, where flits take several cycles, and tells predictions, which look for gaps.
-    fn occupy_channel_of(&mut self, input_port: u32, output: u32, now: u64) {
+    fn occupy_channel_of(&mut self, input_port: u32, output: u32, is_tail: bool, now: u64) {
         let port = output >> M::SHIFT;
         if self.parameters.periodic {
-            self.layout.busy_until[port] = now + u64::from(self.wiring.period[port]);
+            self.layout.busy_until[port] = now + u64::from(self.wiring.period[port]) + self.parameters.cycles_after(is_tail);
         }
         if let Some(unit) = &mut self.prediction {
             unit.note_grant(input_port, port, output, now);
@@ -647,7 +647,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             };
             let (output, slot, is_tail) = pointers.send(input_port, sent);
             if notes_grants {
-                self.occupy_channel_of(input_port, output, now);
+                self.occupy_channel_of(input_port, output, is_tail, now);
             }
             if is_tail {
                 self.layout.output[output].holder = NONE;

@@ -80,8 +80,9 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     }
 
     /// A flit keeps a channel of several cycles busy from its early place on.
-    fn occupy_early(&mut self, unit: &PredictionUnit<'_>, port: u32, now: u64) {
-        let end = (now + u64::from(self.wiring.period[port])).saturating_sub(u64::from(unit.rules.advance));
+    fn occupy_early(&mut self, unit: &PredictionUnit<'_>, port: u32, is_tail: bool, now: u64) {
+        let busy = u64::from(self.wiring.period[port]) + self.parameters.cycles_after(is_tail);
+        let end = (now + busy).saturating_sub(u64::from(unit.rules.advance));
         self.layout.busy_until[port] = self.layout.busy_until[port].max(end);
     }
 }
@@ -91,8 +92,9 @@ impl<M: VcMask> Predicts for Plain<M> {
     #[inline(always)]
     fn is_open(tile: &Tile<'_, Self>, unit: &PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> bool {
         let Tile { layout, wiring, parameters, .. } = tile;
-        // Channels on which a flit takes several cycles are busy that long after each of them.
-        let is_busy = || wiring.period[port] > 1 && layout.busy_until[port] > now.saturating_sub(unit.rules.advance.into());
+        // Channels on which a flit, or the bits in front of a packet, take several cycles are busy that long after each of them.
+        let is_slow = || wiring.period[port] > 1 || parameters.hint_cycles > 0;
+        let is_busy = || is_slow() && layout.busy_until[port] > now.saturating_sub(unit.rules.advance.into());
         !(parameters.periodic && is_busy()) && unit.is_open(slot >> M::SHIFT, port, unit.place(now))
     }
 
@@ -153,7 +155,8 @@ impl<M: VcMask> Predicts for Plain<M> {
         unit.note_sent(output, place);
         unit.counters.speculative_traversals += u64::from(unit.flags[slot] & COUNTED != 0);
         if tile.parameters.periodic {
-            tile.occupy_early(unit, port, now);
+            let is_tail = tile.layout.input[slot].left == 1;
+            tile.occupy_early(unit, port, is_tail, now);
         }
         tile.statistics.flit_hops += 1;
         tile.layout.output[output].credits -= 1;
@@ -177,7 +180,7 @@ impl<M: VcMask> Predicts for Plain<M> {
     fn copy(tile: &mut Tile<'_, Self>, unit: &mut PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> u64 {
         unit.take_place(slot >> M::SHIFT, port, unit.place(now));
         if tile.parameters.periodic && unit.forwards() {
-            tile.occupy_early(unit, port, now);
+            tile.occupy_early(unit, port, false, now);
         }
         now + u64::from(tile.wiring.links[port].flit_delay - unit.rules.advance)
     }
