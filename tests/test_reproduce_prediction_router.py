@@ -11,6 +11,7 @@ import pytest
 import kasuri
 from kasuri_papers import PAPERS, comparison
 from kasuri_papers import prediction_hit_rates as hit_rates
+from kasuri_papers import prediction_rivals as rivals
 from kasuri_papers import prediction_router as router
 from kasuri_papers import prediction_structure as structure
 from kasuri_papers.figure import Table
@@ -417,6 +418,62 @@ def test_a_comparison_finds_saturation_loads_under_one_bar_and_measures_below_th
     assert table.reduction_at_zero_load() == pytest.approx(0.2)
     most = table.saturation("normal")
     assert list(table.reductions(0.8 * most)) == [0.5 * most, 0.8 * most]
+
+
+def test_a_comparison_runs_each_rival_in_place_of_the_predicting_router() -> None:
+    """Rivals have the keys of the normal router and their own, and one bar, that of the normal one: three times 20."""
+
+    def run(experiment: Mapping[str, Any], name: str) -> Rows:
+        load, zero = experiment["traffic"]["load"], experiment["router"].get("zero", 20.0)
+        assert experiment["router"]["buffer_flits"] == 4 and "predictor" not in experiment["router"], name
+        latency = zero / (1 - load) if load < 1 else None
+        return [{LATENCY: latency, "accepted_throughput_mean": load, "name": name}]
+
+    asked = {"zero_load": 1e-9, "zero_cycles": 10, "least": 0.1, "loads": [0.5], "seeds": [1], "rivals": {"fast": {"zero": 10.0}}}
+    experiment = {"router": {"buffer_flits": 4, "predictor": "oracle"}, "comparison": asked}
+    table = router.Compared(Table(comparison.compare(experiment, run)))
+    assert [table.zero_load(name) for name in ("normal", "fast")] == pytest.approx([20.0, 10.0])
+    for name, load in (("normal", 2 / 3), ("fast", 5 / 6)):
+        assert 0 <= table.saturation(name) - load <= 0.005
+        assert list(table.curve(name)) == [0.5]
+
+
+def rival(series: str, latencies: dict[str, float], saturation: float = 0.4) -> Rows:
+    made: Rows = []
+    for name, latency in latencies.items():
+        base = {"series": series, "router": name}
+        made += [{**base, "place": "zero", LATENCY: latency}, {**base, "place": "saturation", "saturation_load": saturation}]
+        made.append({**base, "place": "curve", LATENCY: 2 * latency, "traffic.load": 0.2})
+    return made
+
+
+def test_the_rivals_are_told_side_by_side() -> None:
+    table = rival("uniform", {"normal": 20.0, "express": 15.0, "one-cycle": 10.0}) + rival("neighbor", {"normal": 20.0, "express": 19.0})
+    verdict = rivals.rivals_side_by_side(Table(table))
+    assert verdict.verdict == "report"
+    told = "uniform, express: latency at zero load 15.00, reduction 0.250; over load 0.2: 30.0; saturation load 0.400"
+    assert told in verdict.measured
+    # A cycle that is half again as long: 10 cycles are 15, and a load of 0.4 is one of 0.267.
+    assert "1.5: 0.250 and saturation loads" in verdict.measured
+    assert "1.5: 0.267" in verdict.measured
+    assert "by express ways: uniform: 0.250, neighbor: 0.050" in verdict.measured
+
+
+def test_express_ways_shorten_straight_ways_alone() -> None:
+    """Packets to the end of a line of four routers pass 2, 1 and 0 of them, which saves two cycles each; in a square none is."""
+
+    def latency(predictor: str, dimensions: list[int]) -> float:
+        experiment = {
+            "network": {"topology": "mesh", "dimensions": dimensions},
+            "routing": {"algorithm": "dimension-order"},
+            "router": {"predictor": predictor, "pipeline": ["RC", "VSA", "ST"]},
+            "traffic": {"pattern": "hotspot", "terminals": [3], "load": 0.0005},
+            "measure": {"warmup": 100, "cycles": 400_000},
+        }
+        return float(kasuri.run(experiment)[0][LATENCY])
+
+    assert latency("none", [4]) - latency("express", [4]) == pytest.approx(2, rel=0.1)
+    assert latency("none", [2, 2]) == latency("express", [2, 2])
 
 
 # --- columns from vectors, on runs -------------------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
-"""A router without and with prediction side by side: zero load, saturation loads by bisection, and the latencies below them.
+"""A router without prediction and others side by side: zero load, saturation loads by bisection, and the latencies below them.
 
 A series with ``count = "comparison"`` describes the predicting router. Its table ``comparison`` says where to look::
 
     comparison = { zero_load = 0.001, zero_cycles = 1_000_000, least = 0.1, parts = [0.2, 0.4, 0.6, 0.8], seeds = [1, 2, 3] }
 
 ``least`` is a load that both routers sustain. Latencies are measured at these ``parts`` of the saturation load of the router without
-prediction, or at the ``loads`` that are given in their place.
+prediction, or at the ``loads`` that are given in their place. Where the table has ``rivals``, each a table of keys of ``[router]`` by its
+name, these routers stand in place of the one that the series describes, which is then the router without prediction.
 """
 
 from __future__ import annotations
@@ -27,15 +28,17 @@ Run = Callable[[Mapping[str, Any], str], Iterable[Mapping[str, Any]]]
 
 
 def compare(experiment: Mapping[str, Any], run: Run) -> list[dict[str, Any]]:
-    """Give the rows of both routers (``router``: normal or predicted).
+    """Give the rows of both routers (``router``: normal or predicted), or of the normal one and its rivals by their names.
 
     ``place`` says what a row is: ``zero`` load, ``curve``, or ``saturation`` with the load in ``saturation_load``. Latencies are means over
-    the seeds. One bar holds for both routers, that of the router without prediction.
+    the seeds. One bar holds for all routers, that of the router without prediction.
     """
     asked = experiment["comparison"]
     predicted = {key: value for key, value in experiment.items() if key != "comparison"}
     normal = {**predicted, "router": {key: value for key, value in predicted["router"].items() if key not in OF_PREDICTION}}
-    sides = {"normal": _Side(normal, asked, run, "normal"), "predicted": _Side(predicted, asked, run, "predicted")}
+    rivals = {name: {**normal, "router": {**normal["router"], **keys}} for name, keys in asked.get("rivals", {}).items()}
+    routers = {"normal": normal, **(rivals or {"predicted": predicted})}
+    sides = {name: _Side(router, asked, run, name) for name, router in routers.items()}
     zero = {name: side.at_zero_load() for name, side in sides.items()}
     bar = LATENCY_BAR * zero["normal"][LATENCY]
     saturation = {name: side.saturation_load(bar) for name, side in sides.items()}
@@ -49,7 +52,7 @@ def compare(experiment: Mapping[str, Any], run: Run) -> list[dict[str, Any]]:
 
 
 class _Side:
-    """One of the two routers."""
+    """One of the routers."""
 
     def __init__(self, experiment: Mapping[str, Any], asked: Mapping[str, Any], run: Run, name: str) -> None:
         self.experiment, self.asked, self.run, self.name = experiment, asked, run, name

@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from kasuri_papers.figure import Figure, awaiting
 
-PREDICTION_ROUTER: tuple[Figure, ...] = (
-    awaiting(
-        "000-S4",
-        "S",
-        "the rivals of section 5: lookahead, speculation, one cycle, Express virtual channels, an oracle",
-        "none: latency over load and saturation load of each",
-        "derived",
-        "Express virtual channels, and the rivals on one network",
-    ),
-)
 CENJU4: tuple[Figure, ...] = (
     awaiting(
         "001-S2",

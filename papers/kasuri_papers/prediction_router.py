@@ -3,7 +3,7 @@
 Series named ``normal`` have the router without prediction, ``ss`` the predictor static-straight and ``up`` up-priority. All are
 measured by the flit engine; closed forms stand beside the measured values and feed no verdict but those of F8 and F11, whose
 criteria name them. Hit rates are judged in `kasuri_papers.prediction_hit_rates`, the paper's diagrams and tables in
-`kasuri_papers.prediction_structure`.
+`kasuri_papers.prediction_structure`; the rivals of section 5 stand in `kasuri_papers.prediction_rivals`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kasuri_papers import curves, open_rows, prediction_hit_rates, prediction_structure
+from kasuri_papers import curves, prediction_hit_rates, prediction_rivals, prediction_structure
 from kasuri_papers.comparison import LATENCY, LOAD
 from kasuri_papers.curves import Curve
 from kasuri_papers.figure import Figure, Findings, Paper, Plot, Table, Verdict
@@ -597,6 +597,17 @@ PAPER = Paper(
             notes=(_INTERFACE, "closed form: bits of h cycles add 2 L h, one h on each link"),
         ),
         Figure(
+            "000-S4",
+            "S",
+            "the rivals of section 5: lookahead, speculation, one cycle, Express virtual channels, an oracle",
+            "none: latency over load and saturation load of each",
+            "derived",
+            "flit",
+            prediction_rivals.rivals_side_by_side,
+            _latency(LOAD, _OVER_LOAD, "router", top=100),
+            (_BAR, "neighbor on the tree: the next terminal, for one step on in every digit would not be local there"),
+        ),
+        Figure(
             "000-S5",
             "S",
             "a prediction router's clock is 6 % slower",
@@ -606,6 +617,5 @@ PAPER = Paper(
             in_nanoseconds,
             runs_of=("F9", "F10"),
         ),
-        *open_rows.PREDICTION_ROUTER,
     ),
 )

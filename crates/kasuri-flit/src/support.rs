@@ -136,6 +136,8 @@ fn longest_packet(scenario: &Scenario) -> u32 {
 }
 
 const PREDICTORS: &str = "predictors";
+const EXPRESS_WAYS: &str = "express virtual channels";
+const SERIAL_ROUTERS: &str = "routers that send and receive flits bit by bit";
 const CLASS_QUEUES: &str = "sources with a queue for each class";
 const OWN_NETWORK: &str = "machines of network interfaces on routers of their own";
 
@@ -162,6 +164,21 @@ static ROWS: &[Row] = &[
         key: "router.predictor",
         asks: |scenario| predicts(scenario).then(|| quoted(&scenario.router.predictor)),
         layouts: BUT_VECTORS,
+    },
+    Row {
+        name: EXPRESS_WAYS,
+        key: "router.predictor",
+        asks: |scenario| (scenario.router.predictor == predictor::EXPRESS).then(|| quoted(predictor::EXPRESS)),
+        layouts: PLAIN_ONLY,
+    },
+    Row {
+        name: SERIAL_ROUTERS,
+        key: "router.pipeline",
+        asks: |scenario| {
+            let serial = scenario.pipeline.serialisation_cycles + scenario.pipeline.link_cycles;
+            (serial > 0).then(|| "one with Ser or LT".to_owned())
+        },
+        layouts: EVERY,
     },
     Row {
         name: "hint bits that take time on the channels",
@@ -393,12 +410,20 @@ struct Pair {
 
 const KEEP_ONE: &str = "leave one of the two out";
 
-static PAIRS: &[Pair] = &[Pair {
-    one: CLASS_QUEUES,
-    other: OWN_NETWORK,
-    reason: "the routers of such a machine carry its programs' parcels alone, which have no classes",
-    instead: KEEP_ONE,
-}];
+static PAIRS: &[Pair] = &[
+    Pair {
+        one: CLASS_QUEUES,
+        other: OWN_NETWORK,
+        reason: "the routers of such a machine carry its programs' parcels alone, which have no classes",
+        instead: KEEP_ONE,
+    },
+    Pair {
+        one: EXPRESS_WAYS,
+        other: SERIAL_ROUTERS,
+        reason: "an express flit takes its turn at the switch in the cycle before it arrives as a whole",
+        instead: KEEP_ONE,
+    },
+];
 
 /// The rows that a scenario asks for, each with the value of its key.
 struct Asked(Vec<(&'static Row, String)>);

@@ -9,6 +9,7 @@ use kasuri_model::scenario::ClosedWorkload;
 use kasuri_network::id::TerminalId;
 use kasuri_network::predictor::Fold;
 use kasuri_network::rng::Streams;
+use kasuri_network::routing::VirtualChannels;
 use kasuri_network::topology::{ChannelParameters, PerDimension};
 use kasuri_workload::workload::{Action, Event, Execution, Message, Workload};
 use std::sync::Arc;
@@ -348,8 +349,8 @@ const MISSES: [OnMiss; 3] = [OnMiss::Kill, OnMiss::Hint, OnMiss::Forward];
 /// Near saturation, with the invariants checked all the time: every flit arrives, in order, and two runs are the same.
 #[test]
 fn nothing_is_lost_with_any_predictor_near_saturation() {
-    let grids = ["static-straight", "static-xy", "latest-port", "finite-context", "sampled-pattern", "oracle"];
-    let trees = ["static-straight", "up-priority", "latest-port", "finite-context", "sampled-pattern", "oracle"];
+    let grids = ["static-straight", "static-xy", "latest-port", "finite-context", "sampled-pattern", "oracle", "express"];
+    let trees = ["static-straight", "up-priority", "latest-port", "finite-context", "sampled-pattern", "oracle", "express"];
     for on_miss in MISSES {
         for (setup, predictors) in [(Setup::fat_tree(4, 3), trees), (Setup::mesh(&[5, 4]), grids), (Setup::torus(&[4, 4]), grids)] {
             for predictor in predictors {
@@ -360,7 +361,7 @@ fn nothing_is_lost_with_any_predictor_near_saturation() {
                 let prediction = outcome.prediction.clone().unwrap();
                 assert!(prediction.hits > 0 && prediction.refused > 0, "{predictor}: {prediction:?}");
                 assert!(prediction.hits + prediction.refused <= prediction.attempts && prediction.attempts <= prediction.switches);
-                assert_eq!(prediction.wasted_flits > 0, on_miss == OnMiss::Forward && predictor != "oracle");
+                assert_eq!(prediction.wasted_flits > 0, on_miss == OnMiss::Forward && !["oracle", "express"].contains(&predictor));
                 assert_eq!(outcome, loaded(setup));
             }
         }
@@ -393,6 +394,71 @@ fn an_oracle_never_misses() {
     let outcome = loaded(Setup { load: 0.3, ..tree(3, router("oracle", 3)) });
     let prediction = outcome.prediction.unwrap();
     assert_eq!(prediction.hits + prediction.refused, prediction.attempts);
+}
+
+/// A line of so many routers with express ways, checked all the time.
+fn line(routers: u32, router: RouterParameters) -> Setup {
+    Setup { router, paranoid: true, ..Setup::mesh(&[routers]) }
+}
+
+/// A packet that goes straight on passes each router between its first and its last in one cycle, and no other; nothing is tried there.
+#[test]
+fn express_packets_pass_the_routers_between() {
+    for stages in [3, 5] {
+        for (destination, routers, between) in [(0, 1, 0), (1, 2, 0), (2, 3, 1), (4, 5, 3)] {
+            let (latency, prediction) = single(&line(5, router("express", stages)), destination);
+            assert_eq!(latency, lone_latency(routers, stages.into(), between), "to {destination}, {stages} stages");
+            assert_eq!((prediction.switches, prediction.attempts, prediction.hits, prediction.refused), (routers, between, between, 0));
+            assert_eq!(prediction.speculative_traversals, 5 * between);
+        }
+        // Up over two levels, and down: the router on the way up is passed.
+        for (destination, routers, between) in [(1, 1, 0), (4, 3, 0), (63, 5, 1)] {
+            let (latency, prediction) = single(&tree(3, router("express", stages)), destination);
+            assert_eq!(latency, lone_latency(routers, stages.into(), between), "to {destination} in a tree, {stages} stages");
+            assert_eq!((prediction.attempts, prediction.hits), (between, between));
+        }
+    }
+}
+
+/// Packets that turn in a mesh pass the routers of each dimension, but not the one where they turn.
+#[test]
+fn express_packets_stop_where_they_turn() {
+    let setup = Setup { router: router("express", 3), paranoid: true, ..Setup::mesh(&[4, 4]) };
+    let (latency, prediction) = single(&setup, 15);
+    assert_eq!((latency, prediction.attempts, prediction.hits), (lone_latency(7, 3, 4), 4, 4));
+}
+
+/// Along a line of four routers terminal 1 sends a packet to the next router, and `pause` cycles later terminal 0 one to the end of the line.
+/// When do they arrive?
+fn arrivals_beside_a_local_packet(predictor: &str, pause: u32) -> [u64; 2] {
+    let mut scenario = line(4, router(predictor, 3)).build();
+    let message = |token: u64, source: u32, destination: u32| Message {
+        token,
+        source: TerminalId(source),
+        destination: TerminalId(destination),
+        flits: 5,
+    };
+    let workload = Two { messages: [message(0, 1, 2), message(1, 0, 3)], pause: f64::from(pause) };
+    scenario.classes.clear();
+    scenario.workload = Some(ClosedWorkload::new(Arc::new(workload), 5, VirtualChannels { begin: 0, end: 2 }));
+    let outcome = kasuri_flit::FlitEngine.run(&scenario, &mut ToTheEnd).unwrap();
+    [2, 3].map(|terminal: usize| outcome.completion_cycles[terminal])
+}
+
+/// An express packet that comes to the second router while the local one crosses it passes all the same, and holds that one up; a guess that
+/// is right gets what others leave. (One that comes just after may follow the local one by its virtual channel, and wait behind it.)
+#[test]
+fn express_packets_go_before_local_ones() {
+    let pauses = 0..3;
+    let alone = arrivals_beside_a_local_packet("express", 100);
+    let predicted = arrivals_beside_a_local_packet("static-straight", 100);
+    for pause in pauses {
+        let [local, express] = arrivals_beside_a_local_packet("express", pause);
+        assert_eq!(express - u64::from(pause), alone[1] - 100, "pause {pause}");
+        assert!(local > alone[0], "pause {pause}: the local packet gives way");
+        let [_, guessed] = arrivals_beside_a_local_packet("static-straight", pause);
+        assert!(guessed - u64::from(pause) > predicted[1] - 100, "pause {pause}: a guess waits for the local packet");
+    }
 }
 
 /// Two messages of five flits, the second one some cycles later.

@@ -34,9 +34,11 @@ const PREDICTORS: &[(&str, &str)] = &[
     (MESH, "static-straight"),
     (MESH, "static-xy"),
     (MESH, "oracle"),
+    (MESH, "express"),
     (TREE, "up-priority\", predictor_match = \"any-up"),
     (TREE, "up-priority\", predictor_match = \"exact"),
     (TREE, "oracle"),
+    (TREE, "express"),
 ];
 
 /// One packet outstanding: nobody is in its way but others' by chance, and short ones hardly.

@@ -58,7 +58,7 @@ fn formulas_agree_with_flows_and_flits_on_trees() {
     let nca = |up_port: &str| format!("algorithm = \"nca\"\nup_port = \"{up_port}\"");
     let router = |predictor: &str, more: &str| format!("{ON_CHIP}\npredictor = \"{predictor}\"\n{more}");
     let uniform = "pattern = \"uniform\"";
-    for predictor in ["static-straight", "up-priority", "oracle"] {
+    for predictor in ["static-straight", "up-priority", "oracle", "express"] {
         all_agree(tree, &nca("random"), &router(predictor, ""), uniform, 5);
     }
     all_agree(tree, &nca("d-mod-k"), &router("static-straight", ""), uniform, 5);
@@ -87,7 +87,7 @@ fn formulas_agree_with_flows_and_flits_on_grids_and_butterflies() {
     let order = "algorithm = \"dimension-order\"";
     let router = |predictor: &str| format!("{ON_CHIP}\npredictor = \"{predictor}\"");
     for network in ["topology = \"mesh\"\ndimensions = [5, 4]", "topology = \"torus\"\ndimensions = [5, 5]"] {
-        for predictor in ["static-straight", "static-xy", "oracle"] {
+        for predictor in ["static-straight", "static-xy", "oracle", "express"] {
             all_agree(network, order, &router(predictor), "pattern = \"uniform\"", 5);
         }
         all_agree(network, order, &router("static-xy"), "pattern = \"tornado\"", 3);

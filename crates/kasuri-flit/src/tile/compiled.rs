@@ -108,8 +108,9 @@ impl Compiled {
         let network = &*scenario.network;
         let router = &scenario.router;
         let vc_shift = L::Mask::SHIFT;
-        // Who decides on departure looks at the routers behind.
-        let tiles = if Lookahead::of(scenario).is_some() { 1 } else { tiles };
+        // Who decides on departure looks at the routers behind, and express ways at what arrives in the next cycle.
+        let is_express = router.predictor == kasuri_network::predictor::EXPRESS;
+        let tiles = if is_express || Lookahead::of(scenario).is_some() { 1 } else { tiles };
         let partition = Partition::new(network, tiles, edge::has_one_edge(scenario));
         let tiles = Addresses::of_tiles::<L>(network, &partition)?;
         let largest = tiles.iter().map(|tile| tile.ports as usize).max().unwrap_or(0);

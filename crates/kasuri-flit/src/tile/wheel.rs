@@ -129,6 +129,16 @@ impl ListWheel {
         &self.events[(list * self.capacity) as usize..self.ends[list as usize] as usize]
     }
 
+    /// Takes one event of a cycle away, if it is there.
+    pub(crate) fn remove(&mut self, time: u64, address: u32) {
+        let list = self.index(time, address >> self.block_shift);
+        let (first, end) = (list * self.capacity, self.ends[list as usize]);
+        if let Some(place) = (first..end).find(|&place| self.events[place as usize] == address) {
+            self.events[place as usize] = self.events[end as usize - 1];
+            self.ends[list as usize] = end - 1;
+        }
+    }
+
     /// Empties the list of a block in a cycle.
     #[inline(always)]
     pub(crate) fn clear(&mut self, time: u64, block: u32) {

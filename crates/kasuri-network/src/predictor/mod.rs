@@ -9,6 +9,7 @@
 
 mod by_level;
 pub mod direction;
+mod express;
 mod finite_context;
 mod grid;
 pub mod hint;
@@ -43,6 +44,12 @@ pub trait Predictor: Send {
 
     /// Does it guess the same for an input port all the time, whatever it has seen? Then formulas can tell how often it is right.
     fn is_fixed(&self) -> bool {
+        false
+    }
+
+    /// Is it a way past the router for packets that are known to go on as it says? Then there is no attempt for any other, and these packets
+    /// go before all that wait in the router.
+    fn is_express(&self) -> bool {
         false
     }
 }
@@ -97,6 +104,7 @@ pub static PREDICTORS: &[PredictorEntry] = &[
     sampled_pattern::ENTRY,
     by_level::ENTRY,
     table::ENTRY,
+    express::ENTRY,
     oracle::ENTRY,
 ];
 
@@ -121,7 +129,7 @@ fn entry(name: &str) -> Result<&'static PredictorEntry, String> {
 pub fn check(name: &str, options: &Options) -> Result<(), (&'static str, String)> {
     let levels = options.levels.as_deref().filter(|_| name == BY_LEVEL).unwrap_or_default();
     for level in levels {
-        if [BY_LEVEL, ORACLE].contains(&level.as_str()) {
+        if [BY_LEVEL, ORACLE, EXPRESS].contains(&level.as_str()) {
             return Err(("predictor_levels", format!("has {level}, which is for all levels; set predictor = \"{level}\" for them")));
         }
         if level != NONE {
@@ -169,6 +177,9 @@ pub const NONE: &str = "none";
 const BY_LEVEL: &str = "by-level";
 const TABLE: &str = "table";
 const ORACLE: &str = "oracle";
+
+/// The name of express virtual channels, which pass routers before all others.
+pub const EXPRESS: &str = "express";
 
 /// Input ports of all routers together.
 fn inputs(network: &Network) -> usize {

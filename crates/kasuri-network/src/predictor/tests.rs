@@ -67,6 +67,37 @@ fn every_predictor_guesses_what_is_there_by_its_own_history() {
     }
 }
 
+/// An express way leads past the routers between: none past the first router, past the top of a tree, nor down.
+#[test]
+fn express_ways_lead_past_the_routers_between() {
+    let network = tree(4, 4, 3);
+    let (express, straight) =
+        (build("express", &network, &Options::default()).unwrap(), build("static-straight", &network, &Options::default()).unwrap());
+    let shape = Tree::of(&network).unwrap();
+    for (router, input) in routers(&network).flat_map(|router| (0..network.port_count(router) as Port).map(move |input| (router, input))) {
+        let port = network.port_index(router, input);
+        let expected = if shape.level(router) == 2 && input < 4 { straight.predict(port) } else { None };
+        assert_eq!(express.predict(port), expected, "router {router:?}, input {input}");
+    }
+    let mesh = network_of_three();
+    let express = build("express", &mesh, &Options::default()).unwrap();
+    let past = |router, input| express.predict(mesh.port_index(RouterId(router), input));
+    // In the middle of three routers: on from left to right and back; from its terminal, and at either end, nothing.
+    assert_eq!((past(1, 0), past(1, 1), past(1, 2)), (Some(1), Some(0), None));
+    assert_eq!((past(0, 0), past(2, 1)), (None, None));
+    let problem = build("express", &network_of_stages(), &Options::default()).err().unwrap();
+    assert!(problem.contains("fat trees, meshes and tori"), "{problem}");
+    assert!(check("by-level", &Options { levels: Some(vec!["express".to_owned()]), ..Options::default() }).is_err());
+}
+
+fn network_of_three() -> Arc<Network> {
+    network("mesh", "dimensions = [3]")
+}
+
+fn network_of_stages() -> Arc<Network> {
+    network("butterfly", "radix = 2\nstages = 3")
+}
+
 /// With p = q the predicted connections of a router join each input with another output; where p < q, inputs share the paths up.
 #[test]
 fn straight_predictions_are_a_bijection_in_every_switch() {

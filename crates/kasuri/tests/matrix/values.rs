@@ -160,6 +160,7 @@ pub(crate) const VALUES: &[Value] = &[
     value("predictor", "finite-context", &["router.predictor='finite-context'"]),
     value("predictor", "sampled-pattern", &["router.predictor='sampled-pattern'"]),
     value("predictor", "oracle", &["router.predictor='oracle'"]),
+    value("predictor", "express", &["router.predictor='express'"]),
     value("predictor", "static-straight that folds back", &["?network={ topology = 'fat-tree', up = 2, down = 2, levels = 3 }", "?routing={ algorithm = 'nca' }", "router.predictor='static-straight'", "router.predictor_fold='back'"]),
     value("predictor", "finite-context of another size", &["router.predictor='finite-context'", "router.predictor_entries=5", "router.predictor_history=3"]),
     value("predictor", "by-level", &["?network={ topology = 'fat-tree', up = 2, down = 2, levels = 3 }", "?routing={ algorithm = 'nca' }", "router.predictor='by-level'", "router.predictor_levels=['up-priority', 'latest-port', 'none']"]),

@@ -5,6 +5,10 @@
 //! it takes the place on its channel of a flit that won the switch `advance` cycles ago. Real winners of that time have taken
 //! their places already, and nothing that comes later can meet it: a prediction only ever gets what real requests left.
 //!
+//! Express packets ([`Predictor::is_express`](kasuri_network::predictor::Predictor::is_express)) are announced a cycle ahead and go before
+//! real requests: in the cycle before their arrival they take virtual channels and places of the switch before these are allocated, and the
+//! allocation leaves them out.
+//!
 //! Touches arrivals: a flit that is predicted rightly passes on at once, a copy of one that is predicted wrongly crosses.
 
 use super::prediction::{CONNECTED, COUNTED, InputPort, PredictionUnit, TRIED, WRONG, WrongPath};
@@ -64,6 +68,18 @@ pub(crate) trait Predicts: RouterLayout {
     fn take_back(tile: &mut Tile<'_, Self>, output: u32, is_last: bool, lists: &mut Block);
 }
 
+impl PredictionUnit<'_> {
+    /// Something is tried for a head.
+    #[inline(always)]
+    fn note_attempt(&mut self, head: &Head) {
+        if head.counted {
+            self.counters.attempts += 1;
+            self.flags[head.slot] |= TRIED;
+            self.input_ports[head.input_port].counts[1] += 1;
+        }
+    }
+}
+
 impl<L: Predicts> Tile<'_, L> {
     /// Does a flit pass on without entering its buffer? Not asked of flits that surely do not.
     #[inline(always)]
@@ -100,11 +116,12 @@ impl<L: Predicts> Tile<'_, L> {
         let packet = self.front_packet(slot);
         let counted = self.packets.counts_predictions(&self.statistics.counting, packet);
         let head = Head { slot, input_port, place, packet, counted };
-        if counted {
-            unit.counters.attempts += 1;
-            unit.flags[slot] |= TRIED;
-            unit.input_ports[input_port].counts[1] += 1;
+        if unit.rules.is_express {
+            let Some(route) = L::right_route(self, unit, &head, guess, now) else { return false };
+            unit.note_attempt(&head);
+            return self.take_right_path(unit, &head, route, now, lists);
         }
+        unit.note_attempt(&head);
         // Where real requests have the output already, the route need not be known to say so.
         if guess.is_some_and(|guess| !self.is_idle_for(unit, slot, place.base + u32::from(guess), now)) {
             unit.counters.refused += u64::from(counted);
@@ -136,10 +153,10 @@ impl<L: Predicts> Tile<'_, L> {
         (unit.predictor.knows() || Some(route.candidate.port) == guess).then_some(route)
     }
 
-    /// Has an output port neither a request nor a flit of another packet in this cycle?
+    /// Has an output port neither a request nor a flit of another packet in this cycle? Who goes first does not ask for requests.
     #[inline(always)]
     pub(crate) fn is_idle_for(&self, unit: &PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> bool {
-        !L::is_wanted(self, port, now) && L::is_open(self, unit, slot, port, now)
+        (unit.rules.is_express || !L::is_wanted(self, port, now)) && L::is_open(self, unit, slot, port, now)
     }
 
     /// The virtual channel of an output port that a head gets, if no real request is in its way.

@@ -80,11 +80,13 @@ struct Taken {
     channels: Option<Places>,
 }
 
-/// The arrivals of a cycle that may pass on and those that do not, and what tells them apart; memory to use.
+/// The arrivals of a cycle that may pass on and those that do not, and what tells them apart; memory to use. And the input and output slots
+/// of express packets whose tails have passed in this cycle: like those of tails that win the switch they are free at its end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sorting {
     pub(crate) possible: Vec<u32>,
     pub(crate) ordinary: Vec<u32>,
+    pub(crate) ended: Vec<(u32, u32)>,
     pub(crate) sorter: Sorter,
 }
 
@@ -108,6 +110,8 @@ pub(crate) struct Rules {
     front: u16,
     /// Cycles from an arrival until a wrong prediction is found out.
     pub(crate) blind_cycles: u64,
+    /// Do packets go before all that wait, and nothing is tried for others?
+    pub(crate) is_express: bool,
     /// Is a routing asked once only, since it cannot change its mind?
     pub(crate) routes_stay: bool,
 }
@@ -440,6 +444,7 @@ impl<'n> PredictionUnit<'n> {
         }
         let network: &'n Network = &scenario.network;
         let (predictor, hint) = (predictor_of(scenario)?, hint_of(scenario)?);
+        let is_express = predictor.is_express();
         let (ports, slots) = (ports as usize, (ports * stride) as usize);
         Ok(Some(Box::new(Self {
             predictor,
@@ -450,6 +455,7 @@ impl<'n> PredictionUnit<'n> {
                 serialisation: scenario.pipeline.serialisation_cycles as u16,
                 front: front(scenario) as u16,
                 blind_cycles: blind_cycles(scenario),
+                is_express,
                 routes_stay: !scenario.routing.observes_congestion(),
             },
             taken: Taken {
@@ -549,6 +555,12 @@ impl<'n> PredictionUnit<'n> {
     #[inline(always)]
     pub(crate) fn is_open(&self, input: u32, output: u32, place: u64) -> bool {
         self.taken.inputs.is_free(input, place) && self.taken.outputs.is_free(output, place)
+    }
+
+    /// Has a flit that goes before all others taken an input or an output of the switch in this cycle?
+    #[inline(always)]
+    pub(crate) fn is_promised(&self, input: u32, output: u32, now: u64) -> bool {
+        self.rules.is_express && !self.is_open(input, output, now + BIAS)
     }
 
     /// Would a flit in this place stay behind those sent on this virtual channel before?

@@ -29,7 +29,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     pub(super) fn allocate_switch_input_first(&mut self, active: &List, winners: &mut List, now: u64) {
         for &port in active.as_slice() {
             if !self.is_busy(port, now) {
-                self.let_inputs_pick(port);
+                self.let_inputs_pick(port, now);
             }
         }
         let Plain { input_port: ports, switch: SwitchAllocation { picks, row_pointer, column_pointer, .. }, .. } = &mut self.layout;
@@ -59,7 +59,8 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     /// Every input port that holds ready virtual channels of this port takes the first of them for its candidate, by its own pointers, if
     /// it comes before that of another port.
     #[inline(always)]
-    fn let_inputs_pick(&mut self, port: u32) {
+    fn let_inputs_pick(&mut self, port: u32, now: u64) {
+        let unit = self.prediction.as_deref();
         let Plain { output, output_port, input_port: ports, switch: SwitchAllocation { picks, row_pointer, .. }, .. } = &mut self.layout;
         let mut ready = output_port[port].ready;
         while !ready.is_empty() {
@@ -67,6 +68,9 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             ready = ready.rest();
             let holder = output[slot].holder;
             let input_port = holder >> M::SHIFT;
+            if unit.is_some_and(|unit| unit.is_promised(input_port, port, now)) {
+                continue;
+            }
             let input = &mut ports[input_port];
             let vc_distance = from_pointer(holder & (M::BITS - 1), u32::from(input.vc_pointer));
             let distance = u64::from(from_pointer(port, row_pointer[input_port])) << 32 | u64::from(vc_distance);

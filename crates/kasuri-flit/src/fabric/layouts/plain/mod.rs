@@ -330,6 +330,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             && self.in_flight.arrivals.is_empty_at(now, block)
             && self.in_flight.credits.is_empty_at(now, block)
             && self.no_copies_due(block, now)
+            && self.expects_nothing(block, now)
         {
             return;
         }
@@ -379,6 +380,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
                 self.allocate_switch_speculatively(winners, now);
             }
             self.traverse(winners, lists, step, now);
+            self.end_express_packets(lists);
         }
         self.pointers().keep_active(active);
         self.activate_granted(active);
@@ -473,6 +475,14 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         match &self.layout.switch.allocator {
             Some(PlainAllocator::InputFirst) => self.allocate_switch_input_first(active, winners, now),
             Some(PlainAllocator::Other(_)) => self.allocate_switch_by_requests(active, winners, now),
+            None if self.prediction.as_ref().is_some_and(|unit| unit.rules.is_express) => {
+                for &port in active.as_slice() {
+                    let ready = self.ready_beside_express(port, now);
+                    if !ready.is_empty() && !self.is_busy(port, now) {
+                        pointers.grant_among(port, ready, winners);
+                    }
+                }
+            }
             None if self.parameters.periodic => {
                 for &port in active.as_slice() {
                     if !self.is_busy(port, now) {
@@ -501,7 +511,10 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         for &port in active.as_slice() {
             let mut ready = if self.is_busy(port, now) { M::default() } else { self.ready_by_shares(port) };
             while !ready.is_empty() {
-                requests.push((self.layout.output[port << M::SHIFT | ready.first()].holder >> M::SHIFT, port));
+                let input_port = self.layout.output[port << M::SHIFT | ready.first()].holder >> M::SHIFT;
+                if !self.is_promised(input_port, port, now) {
+                    requests.push((input_port, port));
+                }
                 ready = ready.rest();
             }
         }
@@ -590,7 +603,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         for &(port, head) in &bids {
             let input_port = head >> M::SHIFT;
             let taken = !self.layout.output_port[port].ready.is_empty() || winners.as_slice()[..real].contains(&input_port);
-            if !taken && !self.is_busy(port, now) {
+            if !taken && !self.is_promised(input_port, port, now) && !self.is_busy(port, now) {
                 // The bid stands for its port until the outcome of virtual-channel allocation is looked up below.
                 self.pointers().offer(input_port, port << M::SHIFT, winners);
             }
@@ -781,7 +794,14 @@ impl<M: VcMask> Pointers<M> {
     /// iSLIP of one iteration: an active output port grants, the input port accepts the best of its grants.
     #[inline(always)]
     fn grant(self, port: u32, winners: &mut List) {
-        let output = self.pick_ready(port);
+        let ready = self.output_port(port).ready;
+        self.grant_among(port, ready, winners);
+    }
+
+    /// The same where only these virtual channels, one at least, are asked.
+    #[inline(always)]
+    fn grant_among(self, port: u32, ready: M, winners: &mut List) {
+        let output = self.pick_of(port, ready);
         let input_port = self.output(output).holder >> M::SHIFT;
         self.offer(input_port, output, winners);
     }
@@ -789,9 +809,9 @@ impl<M: VcMask> Pointers<M> {
     /// The output port grants: the first requesting input port at or after its pointer, and of its virtual channels the first
     /// at or after that port's pointer.
     #[inline(always)]
-    fn pick_ready(self, port: u32) -> u32 {
+    fn pick_of(self, port: u32, ready: M) -> u32 {
         let base = port << M::SHIFT;
-        let OutputPort { ready, grant_pointer, .. } = *self.output_port(port);
+        let grant_pointer = self.output_port(port).grant_pointer;
         let mut best = base | ready.first();
         let mut rest = ready.rest();
         if rest.is_empty() {

@@ -35,6 +35,16 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     #[inline(always)]
     fn take_predicted_arrivals_portably(&mut self, block: u32, now: u64, active: &mut List, lists: &mut Block) {
         let Some(mut unit) = self.prediction.take() else { return };
+        if unit.rules.is_express {
+            for position in 0..self.in_flight.arrivals.events(now, block).len() {
+                let slot = self.in_flight.arrivals.events(now, block)[position];
+                self.enter_buffer(slot, active, lists);
+            }
+            self.in_flight.arrivals.clear(now, block);
+            self.let_express_flits_pass(&mut unit, block, now + 1, lists);
+            self.prediction = Some(unit);
+            return;
+        }
         self.take_copies_back(&mut unit, block, now, lists);
         let mut ordinary = std::mem::take(&mut unit.sorting.ordinary);
         let mut possible = std::mem::take(&mut unit.sorting.possible);
@@ -60,6 +70,59 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         possible.clear();
         (unit.sorting.possible, unit.sorting.ordinary) = (possible, ordinary);
         self.prediction = Some(unit);
+    }
+
+    /// Lets flits pass that arrive in the next cycle, before anybody gets a virtual channel or a place of the switch in this one.
+    fn let_express_flits_pass(&mut self, unit: &mut PredictionUnit<'_>, block: u32, next: u64, lists: &mut Block) {
+        let mut possible = std::mem::take(&mut unit.sorting.possible);
+        possible.extend_from_slice(self.in_flight.arrivals.events(next, block));
+        // Where two meet at an output, the lower input port goes first, whatever the order of the events.
+        possible.sort_unstable();
+        for slot in possible.drain(..) {
+            let is_possible = unit.flags[slot] & CONNECTED != 0 || self.layout.input[slot].output == NONE;
+            if is_possible && self.passes_on(unit, slot, next, lists) {
+                self.in_flight.arrivals.remove(next, slot);
+            }
+        }
+        unit.sorting.possible = possible;
+    }
+
+    /// Gives back what express packets held whose tails have passed in this cycle.
+    pub(super) fn end_express_packets(&mut self, lists: &mut Block) {
+        let Some(unit) = &mut self.prediction else { return };
+        let mut ended = std::mem::take(&mut unit.sorting.ended);
+        for (slot, output) in ended.drain(..) {
+            self.release(slot, output, lists);
+        }
+        if let Some(unit) = &mut self.prediction {
+            unit.sorting.ended = ended;
+        }
+    }
+
+    /// Does nothing arrive in the next cycle that may pass before others?
+    #[inline(always)]
+    pub(super) fn expects_nothing(&self, block: u32, now: u64) -> bool {
+        self.prediction.as_ref().is_none_or(|unit| !unit.rules.is_express || self.in_flight.arrivals.is_empty_at(now + 1, block))
+    }
+
+    /// Have express flits taken an input or an output of the switch in this cycle?
+    #[inline(always)]
+    pub(super) fn is_promised(&self, input_port: u32, port: u32, now: u64) -> bool {
+        self.prediction.as_ref().is_some_and(|unit| unit.is_promised(input_port, port, now))
+    }
+
+    /// The ready virtual channels of a port for which express flits have left input and output of the switch.
+    pub(super) fn ready_beside_express(&self, port: u32, now: u64) -> M {
+        let mut ready = self.layout.output_port[port].ready;
+        let mut left = ready;
+        while !ready.is_empty() {
+            let vc = ready.first();
+            ready = ready.rest();
+            if self.is_promised(self.layout.output[port << M::SHIFT | vc].holder >> M::SHIFT, port, now) {
+                left = left.without(M::bit(vc));
+            }
+        }
+        left
     }
 
     /// The ordinary arrival, as in `Pointers::take_arrivals`.
@@ -173,7 +236,11 @@ impl<M: VcMask> Predicts for Plain<M> {
             buffer.output = NONE;
             tile.layout.output[output].holder = NONE;
             unit.flags[slot] = 0;
-            tile.release(slot, output, lists);
+            if unit.rules.is_express {
+                unit.sorting.ended.push((slot, output));
+            } else {
+                tile.release(slot, output, lists);
+            }
         }
     }
 
