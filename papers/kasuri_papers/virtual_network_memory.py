@@ -168,6 +168,7 @@ FIGURES = (
         work_rates,
         Plot(X, ROUTERS, "throughput between router and interface", "router holds a packet for its node", ("endpoint.window",), 1.0),
         _CALIBRATED,
+        runs_of=("F5",),
     ),
     Figure(
         "004-C3",
