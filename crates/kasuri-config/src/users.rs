@@ -306,7 +306,8 @@ impl Assembly<'_, '_> {
             return Err(self.error(number, &format!("table_writes.{place}"), problem));
         }
         if has_workload || classes.iter().any(|class| class.packets_per_terminal.is_some()) {
-            let problem = "is for open traffic and for programs on a machine; ranks and batches move with change_every";
+            let problem =
+                "is for open traffic and for programs on a machine; a rank or a batch stands at one terminal and moves with change_every";
             return Err(self.error(number, "table_writes", problem));
         }
         Ok(())

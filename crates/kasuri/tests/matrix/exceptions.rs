@@ -53,6 +53,11 @@ pub(crate) const MACHINE: &[Excuse] = &[
     (&["measure.search"], "asks what the network sustains", "accesses that fail are no load that a network sustains"),
     (&["traffic.batch_packets"], "unknown key", "only a batch has a number of packets"),
     (&["endpoint"], "conflicts with [[user]] where endpoint.model = \"cenju4\"", "its interfaces have tables, and its tasks are its users"),
+    (
+        &["table_writes"],
+        "is for open traffic and for programs on a machine",
+        "a rank or a batch stands at one terminal, and a table that is written may give its node two or none",
+    ),
     (&["change_every"], "stays on its terminal", "memories and queue pairs belong to a terminal"),
     (&["measure.search"], "has no load", "what is closed has no load that could be searched"),
     (&["network.channel_gbit_per_second"], "conflicts with cycle_ns", "a cycle has one length"),
