@@ -36,13 +36,24 @@ LATER = (
     "background",
     *(f"prediction_{what}_{way}" for what in ("chances", "hits") for way in ("up", "turn", "down")),
     *("interrupts", "interrupts_masked", "page_faults", "task_switches"),
+    *("user_switches", "user_switch_cycles_mean"),
 )
+
+#: The same of what is told of each user.
+LATER_OF_USERS = ("page_hits", "page_misses", "page_faults", "wrong_words", "words_through_others")
+
+
+def kept(name: str, value: object) -> object:
+    """Leave out of the users what came later and holds nothing."""
+    if name != "users" or not isinstance(value, list):
+        return value
+    return [{key: part for key, part in user.items() if part or key not in LATER_OF_USERS} for user in value]
 
 
 def digest(out: Path, row: dict[str, object]) -> str:
     """Hash a row and its vectors."""
     names = (name for name in sorted(row) if name not in ASIDE and not (name in LATER and row[name] is None))
-    content = hashlib.sha256(json.dumps({name: row[name] for name in names}).encode())
+    content = hashlib.sha256(json.dumps({name: kept(name, row[name]) for name in names}).encode())
     for vector in sorted((out / "runs").glob("*.npy")):
         content.update(vector.name.split(".")[1].encode() + vector.read_bytes())
     return content.hexdigest()[:24]

@@ -255,7 +255,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "tables that are written, outside of a machine that translates itself",
         key: "user.table_writes",
-        asks: |scenario| if_so(has_users_outside(scenario)),
+        asks: |scenario| if_so(has_users_outside(scenario) && scenario.users.iter().any(|users| !users.writes.is_empty())),
         flow: LeftOut,
         analysis: LeftOut,
     },
