@@ -47,12 +47,7 @@ pub(super) struct Translated<'a> {
 struct Users<'a> {
     model: &'a Model,
     tables: Tables,
-    /// By class.
-    user_of_class: Vec<u16>,
-    answered_classes: Vec<bool>,
-    open_classes: usize,
-    /// Do the nodes of a machine translate what its programs access?
-    has_machine: bool,
+    classes: Classes,
     /// By terminal.
     translators: Vec<Translator>,
     translator_free: Vec<u64>,
@@ -71,6 +66,39 @@ struct Users<'a> {
     next_write: usize,
 }
 
+/// The classes of packets.
+struct Classes {
+    /// By class: whose it is, and whether its packets are answered.
+    users: Vec<u16>,
+    are_answered: Vec<bool>,
+    /// So many are open traffic; the others are workloads, or parts of a machine.
+    open: usize,
+    /// Do the nodes of a machine translate what its programs access?
+    has_machine: bool,
+}
+
+impl Classes {
+    fn new(scenario: &Scenario, model: &Model) -> Self {
+        let classes = scenario.channels_of_classes().len();
+        let is_answered = |class: usize| scenario.classes.get(class).is_some_and(|class| class.reply.is_some());
+        Self {
+            users: (0..classes).map(|class| model.of_class(class).unwrap_or_default() as u16).collect(),
+            are_answered: (0..classes).map(is_answered).collect(),
+            open: scenario.classes.len(),
+            has_machine: scenario.endpoint.is_some(),
+        }
+    }
+
+    fn user(&self, class: u8) -> u16 {
+        self.users[usize::from(class)]
+    }
+
+    /// Does this class belong to a machine whose nodes have translated its packets?
+    fn is_of_machine(&self, class: u8) -> bool {
+        self.has_machine && usize::from(class) >= self.open
+    }
+}
+
 /// The changes of a user's table.
 struct Changes {
     /// When the next one begins.
@@ -87,9 +115,6 @@ impl<'a> Users<'a> {
         let terminals = scenario.network.terminal_count() as usize;
         let users = model.users.len();
         let queues = ClassQueues::of(scenario, 0).map_or(1, |queues| queues.queues());
-        let classes = scenario.channels_of_classes().len();
-        let user_of_class = (0..classes).map(|class| model.of_class(class).unwrap_or_default() as u16).collect();
-        let answers = |class: usize| scenario.classes.get(class).is_some_and(|class| class.reply.is_some());
         let has_end = |class: usize| scenario.classes.get(class).is_none_or(|class| class.packets_per_terminal.is_some());
         let changes = |(number, user): (u32, &User)| Changes {
             next: user.change_every.unwrap_or(u64::MAX),
@@ -99,10 +124,7 @@ impl<'a> Users<'a> {
         Some(Self {
             model,
             tables: model.tables.clone(),
-            user_of_class,
-            open_classes: scenario.classes.len(),
-            has_machine: scenario.endpoint.is_some(),
-            answered_classes: (0..classes).map(answers).collect(),
+            classes: Classes::new(scenario, model),
             translators: vec![Translator::new(model.costs); terminals],
             translator_free: vec![0; terminals],
             heads: Heads::new(terminals, queues),
@@ -117,20 +139,15 @@ impl<'a> Users<'a> {
         })
     }
 
-    /// Does this class belong to a machine whose nodes have translated its packets?
-    fn is_of_machine(&self, class: u8) -> bool {
-        self.has_machine && usize::from(class) >= self.open_classes
-    }
-
     /// Begins the translation of an access that was drawn. False if nobody can be meant: [`NOWHERE`].
     fn begin_translation(&mut self, place: usize, terminal: u32, drawn: Drawn) -> bool {
         if drawn.destination == NOWHERE {
             return false;
         }
-        if usize::from(drawn.class) >= self.open_classes {
+        if usize::from(drawn.class) >= self.classes.open {
             return self.begin_translation_of_message(place, terminal, drawn);
         }
-        let user = self.user_of_class[usize::from(drawn.class)];
+        let user = self.classes.user(drawn.class);
         let address = u64::from(self.keys[terminal as usize].below(KEYS)) << self.tables.table(user).shift();
         self.translate(place, terminal, drawn, address);
         true
@@ -139,7 +156,7 @@ impl<'a> Users<'a> {
     /// Begins the translation of a packet of a workload's message. It has placed its ranks; this takes the time that its naming the logical
     /// node costs.
     fn begin_translation_of_message(&mut self, place: usize, terminal: u32, drawn: Drawn) -> bool {
-        let user = self.user_of_class[usize::from(drawn.class)];
+        let user = self.classes.user(drawn.class);
         // A workload calls a rank by the terminal on which it began.
         let (from, to) = (self.tables.rank_at(TerminalId(terminal), user), self.model.tables.rank_at(drawn.destination, user));
         let (Some(from), Some(to)) = (from, to) else { return false };
@@ -158,7 +175,7 @@ impl<'a> Users<'a> {
     }
 
     fn translate(&mut self, place: usize, terminal: u32, drawn: Drawn, address: u64) {
-        let (user, at) = (self.user_of_class[usize::from(drawn.class)], terminal as usize);
+        let (user, at) = (self.classes.user(drawn.class), terminal as usize);
         let target = VirtualNode { user, node: drawn.destination.0 };
         let hits = self.translators[at].hits();
         let rank = self.tables.rank_of_user(TerminalId(terminal), user);
@@ -213,7 +230,7 @@ impl<'a> Users<'a> {
     /// A packet's tail has arrived: is it where it was meant to go, and is its access at its end?
     fn arrived(&mut self, arrival: &Arrival<'_>) {
         let (record, id) = (arrival.record, arrival.tag.access);
-        let user = self.user_of_class[usize::from(record.class)];
+        let user = self.classes.user(record.class);
         let outcome = &mut self.outcomes[usize::from(user)];
         outcome.accepted_flits += u64::from(record.flits) * u64::from(arrival.rates);
         if arrival.counted {
@@ -222,7 +239,7 @@ impl<'a> Users<'a> {
             outcome.packet_latency += latency;
             outcome.packet_latency_max = outcome.packet_latency_max.max(latency);
         }
-        if self.is_of_machine(record.class) {
+        if self.classes.is_of_machine(record.class) {
             return;
         }
         let counts = &mut self.counts[usize::from(user)];
@@ -232,7 +249,7 @@ impl<'a> Users<'a> {
         };
         let meant = VirtualNode { user, node: if record.is_reply { access.from } else { access.to } };
         counts.misdelivered += u64::from(access.user != user || self.tables.demultiplex(TerminalId(record.destination), meant).is_none());
-        if record.is_reply || !self.answered_classes[usize::from(record.class)] {
+        if record.is_reply || !self.classes.are_answered[usize::from(record.class)] {
             counts.ended += 1;
             self.accesses.end(id);
             self.tables.ended(access.user, access.from, access.to);
@@ -242,7 +259,7 @@ impl<'a> Users<'a> {
     /// A head comes to a router.
     fn passes(&mut self, router: RouterId, class: u8) {
         let region = self.regions[router.index()];
-        if region & 1 << self.user_of_class[usize::from(class)] != 0 {
+        if region & 1 << self.classes.user(class) != 0 {
             return;
         }
         let mut owners = region;
@@ -278,7 +295,8 @@ impl<'a> Users<'a> {
     /// Begins the changes whose time has come, but for those of a machine's users.
     fn begin_writes(&mut self, now: u64) {
         while let Some(write) = self.model.writes.get(self.next_write).filter(|write| write.cycle <= now) {
-            let is_of_machine = self.model.users[usize::from(write.user)].classes.clone().any(|class| self.is_of_machine(class as u8));
+            let is_of_machine =
+                self.model.users[usize::from(write.user)].classes.clone().any(|class| self.classes.is_of_machine(class as u8));
             let entry = (write.node, write.physical.clone());
             if !is_of_machine && self.tables.begin_update(write.user, vec![entry]).is_err() {
                 // The change before it is not written yet.
@@ -341,10 +359,10 @@ impl<'a> Users<'a> {
             |(outcome, &counts): (&UserOutcome, &TranslationCounts)| UserOutcome { translation: Some(counts), ..outcome.clone() };
         let mut outcomes: Vec<UserOutcome> = self.outcomes.iter().zip(&self.counts).map(with_counts).collect();
         for &(class, end) in &report.class_ends {
-            outcomes[usize::from(self.user_of_class[class])].completion = end.map(|end| end as f64);
+            outcomes[usize::from(self.classes.users[class])].completion = end.map(|end| end as f64);
         }
         for &(class, counts) in &report.translations {
-            let user = usize::from(self.user_of_class[class]);
+            let user = usize::from(self.classes.users[class]);
             let foreign_packets = self.counts[user].foreign_packets;
             outcomes[user].translation = Some(TranslationCounts { foreign_packets, ..counts });
         }
@@ -355,7 +373,7 @@ impl<'a> Users<'a> {
 impl Naming for Users<'_> {
     /// Draws the logical destination of a class's next packet.
     fn destination(&mut self, class: usize, terminal: u32, stream: &mut Stream) -> Option<TerminalId> {
-        let user = self.user_of_class[class];
+        let user = self.classes.users[class];
         let mut here = self.tables.hosted_of(TerminalId(terminal), user);
         // A terminal or node without anything to send may change places with one that sends.
         let changes = self.model.is_written(usize::from(user));
@@ -417,7 +435,9 @@ impl PacketFeed for Translated<'_> {
                 }
                 None if self.users.resume(place, terminal, now) => {}
                 None => match self.inner.next_packet(Ask { terminal, now, queue, naming: Some(&mut self.users) }) {
-                    Next::Packet(answer) if answer.is_reply || self.users.is_of_machine(answer.class) => return Next::Packet(answer),
+                    Next::Packet(answer) if answer.is_reply || self.users.classes.is_of_machine(answer.class) => {
+                        return Next::Packet(answer);
+                    }
                     Next::Packet(drawn) if self.users.begin_translation(place, terminal, drawn) => self.hold(&drawn),
                     Next::Packet(drawn) => self.inner.dropped(&drawn, terminal, now),
                     none => return none,
