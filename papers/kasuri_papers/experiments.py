@@ -113,7 +113,7 @@ class Point:
 
 
 def _in_a_name(value: Any) -> Any:
-    """Give a value as a part of a folder's name: a list or a table by its digest, for it may be longer than a name may be."""
+    """Give a variable's value as a part of a folder's name: a list or a table by its digest, for file names have at most 255 bytes."""
     if not isinstance(value, list | dict):
         return value
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]

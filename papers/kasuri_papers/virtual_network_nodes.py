@@ -201,7 +201,7 @@ def true_aliases(table: Table) -> Verdict:
         times = {x: time / UNIT for x, time in rows.curve(TIME, "x").items()}
         found.must(bool(times), f"{name}: T {curves.text(times, 1)}")
         found.report(f"{name}: NR {curves.text(rows.curve(ROUTERS, 'x'))}; NIU {curves.text(rows.curve(INTERFACES, 'x'))}")
-    return _reported(found)
+    return found.study()
 
 
 def general(table: Table) -> Verdict:
@@ -213,7 +213,7 @@ def general(table: Table) -> Verdict:
             for program in ("matrix-vector", "stencil", "random-access", "hot-spot"):
                 times = {x: time / UNIT for x, time in rows.of(f"{network}-{nodes}", program=program).curve(TIME, "x").items()}
                 found.must(len(times) > 1, f"{network} {nodes}, {program}: {curves.text(times, 1)}{_knee(times)}")
-    return _reported(found)
+    return found.study()
 
 
 def _knee(times: dict[int, float]) -> str:
@@ -236,12 +236,7 @@ def logical_networks(table: Table) -> Verdict:
             if logical and drawn:
                 mean = sum(drawn) / len(drawn)
                 found.report(f"{region}, {neighbours}: {logical[0]:.0f} cycles, numbered at random {mean:.0f} ({logical[0] / mean:.3f})")
-    return _reported(found)
-
-
-def _reported(found: Findings) -> Verdict:
-    verdict = found.verdict()
-    return verdict if verdict.verdict == "fail" else Verdict("report", verdict.measured)
+    return found.study()
 
 
 FIGURES = (

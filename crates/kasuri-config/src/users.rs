@@ -264,7 +264,13 @@ impl Assembly<'_, '_> {
 
     /// How users on the same nodes take turns, if they do.
     fn slices(&self, machines: &[(usize, UserMachine)]) -> Result<Option<Slices>, ConfigError> {
-        let Some(cycles) = self.common.slice_cycles else { return Ok(None) };
+        let Some(cycles) = self.common.slice_cycles else {
+            if self.common.switch_cycles > 0 {
+                let problem = "has no meaning without slices; give users.slice_cycles, or leave it out";
+                return Err(self.context.error("users.switch_cycles", Part::Key, problem));
+            }
+            return Ok(None);
+        };
         let wrong = |problem: &str| Err(self.context.error("users.slice_cycles", Part::Value, problem));
         if cycles == 0 {
             return wrong("is 0; it must be at least 1 cycle, or be left out");

@@ -1,17 +1,13 @@
 //! Nodes of a distributed shared memory that translate node numbers themselves, under both engines: what look-ups cost, what tables keep
 //! out, several interfaces before one memory, several logical nodes and users at one node, pages, the operating system, slices of time.
 
-#[path = "../../kasuri-flit/tests/common/mod.rs"]
 mod common;
+#[path = "common/shared_memory.rs"]
+mod shared_memory;
 
-use common::ToTheEnd;
-use kasuri_config::{Document, Study};
-use kasuri_flit::FlitEngine;
-use kasuri_flow::FlowEngine;
-use kasuri_model::engine::{Engine, Outcome, Status, TranslationCounts};
-use kasuri_network::topology::NoFiles;
-
-const ENGINES: [&dyn Engine; 2] = [&FlitEngine, &FlowEngine];
+use common::UntilDone;
+use kasuri_model::engine::Outcome;
+use shared_memory::{ENGINES, counts, run, study};
 
 fn machine(network: &str, endpoint: &str, rest: &str) -> String {
     format!(
@@ -21,23 +17,6 @@ fn machine(network: &str, endpoint: &str, rest: &str) -> String {
 }
 
 const SQUARE: &str = "dimensions = [4, 4]";
-
-fn study(text: &str) -> Result<Study, String> {
-    let document = Document::parse("a.toml", text).map_err(|error| error.to_string())?;
-    document.study(&document.points().unwrap()[0], &NoFiles).map_err(|error| error.to_string())
-}
-
-fn run(engine: &dyn Engine, text: &str) -> Outcome {
-    let mut study = study(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    study.scenario.paranoid = true;
-    let outcome = engine.run(&study.scenario, &mut ToTheEnd).unwrap();
-    assert_eq!(outcome.status, Status::Completed, "{} {text}", engine.name());
-    outcome
-}
-
-fn counts(outcome: &Outcome, user: usize) -> TranslationCounts {
-    outcome.users[user].translation.unwrap()
-}
 
 /// All accesses that were let through ended once, where they were meant to go, and no word was wrong.
 fn check_all_right(outcome: &Outcome) {
@@ -269,4 +248,27 @@ fn aliases_at_two_nodes_are_refused() {
     assert!(error.contains("endpoint.interfaces"), "{error}");
     let error = study(&machine(SQUARE, "interfaces = 2", user)).unwrap_err();
     assert!(error.contains("network.concentration"), "{error}");
+}
+
+/// Who waits for what will never come stops the run, though users took turns before.
+#[test]
+fn slices_do_not_keep_a_finished_machine_running() {
+    let users = "[users]\nslice_cycles = 300\n".to_owned()
+        + "[[user]]\nname = \"a\"\nnodes = [0, 1]\noverlap = [\"b\"]\n[user.workload]\nprogram = \"random-access\"\naccesses = 200\n"
+        + "[[user]]\nname = \"b\"\nnodes = [0, 1]\ntable = [0, [], 1]\noverlap = [\"a\"]\n[user.workload]\nprogram = \"stencil\"\n";
+    let study = study(&machine(SQUARE, "", &users)).unwrap();
+    for engine in ENGINES {
+        // Logical node 1 of user b, which is nowhere, sends nothing to its neighbours.
+        match engine.run(&study.scenario, &mut UntilDone) {
+            Ok(outcome) => assert_eq!(outcome.status, kasuri_model::engine::Status::Deadlock, "{}", engine.name()),
+            Err(error) => assert!(error.to_string().contains("never end"), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_switch_without_slices_is_refused() {
+    let user = "[users]\nswitch_cycles = 5\n[[user]]\nname = \"a\"\nnodes = 16\n[user.workload]\nprogram = \"random-access\"\n";
+    let error = study(&machine(SQUARE, "", user)).unwrap_err();
+    assert!(error.contains("users.switch_cycles"), "{error}");
 }

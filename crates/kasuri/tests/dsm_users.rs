@@ -1,33 +1,16 @@
 //! Several users on one distributed shared memory, under both engines: one user is no user, users apart take nothing from each other, and
 //! every request of each is answered once, where it was meant to go.
 
-#[path = "../../kasuri-flit/tests/common/mod.rs"]
-mod common;
+#[path = "common/shared_memory.rs"]
+mod shared_memory;
 
-use common::ToTheEnd;
-use kasuri_config::{Document, Study};
 use kasuri_flit::FlitEngine;
 use kasuri_flow::FlowEngine;
-use kasuri_model::engine::{Engine, Outcome, Status, TranslationCounts};
-use kasuri_network::topology::NoFiles;
-
-const ENGINES: [&dyn Engine; 2] = [&FlitEngine, &FlowEngine];
+use kasuri_model::engine::Outcome;
+use shared_memory::{ENGINES, counts, run, study};
 
 const MACHINE: &str = "[network]\ntopology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"dimension-order\"\n\
     [endpoint]\nmodel = \"dsm\"\ninterface_cycles = 7\nwindow = 8\ncommand_flits = 2\ndata_flits = 4\n";
-
-fn study(text: &str) -> Result<Study, String> {
-    let document = Document::parse("a.toml", text).map_err(|error| error.to_string())?;
-    document.study(&document.points().unwrap()[0], &NoFiles).map_err(|error| error.to_string())
-}
-
-fn run(engine: &dyn Engine, text: &str) -> Outcome {
-    let mut study = study(text).unwrap_or_else(|error| panic!("{error}"));
-    study.scenario.paranoid = true;
-    let outcome = engine.run(&study.scenario, &mut ToTheEnd).unwrap();
-    assert_eq!(outcome.status, Status::Completed, "{} {text}", engine.name());
-    outcome
-}
 
 fn user(name: &str, nodes: &[u32], sends: &str) -> String {
     format!("[[user]]\nname = \"{name}\"\nnodes = {nodes:?}\n{sends}\n")
@@ -91,10 +74,6 @@ fn users_apart_take_nothing_from_each_other() {
         let last = both.users.iter().filter_map(|user| user.completion).fold(0.0, f64::max);
         assert_eq!(both.completion_time, Some(last));
     }
-}
-
-fn counts(outcome: &Outcome, user: usize) -> TranslationCounts {
-    outcome.users[user].translation.unwrap()
 }
 
 const EVEN: [u32; 8] = [0, 2, 4, 6, 8, 10, 12, 14];

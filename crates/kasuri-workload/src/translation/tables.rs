@@ -106,9 +106,9 @@ impl Tables {
 
     /// How many users with smaller numbers a terminal has.
     pub fn rank_of_user(&self, terminal: TerminalId, user: u16) -> u32 {
-        let mut before: Vec<u16> = self.hosted(terminal).iter().map(|here| here.user).filter(|&other| other < user).collect();
-        before.dedup();
-        before.len() as u32
+        // They stand in the order of their users.
+        let users = self.hosted(terminal).chunk_by(|one, other| one.user == other.user);
+        users.filter(|here| here[0].user < user).count() as u32
     }
 
     /// The logical nodes of one user that a terminal is.

@@ -22,7 +22,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// An access that comes now and takes so many cycles. Returns when it is done.
+    /// An access that comes now and takes so many cycles. Returns when it is done; one that takes no time does not wait either.
     pub(super) fn serve(&mut self, now: u64, cycles: u32) -> u64 {
         if cycles == 0 {
             return now;

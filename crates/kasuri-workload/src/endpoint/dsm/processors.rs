@@ -40,11 +40,11 @@ pub struct Processor {
 pub struct Processors {
     /// The users' parts.
     pub parts: Vec<Part>,
-    /// By part and logical node.
+    /// In the order of parts and logical nodes.
     pub all: Vec<Processor>,
-    /// By part: the first of its processors, and by logical node its place after it; `None` where no node has it.
+    /// By part and logical node: its processor; `None` where the table names no node.
     pub places: Vec<Vec<Option<u32>>>,
-    /// By node: its processors.
+    /// By node: its processors, in that order.
     pub on_node: Vec<Vec<u32>>,
     /// By part: the set of parts that are active together, in time sharing; `None`: always active.
     pub sets: Vec<Option<u32>>,
