@@ -123,8 +123,11 @@ def machine_of(draw: random.Random, least_channels: int = 1) -> list[str]:
     channels = draw.choice([count for count in (1, 2, 4, 8) if count >= least_channels])
     network = draw.choice(NETWORKS)
     fitting = FITTING.get(network.split('"')[1], ANYWHERE) if draw.random() < 0.8 else ROUTINGS
+    speeds, algorithm = draw.choice(SPEEDS), draw.choice(fitting)
+    # Few of the drawn routers keep its escape path open.
+    allowed = ["allow_deadlock = true"] if algorithm == "minimal-adaptive" else []
     return [
-        "[network]", network, draw.choice(SPEEDS), "[routing]", f'algorithm = "{draw.choice(fitting)}"',
+        "[network]", network, speeds, "[routing]", f'algorithm = "{algorithm}"', *allowed,
         "[router]", f"virtual_channels = {channels}", f"buffer_flits = {draw.choice((2, 6, 16))}", *keys.values(),
     ]  # fmt: skip
 

@@ -54,7 +54,8 @@ impl Study {
         let ranges = self.scenario.virtual_channel_ranges();
         let apart = |one: &VirtualChannels, other: &VirtualChannels| one == other || one.end <= other.begin || other.end <= one.begin;
         let independent = required == 1 || ranges.iter().all(|one| ranges.iter().all(|other| apart(one, other)));
-        routing.is_deadlock_free() && independent && ranges.iter().all(|range| u32::from(range.count()) >= required)
+        let has_channels = || ranges.iter().all(|range| u32::from(range.count()) >= required);
+        routing.is_deadlock_free() && independent && has_channels() && !self.scenario.closes_escape_path()
     }
 }
 

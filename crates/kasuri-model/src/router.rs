@@ -4,6 +4,7 @@ mod allocation;
 
 pub use allocation::{AllocatorParameters, Arbiter, ArbiterParameters, Draw, Turns};
 
+use kasuri_network::deadlock::EscapePath;
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::predictor::{self, Built, Fold, Options, Table};
@@ -484,6 +485,13 @@ impl RouterParameters {
     /// Does anything guess outputs?
     pub fn predicts(&self) -> bool {
         self.predictor != predictor::NONE
+    }
+
+    /// Can a head that waits for several virtual channels always take one of an escape path? It can where it gets none that is full:
+    /// once it has one, it waits for that one alone.
+    pub fn escape_path(&self) -> EscapePath {
+        let has_room = self.vc_release == VcRelease::TailCredit || self.vc_busy_when_full || self.switching != Switching::Wormhole;
+        if has_room { EscapePath::Open } else { EscapePath::Closed }
     }
 
     /// Cycles that the hint bits of each packet take on each channel.

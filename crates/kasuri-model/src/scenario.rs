@@ -1,6 +1,7 @@
 //! The one thing that an engine receives: everything that is simulated, immutable.
 
 use crate::router::{Pipeline, PredictorMatch, RouterParameters};
+use kasuri_network::deadlock::{self, EscapePath};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::rng::{Stream, Streams};
@@ -133,6 +134,18 @@ impl Scenario {
         } else {
             Arc::clone(&self.routing)
         }
+    }
+
+    /// Checks whether packets can wait for each other in a cycle; beyond a budget of steps on a sample of the destinations.
+    pub fn check_deadlock(&self, budget: u64) -> deadlock::Report {
+        let (routing, ranges) = (self.possible_routing(), self.virtual_channel_ranges());
+        deadlock::check_within(&self.network, &*routing, &ranges, self.router.escape_path(), budget)
+    }
+
+    /// Has the routing an escape path that the routers do not keep open?
+    pub fn closes_escape_path(&self) -> bool {
+        let has_one = || self.virtual_channel_ranges().into_iter().any(|range| self.routing.escape_channels(range).is_some());
+        self.router.escape_path() == EscapePath::Closed && has_one()
     }
 
     /// The virtual channels of each class's packets and of the replies to them: the open traffic's classes first, then one for each part

@@ -4,7 +4,8 @@
 //! no chain of dependencies comes back to where it began, no set of packets can wait for each other for ever (Dally and Seitz,
 //! IEEE Trans. Comput. C-36, 1987). Wormhole switching is assumed, which is safe for the other kinds. A cycle proves a deadlock
 //! possible only if the routing is deterministic. Of an adaptive routing with an escape path the dependencies of that path alone
-//! count, which packets can always take and never leave (Duato, IEEE Trans. Parallel Distrib. Syst. 4, 1993).
+//! count, which packets can always take and never leave (Duato, IEEE Trans. Parallel Distrib. Syst. 4, 1993). They can as long as
+//! routers give heads only virtual channels with room ([`EscapePath`]).
 //!
 //! Injection channels depend on others but none depends on them, and ejection channels wait for nobody: neither can lie on a
 //! cycle, and both are left out. Virtual channels that every route treats alike are one node, so the cost does not grow with
@@ -41,6 +42,15 @@ pub enum Verdict {
     Acyclic,
     /// Yes: channels, each with the first virtual channel of its class, each depending on the next, the last on the first.
     Cycle(Vec<(ChannelId, u16)>),
+}
+
+/// Can a head that waits always take the escape path of its routing, if there is one?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EscapePath {
+    /// Yes: a head gets a virtual channel only where it has room, and asks for all that its routing offers until then.
+    Open,
+    /// No: a head may get a virtual channel whose buffer is full. It then waits for that one, and so its dependency counts.
+    Closed,
 }
 
 /// How much of the dependency graph was built.
@@ -95,9 +105,9 @@ impl Report {
     }
 }
 
-/// Checks a network and its routing for traffic classes that use these virtual channels.
+/// Checks a network and its routing for traffic classes that use these virtual channels, in routers that keep an escape path open.
 pub fn check(network: &Network, routing: &dyn Routing, classes: &[VirtualChannels]) -> Report {
-    check_within(network, routing, classes, STEP_BUDGET)
+    check_within(network, routing, classes, EscapePath::Open, STEP_BUDGET)
 }
 
 /// Bytes that [`check_within`] takes at most at one time, of routes of this extent.
@@ -112,9 +122,9 @@ pub fn check_bytes(network: &Network, extent: Extent) -> u64 {
 /// Bytes of a channel and a range, in both graphs.
 const NODE_BYTES: u64 = 90;
 
-/// As [`check`], with another budget than [`STEP_BUDGET`], beyond which a sample of the destinations is taken.
-pub fn check_within(network: &Network, routing: &dyn Routing, classes: &[VirtualChannels], budget: u64) -> Report {
-    let mut graph = DependencyGraph::new(network);
+/// As [`check`], in any routers, with another budget than [`STEP_BUDGET`], beyond which a sample of the destinations is taken.
+pub fn check_within(network: &Network, routing: &dyn Routing, classes: &[VirtualChannels], path: EscapePath, budget: u64) -> Report {
+    let mut graph = DependencyGraph::new(network, path);
     let mut distinct: Vec<VirtualChannels> = Vec::new();
     classes.iter().filter(|class| class.count() > 0).for_each(|class| {
         if !distinct.contains(class) {
@@ -148,7 +158,7 @@ fn add_class(
 ) -> Result<Coverage, Lost> {
     // A small budget is for a small look: one destination can have a million places.
     let mut walker = Walker::new(network, routing, class).with_most_places(most_places as usize);
-    graph.escape = routing.escape_channels(class);
+    graph.escape = routing.escape_channels(class).filter(|_| graph.path == EscapePath::Open);
     let destinations = walker.destinations();
     let mut routes = Routes::default();
     let Some(&first) = destinations.first() else {
@@ -206,7 +216,8 @@ fn find_loop(network: &Network, routing: &dyn Routing, class: VirtualChannels, b
 /// Dependencies between (channel, range of virtual channels), as the routes name the ranges.
 struct DependencyGraph<'a> {
     network: &'a Network,
-    /// The escape path, if the routing has one: nothing else counts.
+    path: EscapePath,
+    /// The escape path, if the routing has one and it is open: nothing else counts.
     escape: Option<VirtualChannels>,
     ranges: Vec<Range>,
     /// (channel, range) of each node.
@@ -225,9 +236,10 @@ struct Range {
 }
 
 impl<'a> DependencyGraph<'a> {
-    fn new(network: &'a Network) -> Self {
+    fn new(network: &'a Network, path: EscapePath) -> Self {
         Self {
             network,
+            path,
             escape: None,
             ranges: Vec::new(),
             nodes: Vec::new(),

@@ -12,7 +12,7 @@ mod shown;
 
 pub use planned::Key;
 pub(crate) use planned::{Runs, assignments};
-pub(crate) use preparer::{Preparer, Wrong, deadlock_budget, is_same, located};
+pub(crate) use preparer::{CLOSED, Preparer, Wrong, deadlock_budget, is_same, located};
 pub(crate) use run_executor::panic_text;
 
 use crate::cost::{peak_memory_mib, resident_memory_mib};

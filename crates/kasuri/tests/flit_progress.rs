@@ -198,8 +198,10 @@ proptest! {
         seed in 0u32..1000,
         interval in 1u64..3000,
     ) {
+        // Few of the routers keep its escape path open, and hardly any packets meet.
+        let allowed = if routing == "minimal-adaptive" { "allow_deadlock = true\n" } else { "" };
         let text = format!(
-            "{machine}[routing]\nalgorithm = '{routing}'\n{router}[traffic]\npattern = 'uniform'\nload = {load}\n\
+            "{machine}[routing]\nalgorithm = '{routing}'\n{allowed}{router}[traffic]\npattern = 'uniform'\nload = {load}\n\
              packet_flits = {packet_flits}\n{reply}[measure]\nmax_cycles = 60000\nseed = {seed}\n"
         );
         let outcome = run(&text, &mut ThenEmpty::new(3000, interval));

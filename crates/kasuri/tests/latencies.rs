@@ -28,7 +28,7 @@ const NETWORKS: [&str; 8] = [
     "topology = \"flattened-butterfly\"\ndimensions = [4, 2]\nconcentration = 2\n[routing]\nalgorithm = \"ugal\"",
     "topology = \"full-mesh\"\nrouters = 8\nconcentration = 2\n[routing]\nalgorithm = \"valiant\"",
     "topology = \"butterfly\"\nradix = 2\nstages = 4\n[routing]\nalgorithm = \"destination-tag\"",
-    "topology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"minimal-adaptive\"",
+    "topology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"minimal-adaptive\"\nallow_deadlock = true",
     "topology = \"mesh\"\ndimensions = [8, 2]\n[routing]\nalgorithm = \"up-down\"",
 ];
 

@@ -114,7 +114,7 @@ const ROUTED: [(&str, u32); 17] = [
     ("topology = \"mlfm\"\ndegree = 3\n[routing]\nalgorithm = \"minimal\"", 36),
     ("topology = \"rdt\"\nside = 8\nranks = 1\n[routing]\nalgorithm = \"vector\"", 64),
     ("topology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"planar-adaptive\"", 16),
-    ("topology = \"mesh\"\ndimensions = [4, 3]\n[routing]\nalgorithm = \"minimal-adaptive\"", 12),
+    ("topology = \"mesh\"\ndimensions = [4, 3]\n[routing]\nalgorithm = \"minimal-adaptive\"\nallow_deadlock = true", 12),
 ];
 
 /// Cycles between two packets of a pair: longer than a packet and its credits are under way.

@@ -6,7 +6,7 @@ use crate::estimate::{Costs, Total, Work};
 use crate::input::{FolderFiles, KNOWN, read_experiment};
 use crate::listing::Listing;
 use crate::measure::controller;
-use crate::plan::{Plan, Preparer, Wrong, is_same, located, seconds_of_runs};
+use crate::plan::{CLOSED, Plan, Preparer, Wrong, is_same, located, seconds_of_runs};
 use clap::Args;
 use kasuri_config::{ConfigErrors, Document, Point, Study};
 use kasuri_model::engine::{Engine, EngineError, Method};
@@ -111,7 +111,7 @@ impl Verdict {
 /// What has been described: equal things are described once.
 #[derive(Default)]
 struct Seen {
-    routings: Vec<(Weak<Network>, Weak<dyn Routing>, Vec<VirtualChannels>, bool)>,
+    routings: Vec<(Weak<Network>, Weak<dyn Routing>, Vec<VirtualChannels>, [bool; 2])>,
     workloads: BTreeSet<Digest>,
     traffic: BTreeSet<Digest>,
 }
@@ -132,14 +132,15 @@ impl Seen {
     /// Is it new what packets may wait for in this study?
     fn routing(&mut self, study: &Study) -> bool {
         let scenario = &study.scenario;
-        let (channels, widened) = (scenario.virtual_channel_ranges(), scenario.takes_accepted_ports());
+        let channels = scenario.virtual_channel_ranges();
+        let routers = [scenario.takes_accepted_ports(), scenario.closes_escape_path()];
         // Those of networks that are gone will not be asked for again.
         self.routings.retain(|(network, routing, ..)| network.strong_count() > 0 && routing.strong_count() > 0);
-        let known = self.routings.iter().any(|(network, routing, ranges, wide)| {
-            is_same(network, &scenario.network) && is_same(routing, &scenario.routing) && *ranges == channels && *wide == widened
+        let known = self.routings.iter().any(|(network, routing, ranges, known)| {
+            is_same(network, &scenario.network) && is_same(routing, &scenario.routing) && *ranges == channels && *known == routers
         });
         if !known {
-            self.routings.push((Arc::downgrade(&scenario.network), Arc::downgrade(&scenario.routing), channels, widened));
+            self.routings.push((Arc::downgrade(&scenario.network), Arc::downgrade(&scenario.routing), channels, routers));
         }
         !known
     }
@@ -240,8 +241,9 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
         }
         Err(reason) => writeln!(out, "  zero load: not known: {reason}")?,
     }
-    let report = deadlock::check(network, &*scenario.possible_routing(), &scenario.virtual_channel_ranges());
-    writeln!(out, "  {}", report.describe(network).replace('\n', "\n  "))?;
+    let report = scenario.check_deadlock(deadlock::STEP_BUDGET);
+    let why = if scenario.closes_escape_path() && report.verdict != deadlock::Verdict::Acyclic { CLOSED } else { "" };
+    writeln!(out, "  {}", (report.describe(network) + why).replace('\n', "\n  "))?;
     if scenario.router.predictor != predictor::NONE {
         let paths = if scenario.takes_accepted_ports() {
             "the paths that they may take are included; "

@@ -168,7 +168,13 @@ struct Checked {
     allowed: bool,
     /// Are the paths that predictions may take included?
     widened: bool,
+    /// Is there an escape path that does not count?
+    closed: bool,
 }
+
+/// Why an escape path does not count, and what to do.
+pub(crate) const CLOSED: &str = "\nthe escape path does not count: a packet that gets an adaptive virtual channel whose buffer is full waits for \
+     that one alone; router.vc_release = \"tail-credit\" or router.vc_busy_when_full = true keeps the escape path open";
 
 /// The places and steps of routes to look at before a run whose routing is trusted not to deadlock: some milliseconds.
 const SAMPLE_BUDGET: u64 = 20_000;
@@ -196,12 +202,12 @@ fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &
         // Nothing is sent.
         return Ok(());
     }
-    let widened = scenario.takes_accepted_ports();
+    let (widened, closed) = (scenario.takes_accepted_ports(), scenario.closes_escape_path());
     // Those of networks that are gone will not be asked for again.
     checked.retain(|known| known.network.strong_count() > 0 && known.routing.strong_count() > 0);
     let is_known = |known: &Checked| {
         let same = is_same(&known.network, &scenario.network) && is_same(&known.routing, &scenario.routing);
-        same && known.channels == channels && known.allowed == study.allow_deadlock && known.widened == widened
+        same && known.channels == channels && known.allowed == study.allow_deadlock && (known.widened, known.closed) == (widened, closed)
     };
     if checked.iter().any(is_known) {
         return Ok(());
@@ -210,10 +216,13 @@ fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &
     // the destinations is tried; `kasuri check` builds it in any case.
     let trusted = is_trusted(study);
     let Some(budget) = deadlock_budget(study, method) else { return Ok(()) };
-    let report = deadlock::check_within(&scenario.network, &*scenario.possible_routing(), &channels, budget);
+    let report = scenario.check_deadlock(budget);
     let (name, mut finding) = (document.name().to_owned(), report.describe(&scenario.network));
     if widened {
         finding += "\nthe paths that predictions may take are included; router.predictor_match = \"exact\" leaves them out";
+    }
+    if closed && report.verdict != Verdict::Acyclic {
+        finding += CLOSED;
     }
     if report.verdict != Verdict::Acyclic && !trusted {
         return Err(RunError::Deadlock { document: name, finding });
@@ -222,7 +231,7 @@ fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &
         return Err(RunError::Unroutable { document: name, finding });
     }
     let (network, routing) = (Arc::downgrade(&scenario.network), Arc::downgrade(&scenario.routing));
-    checked.push(Checked { network, routing, channels, allowed: study.allow_deadlock, widened });
+    checked.push(Checked { network, routing, channels, allowed: study.allow_deadlock, widened, closed });
     Ok(())
 }
 

@@ -53,7 +53,7 @@ pub(crate) const VALUES: &[Value] = &[
     value("channels", "slow", &["network.channel_period=3"]),
     value("channels", "slow to terminals", &["network.terminal_channel_period=2", "network.terminal_channel_latency=3"]),
     value("routing", "minimal", &["routing={ algorithm = 'minimal', allow_deadlock = true }"]),
-    value("routing", "minimal-adaptive", &["routing={ algorithm = 'minimal-adaptive' }"]),
+    value("routing", "minimal-adaptive", &["routing={ algorithm = 'minimal-adaptive', allow_deadlock = true }"]),
     value("routing", "planar-adaptive", &["routing={ algorithm = 'planar-adaptive' }"]),
     value("routing", "up-down", &["routing={ algorithm = 'up-down' }"]),
     value("routing", "valiant", &["routing={ algorithm = 'valiant', allow_deadlock = true }"]),

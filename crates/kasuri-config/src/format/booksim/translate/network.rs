@@ -229,7 +229,7 @@ impl Translator<'_> {
                 let routing = Routing::new("two-phase").with("intermediate", "between").with("isolated", true).that_can_deadlock(true);
                 Some(self.isolated(routing, true)?)
             }
-            "min_adapt" => Some(self.minimal_adaptive()),
+            "min_adapt" => Some(self.minimal_adaptive().that_can_deadlock(self.closes_escape_path()?)),
             "planar_adapt" => Some(self.with_one_port(Routing::new("planar-adaptive"))),
             "chaos" => self.refuse_routing(CHAOS),
             _ => Some(Routing::new("dimension-order")),
@@ -251,12 +251,19 @@ impl Translator<'_> {
                     let problem = "routing_function = min_adapt on a torus takes the fourth virtual channel, or none beside two";
                     return Err(self.wrong("num_vcs", format!("{problem}; BookSim aborts with 3")));
                 }
-                let adaptive = self.minimal_adaptive().that_can_deadlock(self.channels_overlap()?);
+                let adaptive = self.minimal_adaptive().that_can_deadlock(self.channels_overlap()? || self.closes_escape_path()?);
                 // BookSim takes one virtual channel of four or more.
                 Some(if self.rules == Rules::BookSim { adaptive.with("adaptive_channels", vec![3, 4]) } else { adaptive })
             }
             _ => self.refuse_routing(CHAOS),
         })
+    }
+
+    /// Do heads get virtual channels without room? Then they wait for these alone, and no longer for the escape path; BookSim runs all the
+    /// same.
+    fn closes_escape_path(&self) -> Result<bool, BookSimError> {
+        let waits = self.integer("wait_for_tail_credit", 0, i64::MAX)? > 0 || self.integer("vc_busy_when_full", 0, i64::MAX)? > 0;
+        Ok(!waits)
     }
 
     fn minimal_adaptive(&self) -> Routing {
