@@ -94,6 +94,28 @@ fn every_request_is_answered_once() {
     }
 }
 
+/// An edge of twelve words in packets of at most five is three packets there and three short ones back, each of which takes the latency of its
+/// own length where it meets no other; the words arrive, and the next iteration waits for them as for words written one by one.
+#[test]
+fn messages_carry_several_words() {
+    let stencil = ["workload.program=stencil", "workload.points=12", "workload.iterations=2", "router.buffer_flits=14"];
+    let messages = ["endpoint.message_words=5", "workload.messages_from=12", "endpoint.data_flits=6"];
+    let by_words = run(&[&stencil[..], &["endpoint.data_flits=6"]].concat());
+    let by_messages = run(&[&stencil[..], &messages[..]].concat());
+    assert_eq!((interfaces(&by_words).answered, interfaces(&by_messages).answered), (16 * 4 * 12 * 2, 16 * 4 * 3 * 2));
+    // Six flits for the first word, two for each other: packets of 14, 14 and 8.
+    let flits = |outcome: &Outcome| outcome.accepted_flits.iter().sum::<u64>();
+    assert_eq!((flits(&by_words), flits(&by_messages)), (16 * 4 * 12 * 2 * (6 + 4), 16 * 4 * 2 * (14 + 14 + 8 + 3 * 4)));
+    assert!(time(&by_messages) < 0.5 * time(&by_words), "{} {}", time(&by_messages), time(&by_words));
+    // The processor prepares them, one after the other.
+    let prepared = run(&[&stencil[..], &messages[..], &["endpoint.message_cycles=1000"]].concat());
+    let more = time(&prepared) - 2.0 * 4.0 * 1000.0;
+    assert!(more > 0.0 && more < time(&by_messages), "{more}");
+    // Only the long edges, here those to the left and to the right.
+    let both = run(&[&stencil[..], &messages[..], &["workload.points=4", "workload.lines=12"]].concat());
+    assert_eq!(interfaces(&both).answered, 16 * 2 * (2 * 3 + 2 * 4));
+}
+
 /// On crosspoint routers requests and replies have queues of their own at each crossing: a read alone takes three times the interface and two
 /// packets, and where requests fill the queues before a slow interface, replies pass them. With virtual-output queues the same packets take the
 /// same paths, one at a time of each input, which takes no less.

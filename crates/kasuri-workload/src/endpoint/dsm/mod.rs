@@ -29,7 +29,7 @@ use kasuri_network::routing::VirtualChannels;
 use layout::{InterfacesAt, Layout};
 use nodes::Nodes;
 use processors::{Part, Processors};
-use programs::{Place, Step, Workload};
+use programs::{Messages, Place, Step, Workload};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 use std::any::Any;
@@ -53,6 +53,11 @@ pub struct Dsm {
     pub command_flits: u32,
     /// Flits of a packet with data: the reply to a read and the request of a write.
     pub data_flits: u32,
+    /// Words that one packet of a message carries, at most, for programs that send messages; such a packet has data_flits for the first word
+    /// and for each other one as many as data_flits has more than command_flits, at least one.
+    pub message_words: Option<u32>,
+    /// Cycles for which the processor prepares a message before it hands its packets to its interface.
+    pub message_cycles: u32,
     /// Network interfaces of a node: so many terminals are one node, with one processor, one memory, and as many physical numbers.
     pub interfaces: u32,
     /// Where a node's interfaces stand.
@@ -62,7 +67,20 @@ pub struct Dsm {
 impl Default for Dsm {
     fn default() -> Self {
         let (interfaces, interfaces_at) = (1, InterfacesAt::Router);
-        Self { interface_cycles: 4, memory_cycles: 0, window: 16, command_flits: 2, data_flits: 4, interfaces, interfaces_at }
+        let (message_words, message_cycles) = (None, 0);
+        let (interface_cycles, memory_cycles, window) = (4, 0, 16);
+        let (command_flits, data_flits) = (2, 4);
+        Self {
+            interface_cycles,
+            memory_cycles,
+            window,
+            command_flits,
+            data_flits,
+            message_words,
+            message_cycles,
+            interfaces,
+            interfaces_at,
+        }
     }
 }
 
@@ -73,11 +91,24 @@ impl Member for Dsm {
     const EXAMPLE: &'static str = "window = 16";
 }
 
+impl Access {
+    /// Words that it reads or writes.
+    pub(super) fn words(self) -> u32 {
+        match self {
+            Self::Read => 1,
+            Self::Write { words, .. } => words,
+        }
+    }
+}
+
 /// The greatest value of a key in cycles.
 const MAX_CYCLES: u32 = 1_000_000_000;
 
 /// The greatest number of flits of a packet, and of requests of a node that are not answered.
 const MAX_COUNT: u32 = 65_535;
+
+/// The greatest number of words in a packet of a message.
+const MAX_WORDS: u32 = 4096;
 
 /// The greatest number of interfaces of a node.
 const MAX_INTERFACES: u32 = 64;
@@ -117,7 +148,7 @@ impl Endpoint for Machine {
 
     fn packet_flits(&self) -> Option<[u32; 2]> {
         let Dsm { command_flits, data_flits, .. } = self.constants;
-        Some([command_flits.min(data_flits), command_flits.max(data_flits)])
+        Some([command_flits.min(data_flits), self.constants.longest_packet()])
     }
 
     fn begin(&self) -> Option<Box<dyn RunningMachine + '_>> {
@@ -144,7 +175,9 @@ impl EndpointModel for Dsm {
             .try_into()
             .map_err(|error: toml::de::Error| EndpointError::new("workload", "program", error.message()))?;
         let of = |nodes, homes| {
-            let steps = programs::of_nodes(&workload, context.workload, Place { nodes, homes, streams: context.streams })?;
+            let messages = self.message_words.map(|words| Messages { words, cycles: self.message_cycles });
+            let place = Place { nodes, homes, messages, streams: context.streams };
+            let steps = programs::of_nodes(&workload, context.workload, place)?;
             Ok(Programs { steps, channels })
         };
         match context.space {
@@ -229,20 +262,24 @@ impl Dsm {
             ("window", self.window, 1, MAX_COUNT),
             ("command_flits", self.command_flits, 1, MAX_COUNT),
             ("data_flits", self.data_flits, 1, MAX_COUNT),
+            ("message_words", self.message_words.unwrap_or(1), 1, MAX_WORDS),
+            ("message_cycles", self.message_cycles, 0, MAX_CYCLES),
             ("interfaces", self.interfaces, 1, MAX_INTERFACES),
         ];
-        match limits.into_iter().find(|(_, value, least, most)| !(least..=most).contains(&value)) {
-            Some((key, value, least, most)) => {
-                Err(EndpointError::new("endpoint", key, format!("is {value}; it must be {least} to {most}")))
-            }
-            None => Ok(()),
+        if let Some((key, value, least, most)) = limits.into_iter().find(|(_, value, least, most)| !(least..=most).contains(&value)) {
+            return Err(EndpointError::new("endpoint", key, format!("is {value}; it must be {least} to {most}")));
         }
+        if self.longest_packet() > MAX_COUNT {
+            let problem = format!("makes packets of {} flits; there may be {MAX_COUNT}", self.longest_packet());
+            return Err(EndpointError::new("endpoint", "message_words", problem));
+        }
+        Ok(())
     }
 
     /// A packet stays before an interface until it is there in whole: the buffer at the end of the channel must be able to hold it,
     /// whatever the other virtual channels hold.
     fn check_buffers(&self, routers: Routers) -> Result<(), EndpointError> {
-        let longest = self.command_flits.max(self.data_flits);
+        let longest = self.longest_packet();
         let wrong = |key: &str, problem: String| Err(EndpointError::new("router", key, problem));
         if routers.buffers_are_private {
             if routers.buffer_flits < longest {
@@ -272,8 +309,22 @@ impl Dsm {
 
     /// Flits of a request or reply: commands carry no data, nor does an answer that reports an error.
     pub fn flits(&self, access: Access, is_reply: bool, is_error: bool) -> u32 {
-        let has_data = (access == Access::Read) == is_reply && !is_error;
-        if has_data { self.data_flits } else { self.command_flits }
+        match (access, is_reply) {
+            _ if is_error => self.command_flits,
+            (Access::Read, true) => self.data_flits,
+            (Access::Write { words, .. }, false) => self.flits_of_words(words),
+            (Access::Read, false) | (Access::Write { .. }, true) => self.command_flits,
+        }
+    }
+
+    /// Flits of a packet that carries so many words.
+    fn flits_of_words(&self, words: u32) -> u32 {
+        let of_another = self.data_flits.saturating_sub(self.command_flits).max(1);
+        self.data_flits.saturating_add(of_another.saturating_mul(words - 1))
+    }
+
+    fn longest_packet(&self) -> u32 {
+        self.command_flits.max(self.flits_of_words(self.message_words.unwrap_or(1)))
     }
 
     fn layout(&self, network: &Network) -> Result<Layout, String> {
@@ -309,5 +360,7 @@ pub enum Access {
     Write {
         /// What the write belongs to; programs wait for the writes of a phase.
         phase: u32,
+        /// Words from this one on, at least 1: several are a packet of a message.
+        words: u32,
     },
 }

@@ -91,7 +91,7 @@ impl Processors {
 /// The first address that a step does not reach.
 fn address_after(step: &Step) -> u32 {
     match step {
-        Step::Access(word, _) => word.address + WORD_BYTES,
+        Step::Access(word, access) => word.address + access.words() * WORD_BYTES,
         Step::Settle | Step::Await { .. } | Step::Compute { .. } => 0,
     }
 }

@@ -35,7 +35,12 @@ impl Step {
     }
 
     fn write(home: u32, address: u32, phase: u32) -> Self {
-        Self::Access(Word { home, address }, Access::Write { phase })
+        Self::message(home, address, 1, phase)
+    }
+
+    /// Writes so many words in one packet.
+    fn message(home: u32, address: u32, words: u32, phase: u32) -> Self {
+        Self::Access(Word { home, address }, Access::Write { phase, words })
     }
 }
 
@@ -48,6 +53,13 @@ pub struct Word {
     pub address: u32,
 }
 
+impl Word {
+    /// So many words of this logical node, from this one on.
+    pub(super) fn and_following(self, words: u32) -> impl Iterator<Item = Self> {
+        (0..words).map(move |word| Self { address: self.address + word * WORD_BYTES, ..self })
+    }
+}
+
 /// Bytes of a word.
 pub const WORD_BYTES: u32 = 8;
 
@@ -58,8 +70,8 @@ pub enum Program {
     /// A matrix of `size` x `size` times a vector: rows in blocks on the nodes, the vector too; each node reads all of the vector that
     /// others have.
     MatrixVector,
-    /// Points on a torus, a square block of them on each node: in each iteration the points at the edges are written to the four
-    /// neighbours, and the next begins when theirs have arrived.
+    /// Points on a torus, a rectangular block of them on each node: in each iteration the points at the edges are written to the four
+    /// neighbours, each by itself or an edge as a message, and the next begins when theirs have arrived.
     Stencil,
     /// Each node accesses other nodes at random.
     RandomAccess,
@@ -93,6 +105,10 @@ pub struct Workload {
     pub order: Option<Order>,
     /// Stencil: points on an edge of a node's block, 8 unless given.
     pub points: Option<u32>,
+    /// Stencil: points on the left and on the right edge; as many as `points` unless given.
+    pub lines: Option<u32>,
+    /// Stencil: edges of so many points and more are sent as messages; all points are written one by one unless given.
+    pub messages_from: Option<u32>,
     /// Stencil: iterations, 4 unless given.
     pub iterations: Option<u32>,
     /// Stencil, producer-consumer: cycles for which a processor computes in each iteration, or to make and to use an item; 0 unless given.
@@ -121,7 +137,7 @@ pub struct Workload {
 fn keys(program: Program) -> &'static [&'static str] {
     match program {
         Program::MatrixVector => &["size", "order"],
-        Program::Stencil => &["points", "iterations", "compute_cycles"],
+        Program::Stencil => &["points", "lines", "messages_from", "iterations", "compute_cycles"],
         Program::RandomAccess => &["accesses", "write_fraction", "memory_words"],
         Program::HotSpot => &["accesses", "write_fraction", "memory_words", "hot_node", "hot_fraction"],
         Program::ProducerConsumer => &["items", "words", "room", "compute_cycles"],
@@ -136,8 +152,28 @@ pub(super) struct Place<'a> {
     pub(super) nodes: u32,
     /// Nodes that accesses can name: these, or all of the machine for the operating system.
     pub(super) homes: u32,
+    /// What messages are, if there are any.
+    pub(super) messages: Option<Messages>,
     /// Random choices.
     pub(super) streams: &'a Streams,
+}
+
+/// What messages of this machine are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Messages {
+    /// Words of a packet, at most.
+    pub(super) words: u32,
+    /// Cycles of the processor for each message.
+    pub(super) cycles: u32,
+}
+
+impl Messages {
+    /// A message of so many words: its packets one after the other.
+    fn steps(self, home: u32, first: u32, words: u32, phase: u32) -> impl Iterator<Item = Step> {
+        let prepare = (self.cycles > 0).then_some(Step::Compute { cycles: self.cycles });
+        let packet = move |sent| Step::message(home, (first + sent) * WORD_BYTES, self.words.min(words - sent), phase);
+        prepare.into_iter().chain((0..words).step_by(self.words as usize).map(packet))
+    }
 }
 
 /// The steps of every node.
@@ -153,7 +189,7 @@ pub(super) fn of_nodes(workload: &Workload, written: &Table, place: Place<'_>) -
     }
     let lists = match workload.program {
         Program::MatrixVector => matrix_vector(workload, nodes)?,
-        Program::Stencil => stencil(workload, nodes)?,
+        Program::Stencil => stencil(workload, place)?,
         Program::RandomAccess => random_access(workload, place)?,
         Program::HotSpot => hot_spot(workload, place)?,
         Program::ProducerConsumer => producer_consumer(workload, nodes)?,
@@ -205,28 +241,64 @@ fn rectangle(nodes: u32) -> [u32; 2] {
     [nodes / rows, rows]
 }
 
-fn stencil(workload: &Workload, nodes: u32) -> Result<Vec<Vec<Step>>, EndpointError> {
+/// The points that a node gives a neighbour, and where they lie there.
+#[derive(Clone, Copy)]
+struct Edge {
+    neighbour: u32,
+    first: u32,
+    points: u32,
+}
+
+/// The edges of a node, right, left, down and up, that another node needs; its left and right ones have `lines` points.
+fn edges(node: u32, [columns, rows]: [u32; 2], points: u32, lines: u32) -> Vec<Edge> {
+    let (x, y) = (node % columns, node / columns);
+    let left_right = [(x + 1) % columns, (x + columns - 1) % columns].map(|x| (y * columns + x, lines));
+    let up_down = [(y + 1) % rows, (y + rows - 1) % rows].map(|y| (y * columns + x, points));
+    let mut first = 0;
+    let others = left_right.into_iter().chain(up_down).filter(|&(neighbour, _)| neighbour != node);
+    let edge = |(neighbour, points)| {
+        first += points;
+        Edge { neighbour, first: first - points, points }
+    };
+    others.map(edge).collect()
+}
+
+fn stencil(workload: &Workload, place: Place<'_>) -> Result<Vec<Vec<Step>>, EndpointError> {
     let (points, iterations) = (count("points", workload.points, 8)?, count("iterations", workload.iterations, 4)?);
+    let lines = count("lines", workload.lines, points)?;
     let cycles = cycles(workload.compute_cycles)?;
-    let [columns, rows] = rectangle(nodes);
+    let messages_from = workload.messages_from.map(|points| count("messages_from", Some(points), 1)).transpose()?;
+    let messages = match (messages_from, place.messages) {
+        (Some(from), Some(messages)) => Some((from, messages)),
+        (Some(_), None) => {
+            let problem = "lets edges be sent as messages; say how many words a packet of a message carries: endpoint.message_words";
+            return wrong("messages_from", problem.to_owned());
+        }
+        (None, _) => None,
+    };
     let of_node = |node: u32| {
-        let (x, y) = (node % columns, node / columns);
-        let left_right = [(x + 1) % columns, (x + columns - 1) % columns].map(|x| y * columns + x);
-        let up_down = [(y + 1) % rows, (y + rows - 1) % rows].map(|y| y * columns + x);
-        let neighbours: Vec<u32> = left_right.into_iter().chain(up_down).filter(|&neighbour| neighbour != node).collect();
+        let edges = edges(node, rectangle(place.nodes), points, lines);
+        let words: u32 = edges.iter().map(|edge| edge.points).sum();
+        let (long, short): (Vec<Edge>, Vec<Edge>) =
+            edges.into_iter().partition(|edge| messages.is_some_and(|(from, _)| edge.points >= from));
         let mut steps = Vec::new();
         for phase in 0..iterations {
             // The edges of two iterations: a neighbour may be one ahead.
-            let halo = (phase % 2) * points * neighbours.len() as u32;
-            let words = (0..points).flat_map(|point| (0..).zip(&neighbours).map(move |(side, &home)| (home, side * points + point)));
-            steps.extend(words.map(|(home, word)| Step::write(home, (halo + word) * WORD_BYTES, phase)));
+            let halo = (phase % 2) * words;
+            for (edge, messages) in long.iter().filter_map(|edge| Some((edge, messages?.1))) {
+                steps.extend(messages.steps(edge.neighbour, halo + edge.first, edge.points, phase));
+            }
+            for point in 0..points.max(lines) {
+                let there = short.iter().filter(|edge| point < edge.points);
+                steps.extend(there.map(|edge| Step::write(edge.neighbour, (halo + edge.first + point) * WORD_BYTES, phase)));
+            }
             // The torus is the same from all nodes: as many words come as go.
-            steps.extend([Step::Settle, Step::Await { phase, writes: points * neighbours.len() as u32 }]);
+            steps.extend([Step::Settle, Step::Await { phase, writes: words }]);
             steps.extend((cycles > 0).then_some(Step::Compute { cycles }));
         }
         steps
     };
-    Ok((0..nodes).map(of_node).collect())
+    Ok((0..place.nodes).map(of_node).collect())
 }
 
 /// What nodes draw: whether to read or to write, and which word.

@@ -6,6 +6,7 @@ use super::super::interface::{Job, Stage};
 use super::super::memory::{Memory, Written};
 use super::super::node::Unit;
 use super::super::pages::Segments;
+use super::super::programs::{WORD_BYTES, Word};
 use super::{Due, Nodes};
 use crate::endpoint::running::Effect;
 use crate::translation::SYSTEM;
@@ -82,7 +83,7 @@ impl Nodes<'_> {
                 Stage::LookedUp { walk_cycles } => (Stage::Translated, self.memory_at(terminal).serve(now, walk_cycles)),
                 Stage::Translated if self.is_missing(name) => (Stage::Accessed, now),
                 Stage::Translated => {
-                    let cycles = self.machine.constants.memory_cycles;
+                    let cycles = self.memory_cycles(name);
                     (Stage::Accessed, self.memory_at(terminal).serve(now, cycles))
                 }
                 Stage::Accessed => {
@@ -100,30 +101,39 @@ impl Nodes<'_> {
         }
     }
 
+    /// Cycles for which a request has the memory: each of its words takes them.
+    pub(super) fn memory_cycles(&self, name: u32) -> u32 {
+        self.machine.constants.memory_cycles.saturating_mul(self.requests[name].access.words())
+    }
+
     pub(super) fn memory_at(&mut self, terminal: TerminalId) -> &mut Memory {
         &mut self.nodes[self.machine.layout.node(terminal) as usize].memory
     }
 
-    /// Global addresses: the unit of the receiving node looks the page up.
+    /// Global addresses: the unit of the receiving node looks the pages up, one after the other; a word has one.
     pub(super) fn look_up_page(&mut self, terminal: TerminalId, name: u32, now: u64) -> (Stage, u64) {
-        let Request { processor, word, .. } = self.requests[name];
+        let Request { processor, word, access, .. } = self.requests[name];
         let (user, sharing) = (self.table_of(processor), &self.machine.sharing);
         if !sharing.addresses.are_global || user == SYSTEM {
             return (Stage::Translated, now);
         }
-        let page = self.machine.processors.segments.page(word.address);
+        let segments = &self.machine.processors.segments;
+        let pages = segments.page(word.address)..=segments.page(word.address + (access.words() - 1) * WORD_BYTES);
         let node = self.machine.layout.node(terminal) as usize;
-        let is_hit = self.nodes[node].pages.access((user, word.home, page));
         let counts = &mut self.counts[usize::from(self.machine.processors.all[processor as usize].part)];
-        counts.page_hits += u64::from(is_hit);
-        counts.page_misses += u64::from(!is_hit);
-        let walk_cycles = if is_hit { 0 } else { sharing.costs.walk_cycles };
-        (Stage::LookedUp { walk_cycles }, now + u64::from(sharing.costs.hit_cycles))
+        let (mut hit_cycles, mut walk_cycles) = (0, 0);
+        for page in pages {
+            let is_hit = self.nodes[node].pages.access((user, word.home, page));
+            counts.page_hits += u64::from(is_hit);
+            counts.page_misses += u64::from(!is_hit);
+            hit_cycles += u64::from(sharing.costs.hit_cycles);
+            walk_cycles += if is_hit { 0 } else { sharing.costs.walk_cycles };
+        }
+        (Stage::LookedUp { walk_cycles }, now + hit_cycles)
     }
 
-    /// Where the word of a request lies at its node; `None` if its page is missing.
-    pub(super) fn place(&self, name: u32) -> Option<u64> {
-        let Request { processor, word, .. } = self.requests[name];
+    /// Where a word lies at its node; `None` if its page is missing.
+    fn place(&self, processor: u32, word: Word) -> Option<u64> {
         if self.table_of(processor) == SYSTEM {
             return Some(Segments::place_of_system(word.address));
         }
@@ -131,8 +141,10 @@ impl Nodes<'_> {
         self.machine.processors.segments.place(home, word.address)
     }
 
+    /// Is a page missing that a request needs?
     pub(super) fn is_missing(&mut self, name: u32) -> bool {
-        let is_missing = self.place(name).is_none();
+        let Request { processor, word, access, .. } = self.requests[name];
+        let is_missing = word.and_following(access.words()).any(|word| self.place(processor, word).is_none());
         if is_missing {
             let part = self.part(self.requests[name].processor);
             self.counts[part].page_faults += 1;
@@ -143,8 +155,15 @@ impl Nodes<'_> {
 
     /// The memory of a request's node does what it asks for. `by`: the interface through which it came.
     pub(super) fn access(&mut self, name: u32, by: Option<TerminalId>) {
-        let Request { processor, word, access, destination, is_error, .. } = self.requests[name];
-        let Some(place) = self.place(name).filter(|_| !is_error) else { return };
+        let Request { word, access, is_error, .. } = self.requests[name];
+        if !is_error {
+            word.and_following(access.words()).for_each(|word| self.access_word(name, word, by));
+        }
+    }
+
+    fn access_word(&mut self, name: u32, word: Word, by: Option<TerminalId>) {
+        let Request { processor, access, destination, .. } = self.requests[name];
+        let Some(place) = self.place(processor, word) else { return };
         let (part, user, node) = (self.part(processor), self.table_of(processor), self.machine.layout.node(destination));
         // The operating system names the memory of a node by any of its numbers.
         let word_of = (user, if user == SYSTEM { node } else { word.home }, word.address);
@@ -156,7 +175,7 @@ impl Nodes<'_> {
                 counts.wrong_words += u64::from(self.expected.get(&word_of).copied().unwrap_or(0) != value);
                 counts.words_through_others += u64::from(by.is_some() && written_by.is_some_and(|other| Some(other) != by));
             }
-            Access::Write { phase } => {
+            Access::Write { phase, .. } => {
                 self.progress.writes += 1;
                 memory.write(place, Written { value: self.progress.writes, by });
                 self.expected.insert(word_of, self.progress.writes);

@@ -117,7 +117,8 @@ impl Nodes<'_> {
         // Its own memory: not through an interface.
         self.nodes[node as usize].unit = Unit::Idle;
         self.leave_unit(processor);
-        let end = self.nodes[node as usize].memory.serve(now, machine.constants.memory_cycles);
+        let cycles = self.memory_cycles(name);
+        let end = self.nodes[node as usize].memory.serve(now, cycles);
         self.schedule(end, Due::Local(name));
     }
 
