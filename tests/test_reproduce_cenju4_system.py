@@ -376,6 +376,26 @@ def test_jobs_that_share_cables_delay_each_other_and_others_do_not(tmp_path: Pat
     assert times["turns", "stencil"] == times["turns", "exchange"] == 1
 
 
+#: Words of the edges up and down, and of those to the left and right.
+EDGES = ((4, 4), (64, 4))
+
+
+def test_long_edges_go_faster_as_messages_and_short_ones_word_by_word(tmp_path: Path) -> None:
+    few = [point for way in system.WAYS for point in points("S2", way) if (point.variables["points"], point.variables["lines"]) in EDGES]
+    rows = table(tmp_path, *few)
+    verdict = system.messages_and_memory(Table(rows))
+    assert verdict.verdict == "report"
+    times = {
+        tuple(map(int, edges)): [float(time) for time in re.findall(r"[\d.]+", told)]
+        for *edges, told in re.findall(r"edges of (\d+) and (\d+) words: us an iteration: ([^;\n]*)", verdict.measured)
+    }
+    assert set(times) == {(4, 4), (4, 64)}
+    _, accesses, messages, both = times[4, 4]
+    assert accesses < messages and both == accesses
+    _, accesses, messages, both = times[4, 64]
+    assert both < accesses and both < messages
+
+
 # --- constants and sources ------------------------------------------------------------------------------------------------------------
 
 
@@ -384,7 +404,7 @@ def test_the_interface_has_the_machines_constants_by_default() -> None:
     constants = [constant for part in experiments._read_machine(FOLDER / "machine.toml").values() for constant in part]
     for constant in constants:
         if (
-            constant.machine in ("no-packet-headers", "instant-memory")
+            constant.machine in ("no-packet-headers", "instant-memory", "shared-memory", "messages-of-memory")
             or not constant.key.startswith("endpoint.")
             or constant.key == "endpoint.model"
         ):

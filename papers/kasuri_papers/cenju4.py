@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kasuri_papers import cenju4_system, curves, open_rows
+from kasuri_papers import cenju4_system, curves
 from kasuri_papers.cenju4_system import HEADER_FLITS, LINE, NODES, PACKET, PAGE, SIZE, TIME
 from kasuri_papers.figure import Figure, Findings, Paper, Plot, Table, Verdict
 
@@ -512,6 +512,15 @@ PAPER = Paper(
             columns=cenju4_system.ends,
             notes=("as parcels of the interface, and as a GOAL trace on the same network without it",),
         ),
-        *open_rows.CENJU4,
+        Figure(
+            "001-S2",
+            "S",
+            "messages together with shared memory, future work",
+            "none: the times of one problem by messages, by shared memory and by both",
+            "derived",
+            _FLIT,
+            cenju4_system.messages_and_memory,
+            notes=("parcels: the paper's interface; the others: an interface for a distributed shared memory on the same network",),
+        ),
     ),
 )

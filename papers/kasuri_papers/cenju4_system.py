@@ -27,6 +27,8 @@ HEADER_FLITS, WORD_FLITS = 12, 3
 PAGE, LINE, PACKET = 4096, 128, 256
 #: What a link carries in packets of 256 bytes, Mbyte/s.
 LINK = PACKET / ((HEADER_FLITS + WORD_FLITS * PACKET // 8) * CYCLE_NS) * 1000
+#: Iterations of the stencil by messages and by shared memory.
+ITERATIONS = 8
 #: Times of timelines, in us, are compared to half of a nanosecond.
 _SLACK = 0.5e-3
 
@@ -399,4 +401,21 @@ def two_jobs(table: Table) -> Verdict:
                 alone, together = (rows[which][f"end_{job}"] / 1000 for which in (job, "both"))
                 times = f"alone {alone:.1f} us, together {together:.1f} us, {together / alone:.3f} times"
                 found.report(f"{series}, in {places}, {job}: {times}")
+    return Verdict("report", found.verdict().measured)
+
+
+#: The ways of the stencil, and how each is told.
+WAYS = {"parcels": "by parcels", "accesses": "by accesses", "messages": "by messages of the shared memory", "both": "by both"}
+
+
+def messages_and_memory(table: Table) -> Verdict:
+    """Say how long an iteration of one stencil takes by messages, by accesses to shared memory, and by both, by the lengths of its edges."""
+    found = Findings()
+    edges = sorted({(row["points"], row["lines"]) for row in table.rows})
+    for points, lines in edges:
+        times = {
+            way: row["completion_time"] * CYCLE_NS / 1000 / ITERATIONS for way in WAYS for row in table.of(way, points=points, lines=lines)
+        }
+        told = ", ".join(f"{WAYS[way]} {time:.1f}" for way, time in times.items())
+        found.report(f"edges of {lines} and {points} words: us an iteration: {told}")
     return Verdict("report", found.verdict().measured)

@@ -161,8 +161,24 @@ def parcel_jobs(*, jobs: str, places: str, iterations: int, bytes: int) -> Steps
     return parts
 
 
+def grid(*, columns: int, rows: int, points: int, lines: int, iterations: int) -> Steps:
+    """Write a stencil on a torus of nodes: in each iteration an edge of ``lines`` words goes to the left and right, of ``points`` up and down."""
+    parts = []
+    for rank in range(columns * rows):
+        x, y = rank % columns, rank // columns
+        others = [(y + up) % rows * columns + (x + right) % columns for right, up in _NEIGHBOURS]
+        sizes = [8 * (lines if right else points) for right, _ in _NEIGHBOURS]
+        places = [sum(sizes[:side]) for side in range(len(sizes))]
+        puts = [
+            {"action": "put", "to": other, "bytes": size, "target_offset": place}
+            for other, size, place in zip(others, sizes, places, strict=True)
+        ]
+        parts.append({"ranks": [rank], "steps": [*puts, {"action": "receive", "count": len(others)}] * iterations})
+    return parts
+
+
 #: Writes a program of parcels from the keys of a figure's ``script``.
-SCRIPTS: Mapping[str, Callable[..., Steps]] = {"four": four, "messages": messages, "rounds": rounds, "jobs": parcel_jobs}
+SCRIPTS: Mapping[str, Callable[..., Steps]] = {"four": four, "messages": messages, "rounds": rounds, "jobs": parcel_jobs, "grid": grid}
 
 
 def steps(script: Mapping[str, Any]) -> Steps:
