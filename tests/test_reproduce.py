@@ -259,6 +259,14 @@ def test_fewer_runs_tell_how_much_hangs_on_a_constant_and_rows_show_what_they_ar
     assert len(experiments.read(folder, "F1", {("other", "traffic.batch_packets"): 4}).points) == 2
 
 
+def test_a_comparison_looks_at_fewer_places_where_a_constant_is_tried(folder: Path) -> None:
+    lines = "comparison = { least = 0.1, seeds = [1, 2] }\ntried = { comparison = { seeds = [1] } }\n"
+    (folder / "F1.toml").write_text(FIGURE.replace("network = {", f"{lines}network = {{"))
+    usual, tried = (experiments.read(folder, "F1", other).points[0] for other in ({}, {("batch", "traffic.batch_packets"): 4}))
+    assert usual.experiment["comparison"] == {"least": 0.1, "seeds": [1, 2]}
+    assert tried.experiment["comparison"] == {"least": 0.1, "seeds": [1]}
+
+
 def test_a_reading_of_the_claim_has_a_judge_of_its_own_on_the_same_runs(folder: Path, tmp_path: Path) -> None:
     figure = dataclasses.replace(F1, readings={"never": lambda table: Verdict("fail", f"NOT: {len(table)} rows")})
     outcome = reproduction._figure(PAPERS["mfs"], figure, folder, tmp_path / "out", runs.Runner(jobs=1))

@@ -29,8 +29,8 @@ A key of ``sweep`` with a dot is a key of the experiment; one without is a varia
 several variables that change together. A constant whose key is ``"{l}"`` is a variable with that one value. A constant may be a table of
 keys that change together; its key is then their section.
 
-``tried`` replaces keys of a series' ``sweep`` where the figure is judged once more with another value of one of the series' constants:
-fewer places and seeds are enough to see how much hangs on it. ``untried`` lists the keys of constants on which nothing that is judged of a
+``tried`` replaces keys of a series' ``sweep``, and of its table ``comparison`` those of its own ``comparison``, where the figure is judged
+once more with another value of one of the series' constants: fewer places and seeds are enough to see how much hangs on it. ``untried`` lists the keys of constants on which nothing that is judged of a
 series can hang. ``shows`` lists constants that the rows have as columns.
 
 A series with ``count = "network"``, ``count = "distances"`` or ``count = "schedule"`` is not run: the built network is counted, the hops
@@ -169,8 +169,10 @@ def read(folder: Path, number: str, changed: Mapping[tuple[str, str], Any] | Non
         own = _merge(content.get("all", {}), {key: value for key, value in series.items() if key not in _SERIES_KEYS})
         other = {constant.key: changed[constant.machine, constant.key] for constant in tried if (constant.machine, constant.key) in changed}
         values = [(constant.key, other.get(constant.key, constant.value)) for constant in constants]
+        replaced = dict(series.get("tried", {})) if other else {}
+        own = _merge(own, {"comparison": replaced.pop("comparison")}) if "comparison" in replaced else own
         base = _with_files_of(folder, _base(path, name, values, own))
-        swept = {**series, "sweep": series.get("sweep", {}) | (series.get("tried", {}) if other else {})}
+        swept = {**series, "sweep": series.get("sweep", {}) | replaced}
         shown = {key: value for key, value in values if key in series.get("shows", ())}
         variables = {key[1:-1]: value for key, value in values if _is_variable(key)}
         file.points += [replace(point, shown=shown) for point in _points(name, base, swept, variables)]
