@@ -409,7 +409,7 @@ WAYS = {"parcels": "by parcels", "accesses": "by accesses", "messages": "by mess
 
 
 def messages_and_memory(table: Table) -> Verdict:
-    """Say how long an iteration of one stencil takes by messages, by accesses to shared memory, and by both, by the lengths of its edges."""
+    """Say how long an iteration of one stencil takes by messages, by accesses to shared memory and by both, over its edges' lengths."""
     found = Findings()
     edges = sorted({(row["points"], row["lines"]) for row in table.rows})
     for points, lines in edges:

@@ -29,9 +29,10 @@ A key of ``sweep`` with a dot is a key of the experiment; one without is a varia
 several variables that change together. A constant whose key is ``"{l}"`` is a variable with that one value. A constant may be a table of
 keys that change together; its key is then their section.
 
-``tried`` replaces keys of a series' ``sweep``, and of its table ``comparison`` those of its own ``comparison``, where the figure is judged
-once more with another value of one of the series' constants: fewer places and seeds are enough to see how much hangs on it. ``untried`` lists the keys of constants on which nothing that is judged of a
-series can hang. ``shows`` lists constants that the rows have as columns.
+``tried`` replaces keys of a series' ``sweep``, and of its table ``comparison`` those of its own ``comparison``, where the figure is
+judged once more with another value of one of the series' constants: fewer places and seeds are enough to see how much hangs on it.
+``untried`` lists the keys of constants on which nothing that is judged of a series can hang. ``shows`` lists constants that the rows have
+as columns.
 
 A series with ``count = "network"``, ``count = "distances"`` or ``count = "schedule"`` is not run: the built network is counted, the hops
 in it, or a schedule on it (`kasuri_papers.counts`). Of ``count = "timeline"`` what happened when is looked at,

@@ -162,7 +162,7 @@ def parcel_jobs(*, jobs: str, places: str, iterations: int, bytes: int) -> Steps
 
 
 def grid(*, columns: int, rows: int, points: int, lines: int, iterations: int) -> Steps:
-    """Write a stencil on a torus of nodes: in each iteration an edge of ``lines`` words goes to the left and right, of ``points`` up and down."""
+    """Write a stencil on a torus of nodes: in each iteration ``lines`` words go to the left and right, ``points`` up and down."""
     parts = []
     for rank in range(columns * rows):
         x, y = rank % columns, rank // columns
