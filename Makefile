@@ -66,7 +66,7 @@ demo: build  ## runs the examples and writes their reports to out/demo
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
 VERIFICATIONS := schedules gate matrix threads mpi slurm executors mutations experiments stores interruptions sameness convergence fidelity \
-                 congestion interference cenju4 booksim papers
+                 arbitrated congestion interference cenju4 booksim papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
 verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
@@ -133,6 +133,10 @@ verify-convergence: build
 verify-fidelity: build
 	$(call say,comparing levels of fidelity: flows with flits)
 	@$(PY) validation/fidelity/compare.py --kasuri $(KASURI)
+
+verify-arbitrated: build
+	$(call say,comparing arbitrated flows with flits, message by message)
+	@$(PY) validation/arbitrated/compare.py --kasuri $(KASURI)
 
 verify-congestion: build
 	$(call say,adaptive ways against blind ones over short and long channels)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the flow engine's speed and memory, and compares it with SimGrid where that is asked for.
+"""Measures the flow engine's speed and memory, compares arbitrated flows with our own flit engine, and flows with SimGrid where that is asked for.
 
 The figures are the processor time (user and system) and the peak resident size of the whole process, the median of several runs.
 SimGrid sends the same messages over the same tree with its plain fluid settings (network model CM02, no cross-traffic, TCP gamma
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -56,6 +57,27 @@ message_flits = 40
 """
 )
 
+# Messages in packets of 16 flits, one after the other from each terminal: what arbitrated flows are for.
+MESSAGES = """measure.max_cycles = 1_000_000_000
+[network]
+{network}
+flit_bytes = 1
+[routing]
+{routing}
+[router]
+virtual_channels = 4
+buffer_flits = 8
+[workload]
+trace = "messages.goal"
+packet_flits = 16
+"""
+
+MESH = ('topology = "mesh"\ndimensions = [8, 8]', 'algorithm = "dimension-order"')
+TREE_64 = ('topology = "fat-tree"\nup = 4\ndown = 4\nlevels = 3', 'algorithm = "nca"\nup_port = "d-mod-k"')
+TREE_4096 = ('topology = "fat-tree"\nup = 16\ndown = 16\nlevels = 3', 'algorithm = "nca"\nup_port = "d-mod-k"')
+
+LONG_BATCH = BATCH.replace("latency = false", "latency = true").replace("packet_flits = 40", "packet_flits = 256")
+
 SIMGRID = [
     "--cfg=network/model:CM02",
     "--cfg=network/crosstraffic:0",
@@ -88,8 +110,46 @@ CASES = [
     Case("batch of 10, 4,096 terminals, max-min", BATCH.format(k=16, sharing="max-min"), 0.1, 0.04),
     Case("the same, 46,656", BATCH.format(k=36, sharing="max-min"), 3, 1.5),
     Case("the same, 262,144", BATCH.format(k=64, sharing="max-min"), 20, 12),
+    Case("batch of 10 of 256 flits, 46,656, arbitrated", LONG_BATCH.format(k=36, sharing="arbitrated"), 10, 5),
+    Case("the same, 262,144", LONG_BATCH.format(k=64, sharing="arbitrated"), 80, 40, 1000),
     Case("all-to-all by shift, 4,096 terminals", ALL_TO_ALL.format(k=16, sharing="equal-share"), 1.5, 0.6),
 ]
+
+
+@dataclass(frozen=True)
+class Race:
+    """Messages that the flit engine and arbitrated flows send, and how many times as fast the latter must and should be."""
+
+    title: str
+    network: tuple[str, str]
+    terminals: int
+    flits: int
+    messages: int
+    times: float
+    aim: float
+
+
+RACES = [
+    Race("mesh 8x8, 10 messages of 256 flits", MESH, 64, 256, 10, 5, 10),
+    Race("mesh 8x8, 10 messages of 1024 flits", MESH, 64, 1024, 10, 20, 30),
+    Race("fat tree of 64, 10 messages of 256 flits", TREE_64, 64, 256, 10, 5, 10),
+    Race("fat tree of 64, 10 messages of 1024 flits", TREE_64, 64, 1024, 10, 20, 30),
+    Race("fat tree of 4,096, 10 messages of 256 flits", TREE_4096, 4096, 256, 10, 3.5, 10),
+    Race("fat tree of 4,096, 4 messages of 1024 flits", TREE_4096, 4096, 1024, 4, 15, 20),
+]
+
+
+def program(race: Race) -> str:
+    """The messages of a race, to terminals drawn at random, as a GOAL program."""
+    generator = random.Random(1)
+    ranks: list[list[str]] = [[] for _ in range(race.terminals)]
+    for tag in range(race.messages):
+        for source in range(race.terminals):
+            to = (source + 1 + generator.randrange(race.terminals - 1)) % race.terminals
+            ranks[source].append(f"s{tag}: send {race.flits}b to {to} tag {tag}")
+            ranks[to].append(f"r{source}x{tag}: recv {race.flits}b from {source} tag {tag}")
+    blocks = [f"rank {rank} {{\n" + "".join(f"{line}\n" for line in lines) + "}\n" for rank, lines in enumerate(ranks)]
+    return f"num_ranks {race.terminals}\n" + "".join(blocks)
 
 
 class Bench:
@@ -119,6 +179,11 @@ class Bench:
         """Memory of a process that runs next to nothing: 8 terminals."""
         return self.megabytes(BATCH.format(k=2, sharing="equal-share"))
 
+    def cpu_seconds(self, experiment: str, runs: int) -> float:
+        """Processor time of the simulation alone, without what reads the file and builds the network: the median of so many runs."""
+        done = [subprocess.run(self.command(experiment), check=True, capture_output=True, text=True) for _ in range(runs)]
+        return statistics.median(json.loads(run.stdout)["runs"][0]["cpu_seconds"] for run in done)
+
     def makespan(self, experiment: str) -> float:
         """The completion time of an experiment, cycles."""
         done = subprocess.run(self.command(experiment), check=True, capture_output=True, text=True)
@@ -136,6 +201,23 @@ def table(bench: Bench, runs: int) -> bool:
         good &= must
         room = f"{megabytes:8.1f}" + (f" {case.megabytes:6.0f}" if case.megabytes else 7 * " ")
         print(f"{case.title:48} {seconds:9.3f} {case.seconds:7.2f} {case.aim:7.3f} {room}  {mark(must, seconds < case.aim)}", flush=True)
+    return good
+
+
+def races(bench: Bench, runs: int) -> bool:
+    """Prints how many times as fast as flits arbitrated flows are, measured in turn; are all musts met?"""
+    print(f"\n{'arbitrated flows against flits, simulation alone':48} {'flit':>9} {'flow':>9} {'times':>7} {'must':>6} {'aim':>5}")
+    good = True
+    for race in RACES:
+        (bench.folder / "messages.goal").write_text(program(race))
+        network, routing = race.network
+        experiment = MESSAGES.format(network=network, routing=routing)
+        flit = bench.cpu_seconds(f'engine = "flit"\n{experiment}', runs)
+        flow = bench.cpu_seconds(f'engine = "flow"\n{experiment}[flow]\nsharing = "arbitrated"\n', runs)
+        times = flit / flow
+        good &= times >= race.times
+        verdict = mark(times >= race.times, times >= race.aim)
+        print(f"{race.title:48} {flit:9.3f} {flow:9.3f} {times:7.1f} {race.times:6.1f} {race.aim:5.0f}  {verdict}", flush=True)
     return good
 
 
@@ -177,6 +259,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="kasuri-bench-") as folder:
         bench = Bench(arguments.kasuri, pathlib.Path(folder))
         good = table(bench, arguments.runs)
+        good &= races(bench, arguments.runs)
         if arguments.simgrid:
             good &= simgrid(bench, arguments.simgrid, arguments.messages, arguments.runs)
     return 0 if good else 1

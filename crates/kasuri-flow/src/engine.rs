@@ -1,10 +1,11 @@
 //! The engine `flow`, and its section of the experiment file.
 
 use crate::analysis::{self, Guided};
+use crate::arbitrated::{self, Grain, Mechanism};
 use crate::fluid::Fluid;
 use crate::packets;
 use crate::predictions::Predictions;
-use crate::sharing::{self, SHARINGS, Sharing};
+use crate::sharing::{self, Model, SHARINGS};
 use crate::support::{self, Column};
 use kasuri_model::engine::{Controller, Engine, EngineError, Feature, Method, Outcome, Prepared};
 use kasuri_model::refusal::Refusal;
@@ -38,15 +39,21 @@ fn path_bytes(network: &Network) -> u64 {
 #[serde(default, deny_unknown_fields)]
 pub struct FlowOptions {
     /// Which part of a channel's bandwidth each of its flows gets: `equal-share` (each channel divides its bandwidth equally, a
-    /// flow takes the least share on its path) or `max-min` (what one cannot use goes to the others).
+    /// flow takes the least share on its path), `max-min` (what one cannot use goes to the others) or `arbitrated` (what follows from the
+    /// routers' round robin, virtual channels and buffers: several times as exact where packets block each other, and slower).
     pub sharing: String,
+    /// Arbitrated sharing: packets of a parcel, the unit in which messages move. `auto`: so that a message has as many parcels as its path has
+    /// channels, at least 8, times the packets that a buffer holds. 1 is the most exact, and the slowest.
+    pub grain: Grain,
+    /// Arbitrated sharing, for studies of what causes what: mechanisms of routers to leave out.
+    pub without: Vec<Mechanism>,
     /// Add to each message the cycles that its head takes through routers and channels; false: only the transfer counts.
     pub latency: bool,
 }
 
 impl Default for FlowOptions {
     fn default() -> Self {
-        Self { sharing: SHARINGS[0].name.to_owned(), latency: true }
+        Self { sharing: SHARINGS[0].name.to_owned(), grain: Grain::Auto, without: Vec::new(), latency: true }
     }
 }
 
@@ -68,15 +75,17 @@ impl Engine for FlowEngine {
     }
 
     fn features(&self) -> Vec<Feature> {
-        support::features(Column::Flow)
+        support::features(&[(Column::Flow, "flow"), (Column::Arbitrated, "flow, arbitrated")])
     }
 
     fn prepare<'s>(&'s self, scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>> {
-        let mut refusals = support::refusals(Column::Flow, scenario);
-        let options = options(scenario).map_err(|refusal| refusals.push(refusal)).ok();
+        let options = options(scenario);
+        let is_arbitrated = matches!(options, Ok((_, Model::Arbitrated)));
+        let mut refusals = support::refusals(if is_arbitrated { Column::Arbitrated } else { Column::Flow }, scenario);
+        let options = options.map_err(|refusal| refusals.push(refusal)).ok();
         let is_refused = |key: &str, refusals: &[Refusal]| refusals.iter().any(|refusal| refusal.key == key);
         let mut guided = None;
-        if !is_refused("router.predictor", &refusals) {
+        if !is_arbitrated && !is_refused("router.predictor", &refusals) {
             guided = Guided::of(scenario).map_err(|error| refusals.push(analysis::refuse(error))).ok().flatten();
         }
         match options {
@@ -90,7 +99,7 @@ impl Engine for FlowEngine {
 struct Flows<'s> {
     scenario: &'s Scenario,
     options: FlowOptions,
-    sharing: Box<dyn Sharing>,
+    sharing: Model,
     /// What routers guess, if they predict.
     guided: Option<Arc<Guided>>,
 }
@@ -99,6 +108,9 @@ impl Prepared for Flows<'_> {
     fn memory_bytes(&self, _extents: &mut Extents) -> u64 {
         let network = &self.scenario.network;
         let (terminals, channels) = (u64::from(network.terminal_count()), u64::from(network.channel_count()));
+        if matches!(self.sharing, Model::Arbitrated) {
+            return arbitrated::memory_bytes(self.scenario) + CLASS_BYTES * self.scenario.classes.len() as u64 * terminals;
+        }
         CHANNEL_BYTES * channels + (TERMINAL_BYTES + CLASS_BYTES * self.scenario.classes.len() as u64 + path_bytes(network)) * terminals
     }
 
@@ -107,6 +119,10 @@ impl Prepared for Flows<'_> {
         if let Some(machine) = packets::machine(scenario) {
             return packets::run(scenario, machine, options.latency, controller);
         }
+        let sharing = match sharing {
+            Model::Levels(sharing) => sharing,
+            Model::Arbitrated => return arbitrated::run(scenario, (options.grain, &options.without), options.latency, controller),
+        };
         let by_equal_shares = options.sharing == SHARINGS[0].name;
         let on_guessed_paths = guided.as_ref().filter(|guided| guided.changes_paths()).map(|guided| guided.scenario(scenario));
         let scenario = on_guessed_paths.as_ref().unwrap_or(scenario);
@@ -116,11 +132,17 @@ impl Prepared for Flows<'_> {
 }
 
 /// What `[flow]` says, and its rule of sharing.
-fn options(scenario: &Scenario) -> Result<(FlowOptions, Box<dyn Sharing>), Refusal> {
+fn options(scenario: &Scenario) -> Result<(FlowOptions, Model), Refusal> {
     let options: FlowOptions =
         scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| Refusal::new("flow", error.message()))?;
     let known = || SHARINGS.iter().map(|entry| format!("\"{}\"", entry.name)).collect::<Vec<_>>().join(" or ");
     let unknown = || Refusal::new("flow.sharing", format!("is \"{}\"; it must be {}", options.sharing, known()));
     let sharing = sharing::build(&options.sharing).ok_or_else(unknown)?;
+    if !matches!(sharing, Model::Arbitrated)
+        && let Some(key) = ["grain", "without"].into_iter().find(|&key| scenario.engine_options.contains_key(key))
+    {
+        let problem = format!("belongs to the arbitrated sharing; {} has no parcels", options.sharing);
+        return Err(Refusal::new(format!("flow.{key}"), problem).instead("leave it out, or set flow.sharing = \"arbitrated\""));
+    }
     Ok((options, sharing))
 }

@@ -5,7 +5,9 @@
 //! the throughput that this allows.
 
 pub mod analysis;
+mod arbitrated;
 mod cohort;
+mod counts;
 mod engine;
 mod fluid;
 mod graph;
@@ -21,5 +23,6 @@ mod statistics;
 mod steps;
 mod support;
 
+pub use arbitrated::{Grain, Mechanism};
 pub use engine::{FlowEngine, FlowOptions};
 pub use sharing::{SHARINGS, SharingEntry};

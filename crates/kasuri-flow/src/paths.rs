@@ -10,7 +10,7 @@ use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
 use kasuri_network::network::Network;
 use kasuri_network::rng::Purpose;
-use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, VirtualChannels, packet_key};
+use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, NoView, VirtualChannels, packet_key};
 
 /// Finds paths without allocating.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(crate) struct Paths {
     is_fixed: bool,
     steps: Option<Steps>,
     cache: Option<PathCache>,
+    /// Does somebody ask by which virtual channels messages go?
+    notes_ranges: bool,
 }
 
 /// A message before it has a path.
@@ -44,6 +46,8 @@ pub(crate) struct Walk {
     pub(crate) request: Request,
     /// The path so far: injection, between routers, ejection.
     pub(crate) channels: Vec<u32>,
+    /// The virtual channels that it may take on each of them, where that is asked for and differs from those of the request; else empty.
+    pub(crate) ranges: Vec<VirtualChannels>,
     /// Of what is left to chance.
     key: u64,
     state: u32,
@@ -60,7 +64,17 @@ impl Walk {
     /// The beginning of a path; `channels` is memory to use.
     pub(crate) fn new(request: Request, mut channels: Vec<u32>) -> Self {
         channels.clear();
-        Self { request, channels, key: 0, state: 0, virtual_channel: request.available.begin, place: None, port: None, has_drawn: false }
+        Self {
+            request,
+            channels,
+            ranges: Vec::new(),
+            key: 0,
+            state: 0,
+            virtual_channel: request.available.begin,
+            place: None,
+            port: None,
+            has_drawn: false,
+        }
     }
 
     fn last(&self) -> ChannelId {
@@ -79,7 +93,13 @@ impl Paths {
             is_fixed: scenario.routing.port_to(RouterId(0), TerminalId(0)).is_some(),
             steps: Steps::of(network),
             cache: PathCache::of(scenario),
+            notes_ranges: false,
         }
+    }
+
+    /// For those who ask by which virtual channels messages go.
+    pub(crate) fn with_ranges(scenario: &Scenario) -> Self {
+        Self { notes_ranges: true, cache: None, ..Self::new(scenario) }
     }
 
     /// Brings messages to their destinations, all in step: what one waits for from memory comes while the others are looked at.
@@ -118,6 +138,11 @@ impl Paths {
         walk.key = packet_key(self.seed, source.0, serial);
         let mut choice = HashedChoice::at_source(walk.key);
         walk.state = scenario.routing.initial_state(source, destination, &mut choice);
+        if self.notes_ranges {
+            let entry = entry_range(scenario, walk);
+            walk.virtual_channel = entry.begin;
+            walk.ranges.push(entry);
+        }
         walk.has_drawn = choice.has_drawn();
         walk.channels.push(scenario.network.injection_channel(source).0);
     }
@@ -185,6 +210,9 @@ impl Paths {
         walk.has_drawn |= choice.has_drawn();
         let Some(candidate) = self.candidates.first() else { return Err(knows_no_port(walk, router)) };
         walk.virtual_channel = candidate.virtual_channels.begin;
+        if self.notes_ranges {
+            walk.ranges.push(candidate.virtual_channels);
+        }
         if self.steps.is_none() {
             network.fetch_output_channel(router, candidate.port);
         }
@@ -228,6 +256,17 @@ impl Paths {
         // The last flit arrives in the cycle in which its transfer ends, not one later.
         sum as f64 - 1.0
     }
+}
+
+/// The virtual channels by which a message may enter the network: the draws are those of the flit engine.
+fn entry_range(scenario: &Scenario, walk: &Walk) -> VirtualChannels {
+    let Request { source, destination, available, .. } = walk.request;
+    if !scenario.routing.restricts_entry() {
+        return available;
+    }
+    let (router, input) = scenario.network.injection_port(source);
+    let hop = Hop { router, input, virtual_channel: available.begin, source, destination, available };
+    scenario.routing.entering(&hop, walk.state, &mut HashedChoice::at_hop(walk.key, u32::MAX, NoView))
 }
 
 /// Brings a message to its destination by ports that hang on nothing but the destination.

@@ -33,14 +33,25 @@ impl Support {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
     Flow,
+    /// The engine `flow` with `sharing = "arbitrated"`.
+    Arbitrated,
     Analysis,
 }
 
 impl Column {
     pub(crate) fn engine(self) -> &'static str {
         match self {
-            Self::Flow => "flow",
+            Self::Flow | Self::Arbitrated => "flow",
             Self::Analysis => "analysis",
+        }
+    }
+
+    /// What asks for it, and what a refusal calls it.
+    fn setting(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Flow => ("the flow engine", "engine = \"flow\""),
+            Self::Arbitrated => ("the arbitrated sharing", "flow.sharing = \"arbitrated\""),
+            Self::Analysis => ("the analysis engine", "engine = \"analysis\""),
         }
     }
 }
@@ -54,6 +65,7 @@ struct Row {
     /// The key's value as the file would write it, if the scenario asks for the feature.
     asks: fn(&Scenario) -> Option<String>,
     flow: Support,
+    arbitrated: Support,
     analysis: Support,
 }
 
@@ -61,6 +73,7 @@ impl Row {
     fn support(&self, column: Column) -> Support {
         match column {
             Column::Flow => self.flow,
+            Column::Arbitrated => self.arbitrated,
             Column::Analysis => self.analysis,
         }
     }
@@ -110,6 +123,7 @@ macro_rules! refinement {
             key: concat!("router.", $key),
             asks: |scenario| if_so(scenario.router.extends($key)),
             flow: LeftOut,
+            arbitrated: LeftOut,
             analysis: LeftOut,
         }
     };
@@ -118,17 +132,18 @@ macro_rules! refinement {
 /// Keys of users that both engines leave out.
 macro_rules! of_users {
     ($name:literal, $key:literal) => {
-        Row { name: $name, key: $key, asks: |scenario| if_so(scenario.users.is_some()), flow: LeftOut, analysis: LeftOut }
+        Row { name: $name, key: $key, asks: |scenario| if_so(scenario.users.is_some()), flow: LeftOut, arbitrated: LeftOut, analysis: LeftOut }
     };
 }
 
 static ROWS: &[Row] = &[
-    Row { name: "predictors", key: "router.predictor", asks: predictor_of, flow: Yes, analysis: Yes },
+    Row { name: "predictors", key: "router.predictor", asks: predictor_of, flow: Yes, arbitrated: LeftOut, analysis: Yes },
     Row {
         name: "predictors under a closed workload",
         key: "router.predictor",
         asks: |scenario| predictor_of(scenario).filter(|_| scenario.workload.is_some()),
         flow: Yes,
+        arbitrated: LeftOut,
         analysis: No("use engine = \"flow\" or \"flit\""),
     },
     Row {
@@ -136,6 +151,7 @@ static ROWS: &[Row] = &[
         key: "router.predictor",
         asks: |scenario| predictor_of(scenario).filter(|_| scenario.endpoint.is_some()),
         flow: No(USE_FLIT),
+        arbitrated: Yes,
         analysis: Yes,
     },
     Row {
@@ -143,6 +159,7 @@ static ROWS: &[Row] = &[
         key: "router.predictor",
         asks: |scenario| predictor_of(scenario).filter(|_| scenario.routing.offers_several()),
         flow: No(USE_FLIT),
+        arbitrated: LeftOut,
         analysis: No("take another routing, or leave the predictor out"),
     },
     Row {
@@ -150,6 +167,7 @@ static ROWS: &[Row] = &[
         key: "router.predictor",
         asks: |scenario| predictor_of(scenario).filter(|_| learns(scenario)),
         flow: No(USE_FLIT),
+        arbitrated: LeftOut,
         analysis: No(USE_FLIT),
     },
     Row {
@@ -157,6 +175,7 @@ static ROWS: &[Row] = &[
         key: "router.predictor",
         asks: |scenario| predictor_of(scenario).filter(|_| stores_long_packets(scenario)),
         flow: No(USE_FLIT),
+        arbitrated: LeftOut,
         analysis: No(USE_FLIT),
     },
     Row {
@@ -164,6 +183,7 @@ static ROWS: &[Row] = &[
         key: "router.hint_cycles",
         asks: |scenario| Some(scenario.router.cycles_of_hint()).filter(|&cycles| cycles > 0).map(|cycles| cycles.to_string()),
         flow: No(USE_FLIT),
+        arbitrated: LeftOut,
         analysis: Yes,
     },
     Row {
@@ -171,6 +191,7 @@ static ROWS: &[Row] = &[
         key: "user",
         asks: |scenario| if_so(scenario.users.is_some() && has_both(scenario)),
         flow: Yes,
+        arbitrated: Yes,
         analysis: No("use engine = \"flow\" or \"flit\""),
     },
     Row {
@@ -178,6 +199,7 @@ static ROWS: &[Row] = &[
         key: "traffic",
         asks: |scenario| if_so(scenario.users.is_none() && has_both(scenario)),
         flow: Yes,
+        arbitrated: Yes,
         analysis: No("use engine = \"flow\" or \"flit\""),
     },
     Row {
@@ -185,6 +207,7 @@ static ROWS: &[Row] = &[
         key: "traffic",
         asks: |scenario| if_so(scenario.endpoint.is_some() && scenario.has_background()),
         flow: Yes,
+        arbitrated: Yes,
         analysis: No("use engine = \"flow\" or \"flit\""),
     },
     Row {
@@ -192,6 +215,7 @@ static ROWS: &[Row] = &[
         key: "traffic.counts_answers",
         asks: |scenario| scenario.counts_answers().then(|| "true".to_owned()),
         flow: Yes,
+        arbitrated: Yes,
         analysis: Yes,
     },
     Row {
@@ -202,6 +226,7 @@ static ROWS: &[Row] = &[
             shared.then(|| "true".to_owned())
         },
         flow: Yes,
+        arbitrated: Yes,
         analysis: LeftOut,
     },
     Row {
@@ -209,6 +234,7 @@ static ROWS: &[Row] = &[
         key: "endpoint.model",
         asks: |scenario| machine_of(scenario).filter(|_| crate::packets::machine(scenario).is_some()),
         flow: Yes,
+        arbitrated: No("take another sharing, or engine = \"flit\""),
         analysis: No("use engine = \"flow\" or \"flit\""),
     },
     Row {
@@ -216,6 +242,7 @@ static ROWS: &[Row] = &[
         key: "endpoint.model",
         asks: |scenario| machine_of(scenario).filter(|_| crate::packets::machine(scenario).is_none()),
         flow: No(USE_FLIT),
+        arbitrated: No(USE_FLIT),
         analysis: No(USE_FLIT),
     },
     Row {
@@ -226,6 +253,7 @@ static ROWS: &[Row] = &[
             interfaces.map(|interfaces| format!("\"{}\"", interfaces.model()))
         },
         flow: Yes,
+        arbitrated: Yes,
         analysis: No("use engine = \"flow\" or \"flit\""),
     },
     Row {
@@ -233,6 +261,7 @@ static ROWS: &[Row] = &[
         key: "hosts",
         asks: |scenario| if_so(scenario.hosts.is_some()),
         flow: Yes,
+        arbitrated: No("take another sharing"),
         analysis: No("use engine = \"flow\""),
     },
     Row {
@@ -240,6 +269,7 @@ static ROWS: &[Row] = &[
         key: "hosts",
         asks: |scenario| if_so(scenario.hosts.is_some() && scenario.endpoint.is_some()),
         flow: No("leave one of the two out"),
+        arbitrated: No("leave one of the two out"),
         analysis: No("leave one of the two out"),
     },
     Row {
@@ -247,6 +277,7 @@ static ROWS: &[Row] = &[
         key: "translation",
         asks: |scenario| if_so(has_users_outside(scenario)),
         flow: LeftOut,
+        arbitrated: LeftOut,
         analysis: LeftOut,
     },
     of_users!("virtual channels and shares that keep users apart", "users.isolation"),
@@ -257,6 +288,7 @@ static ROWS: &[Row] = &[
         key: "user.table_writes",
         asks: |scenario| if_so(has_users_outside(scenario) && scenario.users.iter().any(|users| !users.writes.is_empty())),
         flow: LeftOut,
+        arbitrated: LeftOut,
         analysis: LeftOut,
     },
     refinement!("buffers that virtual channels share", "buffer_policy"),
@@ -276,13 +308,23 @@ static ROWS: &[Row] = &[
         key: "router.class_queues",
         asks: |scenario| if_so(scenario.router.class_queues),
         flow: LeftOut,
+        arbitrated: LeftOut,
         analysis: LeftOut,
+    },
+    Row {
+        name: "routings that look at congestion, hop by hop",
+        key: "routing.algorithm",
+        asks: |scenario| if_so(scenario.routing.observes_congestion()),
+        flow: Yes,
+        arbitrated: LeftOut,
+        analysis: Yes,
     },
     Row {
         name: "classes of open traffic that share their coins",
         key: "traffic.class.shares_coins",
         asks: |scenario| if_so(scenario.classes.iter().any(|class| class.joint.is_some() && class.packets_per_terminal.is_none())),
         flow: LeftOut,
+        arbitrated: LeftOut,
         analysis: LeftOut,
     },
 ];
@@ -303,8 +345,8 @@ pub(crate) fn refusals(column: Column, scenario: &Scenario) -> Vec<Refusal> {
 
 /// Something that an engine cannot model.
 pub(crate) fn refusal(column: Column, key: &'static str, what: &str) -> Refusal {
-    let engine = column.engine();
-    Refusal::new(key, format!("the {engine} engine cannot model {what}")).conflicts_with(format!("engine = \"{engine}\""))
+    let (who, setting) = column.setting();
+    Refusal::new(key, format!("{who} cannot model {what}")).conflicts_with(setting)
 }
 
 /// The keys of this scenario that an engine leaves out besides what it always leaves out.
@@ -313,11 +355,10 @@ pub(crate) fn left_out(column: Column, scenario: &Scenario) -> impl Iterator<Ite
     ROWS.iter().filter(asked).map(|row| row.key.to_owned())
 }
 
-/// The table's column of an engine, for the documentation.
-pub(crate) fn features(column: Column) -> Vec<Feature> {
-    let feature =
-        |row: &Row| Feature { name: row.name.to_owned(), key: row.key, support: vec![(column.engine(), row.support(column).word())] };
-    ROWS.iter().map(feature).collect()
+/// The table's columns of an engine by their names, for the documentation.
+pub(crate) fn features(columns: &[(Column, &'static str)]) -> Vec<Feature> {
+    let support = |row: &Row| columns.iter().map(|&(column, name)| (name, row.support(column).word())).collect();
+    ROWS.iter().map(|row| Feature { name: row.name.to_owned(), key: row.key, support: support(row) }).collect()
 }
 
 #[cfg(test)]

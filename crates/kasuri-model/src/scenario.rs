@@ -91,7 +91,11 @@ impl Scenario {
         let closed = self.workload.as_ref()?;
         let packet_flits = || closed.parts.iter().map(|part| part.packet_flits).collect();
         let interfaces = closed.interfaces.clone().map(|interfaces| interfaces.begin(packet_flits(), self.timeline));
-        Some(Agenda::begin(&*closed.workload, &self.streams, interfaces))
+        let mut agenda = Agenda::begin(&*closed.workload, &self.streams, interfaces);
+        if self.timeline {
+            agenda.note_messages(self.units.cycle_ns.unwrap_or(1.0));
+        }
+        Some(agenda)
     }
 
     /// Does whatever sends besides a workload end by itself?

@@ -356,10 +356,11 @@ impl<'a> Plan<'a> {
         Ok(summary)
     }
 
-    /// Runs the only point, or the one with this key, and tells what its endpoints did when. Nothing of it is kept in a store.
+    /// Runs the only point, or the one with this key, and tells what its endpoints did when or, without any, how long each message of its
+    /// workload was on its way. Nothing of it is kept in a store.
     ///
     /// # Errors
-    /// There are several points, the point has no endpoint, or the engine cannot run it.
+    /// There are several points, the point has neither endpoint nor workload, or the engine cannot run it.
     pub fn timeline(&self, key: Option<&str>) -> Result<Vec<Span>, RunError> {
         let problem = |problem: String| RunError::Timeline { document: self.name(), problem };
         let planned = match (key, self.runs.planned()) {
@@ -370,8 +371,9 @@ impl<'a> Plan<'a> {
         let mut preparer = self.runs.preparer();
         let mut study = self.runs.prepare(planned, &mut preparer)?.study;
         let scenario = &study.scenario;
-        if scenario.endpoint.is_none() && scenario.workload.as_ref().is_none_or(|closed| closed.interfaces.is_none()) {
-            return Err(problem("shows what endpoints do; without [endpoint] there is nothing to show".to_owned()));
+        if scenario.endpoint.is_none() && scenario.workload.is_none() {
+            let none = "shows what endpoints do and when messages of a workload arrive; without [endpoint] or [workload] there is nothing to show";
+            return Err(problem(none.to_owned()));
         }
         study.scenario.timeline = true;
         let mut controller = controller(&study);

@@ -56,7 +56,7 @@ impl Engine for AnalysisEngine {
     }
 
     fn features(&self) -> Vec<Feature> {
-        support::features(Column::Analysis)
+        support::features(&[(Column::Analysis, "analysis")])
     }
 
     fn prepare<'s>(&'s self, scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>> {

@@ -173,15 +173,8 @@ impl Fluid<'_> {
         let created = message.created;
         let asked = self.asked_of(source.0);
         let of_workload = self.workload.agenda.is_some() && message.class >= self.open.classes;
-        let counting = self.counts.statistics.counting;
-        match &mut self.counts.background {
-            Some(background) if !of_workload => {
-                let latency = counting.covers(asked).then(|| (arrival - created).round() as u64);
-                background.count(message.flits, counting.rates, latency);
-            }
-            _ => self.counts.statistics.arrive(&Arrival { created, asked, begun: message.begun, time: arrival, hops: message.hops }),
-        }
-        self.count_for_user(message.class, message.flits, (created, asked), arrival);
+        let counted = Arrival { created, asked, begun: message.begun, time: arrival, hops: message.hops };
+        self.counts.arrive(of_workload, message.class, message.flits, &counted);
         self.sending.live -= 1;
         let is_answered =
             !message.is_reply && self.scenario.classes.get(usize::from(message.class)).is_some_and(|class| class.reply.is_some());
@@ -218,19 +211,6 @@ impl Fluid<'_> {
             let waiting = if message.is_reply { destination } else { source };
             self.open.sources.come_back(message.class, waiting, arrival.floor() as u64 + 1);
             self.sleep(waiting);
-        }
-    }
-
-    /// Counts a message for the user whose it is, if there are users.
-    fn count_for_user(&mut self, class: u8, flits: u32, (created, asked): (f64, u64), arrival: f64) {
-        let Some(&user) = self.counts.user_of_class.get(usize::from(class)) else { return };
-        let (counting, outcome) = (&self.counts.statistics.counting, &mut self.counts.users[user]);
-        outcome.accepted_flits += u64::from(flits) * u64::from(counting.rates);
-        if counting.covers(asked) {
-            let latency = (arrival - created).round() as u64;
-            outcome.packets += 1;
-            outcome.packet_latency += latency;
-            outcome.packet_latency_max = outcome.packet_latency_max.max(latency);
         }
     }
 

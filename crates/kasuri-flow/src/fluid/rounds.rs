@@ -1,7 +1,8 @@
 //! Messages that begin together while no other is under way: the rounds of a schedule, many at a time.
 
 use super::Fluid;
-use super::state::{Counts, Ends, Message, Rates, Sending};
+use super::state::{Message, Rates, Sending};
+use crate::counts::{Counts, Ends};
 use crate::cohort::Member;
 use crate::statistics::Arrival;
 use kasuri_model::engine::EngineError;

@@ -1,5 +1,6 @@
 //! What a running simulation of flows keeps, by what it is for.
 
+use crate::counts::{Counts, Ends};
 use crate::cohort::Cohort;
 use crate::graph::{Bandwidth, Graph};
 use crate::heap::Heap;
@@ -8,9 +9,7 @@ use crate::paths::Paths;
 use crate::predictions::Predictions;
 use crate::sharing::Sharing;
 use crate::sources::Sources;
-use crate::statistics::Statistics;
-use kasuri_model::engine::{Background, UserOutcome};
-use kasuri_model::scenario::{Scenario, TrafficClass};
+use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::memory::filled;
 use kasuri_network::network::{Link, Network};
@@ -122,28 +121,6 @@ pub(super) struct Sending {
     pub(super) outstanding: u64,
 }
 
-/// What is counted.
-pub(super) struct Counts {
-    pub(super) statistics: Statistics,
-    pub(super) flit_hops: f64,
-    /// By class whose it is, and what each user had; empty without users.
-    pub(super) user_of_class: Vec<usize>,
-    pub(super) users: Vec<UserOutcome>,
-    /// What open traffic beside a workload had, where it is not users'.
-    pub(super) background: Option<Background>,
-}
-
-/// How near a closed run is to its end.
-pub(super) struct Ends {
-    /// Messages of a workload or of batches that have not arrived.
-    pub(super) to_come: Option<u64>,
-    /// By terminal: when its last message has come.
-    pub(super) completion: Box<[f64]>,
-    /// Batches: have all messages of some terminal arrived, and does the controller know?
-    pub(super) first_finished: bool,
-    pub(super) first_told: bool,
-}
-
 impl<'a> Fluid<'a> {
     pub(crate) fn new(
         scenario: &'a Scenario,
@@ -171,12 +148,7 @@ impl<'a> Fluid<'a> {
             workload,
             sending: Sending::new(scenario),
             counts: Counts::new(scenario),
-            ends: Ends {
-                to_come: closed_messages(scenario),
-                completion: filled(if scenario.is_closed() { terminals } else { 0 }, 0.0),
-                first_finished: false,
-                first_told: false,
-            },
+            ends: Ends::new(scenario),
         }
     }
 }
@@ -229,33 +201,6 @@ impl Sending {
             outstanding: 0,
         }
     }
-}
-
-impl Counts {
-    fn new(scenario: &Scenario) -> Self {
-        let users = scenario.users.as_deref();
-        let classes = scenario.channels_of_classes().len();
-        Self {
-            statistics: Statistics::new(scenario.network.terminal_count() as usize),
-            flit_hops: 0.0,
-            user_of_class: users.map(|users| (0..classes).filter_map(|class| users.of_class(class)).collect()).unwrap_or_default(),
-            users: vec![UserOutcome::default(); users.map_or(0, |users| users.users.len())],
-            background: scenario.has_background().then(Background::default),
-        }
-    }
-}
-
-/// Messages of a closed workload, replies included; `None` for open traffic.
-fn closed_messages(scenario: &Scenario) -> Option<u64> {
-    if let Some(closed) = &scenario.workload {
-        return Some(closed.workload.messages());
-    }
-    let terminals = scenario.network.terminal_count();
-    let of_batch = |(class, count): (&TrafficClass, u64)| {
-        let senders = (0..terminals).filter(|&terminal| !class.pattern.is_silent(TerminalId(terminal))).count() as u64;
-        senders * count * if class.reply.is_some() && !class.window.counts_answers { 2 } else { 1 }
-    };
-    scenario.has_only_batches().then(|| scenario.batches().map(of_batch).sum())
 }
 
 /// May messages be drawn, and their paths be found, before they begin? Batches of one class do not depend on when. Of a small network

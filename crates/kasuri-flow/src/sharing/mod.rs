@@ -1,7 +1,9 @@
 //! Sharings: which part of a channel's bandwidth each of its flows gets.
 //!
-//! All are told by a *level* of each channel: a flow's rate is the least level on its path. A sharing works out the levels of
+//! Rates are told by a *level* of each channel: a flow's rate is the least level on its path. A sharing works out the levels of
 //! the channels whose flows have changed, and of those that this touches.
+//!
+//! The arbitrated sharing has no rates: it has a folder of its own.
 //!
 //! To add one: a file here that implements [`Sharing`], a `mod` line, and its line in [`SHARINGS`].
 
@@ -31,7 +33,16 @@ pub struct SharingEntry {
     pub name: &'static str,
     /// One line for the reference.
     pub summary: &'static str,
-    build: fn() -> Box<dyn Sharing>,
+    build: fn() -> Model,
+}
+
+/// How shares come about.
+#[derive(Debug)]
+pub(crate) enum Model {
+    /// By levels of channels.
+    Levels(Box<dyn Sharing>),
+    /// By what routers do with parcels of messages ([`crate::arbitrated`]).
+    Arbitrated,
 }
 
 impl std::fmt::Debug for SharingEntry {
@@ -45,16 +56,21 @@ pub static SHARINGS: &[SharingEntry] = &[
     SharingEntry {
         name: "equal-share",
         summary: "each channel divides its bandwidth equally; a flow gets the least of its shares, and what it leaves is lost",
-        build: || Box::new(equal_share::EqualShare),
+        build: || Model::Levels(Box::new(equal_share::EqualShare)),
     },
     SharingEntry {
         name: "max-min",
         summary: "max-min fair: what a flow cannot use goes to the others (Bertsekas and Gallager 1992, section 6.5)",
-        build: || Box::<max_min::MaxMin>::default(),
+        build: || Model::Levels(Box::<max_min::MaxMin>::default()),
+    },
+    SharingEntry {
+        name: "arbitrated",
+        summary: "what follows from round robin, virtual channels and bounded buffers of routers, for parcels of several packets",
+        build: || Model::Arbitrated,
     },
 ];
 
 /// The sharing of this name.
-pub(crate) fn build(name: &str) -> Option<Box<dyn Sharing>> {
+pub(crate) fn build(name: &str) -> Option<Model> {
     SHARINGS.iter().find(|entry| entry.name == name).map(|entry| (entry.build)())
 }

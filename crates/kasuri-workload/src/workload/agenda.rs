@@ -6,7 +6,7 @@ use crate::timeline::Span;
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::Streams;
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 /// An event that is due at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,6 +50,32 @@ pub struct Agenda<'a> {
     interfaces: Option<Box<dyn RunningInterfaces>>,
     /// The end of the last computation; with interfaces also when a program last saw something.
     pub last_done: f64,
+    /// What is noted of messages, if that is asked for.
+    notes: Option<Notes>,
+}
+
+/// Messages on their way, from joining their queue to their arrival, for a timeline.
+#[derive(Debug)]
+struct Notes {
+    /// Nanoseconds of a cycle.
+    cycle_ns: f64,
+    /// By name: whose it is, its place in the order of all, and since when it waits.
+    open: BTreeMap<Token, (TerminalId, u64, f64)>,
+    begun: u64,
+    spans: Vec<Span>,
+}
+
+impl Notes {
+    fn begin(&mut self, message: &Message, now: f64) {
+        self.open.insert(message.token, (message.source, self.begun, now));
+        self.begun += 1;
+    }
+
+    fn end(&mut self, token: Token, time: f64) {
+        let Some((source, parcel, since)) = self.open.remove(&token) else { return };
+        let [begin_ns, end_ns] = [since, time].map(|time| time * self.cycle_ns);
+        self.spans.push(Span { name: "message", node: source.0, part: "source", parcel, begin_ns, end_ns });
+    }
 }
 
 impl<'a> Agenda<'a> {
@@ -69,10 +95,22 @@ impl<'a> Agenda<'a> {
             ready: Vec::new(),
             interfaces,
             last_done: 0.0,
+            notes: None,
         };
         agenda.execution.start(&mut agenda.actions);
         agenda.act(0.0);
         agenda
+    }
+
+    /// Notes when each message joins its queue and arrives, in a network whose cycles last so many nanoseconds. For a workload without
+    /// interfaces, which note themselves; asked for before anything happens.
+    pub fn note_messages(&mut self, cycle_ns: f64) {
+        if self.interfaces.is_some() {
+            return;
+        }
+        let mut notes = Notes { cycle_ns, open: BTreeMap::new(), begun: 0, spans: Vec::new() };
+        self.ready.iter().for_each(|message| notes.begin(message, 0.0));
+        self.notes = Some(notes);
     }
 
     /// When the next event is due, if any is.
@@ -92,7 +130,7 @@ impl<'a> Agenda<'a> {
     /// Does a message that leaves bring about at most the next one of its source? Then [`Self::follow`] may be asked for that in place of
     /// [`Self::sent`].
     pub fn follows(&self) -> bool {
-        self.interfaces.is_none() && self.execution.follows()
+        self.interfaces.is_none() && self.notes.is_none() && self.execution.follows()
     }
 
     /// The message that follows one that has left, at once.
@@ -109,6 +147,9 @@ impl<'a> Agenda<'a> {
 
     /// The last flit of a message arrives at this time, now or later.
     pub fn arrives(&mut self, token: Token, time: f64, now: f64) {
+        if let Some(notes) = &mut self.notes {
+            notes.end(token, time);
+        }
         if !self.hears_arrivals {
             return;
         }
@@ -158,7 +199,12 @@ impl<'a> Agenda<'a> {
         for action in self.actions.drain(..) {
             match action {
                 Action::Send(message) => match &mut self.interfaces {
-                    None => self.ready.push(message),
+                    None => {
+                        if let Some(notes) = &mut self.notes {
+                            notes.begin(&message, now);
+                        }
+                        self.ready.push(message);
+                    }
                     Some(interfaces) => interfaces.post(message, self.workload.part_of(message.token), now),
                 },
                 Action::Compute { token, cycles } => {
@@ -217,8 +263,11 @@ impl<'a> Agenda<'a> {
         self.interfaces.as_ref().map_or(0.0, |interfaces| interfaces.last_seen(part))
     }
 
-    /// What interfaces did when, if that was asked for; empty afterwards.
+    /// What interfaces did when, or how long messages were on their way, if that was asked for; empty afterwards.
     pub fn take_timeline(&mut self) -> Vec<Span> {
+        if let Some(notes) = &mut self.notes {
+            return std::mem::take(&mut notes.spans);
+        }
         self.interfaces.as_mut().map(|interfaces| interfaces.take_timeline()).unwrap_or_default()
     }
 }

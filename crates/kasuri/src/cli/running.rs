@@ -37,7 +37,8 @@ pub(super) struct Running {
     /// Check the conservation of flits and credits while running
     #[arg(long)]
     pub(super) paranoid: bool,
-    /// Write what the endpoints do, and when, as a file for trace viewers; the experiment must have one run only
+    /// Write what the endpoints do and when, or when messages of a workload are sent and arrive, as a file for trace viewers; the experiment
+    /// must have one run only
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
 }

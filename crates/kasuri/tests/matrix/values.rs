@@ -188,6 +188,9 @@ pub(crate) const VALUES: &[Value] = &[
     of_engine("flit", "full", &["flit.layout='full'"]),
     of_engine("flow", "equal-share", &["flow.sharing='equal-share'"]),
     of_engine("flow", "max-min", &["flow.sharing='max-min'"]),
+    of_engine("flow", "arbitrated", &["flow.sharing='arbitrated'"]),
+    of_engine("flow", "arbitrated, coarse", &["flow.sharing='arbitrated'", "flow.grain=3"]),
+    of_engine("flow", "arbitrated, without mechanisms", &["flow.sharing='arbitrated'", "flow.without=['blocking', 'round-robin', 'input-ports', 'gap']"]),
 ];
 
 const TWO_USERS: &str = "user=[{ name = 'a', nodes = 3, traffic = { pattern = 'uniform', load = 0.1, packet_flits = 3 } }, { name = 'b', nodes = 3, traffic = { pattern = 'uniform', load = 0.1 } }]";

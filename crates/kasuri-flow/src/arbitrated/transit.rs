@@ -1,0 +1,593 @@
+//! The model: parcels on their way through lanes.
+//!
+//! Each event touches one channel, who waits there, and one or two lanes, so it costs what it changes. Nothing is solved, and nothing swept.
+
+use super::records::{Channels, Entry, NONE, Parcel, Parcels};
+use super::timing::Timing;
+use super::wheel::{Event, Kind, Wheel};
+use kasuri_network::memory::{Column, fetch_ahead};
+use kasuri_network::network::Network;
+
+/// One channel of a path, and the virtual channels that may be taken there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hop {
+    pub(super) channel: u32,
+    pub(super) first: u8,
+    pub(super) last: u8,
+}
+
+/// A message on its way, as far as its parcels are concerned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) source: u32,
+    /// Where its path begins among all hops, and how many channels that has.
+    pub(super) path: u32,
+    pub(super) channels: u16,
+    /// Flits of its parcels but the last.
+    pub(super) cut: u32,
+    /// Flits that have not begun to cross the last channel.
+    pub(super) to_arrive: u32,
+    /// Cycles by which parcels take longer to their destination than packets.
+    pub(super) added: u32,
+    /// When the last of those that have crossed has arrived, by the present origin of times; never before 0.
+    pub(super) arrival: i64,
+}
+
+/// What senders and receivers see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Happening {
+    /// The last tail of a terminal's message has left it.
+    Sent { terminal: u32 },
+    /// A message has arrived.
+    Arrived { message: u32 },
+}
+
+/// Of a terminal: the message that it sends, and what has not been cut off.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    message: u32,
+    left: u32,
+}
+
+/// What is counted for checks and intervals.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    pub(super) events: u64,
+    /// Flits that have begun to leave their sources, and to come to their destinations.
+    pub(super) flits_in: u64,
+    pub(super) flits_out: u64,
+    /// Parcels times channels.
+    pub(super) crossings: u64,
+}
+
+/// The network with all parcels in it. Many fields, because the columns of a simulation stand side by side.
+#[derive(Debug)]
+pub(super) struct Transit {
+    pub(super) timing: Timing,
+    pub(super) channels: Channels,
+    pub(super) parcels: Parcels,
+    pub(super) hops: Vec<Hop>,
+    pub(super) loads: Vec<Load>,
+    cuts: Column<Cut>,
+    wheel: Wheel,
+    batch: Vec<Event>,
+    /// The present cycle, counted from `origin`.
+    now: u32,
+    origin: u64,
+    born: u32,
+    /// Do flits count on channels?
+    pub(super) counts_flits: bool,
+    pub(super) counted: Counted,
+    pub(super) happened: Vec<Happening>,
+}
+
+/// Times go back to near 0 from here on.
+const LATEST: u32 = 1 << 31;
+
+impl Transit {
+    pub(super) fn new(network: &Network, timing: Timing) -> Self {
+        let terminals = network.terminal_count() as usize;
+        Self {
+            channels: Channels::new(network, &timing),
+            parcels: Parcels::new(terminals),
+            hops: Vec::new(),
+            loads: Vec::new(),
+            cuts: Column::filled(terminals, Cut { message: NONE, left: 0 }),
+            wheel: Wheel::new(timing.horizon(timing.grain.saturating_mul(timing.packet))),
+            batch: Vec::new(),
+            timing,
+            now: 0,
+            origin: 0,
+            born: 0,
+            counts_flits: true,
+            counted: Counted::default(),
+            happened: Vec::new(),
+        }
+    }
+
+    /// The present cycle.
+    pub(super) fn now(&self) -> u64 {
+        self.origin + u64::from(self.now)
+    }
+
+    /// The present cycle, as the columns count.
+    pub(super) fn cycle(&self) -> u32 {
+        self.now
+    }
+
+    /// When the last parcel of a message has arrived, cycles from the beginning.
+    pub(super) fn arrival(&self, message: u32) -> u64 {
+        self.origin.saturating_add_signed(self.loads[message as usize].arrival)
+    }
+
+    /// The next cycle in which something happens; `None`: nothing ever will.
+    pub(super) fn next(&self) -> Option<u64> {
+        self.wheel.next(self.now).map(|time| self.origin + u64::from(time))
+    }
+
+    /// Lets time pass until `cycle`, before which nothing happens.
+    pub(super) fn pass_to(&mut self, cycle: u64) {
+        if cycle - self.origin >= u64::from(LATEST) {
+            self.rebase();
+        }
+        if self.wheel.is_empty() && cycle - self.origin >= u64::from(LATEST) {
+            // Over a time in which nothing is on its way, and after which all that was known of times is long over.
+            self.channels.rebase(LATEST);
+            self.origin += (cycle - self.now()) & !u64::from(self.wheel.size() - 1);
+        }
+        self.now = (cycle - self.origin) as u32;
+        self.wheel.turn_to(self.now);
+    }
+
+    /// Counts times from near the present cycle.
+    #[cold]
+    fn rebase(&mut self) {
+        let cycles = self.now & !(self.wheel.size() - 1);
+        self.now -= cycles;
+        self.origin += u64::from(cycles);
+        self.wheel.rebase(cycles);
+        self.channels.rebase(cycles);
+        self.parcels.rebase(cycles);
+        self.loads.iter_mut().for_each(|load| load.arrival -= i64::from(cycles));
+    }
+
+    /// Does everything that is due in this cycle.
+    pub(super) fn happen(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        // Events of a cycle may bring about others of the same cycle.
+        while self.wheel.next(self.now) == Some(self.now) {
+            self.wheel.take(self.now, &mut batch);
+            self.counted.events += batch.len() as u64;
+            for number in 0..batch.len() {
+                if let Some(&later) = batch.get(number + 8) {
+                    self.fetch(later);
+                }
+                if let Some(&later) = batch.get(number + 4) {
+                    self.fetch_next(later);
+                }
+                self.handle(batch[number]);
+            }
+            batch.clear();
+        }
+        self.batch = batch;
+    }
+
+    #[inline(always)]
+    fn handle(&mut self, event: Event) {
+        let number = event.number();
+        match event.kind() {
+            Kind::Head => self.head(number),
+            Kind::Ask => self.ask(number),
+            Kind::Tail => self.tail(number, event.place()),
+            Kind::Look => self.look_again(number),
+            Kind::Arrived => self.happened.push(Happening::Arrived { message: number }),
+        }
+    }
+
+    /// Asks memory for what a later event of this cycle touches first.
+    #[inline(always)]
+    fn fetch(&self, event: Event) {
+        let number = event.number();
+        match event.kind() {
+            Kind::Head | Kind::Ask => fetch_ahead(&self.parcels.parcels, number as usize),
+            Kind::Tail => {
+                self.parcels.fetch_places(number, event.place());
+                fetch_ahead(&self.parcels.parcels, number as usize);
+            }
+            Kind::Look => fetch_ahead(self.channels.outputs.as_slice(), number as usize),
+            Kind::Arrived => {}
+        }
+    }
+
+    /// The same for what it touches then.
+    #[inline(always)]
+    fn fetch_next(&self, event: Event) {
+        let number = event.number();
+        match event.kind() {
+            Kind::Head | Kind::Ask => {
+                let parcel = &self.parcels.parcels[number as usize];
+                let next = self.hops[(parcel.path + u32::from(parcel.place) + 1) as usize].channel;
+                fetch_ahead(self.channels.outputs.as_slice(), next as usize);
+                fetch_ahead(self.channels.lanes.as_slice(), parcel.lane as usize);
+                self.parcels.fetch_places(number, parcel.place);
+            }
+            Kind::Tail => {
+                let lane = self.parcels.place(number, event.place()).lane;
+                fetch_ahead(self.channels.lanes.as_slice(), lane as usize);
+                fetch_ahead(self.channels.outputs.as_slice(), (lane / self.channels.each) as usize);
+                if event.place() > 0 {
+                    let before = self.parcels.place(number, event.place() - 1).lane;
+                    fetch_ahead(self.channels.lanes.as_slice(), before as usize);
+                }
+            }
+            Kind::Look => {
+                if let Some(entry) = self.channels.outputs[number].ready.first() {
+                    self.parcels.fetch_places(entry.parcel, 0);
+                    fetch_ahead(&self.parcels.parcels, entry.parcel as usize);
+                }
+            }
+            Kind::Arrived => {}
+        }
+    }
+
+    #[inline(always)]
+    fn post(&mut self, time: u32, kind: Kind, place: u16, number: u32) {
+        self.wheel.post(self.now, time, Event::new(kind, place, number));
+    }
+
+    /// Looks at a channel again at this time, if not before.
+    #[inline(always)]
+    fn look(&mut self, channel: u32, time: u32) {
+        let output = &mut self.channels.outputs[channel];
+        if time < output.look {
+            output.look = time;
+            self.post(time, Kind::Look, 0, channel);
+        }
+    }
+
+    fn look_again(&mut self, channel: u32) {
+        let output = &mut self.channels.outputs[channel];
+        if output.look != self.now {
+            return;
+        }
+        output.look = NONE;
+        if self.timing.cuts_through { self.grant(channel) } else { self.start(channel) }
+    }
+
+    /// A terminal that sends nothing begins to send a message.
+    pub(super) fn send(&mut self, message: u32, flits: u32) {
+        let terminal = self.loads[message as usize].source;
+        self.cuts[terminal] = Cut { message, left: flits };
+        self.send_next(terminal);
+    }
+
+    /// A terminal cuts off its next parcel, which asks for the injection channel.
+    fn send_next(&mut self, terminal: u32) {
+        let Cut { message, left } = self.cuts[terminal];
+        let load = self.loads[message as usize];
+        let flits = left.min(load.cut);
+        self.cuts[terminal].left = left - flits;
+        let parcel = self.parcels.begin(Parcel {
+            message,
+            path: load.path,
+            flits,
+            born: self.born,
+            lane: NONE,
+            place: 0,
+            last: load.channels - 1,
+            cycles: flits,
+            is_behind: false,
+            is_there: true,
+            arrives: false,
+            asks: true,
+        });
+        self.born = self.born.wrapping_add(1);
+        self.wait(parcel, load.path, NONE);
+    }
+
+    /// A head has come to the end of the channel at its place.
+    #[inline(always)]
+    fn head(&mut self, number: u32) {
+        let parcel = &mut self.parcels.parcels[number as usize];
+        if self.channels.lanes[parcel.lane].front == number { self.ask(number) } else { parcel.is_behind = true }
+    }
+
+    /// The head at the front of a buffer asks for a lane of the next channel.
+    #[inline(always)]
+    fn ask(&mut self, number: u32) {
+        let parcel = &mut self.parcels.parcels[number as usize];
+        parcel.place += 1;
+        parcel.asks = true;
+        let (hop, from) = (parcel.path + u32::from(parcel.place), parcel.lane / self.channels.each);
+        self.wait(number, hop, from);
+    }
+
+    /// A parcel joins those that wait for the channel of a hop.
+    #[inline(always)]
+    fn wait(&mut self, parcel: u32, hop: u32, from: u32) {
+        let Hop { channel, first, last } = self.hops[hop as usize];
+        let input = if from == NONE { 0 } else { self.channels.inputs[from].number };
+        let entry = Entry { parcel, from, input, first, last };
+        let output = &mut self.channels.outputs[channel];
+        if output.ejects {
+            // A terminal takes all that comes, one parcel after the other.
+            output.ready.push(entry);
+            self.start(channel);
+        } else {
+            output.waiting.push(entry);
+            self.grant(channel);
+        }
+    }
+
+    /// Who comes first in turn: by round robin among inputs, or the oldest.
+    #[inline(always)]
+    fn turn_of(&self, entry: &Entry, pointer: u16) -> u32 {
+        if self.timing.oldest_first {
+            self.parcels.parcels[entry.parcel as usize].born
+        } else {
+            u32::from(entry.input.wrapping_sub(pointer))
+        }
+    }
+
+    /// The free lane of a channel among some with the fewest parcels in its buffer. Where packets wait for room for all of them: the cycle
+    /// in which there will be some, if no lane is free now, and it is known.
+    fn free_lane(&mut self, channel: u32, entry: &Entry) -> Result<u32, u32> {
+        let first = channel * self.channels.each;
+        let (mut best, mut fewest, mut again) = (NONE, u16::MAX, NONE);
+        for lane in first + u32::from(entry.first)..=first + u32::from(entry.last) {
+            if self.channels.lanes[lane].is_taken {
+                continue;
+            }
+            let room = if self.timing.cuts_through { self.channels.has_room_at(lane, self.now) } else { self.now };
+            if room > self.now {
+                again = again.min(room);
+                continue;
+            }
+            let held = self.channels.held(lane, self.now);
+            if held < fewest {
+                (best, fewest) = (lane, held);
+            }
+        }
+        if best == NONE { Err(again) } else { Ok(best) }
+    }
+
+    /// Gives free lanes of a channel to heads that wait for one.
+    fn grant(&mut self, channel: u32) {
+        let mut again = NONE;
+        while !self.channels.outputs[channel].waiting.is_empty() {
+            let (mut best, mut least) = (None, u32::MAX);
+            for position in 0..self.channels.outputs[channel].waiting.len() {
+                let output = &self.channels.outputs[channel];
+                let (entry, pointer) = (output.waiting[position], output.grant);
+                let turn = self.turn_of(&entry, pointer);
+                if turn < least {
+                    match self.free_lane(channel, &entry) {
+                        Ok(lane) => (best, least) = (Some((position, lane)), turn),
+                        Err(time) => again = again.min(time),
+                    }
+                }
+            }
+            let Some((position, lane)) = best else { break };
+            self.take_lane(channel, position, lane);
+        }
+        if again != NONE && !self.channels.outputs[channel].waiting.is_empty() {
+            self.look(channel, again);
+        }
+        self.start(channel);
+    }
+
+    #[inline(always)]
+    fn take_lane(&mut self, channel: u32, position: usize, lane: u32) {
+        let output = &mut self.channels.outputs[channel];
+        let mut entry = output.waiting.remove(position);
+        output.grant = entry.input + 1;
+        let number = (lane - channel * self.channels.each) as u8;
+        (entry.first, entry.last) = (number, number);
+        output.ready.push(entry);
+        let record = &mut self.channels.lanes[lane];
+        debug_assert!(!record.is_taken, "a lane has one owner");
+        (record.is_taken, record.is_awaited) = (true, true);
+    }
+
+    /// Lets a parcel begin to cross an idle channel, if its input is idle too, and there is room for it.
+    fn start(&mut self, channel: u32) {
+        let now = self.now;
+        let output = &self.channels.outputs[channel];
+        if output.ready.is_empty() {
+            return;
+        }
+        if output.busy > now {
+            let busy = output.busy;
+            return self.look(channel, busy);
+        }
+        let (ejects, pointer) = (output.ejects, output.turn);
+        let (mut best, mut least, mut again) = (None, u32::MAX, NONE);
+        for position in 0..self.channels.outputs[channel].ready.len() {
+            let entry = self.channels.outputs[channel].ready[position];
+            let turn = self.turn_of(&entry, pointer);
+            if turn >= least {
+                continue;
+            }
+            let lane = channel * self.channels.each + u32::from(entry.first);
+            let room = if ejects { now } else { self.channels.has_room_at(lane, now) };
+            let is_limited = self.timing.has_input_ports && entry.from != NONE;
+            let input = if is_limited { self.channels.inputs[entry.from].busy } else { 0 };
+            let from = room.max(input);
+            if from <= now {
+                (best, least) = (Some(position), turn);
+            } else {
+                again = again.min(from);
+            }
+        }
+        match best {
+            Some(position) => self.cross(channel, position),
+            None if again != NONE => self.look(channel, again),
+            None => {}
+        }
+    }
+
+    /// A parcel begins to cross a channel.
+    fn cross(&mut self, channel: u32, position: usize) {
+        let now = self.now;
+        let output = &mut self.channels.outputs[channel];
+        let Entry { parcel: number, from, input, first, .. } = output.ready.remove(position);
+        let timing = self.timing.channels[output.link as usize];
+        let parcel = &mut self.parcels.parcels[number as usize];
+        let (place, flits, last) = (parcel.place, parcel.flits, parcel.last);
+        parcel.cycles = parcel.cycles.max(self.timing.cycles(&timing, flits));
+        let cycles = parcel.cycles;
+        output.turn = input + 1;
+        output.busy = now + flits * timing.period;
+        output.flits += u64::from(flits) * u64::from(self.counts_flits);
+        let (busy, is_awaited) = (output.busy, !output.ready.is_empty());
+        if from != NONE {
+            debug_assert!(!self.timing.has_input_ports || self.channels.inputs[from].busy <= now, "an input sends one parcel");
+            self.channels.inputs[from].busy = now + flits;
+        }
+        let lane = channel * self.channels.each + u32::from(first);
+        parcel.lane = lane;
+        parcel.asks = false;
+        self.counted.crossings += 1;
+        self.counted.flits_in += u64::from(flits) * u64::from(place == 0);
+        let record = self.parcels.place_mut(number, place);
+        (record.lane, record.start, record.next) = (lane, now, NONE);
+        if place == last {
+            self.parcels.parcels[number as usize].arrives = true;
+            self.arrive(number, cycles);
+        } else {
+            self.enter(number, place, lane);
+            let waits = self.timing.waits(flits, timing.period)[1];
+            self.post(now + timing.head + waits, Kind::Head, 0, number);
+        }
+        self.follow(number, place, cycles);
+        if is_awaited {
+            self.look(channel, busy);
+        }
+    }
+
+    /// A parcel begins to enter the buffer of a lane.
+    #[inline(always)]
+    fn enter(&mut self, number: u32, place: u16, lane: u32) {
+        self.channels.enter(lane);
+        let record = &mut self.channels.lanes[lane];
+        record.is_awaited = false;
+        let (back, back_place) = (record.back, record.back_place);
+        let is_first = record.front == NONE;
+        (record.back, record.back_place) = (number, place);
+        if is_first {
+            record.front = number;
+        } else {
+            self.parcels.place_mut(back, back_place).next = number;
+        }
+    }
+
+    /// Now that a head has begun to cross the channel at a place: when does the tail leave the channels behind it, and when does room come
+    /// back in their buffers? The tail follows once the head is as many channels further as the parcel spans; at the end all of it does.
+    fn follow(&mut self, number: u32, place: u16, cycles: u32) {
+        let now = self.now;
+        let Parcel { flits, last, .. } = self.parcels.parcels[number as usize];
+        let span = self.timing.span(flits) as u32;
+        let at = u32::from(place);
+        let (begin, end) = if place == last { ((at + 1).saturating_sub(span), at + 1) } else { (at + 1).saturating_sub(span).span_of(at + 1 >= span) };
+        for behind in begin..end {
+            let begun = self.parcels.place(number, behind as u16).start;
+            let stored = (at - behind).saturating_mul(self.timing.part).min(flits);
+            let time = (begun + cycles).max(now + part_of(cycles, flits - stored, flits));
+            self.post(time + if behind > 0 { self.timing.lane_gap } else { 0 }, Kind::Tail, behind as u16, number);
+        }
+        let (begin, end) = if place == last { (at.saturating_sub(span), at) } else { at.saturating_sub(span).span_of(at >= span) };
+        for behind in begin..end {
+            self.free_room(number, behind as u16, cycles, span);
+        }
+    }
+
+    /// The buffer at a place of a parcel's path begins to empty for good.
+    #[inline(always)]
+    fn free_room(&mut self, number: u32, place: u16, cycles: u32, span: u32) {
+        let flits = self.parcels.parcels[number as usize].flits;
+        let (lane, left) = (self.parcels.place(number, place).lane, self.parcels.place(number, place + 1).start);
+        let empties = if self.timing.cuts_through {
+            left + cycles
+        } else if span == 1 {
+            left
+        } else {
+            (left + part_of(cycles, flits - self.timing.part.min(flits), flits)).max(self.now)
+        };
+        let channel = lane / self.channels.each;
+        let link = self.channels.outputs[channel].link;
+        let time = empties + self.timing.channels[link as usize].credit;
+        let is_awaited = self.channels.leave(lane, time);
+        if is_awaited || self.timing.cuts_through && !self.channels.outputs[channel].waiting.is_empty() {
+            self.look(channel, time.max(self.now));
+        }
+    }
+
+    /// The tail has crossed the channel at this place of the path.
+    fn tail(&mut self, number: u32, place: u16) {
+        let lane = self.parcels.place(number, place).lane;
+        let Parcel { message, last, .. } = self.parcels.parcels[number as usize];
+        let is_last = place == last;
+        if !is_last {
+            self.channels.lanes[lane].is_taken = false;
+        }
+        if place == 0 {
+            let terminal = self.loads[message as usize].source;
+            return self.leave_source(terminal);
+        }
+        let before = self.parcels.place(number, place - 1);
+        let behind = before.next;
+        self.channels.lanes[before.lane].front = behind;
+        let channel = lane / self.channels.each;
+        if is_last {
+            self.counted.flits_out += u64::from(self.parcels.parcels[number as usize].flits);
+            self.parcels.end(number);
+        } else if !self.channels.outputs[channel].waiting.is_empty() {
+            self.grant(channel);
+        }
+        if behind != NONE && std::mem::take(&mut self.parcels.parcels[behind as usize].is_behind) {
+            self.post(self.now + self.timing.buffer_gap, Kind::Ask, 0, behind);
+        }
+    }
+
+    fn leave_source(&mut self, terminal: u32) {
+        if self.cuts[terminal].left > 0 {
+            self.send_next(terminal);
+        } else {
+            self.happened.push(Happening::Sent { terminal });
+        }
+    }
+
+    /// A parcel begins to cross its last channel. It has been made longer for the sake of queues; what that has added to the time of a lone
+    /// one is taken off.
+    fn arrive(&mut self, number: u32, cycles: u32) {
+        let Parcel { message, flits, lane, .. } = self.parcels.parcels[number as usize];
+        let link = self.channels.outputs[lane / self.channels.each].link;
+        let latency = self.timing.channels[link as usize].latency;
+        let load = &mut self.loads[message as usize];
+        load.to_arrive -= flits;
+        let time = i64::from(self.now) + i64::from(cycles) + i64::from(latency) - i64::from(load.added);
+        load.arrival = load.arrival.max(time);
+        if load.to_arrive == 0 {
+            let time = load.arrival.max(i64::from(self.now)) as u32;
+            self.post(time, Kind::Arrived, 0, message);
+        }
+    }
+}
+
+/// Cycles of some flits of a parcel.
+#[inline(always)]
+fn part_of(cycles: u32, some: u32, flits: u32) -> u32 {
+    if cycles == flits { some } else { (u64::from(cycles) * u64::from(some) / u64::from(flits)) as u32 }
+}
+
+/// Ranges of one place or none.
+trait SpanOf: Sized {
+    fn span_of(self, is_there: bool) -> (Self, Self);
+}
+
+impl SpanOf for u32 {
+    #[inline(always)]
+    fn span_of(self, is_there: bool) -> (Self, Self) {
+        (self, self + Self::from(is_there))
+    }
+}
