@@ -77,7 +77,6 @@ def uniform(network: Network, messages: int, seed: int) -> Rows:
 def hotspot(network: Network, messages: int, seed: int) -> Rows:
     """As uniform, but every fifth message goes to one terminal."""
     generator = numpy.random.default_rng(seed)
-    generator.integers(network.terminals - 1, size=(network.terminals, messages))
     hot = network.terminals // 2 + 1
     rows = uniform(network, messages, seed)
     return [[hot if generator.random() < 0.2 and source != hot else to for to in row] for source, row in enumerate(rows)]

@@ -27,6 +27,9 @@ const CHANNEL_BYTES: u64 = 50;
 const TERMINAL_BYTES: u64 = 250;
 const CLASS_BYTES: u64 = 120;
 
+/// How many times as long as equal shares arbitrated flows take: some ten parcels of a message on some six channels.
+const ARBITRATED_SLOWNESS: f64 = 20.0;
+
 /// Bytes for the path of each message: all have room for the longest so far, which grows by half while the old room stands. That is between
 /// 1.7 and 2.5 times the entries of 12 bytes of the longest path, which is the longest shortest one, or up to twice as long with detours.
 fn path_bytes(network: &Network) -> u64 {
@@ -112,6 +115,10 @@ impl Prepared for Flows<'_> {
             return arbitrated::memory_bytes(self.scenario) + CLASS_BYTES * self.scenario.classes.len() as u64 * terminals;
         }
         CHANNEL_BYTES * channels + (TERMINAL_BYTES + CLASS_BYTES * self.scenario.classes.len() as u64 + path_bytes(network)) * terminals
+    }
+
+    fn slowness(&self) -> f64 {
+        if matches!(self.sharing, Model::Arbitrated) { ARBITRATED_SLOWNESS } else { 1.0 }
     }
 
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {

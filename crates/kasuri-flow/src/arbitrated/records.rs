@@ -41,6 +41,8 @@ pub(super) struct Output {
     pub(super) ready: SmallVec<[Entry; 4]>,
     pub(super) waiting: SmallVec<[Entry; 2]>,
     pub(super) ejects: bool,
+    /// The lane that comes first in turn, among those with equally many parcels.
+    pub(super) next_lane: u8,
 }
 
 /// The end of a channel, seen from the router there.
@@ -228,6 +230,7 @@ impl Channels {
             ready: SmallVec::new(),
             waiting: SmallVec::new(),
             ejects: network.ejected_terminal(ChannelId(channel)).is_some(),
+            next_lane: 0,
         };
         let input = |channel: u32| {
             let is_of_router = network.ejected_terminal(ChannelId(channel)).is_none();

@@ -329,12 +329,15 @@ impl Transit {
         }
     }
 
-    /// The free lane of a channel among some with the fewest parcels in its buffer. Where packets wait for room for all of them: the cycle
+    /// The free lane of a channel among some with the fewest parcels in its buffer, of several such lanes the first in turn. Where packets wait for room for all of them: the cycle
     /// in which there will be some, if no lane is free now, and it is known.
     fn free_lane(&mut self, channel: u32, entry: &Entry) -> Result<u32, u32> {
-        let first = channel * self.channels.each;
+        let (first, last) = (u32::from(entry.first), u32::from(entry.last));
+        let begin = u32::from(self.channels.outputs[channel].next_lane);
+        let begin = if (first..=last).contains(&begin) { begin } else { first };
         let (mut best, mut fewest, mut again) = (NONE, u16::MAX, NONE);
-        for lane in first + u32::from(entry.first)..=first + u32::from(entry.last) {
+        for number in (begin..=last).chain(first..begin) {
+            let lane = channel * self.channels.each + number;
             if self.channels.lanes[lane].is_taken {
                 continue;
             }
@@ -382,6 +385,7 @@ impl Transit {
         let mut entry = output.waiting.remove(position);
         output.grant = entry.input + 1;
         let number = (lane - channel * self.channels.each) as u8;
+        output.next_lane = number.wrapping_add(1);
         (entry.first, entry.last) = (number, number);
         output.ready.push(entry);
         let record = &mut self.channels.lanes[lane];
