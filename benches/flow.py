@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the flow engine's speed and memory, compares arbitrated flows with our own flit engine, and flows with SimGrid where that is asked for.
+"""Measures the flow engine's speed and memory; compares arbitrated flows with our own flit engine, and flows with SimGrid if asked to.
 
 The figures are the processor time (user and system) and the peak resident size of the whole process, the median of several runs.
 SimGrid sends the same messages over the same tree with its plain fluid settings (network model CM02, no cross-traffic, TCP gamma

@@ -1,7 +1,7 @@
 """The cases: which network, how many virtual channels, which pattern, how many messages of how many flits.
 
-Each terminal sends its messages one after the other. Networks, patterns and seeds are those for which the arbitrated sharing was specified, so
-that the figures can be compared.
+Each terminal sends its messages one after the other. Networks, patterns and seeds are those for which the arbitrated sharing was
+specified, so that the figures can be compared.
 """
 
 from __future__ import annotations

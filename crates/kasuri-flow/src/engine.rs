@@ -45,8 +45,8 @@ pub struct FlowOptions {
     /// flow takes the least share on its path), `max-min` (what one cannot use goes to the others) or `arbitrated` (what follows from the
     /// routers' round robin, virtual channels and buffers: several times as exact where packets block each other, and slower).
     pub sharing: String,
-    /// Arbitrated sharing: packets of a parcel, the unit in which messages move. `auto`: so that a message has as many parcels as its path has
-    /// channels, at least 8, times the packets that a buffer holds. 1 is the most exact, and the slowest.
+    /// Arbitrated sharing: packets of a parcel, the unit in which messages move. `auto`: so that a message has as many parcels as its path
+    /// has channels, at least 8, times the packets that a buffer holds. 1 is the most exact, and the slowest.
     pub grain: Grain,
     /// Arbitrated sharing, for studies of what causes what: mechanisms of routers to leave out.
     pub without: Vec<Mechanism>,

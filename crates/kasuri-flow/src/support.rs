@@ -132,7 +132,14 @@ macro_rules! refinement {
 /// Keys of users that both engines leave out.
 macro_rules! of_users {
     ($name:literal, $key:literal) => {
-        Row { name: $name, key: $key, asks: |scenario| if_so(scenario.users.is_some()), flow: LeftOut, arbitrated: LeftOut, analysis: LeftOut }
+        Row {
+            name: $name,
+            key: $key,
+            asks: |scenario| if_so(scenario.users.is_some()),
+            flow: LeftOut,
+            arbitrated: LeftOut,
+            analysis: LeftOut,
+        }
     };
 }
 

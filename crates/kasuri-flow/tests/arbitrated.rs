@@ -155,8 +155,11 @@ const DRAGONFLY: (&str, &str) = ("dragonfly", "terminals_per_router = 2\nrouters
 const GRID_ROUTING: (&str, &str) = ("dimension-order", "");
 const MINIMAL: (&str, &str) = ("minimal", "");
 
+/// A name and its parameters.
+type Named = (&'static str, &'static str);
+
 /// Networks whose routing is free of deadlock with so many virtual channels.
-const SAFE: [((&str, &str), (&str, &str), u32); 6] = [
+const SAFE: [(Named, Named, u32); 6] = [
     (MESH, GRID_ROUTING, 1),
     (LINE, GRID_ROUTING, 1),
     (TORUS, GRID_ROUTING, 2),
@@ -261,7 +264,8 @@ fn a_deadlock_is_told_with_its_cycle() {
 }
 
 fn small_case() -> impl Strategy<Value = (Case, u32)> {
-    let switching = prop_oneof![4 => Just(Switching::Wormhole), 1 => Just(Switching::VirtualCutThrough), 1 => Just(Switching::StoreAndForward)];
+    let switching =
+        prop_oneof![4 => Just(Switching::Wormhole), 1 => Just(Switching::VirtualCutThrough), 1 => Just(Switching::StoreAndForward)];
     let shape = (0..SAFE.len(), 0..3u32, 1..40u32, 1..20u32, 1..9u32, switching, 0..3u32, 1..4u32);
     let messages = prop::collection::vec((0..1000u32, 0..1000u32, 1..400u32), 1..60);
     (shape, messages).prop_map(|((network, more, buffer, packet, grain, switching, credit_delay, latency), messages)| {

@@ -372,7 +372,7 @@ impl<'a> Plan<'a> {
         let mut study = self.runs.prepare(planned, &mut preparer)?.study;
         let scenario = &study.scenario;
         if scenario.endpoint.is_none() && scenario.workload.is_none() {
-            let none = "shows what endpoints do and when messages of a workload arrive; without [endpoint] or [workload] there is nothing to show";
+            let none = "shows what endpoints do, and messages of a workload; without [endpoint] and [workload] there is nothing to show";
             return Err(problem(none.to_owned()));
         }
         study.scenario.timeline = true;

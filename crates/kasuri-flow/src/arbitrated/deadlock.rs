@@ -6,8 +6,8 @@ use kasuri_network::id::ChannelId;
 use std::collections::BTreeMap;
 
 impl Transit {
-    /// The places of a parcel's path in whose buffers it lies while its head waits, none at its source. Of all but the first it owns the lanes:
-    /// its tail has not crossed the channel there, nor is it known when it will have.
+    /// The places of a parcel's path in whose buffers it lies while its head waits, none at its source. Of all but the first it owns the
+    /// lanes: its tail has not crossed the channel there, nor is it known when it will have.
     pub(super) fn spanned_places(&self, number: u32) -> std::ops::Range<u16> {
         let Parcel { place, lane, flits, asks, .. } = self.parcels.parcels[number as usize];
         if lane == NONE {

@@ -7,8 +7,8 @@
 //! parcel is taken off when it arrives.
 
 mod arrivals;
-mod invariants;
 mod deadlock;
+mod invariants;
 mod options;
 mod outcome;
 mod records;

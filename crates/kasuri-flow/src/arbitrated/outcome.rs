@@ -104,10 +104,5 @@ impl Run<'_> {
 }
 
 /// What refines the answer of the flit engine and is left out.
-const NOT_MODELLED: &[&str] = &[
-    "router.architecture",
-    "router.vc_allocator",
-    "router.switch_allocator",
-    "router.vc_release",
-    "router.speculative",
-];
+const NOT_MODELLED: &[&str] =
+    &["router.architecture", "router.vc_allocator", "router.switch_allocator", "router.vc_release", "router.speculative"];

@@ -209,9 +209,9 @@ impl Run<'_> {
         }
         let mut waking = std::mem::take(&mut self.waking);
         self.wakes.pop_until(now, &mut waking);
-        let begun = waking.drain(..).try_for_each(|terminal| {
-            if self.sending[terminal] == NONE { self.begin_next(TerminalId(terminal)) } else { Ok(()) }
-        });
+        let begun = waking
+            .drain(..)
+            .try_for_each(|terminal| if self.sending[terminal] == NONE { self.begin_next(TerminalId(terminal)) } else { Ok(()) });
         self.waking = waking;
         begun
     }

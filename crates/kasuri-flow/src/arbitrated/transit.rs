@@ -1,6 +1,7 @@
 //! The model: parcels on their way through lanes.
 //!
-//! Each event touches one channel, who waits there, and one or two lanes, so it costs what it changes. Nothing is solved, and nothing swept.
+//! Each event touches one channel, who waits there, and one or two lanes, so it costs what it changes. Nothing is solved, and nothing
+//! swept.
 
 use super::records::{Channels, Entry, NONE, Parcel, Parcels};
 use super::timing::Timing;
@@ -329,8 +330,8 @@ impl Transit {
         }
     }
 
-    /// The free lane of a channel among some with the fewest parcels in its buffer, of several such lanes the first in turn. Where packets wait for room for all of them: the cycle
-    /// in which there will be some, if no lane is free now, and it is known.
+    /// The free lane of a channel among some with the fewest parcels in its buffer, of several such lanes the first in turn. Where packets
+    /// wait for room for all of them: the cycle in which there will be some, if no lane is free now, and it is known.
     fn free_lane(&mut self, channel: u32, entry: &Entry) -> Result<u32, u32> {
         let (first, last) = (u32::from(entry.first), u32::from(entry.last));
         let begin = u32::from(self.channels.outputs[channel].next_lane);
@@ -492,14 +493,16 @@ impl Transit {
         let Parcel { flits, last, .. } = self.parcels.parcels[number as usize];
         let span = self.timing.span(flits) as u32;
         let at = u32::from(place);
-        let (begin, end) = if place == last { ((at + 1).saturating_sub(span), at + 1) } else { (at + 1).saturating_sub(span).span_of(at + 1 >= span) };
+        let begin = (at + 1).saturating_sub(span);
+        let end = if place == last { at + 1 } else { begin + u32::from(at + 1 >= span) };
         for behind in begin..end {
             let begun = self.parcels.place(number, behind as u16).start;
             let stored = (at - behind).saturating_mul(self.timing.part).min(flits);
             let time = (begun + cycles).max(now + part_of(cycles, flits - stored, flits));
             self.post(time + if behind > 0 { self.timing.lane_gap } else { 0 }, Kind::Tail, behind as u16, number);
         }
-        let (begin, end) = if place == last { (at.saturating_sub(span), at) } else { at.saturating_sub(span).span_of(at >= span) };
+        let begin = at.saturating_sub(span);
+        let end = if place == last { at } else { begin + u32::from(at >= span) };
         for behind in begin..end {
             self.free_room(number, behind as u16, cycles, span);
         }
@@ -582,16 +585,4 @@ impl Transit {
 #[inline(always)]
 fn part_of(cycles: u32, some: u32, flits: u32) -> u32 {
     if cycles == flits { some } else { (u64::from(cycles) * u64::from(some) / u64::from(flits)) as u32 }
-}
-
-/// Ranges of one place or none.
-trait SpanOf: Sized {
-    fn span_of(self, is_there: bool) -> (Self, Self);
-}
-
-impl SpanOf for u32 {
-    #[inline(always)]
-    fn span_of(self, is_there: bool) -> (Self, Self) {
-        (self, self + Self::from(is_there))
-    }
 }

@@ -20,7 +20,7 @@ struct Flows {
 impl Flows {
     /// Over channels from `first` on with these bandwidths.
     fn new(name: &str, bandwidth: &[f64], first: u32, counts: bool) -> Self {
-        let (channels, sharing) = (bandwidth.len() as u32, sharing::build(name).unwrap());
+        let (channels, sharing) = (bandwidth.len() as u32, sharing::by_levels(name).unwrap());
         let of_graph = Bandwidth::Each(bandwidth[first as usize..].into());
         let cohort = Cohort::new(if counts { bandwidth.len() } else { 0 }, sharing.by_count());
         let graph = Graph::new(of_graph, first..channels, TERMINALS, TERMINALS as usize);

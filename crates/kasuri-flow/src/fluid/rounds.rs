@@ -2,8 +2,8 @@
 
 use super::Fluid;
 use super::state::{Message, Rates, Sending};
-use crate::counts::{Counts, Ends};
 use crate::cohort::Member;
+use crate::counts::{Counts, Ends};
 use crate::statistics::Arrival;
 use kasuri_model::engine::EngineError;
 use kasuri_network::id::TerminalId;

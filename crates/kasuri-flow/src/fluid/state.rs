@@ -1,7 +1,7 @@
 //! What a running simulation of flows keeps, by what it is for.
 
-use crate::counts::{Counts, Ends};
 use crate::cohort::Cohort;
+use crate::counts::{Counts, Ends};
 use crate::graph::{Bandwidth, Graph};
 use crate::heap::Heap;
 use crate::path_prefetch::{self, PathPrefetch};

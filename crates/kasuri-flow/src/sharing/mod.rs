@@ -74,3 +74,9 @@ pub static SHARINGS: &[SharingEntry] = &[
 pub(crate) fn build(name: &str) -> Option<Model> {
     SHARINGS.iter().find(|entry| entry.name == name).map(|entry| (entry.build)())
 }
+
+/// The sharing of this name that is told by levels.
+#[cfg(test)]
+pub(crate) fn by_levels(name: &str) -> Option<Box<dyn Sharing>> {
+    if let Model::Levels(sharing) = build(name)? { Some(sharing) } else { None }
+}
