@@ -162,3 +162,19 @@ fn a_sharing_that_is_not_there_is_refused_with_those_that_are() {
     let problem = plan::run(&document, &NoFiles, &RunOptions::default()).unwrap_err().to_string();
     assert!(problem.contains("flow.sharing: is \"fair\"; it must be \"equal-share\" or \"max-min\" or \"arbitrated\""), "{problem}");
 }
+
+/// The timeline of a workload shows each message from joining its queue to its arrival, in both engines; the last arrival is the completion.
+#[test]
+fn a_timeline_shows_the_messages_of_a_workload() {
+    for engine in ["engine = \"flit\"", "engine = \"flow\"", "engine = \"flow\"\n[flow]\nsharing = \"arbitrated\""] {
+        let text = "[network]\ntopology = \"mesh\"\ndimensions = [2, 2]\n[routing]\nalgorithm = \"dimension-order\"\n\
+             [workload]\ncollective = \"alltoall\"\nschedule = \"shift\"\nmessage_flits = 20\n";
+        let document = Document::parse_for(*KNOWN, "test.toml", &format!("{engine}\n{text}")).unwrap();
+        let prepared = plan::Plan::prepare(&document, &NoFiles).unwrap();
+        let spans = prepared.timeline(None).unwrap();
+        assert_eq!(spans.len(), 4 * 3, "{engine}");
+        let completion = number(&rows(&format!("{engine}\n{text}"))[0], "completion_time");
+        let last = spans.iter().map(|span| span.end_ns).fold(0.0, f64::max);
+        assert!(spans.iter().all(|span| span.begin_ns < span.end_ns) && (last - completion).abs() < 1e-9, "{engine}: {last}, {completion}");
+    }
+}
