@@ -1,7 +1,9 @@
 //! File formats: parsers over bytes and writers to text. None of them opens a file.
 
 pub mod anynet;
+pub mod astra;
 pub mod booksim;
+pub mod chakra;
 pub mod dot;
 pub mod edge_list;
 pub mod goal;
