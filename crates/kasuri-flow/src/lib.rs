@@ -6,6 +6,7 @@
 
 pub mod analysis;
 mod arbitrated;
+pub mod astra;
 mod cohort;
 mod counts;
 mod engine;

@@ -1,0 +1,270 @@
+//! The program of an NPU: which node starts when, and what that means.
+
+use super::algorithm::{Algorithm, Custom};
+use super::engine::{COMMUNICATION, COMPUTE, Engine, Group, HOST, Item, PLACES};
+use super::messages::{Done, TAGS};
+use super::phases::{Phase, Scope, pattern};
+use super::streams::Stream;
+use kasuri_workload::execution::cluster::Pattern;
+use kasuri_workload::execution::trace::{Collective, Kind, Message, Node, Operation};
+use std::rc::Rc;
+
+/// Streams of a group are numbered from its number times this.
+const STREAMS_OF_A_GROUP: i32 = 1_000_000;
+
+/// The place that a node takes; a receive takes none.
+fn place(node: &Node) -> usize {
+    match node.kind {
+        _ if node.on_host => HOST,
+        Kind::Compute { .. } => COMPUTE,
+        Kind::Receive(_) => PLACES,
+        _ => COMMUNICATION,
+    }
+}
+
+impl Engine<'_> {
+    fn node(&self, npu: u32, node: u32) -> &Node {
+        &self.input.traces[npu as usize].nodes[node as usize]
+    }
+
+    /// A node waits for nothing any more.
+    pub(super) fn set_free(&mut self, npu: u32, node: u32) {
+        let place = place(self.node(npu, node));
+        let state = &mut self.npus[npu as usize];
+        if state.starting {
+            state.freed.push(node);
+        } else {
+            state.free[place].insert(node);
+        }
+    }
+
+    /// Starts what can start, in ascending order of ids. What becomes free meanwhile has to wait for the next event.
+    pub(super) fn start_free_nodes(&mut self, npu: u32) {
+        self.npus[npu as usize].starting = true;
+        loop {
+            let state = &mut self.npus[npu as usize];
+            let open = |&place: &usize| place == PLACES || !state.busy[place];
+            let next = (0..=PLACES).filter(open).filter_map(|place| Some((*state.free[place].first()?, place))).min();
+            let Some((node, place)) = next else { break };
+            state.free[place].remove(&node);
+            state.running += 1;
+            if place < PLACES {
+                state.busy[place] = true;
+            }
+            if let Err(problem) = self.start(npu, node) {
+                let item = self.node(npu, node);
+                let text = format!("NPU {npu}: node {} (`{}`): {problem}", item.id, item.name);
+                self.refuse(text);
+                return;
+            }
+        }
+        let state = &mut self.npus[npu as usize];
+        state.starting = false;
+        let freed = std::mem::take(&mut state.freed);
+        freed.into_iter().for_each(|node| self.set_free(npu, node));
+        let now = self.calendar.now();
+        let state = &mut self.npus[npu as usize];
+        if state.graph.is_done() {
+            state.finished.get_or_insert(now);
+        }
+    }
+
+    /// A node has ended; others may start.
+    pub(super) fn node_ends(&mut self, npu: u32, node: u32) {
+        self.release(npu, node);
+        self.start_free_nodes(npu);
+    }
+
+    fn release(&mut self, npu: u32, node: u32) {
+        let place = place(self.node(npu, node));
+        let state = &mut self.npus[npu as usize];
+        if place < PLACES {
+            state.busy[place] = false;
+        }
+        state.running -= 1;
+        let freed = state.graph.end(node);
+        freed.into_iter().for_each(|node| self.set_free(npu, node));
+    }
+
+    fn start(&mut self, npu: u32, node: u32) -> Result<(), String> {
+        let item = &self.input.traces[npu as usize].nodes[node as usize];
+        let recorded = item.duration_us.saturating_mul(1000).max(1);
+        if self.input.system.replay_only {
+            self.set(npu, recorded, Item::Node(node));
+            return Ok(());
+        }
+        match &item.kind {
+            Kind::Invalid => self.release(npu, node),
+            Kind::Metadata { groups } => {
+                self.define_groups(npu, groups);
+                self.release(npu, node);
+            }
+            Kind::Memory { .. } => {
+                return Err("is a memory node; without memory expansion ASTRA-sim stops at it, and no other memory is modelled".to_owned());
+            }
+            Kind::Compute { .. } if !self.input.system.roofline || item.on_host => self.set(npu, recorded, Item::Node(node)),
+            Kind::Compute { operations, bytes } => match self.roofline(*operations, *bytes)? {
+                Some(time) => self.set(npu, time, Item::Node(node)),
+                None => self.release(npu, node),
+            },
+            _ if item.on_host => return Err("is a communication on the host (is_cpu_op), at which ASTRA-sim stops".to_owned()),
+            Kind::Send(message) => self.start_send(npu, node, message)?,
+            Kind::Receive(message) => self.start_receive(npu, node, message)?,
+            Kind::Collective(collective) => self.start_collective(npu, node, collective, recorded)?,
+        }
+        Ok(())
+    }
+
+    /// The time of a computation by the roofline; `None` for one that takes none.
+    fn roofline(&self, operations: Option<u64>, bytes: Option<u64>) -> Result<Option<u64>, String> {
+        let missing = |what: &str| format!("has no {what}, which the roofline needs");
+        let operations = operations.ok_or_else(|| missing("num_ops"))? as f64;
+        let bytes = bytes.ok_or_else(|| missing("tensor_size"))? as f64;
+        if bytes == 0.0 {
+            return Ok(None);
+        }
+        if operations == 0.0 {
+            return Err("has num_ops 0, of which ASTRA-sim's roofline makes no time (0 divided by 0)".to_owned());
+        }
+        let memory = self.input.system.memory_gb_s.unwrap_or(0.0) * 1e9;
+        let peak = self.input.system.peak_tflops.unwrap_or(0.0) * 1e12;
+        let rate = (memory * (operations / bytes)).min(peak);
+        Ok(Some((operations / rate * 1e9) as u64))
+    }
+
+    fn start_send(&mut self, npu: u32, node: u32, message: &Message) -> Result<(), String> {
+        if message.source.is_some_and(|source| source != npu) {
+            return Err("is sent by another NPU (comm_src); a send stands in the trace of its sender".to_owned());
+        }
+        let to = message.destination.ok_or("has no comm_dst")?;
+        let bytes = message.bytes.ok_or("has no comm_size")?;
+        let tag = message.tag.ok_or("has no comm_tag, on which ASTRA-sim insists")?;
+        self.send(npu, to, tag % TAGS, bytes, Done::Node(node), false);
+        Ok(())
+    }
+
+    fn start_receive(&mut self, npu: u32, node: u32, message: &Message) -> Result<(), String> {
+        if message.destination.is_some_and(|destination| destination != npu) {
+            return Err("is received by another NPU (comm_dst); a receive stands in the trace of its receiver".to_owned());
+        }
+        let from = message.source.ok_or("has no comm_src")?;
+        let bytes = message.bytes.filter(|&bytes| bytes > 0).ok_or("has no comm_size, or one of 0 bytes")?;
+        let tag = message.tag.ok_or("has no comm_tag, on which ASTRA-sim insists")?;
+        self.receive(npu, from, tag % TAGS, bytes, Done::Node(node));
+        Ok(())
+    }
+
+    fn define_groups(&mut self, npu: u32, groups: &[(u32, Box<[u32]>)]) {
+        for (number, members) in groups {
+            let members: Rc<[u32]> = if members.is_empty() { (0..self.npu_count).collect() } else { members.as_ref().into() };
+            self.npus[npu as usize].own_groups.insert(*number, Group { base: number.wrapping_add(1), members });
+        }
+    }
+
+    fn start_collective(&mut self, npu: u32, node: u32, collective: &Collective, recorded: u64) -> Result<(), String> {
+        let operation = collective.operation.ok_or("has no comm_type")?;
+        let bytes = collective.bytes.ok_or("has no comm_size")?;
+        let group = self.group(npu, collective.group)?;
+        let pattern = match (operation, pattern(operation)) {
+            (_, Some(pattern)) => pattern,
+            (Operation::Broadcast, None) => {
+                self.set(npu, recorded, Item::Collective(node));
+                return Ok(());
+            }
+            (other, None) => return Err(format!("is a collective of the kind {}, at which ASTRA-sim stops", other.name())),
+        };
+        let own = self.input.traces[npu as usize].nodes[node as usize].id;
+        let custom = self.input.system.custom_nodes.get(&own).or_else(|| self.input.system.custom.get(&pattern));
+        if let Some(prefix) = custom {
+            return self.start_custom_collective(npu, node, group, prefix);
+        }
+        let plan = self.plans.get(&pattern).ok_or_else(|| format!("needs {}-implementation in the system file", pattern.name()))?;
+        let scope = match &group {
+            Some(group) if group.members.len() < self.npu_count as usize => Scope::of_group(plan, pattern, npu, group.members.clone())?,
+            Some(_) => Scope::of_all(plan, pattern, npu, None)?,
+            None => Scope::of_all(plan, pattern, npu, collective.dimensions.as_deref())?,
+        };
+        let (chunks, chunk) = self.chunks(pattern, bytes)?;
+        self.npus[npu as usize].chunks_left.insert(node, chunks);
+        for _ in 0..chunks {
+            let phases = scope.phases(&mut self.npus[npu as usize].turns, self.input.system.optimization, chunk)?;
+            if phases.is_empty() {
+                return Err("is a collective in which no dimension takes part, or one NPU alone; ASTRA-sim never ends it".to_owned());
+            }
+            let tag = self.stream_tag(npu, group.as_ref());
+            self.add_stream(Stream { npu, tag, node, phases: phases.into(), now: None });
+        }
+        Ok(())
+    }
+
+    fn group(&self, npu: u32, number: u32) -> Result<Option<Group>, String> {
+        if number == 0 {
+            return Ok(None);
+        }
+        let found = self.npus[npu as usize].own_groups.get(&number).or_else(|| self.groups.get(&number));
+        found.cloned().map(Some).ok_or_else(|| format!("names the communicator group {number}, which is not defined (--groups)"))
+    }
+
+    /// Into how many chunks a collective is cut, and their bytes.
+    fn chunks(&self, pattern: Pattern, bytes: u64) -> Result<(u64, u64), String> {
+        let splits = self.input.system.splits.ok_or("needs preferred-dataset-splits in the system file")?;
+        let npus = u64::from(self.npu_count);
+        let (mut bytes, mut chunk) = (bytes, bytes / splits);
+        if pattern != Pattern::AllGather && npus > chunk {
+            chunk = npus;
+            bytes = splits * npus;
+        }
+        if chunk == 0 {
+            return Err(format!(
+                "is an all-gather of {bytes} bytes in {splits} chunks (preferred-dataset-splits); ASTRA-sim never ends it"
+            ));
+        }
+        Ok((bytes.div_ceil(chunk), chunk))
+    }
+
+    /// The number under which the messages of the next stream are known.
+    fn stream_tag(&mut self, npu: u32, group: Option<&Group>) -> u32 {
+        let state = &mut self.npus[npu as usize];
+        let (counter, base) = match group {
+            None => (&mut state.streams_made, 0),
+            Some(group) => (state.group_streams.entry(group.base).or_default(), group.base as i32),
+        };
+        let number = base.wrapping_mul(STREAMS_OF_A_GROUP).wrapping_add(*counter as i32);
+        *counter += 1;
+        (number % TAGS as i32 + TAGS as i32) as u32
+    }
+
+    fn start_custom_collective(&mut self, npu: u32, node: u32, group: Option<Group>, prefix: &str) -> Result<(), String> {
+        // ASTRA-sim counts places in the sorted list, but ranks of the trace in the list as it is.
+        let position = match &group {
+            None => npu as usize,
+            Some(group) if !group.members.contains(&npu) => return Err("is a collective of a group in which its NPU is not".to_owned()),
+            Some(group) => group.members.iter().filter(|&&member| member < npu).count(),
+        };
+        let (trace, graph) = match self.custom.get(prefix).and_then(|traces| traces.get(position)) {
+            Some((trace, graph)) => (trace.clone(), graph.clone()),
+            None => return Err(format!("has no trace `{prefix}.{position}.et` for its collective")),
+        };
+        if let Some(problem) = trace.missing_dependency() {
+            return Err(format!("`{prefix}.{position}.et`: {problem}"));
+        }
+        let tag = self.stream_tag(npu, group.as_ref());
+        let custom = Custom { trace, graph, running: 0, group: group.map(|group| group.members) };
+        let phase = Phase { queue: 0, algorithm: Algorithm::Custom(Box::new(custom)), exchanged: false };
+        self.npus[npu as usize].chunks_left.insert(node, 1);
+        self.add_stream(Stream { npu, tag, node, phases: [phase].into(), now: None });
+        Ok(())
+    }
+
+    /// A chunk of a collective has ended.
+    pub(super) fn chunk_ends(&mut self, npu: u32, node: u32) {
+        let left = &mut self.npus[npu as usize].chunks_left;
+        if let Some(count) = left.get_mut(&node) {
+            *count -= 1;
+            if *count == 0 {
+                left.remove(&node);
+                self.node_ends(npu, node);
+            }
+        }
+    }
+}
