@@ -6,7 +6,7 @@ mod random;
 
 use common::networks;
 use kasuri_config::Document;
-use kasuri_config::format::{dot, edge_list, graphml, hosts, network_json, traffic};
+use kasuri_config::format::{astra, chakra, dot, edge_list, graphml, hosts, msccl, network_json, traffic};
 use kasuri_network::id::{ChannelId, RouterId};
 use kasuri_network::network::Link;
 use proptest::prelude::*;
@@ -133,6 +133,37 @@ fn the_corpora_are_read() {
         assert!(!Document::parse("seed.toml", text).unwrap().points().unwrap().is_empty());
         for text in beginnings(text) {
             let _ = Document::parse("cut.toml", &text).map(|document| document.points().is_ok());
+        }
+    }
+}
+
+/// The same for the seeds of the formats of AI clusters, which are bytes.
+#[test]
+fn the_corpora_of_ai_clusters_are_read() {
+    let trace = include_bytes!("../../../fuzz/corpus/chakra/groups.et");
+    assert_eq!(chakra::parse("groups.et", trace).unwrap().missing_dependency(), None);
+    let (network, system) =
+        (include_bytes!("../../../fuzz/corpus/astra/network.yml"), include_bytes!("../../../fuzz/corpus/astra/system.json"));
+    assert_eq!(astra::network("network.yml", network).unwrap().npus(), 32);
+    assert_eq!(astra::system("system.json", system).unwrap().0.splits, Some(4));
+    let groups = include_bytes!("../../../fuzz/corpus/astra/groups.json");
+    assert_eq!(astra::groups("groups.json", groups, 4).unwrap()[&2], [3, 2]);
+    let pair = include_bytes!("../../../fuzz/corpus/msccl/pair.xml");
+    assert!(msccl::check(&msccl::parse("pair.xml", pair).unwrap()).is_ok());
+    for bytes in [&trace[..], network, system, groups, pair] {
+        for end in 0..bytes.len() {
+            // The end of the file, and a byte that is another.
+            let mut changed = bytes.to_vec();
+            changed[end] ^= 0x55;
+            for bytes in [&bytes[..end], &changed] {
+                let _ = (
+                    chakra::parse("cut", bytes),
+                    astra::network("cut", bytes),
+                    astra::system("cut", bytes),
+                    astra::groups("cut", bytes, 4),
+                );
+                let _ = msccl::parse("cut", bytes).map(|algorithm| msccl::check(&algorithm));
+            }
         }
     }
 }

@@ -59,7 +59,9 @@ impl<'a> Reader<'a> {
             let (length, header) = match wire::varint(rest) {
                 Varint::Number { value, length } => (value, length),
                 Varint::CutOff => break,
-                Varint::TooLong => return Err(self.error("begins with a length of more than 64 bits; a trace of Chakra begins with a small one")),
+                Varint::TooLong => {
+                    return Err(self.error("begins with a length of more than 64 bits; a trace of Chakra begins with a small one"));
+                }
             };
             if length > MAX_RECORD {
                 let problem = format!("says that it has {length} bytes; at most 2^30 are read. Is this a trace of Chakra?");

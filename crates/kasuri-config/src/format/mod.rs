@@ -10,6 +10,7 @@ pub mod goal;
 pub mod graphml;
 pub mod hosts;
 pub mod mpi;
+pub mod msccl;
 pub mod network_json;
 pub mod trace;
 pub mod traffic;

@@ -32,7 +32,9 @@ pub fn network(name: &str, bytes: &[u8]) -> Result<Cluster, FormatError> {
     let lists = lists(name, bytes)?;
     let list = |key: &str| match lists.get(key) {
         Some(list) if list.is_list => Ok(list),
-        Some(list) => Err(FormatError::new(name, list.line, format!("{key} is no list; write one entry for each dimension: `{key}: [ … ]`"))),
+        Some(list) => {
+            Err(FormatError::new(name, list.line, format!("{key} is no list; write one entry for each dimension: `{key}: [ … ]`")))
+        }
         None => Err(FormatError::new(name, 1, format!("has no `{key}`; a network has {}", KEYS.join(", ")))),
     };
     let [topologies, npus, bandwidths, latencies] = [list(KEYS[0])?, list(KEYS[1])?, list(KEYS[2])?, list(KEYS[3])?];
@@ -55,7 +57,11 @@ pub fn network(name: &str, bytes: &[u8]) -> Result<Cluster, FormatError> {
     let cluster = Cluster { dimensions: dimensions.collect::<Result<_, FormatError>>()? };
     let all = cluster.dimensions.iter().try_fold(1_u32, |all, dimension| all.checked_mul(dimension.npus));
     if all.is_none_or(|all| all > MAX_NPUS) {
-        return Err(FormatError::new(name, npus.line, format!("npus_count multiplies to more than {MAX_NPUS} NPUs, the most that are simulated")));
+        return Err(FormatError::new(
+            name,
+            npus.line,
+            format!("npus_count multiplies to more than {MAX_NPUS} NPUs, the most that are simulated"),
+        ));
     }
     Ok(cluster)
 }

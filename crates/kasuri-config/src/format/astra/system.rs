@@ -115,7 +115,8 @@ impl Reader<'_> {
         let choices = items.iter().map(|item| {
             let choice = item.as_str().and_then(choice);
             choice.ok_or_else(|| {
-                let known = "ring, direct, directN, halvingDoubling, doubleBinaryTree, oneRing, oneDirect, oneDirectN or oneHalvingDoubling";
+                let known =
+                    "ring, direct, directN, halvingDoubling, doubleBinaryTree, oneRing, oneDirect, oneDirectN or oneHalvingDoubling";
                 self.error(&key, &format!("names {}; it must be {known}", shown(item)))
             })
         });

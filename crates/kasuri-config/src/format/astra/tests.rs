@@ -8,7 +8,10 @@ fn a_network_has_one_entry_for_each_dimension() {
     let text = b"topology: [ FullyConnected, Switch ]  # two\nnpus_count: [ 3, 5 ]\nbandwidth:\n- 37.5\n- 12\nlatency: [120.0, 0]\n";
     let cluster = network("n.yml", text).unwrap();
     assert_eq!(cluster.npus(), 15);
-    assert_eq!(cluster.dimensions.iter().map(|dimension| dimension.topology).collect::<Vec<_>>(), [Topology::FullyConnected, Topology::Switch]);
+    assert_eq!(
+        cluster.dimensions.iter().map(|dimension| dimension.topology).collect::<Vec<_>>(),
+        [Topology::FullyConnected, Topology::Switch]
+    );
     assert_eq!((cluster.dimensions[1].bandwidth, cluster.dimensions[1].latency_ns), (12.0, 0.0));
 }
 
@@ -18,7 +21,10 @@ fn a_network_that_is_wrong_is_refused_with_line_and_key() {
         let text = format!("topology: {topology}\nnpus_count: {npus}\nbandwidth: {bandwidth}\nlatency: [ 1, 2 ]\n");
         network("n.yml", text.as_bytes()).unwrap_err().to_string()
     };
-    assert_eq!(with("[ Ring, Mesh ]", "[ 2, 2 ]", "[ 1, 1 ]"), "n.yml:1: topology is `Mesh`; it must be one of Ring, FullyConnected, Switch");
+    assert_eq!(
+        with("[ Ring, Mesh ]", "[ 2, 2 ]", "[ 1, 1 ]"),
+        "n.yml:1: topology is `Mesh`; it must be one of Ring, FullyConnected, Switch"
+    );
     assert!(with("[ Ring, Ring ]", "[ 2, 2, 2 ]", "[ 1, 1 ]").starts_with("n.yml:2: npus_count has 3 entries, topology has 2"));
     assert!(with("[ Ring, Ring ]", "[ 2, 1 ]", "[ 1, 1 ]").starts_with("n.yml:2: npus_count is `1`"));
     assert!(with("[ Ring, Ring ]", "[ 2, 2 ]", "[ 1, tbd ]").starts_with("n.yml:3: bandwidth is `tbd`"));

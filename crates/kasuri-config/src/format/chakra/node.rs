@@ -260,7 +260,8 @@ fn group(text: &str) -> Result<u32, String> {
     if text.is_empty() {
         return Ok(0);
     }
-    let problem = || format!("pg_name is `{}`; it must be the decimal number of a communicator group", text.chars().take(40).collect::<String>());
+    let problem =
+        || format!("pg_name is `{}`; it must be the decimal number of a communicator group", text.chars().take(40).collect::<String>());
     text.parse().map_err(|_| problem())
 }
 

@@ -78,7 +78,10 @@ impl<'a> Fields<'a> {
 /// What stands at the beginning of bytes that should hold a varint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Varint {
-    Number { value: u64, length: usize },
+    Number {
+        value: u64,
+        length: usize,
+    },
     /// More bytes are needed.
     CutOff,
     TooLong,
