@@ -67,6 +67,7 @@ demo: build  ## runs the examples and writes their reports to out/demo
 # at the end.
 VERIFICATIONS := schedules gate matrix threads mpi slurm executors mutations experiments stores interruptions sameness convergence fidelity \
                  arbitrated congestion interference cenju4 booksim papers
+                 congestion interference cenju4 booksim astra papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
 verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
@@ -154,6 +155,10 @@ verify-booksim: build
 	$(call say,comparing with BookSim 2 ($(or $(REFERENCE),the extract in validation/booksim)))
 	@$(PY) validation/booksim/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
 
+verify-astra: build
+	$(call say,comparing with ASTRA-sim and checking algorithms of MSCCL ($(or $(REFERENCE),the extracts in tests/data)))
+	@$(PY) validation/astra/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
+
 verify-papers: build
 	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)
 	@$(KASURI) reproduce --strict --out $(OUT)/reproduce mfs mlfm prediction-router virtual-network cenju4
@@ -167,6 +172,7 @@ bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim,
 	  $(if $(BOOKSIM),$(PY) benches/booksim.py --kasuri $(TARGET)/release/kasuri --booksim $(BOOKSIM) || status=1;) \
 	  $(PY) benches/prediction.py --kasuri $(TARGET)/release/kasuri || status=1; \
 	  $(PY) benches/threads.py --kasuri $(TARGET)/release/kasuri || status=1; \
+	  $(PY) benches/astra.py --kasuri $(TARGET)/release/kasuri || status=1; \
 	  $(PY) benches/flow.py --kasuri $(TARGET)/release/kasuri \
 	    $(if $(SIMGRID),--simgrid $(TARGET)/simgrid/batch --messages $(TARGET)/release/examples/list_messages) || status=1; \
 	  exit $$status

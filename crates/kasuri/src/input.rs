@@ -2,6 +2,7 @@
 
 use crate::cost::available_memory_bytes;
 use crate::engines;
+use flate2::read::MultiGzDecoder;
 use kasuri_config::{ConfigError, Document, Known};
 use kasuri_network::topology::Files;
 use std::fs;
@@ -72,6 +73,41 @@ pub(crate) fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = fs::File::open(path)?;
     let most = if file.metadata()?.is_file() { most } else { most.min(MAX_TEXT_BYTES) };
     file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let reason = format!("has more than {most} bytes ({} MiB), the most that is read of such a file", most >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+    }
+    Ok(bytes)
+}
+
+/// The first bytes of a gzipped file.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Gives the bytes of a file piece by piece, unpacked where it is gzipped, until `take` says that it wants no more.
+pub(crate) fn read_gzipped_pieces(path: &Path, take: &mut dyn FnMut(&[u8]) -> bool) -> io::Result<()> {
+    let file = fs::File::open(path)?;
+    let most = if file.metadata()?.is_file() { u64::MAX } else { MAX_TEXT_BYTES };
+    let mut file = BufReader::with_capacity(PIECE, file.take(most));
+    let zipped = file.fill_buf()?.starts_with(&GZIP);
+    let mut pieces: Box<dyn BufRead> =
+        if zipped { Box::new(BufReader::with_capacity(PIECE, MultiGzDecoder::new(file))) } else { Box::new(file) };
+    loop {
+        let piece = pieces.fill_buf()?;
+        if piece.is_empty() || !take(piece) {
+            return Ok(());
+        }
+        let length = piece.len();
+        pieces.consume(length);
+    }
+}
+
+/// Reads a whole file, gzipped or not, that has at most so many bytes.
+pub(crate) fn read_gzipped_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    read_gzipped_pieces(path, &mut |piece| {
+        bytes.extend_from_slice(piece);
+        bytes.len() as u64 <= most
+    })?;
     if bytes.len() as u64 > most {
         let reason = format!("has more than {most} bytes ({} MiB), the most that is read of such a file", most >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));

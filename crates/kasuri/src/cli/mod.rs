@@ -1,5 +1,7 @@
 //! The command line. One file for each subcommand; the table of subcommands is the enum `Command`.
 
+mod algorithm;
+mod astra;
 mod booksim;
 mod check;
 mod collect;
@@ -48,6 +50,8 @@ enum Command {
     Schema(schema::Schema),
     Report(report::Report),
     Reproduce(reproduce::Reproduce),
+    Astra(astra::Astra),
+    Algorithm(algorithm::Algorithm),
     #[command(name = "booksim")]
     BookSim(booksim::BookSim),
     #[command(hide = true)]
@@ -68,6 +72,8 @@ impl Command {
             Self::Schema(command) => command.run(out),
             Self::Report(command) => command.run(),
             Self::Reproduce(command) => command.run(),
+            Self::Astra(command) => command.run(out),
+            Self::Algorithm(command) => command.run(out),
             Self::BookSim(command) => command.run(out),
             Self::Identity(command) => command.run(out),
         }

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Measures `kasuri astra --astra-rules` against the figures of ASTRA-sim in tests/data/astra/results/speed.csv.
+
+Those are the processor time (user) and the peak resident size of ASTRA-sim's process on two shared cores; ours are the processor time (user
+and system) and the peak resident size of the whole process, the median of several runs, on the machine at hand. Must: a row that takes
+ASTRA-sim more than 0.1 s is 10 times faster, no row slower by more than 10 ms; the all-to-all of 1,024 NPUs with contention on a switch
+50 times faster with a tenth of the memory, that of 2,048 under 1 s and 200 MB.
+
+Only the standard library is needed. Exit status: 0 every "must" met, 1 not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import pathlib
+import statistics
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from speed import measure  # noqa: E402  # beside this file
+
+DATA = pathlib.Path(__file__).resolve().parents[1] / "tests/data/astra"
+OPERATIONS = {"all_reduce": 0, "all_gather": 2, "all_to_all": 6, "reduce_scatter": 7}
+
+
+def varint(value: int) -> bytes:
+    """A number of protobuf."""
+    encoded = b""
+    while value >= 0x80:
+        encoded += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return encoded + bytes([value])
+
+
+def field(number: int, content: int | bytes) -> bytes:
+    """A field of protobuf: a number or bytes."""
+    if isinstance(content, int):
+        return varint(number << 3) + varint(content)
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def collective(operation: int, size: int) -> bytes:
+    """A trace with one collective."""
+    attributes = ((b"comm_type", field(9, operation)), (b"comm_size", field(9, size)))
+    node = field(2, b"one") + field(3, 7) + b"".join(field(10, field(1, name) + value) for name, value in attributes)
+    metadata = field(1, b"0.0.4")
+    return varint(len(metadata)) + metadata + varint(len(node)) + node
+
+
+def main() -> int:
+    """Measure, print the table and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--kasuri", required=True, help="the command, compiled for speed")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each row")
+    arguments = parser.parse_args()
+    with (DATA / "results/speed.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    met = True
+    print(f"{'collective':12}{'backend':9}{'network':24}{'system':20}{'ASTRA-sim':>10}{'Kasuri':>9}{'ratio':>8}{'MB':>8}{'Kasuri':>8}")
+    with tempfile.TemporaryDirectory() as work:
+        folder = pathlib.Path(work)
+        for row in rows:
+            name, npus = row["workload"], int(row["npus"])
+            if not (folder / f"{name}.0.et").exists():
+                trace = collective(OPERATIONS[row["case"]], int(name.rsplit("_", 1)[1]))
+                for npu in range(npus):
+                    (folder / f"{name}.{npu}.et").write_bytes(trace)
+            command = [arguments.kasuri, "astra", "--workload", str(folder / name), "--astra-rules", "--format", "json"]
+            command += ["--backend", row["backend"], "--system", str(DATA / "configs" / f"{row['system']}.json")]
+            command += ["--network", str(DATA / "configs" / f"{row['network']}.yml")]
+            used = [measure(command, folder, (0,)) for _ in range(arguments.runs)]
+            seconds = statistics.median(usage.seconds for usage in used)
+            # What is measured of the memory takes time itself.
+            mebibytes = measure(command, folder, (0,), memory=True).peak / 1e6
+            theirs = float(row["user_s"] or 100)
+            must = seconds <= theirs + 0.01 and (theirs <= 0.1 or theirs >= 10 * seconds)
+            if row["case"] == "all_to_all" and row["backend"] == "aware" and npus >= 1024:
+                must = must and theirs >= 50 * seconds and mebibytes <= 95
+                must = must and (npus < 2048 or (seconds < 1 and mebibytes < 200))
+            met = met and must
+            limit = ">" if row["status"] == "timeout" else ""
+            memory = row["maxrss_mb"] or "-"
+            print(
+                f"{row['case']:12}{row['backend']:9}{row['network']:24}{row['system']:20}{limit + format(theirs, '.2f'):>10}{seconds:9.3f}"
+                f"{theirs / max(seconds, 0.001):8.1f}{memory:>8}{mebibytes:8.1f}{'' if must else '  MUST NOT MET'}",
+                flush=True,
+            )
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+//! `kasuri algorithm`: collective algorithms as files of MSCCL.
+
+use super::{Exit, Failure};
+use crate::input::{MAX_TEXT_BYTES, read_gzipped_at_most};
+use clap::{Args, Subcommand};
+use kasuri_config::format::msccl;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Checks a collective algorithm of MSCCL (.xml, also gzipped), or writes it again
+#[derive(Debug, Args)]
+pub(super) struct Algorithm {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Proves that every block of the result holds what it should, exactly once, however the threadblocks are interleaved
+    Check {
+        /// The algorithm
+        file: PathBuf,
+    },
+    /// Prints the algorithm with all attributes that MSCCL's scheduler needs
+    Write {
+        /// The algorithm
+        file: PathBuf,
+    },
+}
+
+impl Algorithm {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        match &self.action {
+            Action::Check { file } => {
+                let algorithm = read(file)?;
+                let checked = msccl::check(&algorithm).map_err(|problem| Failure::Input(format!("{}: {problem}", file.display())))?;
+                let (collective, gpus) = (algorithm.collective.name(), algorithm.gpus.len());
+                writeln!(out, "{}: OK: {collective} of {gpus} GPUs", file.display())?;
+                writeln!(
+                    out,
+                    "{} threadblocks, {} steps, {} messages of {} chunks in all; {} of a connection's 8 slots needed",
+                    checked.blocks, checked.steps, checked.sends, checked.chunks_sent, checked.slots
+                )?;
+            }
+            Action::Write { file } => write!(out, "{}", msccl::write(&read(file)?))?,
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+fn read(path: &Path) -> Result<msccl::Algorithm, Failure> {
+    let name = path.display().to_string();
+    let bytes = read_gzipped_at_most(path, MAX_TEXT_BYTES).map_err(|reason| Failure::Input(format!("{name}: cannot be read: {reason}")))?;
+    msccl::parse(&name, &bytes).map_err(|error| Failure::Input(error.to_string()))
+}

@@ -1,0 +1,196 @@
+//! `kasuri astra`: an execution trace of an AI cluster, run by ASTRA-sim's rules.
+
+use super::{Exit, Failure, output};
+use crate::input::{MAX_TEXT_BYTES, read_at_most, read_gzipped_pieces};
+use clap::{Args, ValueEnum};
+use kasuri_config::format::{astra, chakra};
+use kasuri_flow::astra::{Backend, Input, run};
+use kasuri_workload::execution::cluster::System;
+use kasuri_workload::execution::trace::Trace;
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Runs an execution trace of an AI cluster (Chakra) on a network and system of ASTRA-sim: when each NPU has finished
+#[derive(Debug, Args)]
+pub(super) struct Astra {
+    /// The trace: what stands before `.0.et`, `.1.et`, … in the names of its files, one for each NPU; gzipped files are read, too
+    #[arg(long, value_name = "PREFIX")]
+    workload: String,
+    /// ASTRA-sim's system file (.json): how collectives become messages
+    #[arg(long, value_name = "FILE")]
+    system: PathBuf,
+    /// ASTRA-sim's network file (.yml): topology, NPUs, bandwidth and latency of each dimension
+    #[arg(long, value_name = "FILE")]
+    network: PathBuf,
+    /// Communicator groups (.json)
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
+    /// Which of ASTRA-sim's analytical backends
+    #[arg(long, value_enum, default_value = "aware")]
+    backend: Congestion,
+    /// Queues of each dimension (ASTRA-sim's num-queues-per-dim)
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    queues: u32,
+    /// Take ASTRA-sim's times, to the nanosecond
+    #[arg(long)]
+    astra_rules: bool,
+    /// How to print it
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Congestion {
+    /// Each link carries one message at a time; networks of one dimension
+    Aware,
+    /// Messages do not disturb each other
+    Unaware,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// A line for each NPU
+    Table,
+    /// One JSON object
+    Json,
+}
+
+impl Astra {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        if !self.astra_rules {
+            let problem = "without --astra-rules the trace would run on an engine of Kasuri, which cannot take it yet; add --astra-rules";
+            return Err(Failure::Input(problem.to_owned()));
+        }
+        let wrong = |error: &dyn std::fmt::Display| Failure::Input(error.to_string());
+        let cluster = astra::network(&name(&self.network), &small(&self.network)?).map_err(|error| wrong(&error))?;
+        let npus = cluster.npus();
+        let system = self.system()?;
+        let groups = match &self.groups {
+            None => BTreeMap::new(),
+            Some(path) => astra::groups(&name(path), &small(path)?, npus).map_err(|error| wrong(&error))?,
+        };
+        let traces: Vec<Trace> = (0..npus).map(|npu| self.trace(npu, npus)).collect::<Result<_, _>>()?;
+        let algorithms = self.algorithms(&system, npus)?;
+        tell_unmodelled(&traces, &system)?;
+        let backend = match self.backend {
+            Congestion::Aware => Backend::Aware,
+            Congestion::Unaware => Backend::Unaware,
+        };
+        let input = Input {
+            cluster: &cluster,
+            system: &system,
+            groups: &groups,
+            traces: &traces,
+            algorithms: &algorithms,
+            queues: self.queues,
+            backend,
+            use_symmetry: true,
+        };
+        let finished = run(&input).map_err(|problem| Failure::Input(format!("{}: {problem}", self.workload)))?;
+        self.print(&finished, out)
+    }
+
+    fn print(&self, finished: &[u64], out: &mut dyn Write) -> Result<Exit, Failure> {
+        match self.format {
+            Format::Json => {
+                let npus: Vec<Json> = finished.iter().enumerate().map(|(npu, time)| json!({"npu": npu, "finish_ns": time})).collect();
+                writeln!(out, "{}", json!({ "npus": npus }))?;
+            }
+            Format::Table => {
+                let rows = finished.iter().enumerate().map(|(npu, time)| vec![npu.to_string(), time.to_string()]);
+                writeln!(out, "{}", output::table(&["NPU", "FINISH, NS"], rows.collect(), &[true, true]))?;
+            }
+        }
+        Ok(Exit::DONE)
+    }
+
+    /// The trace of an NPU.
+    fn trace(&self, npu: u32, npus: u32) -> Result<Trace, Failure> {
+        let file = trace_file(&self.workload, npu);
+        let path = file.ok_or_else(|| {
+            let problem = format!("there is no such file; the network has {npus} NPUs, so the trace has files .0.et to .{}.et", npus - 1);
+            Failure::Input(format!("{}.{npu}.et: {problem}", self.workload))
+        })?;
+        read_trace(&path)
+    }
+
+    fn system(&self) -> Result<System, Failure> {
+        let wrong = |error: &dyn std::fmt::Display| Failure::Input(error.to_string());
+        let (mut system, nodes) = astra::system(&name(&self.system), &small(&self.system)?).map_err(|error| wrong(&error))?;
+        if let Some(path) = nodes {
+            let found = self.beside_system(&path, Path::exists).unwrap_or_else(|| PathBuf::from(&path));
+            system.custom_nodes = astra::custom_nodes(&name(&found), &small(&found)?).map_err(|error| wrong(&error))?;
+        }
+        Ok(system)
+    }
+
+    /// A path of the system file: as it is, as ASTRA-sim takes it, or in the folder of that file, or in the one above.
+    fn beside_system(&self, path: &str, exists: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+        let folder = self.system.parent().unwrap_or(Path::new(""));
+        [PathBuf::from(path), folder.join(path), folder.join("..").join(path)].into_iter().find(|path| exists(path))
+    }
+
+    /// The collectives that are traces of their own.
+    fn algorithms(&self, system: &System, npus: u32) -> Result<BTreeMap<String, Vec<Trace>>, Failure> {
+        let mut found = BTreeMap::new();
+        for prefix in system.custom.values().chain(system.custom_nodes.values()) {
+            let there = self.beside_system(prefix, |path| trace_file(&path.display().to_string(), 0).is_some());
+            let there = there.ok_or_else(|| {
+                let tried = "looked for in the working directory, and in and above the folder of that file";
+                Failure::Input(format!("{}: there is no trace {prefix}.0.et ({tried})", name(&self.system)))
+            })?;
+            let there = there.display().to_string();
+            let files = (0..npus).map_while(|position| trace_file(&there, position));
+            found.insert(prefix.clone(), files.map(|path| read_trace(&path)).collect::<Result<_, _>>()?);
+        }
+        Ok(found)
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn small(path: &Path) -> Result<Vec<u8>, Failure> {
+    read_at_most(path, MAX_TEXT_BYTES).map_err(|reason| Failure::Input(format!("{}: cannot be read: {reason}", path.display())))
+}
+
+/// The file with the trace of an NPU, if it is there.
+fn trace_file(prefix: &str, npu: u32) -> Option<PathBuf> {
+    [format!("{prefix}.{npu}.et"), format!("{prefix}.{npu}.et.gz")].into_iter().map(PathBuf::from).find(|path| path.exists())
+}
+
+fn read_trace(path: &Path) -> Result<Trace, Failure> {
+    let name = name(path);
+    let mut reader = chakra::Reader::new(&name);
+    let mut wrong = None;
+    let read = read_gzipped_pieces(path, &mut |piece| match reader.push(piece) {
+        Ok(()) => true,
+        Err(error) => {
+            wrong = Some(error);
+            false
+        }
+    });
+    read.map_err(|reason| Failure::Input(format!("{name}: cannot be read: {reason}")))?;
+    let trace = match wrong {
+        None => reader.finish(),
+        Some(error) => Err(error),
+    };
+    trace.map_err(|error| Failure::Input(error.to_string()))
+}
+
+/// Names what the files say and nothing here models: each once, with the number of nodes.
+fn tell_unmodelled(traces: &[Trace], system: &System) -> Result<(), Failure> {
+    let mut nodes: BTreeMap<&str, u64> = BTreeMap::new();
+    for (attribute, count) in traces.iter().flat_map(|trace| &trace.unmodelled) {
+        *nodes.entry(attribute).or_default() += count;
+    }
+    let attributes = nodes.iter().map(|(attribute, count)| format!("the attribute `{attribute}` of {count} nodes is not modelled"));
+    let keys = system.ignored.iter().map(|key| format!("the key `{key}` of the system file is not modelled"));
+    for note in attributes.chain(keys) {
+        writeln!(io::stderr(), "note: {note}")?;
+    }
+    Ok(())
+}
