@@ -31,6 +31,7 @@ mod trace;
 mod traffic;
 mod units;
 mod users;
+pub mod words;
 mod workload;
 
 pub use document::Document;

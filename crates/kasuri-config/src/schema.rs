@@ -199,6 +199,10 @@ impl Parts {
         form["description"] = json!(format!("{}. Source: {}.", entry.summary, entry.source));
         form["properties"] = Json::Object(properties);
         form["required"] = Json::Array(required);
+        if entry.wraps.is_some() {
+            // The keys of the member that is wrapped stand here too.
+            form["additionalProperties"] = json!(true);
+        }
         form
     }
 }

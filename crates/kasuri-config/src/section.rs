@@ -80,6 +80,25 @@ impl<'a> Section<'a> {
 
     /// Reads a member's parameters out of the section.
     pub(super) fn parse<F: ?Sized>(&self, entry: &Entry<F>, name_key: &str) -> Result<Box<F>, ConfigError> {
+        let own = self.checked(entry)?;
+        // The shape is right, so serde refuses only what a schema cannot say.
+        (entry.parse)(own).map_err(|error| self.error(name_key, error.message()))
+    }
+
+    /// As [`Self::parse`], with the keys of another member beside those of the first.
+    pub(super) fn parse_around<F: ?Sized>(&self, entry: &Entry<F>, inner: &Entry<F>, name_key: &str) -> Result<Box<F>, ConfigError> {
+        let mut own = self.checked(inner)?;
+        own.extend(self.checked(entry)?);
+        (entry.parse)(own).map_err(|error| self.error(name_key, error.message()))
+    }
+
+    /// The member whose keys stand beside those of another, where that one wraps it.
+    pub(super) fn wrapped<'t, F: ?Sized>(&self, entry: &Entry<F>, table: &'t [Entry<F>]) -> Result<Option<&'t Entry<F>>, ConfigError> {
+        entry.wraps.map(|key| self.member(table, key, None)).transpose()
+    }
+
+    /// A member's keys out of the section, in the form that it asks for.
+    fn checked<F: ?Sized>(&self, entry: &Entry<F>) -> Result<Table, ConfigError> {
         let known = self.context.schemas.get(entry.schema);
         let own = self.subset(&known.keys);
         shape::check(known.schema.as_value(), &own).map_err(|mut fault| {
@@ -88,8 +107,7 @@ impl<'a> Section<'a> {
             }
             self.fault(fault)
         })?;
-        // The shape is right, so serde refuses only what a schema cannot say.
-        (entry.parse)(own).map_err(|error| self.error(name_key, error.message()))
+        Ok(own)
     }
 
     /// Reads some keys of the section as a structure.

@@ -327,12 +327,17 @@ fn build_network(context: Context<'_>, files: &dyn Files) -> Result<Network, Con
     let entry = section.member(ALL_TOPOLOGIES, "topology", None)?;
     let channel_keys = &context.schemas.get(|| schema_for!(ChannelParameters)).keys;
     let unit_keys = &context.schemas.get(|| schema_for!(UnitParameters)).keys;
+    let wrapped = section.wrapped(entry, ALL_TOPOLOGIES)?;
+    let of_wrapped = wrapped.map_or_else(Vec::new, |inner| section.keys_of(inner));
     section.refuse_unknown(
-        &[&section.keys_of(entry), channel_keys, unit_keys, &owned(&["topology"])],
+        &[&section.keys_of(entry), &of_wrapped, channel_keys, unit_keys, &owned(&["topology"])],
         &format!("topology `{}`", entry.name),
     )?;
     let channels: ChannelParameters = section.structure(channel_keys)?;
-    let topology = section.parse(entry, "topology")?;
+    let topology = match wrapped {
+        Some(inner) => section.parse_around(entry, inner, "topology")?,
+        None => section.parse(entry, "topology")?,
+    };
     let build = BuildContext { channels: &channels, files, structure_seed: 0 };
     topology.build(&build).map_err(|error| match error {
         NetworkError::Parameter { key, problem } => section.error(&key, problem),

@@ -17,6 +17,8 @@ pub trait Member: DeserializeOwned + JsonSchema {
     const SOURCE: &'static str;
     /// A valid set of parameters for the tests that run over the whole family and for the reference pages, as TOML.
     const EXAMPLE: &'static str;
+    /// The key whose value names another member of the family, if there is one: that member's keys stand beside this one's.
+    const WRAPS: Option<&'static str> = None;
 }
 
 /// A line of a family's table. `F` is the family's trait object.
@@ -29,6 +31,8 @@ pub struct Entry<F: ?Sized> {
     pub source: &'static str,
     /// A valid set of parameters, as TOML.
     pub example: &'static str,
+    /// The key whose value names another member of the family, whose keys stand beside this one's.
+    pub wraps: Option<&'static str>,
     /// The parameters: names, types, defaults, descriptions.
     pub schema: fn() -> Schema,
     /// Reads the parameters. The table holds only this member's own keys; unknown keys and wrong types are errors.
@@ -96,6 +100,7 @@ macro_rules! registry {
             summary: <$member as $crate::registry::Member>::SUMMARY,
             source: <$member as $crate::registry::Member>::SOURCE,
             example: <$member as $crate::registry::Member>::EXAMPLE,
+            wraps: <$member as $crate::registry::Member>::WRAPS,
             schema: || schemars::schema_for!($member),
             parse: |table| table.try_into::<$member>().map(|member| Box::new(member) as Box<dyn $family>),
         }),*];

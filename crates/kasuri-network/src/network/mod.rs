@@ -126,6 +126,8 @@ pub struct Network {
     destination: Vec<Place>,
     /// Where ejection channels begin.
     ejection: Vec<Place>,
+    /// Router ports of terminals that have more than one, by terminal: those beside the first.
+    further_homes: Vec<(TerminalId, Place)>,
     /// The channel that arrives at each port, and where the channels between routers begin.
     inputs: OnRequest<u32>,
     sources: OnRequest<Place>,
@@ -175,8 +177,14 @@ impl Network {
         let ports = self.output_channel.len();
         let between_routers = (self.channels - 2 * self.terminals) as usize;
         let labels = self.labels.routers.values().chain(self.labels.attributes.values()).map(Vec::len).sum::<usize>();
-        let numbers =
-            self.port_base.len() + 2 * ports + self.destination.len() + self.ejection.len() + between_routers + self.link.len() + labels;
+        let numbers = self.port_base.len()
+            + 2 * ports
+            + self.destination.len()
+            + self.ejection.len()
+            + 2 * self.further_homes.len()
+            + between_routers
+            + self.link.len()
+            + labels;
         let names = self.names.routers.bytes() + self.names.terminals.bytes();
         (size_of::<u32>() * numbers + size_of::<Link>() * self.links.len()) as u64 + names
     }
@@ -313,6 +321,28 @@ impl Network {
         (place.router(), place.port())
     }
 
+    /// Router ports besides the first that all terminals have together: 0 in a network whose terminals have one port each.
+    ///
+    /// Channels are numbered for first ports alone: a terminal has one injection and one ejection channel.
+    pub fn further_home_count(&self) -> u32 {
+        self.further_homes.len() as u32
+    }
+
+    /// The router ports that a terminal injects into, ascending: its homes.
+    pub fn homes(&self, terminal: TerminalId) -> Vec<(RouterId, Port)> {
+        let begin = self.further_homes.partition_point(|&(other, _)| other < terminal);
+        let further = self.further_homes[begin..].iter().take_while(|&&(other, _)| other == terminal);
+        let mut homes: Vec<_> = further.map(|&(_, place)| (place.router(), place.port())).collect();
+        homes.push(self.injection_port(terminal));
+        homes.sort_unstable();
+        homes
+    }
+
+    /// All homes besides the first ones, by terminal.
+    pub fn further_homes(&self) -> impl Iterator<Item = (TerminalId, RouterId, Port)> + '_ {
+        self.further_homes.iter().map(|&(terminal, place)| (terminal, place.router(), place.port()))
+    }
+
     /// The channels between routers.
     pub fn router_channels(&self) -> impl Iterator<Item = ChannelId> + use<> {
         (2 * self.terminals..self.channel_count()).map(ChannelId)
@@ -438,6 +468,7 @@ pub struct NetworkBuilder {
     name: String,
     port_base: Vec<u32>,
     terminals: Vec<Attachment>,
+    further_homes: Vec<(TerminalId, (RouterId, Port))>,
     channels: Vec<Connection>,
     /// Each kind of link once, and the number of each.
     links: Vec<Link>,
@@ -469,6 +500,7 @@ impl NetworkBuilder {
             name: name.into(),
             port_base: vec![0],
             terminals: Vec::new(),
+            further_homes: Vec::new(),
             channels: Vec::new(),
             links: Vec::new(),
             link_numbers: BTreeMap::new(),
@@ -510,6 +542,11 @@ impl NetworkBuilder {
         let link = self.number(link);
         self.terminals.push(Attachment { injection, ejection, link });
         TerminalId(self.terminals.len() as u32 - 1)
+    }
+
+    /// Gives a terminal one more port of its own, at this port of a router.
+    pub fn add_home(&mut self, terminal: TerminalId, router: RouterId, port: Port) {
+        self.further_homes.push((terminal, (router, port)));
     }
 
     /// Adds one channel from an output port to an input port.
@@ -574,6 +611,7 @@ impl NetworkBuilder {
             output_channel: filled(ports, NONE).into_vec(),
             destination: large_vec(count - self.terminals.len()),
             ejection: Vec::with_capacity(self.terminals.len()),
+            further_homes: Vec::with_capacity(self.further_homes.len()),
             inputs: OnRequest::default(),
             sources: OnRequest::default(),
             channels: 0,
@@ -593,6 +631,7 @@ impl NetworkBuilder {
         for channel in &self.channels {
             network.push_channel(Some(channel.from), Some(channel.to), channel.link, &mut is_taken)?;
         }
+        network.push_homes(self.further_homes, &mut is_taken)?;
         for (name, column) in &network.labels.routers {
             assert_eq!(column.len(), network.router_count() as usize, "label `{name}` has one number per router");
         }
@@ -645,6 +684,20 @@ impl Network {
             self.link.push(link);
         }
         self.channels += 1;
+        Ok(())
+    }
+
+    /// Adds the homes of terminals besides their first ones.
+    fn push_homes(&mut self, mut homes: Vec<(TerminalId, (RouterId, Port))>, is_taken: &mut [bool]) -> Result<(), NetworkError> {
+        homes.sort_unstable();
+        for (terminal, (router, port)) in homes {
+            assert!(terminal.0 < self.terminals, "a terminal is added before its homes");
+            let index = self.checked_port(router, port)?;
+            if std::mem::replace(&mut is_taken[index], true) || self.output_channel[index] != NONE {
+                return Err(NetworkError::PortTaken { router, port, direction: "home of a terminal" });
+            }
+            self.further_homes.push((terminal, Place::new(router, port)));
+        }
         Ok(())
     }
 

@@ -204,7 +204,7 @@ mod tests {
     /// The channels' virtual channels from one terminal to another, for the first branch of every decision.
     fn phases(adaptive: bool, from: u32, to: u32) -> Vec<(bool, u16)> {
         let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
-        let shape = Dragonfly { terminals_per_router: 2, routers_per_group: 4, global_channels: 2, arrangement: Arrangement::Consecutive };
+        let shape = Dragonfly::whole(2, 4, 2, Arrangement::Consecutive);
         let network = Arc::new(shape.build(&context).unwrap());
         let routing = DragonflyPhases { adaptive, threshold: 30, redraw_entry: false }.compile(&network).unwrap();
         let available = VirtualChannels { begin: 0, end: 3 };

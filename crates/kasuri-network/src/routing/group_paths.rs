@@ -130,7 +130,7 @@ mod tests {
         #[test]
         fn groups_say_what_a_search_finds(p in 1u32..3, a in 1u32..5, h in 1u32..4, palm_tree: bool) {
             let arrangement = if palm_tree { Arrangement::PalmTree } else { Arrangement::Consecutive };
-            let shape = Dragonfly { terminals_per_router: p, routers_per_group: a, global_channels: h, arrangement };
+            let shape = Dragonfly::whole(p, a, h, arrangement);
             let network = shape.build(&CONTEXT(&ChannelParameters::default())).unwrap();
             agrees_with_a_search(&network, Metric::Hops, &*GroupPaths::of(&network, Metric::Hops).expect("a whole dragonfly"));
         }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn other_paths_are_left_to_the_table() {
         let context = ChannelParameters::default();
-        let shape = Dragonfly { terminals_per_router: 1, routers_per_group: 4, global_channels: 2, arrangement: Arrangement::PalmTree };
+        let shape = Dragonfly::whole(1, 4, 2, Arrangement::PalmTree);
         assert!(GroupPaths::of(&shape.build(&CONTEXT(&context)).unwrap(), Metric::Latency).is_none());
         let flat = FlattenedButterfly { dimensions: vec![4, 4], concentration: 1 }.build(&CONTEXT(&context)).unwrap();
         assert!(GroupPaths::of(&flat, Metric::Hops).is_none());

@@ -84,6 +84,17 @@ impl Field {
     }
 }
 
+impl Field {
+    /// One element by another, which is not 0.
+    pub(super) fn divide(&self, one: u32, other: u32) -> u32 {
+        if one == 0 {
+            return 0;
+        }
+        let order = self.powers.len() as u64;
+        self.power(u64::from(self.logarithms[one as usize]) + order - u64::from(self.logarithms[other as usize]))
+    }
+}
+
 fn digits(number: u32, base: u32, count: u32) -> Vec<u32> {
     (0..count).map(|digit| number / base.pow(digit) % base).collect()
 }
@@ -192,6 +203,7 @@ mod tests {
             for a in 0..order {
                 assert_eq!((0..order).filter(|&b| field.add(a, b) == 0).count(), 1);
                 assert_eq!((0..order).filter(|&b| field.multiply(a, b) == 1).count(), usize::from(a > 0));
+                assert!((1..order).all(|b| field.divide(field.multiply(a, b), b) == a));
                 for (b, c) in (0..order).flat_map(|b| (0..order).map(move |c| (b, c))) {
                     assert_eq!(field.multiply(a, field.add(b, c)), field.add(field.multiply(a, b), field.multiply(a, c)));
                 }

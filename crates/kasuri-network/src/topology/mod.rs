@@ -5,23 +5,42 @@
 //! `hops_per_class` = [h] says that shortest paths are free of deadlock if their hops use virtual-channel classes that change
 //! after every h hops: 1 where nothing else is known, the whole diameter where shortest paths cannot close a cycle.
 
+mod adjacency;
 pub mod butterfly;
 pub mod cenju4;
 pub mod concentrated_mesh;
+pub mod cubes;
 pub mod dragonfly;
+pub mod dragonfly_plus;
+mod draws;
 pub mod fat_tree;
 pub mod flattened_butterfly;
 pub mod full_mesh;
 mod galois;
+pub mod hpn_pod;
+pub mod hxmesh;
+pub mod hyperx;
+pub mod jellyfish;
+pub mod leaf_spine;
 pub mod mesh;
 pub mod mlfm;
 pub mod oft;
 pub mod omega;
 pub mod on_chip_flattened_butterfly;
+pub mod planes;
+pub mod polarfly;
+pub mod polarstar_paley;
+pub mod rail_only;
+pub mod rail_optimised;
 pub mod rdt;
+mod sizes;
 pub mod slim_fly;
 pub mod torus;
 pub mod tree4;
+pub mod twisted_torus;
+pub mod xgft;
+pub mod xpander;
+pub mod yes_no;
 
 use crate::network::{Link, MAX_CHANNEL_CYCLES, Network, NetworkError};
 use crate::registry;
@@ -57,6 +76,21 @@ registry! {
         concentrated_mesh::ConcentratedMesh,
         tree4::Tree4,
         rdt::Rdt,
+        xgft::Xgft,
+        leaf_spine::LeafSpine,
+        rail_optimised::RailOptimised,
+        rail_only::RailOnly,
+        hpn_pod::HpnPod,
+        planes::Planes,
+        dragonfly_plus::DragonflyPlus,
+        hyperx::HyperX,
+        twisted_torus::TwistedTorus,
+        cubes::Cubes,
+        hxmesh::HxMesh,
+        polarfly::PolarFly,
+        polarstar_paley::PolarStarPaley,
+        jellyfish::Jellyfish,
+        xpander::Xpander,
     ]
 }
 

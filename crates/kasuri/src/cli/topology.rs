@@ -5,7 +5,10 @@ use crate::input::{FolderFiles, KNOWN};
 use clap::{Args, ValueEnum};
 use kasuri_config::Document;
 use kasuri_config::format;
-use kasuri_network::network::metrics::{Basis, Metrics};
+use kasuri_config::words::assignments;
+use kasuri_network::network::Network;
+use kasuri_network::network::metrics::{Basis, Metrics, Summary};
+use serde_json::json;
 use std::io::Write;
 use toml::{Table, Value};
 
@@ -20,6 +23,18 @@ pub(super) struct Topology {
     /// Print the network as a graph instead
     #[arg(long, value_enum)]
     export: Option<Export>,
+    /// How to print its numbers
+    #[arg(long, value_enum, default_value = "table", conflicts_with = "export")]
+    format: Format,
+}
+
+/// The form of the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Table,
+    /// One JSON object: counts, exact distances, and digests of the links
+    Json,
 }
 
 /// A graph format.
@@ -38,8 +53,8 @@ impl Topology {
         let network = Table::from_iter([("topology".to_owned(), Value::String(self.name.clone()))]);
         let table = Table::from_iter([("network".to_owned(), Value::Table(network))]);
         let mut document = Document::from_table_for(*KNOWN, "kasuri topology", table)?;
-        for parameter in &self.parameters {
-            document.set_argument("network", parameter, parameter)?;
+        for parameter in assignments(&self.parameters) {
+            document.set_argument("network", &parameter, &parameter)?;
         }
         let network = document.network(&document.sweep()?.point(0)?, &FolderFiles::new(""))?;
         if let Some(export) = self.export {
@@ -50,6 +65,9 @@ impl Topology {
             };
             write!(out, "{text}")?;
             return Ok(Exit::DONE);
+        }
+        if self.format == Format::Json {
+            return self.write_summary(&network, out);
         }
         let metrics = Metrics::of(&network);
         let distances = &metrics.distances;
@@ -70,7 +88,7 @@ impl Topology {
             ("terminals", metrics.terminals.to_string()),
             ("routers", metrics.routers.to_string()),
             ("ports of the widest router", metrics.radix.to_string()),
-            ("channels", network.channel_count().to_string()),
+            ("channels", (network.channel_count() + 2 * network.further_home_count()).to_string()),
             ("channels between routers", metrics.router_channels.to_string()),
             ("links between routers", metrics.links.to_string()),
             ("diameter, hops", diameter),
@@ -79,6 +97,33 @@ impl Topology {
         ];
         let rows = rows.map(|(name, value)| vec![name.to_owned(), value]).to_vec();
         writeln!(out, "{}", output::table(&["QUANTITY", "VALUE"], rows, &[]))?;
+        Ok(Exit::DONE)
+    }
+
+    /// One JSON object with the columns that tables of networks have.
+    fn write_summary(&self, network: &Network, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let summary = Summary::of(network);
+        let answer = json!({
+            "topology": self.name,
+            "parameters": self.parameters.join(" "),
+            "terminals": summary.terminals,
+            "routers": summary.routers,
+            "links": summary.links,
+            "terminal_links": summary.terminal_links,
+            "max_ports": summary.max_ports,
+            "min_ports": summary.min_ports,
+            "components": summary.components,
+            "diameter_terminals": summary.diameter_terminals,
+            "diameter_routers": summary.diameter_routers,
+            "sum_hops": summary.sum_hops,
+            "pairs": summary.pairs,
+            "mean_hops": summary.mean_hops().map(|mean| (mean * 1e6).round() / 1e6),
+            "histogram": summary.histogram_text(),
+            "links_across_half": summary.links_across_half,
+            "edges_sha256": summary.edges_sha256,
+            "ports_sha256": summary.ports_sha256,
+        });
+        writeln!(out, "{answer:#}")?;
         Ok(Exit::DONE)
     }
 }

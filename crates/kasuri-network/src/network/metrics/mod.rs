@@ -4,8 +4,10 @@
 //! serves the other terminal. They say what the graph allows, not what a routing makes of it.
 
 mod bisection;
+mod summary;
 
 pub use bisection::{Basis, Bisection};
+pub use summary::Summary;
 
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
 use crate::network::connectivity::separated;
@@ -52,23 +54,29 @@ pub struct Distances {
 impl Metrics {
     /// Measures a network. Cost: a breadth-first search from every router with terminals, and the bisection.
     pub fn of(network: &Network) -> Self {
-        let connected = |router: RouterId| {
-            let ports = 0..network.port_count(router) as u16;
-            ports.filter(|&port| network.output_channel(router, port).is_some() || network.input_channel(router, port).is_some()).count()
-                as u32
-        };
         let with_reverse = network.router_channels().filter(|&channel| has_reverse(network, channel)).count() as u64;
         let router_channels = network.router_channels().count() as u64;
         Self {
             terminals: network.terminal_count(),
             routers: network.router_count(),
-            radix: (0..network.router_count()).map(|router| connected(RouterId(router))).max().unwrap_or(0),
+            radix: ports_in_use(network).into_iter().max().unwrap_or(0),
             router_channels,
             links: router_channels - with_reverse / 2,
             distances: Distances::of(network),
             bisection: Bisection::of(network),
         }
     }
+}
+
+/// By router: its connected ports, those to terminals included.
+fn ports_in_use(network: &Network) -> Vec<u32> {
+    let connected = |router: RouterId| {
+        let ports = 0..network.port_count(router) as u16;
+        ports.filter(|&port| network.output_channel(router, port).is_some() || network.input_channel(router, port).is_some()).count() as u32
+    };
+    let mut used: Vec<u32> = (0..network.router_count()).map(|router| connected(RouterId(router))).collect();
+    network.further_homes().for_each(|(_, router, _)| used[router.index()] += 1);
+    used
 }
 
 /// Channels from a router to each other one on a shortest path, where there is one.
@@ -171,9 +179,14 @@ impl Neighbours {
 
     /// Hops from one router to all, `u32::MAX` where no path leads.
     fn distances_from(&self, source: usize) -> Vec<u32> {
+        self.distances_from_any(&[source as u32])
+    }
+
+    /// Hops from the nearest of some routers to all, `u32::MAX` where no path leads.
+    fn distances_from_any(&self, sources: &[u32]) -> Vec<u32> {
         let mut distance = vec![u32::MAX; self.starts.len() - 1];
-        distance[source] = 0;
-        let mut queue = vec![source as u32];
+        sources.iter().for_each(|&source| distance[source as usize] = 0);
+        let mut queue = sources.to_vec();
         let mut head = 0;
         while head < queue.len() {
             let router = queue[head] as usize;
