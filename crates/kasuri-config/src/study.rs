@@ -640,5 +640,7 @@ pub(super) fn find_member<'t, F: ?Sized>(
             return Err(section.error(key, message));
         }
     };
-    find(table, name).ok_or_else(|| section.error(key, unknown(key, name, names())))
+    // The key `of` names a topology.
+    let kind = if key == "of" { "topology" } else { key };
+    find(table, name).ok_or_else(|| section.error(key, unknown(kind, name, names())))
 }

@@ -483,13 +483,22 @@ struct Lacking {
     instead: &'static str,
 }
 
-static LACKING: &[Lacking] = &[Lacking {
-    name: "hosts whose terminals share a memory",
-    key: "hosts",
-    asks: |scenario| scenario.hosts.is_some(),
-    reason: "the flit engine cannot model hosts whose terminals share a memory",
-    instead: "use engine = \"flow\"",
-}];
+static LACKING: &[Lacking] = &[
+    Lacking {
+        name: "hosts whose terminals share a memory",
+        key: "hosts",
+        asks: |scenario| scenario.hosts.is_some(),
+        reason: "the flit engine cannot model hosts whose terminals share a memory",
+        instead: "use engine = \"flow\"",
+    },
+    Lacking {
+        name: "terminals with several ports (planes, rails with two switches)",
+        key: "network.topology",
+        asks: |scenario| scenario.network.further_home_count() > 0,
+        reason: "its terminals have several ports, but one injection and one ejection channel here: the other ports would stand idle",
+        instead: "simulate one plane of it",
+    },
+];
 
 /// All features of a scenario that this engine does not have, or does not combine, whatever the layout.
 pub(crate) fn refused(scenario: &Scenario) -> Vec<Refusal> {

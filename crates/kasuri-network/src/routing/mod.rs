@@ -13,6 +13,7 @@ mod detour;
 pub mod dijkstra;
 pub mod dimension_order;
 mod divisor;
+pub mod dragonfly_groups;
 pub mod dragonfly_phases;
 pub mod extents;
 mod formula;
@@ -20,15 +21,18 @@ mod grid;
 mod grid_paths;
 mod group_paths;
 mod hashed;
+pub mod hxmesh_order;
 pub mod minimal;
 pub mod minimal_adaptive;
 pub mod nca;
+mod nca_levels;
 pub mod o1turn;
 pub mod per_destination;
 pub mod per_output;
 pub mod planar_adaptive;
 pub mod regional;
 mod shortest;
+pub mod shortest_vector;
 mod table;
 mod tag_table;
 pub mod two_phase;
@@ -81,6 +85,9 @@ registry! {
         o1turn::O1Turn,
         two_phase::TwoPhase,
         ugal_ordered::UgalOrdered,
+        dragonfly_groups::DragonflyGroups,
+        shortest_vector::ShortestVector,
+        hxmesh_order::HxMeshOrder,
     ]
 }
 

@@ -1,6 +1,7 @@
 //! Up to a nearest common ancestor and down again, on fat trees.
 
 use super::divisor::Divisor;
+use super::nca_levels::LevelPaths;
 use super::{Candidate, Choice, CongestionView, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
@@ -14,6 +15,10 @@ use std::sync::Arc;
 /// Every router of the level of the nearest common ancestor serves; `up_port` chooses among the paths up. All policies are
 /// free of deadlock with one virtual channel: a packet's channels rise strictly in the order injection, up by rising level,
 /// down by falling level, ejection.
+///
+/// On an `xgft` or `leaf-spine` with parallel links the policy chooses the copy of a link down, too. D-mod-k takes up port
+/// (destination div W) mod (w p) there, W the product of the numbers of routers above a node up to this level, and down the copy of the
+/// same digit.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nca {
@@ -51,6 +56,9 @@ impl Member for Nca {
 
 impl RoutingAlgorithm for Nca {
     fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
+        if let Some(paths) = LevelPaths::of(network, self.up_port) {
+            return Ok(Box::new(paths));
+        }
         let labels = network.labels();
         let (Some(&[up, down, levels, sides]), Some(level), Some(first)) =
             (labels.attribute("fat_tree"), labels.router("level"), labels.router("first_terminal"))
@@ -58,7 +66,7 @@ impl RoutingAlgorithm for Nca {
             return Err(RoutingError::Mismatch {
                 routing: Self::NAME,
                 network: network.name().to_owned(),
-                problem: "it needs a fat tree".to_owned(),
+                problem: "it needs a fat tree, an xgft or a leaf-spine network whose terminals have one port".to_owned(),
             });
         };
         let below: Vec<Divisor> = (0..levels).map(|level| Divisor::new(down.pow(level))).collect();
