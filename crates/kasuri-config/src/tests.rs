@@ -507,6 +507,26 @@ fn every_example_of_a_family_is_accepted() {
     }
 }
 
+/// A topology that wraps another one takes the keys of both, refuses those of neither, and says which value is wrong.
+#[test]
+fn keys_of_a_wrapped_topology_stand_beside_its_own() {
+    let network = |keys: &str| {
+        let document = Document::parse("a.toml", &format!("[network]\ntopology = \"planes\"\nplanes = 2\n{keys}")).unwrap();
+        document.network(&document.points().unwrap()[0], &NoFiles).map_err(|error| error.to_string())
+    };
+    let built = network("of = \"mesh\"\ndimensions = [3]\nchannel_latency = 4").unwrap();
+    assert_eq!((built.router_count(), built.terminal_count(), built.further_home_count()), (6, 3, 3));
+    for (keys, wanted) in [
+        ("of = \"mesh\"\ndimensions = 3", "a.toml:5:14 network.dimensions: is 3; it must be a list"),
+        ("of = \"mesh\"\ndimensions = [3]\nleaves = 2", "a.toml:6:1 network.leaves: unknown key `leaves`"),
+        ("of = \"mash\"\ndimensions = [3]", "a.toml:4:6 network.of: unknown topology `mash`"),
+        ("dimensions = [3]", "network.of: is missing"),
+    ] {
+        let problem = network(keys).unwrap_err();
+        assert!(problem.contains(wanted), "{problem}");
+    }
+}
+
 #[test]
 fn an_engine_that_is_not_there_and_a_wrong_engine_section_are_refused() {
     let flit_alone = Known { engines: &[&Named("flit")], ..known() };

@@ -31,11 +31,12 @@ pub fn assignments(arguments: &[String]) -> Vec<String> {
     found
 }
 
-/// Does the argument begin with `key=`, hold no other ` key=` and end within no bracket?
+/// Does the argument begin with `key=`, hold no other ` key=` and end within no bracket? A number or a list has no words behind it.
 fn is_one_assignment(argument: &str) -> bool {
     let words = split(argument);
-    let begins = words.first().is_some_and(|word| is_assignment(word));
-    begins && words[1..].iter().all(|word| !is_assignment(word)) && open_brackets(argument) == 0
+    let Some((_, value)) = words.first().filter(|word| is_assignment(word)).and_then(|word| word.split_once('=')) else { return false };
+    let is_whole = value.starts_with('[') || value.parse::<f64>().is_ok();
+    (words.len() == 1 || !is_whole) && words[1..].iter().all(|word| !is_assignment(word)) && open_brackets(argument) == 0
 }
 
 fn is_assignment(word: &str) -> bool {
