@@ -150,9 +150,9 @@ static ROWS: &[Row] = &[
         key: "network.topology",
         asks: |scenario| if_so(scenario.network.further_home_count() > 0),
         flow: No("take one plane of it"),
+        arbitrated: Yes,
         analysis: No("take one plane of it"),
     },
-    Row { name: "predictors", key: "router.predictor", asks: predictor_of, flow: Yes, analysis: Yes },
     Row {
         name: "predictors under a closed workload",
         key: "router.predictor",

@@ -154,7 +154,8 @@ impl Trace {
         let missing = self.nodes.iter().flat_map(|node| node.waits_for.iter().map(move |&on| (node, on)));
         let found: Vec<_> = missing.filter(|(_, on)| self.position(*on).is_none()).collect();
         let &(node, on) = found.first()?;
-        let more = if found.len() > 1 { format!("; {} dependencies in all name nodes that are missing", found.len()) } else { String::new() };
+        let more =
+            if found.len() > 1 { format!("; {} dependencies in all name nodes that are missing", found.len()) } else { String::new() };
         Some(format!("node {} (`{}`) waits for node {on}, which is not in the file{more}", node.id, node.name))
     }
 
