@@ -98,9 +98,8 @@ class Comparison:
     def compare(self, name: str) -> bool:
         """A table; prints how many rows are the same."""
         rows = table(self.folder / "results" / f"{name}.csv")
-        if not any(self.prefix(row["workload"]) for row in rows):
-            print(f"{name:12} has no traces here")
-            return True
+        there = [row for row in rows if self.prefix(row["workload"])]
+        absent, rows = len(rows) - len(there), there
         each: dict[tuple[str, ...], dict[int, int]] = {}
         path = self.folder / "results" / f"{name}_per_npu.csv"
         for row in table(path) if path.exists() else []:
@@ -108,7 +107,9 @@ class Comparison:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             found = list(pool.map(lambda row: self.difference(row, each.get(tuple(row[key] for key in KEY), {})), rows))
         wrong = [(row, problem) for row, problem in zip(rows, found, strict=True) if problem]
-        print(f"{name:12} {len(rows) - len(wrong):5} of {len(rows):5} rows the same")
+        print(
+            f"{name:12} {len(rows) - len(wrong):5} of {len(rows):5} rows the same{f'; {absent} more have no trace here' if absent else ''}"
+        )
         for row, problem in wrong[:5]:
             print(f"    {', '.join(row[key] for key in KEY)}: {problem}")
         return not wrong

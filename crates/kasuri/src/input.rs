@@ -86,8 +86,11 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Gives the bytes of a file piece by piece, unpacked where it is gzipped, until `take` says that it wants no more.
 pub(crate) fn read_gzipped_pieces(path: &Path, take: &mut dyn FnMut(&[u8]) -> bool) -> io::Result<()> {
     let file = fs::File::open(path)?;
-    let most = if file.metadata()?.is_file() { u64::MAX } else { MAX_TEXT_BYTES };
-    let mut file = BufReader::with_capacity(PIECE, file.take(most));
+    let about = file.metadata()?;
+    let most = if about.is_file() { u64::MAX } else { MAX_TEXT_BYTES };
+    // A trace has a file for each of thousands of NPUs, many of which are small.
+    let piece = if about.is_file() { (about.len() as usize).clamp(1 << 10, PIECE) } else { PIECE };
+    let mut file = BufReader::with_capacity(piece, file.take(most));
     let zipped = file.fill_buf()?.starts_with(&GZIP);
     let mut pieces: Box<dyn BufRead> =
         if zipped { Box::new(BufReader::with_capacity(PIECE, MultiGzDecoder::new(file))) } else { Box::new(file) };
