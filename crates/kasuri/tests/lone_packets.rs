@@ -91,7 +91,7 @@ proptest! {
 }
 
 /// Networks and routings whose paths hang on chance or on what a router sees, or that leave the shortest ones.
-const ROUTED: [(&str, u32); 17] = [
+const ROUTED: [(&str, u32); 33] = [
     ("topology = \"torus\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"ugal\"", 16),
     ("topology = \"flattened-butterfly\"\ndimensions = [3, 3]\nconcentration = 2\n[routing]\nalgorithm = \"ugal\"\nthreshold = 3", 18),
     ("topology = \"flattened-butterfly\"\ndimensions = [4, 4]\nconcentration = 2\n[routing]\nalgorithm = \"ugal-ordered\"", 32),
@@ -115,6 +115,25 @@ const ROUTED: [(&str, u32); 17] = [
     ("topology = \"rdt\"\nside = 8\nranks = 1\n[routing]\nalgorithm = \"vector\"", 64),
     ("topology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"planar-adaptive\"", 16),
     ("topology = \"mesh\"\ndimensions = [4, 3]\n[routing]\nalgorithm = \"minimal-adaptive\"\nallow_deadlock = true", 12),
+    ("topology = \"xgft\"\nm = [4, 3, 2]\nw = [1, 2, 2]\nparallel = [1, 2, 1]\n[routing]\nalgorithm = \"nca\"\nup_port = \"d-mod-k\"", 24),
+    ("topology = \"xgft\"\nm = [2, 2, 2]\nw = [1, 1, 3]\n[routing]\nalgorithm = \"nca\"\nup_port = \"adaptive\"", 8),
+    ("topology = \"leaf-spine\"\nleaves = 4\nspines = 2\ndown = 6\ntrunk = 2\n[routing]\nalgorithm = \"nca\"", 24),
+    ("topology = \"rail-optimised\"\nnodes = 2\ngpus = 2\nunits = 2\nspines = 2\n[routing]\nalgorithm = \"minimal\"", 8),
+    ("topology = \"rail-optimised\"\nnodes = 2\ngpus = 2\nunits = 2\nspines = 2\nhb = true\n[routing]\nalgorithm = \"minimal\"", 8),
+    ("topology = \"rail-only\"\ndomains = 3\ngpus = 4\n[routing]\nalgorithm = \"minimal\"", 12),
+    (
+        "topology = \"dragonfly\"\np = 2\na = 4\nh = 2\ngroups = 5\nlocal = 2\n[routing]\nalgorithm = \"dragonfly-groups\"\nthrough = \"group\"",
+        40,
+    ),
+    ("topology = \"dragonfly+\"\np = 2\nleaves = 2\nspines = 2\nh = 2\ngroups = 3\n[routing]\nalgorithm = \"minimal\"", 12),
+    ("topology = \"hyperx\"\nS = [3, 3]\nK = [1, 2]\nT = 2\n[routing]\nalgorithm = \"minimal\"", 18),
+    ("topology = \"twisted-torus\"\nshape = \"kk2k\"\nk = 2\n[routing]\nalgorithm = \"shortest-vector\"", 16),
+    ("topology = \"cubes\"\ncube = 2\narrangement = [1, 1, 2]\nshape = \"twisted\"\n[routing]\nalgorithm = \"up-down\"", 16),
+    ("topology = \"hxmesh\"\na = 3\nb = 2\nx = 2\ny = 2\n[routing]\nalgorithm = \"hxmesh-order\"", 24),
+    ("topology = \"polarfly\"\nq = 3\nconcentration = 2\n[routing]\nalgorithm = \"minimal\"", 26),
+    ("topology = \"polarstar-paley\"\nq = 2\npaley = 5\n[routing]\nalgorithm = \"minimal\"", 35),
+    ("topology = \"jellyfish\"\nrouters = 10\ndegree = 3\nseed = 1\n[routing]\nalgorithm = \"minimal\"", 10),
+    ("topology = \"xpander\"\ndegree = 4\nlift = 3\nseed = 1\n[routing]\nalgorithm = \"minimal\"", 15),
 ];
 
 /// Cycles between two packets of a pair: longer than a packet and its credits are under way.
