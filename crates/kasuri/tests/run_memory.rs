@@ -76,7 +76,7 @@ impl Files for RandomNetworks {
 }
 
 /// Networks of two sizes each, as large as need be for what grows with them to outweigh what does not.
-const NETWORKS: [&str; 22] = [
+const NETWORKS: [&str; 24] = [
     "topology = \"mesh\"\ndimensions = [20, 20]",
     "topology = \"mesh\"\ndimensions = [36, 36]",
     "topology = \"mesh\"\ndimensions = [6, 6, 6]\nconcentration = 4",
@@ -99,6 +99,8 @@ const NETWORKS: [&str; 22] = [
     "topology = \"file\"\npath = \"random-400-3\"",
     "topology = \"file\"\npath = \"random-1000-4\"",
     "topology = \"cenju4\"\nterminals = 256",
+    "topology = \"twisted-torus\"\nshape = \"kk2k\"\nk = 6",
+    "topology = \"hxmesh\"\na = 4\nb = 4\nx = 5\ny = 5",
 ];
 
 /// Parts of the small ones: on these the formulas are worked out as well, which takes longer.

@@ -11,7 +11,8 @@
 //! The columns of channels stand in the order of their numbers: a channel from each terminal, one to each terminal, then those between
 //! routers. -1 says that a channel does not begin or end at a router, or at a terminal. Latency and period are cycles. `labels_belong_to`
 //! is a checksum of routers, channels, labels and attributes: routings believe what labels say of a network, so that a file with labels is
-//! refused where anything else was changed. Without labels and attributes it does not matter.
+//! refused where anything else was changed. Without labels and attributes it does not matter. `further_homes` is there where terminals have
+//! several ports: `[terminal, router, port]` of each port but the first.
 
 use super::FormatError;
 use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
@@ -50,6 +51,9 @@ struct Columns<'a> {
     attributes: BTreeMap<Cow<'a, str>, Cow<'a, [u32]>>,
     #[serde(default)]
     labels_belong_to: u32,
+    /// Terminal, router, port.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    further_homes: Vec<[u32; 3]>,
 }
 
 /// Writes a network as one line of JSON.
@@ -79,6 +83,7 @@ pub fn write(network: &Network) -> String {
         labels: labels.router_names().filter_map(|name| Some((name.into(), labels.router(name)?.into()))).collect(),
         attributes: labels.attribute_names().filter_map(|name| Some((name.into(), labels.attribute(name)?.into()))).collect(),
         labels_belong_to: 0,
+        further_homes: network.further_homes().map(|(terminal, router, port)| [terminal.0, router.0, u32::from(port)]).collect(),
     };
     columns.labels_belong_to = columns.checksum();
     serde_json::to_string(&columns).expect("columns of numbers and text are always JSON") + "\n"
@@ -156,6 +161,12 @@ impl Columns<'_> {
                 _ => return Err(format!("channel {channel} must lead from a router to a router")),
             }
         }
+        for &[terminal, router, port] in &self.further_homes {
+            if terminal >= self.terminals || router >= self.routers || port as usize >= MAX_PORTS {
+                return Err(format!("`further_homes` has [{terminal}, {router}, {port}]; give a terminal, a router and its port"));
+            }
+            builder.add_home(TerminalId(terminal), RouterId(router), port as Port);
+        }
         self.labels.into_iter().for_each(|(name, column)| builder.label_routers(name, column.into_owned()));
         self.attributes.into_iter().for_each(|(name, values)| builder.set_attribute(name, values.into_owned()));
         self.router_names.into_iter().for_each(|names| builder.name_routers(names.into_owned()));
@@ -171,6 +182,7 @@ impl Columns<'_> {
         let mut add = |number: i64| hasher.update(&number.to_le_bytes());
         numbers.into_iter().flatten().for_each(|&number| add(number));
         small.for_each(&mut add);
+        self.further_homes.iter().flatten().map(|&number| i64::from(number)).for_each(&mut add);
         for (name, values) in self.labels.iter().chain(&self.attributes) {
             add(values.len() as i64);
             name.bytes().map(i64::from).for_each(&mut add);
