@@ -66,8 +66,7 @@ demo: build  ## runs the examples and writes their reports to out/demo
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
 VERIFICATIONS := schedules gate matrix threads mpi slurm executors mutations experiments stores interruptions sameness convergence fidelity \
-                 arbitrated congestion interference cenju4 booksim papers
-                 congestion interference cenju4 booksim astra papers
+                 arbitrated congestion interference cenju4 booksim astra papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
 verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
