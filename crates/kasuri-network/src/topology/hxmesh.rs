@@ -16,7 +16,7 @@ use serde::Deserialize;
 ///
 /// With `channel_latency` a list of three numbers they are those of the links on boards, to row switches and to column switches.
 ///
-/// Labels: routers `kind` (0 accelerator, 1 row switch, 2 column switch), `coordinate.0` (column), `coordinate.1` (row); of a switch the one
+/// Labels: routers `role` (0 accelerator, 1 row switch, 2 column switch), `coordinate.0` (column), `coordinate.1` (row); of a switch the one
 /// that it has no place in is 0. Attributes `hxmesh` = [a, b, x, y], `terminal_digits`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -80,7 +80,7 @@ impl Topology for HxMesh {
             Some(row) if row < rows => (1, 0, row),
             Some(switch) => (2, switch - rows, 0),
         };
-        builder.label_routers("kind", all.clone().map(|router| place(router).0).collect());
+        builder.label_routers("role", all.clone().map(|router| place(router).0).collect());
         builder.label_routers("coordinate.0", all.clone().map(|router| place(router).1).collect());
         builder.label_routers("coordinate.1", all.map(|router| place(router).2).collect());
         builder.set_attribute("hxmesh", vec![a, b, x, y]);

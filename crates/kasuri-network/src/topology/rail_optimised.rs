@@ -18,7 +18,7 @@ use serde::Deserialize;
 ///
 /// With `channel_latency` a list of three numbers they are those of the links to leaves from GPUs, from leaves to spines, and within a node.
 ///
-/// Labels: routers `kind` (0 GPU, 1 switch of a node, 2 leaf, 3 spine) and, without `hb`, `level`; attributes `rail_optimised` = [units, nodes,
+/// Labels: routers `role` (0 GPU, 1 switch of a node, 2 leaf, 3 spine) and, without `hb`, `level`; attributes `rail_optimised` = [units, nodes,
 /// gpus, spines, trunk, hb], `terminal_digits`, `hops_per_class`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -90,7 +90,7 @@ impl Topology for RailOptimised {
         if !hb {
             builder.label_routers("level", kind_of.iter().map(|kind| kind - 1).collect());
         }
-        builder.label_routers("kind", kind_of);
+        builder.label_routers("role", kind_of);
         builder.set_attribute("rail_optimised", vec![units, nodes, gpus, spines, trunk, u32::from(hb)]);
         let digits: Vec<u32> = [gpus, nodes, units].into_iter().filter(|&radix| radix > 1).collect();
         builder.set_attribute("terminal_digits", if digits.is_empty() { vec![1] } else { digits });
