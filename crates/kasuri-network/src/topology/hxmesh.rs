@@ -16,8 +16,8 @@ use serde::Deserialize;
 ///
 /// With `channel_latency` a list of three numbers they are those of the links on boards, to row switches and to column switches.
 ///
-/// Labels: routers `role` (0 accelerator, 1 row switch, 2 column switch), `coordinate.0` (column), `coordinate.1` (row); of a switch the one
-/// that it has no place in is 0. Attributes `hxmesh` = [a, b, x, y], `terminal_digits`.
+/// Labels: routers `role` (0 accelerator, 1 row switch, 2 column switch), `coordinate.0` (column), `coordinate.1` (row); switches stand beyond
+/// the boards, those of rows in column a x and those of columns in row b y. Attributes `hxmesh` = [a, b, x, y], `terminal_digits`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HxMesh {
@@ -77,8 +77,8 @@ impl Topology for HxMesh {
         let all = 0..accelerators + rows + columns;
         let place = |router: u32| match router.checked_sub(accelerators) {
             None => (0, router % columns, router / columns),
-            Some(row) if row < rows => (1, 0, row),
-            Some(switch) => (2, switch - rows, 0),
+            Some(row) if row < rows => (1, columns, row),
+            Some(switch) => (2, switch - rows, rows),
         };
         builder.label_routers("role", all.clone().map(|router| place(router).0).collect());
         builder.label_routers("coordinate.0", all.clone().map(|router| place(router).1).collect());
