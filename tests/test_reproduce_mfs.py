@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kasuri.errors import ConfigError
-from kasuri_papers import PAPERS, experiments, mfs
+from kasuri_papers import PAPERS, experiments, mfs, mfs_studies
 from kasuri_papers.figure import Table
 
 Rows = list[dict[str, Any]]
@@ -186,9 +186,29 @@ def test_every_judge_sees_right_and_wrong_curves() -> None:
 def test_the_study_of_errors_prints_its_correlations() -> None:
     flows, packets = {4: 0.5, 8: 0.4, 16: 0.25}, {4: 0.49, 8: 0.36, 16: 0.2}
     table = of_figures(F2=rows("flow", flows) + [row | {"hops_mean": float(row["k"])} for row in rows("flit", packets)])
-    verdict = mfs.where_flows_may_be_trusted(Table(table))
+    verdict = mfs_studies.where_flows_may_be_trusted(Table(table))
     assert verdict.verdict == "report"
     assert "with mean hops: 0.99 over 3 points" in verdict.measured
+
+
+def test_the_study_of_arbitration_prints_how_far_both_sharings_are_off() -> None:
+    figures = of_figures(F2=rows("flow", {4: 0.6}, cpu_seconds=0.5) + rows("flit", {4: 0.5}, cpu_seconds=2.0))
+    figures += of_figures(T1=rows("flow", {16: 900.0}, "completion_time") + rows("flit", {16: 1000.0}, "completion_time"))
+    own = rows("arbitrated-F2", {4: 0.49}, cpu_seconds=0.25) + rows("arbitrated-T1", {16: 1010.0}, "completion_time")
+    verdict = mfs_studies.flows_with_arbitration(Table(figures + of_figures(S1=own)))
+    assert verdict.verdict == "report"
+    assert (
+        "packets 4: 0.500 (2.00 s); arbitrated 4: 0.490 (off by 0.020, 0.25 s); equal shares 4: 0.600 (off by 0.200, 0.50 s)"
+        in verdict.measured
+    )
+    assert "arbitrated 16: 1010 (off by 0.010" in verdict.measured
+    assert "mean error of ATR over all points of figures 2 to 9: arbitrated 0.020, equal shares 0.200" in verdict.measured
+
+
+def test_what_a_mechanism_explains_is_the_distance_without_it() -> None:
+    made = rows("arbitrated", {6: 0.5, 8: 0.3}, flow__without=[]) + rows("arbitrated", {6: 0.5, 8: 0.15}, flow__without=["blocking"])
+    text = mfs_studies.explained(Table(made), Table(rows("flit", {6: 0.5, 8: 0.3, 9: 0.1})), [6, 8])
+    assert "all mechanisms 0.000, without blocking 0.250" in text
 
 
 def test_the_rows_of_the_paper_are_complete() -> None:

@@ -18,7 +18,7 @@ from kasuri_papers.runs import Runner
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; give its exit status: 0 done, 1 a run without a result (`--strict`: or an unexpected verdict), 2 bad input."""
+    """Run the command; give its exit status: 0 done, 1 no result (`--strict`: or an unexpected verdict), 2 bad input."""
     options = _parser().parse_args(arguments)
     say = (lambda text: None) if options.quiet else (lambda text: print(f"kasuri: {text}", file=sys.stderr, flush=True))
     outcomes: dict[str, list[Outcome]] = {}
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(f"not as expected: {line}")
     else:
         output.print_table(everything, sys.stdout)
-    failed = any(outcome.failed_runs or (options.strict and not outcome.is_expected) for outcome in everything)
+    failed = any(outcome.failed_runs or outcome.is_not_run or (options.strict and not outcome.is_expected) for outcome in everything)
     return 1 if failed else 0
 
 

@@ -12,13 +12,13 @@ import itertools
 import math
 import os
 import re
-import statistics
 from pathlib import Path
 from typing import Any
 
 from kasuri.errors import ConfigError
 from kasuri_papers import curves
-from kasuri_papers.figure import Figure, Findings, Paper, Plot, Table, Verdict, awaiting
+from kasuri_papers.figure import Figure, Findings, Paper, Plot, Table, Verdict
+from kasuri_papers.mfs_studies import STUDIED, explained, flows_with_arbitration, where_flows_may_be_trusted
 from kasuri_papers.runs import measured
 
 PACKET_FLITS = "traffic.packet_flits"
@@ -107,6 +107,7 @@ def arbitration_explains(table: Table) -> Verdict:
         if network != "fat-tree":
             part = means["age"] / means["rr"] if means["rr"] else math.inf
             found.must(part <= 0.5, f"{network}: age leaves {part:.2f} of the gap (<= 0.5)")
+        found.report(f"{network}: {explained(table.of(f'arbitrated-{network}'), table.of(f'rr-{network}'), common)}")
     return found.verdict()
 
 
@@ -183,6 +184,10 @@ def queues_close_the_gap(table: Table) -> Verdict:
         away = curves.distances(table.of("flit-voq", figure=figure).curve("atr"), flow, flow)
         near = {k: gap for k, gap in away.items() if k <= most}
         found.must(curves.largest(near) <= 0.10, f"{network}: VOQ differs for k <= {most}, of flow, by {curves.text(near)} (<= 0.10)")
+        packets = table.of("flit-vc1" if network == "mesh" else "flit-vc2", figure=figure)
+        found.report(f"{network}: {explained(table.of(f'arbitrated-{network}'), packets, [6, 7, 8, 9, 10])}")
+        own, of_packets = (rows.curve("atr") for rows in (table.of(f"arbitrated-voq-{network}"), table.of("flit-voq", figure=figure)))
+        found.report(f"{network}: VOQ in arbitrated flows {curves.text(own)}; in packets {curves.text(of_packets)}")
     return found.verdict()
 
 
@@ -268,39 +273,6 @@ def time_and_memory(table: Table) -> Verdict:
         found.report(f"{name} over that of our flit engine: {curves.text({k: flow[k] / flit[k] for k in flow if flit.get(k)}, 4)}")
     found.report("the kept rows of BookSim 2 are of another machine" if not os.environ.get("BOOKSIM") else "BookSim 2 ran on this machine")
     return found.verdict()
-
-
-def where_flows_may_be_trusted(table: Table) -> Verdict:
-    """Print how the error of flows goes with the hops of packets and with the load of the fullest channel; nobody judges it."""
-    points = [point for number in STUDIED for point in _errors(table, number)]
-    found = Findings()
-    for column, name in (("hops", "mean hops"), ("load", "1/ATR of flow, the load of the fullest channel of the mean terminal")):
-        pairs = [(point[column], point["error"]) for point in points if point[column] is not None]
-        found.report(f"correlation of |flit - flow|/flow with {name}: {_correlation(pairs):.2f} over {len(pairs)} points")
-    for low, high in ((0.0, 3.0), (3.0, 5.0), (5.0, math.inf)):
-        inside = [point["error"] for point in points if low <= (point["hops"] or 0.0) < high]
-        if inside:
-            found.report(f"{low:g} to {high:g} hops: {len(inside)} points, mean error {math.fsum(inside) / len(inside):.3f}")
-    return Verdict("report", found.verdict().measured)
-
-
-#: The figures whose runs the study of errors looks at.
-STUDIED = ("F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9")
-
-
-def _errors(table: Table, number: str) -> list[dict[str, Any]]:
-    """Give hops, load and error of each k of a figure, for the packets of 40 flits with as few virtual channels as there can be."""
-    rows = Table(row for row in table if row.get("figure") == number)
-    series = next((name for name in ("flit", "flit-vc1", "flit-vc2") if len(rows.of(name))), "flit")
-    packets = Table(row for row in rows.of(series) if row.get(PACKET_FLITS, 40) == 40)
-    flow, flit, hops = rows.of("flow").curve("atr"), packets.curve("atr"), packets.curve("hops_mean")
-    return [{"hops": hops.get(k), "load": 1 / flow[k], "error": abs(flit[k] - flow[k]) / flow[k]} for k in flow if k in flit]
-
-
-def _correlation(pairs: list[tuple[float, float]]) -> float:
-    if len(set(pairs)) < 3:
-        return math.nan
-    return statistics.correlation([one for one, _ in pairs], [other for _, other in pairs])
 
 
 def _microseconds(table: Table) -> dict[Any, float]:
@@ -526,7 +498,7 @@ PAPER = Paper(
             "derived",
             "flow, flit",
             queues_close_the_gap,
-            runs_of=("F8", "F9"),
+            runs_of=("F8", "F9", "C6"),
         ),
         Figure(
             "003-C1",
@@ -583,13 +555,15 @@ PAPER = Paper(
             "flow, flit",
             longer_packets_are_closer,
         ),
-        awaiting(
+        Figure(
             "003-S1",
             "S",
             "flows with arbitration, the authors' future work",
             "none: ATR beside flit and flow, error and time of each",
             "derived",
-            'flow.sharing = "arbitrated"',
+            "flow, flit",
+            flows_with_arbitration,
+            runs_of=("S1", *STUDIED, "T1"),
         ),
         Figure(
             "003-S2",
@@ -599,7 +573,7 @@ PAPER = Paper(
             "derived",
             "flow, flit",
             where_flows_may_be_trusted,
-            runs_of=STUDIED,
+            runs_of=(*STUDIED, "S1"),
         ),
     ),
 )

@@ -81,12 +81,14 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     passing = collections.Counter(outcome.basis for outcome in outcomes if outcome.verdict.verdict == "pass")
     judged = sum(outcome.figure.basis == "derived" and outcome.verdict.verdict != "report" for outcome in outcomes)
     lacking = sum(bool(outcome.figure.lacking) for outcome in outcomes)
-    failing = sum(outcome.verdict.verdict == "fail" for outcome in outcomes) - lacking
+    not_run = sum(outcome.is_not_run for outcome in outcomes)
+    failing = sum(outcome.verdict.verdict == "fail" for outcome in outcomes) - lacking - not_run
     reports = sum(outcome.verdict.verdict == "report" for outcome in outcomes)
     apart = ", ".join(f"{passing[basis]} {meaning}" for basis, meaning in BASES.items() if passing[basis])
     text = f"{passing['derived']} of {judged} derived claims reproduced"
     text += f"; passing, but not counted: {apart}" if apart else ""
-    return f"{text}; {failing} not reproduced, {lacking} not built, {reports} without a criterion"
+    missing = f"{not_run} not run, " if not_run else ""
+    return f"{text}; {failing} not reproduced, {lacking} not built, {missing}{reports} without a criterion"
 
 
 def surprises(outcomes: Sequence[Outcome]) -> list[str]:

@@ -23,6 +23,10 @@ BUILT = Path(__file__).parents[2] / "mpi" / "build"
 _NEIGHBOURS = ((1, 0), (-1, 0), (0, 1), (0, -1))
 
 
+class MissingProgramError(ConfigError):
+    """A program that a figure measures is not built or installed here."""
+
+
 def stencil(*, side: int, iterations: int, flits: int, flit_bytes: int, periodic: bool) -> str:
     """Write a two-dimensional stencil of side x side blocks, block (x, y) on rank y side + x.
 
@@ -206,15 +210,17 @@ def mpi(experiment: Mapping[str, Any], folder: Path, kasuri: str) -> dict[str, A
 
     Raises
     ------
+    MissingProgramError
+        The program or Open MPI is missing.
     ConfigError
-        The program or Open MPI is missing, or the schedule cannot be made.
+        The schedule cannot be made.
     """
     kept = folder / "mpi.json"
     if kept.exists():
         return dict(json.loads(kept.read_text()))
     program, launcher = BUILT / "openmpi" / "ft", shutil.which("mpirun.openmpi")
     if launcher is None or not program.exists():
-        raise ConfigError(f"{program}: it runs with Open MPI and is built by `make mpi` in a checkout of the repository")
+        raise MissingProgramError(f"{program}: it runs with Open MPI and is built by `make mpi` in a checkout of the repository")
     folder.mkdir(parents=True, exist_ok=True)
     ranks, environment = int(experiment["ranks"]), dict(os.environ)
     if experiment["schedule"] != "library":

@@ -11,7 +11,11 @@ from kasuri.errors import ConfigError
 from kasuri_papers import expectations, experiments, output, progress
 from kasuri_papers.expectations import Expectation
 from kasuri_papers.figure import Figure, Judge, Paper, Table, Verdict
+from kasuri_papers.programs import MissingProgramError
 from kasuri_papers.runs import Runner, failures
+
+#: How the finding of a figure begins that could not be run here.
+NOT_RUN = "NOT RUN: "
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,11 @@ class Outcome:
         return self.basis == "derived"
 
     @property
+    def is_not_run(self) -> bool:
+        """Was a program missing that the figure measures?"""
+        return self.verdict.measured.startswith(NOT_RUN)
+
+    @property
     def is_expected(self) -> bool:
         """Is the verdict the expected one? Where nothing is expected, every verdict is but a failure."""
         if self.expectation is None:
@@ -98,6 +107,8 @@ class Outcome:
             return "not built"
         if self.verdict.verdict != "fail":
             return self.verdict.verdict
+        if self.is_not_run:
+            return "not run"
         cause = self.expectation.cause if self.expectation and self.is_expected else ""
         return "not reproduced" + (f": {cause}" if cause else "")
 
@@ -175,7 +186,10 @@ def _figure(paper: Paper, figure: Figure, folder: Path, out: Path, runner: Runne
         return Outcome(figure, figure.judge(Table([])), Table([]), [], [], expectation)
     numbers = figure.runs_of or (figure.number,)
     usual = {number: experiments.read(folder, number) for number in numbers}
-    rows = {number: runner.table(file.points, out / number, figure.columns) for number, file in usual.items()}
+    try:
+        rows = {number: runner.table(file.points, out / number, figure.columns) for number, file in usual.items()}
+    except MissingProgramError as error:
+        return Outcome(figure, Verdict("fail", f"{NOT_RUN}{error}"), Table([]), [], [], expectation)
     beside = figure.beside(folder, out) if figure.beside else []
     table = _joined(figure, rows, beside)
     failed = failures(table)

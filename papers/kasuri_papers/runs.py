@@ -88,6 +88,8 @@ class Runner:
             results = kasuri.run(_with_program(point.experiment, folder / point.folder), out=folder / point.folder, jobs=1, progress=False)
             rows = _labelled(point, results)
             return rows if columns is None else [_with_columns(row, columns, results) for row in rows]
+        except programs.MissingProgramError:
+            raise
         except KasuriError as error:
             raise ConfigError(f"{folder.name}, {point.folder}: {error}") from error
 
