@@ -5,6 +5,7 @@ use crate::endpoint;
 use crate::fabric::features::prediction;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
+use crate::observe::intervals::Ends;
 use crate::options::FlitOptions;
 use crate::select;
 use crate::support;
@@ -28,7 +29,7 @@ use std::ops::Range;
 const OCCUPANCY_PERIOD: u64 = 256;
 
 /// Cycles between two looks for packets that wait for each other in a part of the network while the rest goes on.
-const DEADLOCK_PERIOD: u64 = 16_384;
+pub(crate) const DEADLOCK_PERIOD: u64 = 16_384;
 
 /// Cycles between two checks of the invariants in a `paranoid` run.
 const INVARIANTS_PERIOD: u64 = 61;
@@ -124,7 +125,7 @@ pub(crate) struct Run<'a, L: RouterLayout> {
     /// Tells the tiles what to send of a closed workload, if there is one.
     dispatcher: Option<Dispatcher<'a>>,
     /// Does the run end by itself?
-    ends: bool,
+    pub(crate) ends: bool,
     /// Does the controller know that a terminal has finished its batch?
     told_first_finished: bool,
     pub(crate) cycle: u64,
@@ -132,6 +133,8 @@ pub(crate) struct Run<'a, L: RouterLayout> {
     window: u64,
     /// What is due in other tiles before this cycle is in the mail or has been handed over.
     mailed_until: u64,
+    /// Where intervals end within windows.
+    pub(crate) interval_ends: Ends,
 }
 
 impl<'a, L: RouterLayout> Run<'a, L> {
@@ -155,6 +158,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             cycle: 0,
             window: u64::from(compiled.parameters.window),
             mailed_until: u64::from(compiled.parameters.window),
+            interval_ends: Ends::default(),
         };
         run.dispatch();
         Ok(run)
@@ -163,9 +167,12 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     pub(crate) fn run(mut self, controller: &mut dyn Controller, team: &mut Team<'_>) -> Result<Outcome, EngineError> {
         let mut endings_at_once = 0;
         loop {
+            let length = controller.interval_cycles().max(1);
+            let intervals = self.begin_intervals(length, controller);
+            let end = self.cycle.saturating_add(length * intervals).min(self.scenario.max_cycles.max(self.cycle + 1));
             let begin = self.cycle;
-            let end = begin.saturating_add(controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
             let halt = self.advance(end, controller, team)?;
+            let begin = self.tell_ends(begin, controller);
             let interval = self.close_interval(begin, controller.weighs_ages(), team);
             let looks = halt == Halt::Standstill || self.cycle / DEADLOCK_PERIOD != begin / DEADLOCK_PERIOD;
             let status = if looks { self.deadlock_status() } else { None };
@@ -240,11 +247,12 @@ impl<'a, L: RouterLayout> Run<'a, L> {
                 return Ok(true);
             }
         }
-        let length = self.window.min(end - self.cycle);
+        let length = self.window_length(end);
         // What is posted from now on arrives after the next window has begun.
         let mail = self.mailed_until..self.cycle + length + self.window;
         self.mailed_until = mail.end;
-        team.each(&mut self.tiles, |_, tile| tile.run_window(length, mail.clone()));
+        let ends = self.interval_ends;
+        team.each(&mut self.tiles, |_, tile| tile.run_window(length, mail.clone(), &ends));
         self.cycle += length;
         self.proceed();
         self.exchange_mail();
@@ -255,9 +263,31 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         Ok(true)
     }
 
+    /// The length of the next window. Windows end with intervals; where these are short, several windows go together as long as something
+    /// is due in each, and the last of them alone ends with a sample.
+    fn window_length(&self, end: u64) -> u64 {
+        let until_end = |cycle: u64| self.window.min(self.interval_ends.after(cycle, end) - cycle);
+        let mut length = until_end(self.cycle);
+        loop {
+            let next = self.cycle + length;
+            let is_sampled = self.cycle / OCCUPANCY_PERIOD != next / OCCUPANCY_PERIOD;
+            if is_sampled || next >= end || length + until_end(next) > self.window || !self.has_events_from(next) {
+                return length;
+            }
+            length += until_end(next);
+        }
+    }
+
+    /// Is something due in a cycle or soon after it, which is at most a window away?
+    fn has_events_from(&self, cycle: u64) -> bool {
+        let cycles = cycle..self.cycle + self.window;
+        cycles.rev().any(|cycle| self.tiles.iter().any(|tile| tile.in_flight.arrivals.has_events(cycle)))
+    }
+
     /// Skips cycles in which nothing happens.
     fn skip_to(&mut self, next: u64) {
         for tile in &mut self.tiles {
+            tile.skip_ends(&self.interval_ends, next);
             tile.sample_idle(self.cycle, next);
             tile.cycle = next;
         }
@@ -332,7 +362,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     }
 
     /// The phase, which is the same in all tiles.
-    fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> Phase {
         self.tiles[0].statistics.counting.phase
     }
 
@@ -490,38 +520,42 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// Takes the mail, runs a window and puts what arrives in other tiles in these cycles into the mail.
-    fn run_window(&mut self, length: u64, mail: Range<u64>) {
+    fn run_window(&mut self, length: u64, mail: Range<u64>, ends: &Ends) {
         self.take_mail();
-        self.advance_window(length);
+        self.advance_window(length, ends);
         self.put_mail(mail);
     }
 
     /// Runs a window, compiled for the processor at hand: shifts by a variable amount cost two to three instructions less with
     /// BMI2. Both texts are the same, and so are their results.
     #[inline(always)]
-    fn advance_window(&mut self, length: u64) {
+    fn advance_window(&mut self, length: u64, ends: &Ends) {
         #[cfg(target_arch = "x86_64")]
         if self.parameters.modern {
             // SAFETY: `modern` says that the processor has these features.
-            return unsafe { self.advance_window_modern(length) };
+            return unsafe { self.advance_window_modern(length, ends) };
         }
-        self.advance_window_portably(length);
+        self.advance_window_portably(length, ends);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "bmi1,bmi2,popcnt,lzcnt,avx2")]
-    fn advance_window_modern(&mut self, length: u64) {
-        self.advance_window_portably(length);
+    fn advance_window_modern(&mut self, length: u64, ends: &Ends) {
+        self.advance_window_portably(length, ends);
     }
 
     /// Terminals first, then block after block. What one posts for another arrives after the window.
     #[inline(always)]
-    fn advance_window_portably(&mut self, length: u64) {
+    fn advance_window_portably(&mut self, length: u64, ends: &Ends) {
         let first = self.cycle;
+        let end = self.begin_window_with_ends(ends, length);
         for block in 0..self.parameters.blocks - self.parameters.router_blocks {
+            self.begin_block_with_ends(ends, end);
             for now in first..first + length {
                 self.terminal_cycle(block, now);
+                self.note_end(ends, now + 1);
             }
+            self.end_block_with_ends(end);
         }
         for block in 0..self.parameters.router_blocks {
             if self.parameters.is_far {
@@ -575,7 +609,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.statistics.counted_accepted += interval.accepted_flits * u64::from(self.statistics.counting.rates);
         interval.counted_accepted_flits = self.statistics.counted_accepted;
         interval.in_flight_age = if ages { self.in_flight_age() } else { 0 };
-        interval.backlog_cycles = self.edge.feed().backlog_cycles(now);
+        interval.backlog_cycles = self.edge.feed().backlog(now).cycles(now);
         interval
     }
 

@@ -1,6 +1,8 @@
 //! A scenario on the layout that the table (`support.rs`) has chosen for it, compiled for its number of virtual channels.
 
 use crate::fabric::layout::RouterLayout;
+#[cfg(target_arch = "x86_64")]
+use crate::fabric::layouts::avx512::Avx512;
 use crate::fabric::layouts::full::Full;
 use crate::fabric::layouts::plain::Plain;
 use crate::fabric::vc_mask::{VcMask, Wide, Word};
@@ -103,36 +105,55 @@ fn ready<'s, L: RouterLayout + 'static>(scenario: Cow<'s, Scenario>, options: Fl
 /// # Errors
 /// It is too large.
 pub(crate) fn on_layout(scenario: Cow<'_, Scenario>, layout: LayoutName, options: FlitOptions) -> IfReady<'_> {
-    // A narrow mask keeps the records small; each width is compiled for itself, so not every power of two is worth one.
+    // A narrow mask keeps the records small; each width is compiled for itself, so not every power of two is worth one. Unit tests are compiled
+    // together with the engine: there the widest serve for all, and the crate's other tests run the others.
     match (layout, scenario.router.virtual_channels) {
+        #[cfg(not(test))]
         (LayoutName::Full, 0..=4) => ready::<Full<Word<u8, 2>>>(scenario, options),
+        #[cfg(not(test))]
         (LayoutName::Full, 5..=8) => ready::<Full<Word<u8, 3>>>(scenario, options),
+        #[cfg(not(test))]
         (LayoutName::Full, 9..=16) => ready::<Full<Word<u16, 4>>>(scenario, options),
         (LayoutName::Full, _) => ready::<Full<Wide>>(scenario, options),
         #[cfg(target_arch = "x86_64")]
-        (LayoutName::Avx512, 0..=2) => on_vectors::<Word<u8, 1>>(scenario, options),
+        (LayoutName::Avx512, 0..=2) => on_vectors_of_two(scenario, options),
         #[cfg(target_arch = "x86_64")]
         (LayoutName::Avx512, 3..=4) => on_vectors::<Word<u8, 2>>(scenario, options),
         #[cfg(target_arch = "x86_64")]
         (LayoutName::Avx512, 5..=8) => on_vectors::<Word<u8, 3>>(scenario, options),
+        #[cfg(not(test))]
         (_, 0..=2) => ready::<Plain<Word<u8, 1>>>(scenario, options),
+        #[cfg(not(test))]
         (_, 3..=4) => ready::<Plain<Word<u8, 2>>>(scenario, options),
+        #[cfg(not(test))]
         (_, 5..=8) => ready::<Plain<Word<u8, 3>>>(scenario, options),
+        #[cfg(not(test))]
         (_, 9..=16) => ready::<Plain<Word<u16, 4>>>(scenario, options),
+        #[cfg(not(test))]
         (_, 17..=64) => ready::<Plain<Word<u64, 6>>>(scenario, options),
         _ => ready::<Plain<Wide>>(scenario, options),
+    }
+}
+
+/// The vector layout of two virtual channels, by the registers that the widest router takes.
+#[cfg(target_arch = "x86_64")]
+fn on_vectors_of_two(scenario: Cow<'_, Scenario>, options: FlitOptions) -> IfReady<'_> {
+    match widest_router(&scenario).div_ceil(64) {
+        // Up to 48 ports: the routers of most clusters.
+        #[cfg(not(test))]
+        3 => ready::<Avx512<Word<u8, 1>, 3>>(scenario, options),
+        _ => on_vectors::<Word<u8, 1>>(scenario, options),
     }
 }
 
 /// The vector layout, by the registers that the widest router takes.
 #[cfg(target_arch = "x86_64")]
 fn on_vectors<M: VcMask + 'static>(scenario: Cow<'_, Scenario>, options: FlitOptions) -> IfReady<'_> {
-    use crate::fabric::layouts::avx512::Avx512;
     match widest_router(&scenario).div_ceil(64) {
+        #[cfg(not(test))]
         0..=1 => ready::<Avx512<M, 1>>(scenario, options),
+        #[cfg(not(test))]
         2 => ready::<Avx512<M, 2>>(scenario, options),
-        // Two virtual channels of up to 48 ports: the routers of most clusters.
-        3 if M::SHIFT == 1 => ready::<Avx512<M, 3>>(scenario, options),
         _ => ready::<Avx512<M, 4>>(scenario, options),
     }
 }

@@ -135,6 +135,12 @@ pub trait Controller {
     /// outstanding any more, when the first terminal of a batch has finished, or when a closed workload has completed.
     fn interval_ended(&mut self, interval: &Interval) -> Command;
 
+    /// After how many of the next intervals it will say [`Command::Continue`], whatever happens in them; all are of the length that
+    /// [`Self::interval_cycles`] says now. An engine may run through them before it tells of them, each as it was.
+    fn assured_intervals(&self) -> u64 {
+        0
+    }
+
     /// Does it look at [`Interval::in_flight_age`]? An engine must look at each packet to find it.
     fn weighs_ages(&self) -> bool {
         false

@@ -136,12 +136,19 @@ pub fn fetch_ahead<T>(column: &[T], index: usize) {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const RETURNED: libc::c_int = 1 << 20;
 
+/// The least by which the memory for smaller blocks grows, bytes.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const STEP: libc::c_int = 1 << 19;
+
 /// Makes the allocator return large blocks when they are freed, for the rest of the process. GNU's would keep the first that is
 /// freed, and others of its size after it, although what comes next seldom fits: a network of 262,144 terminals leaves 20 MB.
 pub fn return_large_blocks() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: setting the allocator's threshold has no conditions.
+    // SAFETY: setting the allocator's thresholds has no conditions.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, RETURNED);
+        // Small blocks come in few steps, and stay: each step is a call of the system.
+        libc::mallopt(libc::M_TOP_PAD, STEP);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 4 * STEP);
     }
 }

@@ -324,11 +324,14 @@ impl<'a> Plan<'a> {
         let cores = Cores::new(chosen.len(), options.jobs, options.threads, available_cores());
         // A thread more than there are runs would only wait.
         let jobs = cores.jobs();
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-        let threads = threads.map_err(|error| RunError::Threads(error.to_string()))?;
         let before = resident_memory_mib();
         let executor = RunExecutor::new(&self.runs, options, store.as_ref(), cores, chosen);
-        let ends = threads.install(|| executor.finish_all(chosen))?;
+        let ends = if executor.needs_threads() {
+            let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+            threads.map_err(|error| RunError::Threads(error.to_string()))?.install(|| executor.finish_all(chosen))?
+        } else {
+            executor.finish_all(chosen)?
+        };
         let mut summary = Summary { planned: chosen.len(), interrupted: options.stop.signal(), ..Summary::default() };
         for ((end, message), planned) in ends.into_iter().zip(chosen) {
             if let End::Computed { row, threads, .. } = &end

@@ -91,6 +91,10 @@ impl Controller for Interruptible<'_> {
         self.inner.interval_ended(interval)
     }
 
+    fn assured_intervals(&self) -> u64 {
+        self.inner.assured_intervals()
+    }
+
     fn weighs_ages(&self) -> bool {
         self.inner.weighs_ages()
     }

@@ -1,6 +1,6 @@
 //! Several feeds as one: each has classes of packets of its own, and they take turns at a terminal.
 
-use super::feed::{Arrival, Ask, Drain, Drawn, Head, Left, Letter, Moves, Next, OneQueue, Order, PacketFeed, Progress, Report};
+use super::feed::{Arrival, Ask, Backlog, Drain, Drawn, Head, Left, Letter, Moves, Next, OneQueue, Order, PacketFeed, Progress, Report};
 use super::queues::Queues;
 use kasuri_model::engine::EngineError;
 
@@ -46,10 +46,7 @@ impl PacketFeed for Combined<'_> {
         for turn in 0..count {
             let feed = (first + turn) % count;
             // A shorter borrow for each feed.
-            let naming = match &mut naming {
-                Some(naming) => Some(&mut **naming as _),
-                None => None,
-            };
+            let naming = naming.as_mut().map(|naming| &mut **naming as _);
             match self.feeds[feed].next_packet(Ask { terminal, now, queue, naming }) {
                 Next::Packet(drawn) => {
                     self.turn[terminal as usize] = ((feed + 1) % count) as u8;
@@ -151,8 +148,10 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter().any(|feed| feed.has_first_finished())
     }
 
-    fn backlog_cycles(&self, now: u64) -> u64 {
-        self.feeds.iter().map(|feed| feed.backlog_cycles(now)).sum()
+    fn backlog(&self, now: u64) -> Backlog {
+        let mut backlog = Backlog::default();
+        self.feeds.iter().for_each(|feed| backlog.absorb(feed.backlog(now)));
+        backlog
     }
 
     fn drain(&mut self, drain: Drain) -> u64 {
@@ -180,8 +179,8 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter().find_map(|feed| feed.held_flits(slots))
     }
 
-    fn broken(&self) -> Option<String> {
-        self.feeds.iter().find_map(|feed| feed.broken())
+    fn broken(&self, now: u64) -> Option<String> {
+        self.feeds.iter().find_map(|feed| feed.broken(now))
     }
 
     fn report(&mut self, report: &mut Report) {

@@ -179,6 +179,46 @@ pub(crate) struct Progress {
     pub(crate) arrived: Vec<(u32, u32)>,
 }
 
+/// Packets that are created and not drawn, one at most of each class and terminal: enough to say at any time how long they have waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Backlog {
+    packets: i64,
+    /// The sum of the cycles of their creation.
+    created: i64,
+}
+
+impl Backlog {
+    /// One more packet waits, created in this cycle.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, created: u64) {
+        self.packets += 1;
+        self.created = self.created.wrapping_add(created as i64);
+    }
+
+    /// One packet less waits.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, created: u64) {
+        self.packets -= 1;
+        self.created = self.created.wrapping_sub(created as i64);
+    }
+
+    /// What has changed since it was another.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self { packets: self.packets - before.packets, created: self.created.wrapping_sub(before.created) }
+    }
+
+    /// Adds those of another feed, or what has changed elsewhere.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.created = self.created.wrapping_add(other.created);
+    }
+
+    /// The sum of the cycles for which they have waited, at cycle `now`.
+    pub(crate) fn cycles(self, now: u64) -> u64 {
+        self.packets.wrapping_mul(now as i64).wrapping_sub(self.created) as u64
+    }
+}
+
 /// What one tile has for the feed of another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Letter {
@@ -345,9 +385,9 @@ pub(crate) trait PacketFeed: Send {
         false
     }
 
-    /// Sum over all terminals of the cycles by which their next packet's creation lies before `now`.
-    fn backlog_cycles(&self, _now: u64) -> u64 {
-        0
+    /// The packets that were created before cycle `now`, which begins, and that are next to be drawn.
+    fn backlog(&self, _now: u64) -> Backlog {
+        Backlog::default()
     }
 
     /// Begins to wait for packets: counts those that are created and not drawn ([`Self::undrained`]), and returns how many answers are
@@ -377,8 +417,8 @@ pub(crate) trait PacketFeed: Send {
         None
     }
 
-    /// A law of its own that the feed has broken, if any.
-    fn broken(&self) -> Option<String> {
+    /// A law of its own that the feed has broken before cycle `now`, if any.
+    fn broken(&self, _now: u64) -> Option<String> {
         None
     }
 

@@ -180,25 +180,34 @@ impl<L: RouterLayout> Tile<'_, L> {
         let before = self.statistics.interval.injected_flits;
         self.statistics.interval.injected_flits += ready.len() as u64;
         for position in 0..ready.len() {
-            if let Some(&slot) = ready.get(position + 3 * PREFETCH_DISTANCE) {
-                prefetch(&self.terminals.injection[slot]);
-            }
-            if let Some(&slot) = ready.get(position + PREFETCH_DISTANCE) {
-                let source = &self.terminals.injection[slot];
-                self.packets.prefetch_gap(source.packet, source.index);
-                if self.parameters.fetches && source.left == 1 {
-                    let terminal = slot >> L::Mask::SHIFT;
-                    prefetch(&self.wiring.links[self.parameters.first_terminal_port + terminal]);
-                    prefetch(&self.edge.queues.heads[terminal as usize]);
-                    self.packets.prefetch(source.packet);
-                    self.edge.feed().prefetch_tail_left(self.parameters.share.terminals.start + terminal);
-                }
-            }
+            self.prefetch_sending(ready, position);
             self.send_flit(ready[position], now);
         }
         ready.clear();
         self.statistics.balance.flits_inside += (self.statistics.interval.injected_flits - before) as i64;
         self.terminals.note_ready(block);
+    }
+
+    /// Fetches what sending later flits of a list will look at: first their slots, then what ends with a packet.
+    #[inline(always)]
+    fn prefetch_sending(&self, ready: &[u32], position: usize) {
+        if !self.parameters.fetches {
+            return;
+        }
+        if let Some(&slot) = ready.get(position + 3 * PREFETCH_DISTANCE) {
+            prefetch(&self.terminals.injection[slot]);
+        }
+        if let Some(&slot) = ready.get(position + PREFETCH_DISTANCE) {
+            let source = &self.terminals.injection[slot];
+            self.packets.prefetch_gap(source.packet, source.index);
+            if source.left == 1 {
+                let terminal = slot >> L::Mask::SHIFT;
+                prefetch(&self.wiring.links[self.parameters.first_terminal_port + terminal]);
+                prefetch(&self.edge.queues.heads[terminal as usize]);
+                self.packets.prefetch(source.packet);
+                self.edge.feed().prefetch_tail_left(self.parameters.share.terminals.start + terminal);
+            }
+        }
     }
 
     /// Sends the next flit of a slot that has one and a credit.

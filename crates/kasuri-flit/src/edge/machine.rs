@@ -228,7 +228,7 @@ impl PacketFeed for Interfaces<'_> {
         Some(flits)
     }
 
-    fn broken(&self) -> Option<String> {
+    fn broken(&self, _now: u64) -> Option<String> {
         self.nodes.broken().map(str::to_owned)
     }
 

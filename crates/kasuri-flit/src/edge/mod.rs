@@ -32,7 +32,7 @@ mod translated;
 mod waiting;
 
 pub(crate) use dispatcher::Dispatcher;
-pub(crate) use feed::{Arrival, Drawn, Next, PacketFeed, Report, Tag};
+pub(crate) use feed::{Arrival, Backlog, Drawn, Next, PacketFeed, Report, Tag};
 pub(crate) use terminals::Terminals;
 
 use crate::tile::{Packet, Share};

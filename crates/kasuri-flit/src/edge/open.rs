@@ -5,7 +5,7 @@
 
 use super::batch::Batch;
 use super::calendar::Calendar;
-use super::feed::{Arrival, Ask, Drain, Drawn, Left, Letter, Moves, Naming, Next, OneQueue, PacketFeed, Tag};
+use super::feed::{Arrival, Ask, Backlog, Drain, Drawn, Left, Letter, Moves, Naming, Next, OneQueue, PacketFeed, Tag};
 use super::queues::Queues;
 use crate::prefetch::prefetch;
 use crate::tile::{NEVER, NONE, Share};
@@ -42,7 +42,7 @@ impl Creations {
     }
 }
 
-/// The classes of open traffic at all terminals.
+/// The classes of open traffic at all terminals. Many fields, because everything that decides when which packet is created stands here.
 #[derive(Debug)]
 pub(super) struct OpenTraffic<'a> {
     scenario: &'a Scenario,
@@ -51,8 +51,10 @@ pub(super) struct OpenTraffic<'a> {
     first: u32,
     /// Shape `[classes, terminals]`: an entry is `class x terminals + terminal`, by the numbers in the tile.
     creations: Vec<Creations>,
-    /// The entries by the cycle of their next creation.
+    /// The entries by the cycle of their next creation, as long as that is to come.
     calendar: Calendar,
+    /// The next packets of entries that have left the calendar and are not drawn.
+    backlog: Backlog,
     /// By terminal: the class that is asked first next time. Empty where there is one class.
     next_class: Vec<u8>,
     /// Do packets of a class of higher priority leave their source first?
@@ -105,6 +107,7 @@ impl<'a> OpenTraffic<'a> {
             first,
             creations: creations.collect(),
             calendar: Calendar::new(terminals, block_shift, entries as usize),
+            backlog: Backlog::default(),
             next_class: vec![0; if classes > 1 { terminals as usize } else { 0 }],
             by_priority: scenario.router.priority == Priority::Class && classes > 1,
             joint: scenario.joint(),
@@ -162,6 +165,14 @@ impl<'a> OpenTraffic<'a> {
                 self.schedule(entry);
             }
         }
+        self.backlog = self.created_before(now);
+    }
+
+    /// The next packets that were created before a cycle, one by one.
+    fn created_before(&self, now: u64) -> Backlog {
+        let mut backlog = Backlog::default();
+        self.creations.iter().filter(|creations| creations.next < now).for_each(|creations| backlog.add(creations.next));
+        backlog
     }
 
     /// What has come back to terminals that have become others has come back to these.
@@ -268,6 +279,7 @@ impl<'a> OpenTraffic<'a> {
             Some(naming) => naming.destination(class as usize, id.0, &mut creations.destinations),
         };
         let flits = traffic.sizes.draw(&mut creations.destinations);
+        self.backlog.remove(created);
         creations.index += 1;
         let more = destination.is_some();
         creations.outstanding += u32::from(more);
@@ -281,6 +293,8 @@ impl<'a> OpenTraffic<'a> {
         }
         if next > now {
             self.schedule(entry);
+        } else {
+            self.backlog.add(next);
         }
         if let Some(following) = self.next_class.get_mut(terminal as usize) {
             let is_last = class as usize + 1 == self.scenario.classes.len();
@@ -297,6 +311,7 @@ impl<'a> OpenTraffic<'a> {
         let waits = self.scenario.classes[class as usize].window.outstanding.is_some_and(|most| creations.outstanding >= most);
         if waits {
             // It is created when it may go.
+            self.backlog.remove(creations.next);
             (creations.waits, creations.next) = (true, NEVER);
         }
         waits
@@ -329,6 +344,7 @@ impl<'a> OpenTraffic<'a> {
         let waited = std::mem::take(&mut creations.waits);
         if waited {
             creations.next = now;
+            self.backlog.add(now);
         }
         waited
     }
@@ -351,6 +367,9 @@ impl<'a> OpenTraffic<'a> {
         let is_beyond = !has_another(creations.index) || is_silent;
         creations.index += 1;
         if !has_another(creations.index) {
+            if creations.next <= now {
+                self.backlog.remove(creations.next);
+            }
             creations.next = NEVER;
         }
         is_beyond
@@ -482,7 +501,9 @@ impl PacketFeed for OpenTraffic<'_> {
             if let Some(creations) = self.creations.get(following as usize) {
                 prefetch(creations);
             }
-            if self.creations[entry as usize].next <= now {
+            let next = self.creations[entry as usize].next;
+            if next <= now {
+                self.backlog.add(next);
                 queues.wake_own(self.terminal_of(entry));
             } else {
                 self.schedule(entry);
@@ -530,8 +551,17 @@ impl PacketFeed for OpenTraffic<'_> {
         self.batch.as_ref().is_some_and(|batch| batch.first_finished)
     }
 
-    fn backlog_cycles(&self, now: u64) -> u64 {
-        self.creations.iter().map(|creations| now.saturating_sub(creations.next)).sum()
+    fn backlog(&self, now: u64) -> Backlog {
+        if self.drain.closes {
+            // The calendar is not looked at any more.
+            return self.created_before(now);
+        }
+        self.backlog
+    }
+
+    fn broken(&self, now: u64) -> Option<String> {
+        let (counted, found) = (self.backlog(now), self.created_before(now));
+        (counted != found).then(|| format!("the backlog of open traffic is counted as {counted:?} and is {found:?}"))
     }
 
     fn drain(&mut self, drain: Drain) -> u64 {

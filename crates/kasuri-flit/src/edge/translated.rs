@@ -7,7 +7,7 @@
 
 use super::accesses::Accesses;
 use super::class_queues::ClassQueues;
-use super::feed::{Arrival, Ask, Drain, Drawn, Head, Left, Letter, Moves, Naming, Next, Order, PacketFeed, Progress, Report, Tag};
+use super::feed::{Arrival, Ask, Backlog, Drain, Drawn, Head, Left, Letter, Moves, Naming, Next, Order, PacketFeed, Progress, Report, Tag};
 use super::queues::Queues;
 use super::waiting::{Heads, Waiting};
 use kasuri_model::engine::{EngineError, TranslationCounts, UserOutcome};
@@ -534,8 +534,8 @@ impl PacketFeed for Translated<'_> {
         self.inner.has_first_finished()
     }
 
-    fn backlog_cycles(&self, now: u64) -> u64 {
-        self.inner.backlog_cycles(now)
+    fn backlog(&self, now: u64) -> Backlog {
+        self.inner.backlog(now)
     }
 
     fn drain(&mut self, drain: Drain) -> u64 {
@@ -565,8 +565,8 @@ impl PacketFeed for Translated<'_> {
         self.inner.held_flits(slots)
     }
 
-    fn broken(&self) -> Option<String> {
-        self.inner.broken()
+    fn broken(&self, now: u64) -> Option<String> {
+        self.inner.broken(now)
     }
 
     fn report(&mut self, report: &mut Report) {

@@ -3,6 +3,7 @@
 //! A routing answers from a hop, the packet's state and what it asks of its [`Choice`]. Where it asks nothing, its answer is a function
 //! of the other two, and of those parts of the hop that it [reads](kasuri_network::routing::Routing::reads).
 
+use kasuri_network::memory::Column;
 use kasuri_network::network::Network;
 use kasuri_network::routing::{Candidate, Choice, CongestionView, Routing, VirtualChannels};
 
@@ -10,19 +11,29 @@ use kasuri_network::routing::{Candidate, Choice, CongestionView, Routing, Virtua
 const MAX_ENTRIES: usize = 1 << 18;
 
 /// Entries for each pair of a place and a destination: packets in different states ask for both.
-const STATES: usize = 8;
+const STATES: u32 = 8;
 
-/// A question, without what its place in the table says already, and its answer.
+/// A question, without what its place in the table says already, and its answer; 0 where there is none.
+///
+/// From the low byte on: the state before, first and last of the virtual channels of the packet's class, the state after, the port
+/// (two), first and last of the virtual channels that the packet may take, the last one plus 1.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    /// States that need more bits are not kept.
-    before: u8,
-    after: u8,
-    available: (u8, u8),
-    port: u16,
-    /// The virtual channels that the packet may take; none in an entry that is empty.
-    first: u8,
-    end: u8,
+struct Entry(u64);
+
+/// Bits of the question.
+const KEY: u64 = (1 << 24) - 1;
+
+impl Entry {
+    /// The answer, if the entry has that of this question.
+    #[inline(always)]
+    fn answer(self, question: &Question) -> Option<(Candidate, u32)> {
+        let end = (self.0 >> 56) as u16;
+        if self.0 & KEY != question.key || end == 0 {
+            return None;
+        }
+        let virtual_channels = VirtualChannels { begin: (self.0 >> 48) as u16 & 0xff, end };
+        Some((Candidate::new((self.0 >> 32) as u16, virtual_channels), (self.0 >> 24) as u32 & 0xff))
+    }
 }
 
 /// What the answer depends on.
@@ -30,17 +41,16 @@ struct Entry {
 pub(crate) struct Question {
     /// The entry that has the answer, if any has: by the router, or the input slot where the routing looks at the input, the destination,
     /// and some bits of the state.
-    index: usize,
-    /// The packet's state.
-    state: u32,
-    /// First and last of the virtual channels of the packet's class.
-    available: (u8, u8),
+    index: u32,
+    /// The packet's state and the virtual channels of its class, as in an entry; states that need more bits fit no entry.
+    key: u64,
 }
 
 /// A table of answers. A later answer drives out an earlier one.
 #[derive(Debug)]
 pub(crate) struct RouteMemo {
-    entries: Box<[Entry]>,
+    /// An [`Entry`] each. Zeroed memory costs nothing until it is touched.
+    entries: Column<u64>,
     terminals: u32,
     by_slot: bool,
 }
@@ -50,7 +60,7 @@ impl RouteMemo {
     fn entries(routing: &dyn Routing, network: &Network, routers: usize, slots: u32) -> Option<usize> {
         let reads = routing.reads();
         let places = if reads.input || reads.virtual_channel { slots } else { routers as u32 };
-        let entries = (places as usize).checked_mul(network.terminal_count() as usize)?.checked_mul(STATES)?;
+        let entries = (places as usize).checked_mul(network.terminal_count() as usize)?.checked_mul(STATES as usize)?;
         (!reads.source && !routing.offers_several() && entries <= MAX_ENTRIES).then_some(entries)
     }
 
@@ -66,39 +76,32 @@ impl RouteMemo {
         let by_slot = reads.input || reads.virtual_channel;
         let terminals = network.terminal_count();
         let entries = Self::entries(routing, network, routers, slots)?;
-        let empty = Entry { before: 0, after: 0, available: (0, 0), port: 0, first: 0, end: 0 };
-        Some(Self { entries: vec![empty; entries].into_boxed_slice(), terminals, by_slot })
+        Some(Self { entries: vec![0; entries].into(), terminals, by_slot })
     }
 
     /// The question of a packet in this state at a router, by its number in the tile, in an input slot.
     #[inline(always)]
     pub(crate) fn question(&self, router: u32, slot: u32, destination: u32, state: u32, available: VirtualChannels) -> Question {
         let place = if self.by_slot { slot } else { router };
-        let pair = (place * self.terminals + destination) as usize;
-        let index = pair * STATES + (state ^ (state >> 2)) as usize % STATES;
+        let pair = place * self.terminals + destination;
         // Of at most 256 virtual channels.
-        Question { index, state, available: (available.begin as u8, (available.end - 1) as u8) }
+        let key = u64::from(available.end - 1) << 16 | u64::from(available.begin) << 8;
+        let outside = u64::from(state >> 8) << 24;
+        Question { index: pair * STATES + (state ^ (state >> 2)) % STATES, key: key | outside | u64::from(state & 0xff) }
     }
 
     /// The answer, if it is known: the candidate and the packet's state after the hop.
     #[inline(always)]
     pub(crate) fn answer(&self, question: &Question) -> Option<(Candidate, u32)> {
-        let entry = &self.entries[question.index];
-        if entry.end == 0 || u32::from(entry.before) != question.state || entry.available != question.available {
-            return None;
-        }
-        let virtual_channels = VirtualChannels { begin: u16::from(entry.first), end: u16::from(entry.end) };
-        Some((Candidate::new(entry.port, virtual_channels), u32::from(entry.after)))
+        Entry(self.entries[question.index]).answer(question)
     }
 
     /// Keeps an answer for which the routing has asked nothing.
     pub(crate) fn keep(&mut self, question: Question, candidate: Candidate, after: u32) {
-        let Candidate { port, virtual_channels, priority } = candidate;
-        let Question { index, state, available } = question;
-        let (Ok(first), Ok(end)) = (u8::try_from(virtual_channels.begin), u8::try_from(virtual_channels.end)) else { return };
-        let (Ok(before), Ok(after)) = (u8::try_from(state), u8::try_from(after)) else { return };
-        if priority == 0 {
-            self.entries[index] = Entry { before, after, available, port, first, end };
+        let Candidate { port, virtual_channels: VirtualChannels { begin, end }, priority } = candidate;
+        if priority == 0 && end <= 0xff && after <= 0xff && question.key <= KEY {
+            let answer = u64::from(end) << 32 | u64::from(begin) << 24 | u64::from(port) << 8 | u64::from(after);
+            self.entries[question.index] = answer << 24 | question.key;
         }
     }
 }

@@ -25,7 +25,20 @@ impl<L: RouterLayout> Tile<'_, L> {
         if self.routing.claims.is_some() {
             lists.heads.sort();
         }
-        // First the ports, then the requests: meanwhile the ports' records are fetched.
+        if self.parameters.fetches {
+            self.route_heads_ahead(now, lists);
+        } else {
+            for position in 0..lists.heads.len() {
+                let slot = lists.heads.at(position);
+                let port = self.route_head(slot);
+                self.begin_request(slot, port, now, lists);
+            }
+        }
+        lists.heads.clear();
+    }
+
+    /// The same in two passes, first the ports, then the requests: meanwhile the ports' records are fetched.
+    fn route_heads_ahead(&mut self, now: u64, lists: &mut Block) {
         for position in 0..lists.heads.len() {
             self.prefetch_head(&lists.heads, position);
             let slot = lists.heads.at(position);
@@ -36,30 +49,33 @@ impl<L: RouterLayout> Tile<'_, L> {
         for position in 0..lists.heads.len() {
             let slot = lists.heads.at(position);
             let port = self.layout.input_slot(slot).request_next;
-            match self.parameters.route_cycles {
-                0 => {
-                    self.request(slot, port);
-                    self.list_for_allocation(port, &mut lists.allocate);
-                }
-                1 => {
-                    self.request(slot, port);
-                    self.list_for_allocation(port, &mut lists.allocate_next);
-                }
-                cycles => {
-                    debug_assert!(cycles > 1);
-                    lists.delayed(now).push(slot);
-                }
+            self.begin_request(slot, port, now, lists);
+        }
+    }
+
+    /// A head asks for virtual channels of a port from the cycle on in which its route computation is over.
+    #[inline(always)]
+    fn begin_request(&mut self, slot: u32, port: u32, now: u64, lists: &mut Block) {
+        match self.parameters.route_cycles {
+            0 => {
+                self.request(slot, port);
+                self.list_for_allocation(port, &mut lists.allocate);
+            }
+            1 => {
+                self.request(slot, port);
+                self.list_for_allocation(port, &mut lists.allocate_next);
+            }
+            cycles => {
+                debug_assert!(cycles > 1);
+                self.layout.input_slot_mut(slot).request_next = port;
+                lists.delayed(now).push(slot);
             }
         }
-        lists.heads.clear();
     }
 
     /// Fetches what routing later heads of a list will look at: first the slot, then its packet.
     #[inline(always)]
     fn prefetch_head(&self, heads: &List, position: usize) {
-        if !self.parameters.fetches {
-            return;
-        }
         if position + 2 * PREFETCH_DISTANCE < heads.len() {
             let slot = heads.at(position + 2 * PREFETCH_DISTANCE);
             prefetch(self.layout.input_slot(slot));
@@ -93,6 +109,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// Asks the routing for the output port of a head, and notes the virtual channels that it may take there.
+    #[inline(always)]
     fn route_head(&mut self, slot: u32) -> u32 {
         let packet = self.front_packet(slot);
         let known = self.prediction.as_mut().and_then(|unit| unit.take_route(slot));
@@ -109,14 +126,14 @@ impl<L: RouterLayout> Tile<'_, L> {
             let counted = self.packets.counts_predictions(&self.statistics.counting, packet);
             unit.note_head(slot, input_port, candidate.port, counted, false);
         }
-        self.wiring.first_port(self.wiring.router_of_port[input_port]) + u32::from(candidate.port)
+        self.wiring.places[input_port].first_port + u32::from(candidate.port)
     }
 
     /// A head that has been routed claims its output.
     #[inline(always)]
     pub(crate) fn claim(&mut self, slot: u32, candidate: &Candidate, flits: u16) {
         if let Some(claims) = &mut self.routing.claims {
-            let port = self.wiring.first_port(self.wiring.router_of_port[slot >> L::Mask::SHIFT]) + u32::from(candidate.port);
+            let port = self.wiring.places[slot >> L::Mask::SHIFT].first_port + u32::from(candidate.port);
             claims.make(slot, port << L::Mask::SHIFT | u32::from(candidate.virtual_channels.begin), u32::from(flits));
         }
     }
@@ -144,9 +161,9 @@ impl<L: RouterLayout> Tile<'_, L> {
     pub(crate) fn find_route(&mut self, slot: u32, packet: u32) -> Route {
         let Some(memo) = &self.routing.memo else { return self.compute_route(slot, packet).0 };
         let record = &self.packets[packet as usize];
-        let router = self.wiring.router_of_port[slot >> L::Mask::SHIFT];
+        let router = self.wiring.places[slot >> L::Mask::SHIFT].own_number;
         let available = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
-        let question = memo.question(self.wiring.own_number(router), slot, record.destination, record.route_state, available);
+        let question = memo.question(router, slot, record.destination, record.route_state, available);
         if let Some((candidate, state)) = memo.answer(&question) {
             return Route { candidate, state };
         }
@@ -158,6 +175,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// Asks the routing for the only candidate. Has it left anything to its choice?
+    #[inline(never)]
     fn compute_route(&mut self, slot: u32, packet: u32) -> (Route, bool) {
         let (state, asked) = self.find_candidates(slot, packet);
         debug_assert_eq!(self.routing.candidates.len(), 1, "routings that offer several ports have routers in the full layout");

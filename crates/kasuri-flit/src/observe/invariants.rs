@@ -43,7 +43,7 @@ impl<L: RouterLayout> Run<'_, L> {
     /// Which law is broken.
     pub(crate) fn check_invariants(&self) -> Result<(), EngineError> {
         let unbalanced = |what: String| EngineError::Unbalanced { cycle: self.cycle, what };
-        if let Some(broken) = self.tiles.iter().find_map(|tile| tile.edge.feed().broken()) {
+        if let Some(broken) = self.tiles.iter().find_map(|tile| tile.edge.feed().broken(self.cycle)) {
             return Err(unbalanced(broken));
         }
         let moving = OnTheWay::of(&self.tiles);

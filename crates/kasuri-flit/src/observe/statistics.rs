@@ -1,5 +1,6 @@
 //! What is counted while a simulation runs.
 
+use super::intervals::Parts;
 use crate::tile::{Packet, Share};
 use hdrhistogram::Histogram;
 use kasuri_model::engine::{Background, Counting, Distribution, Interval, Phase};
@@ -167,6 +168,8 @@ pub(crate) struct Statistics {
     pub(crate) occupancy: Occupancy,
     /// The present interval.
     pub(crate) interval: Interval,
+    /// Of intervals that have ended within windows.
+    pub(crate) parts: Parts,
     /// What is counted of the background.
     pub(crate) background: Background,
     pub(crate) flit_hops: u64,
@@ -195,6 +198,7 @@ impl Statistics {
             sent: Column::filled(ports as usize, 0),
             occupancy: Occupancy { flits: vec![0; share.routers.len()], samples: 0 },
             interval: Interval::default(),
+            parts: Parts::default(),
             background: Background::default(),
             flit_hops: 0,
             balance: Balance::default(),

@@ -20,6 +20,15 @@ impl List {
         self.length += 1;
     }
 
+    /// Adds an item if `is_one` says so, without a branch. There must be room for one more in any case.
+    #[inline(always)]
+    pub(crate) fn push_if(&mut self, item: u32, is_one: bool) {
+        debug_assert!(self.length < self.items.len(), "a list holds each address once");
+        // SAFETY: as in `push`.
+        unsafe { *self.items.get_unchecked_mut(self.length) = item };
+        self.length += usize::from(is_one);
+    }
+
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.length

@@ -186,6 +186,15 @@ impl Block {
     }
 }
 
+/// Where a router stands in its tile. 8 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RouterPlace {
+    /// The number that it has there.
+    pub(crate) own_number: u32,
+    /// Its first port address.
+    pub(crate) first_port: u32,
+}
+
 /// How the ports are wired. One entry per port address, terminals' included.
 pub(crate) struct Wiring {
     pub(crate) links: Column<Links>,
@@ -198,6 +207,8 @@ pub(crate) struct Wiring {
     pub(crate) before_channel: Column<u32>,
     /// The router of a router's port address, by its number in the network; [`NONE`] in gaps.
     pub(crate) router_of_port: Column<u32>,
+    /// The same by what its heads are routed with.
+    pub(crate) places: Column<RouterPlace>,
     /// First port address of each router of the tile, by the number that it has there.
     router_port: Column<u32>,
     own_number: Arc<[u32]>,
@@ -216,6 +227,7 @@ impl Wiring {
             period: Column::filled(if parameters.periodic { ports } else { 0 }, 1),
             before_channel: Column::filled(before_channel, 0),
             router_of_port: Column::filled(addresses.first_terminal_port as usize, NONE),
+            places: Column::filled(addresses.first_terminal_port as usize, RouterPlace { own_number: NONE, first_port: NONE }),
             router_port: addresses.router_port.clone().into(),
             own_number: Arc::clone(&addresses.own_number),
         }
@@ -365,6 +377,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             let (base, ports) = (self.wiring.first_port(router), network.port_count(RouterId(router)));
             for port in base..base + ports {
                 self.wiring.router_of_port[port] = router;
+                self.wiring.places[port] = RouterPlace { own_number: self.wiring.own_number(router), first_port: base };
                 self.layout.connect_input(port, base);
             }
             // Pointers start at the router's first slot.

@@ -26,6 +26,9 @@ pub(crate) trait Wheel: Sized + Send {
     /// Are no events waiting at all?
     fn is_empty(&self) -> bool;
 
+    /// Is an event waiting for a cycle?
+    fn has_events(&self, time: u64) -> bool;
+
     /// All waiting addresses, for the checks of `paranoid` runs.
     fn waiting(&self) -> Vec<u32>;
 }
@@ -83,6 +86,10 @@ impl Wheel for ListWheel {
     fn take(&mut self, time: u64, block: u32, into: &mut Vec<u32>) {
         into.extend_from_slice(self.events(time, block));
         self.clear(time, block);
+    }
+
+    fn has_events(&self, time: u64) -> bool {
+        (0..1 << self.tiles_shift).any(|block| !self.is_empty_at(time, block))
     }
 
     fn is_empty(&self) -> bool {
@@ -239,6 +246,11 @@ impl Wheel for BitWheel {
                 bits &= bits - 1;
             }
         }
+    }
+
+    fn has_events(&self, time: u64) -> bool {
+        let first = self.word(time as u32, 0);
+        self.words[first..first + self.words_per_cycle as usize].iter().any(|&word| word != 0)
     }
 
     fn is_empty(&self) -> bool {

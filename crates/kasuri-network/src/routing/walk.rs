@@ -387,8 +387,10 @@ impl<'a> Walker<'a> {
 
     /// The parts of a range that the routing tells apart: single channels if it reads them, else the whole.
     fn distinguished(&self, range: VirtualChannels) -> impl Iterator<Item = VirtualChannels> + use<> {
-        let step = if self.reads.virtual_channel { 1 } else { range.count().max(1) };
-        (range.begin..range.end).step_by(usize::from(step)).map(move |begin| VirtualChannels { begin, end: begin + step })
+        let parts = if self.reads.virtual_channel { range.count() } else { range.count().min(1) };
+        let length = if self.reads.virtual_channel { 1 } else { range.count() };
+        let part = move |number| range.begin + number * length;
+        (0..parts).map(move |number| VirtualChannels { begin: part(number), end: part(number + 1) })
     }
 
     fn place(&mut self, hop: Hop, state: u32, parent: Option<u32>, places: &mut Vec<Place>) -> u32 {

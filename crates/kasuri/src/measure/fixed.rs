@@ -100,8 +100,9 @@ impl Fixed {
     }
 }
 
-impl Controller for Fixed {
-    fn interval_cycles(&mut self) -> u64 {
+impl Fixed {
+    /// The length of the next interval.
+    fn length(&self) -> u64 {
         let left = match (self.stage, &self.warm_up) {
             (Stage::WarmingUp, WarmUp::Cycles(cycles)) => cycles.saturating_sub(self.now).min(LONGEST_INTERVAL),
             (Stage::WarmingUp, WarmUp::Truncation(_)) => super::steady_state::interval_cycles(&self.offer, self.max_cycles),
@@ -111,6 +112,26 @@ impl Controller for Fixed {
             (Stage::Draining { .. }, _) => LONGEST_INTERVAL,
         };
         left.min(self.max_cycles.saturating_sub(self.now)).max(1)
+    }
+
+    /// The end of the present stage, if it hangs on nothing that is measured.
+    fn end(&self) -> Option<u64> {
+        match (self.stage, &self.warm_up) {
+            (Stage::WarmingUp, WarmUp::Cycles(cycles)) => Some(*cycles),
+            (Stage::Measuring { from }, _) => Some(from + self.cycles),
+            _ => None,
+        }
+    }
+}
+
+impl Controller for Fixed {
+    fn interval_cycles(&mut self) -> u64 {
+        self.length()
+    }
+
+    fn assured_intervals(&self) -> u64 {
+        let before = |end: u64| end.min(self.max_cycles).saturating_sub(self.now + 1);
+        self.end().map_or(0, |end| before(end) / self.length())
     }
 
     fn interval_ended(&mut self, interval: &Interval) -> Command {
@@ -165,6 +186,28 @@ mod tests {
         let width = controller.report().packet_latency_ci95.unwrap();
         assert!((queues.counted_mean() - queues.mean_latency()).abs() < 2.0 * width);
         assert!(width < 0.05 * queues.mean_latency());
+    }
+
+    /// What is assured holds, whatever is measured: here nothing.
+    #[test]
+    fn assured_intervals_are_of_one_length_and_let_the_run_go_on() {
+        for (warm_up, cycles, max_cycles) in [(100, 400, 10_000), (5_000, 77, 10_000), (2_500, 300_000, 100_000), (0, 1_000, 1_000_000)] {
+            let mut controller = Fixed::new(Queues::new(64, 0.1, 5, 7).offer(), Some(warm_up), cycles, max_cycles);
+            let (mut now, mut assured, mut all) = (0, 0, 0);
+            while now < warm_up.max(1) + cycles && now < max_cycles {
+                let length = controller.interval_cycles();
+                let intervals = controller.assured_intervals();
+                for number in 0..=intervals {
+                    let cycles = controller.interval_cycles();
+                    assert!(cycles == length || number == intervals);
+                    now += cycles;
+                    let command = controller.interval_ended(&Interval { end_cycle: now, cycles, ..Interval::default() });
+                    assert!(command == Command::Continue || number == intervals, "{command:?} at {now}");
+                }
+                (assured, all) = (assured + intervals, all + intervals + 1);
+            }
+            assert!(all < 10 || 2 * assured > all, "{assured} of {all}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{PreparedPoint, RunError};
 use crate::estimate::Work;
 use crate::results::RowHead;
 use crate::snapshot::{self, Snapshot};
-use kasuri_config::{Built, Document, Known, Point, Sweep};
+use kasuri_config::{Built, Document, Known, Point, Study, Sweep};
 use kasuri_network::routing::extents::Extents;
 use kasuri_network::topology::Files;
 use std::collections::BTreeSet;
@@ -58,6 +58,15 @@ pub(crate) struct Runs<'a> {
     built: Built,
     planned: Vec<Planned>,
     named: BTreeSet<String>,
+    /// Of the only run, where there is one and it names no file that may change: what its engine receives.
+    only: Option<Study>,
+}
+
+/// What one thread has checked.
+struct Checked {
+    planned: Vec<Planned>,
+    named: Vec<String>,
+    last: Option<Study>,
 }
 
 impl<'a> Runs<'a> {
@@ -95,7 +104,7 @@ impl<'a> Runs<'a> {
     }
 
     fn new(known: Known<'a>, document: &'a Document, sweep: Sweep<'a>, files: Snapshot<'a>) -> Self {
-        Self { known, document, sweep, files, built: Built::default(), planned: Vec::new(), named: BTreeSet::new() }
+        Self { known, document, sweep, files, built: Built::default(), planned: Vec::new(), named: BTreeSet::new(), only: None }
     }
 
     fn check(mut self, numbers: &[usize]) -> Result<Self, RunError> {
@@ -112,21 +121,23 @@ impl<'a> Runs<'a> {
         let mut wrong = Wrong::default();
         for part in parts {
             match part {
-                Ok((planned, named)) => {
+                Ok(Checked { planned, named, last }) => {
                     self.planned.extend(planned);
                     self.named.extend(named);
+                    self.only = last;
                 }
                 Err(error) => wrong.note(error)?,
             }
         }
         wrong.end()?;
+        self.only = self.only.filter(|_| self.planned.len() == 1 && self.named.is_empty());
         Ok(self)
     }
 
-    /// What one thread checks. A point is forgotten when the next is checked.
-    fn check_part(&self, numbers: &[usize]) -> Result<(Vec<Planned>, Vec<String>), RunError> {
+    /// Checks what falls to one thread. A point is forgotten when the next is checked.
+    fn check_part(&self, numbers: &[usize]) -> Result<Checked, RunError> {
         let (mut preparer, mut extents) = (self.preparer(), Extents::default());
-        let (mut planned, mut wrong) = (Vec::with_capacity(numbers.len()), Wrong::default());
+        let (mut planned, mut last, mut wrong) = (Vec::with_capacity(numbers.len()), None, Wrong::default());
         for &number in numbers {
             let point = self.sweep.point(number)?;
             let study = match preparer.prepare(&point) {
@@ -139,9 +150,10 @@ impl<'a> Runs<'a> {
             let (key, facts) = (preparer.key(&point, &study), Facts::of(self.known, &study));
             let work = Work::of(&study, preparer.engine(&study), &mut extents);
             planned.push(Planned { number: number as u32, key, facts, work });
+            last = Some(study);
         }
         wrong.end()?;
-        Ok((planned, preparer.named_files()))
+        Ok(Checked { planned, named: preparer.named_files(), last })
     }
 
     /// One more thread's means to make studies: networks and routings are shared among all.
@@ -186,14 +198,20 @@ impl<'a> Runs<'a> {
     /// A file that it names has changed since it was checked.
     pub(crate) fn prepare(&self, planned: &Planned, preparer: &mut Preparer<'_>) -> Result<PreparedPoint, RunError> {
         let point = self.point(planned)?;
-        let study = preparer.study(&point)?;
-        // After the study, from what the files hold now: so this is what the study was made of.
-        preparer.forget_files();
-        if preparer.key(&point, &study) != planned.key {
-            return Err(RunError::Changed { document: self.document.name().to_owned(), files: preparer.named_files().join(", ") });
-        }
+        let study = self.only.as_ref().map_or_else(|| self.study_again(planned, &point, preparer), |study| Ok(study.clone()))?;
         let facts = Facts::of(self.known, &study);
         Ok(PreparedPoint { head: self.head(planned, &point), point, study, facts })
+    }
+
+    /// Makes a study again that was forgotten.
+    fn study_again(&self, planned: &Planned, point: &Point, preparer: &mut Preparer<'_>) -> Result<Study, RunError> {
+        let study = preparer.study(point)?;
+        // After the study, from what the files hold now: so this is what the study was made of.
+        preparer.forget_files();
+        if preparer.key(point, &study) != planned.key {
+            return Err(RunError::Changed { document: self.document.name().to_owned(), files: preparer.named_files().join(", ") });
+        }
+        Ok(study)
     }
 }
 

@@ -176,8 +176,11 @@ struct Checked {
 pub(crate) const CLOSED: &str = "\nthe escape path does not count: a packet that gets an adaptive virtual channel whose buffer is full waits for \
      that one alone; router.vc_release = \"tail-credit\" or router.vc_busy_when_full = true keeps the escape path open";
 
-/// The places and steps of routes to look at before a run whose routing is trusted not to deadlock: some milliseconds.
+/// The places and steps of routes to look at before a run that may deadlock, since it was asked for: some milliseconds.
 const SAMPLE_BUDGET: u64 = 20_000;
+
+/// The same where the routing promises that it cannot: less than the start of a program takes.
+const PROMISED_BUDGET: u64 = 4_000;
 
 /// Need no look at all routes tell whether a run can deadlock?
 fn is_trusted(study: &Study) -> bool {
@@ -189,6 +192,7 @@ pub(crate) fn deadlock_budget(study: &Study, method: Method) -> Option<u64> {
     match is_trusted(study) {
         // Rates hold no buffers while they wait, and the engine tells itself of a message that does not arrive.
         true if method == Method::Rates => None,
+        true if study.promises_no_deadlock() => Some(PROMISED_BUDGET),
         true => Some(SAMPLE_BUDGET),
         false => Some(deadlock::STEP_BUDGET),
     }

@@ -50,6 +50,8 @@ pub(super) struct RunExecutor<'a> {
     runs: &'a Runs<'a>,
     paranoid: bool,
     cores: Cores,
+    /// Is one run computed after the other, on the thread that asks for them?
+    one_by_one: bool,
     stop: Stop,
     store: Option<&'a Store>,
     networks: Networks,
@@ -86,6 +88,7 @@ impl<'a> RunExecutor<'a> {
         Self {
             runs,
             paranoid: options.paranoid,
+            one_by_one: cores.jobs() == 1,
             cores,
             stop: options.stop.of_experiment(),
             store,
@@ -98,7 +101,12 @@ impl<'a> RunExecutor<'a> {
         }
     }
 
-    /// Finishes all of these runs on the threads of the current pool; in their order.
+    /// Are there threads to be had for several runs at a time? Else the one that asks computes them.
+    pub(super) fn needs_threads(&self) -> bool {
+        !self.one_by_one
+    }
+
+    /// Finishes all of these runs on the threads of the current pool, if it [needs](Self::needs_threads) one; in their order.
     ///
     /// # Errors
     /// The store cannot be used, or a file that runs name has changed.
@@ -126,7 +134,12 @@ impl<'a> RunExecutor<'a> {
     ) -> Vec<T> {
         numbers.sort_by(|&one, &other| runs[other].work.order(&runs[one].work).then(one.cmp(&other)));
         let finish = |preparer: &mut Preparer<'a>, number: usize| (number, finish(&runs[number], preparer));
-        let mut ends: Vec<(usize, T)> = numbers.into_iter().par_bridge().map_init(|| self.runs.preparer(), finish).collect();
+        let mut ends: Vec<(usize, T)> = if self.one_by_one {
+            let mut preparer = self.runs.preparer();
+            numbers.into_iter().map(|number| finish(&mut preparer, number)).collect()
+        } else {
+            numbers.into_iter().par_bridge().map_init(|| self.runs.preparer(), finish).collect()
+        };
         ends.sort_by_key(|&(number, _)| number);
         ends.into_iter().map(|(_, end)| end).collect()
     }

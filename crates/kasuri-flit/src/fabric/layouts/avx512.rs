@@ -551,7 +551,7 @@ fn bytes_at<const W: usize>(bytes: &[Bytes; W], indices: __m512i) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn neighbour(distance: u8) -> __m512i {
-    let indices: Bytes = std::array::from_fn(|lane| lane as u8 % 16 ^ distance);
+    let indices: Bytes = std::array::from_fn(|lane| (lane as u8 % 16) ^ distance);
     load(&indices)
 }
 

@@ -86,6 +86,8 @@ pub(crate) struct Plain<M> {
     /// Within a cycle of a block: input ports that send, output slots just granted.
     winners: List,
     granted: List,
+    /// Within a step of a block: output slots by which tails have left.
+    tails: List,
     /// Within a cycle of a block: speculative switch bids, output port and input slot.
     speculative: Vec<(u32, u32)>,
     switch: SwitchAllocation<M>,
@@ -169,6 +171,7 @@ impl<M: VcMask> RouterLayout for Plain<M> {
             active: (0..parameters.router_blocks).map(|block| List::with_capacity(ports_of_block(block))).collect(),
             winners: List::with_capacity(most_ports),
             granted: List::with_capacity(most_ports << M::SHIFT),
+            tails: List::with_capacity(most_ports),
             speculative: Vec::new(),
             switch: SwitchAllocation::new(parameters, ports),
         }
@@ -639,7 +642,8 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     #[inline(always)]
     fn traverse(&mut self, winners: &mut List, lists: &mut Block, step: u64, now: u64) {
         self.statistics.flit_hops += winners.len() as u64;
-        let mut pointers = self.pointers();
+        let pointers = self.pointers();
+        let mut tails = std::mem::take(&mut self.layout.tails);
         let Parameters { clock, traversal_cycles, .. } = self.parameters;
         let across = clock.cycle_of(step + u64::from(traversal_cycles), now);
         let notes_grants = self.parameters.periodic || self.prediction.is_some();
@@ -658,19 +662,26 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
                     Sent { flit: departure.wrapping_sub(traversal_cycles), credit }
                 }
             };
-            let (output, slot, is_tail) = pointers.send(input_port, sent);
+            let (output, is_tail) = pointers.send(input_port, sent);
             if notes_grants {
                 self.occupy_channel_of(input_port, output, is_tail, now);
             }
-            if is_tail {
-                self.layout.output[output].holder = NONE;
-                self.layout.input[slot].output = NONE;
-                self.release(slot, output, lists);
-                // The columns have been used otherwise.
-                pointers = self.pointers();
-            }
+            tails.push_if(output, is_tail);
         }
         winners.clear();
+        self.release_behind(&tails, lists);
+        tails.clear();
+        put_back(&mut self.layout.tails, tails);
+    }
+
+    /// Gives back the output slots by which tails have left. After all have been sent, since the columns are used otherwise here.
+    #[inline(always)]
+    fn release_behind(&mut self, tails: &List, lists: &mut Block) {
+        for &output in tails.as_slice() {
+            let slot = std::mem::replace(&mut self.layout.output[output].holder, NONE);
+            self.layout.input[slot].output = NONE;
+            self.release(slot, output, lists);
+        }
     }
 }
 
@@ -854,10 +865,10 @@ impl<M: VcMask> Pointers<M> {
         }
     }
 
-    /// Sends one flit from the front of the buffer that holds the candidate of an input port. Returns the output slot, the
-    /// input slot, and whether the flit was a tail.
+    /// Sends one flit from the front of the buffer that holds the candidate of an input port. Returns the output slot, and whether the
+    /// flit was a tail.
     #[inline(always)]
-    fn send(self, input_port: u32, sent: Sent) -> (u32, u32, bool) {
+    fn send(self, input_port: u32, sent: Sent) -> (u32, bool) {
         let input = self.input_port(input_port);
         let output = input.candidate;
         input.candidate = NONE;
@@ -865,7 +876,7 @@ impl<M: VcMask> Pointers<M> {
         input.accept_pointer = (output >> M::SHIFT).wrapping_sub(input_port).wrapping_add(1) as i16;
         input.vc_pointer = (slot & (M::BITS - 1)) as u16 + 1;
         let is_tail = self.send_to(output, sent);
-        (output, slot, is_tail)
+        (output, is_tail)
     }
 
     /// The output port to which an input port sends in this step.
