@@ -65,8 +65,8 @@ demo: build  ## runs the examples and writes their reports to out/demo
 
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
-VERIFICATIONS := schedules gate matrix threads mpi slurm executors mutations experiments stores interruptions sameness convergence fidelity \
-                 arbitrated congestion interference cenju4 booksim astra papers
+VERIFICATIONS := schedules gate matrix memory contributing threads mpi slurm executors mutations experiments stores interruptions \
+                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim astra papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
 verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
@@ -77,15 +77,23 @@ verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, 
 
 verify-schedules: build
 	$(call say,searching phases for a thousand terminals)
-	@cargo test --locked --quiet --package kasuri-workload --test general_schedule -- --ignored
+	@cargo test --locked --quiet --workspace --test general_schedule -- --ignored
 
 verify-gate: build
 	$(call say,whether check and run agree on two thousand experiments)
-	@PROPTEST_CASES=2000 cargo test --locked --quiet --package kasuri --test gate
+	@PROPTEST_CASES=2000 cargo test --locked --quiet --workspace --test gate
 
 verify-matrix: build
 	$(call say,every two features on every engine)
-	@KASURI_MATRIX=all cargo test --locked --quiet --package kasuri --test matrix
+	@KASURI_MATRIX=all cargo test --locked --quiet --workspace --test matrix
+
+verify-memory: build
+	$(call say,what runs take of memory, against what was promised)
+	@KASURI_MEMORY=all cargo test --locked --quiet --workspace --test run_memory
+
+verify-contributing: build $(VENV)/.test
+	$(call say,what CONTRIBUTING.md adds; compiled and tested)
+	@KASURI_CONTRIBUTING=all $(PY) -m pytest tests/test_contributing.py
 
 verify-threads: $(VENV)/.made
 	$(call say,data races and lost wake-ups: Loom; Miri; ThreadSanitizer (minutes))
@@ -192,7 +200,7 @@ test-rust: $(VENV)/.made
 
 test-python: test-rust build mpi $(VENV)/.test
 	$(call say,Python tests (pytest))
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n 2 --dist worksteal
 
 # Crates outside the workspace.
 FORMAT_APART := rustfmt --edition 2024 fuzz/fuzz_targets/*.rs validation/threads/src/main.rs

@@ -23,6 +23,9 @@ COPY = TARGET / "contributing"
 BELOW = ("kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-config")
 ABOVE = ("kasuri-flit", "kasuri-flow", "kasuri", "kasuri-distances")
 
+# They compile a second workspace, which takes minutes.
+compiles = pytest.mark.skipif(os.environ.get("KASURI_CONTRIBUTING") != "all", reason="`make verify-contributing` compiles the additions")
+
 FILE = re.compile(r"Write `([^`]+)`:\n\n```(?:rust|toml)\n(.*?)```", re.DOTALL)
 LINES = re.compile(r"In `([^`]+)` add [^\n]*:\n((?:\n```diff\n.*?```\n)+)", re.DOTALL)
 DIFFERENCE = re.compile(r"```diff\n(.*?)```", re.DOTALL)
@@ -189,6 +192,7 @@ def test_each_addition_is_a_file_and_a_line():
     }
 
 
+@compiles
 def test_the_additions_compile_and_pass_the_tests_of_their_families(copy):
     # Of the programs in tests/ those of these families: each takes as long to compile as the additions themselves.
     programs = [word for name in ("contributed", "routes", "tables", "traffic") for word in ("--test", name)]
@@ -208,6 +212,7 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families(copy):
         assert f"test {test} ... ok" in answer.stdout, answer.stdout
 
 
+@compiles
 def test_the_feed_and_the_engine_pass_their_tests(copy):
     # The whole workspace: for one package cargo would choose other features of the dependencies, and compile them again.
     feed = cargo(copy, "test", "--offline", "--workspace", "--test", "relay")
@@ -216,6 +221,7 @@ def test_the_feed_and_the_engine_pass_their_tests(copy):
     assert "test tests::a_full_mesh_has_two_routers_on_the_paths_between_its_routers ... ok" in engine.stdout
 
 
+@compiles
 def test_the_experiments_of_the_guide_run(copy):
     # An example of the crate: its command would take the place of the project's own in the target folder.
     cargo(copy, "build", "--offline", "--workspace", "--example", "contributed")

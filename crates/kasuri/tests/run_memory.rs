@@ -183,14 +183,18 @@ fn engines(network: &str, routing: &str) -> &'static [&'static str] {
 }
 
 /// The memory that is promised for a run is no less than it takes, from the reading of its description to its row, and at most twice as
-/// much: with every routing, on all networks here that it knows, on every engine. One test: others beside it would take memory, too.
+/// much: with every routing, on every engine; on all networks here that it knows where `KASURI_MEMORY=all` asks for that (`make verify`), else
+/// on each fourth. One test: others beside it would take memory, too.
 #[test]
 fn no_run_takes_more_memory_than_promised_nor_less_than_half() {
     tables_are_refused_before_they_are_made();
     let pairs = || NETWORKS.iter().flat_map(|network| ROUTINGS.iter().map(move |entry| (*network, entry)));
     let (mut wrong, mut covered) = (Vec::new(), BTreeSet::new());
-    for (network, entry) in pairs().filter(|(network, entry)| fits(network, entry.name)) {
-        covered.insert(entry.name);
+    let each = if std::env::var("KASURI_MEMORY").is_ok_and(|word| word == "all") { 1 } else { 4 };
+    for (number, (network, entry)) in pairs().filter(|(network, entry)| fits(network, entry.name)).enumerate() {
+        if !covered.insert(entry.name) && number % each > 0 {
+            continue;
+        }
         for engine in engines(network, entry.name) {
             wrong.extend(verdict(&format!(
                 "engine = \"{engine}\"\n[network]\n{network}\n[routing]\nallow_deadlock = true\nalgorithm = \"{}\"\n{}\n\

@@ -201,7 +201,7 @@ impl Halving {
 
     fn partner(&self) -> u32 {
         let (n, index) = (self.place.count, self.place.index);
-        let (ahead, distance) = (self.distance == 0 || (index / self.distance) % 2 == 0, self.distance % n);
+        let (ahead, distance) = (self.distance == 0 || (index / self.distance).is_multiple_of(2), self.distance % n);
         if ahead { (index + distance) % n } else { (index + n - distance) % n }
     }
 

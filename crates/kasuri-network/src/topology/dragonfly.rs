@@ -91,8 +91,8 @@ impl Arrangement {
                 (other, group - u32::from(group > other))
             }
             Self::Relative => (ahead(link + 1), groups - 2 - link),
-            Self::Circulant if groups % 2 == 0 && link == groups - 2 => (ahead(groups / 2), link),
-            Self::Circulant if link % 2 == 0 => (ahead(link / 2 + 1), link ^ 1),
+            Self::Circulant if groups.is_multiple_of(2) && link == groups - 2 => (ahead(groups / 2), link),
+            Self::Circulant if link.is_multiple_of(2) => (ahead(link / 2 + 1), link ^ 1),
             Self::Circulant => (ahead(groups - link.div_ceil(2)), link ^ 1),
         }
     }

@@ -26,7 +26,7 @@ impl SplitMix64 {
 
     /// One of `0..bound`: the high 64 bits of 64 bits times the bound.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
     /// From the last place down to the second each changes with one at or before it.

@@ -42,7 +42,7 @@ pub fn check(algorithm: &Algorithm) -> Result<Checked, String> {
         ));
     }
     let gpus = algorithm.gpus.len() as u32;
-    if algorithm.collective != Collective::AllReduce && algorithm.chunks % gpus != 0 {
+    if algorithm.collective != Collective::AllReduce && !algorithm.chunks.is_multiple_of(gpus) {
         return Err(format!("nchunksperloop is {}; it must be a multiple of the {gpus} GPUs", algorithm.chunks));
     }
     if steps().map(|step| u64::from(step.count)).sum::<u64>() > MAX_WORK {
@@ -298,10 +298,7 @@ impl<'a> Run<'a> {
     /// What a step does with one of its chunks; what it passes on.
     fn chunk(&mut self, process: usize, step: &Step, chunk: u32, received: Option<Value>) -> Result<Value, String> {
         let at = |place: Place| Place { offset: place.offset.saturating_add(chunk), ..place };
-        let mut value = match received {
-            Some(received) => received,
-            None => Value::default(),
-        };
+        let mut value = received.unwrap_or_default();
         if step.kind.reads() {
             let read = self.read(process, at(step.source))?;
             value = sum(&value, &read);

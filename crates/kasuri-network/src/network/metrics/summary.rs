@@ -188,7 +188,7 @@ fn across_half(network: &Network, links: &[Ends]) -> Option<u64> {
     for terminal in (0..network.terminal_count()).map(TerminalId) {
         network.homes(terminal).iter().for_each(|home| carries[home.0.index()] = true);
     }
-    let halves = carries.iter().all(|&carries| carries) && routers % 2 == 0;
+    let halves = carries.iter().all(|&carries| carries) && routers.is_multiple_of(2);
     halves.then(|| links.iter().filter(|link| link.0.0 < routers / 2 && link.2.0 >= routers / 2).count() as u64)
 }
 
