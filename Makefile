@@ -66,7 +66,7 @@ demo: build  ## runs the examples and writes their reports to out/demo
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
 VERIFICATIONS := schedules gate matrix memory contributing threads mpi slurm executors mutations experiments stores interruptions \
-                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim astra papers
+                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim astra uec papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
 verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
@@ -166,6 +166,10 @@ verify-astra: build
 	$(call say,comparing with ASTRA-sim and checking algorithms of MSCCL ($(or $(REFERENCE),the extracts in tests/data)))
 	@$(PY) validation/astra/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
 
+verify-uec: build
+	$(call say,comparing with UEC htsim ($(or $(REFERENCE),the extract in tests/data)))
+	@$(PY) validation/uec/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
+
 verify-papers: build
 	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)
 	@$(KASURI) reproduce --strict --out $(OUT)/reproduce mfs mlfm prediction-router virtual-network cenju4
@@ -180,6 +184,7 @@ bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim,
 	  $(PY) benches/prediction.py --kasuri $(TARGET)/release/kasuri || status=1; \
 	  $(PY) benches/threads.py --kasuri $(TARGET)/release/kasuri || status=1; \
 	  $(PY) benches/astra.py --kasuri $(TARGET)/release/kasuri || status=1; \
+	  $(PY) benches/uec.py --kasuri $(TARGET)/release/kasuri || status=1; \
 	  $(PY) benches/flow.py --kasuri $(TARGET)/release/kasuri \
 	    $(if $(SIMGRID),--simgrid $(TARGET)/simgrid/batch --messages $(TARGET)/release/examples/list_messages) || status=1; \
 	  exit $$status

@@ -6,7 +6,7 @@ mod random;
 
 use common::networks;
 use kasuri_config::Document;
-use kasuri_config::format::{astra, chakra, dot, edge_list, graphml, hosts, msccl, network_json, traffic};
+use kasuri_config::format::{astra, chakra, dot, edge_list, graphml, hosts, msccl, network_json, traffic, uec};
 use kasuri_network::id::{ChannelId, RouterId};
 use kasuri_network::network::Link;
 use proptest::prelude::*;
@@ -163,6 +163,27 @@ fn the_corpora_of_ai_clusters_are_read() {
                     astra::groups("cut", bytes, 4),
                 );
                 let _ = msccl::parse("cut", bytes).map(|algorithm| msccl::check(&algorithm));
+            }
+        }
+    }
+}
+
+/// The same for the seeds of fabrics of Ethernet switches and their flows.
+#[test]
+fn the_corpus_of_uec_htsim_is_read() {
+    let fabrics =
+        [include_bytes!("../../../fuzz/corpus/uec/leaf-spine.topo").as_slice(), include_bytes!("../../../fuzz/corpus/uec/fat-tree.topo")];
+    let matrix = include_bytes!("../../../fuzz/corpus/uec/triggers.cm");
+    for bytes in fabrics {
+        assert_eq!(uec::fabric("f.topo", bytes).unwrap().hosts, 16);
+    }
+    assert_eq!(uec::matrix("triggers.cm", matrix).unwrap().matrix.triggers.len(), 2);
+    for bytes in fabrics.into_iter().chain([matrix.as_slice()]) {
+        for place in 0..bytes.len() {
+            let mut changed = bytes.to_vec();
+            changed[place] ^= 0x55;
+            for bytes in [&bytes[..place], &changed] {
+                let _ = (uec::fabric("cut", bytes), uec::matrix("cut", bytes));
             }
         }
     }

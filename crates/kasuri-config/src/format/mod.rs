@@ -14,6 +14,7 @@ pub mod msccl;
 pub mod network_json;
 pub mod trace;
 pub mod traffic;
+pub mod uec;
 mod words;
 
 use thiserror::Error;

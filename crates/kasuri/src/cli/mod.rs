@@ -19,6 +19,7 @@ mod schedule;
 mod schema;
 mod slurm;
 mod topology;
+mod uec;
 
 use crate::exhaustion;
 use crate::input::InputError;
@@ -52,6 +53,7 @@ enum Command {
     Reproduce(reproduce::Reproduce),
     Astra(astra::Astra),
     Algorithm(algorithm::Algorithm),
+    Uec(uec::Uec),
     #[command(name = "booksim")]
     BookSim(booksim::BookSim),
     #[command(hide = true)]
@@ -74,6 +76,7 @@ impl Command {
             Self::Reproduce(command) => command.run(),
             Self::Astra(command) => command.run(out),
             Self::Algorithm(command) => command.run(out),
+            Self::Uec(command) => command.run(out),
             Self::BookSim(command) => command.run(out),
             Self::Identity(command) => command.run(out),
         }
