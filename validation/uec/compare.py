@@ -215,7 +215,7 @@ def main() -> int:
     rows = table(folder / "runs.csv")
     left = [row for row in rows if row["class"] not in FIXED + SPREAD]
     large = [row for row in rows if row["class"] in FIXED + SPREAD and not comparison.there(row)]
-    print(f"left out: {len(left)} runs with congestion control, trimming or pause frames; {len(large)} larger, or whose files are not there")
+    print(f"left out: {len(left)} runs with congestion control, trimming or pause frames; {len(large)} larger, or without files here")
     return 0 if all(results) else 1
 
 

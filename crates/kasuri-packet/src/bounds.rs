@@ -92,7 +92,7 @@ fn earliest(fabric: &Fabric, matrix: &Matrix, options: &Options) -> Vec<Option<[
 
 /// Links that share work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+pub(crate) enum Part {
     /// The link to a host, from a host.
     Into(u32),
     OutOf(u32),
@@ -132,18 +132,30 @@ fn add(fabric: &Fabric, options: &Options, connection: &Connection, start: u64, 
         bytes,
         after: latency - before(queue) + acknowledged + last * queues[queue + 1..].iter().sum::<u64>(),
     };
-    let mut push = |part: Part, work: Work| parts.entry(part).or_default().push(work);
-    push(Part::Into(destination), work(queues.len() - 1));
-    push(Part::OutOf(source), work(0));
-    for tier in 1..fabric.height(source, destination) {
-        let place = |host: u32| if tier == 1 { fabric.tor(host) } else { fabric.pod(host) };
-        push(Part::OutOfTier(tier, place(source)), work(tier));
-        push(Part::IntoTier(tier, place(destination)), work(tier));
+    let height = queues.len() / 2;
+    for part in parts_of(fabric, connection) {
+        let queue = match part {
+            Part::Into(_) => 2 * height - 1,
+            Part::OutOf(_) => 0,
+            Part::IntoTier(tier, _) | Part::OutOfTier(tier, _) => tier,
+        };
+        parts.entry(part).or_default().push(work(queue));
     }
 }
 
+/// All that a flow shares with others.
+pub(crate) fn parts_of(fabric: &Fabric, connection: &Connection) -> Vec<Part> {
+    let Connection { source, destination, .. } = *connection;
+    let mut parts = vec![Part::Into(destination), Part::OutOf(source)];
+    for tier in 1..fabric.height(source, destination) {
+        let place = |host: u32| if tier == 1 { fabric.tor(host) } else { fabric.pod(host) };
+        parts.extend([Part::OutOfTier(tier, place(source)), Part::IntoTier(tier, place(destination))]);
+    }
+    parts
+}
+
 /// Bytes per picosecond of the links of a part together.
-fn rate(fabric: &Fabric, options: &Options, part: Part) -> f64 {
+pub(crate) fn rate(fabric: &Fabric, options: &Options, part: Part) -> f64 {
     let one = |tier: &Tier| 1.0 / tier.picoseconds_per_byte() as f64;
     match part {
         Part::Into(_) | Part::OutOf(_) => one(&fabric.tiers[0]),

@@ -39,7 +39,7 @@ impl Calendar {
     pub(crate) fn new(events: usize, spacing: f64, reach: u64) -> Self {
         // Some dozens of events in a bucket, and nearly all within a turn.
         let wanted = (32.0 * spacing).clamp(1.0, 1e12) as u64;
-        let fewest = 2 * reach.max(1) >> BUCKET_BITS[1];
+        let fewest = (2 * reach.max(1)) >> BUCKET_BITS[1];
         let shift = wanted.max(fewest).max(1).ilog2();
         let bits = ((2 * reach) >> shift).max(1).ilog2().saturating_add(1).clamp(BUCKET_BITS[0], BUCKET_BITS[1]);
         Self {
@@ -114,11 +114,9 @@ impl Calendar {
             return None;
         }
         loop {
-            if let Some(&(time, event)) = self.today.get(self.position) {
-                if time == self.now {
-                    self.position += 1;
-                    return Some(event);
-                }
+            if let Some(&(_, event)) = self.today.get(self.position).filter(|(time, _)| *time == self.now) {
+                self.position += 1;
+                return Some(event);
             }
             if let Some(&event) = self.at_once.get(self.at_once_position) {
                 self.at_once_position += 1;

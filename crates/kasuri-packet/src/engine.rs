@@ -15,7 +15,7 @@ use crate::paths::Paths;
 use crate::ports::Port;
 use crate::prefetch::prefetch;
 use crate::wiring::{PortEnd, Wiring};
-use kasuri_workload::ethernet::fabric::{Fabric, MAX_RATE_GBPS};
+use kasuri_workload::ethernet::fabric::Fabric;
 use kasuri_workload::ethernet::matrix::Begin;
 
 /// Events between asking for memory and its use.
@@ -127,17 +127,14 @@ impl<'a> Engine<'a> {
         if let Some(port) = self.calendar.ahead(3 * EVENTS_AHEAD).and_then(port_of) {
             prefetch(port);
         }
-        if let Some(event) = self.calendar.ahead(2 * EVENTS_AHEAD) {
-            if let Some(port) = port_of(event) {
-                port.packets(event < ports).into_iter().for_each(|packet| self.packets.prefetch(packet));
-            }
+        let near = |places: usize| self.calendar.ahead(places).and_then(|event| Some((event < ports, port_of(event)?)));
+        if let Some((has_sent, port)) = near(2 * EVENTS_AHEAD) {
+            port.packets(has_sent).into_iter().for_each(|packet| self.packets.prefetch(packet));
         }
-        if let Some(event) = self.calendar.ahead(EVENTS_AHEAD).filter(|&event| event >= ports) {
-            if let Some(port) = port_of(event) {
-                let flow = self.packets.prefetch_behind(port.packets(false)[0]);
-                if let Some(flow) = flow.filter(|_| port.node < self.hosts) {
-                    prefetch(&raw const self.flows[flow as usize].receiver);
-                }
+        if let Some((false, port)) = near(EVENTS_AHEAD) {
+            let flow = self.packets.prefetch_behind(port.packets(false)[0]);
+            if let Some(flow) = flow.filter(|_| port.node < self.hosts) {
+                prefetch(&raw const self.flows[flow as usize].receiver);
             }
         }
     }
@@ -288,10 +285,7 @@ impl<'a> Engine<'a> {
 }
 
 fn port(fabric: &Fabric, end: &PortEnd) -> Port {
-    let tier = &fabric.tiers[usize::from(end.tier)];
-    let rate = u64::from(tier.rate_gbps);
-    let picoseconds = u64::from(MAX_RATE_GBPS) * if end.slow { 4 } else { 1 } / rate;
-    Port::new(picoseconds as u32, 1000 * tier.link_latency_ns, end.node)
+    Port::new(end.picoseconds_per_byte(fabric), 1000 * fabric.tiers[usize::from(end.tier)].link_latency_ns, end.node)
 }
 
 fn calendar(fabric: &Fabric, options: &Options, events: usize) -> Calendar {

@@ -3,8 +3,8 @@
 //! A packet occupies an output for its bytes, travels the link, then the switch, and joins the next queue: store and forward, first come
 //! first served, no queue is ever full. Hosts send packets of their flows in turn; receivers acknowledge every few packets; who has all
 //! acknowledged sets off what its trigger starts. Events of one time happen in the order in which they were planned, so that a run with
-//! fixed paths has one right result. [`simulate`] follows the packets; [`bounds`] has the time of a lone flow, and the least time in which
-//! any network without losses could be done.
+//! fixed paths has one right result. [`simulate`] follows the packets; [`fluid`] shares links among flows instead; [`bounds`] has the time
+//! of a lone flow, and the least time in which any network without losses could be done.
 //!
 //! Source of the rules: what uet-htsim (13 August 2025) does where nothing fills a queue, closes a window or marks a packet.
 
@@ -12,6 +12,7 @@ pub mod bounds;
 mod calendar;
 mod engine;
 mod flows;
+pub mod fluid;
 mod interfaces;
 mod packets;
 mod paths;

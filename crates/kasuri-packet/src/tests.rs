@@ -1,6 +1,7 @@
 //! Tests of the engine.
 
 use crate::bounds::{bound, lone_flow};
+use crate::fluid::share;
 use crate::{FlowTimes, Input, MAX_PATHS, Options, Outcome, Spray, simulate};
 use kasuri_workload::ethernet::fabric::{Fabric, Tier};
 use kasuri_workload::ethernet::matrix::{Begin, Connection, Matrix, Trigger, TriggerKind};
@@ -155,6 +156,27 @@ fn inputs_that_do_not_fit_are_refused() {
     assert!(refused(&fabric, Options { paths: 2 * MAX_PATHS, ..one_path() }).contains("no power of two"));
     assert!(refused(&fabric, Options { interface_mbps: Some(0), ..one_path() }).contains("never send"));
     assert!(refused(&fabric, Options { mtu: 65, ..one_path() }).contains("more than 2^32 packets"));
+}
+
+/// Without packets: alone, in an incast, and one behind the other by triggers, flows take as long as their packets do.
+#[test]
+fn fluid_flows_take_as_long_as_their_packets() {
+    let fabric = leaf_spine(4, 2);
+    let later = Connection { begin: Begin::Trigger(0), ..flow(3, 9, 5000) };
+    let connections = vec![Connection { tells: Some(0), ..flow(0, 13, 1_000_000) }, later, flow(1, 2, 81_720), flow(3, 2, 81_720)];
+    let triggers = vec![Trigger { id: 1, kind: TriggerKind::Oneshot, flows: vec![1] }];
+    let matrix = matrix(&fabric, connections, triggers);
+    for paths in [1, 64] {
+        let input =
+            Input { fabric: &fabric, matrix: &matrix, options: Options { paths, acknowledged_bytes: u64::MAX, ..Options::default() } };
+        let packets = simulate(&input).unwrap().flows;
+        let fluid = share(&input).unwrap();
+        for index in [0, 1] {
+            assert_eq!(fluid[index], packets[index], "{paths}");
+        }
+        let last = |times: &[FlowTimes]| times[2..].iter().filter_map(|times| times.received).max();
+        assert_eq!(last(&fluid), last(&packets));
+    }
 }
 
 fn any_spray() -> impl Strategy<Value = Spray> {

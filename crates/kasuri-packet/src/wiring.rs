@@ -3,7 +3,7 @@
 //! A port is an output with its queue and link. In this order: of each host its port to the ToR; of each ToR its ports to its hosts; of
 //! each ToR its ports up; then of each aggregation switch those down, those up, and of each core those down.
 
-use kasuri_workload::ethernet::fabric::Fabric;
+use kasuri_workload::ethernet::fabric::{Fabric, MAX_RATE_GBPS};
 
 /// Where a port leads, and over which links.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,13 @@ pub(crate) struct PortEnd {
     pub(crate) tier: u8,
     /// It has a quarter of that tier's rate.
     pub(crate) slow: bool,
+}
+
+impl PortEnd {
+    /// Whole picoseconds that a byte occupies the port.
+    pub(crate) fn picoseconds_per_byte(&self, fabric: &Fabric) -> u32 {
+        MAX_RATE_GBPS * if self.slow { 4 } else { 1 } / fabric.tiers[usize::from(self.tier)].rate_gbps
+    }
 }
 
 /// Ports of a switch among which a packet may choose.

@@ -63,7 +63,7 @@ fn flows_of_fixed_paths_end_when_they_end_in_htsim() {
 
 #[test]
 fn the_formula_and_the_packets_of_a_lone_flow_agree() {
-    for engine in ["flit", "analysis"] {
+    for engine in ["flit", "flow", "analysis"] {
         let found = answer("ls16", "one_16_far_1000000", &["--paths", "1", "--engine", engine]);
         assert_eq!((found["flows"][0]["received_us"].as_f64(), found["flows"][0]["finish_us"].as_f64()), (Some(86.2504), Some(90.27088)));
         assert_eq!(found["bound_us"].as_f64(), Some(90.2709), "{engine}");
@@ -127,5 +127,4 @@ fn wrong_input_ends_with_status_2_and_says_what_is_right() {
     wrong(&topology, Path::new("nowhere.cm"), &[], "nowhere.cm: cannot be read");
     wrong(&topology, &matrix, &["--paths", "3"], "no power of two");
     wrong(&topology, &matrix, &["--mtu", "64"], "nothing is left for payload");
-    wrong(&topology, &matrix, &["--engine", "flow"], "take analysis or flit");
 }

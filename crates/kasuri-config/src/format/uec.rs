@@ -4,9 +4,11 @@
 
 mod fabric;
 mod matrix;
+mod network;
 
 pub use fabric::fabric;
 pub use matrix::{Read, matrix};
+pub use network::network;
 
 /// A word as a message shows it, cut short.
 fn shown(word: &str) -> String {

@@ -1,6 +1,6 @@
 //! Any network from a file.
 
-use crate::format::{edge_list, network_json};
+use crate::format::{edge_list, network_json, uec};
 use kasuri_network::network::{Network, NetworkError};
 use kasuri_network::registry::Member;
 use kasuri_network::topology::{BuildContext, Topology};
@@ -11,6 +11,8 @@ use serde::Deserialize;
 ///
 /// The grammar stands in [`crate::format::edge_list`]. Channels whose line tells no latency or period have those of `[network]`. A file
 /// whose name ends in `.json` is a network as `kasuri topology --export json` writes it, with its labels: latencies and periods are its own.
+/// One whose name ends in `.topo` is a fabric of UEC htsim, with the names and tiers of its switches: its fastest links have the periods of
+/// `[network]`, slower ones longer ones.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct File {
@@ -31,6 +33,10 @@ impl Topology for File {
         let bytes = context.files.read(&self.path).map_err(|problem| NetworkError::parameter("path", problem))?;
         if self.path.ends_with(".json") {
             return network_json::parse(&self.path, &bytes).map_err(|error| NetworkError::parameter("path", error.to_string()));
+        }
+        if self.path.ends_with(".topo") {
+            let fabric = uec::fabric(&self.path, &bytes).map_err(|error| NetworkError::parameter("path", error.to_string()))?;
+            return uec::network(&fabric, context.channels.link(0), context.channels.terminal_link());
         }
         let list = edge_list::parse(&self.path, &bytes).map_err(|error| NetworkError::parameter("path", error.to_string()))?;
         list.network(context.channels.link(0), context.channels.terminal_link())

@@ -5,6 +5,7 @@ use crate::input::{MAX_TEXT_BYTES, read_at_most};
 use clap::{Args, ValueEnum};
 use kasuri_config::format::uec;
 use kasuri_packet::bounds::{Bound, bound};
+use kasuri_packet::fluid::share;
 use kasuri_packet::{FlowTimes, Input, MAX_PATHS, Options, Outcome, Spray, simulate};
 use kasuri_workload::ethernet::matrix::{Connection, Matrix};
 use serde_json::{Value as Json, json};
@@ -38,7 +39,7 @@ pub(super) struct Uec {
     /// At which interfaces let packets out, Mbit/s; by default the rate of their links
     #[arg(long, alias = "linkspeed", value_name = "MBPS", value_parser = clap::value_parser!(u32).range(1..))]
     link_speed: Option<u32>,
-    /// Wire bytes received between acknowledgements; the first packet, the last and one that closes the last gap are always acknowledged
+    /// Wire bytes received between acknowledgements, beside those of the first and the last packet
     #[arg(long, alias = "sack_threshold", value_name = "BYTES", default_value_t = Options::default().acknowledged_bytes)]
     sack_threshold: u64,
     /// Slow links, a quarter of the rate: of two tiers, those to the first so many spines
@@ -60,7 +61,7 @@ enum SprayWord {
     Hash,
     /// Switches draw for each packet
     Random,
-    /// Switches take their links up in turn, in an order that is drawn anew each round
+    /// Switches take links in turn, in an order that is drawn anew each round
     RoundRobin,
 }
 
@@ -68,7 +69,7 @@ enum SprayWord {
 enum EngineWord {
     /// Formulas: each flow as if it were alone, and the least time in which all could be done
     Analysis,
-    /// Flows that share links
+    /// Flows whose rates share links fairly; sprayed ones take all links to a tier evenly
     Flow,
     /// Packet by packet
     Flit,
@@ -105,10 +106,7 @@ impl Uec {
         let outcome = match self.engine {
             EngineWord::Flit => simulate(&input).map_err(Failure::Input)?,
             EngineWord::Analysis => alone(&known),
-            EngineWord::Flow => {
-                let problem = "--engine flow: no rule for sharing links follows packets of a fabric yet; take analysis or flit";
-                return Err(Failure::Input(problem.to_owned()));
-            }
+            EngineWord::Flow => Outcome { flows: share(&input).map_err(Failure::Input)?, ..Outcome::default() },
         };
         self.print(&read.matrix, &outcome, known.all_ps, out)
     }

@@ -253,7 +253,7 @@ impl File<'_> {
         // Aggregation switches of a pod, or cores in all.
         let pods = if lower == 0 { fabric.pods() } else { 1 };
         let count = links / (u64::from(pods) * u64::from(upper.down));
-        // Of the switches of the tier below, each of a pod has one bundle to each of the switches here; a core is the same place of all pods.
+        // Each switch of the tier below has one bundle to each switch here, or to each core of its own place in the pod.
         let sharing = if lower == 0 { 1 } else { u64::from(fabric.aggregations_per_pod()) };
         let from_counts = if count.is_multiple_of(sharing) { count / sharing * u64::from(upper.bundle) } else { 0 };
         if count == 0 || from_counts != u64::from(tier.up) {

@@ -1,6 +1,8 @@
 //! Tests of the readers of UEC htsim's files.
 
-use super::{fabric, matrix};
+use super::{fabric, matrix, network};
+use kasuri_network::id::RouterId;
+use kasuri_network::network::Link;
 use kasuri_workload::ethernet::matrix::{Begin, TriggerKind};
 
 const LEAF_SPINE: &str = "# 16 hosts\nNodes 16\nTiers 2\nPodsize 16\n\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 4\n\
@@ -8,7 +10,8 @@ const LEAF_SPINE: &str = "# 16 hosts\nNodes 16\nTiers 2\nPodsize 16\n\nTier 0\nD
 
 const FAT_TREE: &str = "nodes 64\ntiers 3\npodsize 16\nTier 2\nDownlink_speed_Gbps 200\nRadix_Down 8\nBundle 2\nDownlink_Latency_ns 2000\n\
                         Tier 0\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 4 # to two switches\nDownlink_Latency_ns 300.7\n\
-                        Switch_Latency_ns 400\nTier 1\nBundle 2\nDownlink_speed_Gbps 100\nRadix_Down 8\nRadix_Up 4\nDownlink_Latency_ns 500\n";
+                        Switch_Latency_ns 400\n\
+                        Tier 1\nBundle 2\nDownlink_speed_Gbps 100\nRadix_Down 8\nRadix_Up 4\nDownlink_Latency_ns 500\n";
 
 #[test]
 fn fabrics_are_read_whatever_the_order_of_their_tiers() {
@@ -75,7 +78,26 @@ fn errors_of_fabrics_name_the_line_and_the_key() {
     }
 }
 
-const MATRIX: &str = "# three in turn\nNodes 16\nSomething else\nConnections 3\nTriggers 1\n0->13 id 5 start 1.9 size 1000000 send_done_trigger 7 \r\n\
+/// Every link has the same two ends seen from either side, and slower links a longer period.
+#[test]
+fn fabrics_become_networks_with_names_and_tiers() {
+    let fabric = fabric("f", FAT_TREE.as_bytes()).unwrap();
+    let network = network(&fabric, Link { latency: 9, period: 1 }, Link { latency: 3, period: 1 }).unwrap();
+    assert_eq!((network.router_count(), network.terminal_count()), (28, 64));
+    assert_eq!(network.router_channels().count(), 2 * (64 + 32));
+    let names = [0, 16, 24].map(|router| network.router_name(RouterId(router)));
+    assert_eq!(names, ["router tor0", "router aggregation0", "router core0"]);
+    assert_eq!(network.labels().router("level").unwrap()[15..25], [0, 1, 1, 1, 1, 1, 1, 1, 1, 2]);
+    assert_eq!(network.labels().router("pod").unwrap()[15..25], [3, 0, 0, 1, 1, 2, 2, 3, 3, 4]);
+    for channel in network.router_channels() {
+        let ends = [network.source(channel), network.destination(channel)].map(|end| network.endpoint_name(end));
+        let expected = if ends.iter().any(|end| end.contains("core")) { 1 } else { 2 };
+        assert_eq!(network.link(channel), Link { latency: 9, period: expected }, "{ends:?}");
+    }
+}
+
+const MATRIX: &str = "# three in turn\nNodes 16\nSomething else\nConnections 3\nTriggers 1\n\
+                      0->13 id 5 start 1.9 size 1000000 send_done_trigger 7 \r\n\
                       \n13->7 id 2 start 3 trigger 7 size 500000\n7->0 id 3 trigger 7 prio 1 size 2\ntrigger id 7 oneshot\n";
 
 #[test]
