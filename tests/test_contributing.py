@@ -21,7 +21,7 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 COPY = TARGET / "contributing"
 # The crates whose tests run over the families that the guide adds to, and those that are compiled only.
 BELOW = ("kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-config")
-ABOVE = ("kasuri-flit", "kasuri-flow", "kasuri", "kasuri-distances")
+ABOVE = ("kasuri-flit", "kasuri-flow", "kasuri-packet", "kasuri", "kasuri-distances")
 
 # They compile a second workspace, which takes minutes.
 compiles = pytest.mark.skipif(os.environ.get("KASURI_CONTRIBUTING") != "all", reason="`make verify-contributing` compiles the additions")
