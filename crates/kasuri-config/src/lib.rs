@@ -20,6 +20,7 @@ mod names;
 pub mod pattern;
 mod plot;
 mod pool;
+pub mod routing;
 mod schema;
 mod schemas;
 mod section;

@@ -10,11 +10,11 @@ use super::units::UnitParameters;
 use super::users::keys::{TranslationSection, UserParameters, UsersSection};
 use super::workload::WorkloadSection;
 use crate::pattern::ALL_PATTERNS;
+use crate::routing::ALL_ROUTINGS;
 use crate::topology::ALL_TOPOLOGIES;
 use kasuri_model::router::RouterParameters;
 use kasuri_network::predictor;
 use kasuri_network::registry::Entry;
-use kasuri_network::routing::ROUTINGS;
 use kasuri_network::topology::ChannelParameters;
 use kasuri_workload::collective::{COLLECTIVES, operations};
 use kasuri_workload::endpoint::ENDPOINTS;
@@ -149,7 +149,7 @@ impl Parts {
         let own = json!({ "properties": { "allow_deadlock": {
             "type": "boolean", "default": false, "description": "Run although packets may come to wait for each other in a cycle.",
         } } });
-        json!({ "type": "object", "allOf": [own, self.family("algorithm", ROUTINGS, None)], "unevaluatedProperties": false })
+        json!({ "type": "object", "allOf": [own, self.family("algorithm", ALL_ROUTINGS, None)], "unevaluatedProperties": false })
     }
 
     /// Without classes all keys of the pattern and the process stand in the section. With classes each key may stand in the

@@ -10,6 +10,7 @@ use super::section::Section;
 use super::sweep::Point;
 use super::units::UnitParameters;
 use super::{Known, shape, trace, traffic};
+use crate::routing::ALL_ROUTINGS;
 use crate::topology::ALL_TOPOLOGIES;
 use kasuri_model::router::{Architecture, BufferPolicy, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
@@ -19,7 +20,7 @@ use kasuri_network::predictor;
 use kasuri_network::registry::{Entry, find};
 use kasuri_network::rng::Streams;
 use kasuri_network::routing::per_destination::PerDestination;
-use kasuri_network::routing::{ROUTINGS, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+use kasuri_network::routing::{Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
 use kasuri_workload::endpoint::{Endpoint, EndpointContext, Prepared};
 use kasuri_workload::units::Units;
@@ -284,7 +285,7 @@ impl<'a> Preparation<'a> {
     fn routing(&self, context: Context<'_>, network: &Arc<Network>) -> Result<(Arc<dyn Routing>, bool), ConfigError> {
         let table = context.required_table("routing", "algorithm = \"minimal\"")?;
         let section = Section::new(context, "routing", table);
-        let entry = section.member(ROUTINGS, "algorithm", None)?;
+        let entry = section.member(ALL_ROUTINGS, "algorithm", None)?;
         section
             .refuse_unknown(&[&section.keys_of(entry), &owned(&["algorithm", "allow_deadlock"])], &format!("routing `{}`", entry.name))?;
         let allow_deadlock = section.boolean("allow_deadlock", false)?;
@@ -301,7 +302,12 @@ impl<'a> Preparation<'a> {
         entry: &Entry<dyn RoutingAlgorithm>,
         network: &Arc<Network>,
     ) -> Result<Arc<dyn Routing>, ConfigError> {
-        let algorithm = section.parse(entry, "algorithm")?;
+        let wrong = |error: RoutingError| match error {
+            RoutingError::Parameter { key, problem } => section.error(&key, problem),
+            other => section.error("algorithm", other.to_string()),
+        };
+        let mut algorithm = section.parse(entry, "algorithm")?;
+        algorithm.read(&|path| self.files.read(path)).map_err(wrong)?;
         let bytes = algorithm.most_table_bytes(network);
         if bytes > self.known.memory_bytes {
             let problem = format!(
@@ -315,10 +321,7 @@ impl<'a> Preparation<'a> {
             return Err(section.error("algorithm", problem));
         }
         context.check_connected(network)?;
-        algorithm.compile(network).map(Arc::from).map_err(|error| match error {
-            RoutingError::Parameter { key, problem } => section.error(&key, problem),
-            other => section.error("algorithm", other.to_string()),
-        })
+        algorithm.compile(network).map(Arc::from).map_err(wrong)
     }
 }
 

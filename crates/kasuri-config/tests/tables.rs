@@ -4,9 +4,9 @@ mod common;
 
 use common::example;
 use kasuri_config::pattern::ALL_PATTERNS;
+use kasuri_config::routing::ALL_ROUTINGS;
 use kasuri_config::topology::ALL_TOPOLOGIES;
 use kasuri_network::registry::Entry;
-use kasuri_network::routing::ROUTINGS;
 use kasuri_workload::traffic::process::PROCESSES;
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ fn check<F: ?Sized>(table: &[Entry<F>]) {
 #[test]
 fn members_have_names_sources_and_examples() {
     check(ALL_TOPOLOGIES);
-    check(ROUTINGS);
+    check(ALL_ROUTINGS);
     check(ALL_PATTERNS);
     check(PROCESSES);
 }
@@ -50,7 +50,7 @@ fn members_have_names_sources_and_examples() {
 fn the_promised_members_are_there() {
     let has = |names: &[&str], table: Vec<&str>| names.iter().for_each(|name| assert!(table.contains(name), "{name}"));
     has(&["mesh", "torus", "fat-tree", "full-mesh", "butterfly", "file"], ALL_TOPOLOGIES.iter().map(|entry| entry.name).collect());
-    has(&["dimension-order", "nca", "destination-tag", "minimal", "up-down"], ROUTINGS.iter().map(|entry| entry.name).collect());
+    has(&["dimension-order", "nca", "destination-tag", "minimal", "up-down"], ALL_ROUTINGS.iter().map(|entry| entry.name).collect());
     let patterns = [
         "uniform",
         "bit-complement",

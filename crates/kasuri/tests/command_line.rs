@@ -26,7 +26,7 @@ fn every_member_of_a_family_is_listed() {
     let expected: Vec<&str> = kasuri_config::pattern::ALL_PATTERNS.iter().map(|entry| entry.name).collect();
     assert_eq!(names("patterns"), expected);
     let table = String::from_utf8(kasuri(&["list", "routings"]).stdout).unwrap();
-    for entry in kasuri_network::routing::ROUTINGS {
+    for entry in kasuri_config::routing::ALL_ROUTINGS {
         assert!(table.lines().any(|line| line.starts_with(entry.name) && line.ends_with(entry.summary)), "{}", entry.name);
     }
 }

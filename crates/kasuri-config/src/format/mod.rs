@@ -6,6 +6,7 @@ pub mod booksim;
 pub mod chakra;
 pub mod dot;
 pub mod edge_list;
+pub mod forwarding_csv;
 pub mod goal;
 pub mod graphml;
 pub mod hosts;

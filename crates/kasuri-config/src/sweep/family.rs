@@ -6,9 +6,9 @@
 
 use super::axis::Setting;
 use crate::pattern::ALL_PATTERNS;
+use crate::routing::ALL_ROUTINGS;
 use crate::topology::ALL_TOPOLOGIES;
 use kasuri_network::registry::{Entry, find};
-use kasuri_network::routing::ROUTINGS;
 use kasuri_workload::endpoint::ENDPOINTS;
 use kasuri_workload::traffic::process::PROCESSES;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ fn parameters(selector: &str, member: &str) -> Option<Vec<String>> {
     }
     match selector {
         "topology" => keys(ALL_TOPOLOGIES, member),
-        "algorithm" => keys(ROUTINGS, member),
+        "algorithm" => keys(ALL_ROUTINGS, member),
         "pattern" => keys(ALL_PATTERNS, member),
         "process" => keys(PROCESSES, member),
         "model" => keys(ENDPOINTS, member),

@@ -12,8 +12,9 @@ pub use names::{Names, TerminalRef, Terminals};
 
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
 use crate::memory::{fetch_ahead, filled, large_vec};
+use crate::routing::tables::ForwardingTables;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 
 /// Marks "no channel" in a column of channel numbers.
@@ -137,6 +138,7 @@ pub struct Network {
     links: Vec<Link>,
     labels: Labels,
     names: EndNames,
+    tables: Option<Arc<ForwardingTables>>,
 }
 
 /// What routers and terminals are called.
@@ -186,7 +188,8 @@ impl Network {
             + self.link.len()
             + labels;
         let names = self.names.routers.bytes() + self.names.terminals.bytes();
-        (size_of::<u32>() * numbers + size_of::<Link>() * self.links.len()) as u64 + names
+        let tables = self.tables.as_ref().map_or(0, |tables| tables.bytes());
+        (size_of::<u32>() * numbers + size_of::<Link>() * self.links.len()) as u64 + names + tables
     }
 
     /// Start of each router's ports in a column over all ports, shape `[routers + 1]`.
@@ -363,6 +366,11 @@ impl Network {
         &self.names.terminals
     }
 
+    /// The forwarding tables that its routers hold, if the network comes with some.
+    pub fn tables(&self) -> Option<&Arc<ForwardingTables>> {
+        self.tables.as_ref()
+    }
+
     /// A router's name for messages: `router 3`, `router leaf-a`.
     pub fn router_name(&self, router: RouterId) -> String {
         format!("router {}", self.names.routers.of(router.0))
@@ -475,6 +483,7 @@ pub struct NetworkBuilder {
     link_numbers: BTreeMap<(u32, u32), u32>,
     labels: Labels,
     names: EndNames,
+    tables: Option<Arc<ForwardingTables>>,
 }
 
 /// The injection channel of a terminal ends, and its ejection channel begins, here.
@@ -506,6 +515,7 @@ impl NetworkBuilder {
             link_numbers: BTreeMap::new(),
             labels: Labels::default(),
             names: EndNames::default(),
+            tables: None,
         }
     }
 
@@ -593,6 +603,11 @@ impl NetworkBuilder {
         self.names.terminals = Names::new(names);
     }
 
+    /// Gives the routers the forwarding tables that they hold.
+    pub fn set_tables(&mut self, tables: ForwardingTables) {
+        self.tables = Some(Arc::new(tables));
+    }
+
     /// Checks the structure and finishes.
     ///
     /// # Errors
@@ -619,6 +634,7 @@ impl NetworkBuilder {
             links: self.links,
             labels: self.labels,
             names: self.names,
+            tables: self.tables,
         };
         network.check_names()?;
         let mut is_taken = vec![false; ports];
@@ -632,6 +648,12 @@ impl NetworkBuilder {
             network.push_channel(Some(channel.from), Some(channel.to), channel.link, &mut is_taken)?;
         }
         network.push_homes(self.further_homes, &mut is_taken)?;
+        if let Some(tables) = &network.tables {
+            assert!(
+                tables.fit(network.router_count(), network.terminals),
+                "forwarding tables are for the routers and terminals of the network"
+            );
+        }
         for (name, column) in &network.labels.routers {
             assert_eq!(column.len(), network.router_count() as usize, "label `{name}` has one number per router");
         }

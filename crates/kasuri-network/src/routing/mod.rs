@@ -34,6 +34,7 @@ pub mod regional;
 mod shortest;
 pub mod shortest_vector;
 mod table;
+pub mod tables;
 mod tag_table;
 pub mod two_phase;
 pub mod ugal;
@@ -52,6 +53,9 @@ use crate::rng::Stream;
 use std::sync::Arc;
 use thiserror::Error;
 
+/// Gives the bytes of a file that a parameter names, or the reason why it cannot.
+pub type ReadFile<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
+
 /// The parameters of a routing, before it knows its network.
 pub trait RoutingAlgorithm: Send + Sync + std::fmt::Debug {
     /// Prepares the routing for a network.
@@ -59,6 +63,14 @@ pub trait RoutingAlgorithm: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// The network is not of a kind that this routing knows.
     fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError>;
+
+    /// Reads the files that its parameters name, before [`Self::compile`].
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    fn read(&mut self, _read: &ReadFile<'_>) -> Result<(), RoutingError> {
+        Ok(())
+    }
 
     /// No tables that [`Self::compile`] makes for this network take more bytes. 0 for a routing without tables that grow faster than the
     /// network.

@@ -4,11 +4,11 @@ use super::{Exit, Failure, output};
 use crate::engines::ENGINES;
 use clap::{Args, ValueEnum};
 use kasuri_config::pattern::ALL_PATTERNS;
+use kasuri_config::routing::ALL_ROUTINGS;
 use kasuri_config::topology::ALL_TOPOLOGIES;
 use kasuri_model::engine::{Engine, Feature};
 use kasuri_network::predictor::{self, PREDICTORS, PredictorEntry};
 use kasuri_network::registry::Entry;
-use kasuri_network::routing::ROUTINGS;
 use kasuri_workload::collective::{COLLECTIVES, OPERATIONS, schedules};
 use kasuri_workload::endpoint::{ENDPOINTS, cenju4};
 use kasuri_workload::schedule::SCHEDULES;
@@ -108,7 +108,7 @@ impl Family {
         match self {
             Self::Engines => ENGINES.iter().map(|engine| described(*engine)).collect(),
             Self::Topologies => entries(ALL_TOPOLOGIES),
-            Self::Routings => entries(ROUTINGS),
+            Self::Routings => entries(ALL_ROUTINGS),
             Self::Patterns => entries(ALL_PATTERNS),
             Self::Processes => entries(PROCESSES),
             Self::Allocators => {
