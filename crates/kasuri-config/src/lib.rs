@@ -13,6 +13,7 @@
 mod document;
 mod endpoint;
 mod error;
+pub mod fabric;
 pub mod format;
 mod host_memory;
 mod measure;

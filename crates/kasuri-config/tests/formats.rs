@@ -5,8 +5,8 @@ mod common;
 mod random;
 
 use common::networks;
-use kasuri_config::Document;
-use kasuri_config::format::{astra, chakra, dot, edge_list, graphml, hosts, msccl, network_json, traffic, uec};
+use kasuri_config::format::{astra, chakra, dot, edge_list, graphml, hostlist, hosts, msccl, network_json, traffic, uec};
+use kasuri_config::{Document, fabric};
 use kasuri_network::id::{ChannelId, RouterId};
 use kasuri_network::network::Link;
 use proptest::prelude::*;
@@ -133,6 +133,33 @@ fn the_corpora_are_read() {
         assert!(!Document::parse("seed.toml", text).unwrap().points().unwrap().is_empty());
         for text in beginnings(text) {
             let _ = Document::parse("cut.toml", &text).map(|document| document.points().is_ok());
+        }
+    }
+}
+
+/// The same for the dumps of fabrics; of these a byte is another, too.
+#[test]
+fn the_corpora_of_fabrics_are_read() {
+    let pair = include_bytes!("../../../fuzz/corpus/ibnetdiscover/pair.txt");
+    let leaf = include_bytes!("../../../fuzz/corpus/forwarding_dump/leaf.txt");
+    let levels = include_bytes!("../../../fuzz/corpus/service_levels/levels.txt");
+    let whole = |pair: &[u8], leaf: &[u8], levels: &[u8]| {
+        let files = [("pair.txt", pair), ("leaf.txt", leaf), ("levels.txt", levels)].map(|(name, bytes)| (name.to_owned(), bytes.to_vec()));
+        fabric::import(&files, fabric::Options::default())
+    };
+    let found = whole(pair, leaf, levels).unwrap();
+    assert_eq!((found.network.router_count(), found.network.terminal_count()), (1, 2));
+    let lists = include_bytes!("../../../fuzz/corpus/hostlist/rack.txt");
+    assert_eq!(hostlist::parse(std::str::from_utf8(lists).unwrap()).unwrap().len(), 8);
+    for (which, bytes) in [&pair[..], leaf, levels].into_iter().enumerate() {
+        for end in 0..bytes.len() {
+            let mut changed = bytes.to_vec();
+            changed[end] ^= 0x55;
+            for bytes in [&bytes[..end], &changed] {
+                let mut all = [&pair[..], leaf, levels];
+                all[which] = bytes;
+                let _ = whole(all[0], all[1], all[2]);
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ mod efficiency;
 pub mod engines;
 pub mod estimate;
 pub mod exhaustion;
+pub mod fabric;
 pub mod fidelity;
 pub mod input;
 pub mod listing;

@@ -12,11 +12,16 @@
 //! routers. -1 says that a channel does not begin or end at a router, or at a terminal. Latency and period are cycles. `labels_belong_to`
 //! is a checksum of routers, channels, labels and attributes: routings believe what labels say of a network, so that a file with labels is
 //! refused where anything else was changed. Without labels and attributes it does not matter. `further_homes` is there where terminals have
-//! several ports: `[terminal, router, port]` of each port but the first.
+//! several ports: `[terminal, router, port]` of each port but the first. `tables` is there where routers hold forwarding tables: `addresses`
+//! of each terminal; `ports` of each router, by address (-1: no path), and where they matter `virtual_channels` in the same shape,
+//! `service_levels` of each terminal, by address, and `lanes`, the mappings of service levels to virtual lanes (`maps`, and `which` of them by
+//! router, input and output port). `fabric` holds what [`crate::fabric::Details`] says of a real one.
 
 use super::FormatError;
+use crate::fabric::Details;
 use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
 use kasuri_network::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Network, NetworkBuilder};
+use kasuri_network::routing::tables::{ForwardingTables, LaneMaps, SERVICE_LEVELS};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -54,10 +59,45 @@ struct Columns<'a> {
     /// Terminal, router, port.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     further_homes: Vec<[u32; 3]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tables: Option<Tables>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fabric: Option<Cow<'a, Details>>,
+}
+
+/// Forwarding tables.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tables {
+    addresses: Vec<u32>,
+    ports: Vec<Vec<i32>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    virtual_channels: Vec<Vec<u8>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    service_levels: Vec<Vec<u8>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lanes: Option<Lanes>,
+}
+
+/// Virtual lanes by service level.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lanes {
+    maps: Vec<[u8; SERVICE_LEVELS]>,
+    which: Vec<Vec<u16>>,
 }
 
 /// Writes a network as one line of JSON.
 pub fn write(network: &Network) -> String {
+    write_with(network, None)
+}
+
+/// Writes a fabric, its details included, as one line of JSON.
+pub fn write_fabric(network: &Network, details: &Details) -> String {
+    write_with(network, Some(details))
+}
+
+fn write_with(network: &Network, details: Option<&Details>) -> String {
     let channels = || (0..network.channel_count()).map(ChannelId);
     let [sources, destinations] = [Network::source, Network::destination].map(|end| channels().map(move |channel| end(network, channel)));
     let (source, destination) = (Ends::of(sources), Ends::of(destinations));
@@ -84,6 +124,8 @@ pub fn write(network: &Network) -> String {
         attributes: labels.attribute_names().filter_map(|name| Some((name.into(), labels.attribute(name)?.into()))).collect(),
         labels_belong_to: 0,
         further_homes: network.further_homes().map(|(terminal, router, port)| [terminal.0, router.0, u32::from(port)]).collect(),
+        tables: network.tables().map(|tables| Tables::of(tables, network)),
+        fabric: details.map(Cow::Borrowed),
     };
     columns.labels_belong_to = columns.checksum();
     serde_json::to_string(&columns).expect("columns of numbers and text are always JSON") + "\n"
@@ -117,10 +159,23 @@ impl Ends {
 /// # Errors
 /// The text is no JSON of this layout, columns have different lengths, or they describe no network.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Network, FormatError> {
-    let columns: Columns<'_> = serde_json::from_slice(bytes).map_err(|error| {
+    parse_fabric(name, bytes).map(|(network, _)| network)
+}
+
+/// Reads a network, and what else the file says where it is of a real fabric.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_fabric(name: &str, bytes: &[u8]) -> Result<(Network, Option<Details>), FormatError> {
+    let mut columns: Columns<'_> = serde_json::from_slice(bytes).map_err(|error| {
         FormatError::new(name, error.line().max(1), format!("is no network as `kasuri topology --export json` writes it: {error}"))
     })?;
-    columns.network().map_err(|problem| FormatError::new(name, 1, problem))
+    let details = columns.fabric.take().map(Cow::into_owned);
+    let network = columns.network().map_err(|problem| FormatError::new(name, 1, problem))?;
+    if let Some(details) = &details {
+        details.check(&network).map_err(|problem| FormatError::new(name, 1, problem))?;
+    }
+    Ok((network, details))
 }
 
 impl Columns<'_> {
@@ -171,6 +226,9 @@ impl Columns<'_> {
         self.attributes.into_iter().for_each(|(name, values)| builder.set_attribute(name, values.into_owned()));
         self.router_names.into_iter().for_each(|names| builder.name_routers(names.into_owned()));
         self.terminal_names.into_iter().for_each(|names| builder.name_terminals(names.into_owned()));
+        if let Some(tables) = self.tables {
+            builder.set_tables(tables.tables(&self.ports, self.terminals)?);
+        }
         builder.finish().map_err(|error| error.to_string())
     }
 
@@ -251,6 +309,95 @@ impl Columns<'_> {
             ));
         }
         Ok(Link { latency, period })
+    }
+}
+
+fn lengths<T>(rows: &[Vec<T>]) -> Vec<usize> {
+    rows.iter().map(Vec::len).collect()
+}
+
+/// The most addresses of a terminal: 2^7.
+const MAX_ADDRESSES: u32 = 128;
+
+impl Tables {
+    fn of(tables: &ForwardingTables, network: &Network) -> Self {
+        let routers = || (0..network.router_count()).map(RouterId);
+        let addresses = || 0..tables.address_count();
+        let ports = |router| addresses().map(|address| tables.port(router, address).map_or(-1, i32::from)).collect();
+        let channels = |router| addresses().map(|address| tables.virtual_channel(router, address)).collect::<Option<Vec<u8>>>();
+        let levels = |terminal| tables.levels_from(TerminalId(terminal)).map(<[u8]>::to_vec);
+        let lanes = |lanes: &LaneMaps| {
+            let (maps, which) = lanes.columns();
+            Lanes { maps: maps.to_vec(), which: which.map(<[u16]>::to_vec).collect() }
+        };
+        Self {
+            addresses: (0..network.terminal_count()).map(|terminal| tables.addresses(TerminalId(terminal)).len() as u32).collect(),
+            ports: routers().map(ports).collect(),
+            virtual_channels: routers().map_while(channels).collect(),
+            service_levels: (0..network.terminal_count()).map_while(levels).collect(),
+            lanes: tables.lanes().map(lanes),
+        }
+    }
+
+    /// The tables of routers of so many ports and so many terminals.
+    fn tables(&self, ports: &[u32], terminals: u32) -> Result<ForwardingTables, String> {
+        if self.addresses.len() != terminals as usize || self.addresses.iter().any(|&count| count > MAX_ADDRESSES) {
+            return Err(format!("`tables.addresses` must have {terminals} numbers, each at most {MAX_ADDRESSES}"));
+        }
+        let mut tables = ForwardingTables::new(ports.len() as u32, self.addresses.iter().copied());
+        let count = tables.address_count() as usize;
+        let check = |key: &str, lengths: Vec<usize>, rows: usize| match lengths.iter().find(|&&length| length != count) {
+            Some(length) => Err(format!("`tables.{key}` has a row of {length} numbers for {count} addresses")),
+            None if lengths.len() != rows => Err(format!("`tables.{key}` has {} rows; {rows} are needed", lengths.len())),
+            None => Ok(()),
+        };
+        check("ports", lengths(&self.ports), ports.len())?;
+        for ((row, router), &most) in self.ports.iter().zip(0..).zip(ports) {
+            for (&port, address) in row.iter().zip(0..).filter(|(port, _)| **port != -1) {
+                let port = u32::try_from(port).ok().filter(|&port| port < most);
+                let port = port.ok_or_else(|| format!("`tables.ports` names a port that router {router} does not have; it has {most}"))?;
+                tables.set(RouterId(router), address, port as Port);
+            }
+        }
+        if !self.virtual_channels.is_empty() {
+            check("virtual_channels", lengths(&self.virtual_channels), ports.len())?;
+            for (row, router) in self.virtual_channels.iter().zip(0..) {
+                row.iter().zip(0..).for_each(|(&channel, address)| tables.set_virtual_channel(RouterId(router), address, channel));
+            }
+        }
+        if !self.service_levels.is_empty() {
+            check("service_levels", lengths(&self.service_levels), terminals as usize)?;
+            if self.service_levels.iter().flatten().any(|&level| usize::from(level) >= SERVICE_LEVELS) {
+                return Err("`tables.service_levels` has a level above 15".to_owned());
+            }
+            for (row, terminal) in self.service_levels.iter().zip(0..) {
+                row.iter().zip(0..).for_each(|(&level, address)| tables.set_level(TerminalId(terminal), address, level));
+            }
+        }
+        if let Some(lanes) = &self.lanes {
+            tables.set_lanes(lanes.maps(ports)?);
+        }
+        Ok(tables)
+    }
+}
+
+impl Lanes {
+    fn maps(&self, ports: &[u32]) -> Result<LaneMaps, String> {
+        let mut maps = LaneMaps::new(ports.iter().copied());
+        let squares = ports.iter().map(|&ports| (ports as usize) * (ports as usize));
+        if self.which.len() != ports.len() || self.which.iter().map(Vec::len).zip(squares).any(|(length, square)| length != square) {
+            return Err("`tables.lanes.which` must have a row for each router, of its ports times its ports".to_owned());
+        }
+        if self.maps.iter().flatten().any(|&lane| usize::from(lane) >= SERVICE_LEVELS) {
+            return Err("`tables.lanes.maps` has a lane above 15".to_owned());
+        }
+        for ((row, router), &ports) in self.which.iter().zip(0..).zip(ports) {
+            for (&which, place) in row.iter().zip(0..) {
+                let map = self.maps.get(usize::from(which)).ok_or("`tables.lanes.which` names a mapping that `maps` does not have")?;
+                maps.set(RouterId(router), (place / ports) as Port, (place % ports) as Port, *map);
+            }
+        }
+        Ok(maps)
     }
 }
 

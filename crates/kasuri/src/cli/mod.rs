@@ -7,6 +7,7 @@ mod check;
 mod collect;
 mod design;
 mod explain;
+mod fabric;
 mod identity;
 mod list;
 mod output;
@@ -48,6 +49,7 @@ enum Command {
     Topology(topology::Topology),
     Schedule(schedule::Schedule),
     Design(design::Design),
+    Fabric(fabric::Fabric),
     Schema(schema::Schema),
     Report(report::Report),
     Reproduce(reproduce::Reproduce),
@@ -71,6 +73,7 @@ impl Command {
             Self::Topology(command) => command.run(out),
             Self::Schedule(command) => command.run(out),
             Self::Design(command) => command.run(out),
+            Self::Fabric(command) => command.run(out),
             Self::Schema(command) => command.run(out),
             Self::Report(command) => command.run(),
             Self::Reproduce(command) => command.run(),

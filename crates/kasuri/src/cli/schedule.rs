@@ -60,7 +60,7 @@ enum Collective {
 
 /// How a schedule is printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Export {
+pub(super) enum Export {
     /// A line for each message: phase, source, destination (terminals), and the source's rank
     Csv,
     /// One JSON object: the counts, the terminal of each rank, and the destination ranks of each phase
@@ -93,20 +93,17 @@ impl Schedule {
         let mut preparation = Preparation::new(&document, &files, *KNOWN);
         let (network, routing) = preparation.routed(point)?;
         let hosts = self.read_hosts(&network)?;
-        let Counted { entry, plan, counted } = self.plan(&network, routing.as_ref(), hosts.as_ref())?;
-        let names = hosts.map_or(Ok(Vec::new()), |hosts| names(&hosts, &plan.terminals))?;
-        match self.export {
-            None => writeln!(out, "{}", table(&network, entry, &counted))?,
-            Some(Export::Csv) => write_csv(&plan, out)?,
-            Some(Export::Json) => write_json(&network, entry, &plan, &counted, out)?,
-            Some(Export::Goal) => write_goal(plan, self.message_bytes, out)?,
-            Some(Export::Mpi) => {
-                let least = self.min_bytes.map_or_else(|| preparation.units_of(point).map(mpi::min_bytes), Ok)?;
-                write_mpi(&plan, &names.iter().map(String::as_str).collect::<Vec<_>>(), least, out)?;
-            }
-            Some(Export::Ranks) if !names.is_empty() => names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
-            Some(Export::Ranks) => plan.terminals.iter().try_for_each(|terminal| writeln!(out, "{terminal}"))?,
-        }
+        let found = self.plan(&network, routing.as_ref(), hosts.as_ref())?;
+        let names = hosts.map_or(Ok(Vec::new()), |hosts| names(&hosts, &found.plan.terminals))?;
+        let Some(export) = self.export else {
+            writeln!(out, "{}", table(&network, found.entry, &found.counted))?;
+            return Ok(Exit::DONE);
+        };
+        let min_bytes = match (export, self.min_bytes) {
+            (Export::Mpi, None) => mpi::min_bytes(preparation.units_of(point)?),
+            (_, given) => given.unwrap_or(0),
+        };
+        Exported { network: &network, found, names, message_bytes: self.message_bytes, min_bytes }.write(export, out)?;
         Ok(Exit::DONE)
     }
 
@@ -135,6 +132,30 @@ impl Schedule {
         let text = read_text(path, "a file of hosts has lines such as `node017 12`")?;
         let hosts = hosts::parse(&path.display().to_string(), text.as_bytes(), network.terminal_count());
         hosts.map(Some).map_err(|error| Failure::Input(error.to_string()))
+    }
+}
+
+/// A schedule that is printed.
+pub(super) struct Exported<'a> {
+    pub(super) network: &'a Network,
+    pub(super) found: Counted,
+    /// The host of each rank, if they have names.
+    pub(super) names: Vec<String>,
+    pub(super) message_bytes: u32,
+    pub(super) min_bytes: u32,
+}
+
+impl Exported<'_> {
+    pub(super) fn write(self, export: Export, out: &mut dyn Write) -> Result<(), Failure> {
+        let Counted { entry, plan, counted } = self.found;
+        match export {
+            Export::Csv => write_csv(&plan, out),
+            Export::Json => write_json(self.network, entry, &plan, &counted, out),
+            Export::Goal => write_goal(plan, self.message_bytes, out),
+            Export::Mpi => write_mpi(&plan, &self.names.iter().map(String::as_str).collect::<Vec<_>>(), self.min_bytes, out),
+            Export::Ranks if self.names.is_empty() => Ok(plan.terminals.iter().try_for_each(|terminal| writeln!(out, "{terminal}"))?),
+            Export::Ranks => Ok(self.names.iter().try_for_each(|name| writeln!(out, "{name}"))?),
+        }
     }
 }
 

@@ -1,0 +1,500 @@
+//! Real fabrics: the network that dumps describe, with the names, addresses, rates and forwarding tables of its parts.
+//!
+//! [`import`] puts the files of one fabric together, whatever their kinds: each is known by what it says. Switches become routers, and each
+//! port of an adapter that has a cable to a switch becomes a terminal, both numbered in the order of their names, so that the order in which
+//! a fabric was discovered does not matter. Ports keep their numbers: port 0 of a switch, which is the switch itself, has no channel.
+
+mod addresses;
+pub(crate) mod discovery;
+mod order;
+pub(crate) mod rate;
+mod slurm;
+
+pub use order::natural;
+pub use rate::Rate;
+
+use crate::format::{FormatError, ibnetdiscover, ibnetdiscover_ports, network_json, service_levels};
+use addresses::Addresses;
+use discovery::{CableEnds, Discovery, Kind};
+use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
+use kasuri_network::network::{Link, MAX_CHANNEL_CYCLES, Network, NetworkBuilder, NetworkError};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use thiserror::Error;
+
+/// A file of a fabric: its name for messages, and its bytes.
+pub type SourceFile = (String, Vec<u8>);
+
+/// A network and what else is known of it.
+#[derive(Clone, Debug)]
+pub struct Fabric {
+    /// Routers, terminals, channels; its tables, if they are known.
+    pub network: Network,
+    /// Names, addresses and rates.
+    pub details: Details,
+}
+
+/// What a network does not hold of a fabric. Many fields, because each is a column of its own in the network's file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Details {
+    /// The GUID of each switch, `0x0002c90000001000`; of each terminal that of its port, or its node's where the port's is not told.
+    pub router_guids: Vec<String>,
+    /// As [`Self::router_guids`].
+    pub terminal_guids: Vec<String>,
+    /// The LID of each switch; 0 is none.
+    pub router_lids: Vec<u32>,
+    /// The first LID of each terminal; 0 is none.
+    pub terminal_lids: Vec<u32>,
+    /// Each terminal answers to 2^lmc LIDs.
+    pub terminal_lmcs: Vec<u8>,
+    /// The host of each terminal.
+    pub hosts: Vec<String>,
+    /// Is a terminal a host's adapter, and not a switch's own (SHARP) or a router's?
+    pub is_host: Vec<bool>,
+    /// The rates that occur, as `ibnetdiscover` names them.
+    pub rates: Vec<String>,
+    /// Their payloads in Gbit/s.
+    pub gbit_per_second: Vec<f64>,
+    /// Which of the rates each channel has.
+    pub channel_rates: Vec<u8>,
+    /// Gbit/s of a channel that carries a flit in each cycle: what `[network] channel_gbit_per_second` has to be.
+    pub channel_gbit_per_second: f64,
+    /// What was found that is worth a look.
+    pub notes: Vec<String>,
+}
+
+/// What of a fabric is taken.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Adapters that are no host's, too: aggregation nodes, routers.
+    pub all_adapters: bool,
+    /// The rate of cables whose speed the discovery did not know.
+    pub unknown_rate: Option<Rate>,
+    /// Only adapters of hosts of which this says yes: it gets the name of the adapter and that of the host.
+    pub takes: Option<&'a dyn Fn(&str, &str) -> bool>,
+}
+
+impl std::fmt::Debug for Options<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Options").field("all_adapters", &self.all_adapters).finish_non_exhaustive()
+    }
+}
+
+/// Why files are no fabric.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FabricError {
+    /// A line is wrong.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The files do not go together.
+    #[error("{0}")]
+    Files(String),
+    /// What they describe is no network.
+    #[error("{name}: {problem}")]
+    Network {
+        /// The file of the discovery.
+        name: String,
+        /// What is wrong.
+        problem: NetworkError,
+    },
+}
+
+/// What a file of a fabric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// What `ibnetdiscover` prints, or a network of ibsim.
+    Discovery,
+    /// What `ibnetdiscover -p` prints.
+    Ports,
+    /// Forwarding tables: `dump_lfts`, `ibroute`, `opensm-lfts.dump`.
+    Tables,
+    /// Virtual lanes by service level: `opensm-sl2vl.dump`.
+    Lanes,
+    /// Service levels by source and destination.
+    Levels,
+    /// A network as Kasuri writes it.
+    Network,
+}
+
+/// Lines that are looked at to tell what a file is.
+const LINES_LOOKED_AT: usize = 20_000;
+
+/// What a file is, by what its first lines say.
+pub fn kind_of(bytes: &[u8]) -> Option<FileKind> {
+    let lines = bytes.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT).map(<[u8]>::trim_ascii);
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(b"DR path")) {
+        let begins = |words: &[&str]| words.iter().any(|word| line.starts_with(word.as_bytes()));
+        if begins(&["{"]) {
+            return Some(FileKind::Network);
+        } else if begins(&["Unicast lids", "Multicast mlids"]) {
+            return Some(FileKind::Tables);
+        } else if line.windows(10).any(|window| window == b", base LID") {
+            return Some(FileKind::Lanes);
+        } else if begins(&["CA ", "SW ", "RT "]) {
+            return Some(FileKind::Ports);
+        } else if begins(&[
+            "vendid=",
+            "devid=",
+            "sysimgguid=",
+            "switchguid=",
+            "caguid=",
+            "rtguid=",
+            "Switch",
+            "Ca",
+            "Hca",
+            "Rt",
+            "[",
+            "Chassis",
+        ]) {
+            return Some(FileKind::Discovery);
+        } else if std::str::from_utf8(line).is_ok_and(|line| service_levels::is_level(line.split('#').next().unwrap_or_default().trim())) {
+            return Some(FileKind::Levels);
+        }
+    }
+    None
+}
+
+/// Puts the files of a fabric together.
+///
+/// # Errors
+/// A file that is wrong or of no known kind; no file of discovery, or several; files that contradict each other.
+pub fn import(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, FabricError> {
+    let mut kinds = Vec::new();
+    for (name, bytes) in files {
+        kinds.push(kind_of(bytes).ok_or_else(|| {
+            FabricError::Files(format!(
+                "{name}: is no dump of a fabric: neither of ibnetdiscover (with or without -p), nor of dump_lfts, ibroute or OpenSM \
+                 (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a network that Kasuri wrote"
+            ))
+        })?);
+    }
+    let of = |wanted: &[FileKind]| {
+        (0..files.len()).filter(|&place| wanted.contains(&kinds[place])).map(|place| &files[place]).collect::<Vec<_>>()
+    };
+    let found = of(&[FileKind::Discovery, FileKind::Ports, FileKind::Network]);
+    let &[(name, bytes)] = found.as_slice() else {
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        let found = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(FabricError::Files(format!("a fabric has one file of ibnetdiscover, or one that Kasuri wrote; found: {found}")));
+    };
+    if kind_of(bytes) == Some(FileKind::Network) {
+        if let Some((other, _)) = files.iter().find(|(other, _)| other != name) {
+            return Err(FabricError::Files(format!("{name} is a whole fabric; {other} cannot be added to it: import the dumps together")));
+        }
+        let (network, details) = network_json::parse_fabric(name, bytes)?;
+        return Ok(Fabric { details: details.unwrap_or_else(|| Details::unknown(&network)), network });
+    }
+    let discovery = match kind_of(bytes) {
+        Some(FileKind::Ports) => ibnetdiscover_ports::parse(name, bytes)?,
+        _ => ibnetdiscover::parse(name, bytes)?,
+    };
+    let mut plan = Plan::of(&discovery, options)?;
+    let tables = plan.tables(&of(&[FileKind::Tables]), &of(&[FileKind::Lanes]), &of(&[FileKind::Levels]))?;
+    if let Some(tables) = tables {
+        plan.builder.set_tables(tables);
+    }
+    let network = plan.builder.finish().map_err(|problem| FabricError::Network { name: name.clone(), problem })?;
+    Ok(Fabric { network, details: plan.details })
+}
+
+/// A network that is being put together.
+struct Plan<'a> {
+    discovery: &'a Discovery,
+    builder: NetworkBuilder,
+    details: Details,
+    addresses: Addresses,
+    /// By router: how many ports it has, port 0 included.
+    ports: Vec<u32>,
+}
+
+/// A port of an adapter that becomes a terminal.
+struct Adapter<'a> {
+    name: String,
+    host: &'a str,
+    /// The adapter's node, its end of the cable, and the switch's node and port.
+    node: u32,
+    end: u32,
+    switch: (u32, u32),
+    rate: Rate,
+    is_host: bool,
+}
+
+impl<'a> Plan<'a> {
+    fn of(discovery: &'a Discovery, options: Options<'_>) -> Result<Self, FabricError> {
+        let cables = discovery.cables()?;
+        let rates = cables.iter().map(|cable| rate_of(discovery, cable, options.unknown_rate)).collect::<Result<Vec<_>, _>>()?;
+        let routers = Routers::of(discovery);
+        let mut notes = Vec::new();
+        let adapters = adapters(discovery, &cables, &rates, options, &mut notes)?;
+        let used: BTreeSet<Rate> = rates.iter().copied().collect();
+        let mbit: Vec<u32> = used.iter().filter_map(|rate| rate.mbit_per_second()).collect();
+        let (periods, channel_mbit) = rate::periods(&mbit, MAX_CHANNEL_CYCLES);
+        let link = |rate: Rate| Link { latency: 1, period: periods[used.range(..rate).count()] };
+        let wrong = |problem| FabricError::Network { name: discovery.name.clone(), problem };
+        let file = discovery.name.rsplit(['/', '\\']).next().unwrap_or_default();
+        let mut builder = NetworkBuilder::new(format!("fabric {file}"));
+        for &node in &routers.nodes {
+            builder.add_router(routers.ports[node as usize] as usize + 1).map_err(wrong)?;
+        }
+        for adapter in &adapters {
+            let (node, port) = adapter.switch;
+            builder.add_terminal(routers.number(node), port as Port, link(adapter.rate));
+        }
+        let between = between_switches(discovery, &routers, &cables, &rates);
+        for &(one, other, rate) in &between {
+            builder.add_link(one, other, link(rate));
+        }
+        builder.name_routers(routers.names.clone());
+        builder.name_terminals(adapters.iter().map(|adapter| adapter.name.clone()).collect());
+        let addresses = Addresses::of(discovery, &routers, &adapters)?;
+        let number = |rate: Rate| used.range(..rate).count() as u8;
+        let of_terminals = adapters.iter().map(|adapter| number(adapter.rate));
+        let between = between.iter().flat_map(|&(.., rate)| [number(rate); 2]);
+        let channel_rates = of_terminals.clone().chain(of_terminals).chain(between).collect();
+        let guid = |guid: Option<u64>| format!("0x{:016x}", guid.unwrap_or(0));
+        let end = |adapter: &Adapter<'_>| &discovery.ends[adapter.end as usize];
+        let details = Details {
+            router_guids: routers.nodes.iter().map(|&node| guid(discovery.nodes[node as usize].guid)).collect(),
+            router_lids: routers.nodes.iter().map(|&node| discovery.nodes[node as usize].lid).collect(),
+            terminal_guids: adapters
+                .iter()
+                .map(|adapter| guid(end(adapter).guid.or(discovery.nodes[adapter.node as usize].guid)))
+                .collect(),
+            terminal_lids: adapters.iter().map(|adapter| end(adapter).lid).collect(),
+            terminal_lmcs: adapters.iter().map(|adapter| end(adapter).lmc).collect(),
+            hosts: adapters.iter().map(|adapter| adapter.host.to_owned()).collect(),
+            is_host: adapters.iter().map(|adapter| adapter.is_host).collect(),
+            rates: used.iter().map(Rate::to_string).collect(),
+            gbit_per_second: mbit.iter().map(|&mbit| f64::from(mbit) / 1000.0).collect(),
+            channel_rates,
+            channel_gbit_per_second: channel_mbit / 1000.0,
+            notes,
+        };
+        let ports = routers.nodes.iter().map(|&node| routers.ports[node as usize] + 1).collect();
+        Ok(Self { discovery, builder, details, addresses, ports })
+    }
+}
+
+/// A router and its port.
+type Place = (RouterId, Port);
+
+/// The cables between switches, in the order of their lower ends.
+fn between_switches(discovery: &Discovery, routers: &Routers, cables: &[CableEnds], rates: &[Rate]) -> Vec<(Place, Place, Rate)> {
+    let mut between = Vec::new();
+    for (cable, &rate) in cables.iter().zip(rates) {
+        let end = &discovery.ends[cable.one as usize];
+        if discovery.nodes[end.node as usize].kind == Kind::Switch && discovery.nodes[cable.peer as usize].kind == Kind::Switch {
+            let (one, other) = ((routers.number(end.node), end.port as Port), (routers.number(cable.peer), end.peer_port as Port));
+            between.push((one.min(other), one.max(other), rate));
+        }
+    }
+    between.sort_unstable_by_key(|&(one, ..)| one);
+    between
+}
+
+/// The rate of a cable; one that was not known is asked for.
+fn rate_of(discovery: &Discovery, cable: &CableEnds, unknown: Option<Rate>) -> Result<Rate, FabricError> {
+    let end = &discovery.ends[cable.one as usize];
+    let told = end.rate.or_else(|| discovery.ends[cable.other? as usize].rate);
+    [told, unknown].into_iter().flatten().find(|rate| rate.is_known()).ok_or_else(|| {
+        let shown = told.map_or("no rate".to_owned(), |rate| format!("rate {rate}"));
+        let problem = format!(
+            "the cable at port {} of `{}` has {shown}; say what such cables carry, for example --unknown-rate 4xHDR",
+            end.port, discovery.nodes[end.node as usize].name
+        );
+        discovery.error(end.line, problem).into()
+    })
+}
+
+/// The switches in the order of their names.
+struct Routers {
+    /// The node of each router.
+    nodes: Vec<u32>,
+    names: Vec<String>,
+    /// By node: the router.
+    number_of: BTreeMap<u32, u32>,
+    /// By node: the highest port that it has.
+    ports: Vec<u32>,
+}
+
+impl Routers {
+    fn of(discovery: &Discovery) -> Self {
+        let mut ports: Vec<u32> = discovery.nodes.iter().map(|node| node.ports.unwrap_or(0)).collect();
+        for end in &discovery.ends {
+            ports[end.node as usize] = ports[end.node as usize].max(end.port);
+        }
+        let switches = (0..discovery.nodes.len() as u32).filter(|&node| discovery.nodes[node as usize].kind == Kind::Switch);
+        let mut named: Vec<(String, u32)> = switches.map(|node| (discovery.nodes[node as usize].name.clone(), node)).collect();
+        distinguish(&mut named, |&node| discovery.nodes[node as usize].id.to_string());
+        named.sort_by(|one, other| natural(&one.0, &other.0));
+        let nodes: Vec<u32> = named.iter().map(|(_, node)| *node).collect();
+        let number_of = nodes.iter().zip(0..).map(|(&node, number)| (node, number)).collect();
+        Self { nodes, names: named.into_iter().map(|(name, _)| name).collect(), number_of, ports }
+    }
+
+    fn number(&self, node: u32) -> RouterId {
+        RouterId(self.number_of[&node])
+    }
+}
+
+/// Names that stand more than once get what tells them apart behind them.
+fn distinguish<T>(named: &mut [(String, T)], apart: impl Fn(&T) -> String) {
+    let mut count: BTreeMap<String, u32> = BTreeMap::new();
+    named.iter().for_each(|(name, _)| *count.entry(name.clone()).or_default() += 1);
+    for (name, what) in named.iter_mut().filter(|(name, _)| count[name] > 1) {
+        *name = format!("{name} ({})", apart(what));
+    }
+}
+
+/// The ports of adapters that become terminals, in the order of their names.
+fn adapters<'a>(
+    discovery: &'a Discovery,
+    cables: &[CableEnds],
+    rates: &[Rate],
+    options: Options<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Adapter<'a>>, FabricError> {
+    let mut connected = vec![0u32; discovery.nodes.len()];
+    discovery.ends.iter().for_each(|end| connected[end.node as usize] += 1);
+    let (mut named, mut left_out, mut back_to_back) = (Vec::new(), 0u32, 0u32);
+    for (cable, &rate) in cables.iter().zip(rates) {
+        let one = &discovery.ends[cable.one as usize];
+        let kinds = [one.node, cable.peer].map(|node| discovery.nodes[node as usize].kind);
+        let (end, switch) = match kinds {
+            [Kind::Switch, Kind::Switch] => continue,
+            // A cable that a switch's side alone tells: the adapter's port is the other end of it.
+            [Kind::Switch, _] => (cable.other.unwrap_or(cable.one), (one.node, one.port)),
+            [_, Kind::Switch] => (cable.one, (cable.peer, one.peer_port)),
+            _ => {
+                back_to_back += 1;
+                continue;
+            }
+        };
+        let node = if kinds[0] == Kind::Switch { cable.peer } else { one.node };
+        let adapter = &discovery.nodes[node as usize];
+        let is_host = adapter.kind == Kind::Adapter && !is_of_a_switch(&adapter.name);
+        let host = host_of(&adapter.name);
+        if !(is_host || options.all_adapters) || options.takes.is_some_and(|takes| !takes(&adapter.name, host)) {
+            left_out += 1;
+            continue;
+        }
+        let port = discovery.ends[end as usize].port;
+        let name = if connected[node as usize] > 1 { format!("{} port {port}", adapter.name) } else { adapter.name.clone() };
+        named.push((name.clone(), Adapter { name, host, node, end, switch, rate, is_host }));
+    }
+    if named.is_empty() {
+        return Err(FabricError::Files(format!("{}: has no adapter of a host with a cable to a switch", discovery.name)));
+    }
+    if left_out > 0 {
+        notes.push(format!("{left_out} adapters are left out: aggregation nodes, routers, and what was not asked for"));
+    }
+    if back_to_back > 0 {
+        notes.push(format!("{back_to_back} cables lead from adapter to adapter and are left out"));
+    }
+    distinguish(&mut named, |adapter| discovery.nodes[adapter.node as usize].id.to_string());
+    named.sort_by(|one, other| natural(&one.0, &other.0));
+    Ok(named.into_iter().map(|(name, adapter)| Adapter { name, ..adapter }).collect())
+}
+
+/// Is the adapter of this name a part of a switch: an aggregation node of SHARP?
+fn is_of_a_switch(name: &str) -> bool {
+    name.contains("Aggregation Node") || name.starts_with("Quantum Mellanox Technologies")
+}
+
+/// What drivers put behind the name of a host.
+const ADAPTER_WORDS: [&str; 5] = [" mlx", " HCA-", " hfi1_", " qib", " ib"];
+
+/// The host in an adapter's description: what stands before the name of the device, else the first word.
+pub fn host_of(name: &str) -> &str {
+    let device = ADAPTER_WORDS.iter().filter_map(|word| name.rfind(word)).max();
+    let host = device.map_or_else(|| name.split_whitespace().next().unwrap_or(name), |place| &name[..place]);
+    if host.trim().is_empty() { name } else { host.trim() }
+}
+
+impl Details {
+    /// Of a network of which nothing more is known: terminals are hosts of their names, all channels of one rate.
+    fn unknown(network: &Network) -> Self {
+        let terminals = network.terminal_count() as usize;
+        let hosts = (0..network.terminal_count()).map(|terminal| network.terminal_names().of(terminal)).collect();
+        let periods: BTreeSet<u32> = (0..network.channel_count()).map(|channel| network.link(ChannelId(channel)).period).collect();
+        let place = |channel| periods.range(..network.link(ChannelId(channel)).period).count() as u8;
+        Self {
+            hosts,
+            is_host: vec![true; terminals],
+            rates: periods.iter().map(|period| format!("1 flit in {period} cycles")).collect(),
+            channel_rates: if periods.len() < 256 { (0..network.channel_count()).map(place).collect() } else { Vec::new() },
+            ..Self::default()
+        }
+    }
+}
+
+impl Details {
+    /// Refuses columns that are not those of the network.
+    pub(crate) fn check(&self, network: &Network) -> Result<(), String> {
+        let (routers, terminals) = (network.router_count() as usize, network.terminal_count() as usize);
+        let columns = [
+            ("router_guids", self.router_guids.len(), routers),
+            ("router_lids", self.router_lids.len(), routers),
+            ("terminal_guids", self.terminal_guids.len(), terminals),
+            ("terminal_lids", self.terminal_lids.len(), terminals),
+            ("terminal_lmcs", self.terminal_lmcs.len(), terminals),
+            ("hosts", self.hosts.len(), terminals),
+            ("is_host", self.is_host.len(), terminals),
+            ("channel_rates", self.channel_rates.len(), network.channel_count() as usize),
+            ("gbit_per_second", self.gbit_per_second.len(), self.rates.len()),
+        ];
+        if let Some((column, length, count)) = columns.into_iter().find(|(_, length, count)| length != count) {
+            return Err(format!("`fabric.{column}` has {length} entries; {count} are needed"));
+        }
+        if self.channel_rates.iter().any(|&rate| usize::from(rate) >= self.rates.len()) {
+            return Err("`fabric.channel_rates` names a rate that `rates` does not have".to_owned());
+        }
+        if self.gbit_per_second.iter().any(|rate| !(*rate > 0.0 && rate.is_finite())) {
+            return Err("`fabric.gbit_per_second` has a rate that is not above 0".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Fabric {
+    /// The payload of a channel in Gbit/s, where it is known.
+    pub fn gbit_per_second(&self, channel: ChannelId) -> Option<f64> {
+        let rate = *self.details.channel_rates.get(channel.index())?;
+        self.details.gbit_per_second.get(usize::from(rate)).copied()
+    }
+
+    /// The rate of a channel as the discovery names it.
+    pub fn rate(&self, channel: ChannelId) -> &str {
+        let rate = self.details.channel_rates.get(channel.index());
+        rate.and_then(|&rate| self.details.rates.get(usize::from(rate))).map_or("", String::as_str)
+    }
+
+    /// A cable's direction in words: `leaf-1 port 19 -> spine-2 port 4`.
+    pub fn cable_name(&self, channel: ChannelId) -> String {
+        use kasuri_network::network::Endpoint;
+        let end = |end: Endpoint| match end {
+            Endpoint::Router(router, port) => format!("{} port {port}", self.network.router_names().of(router.0)),
+            Endpoint::Terminal(terminal) => self.network.terminal_names().of(terminal.0),
+        };
+        format!("{} -> {}", end(self.network.source(channel)), end(self.network.destination(channel)))
+    }
+
+    /// The terminals of a host, or the one whose adapter is called so.
+    pub fn terminals_of(&self, word: &str) -> Vec<TerminalId> {
+        let names = self.network.terminal_names();
+        if let Some(terminal) = names.all().and_then(|_| names.number(word)).filter(|&terminal| names.of(terminal) == word) {
+            return vec![TerminalId(terminal)];
+        }
+        let hosts = self.details.hosts.iter().zip(0..).filter(|(host, _)| *host == word);
+        hosts.map(|(_, terminal)| TerminalId(terminal)).collect()
+    }
+
+    /// The file that holds all of it: a network as `topology = "file"` reads it.
+    pub fn write(&self) -> String {
+        network_json::write_fabric(&self.network, &self.details)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! `topology.yaml`: a list of topologies, of which the cluster's default, else the first, is taken.
+
+use super::{Block, SlurmTopology, Switch};
+use crate::format::{FormatError, hostlist, text_of};
+use std::fmt::Write;
+use yaml_rust2::parser::{Event, MarkedEventReceiver, Parser};
+use yaml_rust2::scanner::Marker;
+
+/// A value with its line.
+#[derive(Clone, Debug, Default)]
+struct Value {
+    line: usize,
+    content: Content,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Content {
+    #[default]
+    Nothing,
+    Text(String),
+    List(Vec<Value>),
+    /// Keys with their lines, in their order.
+    Map(Vec<(String, Value)>),
+}
+
+/// Levels of lists and maps within each other, at most.
+const MOST_LEVELS: usize = 16;
+
+/// Puts the events of the parser together.
+struct Builder {
+    /// What is open, and the key of a map whose value comes next.
+    open: Vec<(Value, Option<String>)>,
+    whole: Option<Value>,
+    problem: Option<(usize, &'static str)>,
+}
+
+impl Builder {
+    fn put(&mut self, value: Value) {
+        match self.open.last_mut() {
+            None => self.whole = Some(value),
+            Some((Value { content: Content::List(list), .. }, _)) => list.push(value),
+            Some((Value { content: Content::Map(map), .. }, key)) => match (key.take(), value) {
+                (Some(name), value) => map.push((name, value)),
+                (None, Value { content: Content::Text(text), .. }) => *key = Some(text),
+                (None, value) => self.problem = self.problem.or(Some((value.line, "has a key that is no word"))),
+            },
+            Some(_) => {}
+        }
+    }
+
+    fn begin(&mut self, line: usize, content: Content) {
+        if self.open.len() >= MOST_LEVELS {
+            self.problem = self.problem.or(Some((line, "is deeper within lists than any topology")));
+        }
+        self.open.push((Value { line, content }, None));
+    }
+}
+
+impl MarkedEventReceiver for Builder {
+    fn on_event(&mut self, event: Event, place: Marker) {
+        let line = place.line().max(1);
+        match event {
+            _ if self.problem.is_some() => {}
+            Event::Scalar(text, ..) => self.put(Value { line, content: Content::Text(text) }),
+            Event::SequenceStart(..) => self.begin(line, Content::List(Vec::new())),
+            Event::MappingStart(..) => self.begin(line, Content::Map(Vec::new())),
+            Event::SequenceEnd | Event::MappingEnd => {
+                if let Some((value, _)) = self.open.pop() {
+                    self.put(value);
+                }
+            }
+            Event::Alias(_) => self.problem = Some((line, "has an alias (`*name`), which is not read here")),
+            _ => {}
+        }
+    }
+}
+
+/// Reads a `topology.yaml`. `name` is the file's name for messages.
+///
+/// # Errors
+/// No YAML, an unknown key, a topology that is flat, or what [`super::parse_conf`] refuses.
+pub fn parse_yaml(name: &str, bytes: &[u8]) -> Result<SlurmTopology, FormatError> {
+    let mut builder = Builder { open: Vec::new(), whole: None, problem: None };
+    let loaded = Parser::new_from_str(text_of(name, bytes)?).load(&mut builder, false);
+    if let Some((line, problem)) = builder.problem {
+        return Err(FormatError::new(name, line, problem));
+    }
+    loaded.map_err(|error| FormatError::new(name, error.marker().line().max(1), format!("is no YAML: {error}")))?;
+    let reader = Reader { name };
+    let whole = builder.whole.unwrap_or_default();
+    let topologies = reader.list(&whole, "the file")?;
+    let is_default = |value: &Value| {
+        reader.map(value, "a topology").is_ok_and(|map| {
+            let default = map.iter().find(|(key, _)| key == "cluster_default");
+            default.is_some_and(|(_, value)| matches!(&value.content, Content::Text(text) if text.eq_ignore_ascii_case("true")))
+        })
+    };
+    let chosen = topologies.iter().find(|value| is_default(value)).or(topologies.first());
+    let found = reader.topology(chosen.ok_or_else(|| FormatError::new(name, 1, "has no topology"))?)?;
+    found.check(name)?;
+    Ok(found)
+}
+
+/// Reads values with their names in messages.
+struct Reader<'a> {
+    name: &'a str,
+}
+
+impl Reader<'_> {
+    fn error(&self, value: &Value, problem: impl Into<String>) -> FormatError {
+        FormatError::new(self.name, value.line.max(1), problem)
+    }
+
+    fn list<'v>(&self, value: &'v Value, what: &str) -> Result<&'v [Value], FormatError> {
+        match &value.content {
+            Content::List(list) => Ok(list),
+            _ => Err(self.error(value, format!("{what} must be a list: lines that begin with `-`"))),
+        }
+    }
+
+    fn map<'v>(&self, value: &'v Value, what: &str) -> Result<&'v [(String, Value)], FormatError> {
+        match &value.content {
+            Content::Map(map) => Ok(map),
+            _ => Err(self.error(value, format!("{what} must have keys"))),
+        }
+    }
+
+    fn text<'v>(&self, value: &'v Value, key: &str) -> Result<&'v str, FormatError> {
+        match &value.content {
+            Content::Text(text) => Ok(text),
+            _ => Err(self.error(value, format!("`{key}` must be a word"))),
+        }
+    }
+
+    fn hosts(&self, value: &Value, key: &str) -> Result<Vec<String>, FormatError> {
+        hostlist::parse(self.text(value, key)?).map_err(|problem| self.error(value, problem))
+    }
+
+    fn unknown(&self, value: &Value, key: &str, known: &str) -> FormatError {
+        self.error(value, format!("`{key}` is not known here; known are {known}"))
+    }
+
+    fn topology(&self, value: &Value) -> Result<SlurmTopology, FormatError> {
+        let mut found = None;
+        for (key, inner) in self.map(value, "a topology")? {
+            match key.as_str() {
+                "topology" | "cluster_default" => {}
+                "tree" => found = Some(self.tree(inner)?),
+                "block" => found = Some(self.blocks(inner)?),
+                "flat" => return Err(self.error(inner, "is flat: it has no switches")),
+                _ => return Err(self.unknown(inner, key, "topology, cluster_default, tree, block, flat")),
+            }
+        }
+        found.ok_or_else(|| self.error(value, "has no `tree`, `block` or `flat`"))
+    }
+
+    fn tree(&self, value: &Value) -> Result<SlurmTopology, FormatError> {
+        let mut found = SlurmTopology::default();
+        for (key, inner) in self.map(value, "a tree")? {
+            if key != "switches" {
+                return Err(self.unknown(inner, key, "switches"));
+            }
+            for entry in self.list(inner, "`switches`")? {
+                let mut switch = Switch { line: entry.line.max(1), ..Switch::default() };
+                for (key, value) in self.map(entry, "a switch")? {
+                    match key.as_str() {
+                        "switch" => self.text(value, key)?.clone_into(&mut switch.name),
+                        "children" => switch.switches = self.hosts(value, key)?,
+                        "nodes" => switch.nodes = self.hosts(value, key)?,
+                        _ => return Err(self.unknown(value, key, "switch, children, nodes")),
+                    }
+                }
+                found.switches.push(switch);
+            }
+        }
+        Ok(found)
+    }
+
+    fn blocks(&self, value: &Value) -> Result<SlurmTopology, FormatError> {
+        let mut found = SlurmTopology::default();
+        for (key, inner) in self.map(value, "`block`")? {
+            match key.as_str() {
+                "block_sizes" => {
+                    for size in self.list(inner, "`block_sizes`")? {
+                        let text = self.text(size, "block_sizes")?;
+                        let number = text.parse().map_err(|_| self.error(size, format!("`{text}` is no size of a block, such as 18")))?;
+                        found.block_sizes.push(number);
+                    }
+                }
+                "blocks" => {
+                    for entry in self.list(inner, "`blocks`")? {
+                        let mut block = Block { line: entry.line.max(1), ..Block::default() };
+                        for (key, value) in self.map(entry, "a block")? {
+                            match key.as_str() {
+                                "block" => self.text(value, key)?.clone_into(&mut block.name),
+                                "nodes" => block.nodes = self.hosts(value, key)?,
+                                _ => return Err(self.unknown(value, key, "block, nodes")),
+                            }
+                        }
+                        found.blocks.push(block);
+                    }
+                }
+                _ => return Err(self.unknown(inner, key, "block_sizes, blocks")),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Writes a `topology.yaml` with this topology as the cluster's default.
+pub fn write_yaml(topology: &SlurmTopology, name: &str) -> String {
+    let quoted = |text: &str| serde_json::to_string(text).expect("text is always JSON");
+    let mut text = format!("---\n- topology: {name}\n  cluster_default: true\n");
+    if !topology.switches.is_empty() {
+        text += "  tree:\n    switches:\n";
+    }
+    for switch in &topology.switches {
+        let _ = writeln!(text, "    - switch: {}", quoted(&switch.name));
+        for (key, names) in [("children", &switch.switches), ("nodes", &switch.nodes)] {
+            if !names.is_empty() {
+                let _ = writeln!(text, "      {key}: {}", quoted(&hostlist::write(names)));
+            }
+        }
+    }
+    if !topology.blocks.is_empty() {
+        text += "  block:\n";
+        if !topology.block_sizes.is_empty() {
+            let _ = writeln!(text, "    block_sizes: {:?}", topology.block_sizes);
+        }
+        text += "    blocks:\n";
+    }
+    for block in &topology.blocks {
+        let _ = writeln!(text, "    - block: {}\n      nodes: {}", quoted(&block.name), quoted(&hostlist::write(&block.nodes)));
+    }
+    text
+}

@@ -1,0 +1,579 @@
+//! An audit of a fabric: its cables, and every route of its forwarding tables.
+
+use kasuri_config::fabric::Fabric;
+use kasuri_network::deadlock::{Coverage, EscapePath, Report, Verdict, check_within};
+use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use kasuri_network::network::metrics::hops_from;
+use kasuri_network::network::{Endpoint, Network};
+use kasuri_network::routing::tables::{AddressChoice, ForwardingTables, Stray, TableRouting};
+use kasuri_network::routing::{Routing, VirtualChannels};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Audit {
+    /// Switches.
+    pub switches: u32,
+    /// Hosts: adapters of one host count once.
+    pub hosts: u64,
+    /// Terminals: ports of adapters.
+    pub adapters: u32,
+    /// Cables between switches.
+    pub cables: u64,
+    /// How many cables, those of adapters included, have each rate.
+    pub rates: BTreeMap<String, u64>,
+    /// What the import found worth a look.
+    pub notes: Vec<String>,
+    /// Pairs of switches whose cables are not as many, or not as fast, as the usual ones of the first.
+    pub unequal_trunks: Vec<Trunk>,
+    /// Cables that are slower than most of their kind: of adapters, and between switches.
+    pub slow_cables: Vec<SlowCable>,
+    /// Switches with another number of cables to switches than most of those with as many steps to the nearest adapter.
+    pub unusual_switches: Vec<UnusualSwitch>,
+    /// What its tables do, if they are known.
+    pub tables: Option<Routes>,
+}
+
+/// Cables between two switches that differ from the usual ones.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trunk {
+    /// The switch.
+    pub switch: String,
+    /// Its neighbour.
+    pub neighbour: String,
+    /// Cables between them.
+    pub cables: u32,
+    /// Their rates together, Gbit/s; 0 where rates are unknown.
+    pub gbit_per_second: f64,
+    /// Cables and rate of the usual trunk of this switch to neighbours of the same rank.
+    pub usual_cables: u32,
+    /// As [`Self::usual_cables`].
+    pub usual_gbit_per_second: f64,
+}
+
+/// A cable that is slower than most.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SlowCable {
+    /// Its two ends.
+    pub cable: String,
+    /// Its rate.
+    pub rate: String,
+    /// The rate of most cables of its kind.
+    pub usual_rate: String,
+}
+
+/// A switch with another number of cables than those of its rank.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UnusualSwitch {
+    /// The switch.
+    pub switch: String,
+    /// Steps to the nearest switch with adapters.
+    pub rank: u32,
+    /// Its cables to switches.
+    pub cables: u32,
+    /// Those of most switches of its rank.
+    pub usual_cables: u32,
+}
+
+/// What the tables do. Many fields, because each is a finding of its own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Routes {
+    /// Routes: from each adapter to each address of every other one.
+    pub routes: u64,
+    /// Those that do not arrive.
+    pub unreachable: u64,
+    /// Ordered pairs of adapters of which some route does not arrive.
+    pub unreachable_pairs: u64,
+    /// The first of them, with the reason.
+    pub unreachable_first: Vec<Unreachable>,
+    /// How many routes have so many cables between switches.
+    pub hops: BTreeMap<u32, u64>,
+    /// The mean.
+    pub mean_hops: f64,
+    /// Routes that are longer than they need be.
+    pub not_minimal: u64,
+    /// The first of them.
+    pub not_minimal_first: Vec<Detour>,
+    /// Can packets wait for each other in a circle?
+    pub credit_loops: bool,
+    /// The circle, a cable and its virtual lane each.
+    pub circle: Vec<String>,
+    /// Virtual lanes that the routes use.
+    pub virtual_lanes: u32,
+    /// Cables and lanes of the dependency graph, and its edges.
+    pub dependencies: [u64; 2],
+    /// All adapters send to all others alike.
+    pub uniform: Loads,
+    /// Each adapter sends to the one so many further in the order of names.
+    pub shift: Shifts,
+}
+
+/// A pair without a route.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unreachable {
+    /// From where.
+    pub from: String,
+    /// To where.
+    pub to: String,
+    /// What happens.
+    pub problem: String,
+}
+
+/// A route that is longer than it need be.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Detour {
+    /// From where.
+    pub from: String,
+    /// To where.
+    pub to: String,
+    /// Its cables between switches.
+    pub hops: u32,
+    /// Those of a shortest path.
+    pub shortest: u32,
+}
+
+/// The most loaded cables between switches.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Loads {
+    /// Routes over the most loaded one.
+    pub max: f64,
+    /// Routes over a cable in one direction, the mean.
+    pub mean: f64,
+    /// Cables in one direction, most loaded for their rate first.
+    pub cables: Vec<CableLoad>,
+}
+
+/// A cable in one direction.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CableLoad {
+    /// Its two ends.
+    pub cable: String,
+    /// Its rate.
+    pub rate: String,
+    /// Routes over it.
+    pub routes: f64,
+}
+
+/// Shift traffic.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Shifts {
+    /// How many shifts were looked at: all, or an evenly spaced sample.
+    pub looked_at: u32,
+    /// Of how many.
+    pub of: u32,
+    /// The most routes of one shift that share a cable between switches, the mean over the shifts.
+    pub mean_of_max: f64,
+    /// The greatest over the shifts.
+    pub max: u32,
+    /// The shift at which it occurs first.
+    pub worst_shift: u32,
+    /// The most loaded cables there.
+    pub cables: Vec<CableLoad>,
+}
+
+/// How many pairs of a list are shown.
+const SHOWN: usize = 10;
+
+/// Routes of shifts that are looked at; beyond that a sample of the shifts is taken.
+const SHIFT_ROUTES: u64 = 4_000_000;
+
+/// Looks at a fabric; `top` cables are named of each kind of traffic.
+pub fn audit(fabric: &Fabric, top: usize) -> Audit {
+    let (network, details) = (&fabric.network, &fabric.details);
+    let mut rates: BTreeMap<String, u64> = BTreeMap::new();
+    let adapters = (0..network.terminal_count()).map(ChannelId);
+    // Both channels of a cable between switches are there.
+    let between: Vec<ChannelId> = network.router_channels().collect();
+    adapters.for_each(|channel| *rates.entry(fabric.rate(channel).to_owned()).or_default() += 2);
+    between.iter().for_each(|&channel| *rates.entry(fabric.rate(channel).to_owned()).or_default() += 1);
+    rates.values_mut().for_each(|count| *count = count.div_ceil(2));
+    let hosts: BTreeSet<&str> = details.hosts.iter().map(String::as_str).collect();
+    let ranks = ranks(network);
+    Audit {
+        switches: network.router_count(),
+        hosts: hosts.len() as u64,
+        adapters: network.terminal_count(),
+        cables: between.len() as u64 / 2,
+        rates,
+        notes: details.notes.clone(),
+        unequal_trunks: unequal_trunks(fabric, &ranks),
+        slow_cables: slow_cables(fabric),
+        unusual_switches: unusual_switches(network, &ranks),
+        tables: network.tables().map(|tables| routes(fabric, tables, top)),
+    }
+}
+
+/// By router: steps to the nearest router with terminals; `u32::MAX` where there is none.
+fn ranks(network: &Network) -> Vec<u32> {
+    let mut rank = vec![u32::MAX; network.router_count() as usize];
+    let mut queue = Vec::new();
+    for terminal in (0..network.terminal_count()).map(TerminalId) {
+        let router = network.injection_port(terminal).0;
+        if std::mem::replace(&mut rank[router.index()], 0) != 0 {
+            queue.push(router);
+        }
+    }
+    let mut next = 0;
+    while next < queue.len() {
+        let router = queue[next];
+        next += 1;
+        for (neighbour, _) in neighbours(network, router) {
+            if rank[neighbour.index()] == u32::MAX {
+                rank[neighbour.index()] = rank[router.index()] + 1;
+                queue.push(neighbour);
+            }
+        }
+    }
+    rank
+}
+
+/// The routers to which channels of a router lead.
+fn neighbours(network: &Network, router: RouterId) -> impl Iterator<Item = (RouterId, ChannelId)> + '_ {
+    let channels = (0..network.port_count(router)).filter_map(move |port| network.output_channel(router, port as u16));
+    channels.filter_map(move |channel| match network.destination(channel) {
+        Endpoint::Router(neighbour, _) => Some((neighbour, channel)),
+        Endpoint::Terminal(_) => None,
+    })
+}
+
+/// The value that occurs most often, of equals the greatest.
+fn usual<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
+    let mut count: BTreeMap<T, u32> = BTreeMap::new();
+    values.for_each(|value| *count.entry(value).or_default() += 1);
+    count.into_iter().max_by_key(|&(value, count)| (count, value)).map(|(value, _)| value)
+}
+
+/// A trunk is unusual if most trunks of its switch to switches of the same rank are others.
+fn unequal_trunks(fabric: &Fabric, ranks: &[u32]) -> Vec<Trunk> {
+    let network = &fabric.network;
+    let mut unequal = Vec::new();
+    for router in (0..network.router_count()).map(RouterId) {
+        // Cables and Mbit/s of each neighbour.
+        let mut trunks: BTreeMap<RouterId, (u32, u64)> = BTreeMap::new();
+        for (neighbour, channel) in neighbours(network, router) {
+            let trunk = trunks.entry(neighbour).or_default();
+            trunk.0 += 1;
+            trunk.1 += fabric.gbit_per_second(channel).map_or(0, |rate| (rate * 1000.0).round() as u64);
+        }
+        let of_rank: BTreeSet<u32> = trunks.keys().map(|neighbour| ranks[neighbour.index()]).collect();
+        for rank in of_rank {
+            let these = || trunks.iter().filter(|(neighbour, _)| ranks[neighbour.index()] == rank);
+            let Some(common) = usual(these().map(|(_, &trunk)| trunk)) else { continue };
+            for (neighbour, trunk) in these().filter(|(_, trunk)| **trunk != common) {
+                unequal.push(Trunk {
+                    switch: network.router_names().of(router.0),
+                    neighbour: network.router_names().of(neighbour.0),
+                    cables: trunk.0,
+                    gbit_per_second: trunk.1 as f64 / 1000.0,
+                    usual_cables: common.0,
+                    usual_gbit_per_second: common.1 as f64 / 1000.0,
+                });
+            }
+        }
+    }
+    unequal
+}
+
+fn slow_cables(fabric: &Fabric) -> Vec<SlowCable> {
+    let network = &fabric.network;
+    let adapters: Vec<ChannelId> = (0..network.terminal_count()).map(ChannelId).collect();
+    let is_first = |channel: &ChannelId| match (network.source(*channel), network.destination(*channel)) {
+        (Endpoint::Router(from, out), Endpoint::Router(to, into)) => (from, out) < (to, into),
+        _ => true,
+    };
+    let between: Vec<ChannelId> = network.router_channels().filter(is_first).collect();
+    let mut slow = Vec::new();
+    for kind in [adapters, between] {
+        let mbit = |channel: ChannelId| fabric.gbit_per_second(channel).map_or(0, |rate| (rate * 1000.0).round() as u64);
+        let Some(common) = usual(kind.iter().map(|&channel| mbit(channel))) else { continue };
+        let usual_rate = kind.iter().find(|&&channel| mbit(channel) == common).map_or("", |&channel| fabric.rate(channel));
+        for &channel in kind.iter().filter(|&&channel| mbit(channel) < common) {
+            let (cable, rate) = (fabric.cable_name(channel), fabric.rate(channel).to_owned());
+            slow.push(SlowCable { cable, rate, usual_rate: usual_rate.to_owned() });
+        }
+    }
+    slow
+}
+
+fn unusual_switches(network: &Network, ranks: &[u32]) -> Vec<UnusualSwitch> {
+    let cables: Vec<u32> = (0..network.router_count()).map(|router| neighbours(network, RouterId(router)).count() as u32).collect();
+    let mut unusual = Vec::new();
+    for rank in ranks.iter().copied().collect::<BTreeSet<u32>>() {
+        let of_rank = || (0..network.router_count()).filter(|&router| ranks[router as usize] == rank);
+        let Some(common) = usual(of_rank().map(|router| cables[router as usize])) else { continue };
+        for router in of_rank().filter(|&router| cables[router as usize] != common) {
+            let switch = network.router_names().of(router);
+            unusual.push(UnusualSwitch { switch, rank, cables: cables[router as usize], usual_cables: common });
+        }
+    }
+    unusual
+}
+
+/// Follows every route.
+fn routes(fabric: &Fabric, tables: &Arc<ForwardingTables>, top: usize) -> Routes {
+    let network = &fabric.network;
+    let routing = TableRouting::new(network, Arc::clone(tables), AddressChoice::Random);
+    let required = routing.virtual_channels_required();
+    let report =
+        check_within(network, &OnlyConnected(&routing), &[VirtualChannels { begin: 0, end: required as u16 }], EscapePath::Open, u64::MAX);
+    let mut walked = Walked::new(network);
+    let homes = Homes::of(network);
+    // Terminals of one router often follow each other.
+    let (mut path, mut shortest) = (Vec::new(), (None, Vec::new()));
+    for terminal in (0..network.terminal_count()).map(TerminalId) {
+        let at = network.ejection_port(terminal).0;
+        if shortest.0 != Some(at) {
+            shortest = (Some(at), hops_from(network, at));
+        }
+        let addresses = tables.addresses(terminal);
+        let mut failing: BTreeSet<RouterId> = BTreeSet::new();
+        for address in addresses.clone() {
+            for (&home, sources) in &homes.terminals {
+                let result = tables.follow(network, home, terminal, address, &mut path);
+                let senders = sources.iter().filter(|&&source| source != terminal);
+                match result {
+                    Ok(()) => walked.arrived(senders.count() as u64, addresses.len(), &path, shortest.1[home.index()], sources, terminal),
+                    Err(stray) => {
+                        let is_first = failing.insert(home);
+                        senders.for_each(|&source| walked.lost(source, terminal, stray, is_first));
+                    }
+                }
+            }
+        }
+        if addresses.is_empty() {
+            (0..network.terminal_count())
+                .map(TerminalId)
+                .filter(|&source| source != terminal)
+                .for_each(|source| walked.without_address(source, terminal));
+        }
+    }
+    let circle = match &report.verdict {
+        Verdict::Acyclic => Vec::new(),
+        Verdict::Cycle(cycle) => cycle.iter().map(|&(channel, lane)| lane_name(fabric, channel, lane, required)).collect(),
+    };
+    walked.findings(fabric, tables, &report, circle, required, top)
+}
+
+fn lane_name(fabric: &Fabric, channel: ChannelId, lane: u16, lanes: u32) -> String {
+    let lane = if lanes > 1 { format!(", lane {lane}") } else { String::new() };
+    format!("{}{lane}", fabric.cable_name(channel))
+}
+
+/// A routing of which only the pairs count that its tables connect.
+#[derive(Debug)]
+struct OnlyConnected<'a>(&'a TableRouting);
+
+impl Routing for OnlyConnected<'_> {
+    fn virtual_channels_required(&self) -> u32 {
+        self.0.virtual_channels_required()
+    }
+
+    fn reads(&self) -> kasuri_network::routing::Reads {
+        self.0.reads()
+    }
+
+    fn is_deadlock_free(&self) -> bool {
+        false
+    }
+
+    fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
+        source != destination && self.0.connects(source, destination)
+    }
+
+    fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn kasuri_network::routing::Choice) -> u32 {
+        self.0.initial_state(source, destination, choice)
+    }
+
+    fn route(
+        &self,
+        hop: &kasuri_network::routing::Hop,
+        state: &mut u32,
+        choice: &mut dyn kasuri_network::routing::Choice,
+        candidates: &mut Vec<kasuri_network::routing::Candidate>,
+    ) {
+        self.0.route(hop, state, choice, candidates);
+    }
+}
+
+/// The terminals of each router that has some.
+struct Homes {
+    terminals: BTreeMap<RouterId, Vec<TerminalId>>,
+}
+
+impl Homes {
+    fn of(network: &Network) -> Self {
+        let mut terminals: BTreeMap<RouterId, Vec<TerminalId>> = BTreeMap::new();
+        for terminal in (0..network.terminal_count()).map(TerminalId) {
+            terminals.entry(network.injection_port(terminal).0).or_default().push(terminal);
+        }
+        Self { terminals }
+    }
+}
+
+/// What is counted while routes are followed.
+struct Walked<'a> {
+    network: &'a Network,
+    routes: u64,
+    unreachable: u64,
+    pairs: u64,
+    strays: Vec<Unreachable>,
+    hops: BTreeMap<u32, u64>,
+    not_minimal: u64,
+    detours: Vec<Detour>,
+    /// By channel.
+    load: Vec<f64>,
+}
+
+impl<'a> Walked<'a> {
+    fn new(network: &'a Network) -> Self {
+        let load = vec![0.0; network.channel_count() as usize];
+        let (strays, hops, detours) = (Vec::new(), BTreeMap::new(), Vec::new());
+        Self { network, routes: 0, unreachable: 0, pairs: 0, strays, hops, not_minimal: 0, detours, load }
+    }
+
+    /// The routes of so many sources at one router, to one of `addresses` addresses of a terminal.
+    fn arrived(&mut self, count: u64, addresses: usize, path: &[ChannelId], shortest: Option<u32>, sources: &[TerminalId], to: TerminalId) {
+        let hops = path.len() as u32 - 1;
+        self.routes += count;
+        *self.hops.entry(hops).or_default() += count;
+        path.iter().for_each(|channel| self.load[channel.index()] += count as f64 / addresses as f64);
+        if let Some(shortest) = shortest.filter(|&shortest| shortest < hops) {
+            self.not_minimal += count;
+            if let Some(&source) = sources.iter().find(|&&source| source != to).filter(|_| self.detours.len() < SHOWN) {
+                let (from, to) = (self.name(source), self.name(to));
+                self.detours.push(Detour { from, to, hops, shortest });
+            }
+        }
+    }
+
+    fn lost(&mut self, source: TerminalId, to: TerminalId, stray: Stray, is_first: bool) {
+        self.routes += 1;
+        self.unreachable += 1;
+        self.pairs += u64::from(is_first);
+        if self.strays.len() < SHOWN {
+            let unreachable = Unreachable { from: self.name(source), to: self.name(to), problem: stray.describe(self.network) };
+            self.strays.push(unreachable);
+        }
+    }
+
+    fn without_address(&mut self, source: TerminalId, to: TerminalId) {
+        (self.routes, self.unreachable, self.pairs) = (self.routes + 1, self.unreachable + 1, self.pairs + 1);
+        if self.strays.len() < SHOWN {
+            self.strays.push(Unreachable { from: self.name(source), to: self.name(to), problem: "it has no LID".to_owned() });
+        }
+    }
+
+    fn name(&self, terminal: TerminalId) -> String {
+        self.network.terminal_names().of(terminal.0)
+    }
+
+    fn findings(self, fabric: &Fabric, tables: &ForwardingTables, report: &Report, circle: Vec<String>, lanes: u32, top: usize) -> Routes {
+        debug_assert_eq!(report.coverage, Coverage::Exact);
+        let arrived = self.routes - self.unreachable;
+        let sum: u64 = self.hops.iter().map(|(&hops, &count)| u64::from(hops) * count).sum();
+        let between: Vec<f64> = self.network.router_channels().map(|channel| self.load[channel.index()]).collect();
+        let (mean, max) = (between.iter().sum::<f64>() / between.len().max(1) as f64, between.iter().copied().fold(0.0, f64::max));
+        Routes {
+            routes: self.routes,
+            unreachable: self.unreachable,
+            unreachable_pairs: self.pairs,
+            unreachable_first: self.strays,
+            mean_hops: sum as f64 / arrived.max(1) as f64,
+            hops: self.hops,
+            not_minimal: self.not_minimal,
+            not_minimal_first: self.detours,
+            credit_loops: !circle.is_empty(),
+            circle,
+            virtual_lanes: lanes,
+            dependencies: [report.channels, report.dependencies],
+            uniform: Loads { max, mean, cables: busiest(fabric, &self.load, top) },
+            shift: shifts(fabric, tables, top),
+        }
+    }
+}
+
+/// The cables between switches that take the longest for what is on them.
+fn busiest(fabric: &Fabric, load: &[f64], top: usize) -> Vec<CableLoad> {
+    let time = |channel: ChannelId| load[channel.index()] / fabric.gbit_per_second(channel).unwrap_or(1.0);
+    let mut channels: Vec<ChannelId> = fabric.network.router_channels().filter(|channel| load[channel.index()] > 0.0).collect();
+    channels.sort_by(|&one, &other| time(other).total_cmp(&time(one)).then(one.cmp(&other)));
+    channels.truncate(top);
+    let shown = |channel: ChannelId| CableLoad {
+        cable: fabric.cable_name(channel),
+        rate: fabric.rate(channel).to_owned(),
+        routes: load[channel.index()],
+    };
+    channels.into_iter().map(shown).collect()
+}
+
+fn shifts(fabric: &Fabric, tables: &ForwardingTables, top: usize) -> Shifts {
+    let network = &fabric.network;
+    let terminals = network.terminal_count();
+    let of = terminals.saturating_sub(1);
+    let looked_at = (SHIFT_ROUTES / u64::from(terminals.max(1))).clamp(1, u64::from(of.max(1))) as u32;
+    let mut count = Counts::new(network);
+    let (mut sum, mut max, mut worst) = (0u64, 0, 0);
+    let shift_of = |number: u32| 1 + (u64::from(number) * u64::from(of) / u64::from(looked_at)) as u32;
+    let number_of_shifts = looked_at.min(of);
+    for shift in (0..number_of_shifts).map(shift_of) {
+        let most = count.shift(tables, shift);
+        sum += u64::from(most);
+        if most > max {
+            (max, worst) = (most, shift);
+        }
+        count.clear();
+    }
+    if worst > 0 {
+        count.shift(tables, worst);
+    }
+    let load: Vec<f64> = count.load.iter().map(|&load| f64::from(load)).collect();
+    Shifts {
+        looked_at: number_of_shifts,
+        of,
+        mean_of_max: sum as f64 / f64::from(number_of_shifts.max(1)),
+        max,
+        worst_shift: worst,
+        cables: busiest(fabric, &load, top),
+    }
+}
+
+/// Routes by channel, of one shift.
+struct Counts<'a> {
+    network: &'a Network,
+    load: Vec<u32>,
+    touched: Vec<ChannelId>,
+    path: Vec<ChannelId>,
+}
+
+impl<'a> Counts<'a> {
+    fn new(network: &'a Network) -> Self {
+        Self { network, load: vec![0; network.channel_count() as usize], touched: Vec::new(), path: Vec::new() }
+    }
+
+    /// The most routes that share a channel between routers.
+    fn shift(&mut self, tables: &ForwardingTables, shift: u32) -> u32 {
+        let terminals = self.network.terminal_count();
+        let mut most = 0;
+        for source in (0..terminals).map(TerminalId) {
+            let to = TerminalId((source.0 + shift) % terminals);
+            let addresses = tables.addresses(to);
+            let home = self.network.injection_port(source).0;
+            if addresses.is_empty() || tables.follow(self.network, home, to, addresses.start, &mut self.path).is_err() {
+                continue;
+            }
+            let between = self.path.len() - 1;
+            for &channel in &self.path[..between] {
+                self.load[channel.index()] += 1;
+                most = most.max(self.load[channel.index()]);
+                self.touched.push(channel);
+            }
+        }
+        most
+    }
+
+    fn clear(&mut self) {
+        self.touched.drain(..).for_each(|channel| self.load[channel.index()] = 0);
+    }
+}

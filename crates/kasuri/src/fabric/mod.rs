@@ -1,0 +1,6 @@
+//! What a real fabric's tables do: where packets go, what waits for what, which cables are loaded.
+
+pub mod audit;
+pub mod job;
+
+pub use audit::{Audit, audit};

@@ -1,0 +1,150 @@
+//! Real fabrics: dumps in, verdicts, loads and schedules out.
+
+use kasuri::fabric::audit;
+use kasuri::fabric::job::{Asked, Job, Order};
+use kasuri_config::fabric::{Fabric, Options, SourceFile, import};
+use kasuri_network::id::TerminalId;
+use serde_json::Value as Json;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/ib")
+}
+
+/// A file, unpacked if it is gzipped.
+fn file(path: &Path) -> SourceFile {
+    let bytes = fs::read(path).unwrap();
+    let mut text = Vec::new();
+    match path.extension().is_some_and(|end| end == "gz") {
+        true => drop(flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut text).unwrap()),
+        false => text = bytes,
+    }
+    (path.display().to_string(), text)
+}
+
+fn fabric(files: &[PathBuf]) -> Fabric {
+    import(&files.iter().map(|path| file(path)).collect::<Vec<_>>(), Options::default()).unwrap()
+}
+
+fn case(name: &str) -> Fabric {
+    fabric(&["ibnetdiscover.txt.gz", "opensm-lfts.dump.gz"].map(|end| data().join(name).join(end)))
+}
+
+/// Mellanox's own checker has looked at the same tables.
+#[test]
+fn verdicts_on_credit_loops_are_those_of_ibdmchk() {
+    let text = fs::read_to_string(data().join("ibdmchk.csv")).unwrap();
+    let mut seen = [0, 0];
+    for row in text.lines().skip(1) {
+        let columns: Vec<&str> = row.split(',').collect();
+        let [name, engine, pairs, loops, ..] = columns[..] else { panic!("{row}") };
+        let Ok(pairs) = pairs.parse::<u64>() else { continue };
+        let tables = audit(&case(&format!("{name}/{engine}")), 0).tables.unwrap();
+        assert_eq!((tables.routes, tables.unreachable, tables.credit_loops), (pairs, 0, loops == "1"), "{row}");
+        // A circle is one: each of its cables begins at the switch where the one before ends.
+        for (cable, next) in tables.circle.iter().zip(tables.circle.iter().cycle().skip(1)) {
+            let end = |text: &str| text.rsplit_once(" port ").unwrap().0.to_owned();
+            let (into, from) = (cable.split(" -> ").nth(1).unwrap(), next.split(" -> ").next().unwrap());
+            assert_eq!(end(into), end(from), "{row}");
+        }
+        seen[usize::from(tables.credit_loops)] += 1;
+    }
+    assert!(seen[0] >= 4 && seen[1] >= 3, "{seen:?}");
+}
+
+/// All tables of a real cluster end before their last line; what they hold still leads everywhere. The two forms in which OpenSM's tables are
+/// dumped, and the file that is written of them, say the same.
+#[test]
+fn dumps_of_several_tools_are_one_fabric() {
+    let avakas = fabric(&["avakas/ibnetdiscover-p.txt.gz", "avakas/ibroutes.txt.gz"].map(|path| data().join(path)));
+    let found = audit(&avakas, 1);
+    let tables = found.tables.unwrap();
+    assert_eq!((found.adapters, found.switches, tables.routes, tables.unreachable), (281, 25, 281 * 280, 0));
+    assert_eq!(found.notes, ["25 forwarding tables end early: the tool that wrote them failed"]);
+    assert_eq!((found.slow_cables.len(), found.slow_cables[0].rate.as_str()), (1, "4xDDR"));
+    let minhop = case("ft2_16/minhop");
+    let other = fabric(&["ibnetdiscover.txt.gz", "dump_fts.txt.gz"].map(|end| data().join("ft2_16/minhop").join(end)));
+    assert_eq!(other.network.tables(), minhop.network.tables());
+    let again = import(&[("f.json".to_owned(), minhop.write().into_bytes())], Options::default()).unwrap();
+    assert_eq!(again.network, minhop.network);
+    let plain = fabric(&[data().join("ft2_16/ft2_16.net.gz")]);
+    assert_eq!((plain.network.terminal_count(), plain.network.channel_count()), (16, minhop.network.channel_count()));
+}
+
+/// With an LMC of 2 each adapter has four addresses: as many routes, and a load that is shared among them.
+#[test]
+fn several_addresses_are_as_many_routes() {
+    let found = audit(&case("ft2_32/minhop_lmc2"), 3).tables.unwrap();
+    assert_eq!((found.routes, found.unreachable), (4 * 32 * 31, 0));
+    // Eight leaves of four adapters: 28 packets leave each of the four adapters by one of its leaf's uplinks.
+    let sum: f64 = found.uniform.mean * 64.0;
+    assert!((sum - 2.0 * 32.0 * 28.0).abs() < 1e-9, "{sum}");
+}
+
+/// Every second host of a torus: what the steps put on cables, how long they last and what bounds them follows from counts.
+#[test]
+fn messages_of_a_job_are_counted_on_their_cables() {
+    let torus = case("torus_4x4_2h/minhop");
+    let job = Job::new(&torus, (0..32).step_by(2).map(TerminalId).collect()).unwrap();
+    let asked = Asked { collective: "alltoall", bytes: 1 << 20 };
+    let (name, collective) = job.usual(asked).unwrap();
+    let taken = job.run(collective.as_ref(), asked, &job.placed(Order::Given));
+    assert_eq!((name, taken.steps.len()), ("shift", 15));
+    // Each of 16 ranks sends 15 messages.
+    let sent: u64 = (0..32).map(|terminal| taken.totals[terminal]).sum();
+    assert_eq!(sent, (16 * 15) << 20);
+    // 4x QDR carries 32 Gbit/s: the time of a step is its most loaded channel's.
+    for (number, step) in taken.steps.iter().enumerate() {
+        let most = job.collisions(collective.as_ref(), number as u32).first().map_or(1, |(_, messages)| messages.len());
+        assert_eq!((step.messages as usize, step.bytes), (most, (most as u64) << 20));
+        assert!((step.time - step.bytes as f64 * 8.0 / 32.0).abs() < 1e-6);
+    }
+    let bound = job.bound(asked).unwrap();
+    let busiest = taken.totals.iter().copied().max().unwrap();
+    assert!((bound.time - busiest as f64 * 8.0 / 32.0).abs() < 1e-6 && taken.totals[bound.channel.index()] == busiest);
+    let found = job.alternatives(asked, 64, (name, &taken));
+    assert!(found.windows(2).all(|pair| pair[0].time <= pair[1].time));
+    assert!(found.iter().all(|other| other.time >= bound.time - 1e-6));
+    assert!(found.iter().any(|other| other.schedule == "general"));
+    // The logarithm of 16.
+    assert_eq!(found.iter().filter(|other| other.schedule == "bruck").map(|other| other.steps).next(), Some(4));
+}
+
+fn kasuri(arguments: &[&str], folder: &Path) -> (Option<i32>, String, String) {
+    let done = Command::new(env!("CARGO_BIN_EXE_kasuri")).args(arguments).current_dir(folder).output().unwrap();
+    (done.status.code(), String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap())
+}
+
+/// The engines follow the tables of the file. A table with a hole is refused.
+#[test]
+fn experiments_follow_the_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd/fabric.in").join(name).display().to_string();
+    fs::write(folder.path().join("three"), "n0\nn[2-3]\n").unwrap();
+    let dumps = [at("ibnetdiscover.txt"), at("lfts.txt")];
+    let imports = |end: &[&str]| kasuri(&[&["fabric", "import", &dumps[0], &dumps[1]], end].concat(), folder.path()).0;
+    assert_eq!((imports(&["-o", "all.json"]), imports(&["-o", "three.json", "--hosts", "three"])), (Some(0), Some(0)));
+    let experiment = |network: &str, engine: &str| {
+        format!(
+            "engine = \"{engine}\"\n[network]\ntopology = \"file\"\npath = \"{network}\"\n[routing]\nalgorithm = \"tables\"\n\
+             [workload]\ncollective = \"alltoall\"\nmessage_flits = 4\n"
+        )
+    };
+    for engine in ["flow", "flit"] {
+        fs::write(folder.path().join("e.toml"), experiment("three.json", engine)).unwrap();
+        let (status, text, error) = kasuri(&["run", "e.toml", "--format", "json"], folder.path());
+        assert_eq!(status, Some(0), "{error}");
+        let row = serde_json::from_str::<Json>(&text).unwrap()["runs"][0].clone();
+        assert_eq!((row["status"].as_str(), row["terminals"].as_u64()), (Some("completed"), Some(3)), "{row}");
+    }
+    fs::write(folder.path().join("e.toml"), experiment("all.json", "flit")).unwrap();
+    let (status, _, error) = kasuri(&["check", "e.toml"], folder.path());
+    assert_eq!(status, Some(2));
+    assert!(
+        error.contains("in 2 ordered pairs of terminals packets do not arrive, first from terminal n2 HCA-1 to terminal n1 HCA-1"),
+        "{error}"
+    );
+}
