@@ -189,6 +189,7 @@ bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim,
 	  $(PY) benches/threads.py --kasuri $(TARGET)/release/kasuri || status=1; \
 	  $(PY) benches/astra.py --kasuri $(TARGET)/release/kasuri || status=1; \
 	  $(PY) benches/uec.py --kasuri $(TARGET)/release/kasuri || status=1; \
+	  $(PY) benches/fabric.py --kasuri $(TARGET)/release/kasuri || status=1; \
 	  $(PY) benches/flow.py --kasuri $(TARGET)/release/kasuri \
 	    $(if $(SIMGRID),--simgrid $(TARGET)/simgrid/batch --messages $(TARGET)/release/examples/list_messages) || status=1; \
 	  exit $$status
