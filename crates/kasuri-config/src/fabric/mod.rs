@@ -64,6 +64,9 @@ pub struct Details {
     pub notes: Vec<String>,
 }
 
+/// Is the adapter of this name, of the host of that name, taken?
+pub type Takes<'a> = dyn Fn(&str, &str) -> bool + 'a;
+
 /// What of a fabric is taken.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
@@ -72,7 +75,7 @@ pub struct Options<'a> {
     /// The rate of cables whose speed the discovery did not know.
     pub unknown_rate: Option<Rate>,
     /// Only adapters of hosts of which this says yes: it gets the name of the adapter and that of the host.
-    pub takes: Option<&'a dyn Fn(&str, &str) -> bool>,
+    pub takes: Option<&'a Takes<'a>>,
 }
 
 impl std::fmt::Debug for Options<'_> {

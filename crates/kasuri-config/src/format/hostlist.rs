@@ -77,9 +77,12 @@ fn expand(part: &str, names: &mut Vec<String>, before: u64) -> Result<(), String
     expand(rest, names, before)
 }
 
+/// What stands before a number, how many digits it has, and the ranges of such numbers.
+type Group<'a> = (&'a str, usize, Vec<(u64, u64)>);
+
 /// Writes names as a list: consecutive numbers of one width behind the same text become a range.
 pub fn write(names: &[String]) -> String {
-    let mut groups: Vec<(&str, usize, Vec<(u64, u64)>)> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for name in names {
         let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
         // More digits than a number has are text.
@@ -94,7 +97,7 @@ pub fn write(names: &[String]) -> String {
             (_, None) => groups.push((name, 0, Vec::new())),
         }
     }
-    let shown = |(head, width, ranges): &(&str, usize, Vec<(u64, u64)>)| {
+    let shown = |(head, width, ranges): &Group<'_>| {
         let width = *width;
         let range = |&(from, to): &(u64, u64)| if from == to { format!("{from:0width$}") } else { format!("{from:0width$}-{to:0width$}") };
         match ranges.as_slice() {

@@ -61,8 +61,11 @@ struct Place {
     guid: u64,
 }
 
+/// A port, its node's name, and the rate and the other end of its cable.
+type Line<'a> = (Place, &'a str, Option<(Rate, Place)>);
+
 /// The port of a line, its node's name, and the cable if there is one.
-fn port(text: &str) -> Result<(Place, &str, Option<(Rate, Place)>), String> {
+fn port(text: &str) -> Result<Line<'_>, String> {
     let shown = || text.chars().take(60).collect::<String>();
     let wrong = || {
         format!(

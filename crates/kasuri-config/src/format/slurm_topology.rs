@@ -91,7 +91,8 @@ pub fn parse_conf(name: &str, bytes: &[u8]) -> Result<SlurmTopology, FormatError
 
 /// Lines without their comments, those that a backslash continues put together.
 fn logical_lines(text: &str) -> Vec<(usize, String)> {
-    let (mut lines, mut open): (Vec<(usize, String)>, Option<(usize, String)>) = (Vec::new(), None);
+    let mut lines: Vec<(usize, String)> = Vec::new();
+    let mut open = None;
     for (line, number) in text.lines().zip(1..) {
         let text = line.split('#').next().unwrap_or_default().trim_end();
         let (begin, mut whole) = open.take().unwrap_or((number, String::new()));

@@ -6,13 +6,13 @@ use crate::fabric::audit::{Audit, CableLoad, Routes, audit};
 use crate::fabric::job::{Asked, Bound, Job, Order, Taken};
 use crate::input::{MAX_FILE_BYTES, read_gzipped_at_most, read_text};
 use clap::{Args, Subcommand, ValueEnum};
-use kasuri_config::fabric::{Fabric as Imported, Options, Rate, SourceFile, import};
+use kasuri_config::fabric::{Fabric as Imported, Options, Rate, SourceFile, Takes, import};
 use kasuri_config::format::{hostlist, slurm_topology};
 use kasuri_network::id::{ChannelId, TerminalId};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A real fabric: reads its dumps, audits its forwarding tables, and counts what a job's collective does to its cables
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ fn parse_rate(text: &str) -> Result<Rate, String> {
 }
 
 impl Dumps {
-    fn read(&self, takes: Option<&dyn Fn(&str, &str) -> bool>) -> Result<Imported, Failure> {
+    fn read(&self, takes: Option<&Takes<'_>>) -> Result<Imported, Failure> {
         let files = self.files.iter().map(|path| {
             let name = path.display().to_string();
             match read_gzipped_at_most(path, MAX_FILE_BYTES) {
@@ -208,10 +208,10 @@ impl Import {
         if self.output.extension().is_none_or(|end| end != "json") {
             return Err(Failure::Input(format!("--output: `{}` must end in .json, by which readers know it", self.output.display())));
         }
-        let wanted = self.hosts.as_ref().map(read_hosts).transpose()?;
+        let wanted = self.hosts.as_deref().map(read_hosts).transpose()?;
         let names: Option<BTreeSet<&str>> = wanted.as_ref().map(|hosts| hosts.iter().map(|host| host.name.as_str()).collect());
         let takes = names.as_ref().map(|names| move |adapter: &str, host: &str| names.contains(adapter) || names.contains(host));
-        let fabric = self.dumps.read(takes.as_ref().map(|takes| takes as &dyn Fn(&str, &str) -> bool))?;
+        let fabric = self.dumps.read(takes.as_ref().map(|takes| takes as &Takes<'_>))?;
         std::fs::write(&self.output, fabric.write())
             .map_err(|reason| Failure::Other(format!("{}: cannot be written: {reason}", self.output.display())))?;
         let found = audit_of_cables(&fabric);
@@ -376,7 +376,7 @@ struct HostLine {
 }
 
 /// The hosts that a file names, in its order.
-fn read_hosts(path: &PathBuf) -> Result<Vec<HostLine>, Failure> {
+fn read_hosts(path: &Path) -> Result<Vec<HostLine>, Failure> {
     let text = read_text(path, "a file of hosts has a name or a list such as n[01-18] on each line")?;
     let mut hosts = Vec::new();
     for (line, number) in text.lines().zip(1..) {

@@ -322,10 +322,11 @@ impl<'a> Job<'a> {
                 }
             }
         }
-        if asked.collective == "alltoall" && self.ranks() <= searched {
-            if let Ok((counted, outcome)) = self.scheduled("general", asked) {
-                add(counted.entry.name, &Order::Given, &outcome);
-            }
+        if asked.collective == "alltoall"
+            && self.ranks() <= searched
+            && let Ok((counted, outcome)) = self.scheduled("general", asked)
+        {
+            add(counted.entry.name, &Order::Given, &outcome);
         }
         found.sort_by(|one, other| one.time.total_cmp(&other.time));
         found
