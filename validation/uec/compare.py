@@ -49,6 +49,13 @@ def translated(options: str) -> list[str]:
     return found
 
 
+# What is not within three standard errors, and whether it is known why. Any other deviation fails the comparison.
+KNOWN = {
+    ("lossless-switch-random", "ls128_200g", "perm_128_1000000_s1", "last"): "unexplained",
+    ("lossless-switch-round-robin", "ft64_bundle", "perm_64_1000000_s2", "last"): "unexplained; perhaps chance",
+}
+
+
 class Comparison:
     """A folder of tables, and the command."""
 
@@ -137,20 +144,20 @@ class Comparison:
                 if row["class"] == name and self.there(row):
                     groups.setdefault((row["topology"], row["matrix"], row["options"]), []).append(row)
             found = self.pool(self.errors, list(groups.values()))
-            text, within = [], 0
+            text = []
             for index, what in enumerate(("mean", "last")):
                 close = [errors[index] for errors in found if abs(errors[index][0]) <= 3]
-                within += len(close)
                 relative = statistics.fmean(errors[index][1] for errors in found) if found else 0.0
                 text.append(f"{what} {len(close)} of {len(found)} within three standard errors ({100 * relative:+.2f} % on average)")
             print(f"{name:32}{'':9}{'; '.join(text)}")
             for rows, errors in zip(groups.values(), found, strict=True):
                 for (deviation, relative), what in zip(errors, ("mean", "last"), strict=True):
                     if abs(deviation) > 3:
-                        where = f"{rows[0]['topology']}, {rows[0]['matrix']}"
-                        print(f"    {where}: {what} {100 * relative:+.2f} %, {deviation:+.1f} standard errors")
-            # Of the deviations of a dozen seeds from two, one in a hundred is beyond three by chance: one may be, and one in twenty.
-            right &= 2 * len(found) - within <= max(1.0, 0.05 * 2 * len(found))
+                        case = (name, rows[0]["topology"], rows[0]["matrix"], what)
+                        known = KNOWN.get(case)
+                        off = f"{what} {100 * relative:+.2f} %, {deviation:+.1f} standard errors"
+                        print(f"    NOT {rows[0]['topology']}, {rows[0]['matrix']}: {off} ({known or 'not seen before'})")
+                        right &= known is not None
         return right
 
     def errors(self, rows: list[dict[str, str]]) -> list[tuple[float, float]]:
