@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measures `kasuri uec` against the figures of UEC htsim in tests/data/uec/speed.csv.
 
-A permutation of 1 MB messages on a leaf-spine of 400 Gbit/s, 128 path numbers a flow; the permutations are drawn here. Theirs are the processor
+A permutation of 1 MB messages on a leaf-spine of 400 Gbit/s, 128 path numbers a flow; the permutations are drawn here. Theirs
+are the processor
 time and the peak resident size of htsim's process on two shared cores; ours the same of the whole process, the median of several runs, on
 the machine at hand. Must: no row slower by more than 10 ms; 8,192 hosts in 10 s and 300 MB.
 
