@@ -116,8 +116,8 @@ def walk(fabric: Fabric, home: str, adapter: str, lid: int) -> list[Port] | None
     return None
 
 
-def has_circle(edges: dict[Port, set[Port]]) -> bool:
-    """Do the ports of a graph of what waits for what close a circle?"""
+def has_cycle(edges: dict[Port, set[Port]]) -> bool:
+    """Do the ports of a graph of what waits for what close a cycle?"""
     entering = Counter(end for ends in edges.values() for end in ends)
     free = deque(port for port in edges if not entering[port])
     seen = 0
@@ -184,7 +184,7 @@ def expected(fabric: Fabric) -> dict[str, object]:
         "unreachable_pairs": pairs,
         "hops": {str(number): count for number, count in sorted(hops.items()) if count},
         "not_minimal": detours,
-        "credit_loops": has_circle(edges),
+        "credit_loops": has_cycle(edges),
         "uniform": round(max(load.values(), default=0), 6),
         "shift_max": max(shifts, default=0),
         "shift_mean": round(sum(shifts) / max(len(shifts), 1), 6),
@@ -259,7 +259,7 @@ class Comparison:
             if isinstance(with_lanes, dict) and with_lanes["tables"]["virtual_lanes"] == 1:
                 self.check("service level 0", name, shown(with_lanes), right)
             else:
-                self.check("lanes without a circle", name, isinstance(with_lanes, dict) and with_lanes["tables"]["credit_loops"], False)
+                self.check("lanes without a cycle", name, isinstance(with_lanes, dict) and with_lanes["tables"]["credit_loops"], False)
         if distances := find(folder, "opensm.fdbs"):
             self.check(
                 "hops of opensm.fdbs",

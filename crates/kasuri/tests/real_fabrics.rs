@@ -44,8 +44,8 @@ fn verdicts_on_credit_loops_are_those_of_ibdmchk() {
         let Ok(pairs) = pairs.parse::<u64>() else { continue };
         let tables = audit(&case(&format!("{name}/{engine}")), 0).tables.unwrap();
         assert_eq!((tables.routes, tables.unreachable, tables.credit_loops), (pairs, 0, loops == "1"), "{row}");
-        // A circle is one: each of its cables begins at the switch where the one before ends.
-        for (cable, next) in tables.circle.iter().zip(tables.circle.iter().cycle().skip(1)) {
+        // A cycle is one: each of its cables begins at the switch where the one before ends.
+        for (cable, next) in tables.cycle.iter().zip(tables.cycle.iter().cycle().skip(1)) {
             let end = |text: &str| text.rsplit_once(" port ").unwrap().0.to_owned();
             let (into, from) = (cable.split(" -> ").nth(1).unwrap(), next.split(" -> ").next().unwrap());
             assert_eq!(end(into), end(from), "{row}");

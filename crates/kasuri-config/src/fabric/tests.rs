@@ -194,9 +194,9 @@ fn tables_of_another_fabric_are_refused() {
 }
 
 /// Three switches in a ring, one host each, all packets the same way round: the three cables wait for each other. Two service levels on two
-/// lanes break the circle where the packets that come past the third cable have a lane of their own.
+/// lanes break the cycle where the packets that come past the third cable have a lane of their own.
 #[test]
-fn service_levels_break_a_circle() {
+fn service_levels_break_a_cycle() {
     let mut discovery = String::new();
     let mut dump = String::new();
     for number in 0..3 {
@@ -227,7 +227,7 @@ fn service_levels_break_a_circle() {
         check_within(&fabric.network, &routing, &classes, EscapePath::Open, u64::MAX).verdict
     };
     assert!(matches!(verdict(""), Verdict::Cycle(cycle) if cycle.len() == 3));
-    // Three of the six pairs take two cables each, so one of them on a lane of its own opens the circle, and all of them close it there.
+    // Three of the six pairs take two cables each, so one of them on a lane of its own opens the cycle, and all of them close it there.
     assert_eq!(verdict("2 1 1\n"), Verdict::Acyclic);
     assert!(matches!(verdict("2 1 1\n1 3 1\n3 2 1\n"), Verdict::Cycle(_)));
 }

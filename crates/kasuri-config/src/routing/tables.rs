@@ -104,7 +104,7 @@ mod tests {
         (0..3).find(|&port| port != network.ejection_port(TerminalId(0)).1 && towards(port) == Some(1)).unwrap()
     }
 
-    /// All one way round: the channels close a circle. With another virtual channel once the packet has come past router 0 they do not
+    /// All one way round: the channels close a cycle. With another virtual channel once the packet has come past router 0 they do not
     /// (Dally and Seitz 1987: a dateline).
     #[test]
     fn a_ring_of_tables_needs_its_second_virtual_channel() {

@@ -282,7 +282,7 @@ fn overview(found: &Audit) -> Vec<Vec<String>> {
     ];
     if let Some(routes) = &found.tables {
         let loops = match (routes.credit_loops, routes.virtual_lanes) {
-            (true, _) => format!("possible: a circle of {} cables", routes.circle.len()),
+            (true, _) => format!("possible: a cycle of {} cables", routes.cycle.len()),
             (false, 1) => "none, on one virtual lane".to_owned(),
             (false, lanes) => format!("none, on {lanes} virtual lanes"),
         };
@@ -352,8 +352,8 @@ fn write_routes(routes: &Routes, out: &mut dyn Write) -> Result<(), Failure> {
         }
     }
     if routes.credit_loops {
-        writeln!(out, "\nPackets can wait for each other in a circle: each of these cables for the next, the last for the first")?;
-        routes.circle.iter().try_for_each(|cable| writeln!(out, "  {cable}"))?;
+        writeln!(out, "\nPackets can wait for each other in a cycle: each of these cables for the next, the last for the first")?;
+        routes.cycle.iter().try_for_each(|cable| writeln!(out, "  {cable}"))?;
     }
     write_loads("All to all: the busiest cables", &routes.uniform.cables, out)?;
     write_loads(&format!("Shift by {}: the busiest cables", routes.shift.worst_shift), &routes.shift.cables, out)

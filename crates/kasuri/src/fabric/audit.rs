@@ -96,10 +96,10 @@ pub struct Routes {
     pub not_minimal: u64,
     /// The first of them.
     pub not_minimal_first: Vec<Detour>,
-    /// Can packets wait for each other in a circle?
+    /// Can packets wait for each other in a cycle?
     pub credit_loops: bool,
-    /// The circle, a cable and its virtual lane each.
-    pub circle: Vec<String>,
+    /// The cycle, a cable and its virtual lane each.
+    pub cycle: Vec<String>,
     /// Virtual lanes that the routes use.
     pub virtual_lanes: u32,
     /// Cables and lanes of the dependency graph, and its edges.
@@ -349,11 +349,11 @@ fn routes(fabric: &Fabric, tables: &Arc<ForwardingTables>, top: usize) -> Routes
                 .for_each(|source| walked.without_address(source, terminal));
         }
     }
-    let circle = match &report.verdict {
+    let cycle = match &report.verdict {
         Verdict::Acyclic => Vec::new(),
         Verdict::Cycle(cycle) => cycle.iter().map(|&(channel, lane)| lane_name(fabric, channel, lane, required)).collect(),
     };
-    walked.findings(fabric, tables, &report, circle, required, top)
+    walked.findings(fabric, tables, &report, cycle, required, top)
 }
 
 fn lane_name(fabric: &Fabric, channel: ChannelId, lane: u16, lanes: u32) -> String {
@@ -469,7 +469,7 @@ impl<'a> Walked<'a> {
         self.network.terminal_names().of(terminal.0)
     }
 
-    fn findings(self, fabric: &Fabric, tables: &ForwardingTables, report: &Report, circle: Vec<String>, lanes: u32, top: usize) -> Routes {
+    fn findings(self, fabric: &Fabric, tables: &ForwardingTables, report: &Report, cycle: Vec<String>, lanes: u32, top: usize) -> Routes {
         debug_assert_eq!(report.coverage, Coverage::Exact);
         let arrived = self.routes - self.unreachable;
         let sum: u64 = self.hops.iter().map(|(&hops, &count)| u64::from(hops) * count).sum();
@@ -484,8 +484,8 @@ impl<'a> Walked<'a> {
             hops: self.hops,
             not_minimal: self.not_minimal,
             not_minimal_first: self.detours,
-            credit_loops: !circle.is_empty(),
-            circle,
+            credit_loops: !cycle.is_empty(),
+            cycle,
             virtual_lanes: lanes,
             dependencies: [report.channels, report.dependencies],
             uniform: Loads { max, mean, cables: busiest(fabric, &self.load, top) },
