@@ -39,7 +39,7 @@ mod workload;
 pub use document::Document;
 pub use error::{ConfigError, ConfigErrors, Location};
 pub use measure::{BookSimRules, Measure, Rules, Search, SimType, Until};
-pub use names::printable;
+pub use names::{nearest, printable, unknown};
 pub use schema::json_schema;
 pub use study::{Built, Preparation, Study};
 pub use sweep::{CASE, MAX_POINTS, Point, Sweep};

@@ -8,7 +8,7 @@ const RENAMED: &[(&str, &str)] = &[("ways", "ports"), ("ways_up", "ports_up")];
 /// Says that a name is unknown, which known name is nearest, and which are known.
 ///
 /// `what` is the kind of thing: `key`, `topology`, `stage`.
-pub(crate) fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let mut message = format!("unknown {what} `{name}`");
     let renamed = RENAMED.iter().find(|(old, new)| what == "key" && *old == name && known.contains(new));
@@ -66,7 +66,7 @@ const LONGEST_NAME: usize = 100;
 
 /// The known name that a misspelt one most likely means: at most a third of its letters (at least one, and one more for
 /// exchanged neighbours) differ.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if name.len() > LONGEST_NAME {
         return None;
     }

@@ -307,7 +307,7 @@ impl<'a> Preparation<'a> {
             other => section.error("algorithm", other.to_string()),
         };
         let mut algorithm = section.parse(entry, "algorithm")?;
-        algorithm.read(&|path| self.files.read(path)).map_err(wrong)?;
+        algorithm.read(self.files).map_err(wrong)?;
         let bytes = algorithm.most_table_bytes(network);
         if bytes > self.known.memory_bytes {
             let problem = format!(

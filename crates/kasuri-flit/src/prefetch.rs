@@ -1,5 +1,7 @@
 //! Fetching memory ahead of its use.
 
+pub(crate) use kasuri_network::memory::prefetch;
+
 /// Events between asking for a cache line and its use, in loops over what happens to flits: a memory access takes as long as a few of them.
 pub(crate) const FLITS_AHEAD: usize = 12;
 
@@ -19,16 +21,4 @@ pub(crate) fn prefetch_all<T>(entries: &[T]) {
 pub(crate) fn prefetch_across<T>(place: *const T) {
     prefetch(place);
     prefetch(place.cast::<u8>().wrapping_add(size_of::<T>() - 1));
-}
-
-/// Asks for a cache line ahead of its use. The place need not exist.
-#[inline(always)]
-pub(crate) fn prefetch<T>(place: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: prefetching has no effect on the program's state.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
 }

@@ -121,15 +121,21 @@ pub fn prefer_large_pages<T>(entries: &mut Vec<T>) {
 /// Asks for the cache line of an entry ahead of its use: a memory access takes as long as a hundred instructions.
 #[inline(always)]
 pub fn fetch_ahead<T>(column: &[T], index: usize) {
-    #[cfg(target_arch = "x86_64")]
     if let Some(place) = column.get(index) {
-        // SAFETY: fetching ahead has no effect on the program's state, and the place exists.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(std::ptr::from_ref(place).cast());
-        }
+        prefetch(place);
+    }
+}
+
+/// Asks for a cache line ahead of its use. The place need not exist.
+#[inline(always)]
+pub fn prefetch<T>(place: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: prefetching has no effect on the program's state.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (column, index);
+    let _ = place;
 }
 
 /// Blocks of this size and more go back to the operating system as soon as they are free, bytes.

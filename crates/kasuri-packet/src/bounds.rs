@@ -10,8 +10,9 @@
 //! them. Flows that start later are counted from their start. No network without losses can be done sooner, whatever its paths.
 
 use super::{Input, MAX_TIME, Options};
+use crate::flows::Triggers;
 use kasuri_workload::ethernet::fabric::{Fabric, Tier};
-use kasuri_workload::ethernet::matrix::{Begin, Connection, Matrix, TriggerKind};
+use kasuri_workload::ethernet::matrix::{Begin, Connection, Matrix};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -60,7 +61,7 @@ pub fn bound(input: &Input<'_>) -> Bound {
 /// When each flow starts at the earliest, and ends if it is alone.
 fn earliest(fabric: &Fabric, matrix: &Matrix, options: &Options) -> Vec<Option<[u64; 3]>> {
     let mut times: Vec<Option<[u64; 3]>> = vec![None; matrix.connections.len()];
-    let mut told = vec![0_u32; matrix.triggers.len()];
+    let mut triggers = Triggers::new(matrix);
     let mut ends = BinaryHeap::new();
     let mut start = |flow: u32, at: u64, ends: &mut BinaryHeap<Reverse<(u64, u32)>>| {
         let (received, finished) = lone_flow(fabric, options, &matrix.connections[flow as usize]);
@@ -76,16 +77,7 @@ fn earliest(fabric: &Fabric, matrix: &Matrix, options: &Options) -> Vec<Option<[
     }
     while let Some(Reverse((now, flow))) = ends.pop() {
         let Some(trigger) = matrix.connections[flow as usize].tells else { continue };
-        let (kind, flows) = (matrix.triggers[trigger as usize].kind, &matrix.triggers[trigger as usize].flows);
-        told[trigger as usize] += 1;
-        let told = told[trigger as usize];
-        let started = match kind {
-            TriggerKind::Oneshot if told == 1 => flows.as_slice(),
-            TriggerKind::Barrier(count) if told == count => flows.as_slice(),
-            TriggerKind::Multishot => flows.get(told as usize - 1..told as usize).unwrap_or(&[]),
-            TriggerKind::Oneshot | TriggerKind::Barrier(_) => &[],
-        };
-        started.iter().for_each(|&flow| start(flow, now, &mut ends));
+        triggers.tell(trigger).iter().for_each(|&flow| start(flow, now, &mut ends));
     }
     times
 }

@@ -13,8 +13,8 @@ use crate::interfaces::{Interface, Next};
 use crate::packets::{Packet, Packets, Queue};
 use crate::paths::Paths;
 use crate::ports::Port;
-use crate::prefetch::prefetch;
 use crate::wiring::{PortEnd, Wiring};
+use kasuri_network::memory::prefetch;
 use kasuri_workload::ethernet::fabric::Fabric;
 use kasuri_workload::ethernet::matrix::Begin;
 

@@ -17,7 +17,6 @@ mod interfaces;
 mod packets;
 mod paths;
 mod ports;
-mod prefetch;
 mod receiver;
 mod wiring;
 

@@ -1,6 +1,6 @@
 //! The packets that are under way, and lists of them.
 
-use crate::prefetch::prefetch;
+use kasuri_network::memory::prefetch;
 
 /// No packet.
 pub(crate) const NONE: u32 = u32::MAX;

@@ -296,7 +296,7 @@ fn any_job_is_served_without_contention() {
 /// A schedule with one message changed.
 #[derive(Debug)]
 struct Changed {
-    of: Box<dyn Schedule>,
+    of: Arc<dyn Schedule>,
     at: (u32, u32),
     to: Option<u32>,
 }
@@ -322,7 +322,7 @@ fn what_is_wrong_with_a_schedule_is_found() {
     let fixed = routing(STATIC.0, STATIC.1, &network).unwrap();
     let changed = |to| {
         let Plan { terminals, schedule } = plan("mlfm", &network, &Job::All).unwrap();
-        let schedule = Box::new(Changed { of: schedule, at: (3, 2), to });
+        let schedule = Arc::new(Changed { of: schedule, at: (3, 2), to });
         verify(&network, fixed.as_ref(), &Plan { terminals, schedule })
     };
     let target = plan("mlfm", &network, &Job::All).unwrap().schedule.destination(3, 2).unwrap();

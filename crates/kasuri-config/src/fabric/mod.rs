@@ -16,7 +16,7 @@ pub use rate::Rate;
 use crate::format::{FormatError, ibnetdiscover, ibnetdiscover_ports, network_json, service_levels};
 use addresses::Addresses;
 use discovery::{CableEnds, Discovery, Kind};
-use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
+use kasuri_network::id::{ChannelId, Port, RouterId};
 use kasuri_network::network::{Link, MAX_CHANNEL_CYCLES, Network, NetworkBuilder, NetworkError};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -172,33 +172,38 @@ pub fn import(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fabr
             ))
         })?);
     }
-    let of = |wanted: &[FileKind]| {
-        (0..files.len()).filter(|&place| wanted.contains(&kinds[place])).map(|place| &files[place]).collect::<Vec<_>>()
-    };
+    let of = |wanted: &[FileKind]| (0..files.len()).filter(|&place| wanted.contains(&kinds[place])).collect::<Vec<usize>>();
     let found = of(&[FileKind::Discovery, FileKind::Ports, FileKind::Network]);
-    let &[(name, bytes)] = found.as_slice() else {
-        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    let &[place] = found.as_slice() else {
+        let names: Vec<&str> = found.iter().map(|&place| files[place].0.as_str()).collect();
         let found = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(FabricError::Files(format!("a fabric has one file of ibnetdiscover, or one that Kasuri wrote; found: {found}")));
     };
-    if kind_of(bytes) == Some(FileKind::Network) {
-        if let Some((other, _)) = files.iter().find(|(other, _)| other != name) {
-            return Err(FabricError::Files(format!("{name} is a whole fabric; {other} cannot be added to it: import the dumps together")));
+    let (name, bytes) = &files[place];
+    let discovery = match kinds[place] {
+        FileKind::Network => {
+            return whole(name, bytes, (0..files.len()).find(|&other| other != place).map(|other| files[other].0.as_str()));
         }
-        let (network, details) = network_json::parse_fabric(name, bytes)?;
-        return Ok(Fabric { details: details.unwrap_or_else(|| Details::unknown(&network)), network });
-    }
-    let discovery = match kind_of(bytes) {
-        Some(FileKind::Ports) => ibnetdiscover_ports::parse(name, bytes)?,
+        FileKind::Ports => ibnetdiscover_ports::parse(name, bytes)?,
         _ => ibnetdiscover::parse(name, bytes)?,
     };
+    let files_of = |kind: FileKind| of(&[kind]).into_iter().map(|place| &files[place]).collect::<Vec<_>>();
     let mut plan = Plan::of(&discovery, options)?;
-    let tables = plan.tables(&of(&[FileKind::Tables]), &of(&[FileKind::Lanes]), &of(&[FileKind::Levels]))?;
+    let tables = plan.tables(&files_of(FileKind::Tables), &files_of(FileKind::Lanes), &files_of(FileKind::Levels))?;
     if let Some(tables) = tables {
         plan.builder.set_tables(tables);
     }
     let network = plan.builder.finish().map_err(|problem| FabricError::Network { name: name.clone(), problem })?;
     Ok(Fabric { network, details: plan.details })
+}
+
+/// A network that Kasuri wrote, to which nothing can be added.
+fn whole(name: &str, bytes: &[u8], other: Option<&str>) -> Result<Fabric, FabricError> {
+    if let Some(other) = other {
+        return Err(FabricError::Files(format!("{name} is a whole fabric; {other} cannot be added to it: import the dumps together")));
+    }
+    let (network, details) = network_json::parse_fabric(name, bytes)?;
+    Ok(Fabric { details: details.unwrap_or_else(|| Details::unknown(&network)), network })
 }
 
 /// A network that is being put together.
@@ -430,9 +435,7 @@ impl Details {
             ..Self::default()
         }
     }
-}
 
-impl Details {
     /// Refuses columns that are not those of the network.
     pub(crate) fn check(&self, network: &Network) -> Result<(), String> {
         let (routers, terminals) = (network.router_count() as usize, network.terminal_count() as usize);
@@ -481,16 +484,6 @@ impl Fabric {
             Endpoint::Terminal(terminal) => self.network.terminal_names().of(terminal.0),
         };
         format!("{} -> {}", end(self.network.source(channel)), end(self.network.destination(channel)))
-    }
-
-    /// The terminals of a host, or the one whose adapter is called so.
-    pub fn terminals_of(&self, word: &str) -> Vec<TerminalId> {
-        let names = self.network.terminal_names();
-        if let Some(terminal) = names.all().and_then(|_| names.number(word)).filter(|&terminal| names.of(terminal) == word) {
-            return vec![TerminalId(terminal)];
-        }
-        let hosts = self.details.hosts.iter().zip(0..).filter(|(host, _)| *host == word);
-        hosts.map(|(_, terminal)| TerminalId(terminal)).collect()
     }
 
     /// The file that holds all of it: a network as `topology = "file"` reads it.

@@ -10,7 +10,8 @@
 //!
 //! OpenSM writes `#` for `:` and no titles; `ibroute -n` leaves out what stands behind the port; instead of `Lid 2` a directed path may
 //! stand. LIDs are hexadecimal, ports decimal; 255 is no path. Tables of multicast are passed over. A switch's table ends with the number of
-//! its rows (OpenSM counts LIDs without a path, too, which have no row); where `ibroute` failed in the middle its message stands instead, and the table is taken as far as it goes. Source: rdma-core 44,
+//! its rows (OpenSM counts LIDs without a path, too, which have no row); where `ibroute` failed in the middle its message stands instead, and
+//! the table is taken as far as it goes. Source: rdma-core 44,
 //! `infiniband-diags/ibroute.c`; OpenSM 3.3, `osm_dump.c`.
 
 use super::{FormatError, text_of};

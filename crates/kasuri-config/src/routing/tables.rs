@@ -4,7 +4,8 @@ use crate::format::forwarding_csv;
 use kasuri_network::network::Network;
 use kasuri_network::registry::Member;
 use kasuri_network::routing::tables::{AddressChoice, TableRouting};
-use kasuri_network::routing::{ReadFile, Routing, RoutingAlgorithm, RoutingError};
+use kasuri_network::routing::{Routing, RoutingAlgorithm, RoutingError};
+use kasuri_network::topology::Files;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -36,9 +37,9 @@ impl Member for Tables {
 }
 
 impl RoutingAlgorithm for Tables {
-    fn read(&mut self, read: &ReadFile<'_>) -> Result<(), RoutingError> {
+    fn read(&mut self, files: &dyn Files) -> Result<(), RoutingError> {
         if let Some(path) = &self.path {
-            self.bytes = read(path).map_err(|problem| wrong("path", problem))?;
+            self.bytes = files.read(path).map_err(|problem| wrong("path", problem))?;
         }
         Ok(())
     }
@@ -92,9 +93,18 @@ mod tests {
         Arc::new(Torus { dimensions: vec![4], concentration: 1 }.build(&context).unwrap())
     }
 
+    /// The file `t.csv`.
+    struct Table<'a>(&'a str);
+
+    impl Files for Table<'_> {
+        fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+            if path == "t.csv" { Ok(self.0.into()) } else { Err(format!("`{path}` is not there")) }
+        }
+    }
+
     fn compiled(network: &Arc<Network>, text: &str) -> Result<Box<dyn Routing>, RoutingError> {
         let mut tables = Tables { path: Some("t.csv".to_owned()), ..Tables::default() };
-        tables.read(&|path| if path == "t.csv" { Ok(text.into()) } else { Err(format!("`{path}` is not there")) })?;
+        tables.read(&Table(text))?;
         tables.compile(network)
     }
 

@@ -37,18 +37,14 @@ impl Index<usize> for Packets {
 
     #[inline(always)]
     fn index(&self, packet: usize) -> &Packet {
-        debug_assert!(packet < self.records.len(), "packet {packet} of {}", self.records.len());
-        // SAFETY: whoever names a packet has its number from here, and numbers stay.
-        unsafe { self.records.get_unchecked(packet) }
+        &self.records[packet]
     }
 }
 
 impl IndexMut<usize> for Packets {
     #[inline(always)]
     fn index_mut(&mut self, packet: usize) -> &mut Packet {
-        debug_assert!(packet < self.records.len(), "packet {packet} of {}", self.records.len());
-        // SAFETY: as in `index`.
-        unsafe { self.records.get_unchecked_mut(packet) }
+        &mut self.records[packet]
     }
 }
 

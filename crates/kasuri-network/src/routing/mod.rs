@@ -50,11 +50,9 @@ use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::registry;
 use crate::rng::Stream;
+use crate::topology::Files;
 use std::sync::Arc;
 use thiserror::Error;
-
-/// Gives the bytes of a file that a parameter names, or the reason why it cannot.
-pub type ReadFile<'a> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'a;
 
 /// The parameters of a routing, before it knows its network.
 pub trait RoutingAlgorithm: Send + Sync + std::fmt::Debug {
@@ -68,7 +66,7 @@ pub trait RoutingAlgorithm: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// One of them cannot be read.
-    fn read(&mut self, _read: &ReadFile<'_>) -> Result<(), RoutingError> {
+    fn read(&mut self, _files: &dyn Files) -> Result<(), RoutingError> {
         Ok(())
     }
 

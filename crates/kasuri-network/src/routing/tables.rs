@@ -8,6 +8,7 @@
 use super::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
 use crate::network::{Endpoint, Network};
+use crate::rng::split_mix;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -458,9 +459,7 @@ impl Routing for TableRouting {
     }
 }
 
-/// Multiplies and shifts: pairs spread over the addresses.
+/// Pairs spread over the addresses.
 fn pair_hash(source: TerminalId, destination: TerminalId) -> u32 {
-    let key = u64::from(source.0) << 32 | u64::from(destination.0);
-    let mixed = (key ^ key >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    ((mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33) as u32
+    (split_mix(u64::from(source.0) << 32 | u64::from(destination.0)) >> 32) as u32
 }

@@ -26,6 +26,7 @@ use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::routing::Routing;
 use std::fmt::Debug;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// An all-to-all: who sends to whom in which phase.
@@ -51,7 +52,7 @@ pub struct Plan {
     /// The terminal of each rank.
     pub terminals: Vec<TerminalId>,
     /// The phases.
-    pub schedule: Box<dyn Schedule>,
+    pub schedule: Arc<dyn Schedule>,
 }
 
 /// Which terminals take part.
@@ -126,7 +127,7 @@ impl Entry {
             return job_error(format!("{} terminals; an all-to-all needs at least 2", terminals.len()));
         }
         let schedule = (self.build)(network, routing, &terminals)?;
-        Ok(Plan { terminals, schedule })
+        Ok(Plan { terminals, schedule: schedule.into() })
     }
 }
 
@@ -209,13 +210,13 @@ fn first(_network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleErro
 /// A schedule as an all-to-all of messages of one length.
 #[derive(Debug)]
 pub struct Scheduled {
-    schedule: Box<dyn Schedule>,
+    schedule: Arc<dyn Schedule>,
     flits: u32,
 }
 
 impl Scheduled {
     /// Messages of so many flits, at least 1.
-    pub fn new(schedule: Box<dyn Schedule>, flits: u32) -> Self {
+    pub fn new(schedule: Arc<dyn Schedule>, flits: u32) -> Self {
         Self { schedule, flits: flits.max(1) }
     }
 }

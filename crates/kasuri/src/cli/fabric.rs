@@ -2,12 +2,13 @@
 
 use super::schedule::{Export, Exported};
 use super::{Exit, Failure, output};
-use crate::fabric::audit::{Audit, CableLoad, Routes, audit};
-use crate::fabric::job::{Asked, Bound, Job, Order, Taken};
+use crate::fabric::audit::{Audit, CableLoad, Routes, SlowCable, Trunk, UnusualSwitch, audit, by_time};
+use crate::fabric::job::{Alternative, Asked, Bound, Job, Order, Taken};
 use crate::input::{MAX_FILE_BYTES, read_gzipped_at_most, read_text};
 use clap::{Args, Subcommand, ValueEnum};
 use kasuri_config::fabric::{Fabric as Imported, Options, Rate, SourceFile, Takes, import};
 use kasuri_config::format::{hostlist, slurm_topology};
+use kasuri_config::nearest;
 use kasuri_network::id::{ChannelId, TerminalId};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,7 +122,7 @@ struct JobCommand {
     /// Print the all-to-all's schedule instead, as `kasuri schedule` does
     #[arg(long, value_enum)]
     export: Option<Export>,
-    /// The schedule to print: shift or general [default: the faster of the two]
+    /// The schedule to print [default: the faster of shift and general]
     #[arg(long, value_name = "NAME", requires = "export")]
     schedule: Option<String>,
 }
@@ -309,13 +310,13 @@ fn round(number: f64) -> String {
 fn write_cables(found: &Audit, top: usize, out: &mut dyn Write) -> Result<(), Failure> {
     if !found.slow_cables.is_empty() {
         writeln!(out, "\nCables slower than most of their kind")?;
-        let row = |slow: &crate::fabric::audit::SlowCable| vec![slow.cable.clone(), slow.rate.clone(), slow.usual_rate.clone()];
+        let row = |slow: &SlowCable| vec![slow.cable.clone(), slow.rate.clone(), slow.usual_rate.clone()];
         let rows = found.slow_cables.iter().take(top.max(1)).map(row).collect();
         writeln!(out, "{}", output::table(&["CABLE", "RATE", "USUAL"], rows, &[]))?;
     }
     if !found.unequal_trunks.is_empty() {
         writeln!(out, "\nUnequal trunks: other than most trunks of the switch")?;
-        let row = |trunk: &crate::fabric::audit::Trunk| {
+        let row = |trunk: &Trunk| {
             let (cables, usual) = (trunk.cables, trunk.usual_cables);
             vec![
                 trunk.switch.clone(),
@@ -329,7 +330,7 @@ fn write_cables(found: &Audit, top: usize, out: &mut dyn Write) -> Result<(), Fa
     }
     if !found.unusual_switches.is_empty() {
         writeln!(out, "\nSwitches with another number of cables to switches than most of their rank")?;
-        let row = |switch: &crate::fabric::audit::UnusualSwitch| {
+        let row = |switch: &UnusualSwitch| {
             vec![switch.switch.clone(), switch.rank.to_string(), switch.cables.to_string(), switch.usual_cables.to_string()]
         };
         let rows = found.unusual_switches.iter().take(top.max(1)).map(row).collect();
@@ -420,8 +421,9 @@ impl JobCommand {
             // What launchers add: `node017 slots=1`, `node017:1`.
             let short = name.split([' ', '\t', ':']).next().unwrap_or_default();
             let found = by_word.get(&name).or_else(|| by_word.get(short)).ok_or_else(|| {
-                let right = kasuri_network::network::Terminals::from(&fabric.network).right();
-                Failure::Input(format!("{place}: `{name}` is no host of the fabric; {right}"))
+                let hosts: Vec<&str> = by_word.keys().map(String::as_str).collect();
+                let meant = nearest(short, &hosts).map(|host| format!("; did you mean `{host}`?")).unwrap_or_default();
+                Failure::Input(format!("{place}: `{name}` is no host of the fabric{meant}"))
             })?;
             let is_meant = |terminal: &&TerminalId| self.adapter.as_ref().is_none_or(|text| names.of(terminal.0).contains(text.as_str()));
             let of_host: Vec<TerminalId> = found.iter().filter(is_meant).copied().collect();
@@ -484,13 +486,12 @@ struct Answer<'a> {
     bound: Option<Bound>,
     collisions: Vec<(ChannelId, Vec<(u32, u32)>)>,
     step: usize,
-    alternatives: Vec<crate::fabric::job::Alternative>,
+    alternatives: Vec<Alternative>,
 }
 
 impl<'a> Answer<'a> {
     fn of(command: &'a JobCommand, fabric: &'a Imported, job: &'a Job<'a>, asked: Asked<'_>) -> Result<Self, Failure> {
-        let (schedule, collective) =
-            job.usual(asked).map_err(|problem| Failure::Input(format!("--collective: `{}` {problem}", command.collective)))?;
+        let (schedule, collective) = job.usual(asked).map_err(|problem| Failure::Input(format!("--collective: {problem}")))?;
         let outcome = job.run(collective.as_ref(), asked, &job.placed(Order::Given));
         let step = match command.step {
             Some(step) if step as usize >= outcome.steps.len() => {
@@ -562,13 +563,10 @@ impl<'a> Answer<'a> {
         text.join(", ")
     }
 
-    /// The busiest channels between switches over all steps.
+    /// The channels between switches with their bytes over all steps, the busiest first.
     fn busiest(&self) -> Vec<(ChannelId, u64)> {
-        let between = self.fabric.network.router_channels().map(|channel| (channel, self.outcome.totals[channel.index()]));
-        let mut busy: Vec<(ChannelId, u64)> = between.filter(|&(_, bytes)| bytes > 0).collect();
-        let time = |&(channel, bytes): &(ChannelId, u64)| bytes as f64 / self.fabric.gbit_per_second(channel).unwrap_or(1.0);
-        busy.sort_by(|one, other| time(other).total_cmp(&time(one)).then(one.0.cmp(&other.0)));
-        busy
+        let bytes = |channel: ChannelId| self.outcome.totals[channel.index()];
+        by_time(self.fabric, |channel| bytes(channel) as f64).into_iter().map(|channel| (channel, bytes(channel))).collect()
     }
 
     fn write_totals(&self, out: &mut dyn Write) -> Result<(), Failure> {
@@ -587,7 +585,7 @@ impl<'a> Answer<'a> {
 
     fn write_alternatives(&self, out: &mut dyn Write) -> Result<(), Failure> {
         writeln!(out, "\nWhat else these ranks could do")?;
-        let row = |found: &crate::fabric::job::Alternative| {
+        let row = |found: &Alternative| {
             let efficiency = self.bound.map_or_else(String::new, |bound| format!("{:.3}", bound.time / found.time));
             vec![found.schedule.to_owned(), found.order.name().to_owned(), found.steps.to_string(), self.time(found.time), efficiency]
         };

@@ -165,11 +165,23 @@ impl Uec {
                 });
                 let titles = ["SOURCE", "DESTINATION", "BYTES", "START, US", "RECEIVED, US", "FINISH, US"];
                 writeln!(out, "{}", output::table(&titles, rows.collect(), &[true; 6]))?;
-                let last = outcome.flows.iter().filter_map(|times| times.finished).max().map_or(0.0, microseconds);
-                writeln!(out, "all acknowledged at {last:.6} us; no network without losses could be done before {bound_us} us")?;
+                writeln!(out, "{}; no network without losses could be done before {bound_us} us", self.ends(outcome))?;
             }
         }
         Ok(Exit::DONE)
+    }
+}
+
+impl Uec {
+    /// The last end in words, and how many flows have none.
+    fn ends(&self, outcome: &Outcome) -> String {
+        let ends: Vec<u64> = outcome.flows.iter().filter_map(|times| times.finished).collect();
+        let last = ends.iter().copied().max().map_or(0.0, microseconds);
+        let alone = if matches!(self.engine, EngineWord::Analysis) { ", each flow as if it were alone" } else { "" };
+        match outcome.flows.len() - ends.len() {
+            0 => format!("all acknowledged at {last:.6} us{alone}"),
+            never => format!("{never} of {} flows never begin, the others are acknowledged at {last:.6} us{alone}", outcome.flows.len()),
+        }
     }
 }
 

@@ -316,8 +316,7 @@ fn routes(fabric: &Fabric, tables: &Arc<ForwardingTables>, top: usize) -> Routes
     let network = &fabric.network;
     let routing = TableRouting::new(network, Arc::clone(tables), AddressChoice::Random);
     let required = routing.virtual_channels_required();
-    let report =
-        check_within(network, &OnlyConnected(&routing), &[VirtualChannels { begin: 0, end: required as u16 }], EscapePath::Open, u64::MAX);
+    let report = check_within(network, &routing, &[VirtualChannels { begin: 0, end: required as u16 }], EscapePath::Open, u64::MAX);
     let mut walked = Walked::new(network);
     let homes = Homes::of(network);
     // Terminals of one router often follow each other.
@@ -359,42 +358,6 @@ fn routes(fabric: &Fabric, tables: &Arc<ForwardingTables>, top: usize) -> Routes
 fn lane_name(fabric: &Fabric, channel: ChannelId, lane: u16, lanes: u32) -> String {
     let lane = if lanes > 1 { format!(", lane {lane}") } else { String::new() };
     format!("{}{lane}", fabric.cable_name(channel))
-}
-
-/// A routing of which only the pairs count that its tables connect.
-#[derive(Debug)]
-struct OnlyConnected<'a>(&'a TableRouting);
-
-impl Routing for OnlyConnected<'_> {
-    fn virtual_channels_required(&self) -> u32 {
-        self.0.virtual_channels_required()
-    }
-
-    fn reads(&self) -> kasuri_network::routing::Reads {
-        self.0.reads()
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        false
-    }
-
-    fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
-        source != destination && self.0.connects(source, destination)
-    }
-
-    fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn kasuri_network::routing::Choice) -> u32 {
-        self.0.initial_state(source, destination, choice)
-    }
-
-    fn route(
-        &self,
-        hop: &kasuri_network::routing::Hop,
-        state: &mut u32,
-        choice: &mut dyn kasuri_network::routing::Choice,
-        candidates: &mut Vec<kasuri_network::routing::Candidate>,
-    ) {
-        self.0.route(hop, state, choice, candidates);
-    }
 }
 
 /// The terminals of each router that has some.
@@ -496,9 +459,7 @@ impl<'a> Walked<'a> {
 
 /// The cables between switches that take the longest for what is on them.
 fn busiest(fabric: &Fabric, load: &[f64], top: usize) -> Vec<CableLoad> {
-    let time = |channel: ChannelId| load[channel.index()] / fabric.gbit_per_second(channel).unwrap_or(1.0);
-    let mut channels: Vec<ChannelId> = fabric.network.router_channels().filter(|channel| load[channel.index()] > 0.0).collect();
-    channels.sort_by(|&one, &other| time(other).total_cmp(&time(one)).then(one.cmp(&other)));
+    let mut channels = by_time(fabric, |channel| load[channel.index()]);
     channels.truncate(top);
     let shown = |channel: ChannelId| CableLoad {
         cable: fabric.cable_name(channel),
@@ -506,6 +467,14 @@ fn busiest(fabric: &Fabric, load: &[f64], top: usize) -> Vec<CableLoad> {
         routes: load[channel.index()],
     };
     channels.into_iter().map(shown).collect()
+}
+
+/// The channels between switches that carry something, those first that take the longest for it.
+pub fn by_time(fabric: &Fabric, load: impl Fn(ChannelId) -> f64) -> Vec<ChannelId> {
+    let time = |channel: ChannelId| load(channel) / fabric.gbit_per_second(channel).unwrap_or(1.0);
+    let mut channels: Vec<ChannelId> = fabric.network.router_channels().filter(|&channel| load(channel) > 0.0).collect();
+    channels.sort_by(|&one, &other| time(other).total_cmp(&time(one)).then(one.cmp(&other)));
+    channels
 }
 
 fn shifts(fabric: &Fabric, tables: &ForwardingTables, top: usize) -> Shifts {

@@ -4,11 +4,11 @@
 //! cables of the hosts included. Latencies and what steps could overlap are left out, so that times compare schedules and are no forecast.
 
 use kasuri_config::fabric::Fabric;
+use kasuri_config::unknown;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::routing::tables::{AddressChoice, ForwardingTables, TableRouting};
-use kasuri_workload::collective::{Block, Transfer};
 use kasuri_workload::collective::{COLLECTIVES, Collective, Least, MessageSize, Parameters};
-use kasuri_workload::schedule::{self, Counted, SCHEDULES, Schedule};
+use kasuri_workload::schedule::{self, Counted, SCHEDULES, Scheduled};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -207,7 +207,7 @@ impl<'a> Job<'a> {
         let entry = COLLECTIVES.iter().find(|entry| entry.collective == asked.collective).ok_or_else(|| {
             let mut names: Vec<&str> = COLLECTIVES.iter().map(|entry| entry.collective).collect();
             names.dedup();
-            format!("is unknown; it must be one of {}", names.join(", "))
+            unknown("collective", asked.collective, names)
         })?;
         let schedule = entry.build(&asked.parameters(self.ranks())).map_err(|error| error.to_string())?;
         Ok((entry.schedule, schedule))
@@ -337,47 +337,18 @@ impl<'a> Job<'a> {
     /// # Errors
     /// There is none of this name, or it does not serve these terminals.
     pub fn scheduled(&self, name: &str, asked: Asked<'_>) -> Result<(Counted, Taken), String> {
-        let entry = SCHEDULES.iter().find(|entry| entry.name == name).ok_or_else(|| {
-            let names: Vec<&str> = SCHEDULES.iter().map(|entry| entry.name).collect();
-            format!("`{name}` is unknown; it must be one of {}", names.join(", "))
-        })?;
+        let entry = SCHEDULES
+            .iter()
+            .find(|entry| entry.name == name)
+            .ok_or_else(|| unknown("schedule", name, SCHEDULES.iter().map(|entry| entry.name)))?;
         let job = schedule::Job::Terminals(self.terminals.clone());
         let counted = Counted::of(entry, &self.fabric.network, &self.routing(), &job).map_err(|error| error.to_string())?;
         let plan = &counted.plan;
         let position: BTreeMap<TerminalId, u32> = self.terminals.iter().zip(0..).map(|(&terminal, rank)| (terminal, rank)).collect();
         let placed: Vec<u32> = plan.terminals.iter().map(|terminal| position[terminal]).collect();
-        let flits = asked.bytes.div_ceil(u64::from(asked.unit(self.ranks()))).max(1) as u32;
-        let outcome = self.run(&Phases { schedule: plan.schedule.as_ref(), flits }, asked, &placed);
+        let flits = asked.bytes.div_ceil(u64::from(asked.unit(self.ranks()))) as u32;
+        let outcome = self.run(&Scheduled::new(Arc::clone(&plan.schedule), flits), asked, &placed);
         Ok((counted, outcome))
-    }
-}
-
-/// The phases of a schedule that stays where it is.
-#[derive(Debug)]
-struct Phases<'s> {
-    schedule: &'s dyn Schedule,
-    flits: u32,
-}
-
-impl Collective for Phases<'_> {
-    fn rounds(&self) -> u32 {
-        self.schedule.phases()
-    }
-
-    fn send(&self, rank: u32, round: u32) -> Option<Transfer> {
-        Some(Transfer { peer: self.schedule.destination(rank, round)?, flits: self.flits })
-    }
-
-    fn receive(&self, rank: u32, round: u32) -> Option<u32> {
-        self.schedule.source(rank, round)
-    }
-
-    fn needs_receive(&self) -> bool {
-        false
-    }
-
-    fn blocks(&self, _rank: u32, _round: u32) -> Vec<Block> {
-        Vec::new()
     }
 }
 
