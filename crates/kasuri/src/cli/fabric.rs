@@ -422,8 +422,9 @@ impl JobCommand {
             let short = name.split([' ', '\t', ':']).next().unwrap_or_default();
             let found = by_word.get(&name).or_else(|| by_word.get(short)).ok_or_else(|| {
                 let hosts: Vec<&str> = by_word.keys().map(String::as_str).collect();
-                let meant = nearest(short, &hosts).map(|host| format!("; did you mean `{host}`?")).unwrap_or_default();
-                Failure::Input(format!("{place}: `{name}` is no host of the fabric{meant}"))
+                let meant = nearest(short, &hosts).map(|host| format!(" (the nearest name is `{host}`)")).unwrap_or_default();
+                let (first, last) = (names.of(0), names.of(fabric.network.terminal_count().saturating_sub(1)));
+                Failure::Input(format!("{place}: `{name}` is no host of the fabric{meant}; they are called `{first}` to `{last}`"))
             })?;
             let is_meant = |terminal: &&TerminalId| self.adapter.as_ref().is_none_or(|text| names.of(terminal.0).contains(text.as_str()));
             let of_host: Vec<TerminalId> = found.iter().filter(is_meant).copied().collect();
