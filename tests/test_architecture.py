@@ -100,7 +100,10 @@ def test_there_is_no_global_mutable_state():
 
 def test_hash_maps_stand_where_they_are_only_looked_up():
     found = {place.split(":")[0] for place in places(r"\bHash(Map|Set)\b", *(f"{crate}/src" for crate in FLOORS))}
-    assert found == {"kasuri-network/src/routing/walk.rs"}
+    assert found == {"kasuri-flit/src/edge/local.rs", "kasuri-network/src/routing/walk.rs"}
+    # The one field of `Counts`.
+    text = (CRATES / "kasuri-flit/src/edge/local.rs").read_text()
+    assert set(re.findall(r"self\.0\.(\w+)", text)) == {"entry", "remove"}
     # There are two: the local `known` and the field `places`; `routes.places` is a list.
     text = (CRATES / "kasuri-network/src/routing/walk.rs").read_text()
     assert len(re.findall(r"HashMap<", text)) == 1

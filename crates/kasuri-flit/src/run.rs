@@ -1,6 +1,6 @@
 //! The run: windows of cycles, skips over idle time, intervals and phases.
 
-use crate::edge::{Dispatcher, Report};
+use crate::edge::{self, Dispatcher, Report};
 use crate::endpoint;
 use crate::fabric::features::prediction;
 use crate::fabric::layout::RouterLayout;
@@ -122,8 +122,9 @@ pub(crate) struct Run<'a, L: RouterLayout> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) tiles: Vec<Tile<'a, L>>,
     partition: Partition,
-    /// Tells the tiles what to send of a closed workload, if there is one.
+    /// Tells the tiles what to send of a closed workload, if there is one whose terminals do not go on by themselves; do they?
     dispatcher: Option<Dispatcher<'a>>,
+    goes_on_locally: bool,
     /// Does the run end by itself?
     pub(crate) ends: bool,
     /// Does the controller know that a terminal has finished its batch?
@@ -154,6 +155,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             tiles,
             partition,
             dispatcher,
+            goes_on_locally: edge::is_local(scenario),
             told_first_finished: false,
             cycle: 0,
             window: u64::from(compiled.parameters.window),
@@ -240,6 +242,8 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             }
             if let Some(dispatcher) = &self.dispatcher {
                 next = next.min(dispatcher.next_due(self.cycle, end)?);
+            } else if self.goes_on_locally && !self.is_done() && !self.tiles.iter().any(|tile| tile.edge.feed().will_act()) {
+                return Err(EngineError::never_sent(self.to_come() as u64));
             }
             self.skip_to(next);
             self.proceed();
@@ -266,6 +270,9 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     /// The length of the next window. Windows end with intervals; where these are short, several windows go together as long as something
     /// is due in each, and the last of them alone ends with a sample.
     fn window_length(&self, end: u64) -> u64 {
+        if self.goes_on_locally {
+            return self.local_window_length(end);
+        }
         let until_end = |cycle: u64| self.window.min(self.interval_ends.after(cycle, end) - cycle);
         let mut length = until_end(self.cycle);
         loop {
@@ -276,6 +283,15 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             }
             length += until_end(next);
         }
+    }
+
+    /// The length of the next window of a workload whose terminals go on by themselves: the run must not end within it, and no sample of
+    /// buffers be late. A terminal takes one flit a cycle.
+    fn local_window_length(&self, end: u64) -> u64 {
+        let flits: i64 = self.tiles.iter().map(|tile| tile.edge.feed().flits_to_come()).sum();
+        let cycles_to_come = flits.max(0) as u64 / u64::from(self.scenario.network.terminal_count()).max(1);
+        let until_sample = OCCUPANCY_PERIOD - self.cycle % OCCUPANCY_PERIOD;
+        self.window.min(cycles_to_come).min(until_sample).clamp(1, end - self.cycle)
     }
 
     /// Is something due in a cycle or soon after it, which is at most a window away?
@@ -376,11 +392,14 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         }
     }
 
+    /// What feeds that end have still to wait for.
+    fn to_come(&self) -> i64 {
+        self.tiles.iter().filter(|tile| tile.edge.ends()).map(|tile| tile.edge.feed().to_come()).sum()
+    }
+
     /// Has everything been delivered with which the run ends?
     fn is_done(&self) -> bool {
-        self.ends
-            && self.tiles.iter().filter(|tile| tile.edge.ends()).map(|tile| tile.edge.feed().to_come()).sum::<i64>() == 0
-            && self.dispatcher.as_ref().is_none_or(Dispatcher::is_done)
+        self.ends && self.to_come() == 0 && self.dispatcher.as_ref().is_none_or(Dispatcher::is_done)
     }
 
     /// Has a terminal finished its batch?

@@ -99,6 +99,10 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter_mut().for_each(|feed| feed.begin_cycle(block, now, queues));
     }
 
+    fn end_cycle(&mut self, block: u32, next: u64, queues: &mut Queues) {
+        self.feeds.iter_mut().for_each(|feed| feed.end_cycle(block, next, queues));
+    }
+
     fn take_letter(&mut self, letter: &Letter, queues: &mut Queues) {
         self.feeds.iter_mut().for_each(|feed| feed.take_letter(letter, queues));
     }
@@ -136,12 +140,20 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter().any(|feed| feed.frees_later())
     }
 
+    fn will_act(&self) -> bool {
+        self.feeds.iter().any(|feed| feed.will_act())
+    }
+
     fn ends(&self) -> bool {
         self.feeds.iter().any(|feed| feed.ends())
     }
 
     fn to_come(&self) -> i64 {
         self.feeds.iter().filter(|feed| feed.ends()).map(|feed| feed.to_come()).sum()
+    }
+
+    fn flits_to_come(&self) -> i64 {
+        self.feeds.iter().map(|feed| feed.flits_to_come()).sum()
     }
 
     fn has_first_finished(&self) -> bool {

@@ -5,6 +5,7 @@
 //! sources. It works once for each message, not for each packet.
 
 use super::feed::{Order, PacketFeed, Progress, Report};
+use super::local::is_local;
 use kasuri_model::engine::EngineError;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_workload::workload::Token;
@@ -29,9 +30,9 @@ pub(crate) struct Dispatcher<'a> {
 }
 
 impl<'a> Dispatcher<'a> {
-    /// Begins a scenario's workload, if it has one.
+    /// Begins a scenario's workload, if it has one whose terminals do not go on by themselves.
     pub(crate) fn new(scenario: &'a Scenario) -> Option<Self> {
-        let closed = scenario.workload.as_ref()?;
+        let closed = scenario.workload.as_ref().filter(|_| !is_local(scenario))?;
         Some(Self {
             agenda: scenario.agenda()?,
             closed,
@@ -115,7 +116,7 @@ impl<'a> Dispatcher<'a> {
         let seen = |part: usize| self.agenda.last_seen(part).ceil() as u64;
         let ends = self.parts_done.iter().enumerate().map(|(part, done)| done.map(|done| done.max(seen(part))));
         report.class_ends.extend((usize::from(self.first_class)..).zip(ends));
-        report.last_done = report.last_done.max(self.agenda.last_done.ceil() as u64);
+        report.last_done = report.last_done.max(self.agenda.last_done().ceil() as u64);
         report.timeline.append(&mut self.agenda.take_timeline());
     }
 }

@@ -7,6 +7,7 @@ use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::rng::Stream;
 use kasuri_workload::timeline::Span;
 use kasuri_workload::translation::Table;
+use kasuri_workload::workload::Token;
 use std::ops::Range;
 
 /// What translation calls the access that a packet belongs to: its place, and how often that place has been used.
@@ -40,6 +41,17 @@ impl Tag {
     /// The tag of a packet of which its feed keeps this record.
     pub(crate) fn of_record(record: u32) -> Self {
         Self { access: AccessId::default(), record, packets: 1 }
+    }
+
+    /// The tag of a packet of a message of so many packets, of which only the message's name is known where it arrives. Its bits are where
+    /// an access would be: nobody translates then.
+    pub(crate) fn of_message(token: Token, packets: u32) -> Self {
+        Self { access: AccessId { place: token as u32, generation: (token >> 32) as u32 }, record: NONE, packets }
+    }
+
+    /// The name of the message.
+    pub(crate) fn token(self) -> Token {
+        Token::from(self.access.generation) << 32 | Token::from(self.access.place)
     }
 }
 
@@ -337,6 +349,9 @@ pub(crate) trait PacketFeed: Send {
     /// A cycle of a block of terminals begins: wakes those that have a packet from this cycle on.
     fn begin_cycle(&mut self, _block: u32, _now: u64, _queues: &mut Queues) {}
 
+    /// A cycle of a block of terminals has ended: answers to what has happened there before cycle `next`, if the feed does so block by block.
+    fn end_cycle(&mut self, _block: u32, _next: u64, _queues: &mut Queues) {}
+
     /// A letter from another tile has come, in the window in which it was written.
     fn take_letter(&mut self, _letter: &Letter, _queues: &mut Queues) {}
 
@@ -373,12 +388,22 @@ pub(crate) trait PacketFeed: Send {
         false
     }
 
+    /// Will the feed do something by itself, at whatever time?
+    fn will_act(&self) -> bool {
+        false
+    }
+
     /// Does the feed end by itself, so that the run ends with it?
     fn ends(&self) -> bool;
 
     /// What has to arrive or to end before the run ends: 0 over all tiles when everything has. Negative where a tile has taken more than it
     /// sends.
     fn to_come(&self) -> i64;
+
+    /// Flits that are sure to arrive before [`Self::to_come`] is 0, over all tiles.
+    fn flits_to_come(&self) -> i64 {
+        0
+    }
 
     /// Batches: have all packets of some terminal arrived? One that has none to send does not count.
     fn has_first_finished(&self) -> bool {

@@ -23,6 +23,7 @@ mod ejection;
 mod elsewhere;
 mod feed;
 mod injection;
+mod local;
 mod machine;
 mod open;
 mod queues;
@@ -33,6 +34,7 @@ mod waiting;
 
 pub(crate) use dispatcher::Dispatcher;
 pub(crate) use feed::{Arrival, Backlog, Drawn, Next, PacketFeed, Report, Tag};
+pub(crate) use local::is_local;
 pub(crate) use terminals::Terminals;
 
 use crate::tile::{Packet, Share};
@@ -42,6 +44,7 @@ use elsewhere::Elsewhere;
 use feed::{Ask, Drain, Head, Left, Letter, OneQueue, Order};
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
 use kasuri_network::id::{RouterId, TerminalId};
+use local::LocalWorkload;
 use machine::Interfaces;
 use open::OpenTraffic;
 use queues::Queues;
@@ -54,7 +57,9 @@ fn feed_of<'a>(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Box<d
         return Box::new(Elsewhere);
     }
     let parts = scenario.workload.as_ref().map_or(0, |closed| closed.parts.len());
-    let messages = Messages::new(scenario, share).map(|feed| (Box::new(feed) as Box<dyn PacketFeed>, parts));
+    let local = LocalWorkload::new(scenario, share, block_shift).map(|feed| Box::new(feed) as Box<dyn PacketFeed>);
+    let messages = local.or_else(|| Messages::new(scenario, share).map(|feed| Box::new(feed) as Box<dyn PacketFeed>));
+    let messages = messages.map(|feed| (feed, parts));
     let interfaces = Interfaces::new(scenario).map(|feed| (feed.classes(), Box::new(feed) as Box<dyn PacketFeed>));
     let interfaces = interfaces.map(|(classes, feed)| (feed, classes));
     let mut feeds: Vec<_> = messages.into_iter().chain(interfaces).collect();
@@ -84,6 +89,8 @@ pub(crate) struct Edge<'a> {
     pub(crate) drain: Drain,
     /// Do feeds ask for [`PacketFeed::proceed`]?
     proceeds: bool,
+    /// And for [`PacketFeed::end_cycle`]?
+    answers_by_block: bool,
     /// Do feeds want to hear of heads that come to routers? Are these in another tile?
     pub(crate) hears_heads: bool,
     is_elsewhere: bool,
@@ -109,6 +116,7 @@ impl<'a> Edge<'a> {
             queues,
             drain: Drain::default(),
             proceeds: feed.proceeds(),
+            answers_by_block: is_local(scenario),
             hears_heads: feed.hears_heads(),
             is_elsewhere: has_one_edge(scenario) && share.terminals.is_empty(),
             first_held_class: if scenario.endpoint.as_ref().is_some_and(|machine| machine.begin().is_some()) {
@@ -194,6 +202,14 @@ impl<'a> Edge<'a> {
     #[inline(always)]
     pub(crate) fn begin_cycle(&mut self, block: u32, now: u64) {
         self.feed.begin_cycle(block, now, &mut self.queues);
+    }
+
+    /// A cycle of a block of terminals has ended.
+    #[inline(always)]
+    pub(crate) fn end_cycle(&mut self, block: u32, next: u64) {
+        if self.answers_by_block {
+            self.feed.end_cycle(block, next, &mut self.queues);
+        }
     }
 
     /// Lets the feeds answer to what has happened before cycle `now`.

@@ -165,6 +165,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.serve_queues(block, now);
             self.send_flits(block, now, &mut events);
         }
+        self.edge.end_cycle(block, now + 1);
         self.in_flight.due = events;
     }
 

@@ -210,10 +210,11 @@ impl Compiled {
 
 /// May what happens in one cycle concern any place in the next one, whatever the latencies?
 fn needs_window_of_one(scenario: &Scenario) -> bool {
-    // Whatever a message brings about may concern any terminal; who decides ahead looks at other routers; an arrival that is not answered
+    // What a message brings about may concern any terminal; who decides ahead looks at other routers; an arrival that is not answered
     // may open its source's window.
     let opens_windows = scenario.classes.iter().any(|class| class.window.outstanding.is_some() && class.reply.is_none());
-    scenario.workload.is_some() || scenario.endpoint.is_some() || Lookahead::of(scenario).is_some() || opens_windows
+    let is_dispatched = scenario.workload.is_some() && !edge::is_local(scenario);
+    is_dispatched || scenario.endpoint.is_some() || Lookahead::of(scenario).is_some() || opens_windows
 }
 
 /// Does the processor have BMI2 and its companions? (x86-64-v3; every x86 server since 2015.)

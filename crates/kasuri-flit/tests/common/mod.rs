@@ -16,7 +16,7 @@ use kasuri_workload::traffic::process::PROCESSES;
 use std::sync::Arc;
 
 /// A scenario in the making; every field may be changed before `build`.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) topology: (&'static str, String),
     pub(crate) channels: ChannelParameters,

@@ -77,7 +77,7 @@ impl Run<'_> {
         let accepted_flits = self.accepted().collect();
         let injected_flits = self.carried(self.terminals().map(|terminal| network.injection_channel(terminal))).collect();
         let deadlock = if status == Status::Deadlock { self.transit.cycle_of_waits() } else { Vec::new() };
-        let done = self.agenda.as_ref().map_or(0.0, |agenda| agenda.last_done);
+        let done = self.agenda.as_ref().map_or(0.0, Agenda::last_done);
         let timeline = self.agenda.as_mut().map(Agenda::take_timeline).unwrap_or_default();
         let ends = || {
             let last = self.ends.completion.iter().fold(done, |last, &time| last.max(time));

@@ -74,7 +74,7 @@ impl Fluid<'_> {
         let statistics = &mut self.counts.statistics;
         let now = self.now.ceil() as u64;
         let prediction = self.routes.predictions.as_mut().map(Predictions::take);
-        let done = self.workload.agenda.as_ref().map_or(0.0, |agenda| agenda.last_done);
+        let done = self.workload.agenda.as_ref().map_or(0.0, Agenda::last_done);
         let timeline = self.workload.agenda.as_mut().map(Agenda::take_timeline).unwrap_or_default();
         let cycles = |values: &[f64]| -> Vec<u64> { values.iter().map(|value| value.round() as u64).collect() };
         let latencies = [&statistics.latency, &statistics.network_latency, &statistics.hops];

@@ -29,6 +29,71 @@ impl PartialOrd for Due {
     }
 }
 
+/// What has happened and what is due, of a whole workload or at some of the terminals.
+#[derive(Debug, Default)]
+pub struct Events {
+    due: BinaryHeap<Reverse<Due>>,
+    /// Events of the present moment; are they not in their order?
+    happened: Vec<Event>,
+    is_unordered: bool,
+    /// The end of the last computation.
+    pub last_done: f64,
+}
+
+impl Events {
+    /// Notes an event; they mostly come in order.
+    #[inline]
+    pub fn happen(&mut self, event: Event) {
+        self.is_unordered |= self.happened.last().is_some_and(|&last| last > event);
+        self.happened.push(event);
+    }
+
+    /// An event will happen at a time.
+    pub fn will_happen(&mut self, time: f64, event: Event) {
+        self.due.push(Reverse(Due { time, event }));
+    }
+
+    /// When the next event is due; infinity if none is.
+    pub fn next_due(&self) -> f64 {
+        self.due.peek().map_or(f64::INFINITY, |Reverse(due)| due.time)
+    }
+
+    /// Is nothing due by now, and has the execution heard of everything?
+    #[inline]
+    pub fn is_quiet(&self, now: f64) -> bool {
+        self.happened.is_empty() && self.due.peek().is_none_or(|Reverse(due)| due.time > now)
+    }
+
+    /// Events that are due, or of which the execution has not heard.
+    pub fn count(&self) -> usize {
+        self.due.len() + self.happened.len()
+    }
+
+    /// What is due by now happens.
+    pub fn ripen(&mut self, now: f64) {
+        while let Some(&Reverse(due)) = self.due.peek()
+            && due.time <= now
+        {
+            self.due.pop();
+            self.happen(due.event);
+            if matches!(due.event, Event::Computed(_)) {
+                self.last_done = self.last_done.max(due.time);
+            }
+        }
+    }
+
+    /// Tells an execution what has happened, in the events' order. False if nothing has.
+    pub fn tell(&mut self, execution: &mut dyn Execution, actions: &mut Vec<Action>) -> bool {
+        if std::mem::take(&mut self.is_unordered) {
+            self.happened.sort_unstable();
+        }
+        self.happened.iter().for_each(|&event| execution.happened(event, actions));
+        let any = !self.happened.is_empty();
+        self.happened.clear();
+        any
+    }
+}
+
 /// A running workload: the queues of all terminals, first come, first served.
 #[derive(Debug)]
 pub struct Agenda<'a> {
@@ -39,17 +104,12 @@ pub struct Agenda<'a> {
     queues: Vec<VecDeque<(Message, f64)>>,
     /// Messages in all queues.
     queued: u64,
-    due: BinaryHeap<Reverse<Due>>,
-    /// Events of the present moment; are they not in their order?
-    happened: Vec<Event>,
-    is_unordered: bool,
+    events: Events,
     actions: Vec<Action>,
     /// Messages that are to be sent from now on, in no queue yet.
     ready: Vec<Message>,
     /// What messages go through on their way to the queues and from their arrival to the execution, if anything.
     interfaces: Option<Box<dyn RunningInterfaces>>,
-    /// The end of the last computation; with interfaces also when a program last saw something.
-    pub last_done: f64,
     /// What is noted of messages, if that is asked for.
     notes: Option<Notes>,
 }
@@ -88,13 +148,10 @@ impl<'a> Agenda<'a> {
             execution,
             queues: Vec::new(),
             queued: 0,
-            due: BinaryHeap::new(),
-            happened: Vec::new(),
-            is_unordered: false,
+            events: Events::default(),
             actions: Vec::new(),
             ready: Vec::new(),
             interfaces,
-            last_done: 0.0,
             notes: None,
         };
         agenda.execution.start(&mut agenda.actions);
@@ -115,7 +172,7 @@ impl<'a> Agenda<'a> {
 
     /// When the next event is due, if any is.
     pub fn next_due(&self) -> f64 {
-        let due = self.due.peek().map_or(f64::INFINITY, |Reverse(due)| due.time);
+        let due = self.events.next_due();
         self.interfaces.as_ref().map_or(due, |interfaces| due.min(interfaces.next_due()))
     }
 
@@ -123,7 +180,7 @@ impl<'a> Agenda<'a> {
     pub fn sent(&mut self, token: Token) {
         // Interfaces say themselves when a program may use a buffer again.
         if self.interfaces.is_none() {
-            self.happen(Event::Sent(token));
+            self.events.happen(Event::Sent(token));
         }
     }
 
@@ -138,13 +195,6 @@ impl<'a> Agenda<'a> {
         self.execution.follow(sent)
     }
 
-    /// Notes an event; they mostly come in order.
-    #[inline]
-    fn happen(&mut self, event: Event) {
-        self.is_unordered |= self.happened.last().is_some_and(|&last| last > event);
-        self.happened.push(event);
-    }
-
     /// The last flit of a message arrives at this time, now or later.
     pub fn arrives(&mut self, token: Token, time: f64, now: f64) {
         if let Some(notes) = &mut self.notes {
@@ -156,9 +206,9 @@ impl<'a> Agenda<'a> {
         if let Some(interfaces) = &mut self.interfaces {
             interfaces.arrives(token, time);
         } else if time > now {
-            self.due.push(Reverse(Due { time, event: Event::Arrived(token) }));
+            self.events.will_happen(time, Event::Arrived(token));
         } else {
-            self.happen(Event::Arrived(token));
+            self.events.happen(Event::Arrived(token));
         }
     }
 
@@ -166,31 +216,16 @@ impl<'a> Agenda<'a> {
     /// [`Self::take_ready`] then.
     pub fn proceed(&mut self, now: f64) {
         loop {
-            while let Some(&Reverse(due)) = self.due.peek()
-                && due.time <= now
-            {
-                self.due.pop();
-                self.happen(due.event);
-                if matches!(due.event, Event::Computed(_)) {
-                    self.last_done = self.last_done.max(due.time);
-                }
-            }
+            self.events.ripen(now);
             if let Some(interfaces) = &mut self.interfaces
-                && let Some(seen) = interfaces.proceed(now, &mut self.ready, &mut self.happened)
+                && let Some(seen) = interfaces.proceed(now, &mut self.ready, &mut self.events.happened)
             {
-                self.last_done = self.last_done.max(seen);
-                self.is_unordered = true;
+                self.events.last_done = self.events.last_done.max(seen);
+                self.events.is_unordered = true;
             }
-            if self.happened.is_empty() {
+            if !self.events.tell(&mut *self.execution, &mut self.actions) {
                 return;
             }
-            if std::mem::take(&mut self.is_unordered) {
-                self.happened.sort_unstable();
-            }
-            for position in 0..self.happened.len() {
-                self.execution.happened(self.happened[position], &mut self.actions);
-            }
-            self.happened.clear();
             self.act(now);
         }
     }
@@ -208,7 +243,7 @@ impl<'a> Agenda<'a> {
                     Some(interfaces) => interfaces.post(message, self.workload.part_of(message.token), now),
                 },
                 Action::Compute { token, cycles } => {
-                    self.due.push(Reverse(Due { time: now + cycles.max(0.0), event: Event::Computed(token) }));
+                    self.events.will_happen(now + cycles.max(0.0), Event::Computed(token));
                 }
             }
         }
@@ -255,7 +290,12 @@ impl<'a> Agenda<'a> {
 
     /// Is nothing due and nothing queued?
     pub fn is_idle(&self) -> bool {
-        self.next_due() == f64::INFINITY && self.happened.is_empty() && self.ready.is_empty()
+        self.next_due() == f64::INFINITY && self.events.happened.is_empty() && self.ready.is_empty()
+    }
+
+    /// The end of the last computation; with interfaces also when a program last saw something.
+    pub fn last_done(&self) -> f64 {
+        self.events.last_done
     }
 
     /// When the programs of a part of the workload last saw something through interfaces; 0 without any.

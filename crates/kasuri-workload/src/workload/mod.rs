@@ -53,6 +53,17 @@ pub trait Workload: Debug + Send + Sync {
         None
     }
 
+    /// Does everything that an event brings about take place at the terminal of that event: where the message has left, where it has
+    /// arrived, where the computation is? Then an engine may begin several passes, and tell each only of events at terminals of its own.
+    fn is_local(&self) -> bool {
+        false
+    }
+
+    /// Where a computation of a local workload takes place.
+    fn place_of(&self, _computation: Token) -> Option<TerminalId> {
+        None
+    }
+
     /// Begins one pass.
     fn begin(&self, streams: &Streams) -> Box<dyn Execution + '_>;
 }

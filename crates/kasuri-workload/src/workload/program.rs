@@ -116,7 +116,8 @@ pub struct Program {
     waits_for: Vec<u32>,
     after_start: Successors,
     after_end: Successors,
-    processors: u32,
+    /// The terminal of each processor.
+    processors: Vec<TerminalId>,
     messages: u64,
     longest: u32,
 }
@@ -175,7 +176,8 @@ impl Program {
         let (messages, longest) = sizes.fold((0, 1), |(count, longest), flits| (count + 1, longest.max(flits)));
         let mut waits_for = vec![0; steps.len()];
         description.dependencies.iter().for_each(|dependency| waits_for[dependency.operation as usize] += 1);
-        let processors = compiler.processors.len() as u32;
+        let mut processors = vec![TerminalId(0); compiler.processors.len()];
+        compiler.processors.iter().for_each(|(&(rank, _), &processor)| processors[processor as usize] = placement[rank as usize]);
         Ok(Self { steps, waits_for, after_start, after_end, processors, messages, longest })
     }
 }
@@ -460,12 +462,23 @@ impl Workload for Program {
         self.longest
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn place_of(&self, computation: Token) -> Option<TerminalId> {
+        match self.steps.get(computation as usize)? {
+            Step::Compute { processor, .. } => self.processors.get(*processor as usize).copied(),
+            _ => None,
+        }
+    }
+
     fn begin(&self, _streams: &Streams) -> Box<dyn Execution + '_> {
         Box::new(Pass {
             program: self,
-            waits_for: self.waits_for.clone(),
+            released: vec![0; self.steps.len()],
             half_received: vec![false; self.steps.len()],
-            processors: vec![Processor::default(); self.processors as usize],
+            processors: vec![Processor::default(); self.processors.len()],
             ready: VecDeque::new(),
         })
     }
@@ -475,7 +488,9 @@ impl Workload for Program {
 #[derive(Debug)]
 struct Pass<'a> {
     program: &'a Program,
-    waits_for: Vec<u32>,
+    /// How many things each operation need not wait for any more. All zero at first, as is what follows: an engine may begin many passes of
+    /// which each goes through a few ranks, and the memory of the others is never touched.
+    released: Vec<u32>,
     /// A receive that has started without its message, or a message that has arrived before.
     half_received: Vec<bool>,
     processors: Vec<Processor>,
@@ -534,9 +549,9 @@ impl Pass<'_> {
 
     fn release(&mut self, operations: &[u32]) {
         for &operation in operations {
-            let waits_for = &mut self.waits_for[operation as usize];
-            *waits_for -= 1;
-            if *waits_for == 0 {
+            let released = &mut self.released[operation as usize];
+            *released += 1;
+            if *released == self.program.waits_for[operation as usize] {
                 self.ready.push_back(operation);
             }
         }
@@ -556,7 +571,7 @@ impl Pass<'_> {
 
 impl Execution for Pass<'_> {
     fn start(&mut self, actions: &mut Vec<Action>) {
-        self.ready.extend((0..self.waits_for.len() as u32).filter(|&operation| self.program.waits_for[operation as usize] == 0));
+        self.ready.extend((0..self.program.steps.len() as u32).filter(|&operation| self.program.waits_for[operation as usize] == 0));
         self.run_ready(actions);
     }
 

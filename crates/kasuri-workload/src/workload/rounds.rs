@@ -296,6 +296,14 @@ impl Workload for Rounds {
         self.longest
     }
 
+    fn is_local(&self) -> bool {
+        self.synchronisation != Synchronisation::Barrier
+    }
+
+    fn place_of(&self, computation: Token) -> Option<TerminalId> {
+        self.placement.get(rank_of(computation) as usize).copied()
+    }
+
     fn begin(&self, streams: &Streams) -> Box<dyn Execution + '_> {
         let streams = *streams;
         match self.synchronisation {
