@@ -77,19 +77,19 @@ verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, 
 
 verify-schedules: build
 	$(call say,searching phases for a thousand terminals)
-	@cargo test --locked --quiet --workspace --test general_schedule -- --ignored
+	@cargo test --locked --quiet --workspace --test suite -- --ignored general_schedule::
 
 verify-gate: build
 	$(call say,whether check and run agree on two thousand experiments)
-	@PROPTEST_CASES=2000 cargo test --locked --quiet --workspace --test gate
+	@PROPTEST_CASES=2000 cargo test --locked --quiet --workspace --test suite gate::
 
 verify-matrix: build
 	$(call say,every two features on every engine)
-	@KASURI_MATRIX=all cargo test --locked --quiet --workspace --test matrix
+	@KASURI_MATRIX=all cargo test --locked --quiet --workspace --test suite matrix::
 
 verify-memory: build
 	$(call say,what runs take of memory, against what was promised)
-	@KASURI_MEMORY=all cargo test --locked --quiet --workspace --test run_memory
+	@KASURI_MEMORY=all cargo test --locked --quiet --workspace --test suite run_memory::
 
 verify-contributing: build $(VENV)/.test
 	$(call say,what CONTRIBUTING.md adds; compiled and tested)

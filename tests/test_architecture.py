@@ -112,6 +112,12 @@ def test_hash_maps_stand_where_they_are_only_looked_up():
     assert not re.search(r"\bin &?(mut )?(self\.places|known)\b", text)
 
 
+@pytest.mark.parametrize("main", sorted(CRATES.glob("*/tests/suite/main.rs")), ids=lambda main: main.parents[2].name)
+def test_every_file_of_a_suite_is_a_module_of_it(main: Path):
+    modules = set(re.findall(r"^mod (\w+);", main.read_text(), re.MULTILINE))
+    assert {file.stem for file in main.parent.glob("*.rs")} - {"main"} <= modules
+
+
 def imports(file: Path, names: set[str]) -> set[str]:
     """Those of these names of the crate that a file imports or spells out with a path."""
     code = "\n".join(line.split("//")[0] for line in file.read_text().split("\n#[cfg(test)]\nmod tests {")[0].splitlines())

@@ -170,7 +170,7 @@ def test_each_addition_is_a_file_and_a_line():
         "crates/kasuri-network/src/predictor/most_frequent.rs",
         "crates/kasuri-workload/src/endpoint/relay.rs",
         "crates/kasuri-flit/src/edge/relay.rs",
-        "crates/kasuri-flit/tests/relay.rs",
+        "crates/kasuri-flit/tests/suite/relay.rs",
         "crates/kasuri-distances/Cargo.toml",
         "crates/kasuri-distances/src/lib.rs",
     ]
@@ -185,6 +185,7 @@ def test_each_addition_is_a_file_and_a_line():
         "crates/kasuri-network/src/predictor/mod.rs": 2,
         "crates/kasuri-workload/src/endpoint/mod.rs": 2,
         "crates/kasuri-flit/src/edge/mod.rs": 3,
+        "crates/kasuri-flit/tests/suite/main.rs": 1,
         "Cargo.toml": 1,
         "crates/kasuri/Cargo.toml": 1,
         "crates/kasuri/src/engines.rs": 2,
@@ -194,10 +195,11 @@ def test_each_addition_is_a_file_and_a_line():
 
 @compiles
 def test_the_additions_compile_and_pass_the_tests_of_their_families(copy):
-    # Of the programs in tests/ those of these families: each takes as long to compile as the additions themselves.
-    programs = [word for name in ("contributed", "routes", "tables", "traffic") for word in ("--test", name)]
+    # Of the tests those of these families.
+    programs = [word for name in ("contributed", "suite") for word in ("--test", name)]
     packages = [word for crate in BELOW for word in ("--package", crate)]
-    answer = cargo(copy, "test", "--offline", *packages, "--lib", *programs)
+    families = ["routes::", "tables::", "traffic::", "topology::", "predictor::", "the_additions", "the_experiment"]
+    answer = cargo(copy, "test", "--offline", *packages, "--lib", *programs, "--", *families)
     assert '"0.0.0"' in (copy / "Cargo.lock").read_text(), "the copy has a version of its own"
     for test in (
         "topology::chordal_ring::tests::fourteen_routers_with_chords_of_five_are_the_heawood_graph",
@@ -205,8 +207,8 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families(copy):
         "predictor::most_frequent::tests::the_majority_of_all_packets_is_the_guess",
         "the_additions_are_listed",
         "the_experiment_can_be_prepared",
-        "every_branch_of_every_routing_arrives",
-        "draws_follow_the_weights",
+        "routes::every_branch_of_every_routing_arrives",
+        "traffic::draws_follow_the_weights",
         "predictor::tests::every_predictor_guesses_what_is_there_by_its_own_history",
     ):
         assert f"test {test} ... ok" in answer.stdout, answer.stdout
@@ -215,8 +217,8 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families(copy):
 @compiles
 def test_the_feed_and_the_engine_pass_their_tests(copy):
     # The whole workspace: for one package cargo would choose other features of the dependencies, and compile them again.
-    feed = cargo(copy, "test", "--offline", "--workspace", "--test", "relay")
-    assert "test the_latencies_add_up_to_the_time_of_the_run ... ok" in feed.stdout
+    feed = cargo(copy, "test", "--offline", "--workspace", "--test", "suite", "relay::")
+    assert "test relay::the_latencies_add_up_to_the_time_of_the_run ... ok" in feed.stdout
     engine = cargo(copy, "test", "--offline", "--package", "kasuri-distances", "--lib")
     assert "test tests::a_full_mesh_has_two_routers_on_the_paths_between_its_routers ... ok" in engine.stdout
 

@@ -67,6 +67,6 @@ has_nightly || install_nightly
 check "compiling the models" cargo build --manifest-path validation/threads/Cargo.toml --target-dir "$target/loom"
 check "Loom, the orders of a team's threads" loom
 check "Miri, a team of threads" miri 8 --lib team::
-check "Miri, a run of two threads" miri 1 --test tiles two_threads
-check "ThreadSanitizer, runs in tiles" sanitize --test tiles
+check "Miri, a run of two threads" miri 1 --test suite tiles::two_threads
+check "ThreadSanitizer, runs in tiles" sanitize --test suite tiles::
 [ -z "$failed" ]

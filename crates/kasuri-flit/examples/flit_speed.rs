@@ -1,5 +1,5 @@
 //! Times the engine alone: `cargo run --release -p kasuri-flit --example flit_speed CASE`.
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/suite/common/mod.rs"]
 mod common;
 use common::{Fixed, Setup, ToTheEnd};
 use kasuri_model::router::RouterParameters;

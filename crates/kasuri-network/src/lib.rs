@@ -6,6 +6,7 @@
 //! interchangeable parts ([`mod@registry`]) that all crates use. It parses no text: what is read from files comes from a crate above.
 
 pub mod deadlock;
+pub mod files;
 pub mod id;
 pub mod memory;
 pub mod multicast;

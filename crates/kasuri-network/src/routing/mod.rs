@@ -46,11 +46,11 @@ pub mod walk;
 
 pub use hashed::{HashedChoice, NoView, packet_key};
 
+use crate::files::Files;
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::registry;
 use crate::rng::Stream;
-use crate::topology::Files;
 use std::sync::Arc;
 use thiserror::Error;
 

@@ -42,6 +42,8 @@ pub mod xgft;
 pub mod xpander;
 pub mod yes_no;
 
+pub use crate::files::{Files, NoFiles};
+
 use crate::network::{Link, MAX_CHANNEL_CYCLES, Network, NetworkError};
 use crate::registry;
 use schemars::JsonSchema;
@@ -108,35 +110,6 @@ pub struct BuildContext<'a> {
 impl std::fmt::Debug for BuildContext<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("BuildContext").field("channels", &self.channels).finish_non_exhaustive()
-    }
-}
-
-/// The only way to a file from here: the façade supplies it, tests supply bytes.
-pub trait Files {
-    /// The bytes of the file at `path`.
-    ///
-    /// # Errors
-    /// A sentence that says why it cannot be read.
-    fn read(&self, path: &str) -> Result<Vec<u8>, String>;
-
-    /// Gives the bytes of the file at `path` piece by piece, until `take` says that it wants no more: some files are too large to lie
-    /// in memory as text.
-    ///
-    /// # Errors
-    /// As [`Files::read`].
-    fn read_pieces(&self, path: &str, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), String> {
-        take(&self.read(path)?);
-        Ok(())
-    }
-}
-
-/// No files at all, for descriptions that need none.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        Err(format!("`{path}` cannot be read here: this description has no files"))
     }
 }
 

@@ -1,0 +1,51 @@
+//! The tests of the command and its parts from outside, as one program: it is linked once, and its tests fill all cores.
+
+mod arbitrated_networks;
+mod astra;
+mod bad_input;
+mod booksim;
+#[path = "common/collectives.rs"]
+mod collectives;
+mod command_line;
+mod common;
+mod convergence;
+mod deadlock;
+mod dsm_translated;
+mod dsm_users;
+mod efficiency;
+mod extremes;
+mod fabrics;
+mod fidelity;
+mod flit_background;
+#[path = "../../../kasuri-flit/tests/suite/common/mod.rs"]
+mod flit_common;
+mod flit_dsm;
+mod flit_moving_tables;
+mod flit_multicast_networks;
+mod flit_one_user;
+mod flit_progress;
+mod flit_users;
+mod flow_background;
+mod flow_batches;
+mod flow_dsm;
+mod flow_hosts;
+mod flow_predictions;
+mod flow_rounds;
+mod flow_users;
+mod flow_windows;
+mod gate;
+mod latencies;
+mod lone_packets;
+mod matrix;
+mod own_engine;
+mod predictions;
+mod rdma;
+mod real_fabrics;
+mod run_memory;
+mod runs;
+#[path = "common/shared_memory.rs"]
+mod shared_memory;
+mod stopping;
+mod sweeps;
+mod uec;
+mod workloads;
