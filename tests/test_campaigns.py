@@ -17,9 +17,9 @@ COMMAND = Path(sys.executable).parent / "kasuri"
     [
         ("mutations", ["--count", "200"]),
         ("experiments", ["--count", "30"]),
-        ("stores", ["--count", "30"]),
-        ("interruptions", ["--count", "3"]),
-        ("interruptions", ["--count", "6", "--first", "101", "--threads", "2"]),
+        ("stores", ["--count", "10"]),
+        ("interruptions", ["--count", "2"]),
+        ("interruptions", ["--count", "2", "--first", "101", "--threads", "2"]),
     ],
 )
 def test_hostile_hands_are_answered(campaign, options):
