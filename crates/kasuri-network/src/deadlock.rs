@@ -306,34 +306,59 @@ impl<'a> DependencyGraph<'a> {
             let range = self.ranges[range as usize].virtual_channels;
             cuts.iter().enumerate().filter(move |(_, cut)| range.begin <= **cut && **cut < range.end).map(|(class, _)| class)
         };
-        let mut graph = ClassGraph { node_of: vec![NONE; cuts.len() * self.network.channel_count() as usize], ..ClassGraph::default() };
+        let node_of = vec![NONE; cuts.len() * self.network.channel_count() as usize];
+        let mut graph = ClassGraph { node_of, lists: vec![Vec::new()], ..ClassGraph::default() };
         for &(channel, range) in &self.nodes {
             for class in classes_of(range) {
                 graph.add_node(channel, class, &cuts);
             }
         }
+        let mut rows: Vec<Vec<u64>> = vec![Vec::new(); graph.nodes.len()];
         for (row, &(channel, range)) in self.rows.iter().zip(&self.nodes) {
-            let Endpoint::Router(router, _) = self.network.destination(channel) else { continue };
-            let ports = self.network.port_count(router) as usize;
-            for bit in row
-                .iter()
-                .enumerate()
-                .flat_map(|(word, &bits)| (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit))
-            {
-                let Some(next) = self.network.output_channel(router, (bit % ports) as u16) else { continue };
-                for class in classes_of(range) {
-                    for next_class in classes_of((bit / ports) as u32) {
-                        graph.add_dependency((channel, class), (next, next_class), cuts.len());
-                    }
-                }
+            for class in classes_of(range) {
+                add_row(&mut rows[graph.node(channel, class, cuts.len()) as usize], row);
             }
         }
-        for successors in &mut graph.successors {
+        // What a packet may take next hangs on the router as a rule, and not on where it came from: most rows are that of the node before.
+        let mut last_of_router: Vec<Option<u32>> = vec![None; self.network.router_count() as usize];
+        for node in 0..graph.nodes.len() {
+            let Endpoint::Router(router, _) = self.network.destination(graph.nodes[node].0) else { continue };
+            let last = &mut last_of_router[router.index()];
+            if let Some(like) = last.filter(|&like| rows[like as usize] == rows[node]) {
+                graph.list_of[node] = graph.list_of[like as usize];
+                continue;
+            }
+            *last = Some(node as u32);
+            let ports = self.network.port_count(router) as usize;
+            let mut successors: Vec<u32> = bits(&rows[node])
+                .filter_map(|bit| Some((self.network.output_channel(router, (bit % ports) as u16)?, (bit / ports) as u32)))
+                .flat_map(|(next, range)| classes_of(range).map(move |class| (next, class)))
+                .map(|(next, class)| graph.node(next, class, cuts.len()))
+                .collect();
             successors.sort_unstable();
             successors.dedup();
+            graph.list_of[node] = graph.lists.len() as u32;
+            graph.lists.push(successors);
         }
         graph
     }
+}
+
+/// Sets the bits of a row in another.
+fn add_row(row: &mut Vec<u64>, other: &[u64]) {
+    if row.len() < other.len() {
+        row.resize(other.len(), 0);
+    }
+    row.iter_mut().zip(other).for_each(|(word, other)| *word |= other);
+}
+
+/// The numbers of the bits that are set.
+fn bits(row: &[u64]) -> impl Iterator<Item = usize> {
+    row.iter().enumerate().flat_map(|(word, &bits)| {
+        std::iter::successors(Some(bits), |bits| Some(bits & (bits - 1)))
+            .take_while(|&bits| bits != 0)
+            .map(move |bits| word * 64 + bits.trailing_zeros() as usize)
+    })
 }
 
 /// Dependencies between (channel, class of virtual channels).
@@ -343,7 +368,9 @@ struct ClassGraph {
     node_of: Vec<u32>,
     /// Channel and first virtual channel of each node.
     nodes: Vec<(ChannelId, u16)>,
-    successors: Vec<Vec<u32>>,
+    /// The list of what each node depends on. Nodes share lists; the first is empty.
+    list_of: Vec<u32>,
+    lists: Vec<Vec<u32>>,
 }
 
 impl ClassGraph {
@@ -352,40 +379,50 @@ impl ClassGraph {
         if *node == NONE {
             *node = self.nodes.len() as u32;
             self.nodes.push((channel, cuts[class]));
-            self.successors.push(Vec::new());
+            self.list_of.push(0);
         }
     }
 
-    fn add_dependency(&mut self, from: (ChannelId, usize), to: (ChannelId, usize), classes: usize) {
-        let (from, to) = (self.node_of[from.0.index() * classes + from.1], self.node_of[to.0.index() * classes + to.1]);
-        self.successors[from as usize].push(to);
+    fn node(&self, channel: ChannelId, class: usize, classes: usize) -> u32 {
+        self.node_of[channel.index() * classes + class]
+    }
+
+    fn successors(&self, node: u32) -> &[u32] {
+        &self.lists[self.list_of[node as usize] as usize]
     }
 
     /// Counts of nodes and edges, and a cycle if there is one.
     fn find_cycle(&self, network: &Network) -> (u64, u64, Option<Vec<(ChannelId, u16)>>) {
-        let dependencies = self.successors.iter().map(|successors| successors.len() as u64).sum();
-        let cycle = find_cycle(&self.successors).map(|cycle| cycle.into_iter().map(|node| self.nodes[node as usize]).collect());
+        let nodes = self.nodes.len() as u32;
+        let dependencies = (0..nodes).map(|node| self.successors(node).len() as u64).sum();
+        let cycle = cycle_among(nodes, |node| self.successors(node));
+        let cycle = cycle.map(|cycle| cycle.into_iter().map(|node| self.nodes[node as usize]).collect());
         debug_assert!(self.nodes.iter().all(|(channel, _)| channel.0 >= 2 * network.terminal_count()));
-        (self.nodes.len() as u64, dependencies, cycle)
+        (u64::from(nodes), dependencies, cycle)
     }
 }
 
 /// A cycle of a directed graph given by its successor lists, each node followed by the next and the last by the first; of those
 /// through the first node found on any, a shortest. Depth-first search with its own stack; linear time.
 pub fn find_cycle(successors: &[Vec<u32>]) -> Option<Vec<u32>> {
+    cycle_among(successors.len() as u32, |node| &successors[node as usize])
+}
+
+/// [`find_cycle`] among the nodes 0 to `nodes` - 1.
+fn cycle_among<'s>(nodes: u32, successors: impl Fn(u32) -> &'s [u32]) -> Option<Vec<u32>> {
     const NEW: u8 = 0;
     const OPEN: u8 = 1;
     const DONE: u8 = 2;
-    let mut mark = vec![NEW; successors.len()];
+    let mut mark = vec![NEW; nodes as usize];
     let mut stack: Vec<(u32, usize)> = Vec::new();
-    for root in 0..successors.len() as u32 {
+    for root in 0..nodes {
         if mark[root as usize] != NEW {
             continue;
         }
         mark[root as usize] = OPEN;
         stack.push((root, 0));
         while let Some((node, next)) = stack.last_mut() {
-            let Some(&successor) = successors[*node as usize].get(*next) else {
+            let Some(&successor) = successors(*node).get(*next) else {
                 mark[*node as usize] = DONE;
                 stack.pop();
                 continue;
@@ -396,7 +433,7 @@ pub fn find_cycle(successors: &[Vec<u32>]) -> Option<Vec<u32>> {
                     mark[successor as usize] = OPEN;
                     stack.push((successor, 0));
                 }
-                OPEN => return shortest_cycle_through(successors, successor),
+                OPEN => return shortest_cycle_through(nodes, successors, successor),
                 _ => {}
             }
         }
@@ -405,14 +442,14 @@ pub fn find_cycle(successors: &[Vec<u32>]) -> Option<Vec<u32>> {
 }
 
 /// Breadth-first search from a node back to itself.
-fn shortest_cycle_through(successors: &[Vec<u32>], start: u32) -> Option<Vec<u32>> {
-    let mut parent = vec![NONE; successors.len()];
+fn shortest_cycle_through<'s>(nodes: u32, successors: impl Fn(u32) -> &'s [u32], start: u32) -> Option<Vec<u32>> {
+    let mut parent = vec![NONE; nodes as usize];
     let mut queue = vec![start];
     let mut head = 0;
     while head < queue.len() {
         let node = queue[head];
         head += 1;
-        for &successor in &successors[node as usize] {
+        for &successor in successors(node) {
             if successor == start {
                 let mut cycle = vec![node];
                 while cycle.last() != Some(&start) {
