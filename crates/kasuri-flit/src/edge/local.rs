@@ -65,9 +65,14 @@ pub(super) struct LocalWorkload<'a> {
     arriving: Counts,
     /// Messages of the whole workload, in the first tile, less those that have arrived in this one.
     messages_to_come: i64,
-    /// Flits that are sure to arrive, in the same way: a message is known to have one until it is sent.
+    /// Flits that are sure to arrive, in the same way. Of many messages it is not known how long they are until they are sent: each has one at
+    /// least.
     flits_to_come: i64,
+    are_flits_known: bool,
 }
+
+/// So many messages are looked at before the run to know their flits.
+const MOST_MESSAGES_COUNTED: u64 = 1 << 16;
 
 /// Is the workload of a scenario one whose terminals go on by themselves, with nobody who watches all of them?
 pub(crate) fn is_local(scenario: &Scenario) -> bool {
@@ -82,7 +87,12 @@ impl<'a> LocalWorkload<'a> {
     pub(super) fn new(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Option<Self> {
         let closed = scenario.workload.as_ref().filter(|_| is_local(scenario))?;
         let execution = closed.workload.begin(&scenario.streams);
-        let messages = if share.terminals.contains(&0) { closed.workload.messages() as i64 } else { 0 };
+        let (messages, is_first) = (closed.workload.messages(), share.terminals.contains(&0));
+        let are_flits_known = messages <= MOST_MESSAGES_COUNTED;
+        let mut flits = messages as i64;
+        if are_flits_known && is_first {
+            closed.workload.each_message(&mut |message| flits += i64::from(message.flits) - 1);
+        }
         Some(Self {
             workload: &*closed.workload,
             packet_flits: closed.parts[0].packet_flits,
@@ -96,8 +106,9 @@ impl<'a> LocalWorkload<'a> {
             outgoing: vec![Outgoing::default(); share.terminals.len()],
             leaving: Counts::default(),
             arriving: Counts::default(),
-            messages_to_come: messages,
-            flits_to_come: messages,
+            messages_to_come: if is_first { messages as i64 } else { 0 },
+            flits_to_come: if is_first { flits } else { 0 },
+            are_flits_known,
         })
     }
 
@@ -126,7 +137,9 @@ impl<'a> LocalWorkload<'a> {
 
     /// A message joins the queue of its source.
     fn queue(&mut self, message: Message, now: u64, queues: &mut Queues) {
-        self.flits_to_come += i64::from(message.flits) - 1;
+        if !self.are_flits_known {
+            self.flits_to_come += i64::from(message.flits) - 1;
+        }
         self.outgoing[(message.source.0 - self.terminals.start) as usize].messages.push_back((message, now));
         queues.wake(message.source.0);
     }

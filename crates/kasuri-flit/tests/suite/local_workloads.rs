@@ -109,6 +109,19 @@ proptest! {
     }
 }
 
+/// So many messages that nobody adds up their flits before the run.
+#[test]
+fn many_messages_end_in_the_same_cycle() {
+    let options = Options { synchronisation: None, start_skew_cycles: 5.0, jitter_cycles: 0.0, repeat: 300 };
+    let number = COLLECTIVES.iter().position(|entry| (entry.collective, entry.schedule) == ("alltoall", "pairwise")).unwrap();
+    let exchange = Exchange { number, ranks: 16, stride: 5, flits: 2, packet_flits: 2, options };
+    let workload: Arc<dyn Workload> = Arc::new(exchange.rounds(16).unwrap());
+    assert!(workload.messages() > 1 << 16);
+    let channels = ChannelParameters { channel_latency: PerDimension::All(6), ..Default::default() };
+    let setup = Setup { channels, ..Setup::torus(&[4, 4]) };
+    assert_eq!(run(&setup, &workload, 2, true), run(&Setup { tiles: 3, ..setup.clone() }, &workload, 2, false));
+}
+
 /// Ranks that go on together look at each other: nobody goes on by itself.
 #[test]
 fn a_barrier_is_not_local() {
