@@ -78,7 +78,7 @@ fn setups() -> impl Strategy<Value = Setup> {
     let layouts = prop_oneof![Just((None, "auto")), Just((Some("plain"), "portable")), Just((Some("full"), "portable"))];
     (network, latencies, layouts, 2u32..9).prop_map(|(network, (latency, terminal), (layout, simd), buffer_flits)| {
         let channels = ChannelParameters {
-            channel_latency: PerDimension::Each(vec![latency, latency + 2]),
+            channel_latency: PerDimension::All(latency),
             terminal_channel_latency: terminal,
             ..Default::default()
         };
