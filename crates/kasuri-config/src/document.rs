@@ -10,10 +10,11 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 /// The sections and keys at the top of the file, the engines' own sections apart.
-const ROOT_KEYS: [&str; 15] = [
+const ROOT_KEYS: [&str; 16] = [
     "title",
     "engine",
     "network",
+    "faults",
     "routing",
     "router",
     "traffic",

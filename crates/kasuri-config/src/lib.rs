@@ -14,6 +14,7 @@ mod document;
 mod endpoint;
 mod error;
 pub mod fabric;
+mod faults;
 pub mod format;
 mod host_memory;
 mod measure;

@@ -1,6 +1,7 @@
 //! The JSON Schema of the experiment file, put together from the families' tables.
 
 use super::Known;
+use super::faults::FaultsSection;
 use super::host_memory::HostsSection;
 use super::measure::MeasureSection;
 use super::plot::Plot;
@@ -39,6 +40,7 @@ pub fn json_schema(known: Known<'_>) -> Json {
             "description": "The level of fidelity: formulas, fluid flows, or flits cycle by cycle.",
         },
         "network": parts.network(),
+        "faults": parts.take("faults", schema_for!(FaultsSection)),
         "routing": parts.routing(),
         "router": router,
         "traffic": parts.traffic(),

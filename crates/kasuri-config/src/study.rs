@@ -20,7 +20,7 @@ use kasuri_network::predictor;
 use kasuri_network::registry::{Entry, find};
 use kasuri_network::rng::Streams;
 use kasuri_network::routing::per_destination::PerDestination;
-use kasuri_network::routing::{Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+use kasuri_network::routing::{Routing, RoutingAlgorithm, RoutingError, VirtualChannels, check_survival};
 use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
 use kasuri_workload::endpoint::{Endpoint, EndpointContext, Prepared};
 use kasuri_workload::units::Units;
@@ -56,17 +56,24 @@ impl Study {
         let apart = |one: &VirtualChannels, other: &VirtualChannels| one == other || one.end <= other.begin || other.end <= one.begin;
         let independent = required == 1 || ranges.iter().all(|one| ranges.iter().all(|other| apart(one, other)));
         let has_channels = || ranges.iter().all(|range| u32::from(range.count()) >= required);
-        routing.is_deadlock_free() && independent && has_channels() && !self.scenario.closes_escape_path()
+        // The promise is about whole networks.
+        let is_whole = self.scenario.network.damage().is_none();
+        is_whole && routing.is_deadlock_free() && independent && has_channels() && !self.scenario.closes_escape_path()
     }
 }
 
 impl Document {
-    /// Builds only the network of a point: `[network]` is all that has to be there.
+    /// Builds only the network of a point, without what is down: `[network]` is all that has to be there.
     ///
     /// # Errors
     /// As [`Document::study`], about `[network]`.
     pub fn network(&self, point: &Point, files: &dyn Files) -> Result<Network, ConfigError> {
-        build_network(Context { document: self, point, schemas: &Schemas::default() }, files)
+        let context = Context { document: self, point, schemas: &Schemas::default() };
+        let network = build_network(context, files)?;
+        match context.table("faults")? {
+            Some(faults) => context.damaged(faults, network, files),
+            None => Ok(network),
+        }
     }
 
     /// The error about a key of a point that someone else refuses, with its place.
@@ -279,7 +286,14 @@ impl<'a> Preparation<'a> {
     fn network(&self, context: Context<'_>) -> Result<Arc<Network>, ConfigError> {
         let table = context.required_table("network", "topology = \"mesh\"")?;
         let build = || build_network(context, self.files).map(Arc::new);
-        self.built.networks.get(|known| known == table, || table.clone(), build)
+        let whole = self.built.networks.get(|known| known == table, || table.clone(), build)?;
+        let Some(faults) = context.table("faults")? else { return Ok(whole) };
+        let key: Table = [("network", table), ("faults", faults)]
+            .map(|(name, table)| (name.to_owned(), Value::Table(table.clone())))
+            .into_iter()
+            .collect();
+        let damage = || context.damaged(faults, (*whole).clone(), self.files).map(Arc::new);
+        self.built.networks.get(|known| *known == key, || key.clone(), damage)
     }
 
     fn routing(&self, context: Context<'_>, network: &Arc<Network>) -> Result<(Arc<dyn Routing>, bool), ConfigError> {
@@ -320,8 +334,19 @@ impl<'a> Preparation<'a> {
             );
             return Err(section.error("algorithm", problem));
         }
+        context.check_reachable(network)?;
         context.check_connected(network)?;
-        algorithm.compile(network).map(Arc::from).map_err(wrong)
+        let routing = algorithm.compile(network).map_err(wrong)?;
+        check_survival(network, &*routing).map_err(|lost| {
+            let (from, to) = (network.terminal_name(lost.source), network.terminal_name(lost.destination));
+            let problem = format!(
+                "routing `{}` does not lead round what is down: a packet from {from} to {to}: {}; its paths follow from numbers or coordinates, \
+                 take one that searches them (minimal, up-down, valiant, ugal, dijkstra, tables)",
+                entry.name, lost.problem
+            );
+            section.error("algorithm", problem)
+        })?;
+        Ok(Arc::from(routing))
     }
 }
 

@@ -667,6 +667,8 @@ fn ranks_stand_on_the_terminals_that_the_placement_says() {
     assert_eq!(sources("ranks = 3"), [(0, 1), (0, 2)]);
     assert_eq!(sources("placement = [9, 4, 7]"), [(9, 4), (9, 7)]);
     assert_eq!(sources("placement = [9, 4, 7]\nroot = 2"), [(7, 9), (7, 4)]);
+    assert_eq!(sources("placement = \"cyclic\"\nplacement_stride = 6\nranks = 5"), [(0, 6), (0, 12), (0, 1), (0, 7)]);
+    assert_eq!(sources("placement = \"cyclic\"\nplacement_stride = 99"), sources(""));
     assert_eq!(sources("placement = \"random\"").len(), 15);
     assert_ne!(sources("placement = \"random\""), sources("placement = \"random\"\nplacement_seed = 1"));
 }
@@ -738,6 +740,9 @@ fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() 
         (&format!("{right}\nroot = 1"), "a.toml:21:1 workload.root: has no meaning: the schedule `shift` has no root"),
         ("collective = \"broadcast\"\nmessage_flits = 1\nroot = 16", "a.toml:21:8 workload.root: is 16; with 16 ranks it must be 0 to 15"),
         (&format!("{right}\nplacement = \"linaer\""), "a.toml:21:13 workload.placement: unknown value `linaer`; did you mean `linear`?"),
+        (&format!("{right}\nplacement = \"cyclic\""), "a.toml:21:13 workload.placement: is \"cyclic\", which needs a placement_stride"),
+        (&format!("{right}\nplacement_stride = 2"), "workload.placement_stride: has a meaning with placement = \"cyclic\" alone"),
+        (&format!("{right}\nplacement = \"cyclic\"\nplacement_stride = 0"), "workload.placement_stride: is 0; it must be 1 or more"),
         (&format!("{right}\nplacement = [1, 2, 1]"), "a.toml:21:13 workload.placement: puts ranks 0 and 2 on terminal 1"),
         (
             &format!("{right}\nplacement = [1, 16]"),

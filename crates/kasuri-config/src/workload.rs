@@ -57,6 +57,8 @@ pub(super) struct WorkloadSection {
     /// Which terminal each rank runs on. A schedule made for a network takes from it only which terminals take part.
     #[serde(default)]
     placement: Placement,
+    /// With `placement = "cyclic"`: how far apart the terminals of neighbouring ranks are, at least 1.
+    placement_stride: Option<u32>,
     /// Which random placement; `measure.seed` does not matter.
     #[serde(default)]
     placement_seed: u64,
@@ -108,6 +110,8 @@ enum Rule {
     Linear,
     /// On different terminals at random.
     Random,
+    /// On terminals 0, s, 2 s and so on, then 1, s + 1 and so on, with s = `placement_stride`.
+    Cyclic,
 }
 
 impl Default for Placement {
@@ -276,8 +280,22 @@ impl Setting<'_> {
         if ranks > terminals {
             return Err(section.error(key, format!("asks for {ranks} ranks; the network has {terminals} terminals, one for each rank")));
         }
+        let is_cyclic = matches!(keys.placement, Placement::Rule(Rule::Cyclic));
+        let stride = match keys.placement_stride {
+            Some(stride) if is_cyclic && stride > 0 => stride,
+            Some(0) => return Err(section.error("placement_stride", "is 0; it must be 1 or more")),
+            Some(_) => {
+                return Err(section.error("placement_stride", "has a meaning with placement = \"cyclic\" alone; leave one of the two out"));
+            }
+            None if is_cyclic => return Err(section.error("placement", "is \"cyclic\", which needs a placement_stride")),
+            None => 1,
+        };
         match &keys.placement {
             Placement::Rule(Rule::Linear) => Ok(placement::linear(ranks)),
+            Placement::Rule(Rule::Cyclic) => {
+                let all = (0..stride.min(terminals)).flat_map(|first| (first..terminals).step_by(stride as usize));
+                Ok(all.take(ranks as usize).map(TerminalId).collect())
+            }
             Placement::Rule(Rule::Random) => Ok(placement::random(ranks, terminals, keys.placement_seed)),
             Placement::List(list) => listed(list, ranks, (&**self.network).into()).map_err(|problem| section.error("placement", problem)),
         }

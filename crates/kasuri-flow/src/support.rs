@@ -272,6 +272,14 @@ static ROWS: &[Row] = &[
         analysis: No("use engine = \"flow\" or \"flit\""),
     },
     Row {
+        name: "links and routers that are down",
+        key: "faults",
+        asks: |scenario| if_so(scenario.network.damage().is_some()),
+        flow: Yes,
+        arbitrated: Yes,
+        analysis: Yes,
+    },
+    Row {
         name: "hosts whose terminals share a memory",
         key: "hosts",
         asks: |scenario| if_so(scenario.hosts.is_some()),

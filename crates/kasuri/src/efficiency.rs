@@ -119,8 +119,8 @@ fn question(point: &Point) -> String {
     let of = |key: &str| point.table.get(key).map(Value::to_string).unwrap_or_default();
     let workload = point.table.get("workload").and_then(Value::as_table);
     let part = |key: &str| workload.and_then(|table| table.get(key)).map(Value::to_string).unwrap_or_default();
-    let job = ["collective", "ranks", "placement", "placement_seed"].map(part);
-    format!("{}\n{}\n{}\n{}", of("network"), of("routing"), of("router"), job.join("\n"))
+    let job = ["collective", "ranks", "placement", "placement_stride", "placement_seed"].map(part);
+    format!("{}\n{}\n{}\n{}\n{}", of("network"), of("faults"), of("routing"), of("router"), job.join("\n"))
 }
 
 /// Looks for the fastest known schedule of an all-to-all, with the routing of the file and with its other tie rules.

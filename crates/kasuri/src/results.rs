@@ -494,10 +494,14 @@ fn rates(flits: &[u64], cycles: u64) -> Vec<f64> {
     if cycles == 0 { Vec::new() } else { flits.iter().map(|&flits| flits as f64 / cycles as f64).collect() }
 }
 
-/// Fraction of the counted cycles that each channel was busy: a flit occupies it for its period.
+/// Fraction of the counted cycles that each channel was busy: a flit occupies it for its period. None (NaN) of one that is down.
 fn utilisation(network: &Network, outcome: &Outcome) -> Vec<f64> {
     let rates = rates(&outcome.channel_flits, outcome.measured_cycles);
-    rates.iter().enumerate().map(|(channel, rate)| rate * f64::from(network.link(ChannelId(channel as u32)).period)).collect()
+    let busy = |(channel, rate): (usize, &f64)| {
+        let channel = ChannelId(channel as u32);
+        if network.is_down(channel) { f64::NAN } else { rate * f64::from(network.link(channel).period) }
+    };
+    rates.iter().enumerate().map(busy).collect()
 }
 
 fn mean(values: &[f64]) -> Option<f64> {

@@ -168,6 +168,8 @@ def _coordinates(network: Network) -> list[tuple[str, np.ndarray]]:
 
 
 def _sum_up(name: str, values: np.ndarray) -> ChannelClass:
+    up = values[~np.isnan(values)]  # those that are down have no utilisation
+    values = up if len(up) else np.zeros(len(values))
     return ChannelClass(name, len(values), float(values.mean()), tuple(float(value) for value in np.quantile(values, QUANTILES)))
 
 

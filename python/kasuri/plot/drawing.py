@@ -106,7 +106,7 @@ def _draw_channels(ax: Axes, network: Network, places: Layout, values: np.ndarra
         lines, channels = [lines[number] for number in order], channels[order]
         drawn = LineCollection(lines, cmap=style.heat(), linewidths=_width(len(order)), zorder=1, capstyle="butt")
         drawn.set_array(values[channels])
-        drawn.set_clim(0, max(float(values.max(initial=0.0)) if highest is None else highest, 1e-9))
+        drawn.set_clim(0, max(float(np.nanmax(values, initial=0.0)) if highest is None else highest, 1e-9))
         ax.add_collection(drawn)
         bar = style.figure_of(ax).colorbar(drawn, ax=ax, shrink=0.8, pad=0.01)
         bar.set_label("channel utilisation", color=style.INK)
@@ -124,7 +124,7 @@ def channel_words(network: Network, channels: np.ndarray, values: np.ndarray | N
     words = []
     for channel in channels.tolist():
         source, destination = channel_ends(network, channel)
-        load = f": utilisation {values[channel]:.3g}" if values is not None else ""
+        load = "" if values is None else ": down" if np.isnan(values[channel]) else f": utilisation {values[channel]:.3g}"
         latency, period = int(network.latency[channel]), int(network.period[channel])
         speed = f", latency {latency}" + (f", a flit in {period} cycles" if period != 1 else "")
         words.append(f"{source} → {destination}{load}{speed}")

@@ -64,6 +64,7 @@ def channel_utilisation(network: Network, utilisation: Any, *, highest: float | 
 
 def _matrix(network: Network, values: np.ndarray, block: int) -> np.ndarray:
     between = np.arange(2 * network.terminals, network.channels)
+    between = between[~np.isnan(values[between])]  # without those that are down
     cells = -(-network.routers // block)
     place = (network.source_router[between] // block, network.destination_router[between] // block)
     total, count = np.zeros((cells, cells)), np.zeros((cells, cells))

@@ -12,7 +12,7 @@ from typing import Any
 from kasuri import _columns
 
 #: The keys over which runs are averaged: they change what is drawn, not what is simulated.
-SEEDS = ("measure.seed",)
+SEEDS = ("measure.seed", "faults.seed")
 #: Answers that an experiment's description fixes: they stand for inputs where they are the abscissa.
 STRUCTURE = ("terminals", "routers", "channels")
 

@@ -59,7 +59,7 @@ def utilisation(results: Results, built: Built) -> dict[str, Any]:
     """
     chosen = [(row, values) for row in _worth_a_map(results) for values in _load(results, row, built.of(row))]
     maps = chosen[:MAX_MAPS]
-    highest = max((float(values.max(initial=0.0)) for _, values in maps), default=0.0)
+    highest = max((float(np.nanmax(values, initial=0.0)) for _, values in maps), default=0.0)
     figures: list[Figure] = []
     busiest: list[dict[str, Any]] = []
     classes: list[dict[str, Any]] = []
@@ -133,7 +133,8 @@ def point_of(results: Results, row: Mapping[str, Any]) -> str:
 
 
 def _busiest(network: Network, values: np.ndarray, point: str, count: int) -> list[dict[str, Any]]:
-    order = np.argsort(-values, kind="stable")[:count]
+    # Channels that are down have none, and come last.
+    order = np.argsort(-values, kind="stable")[: min(count, int((~np.isnan(values)).sum()))]
     ends = [channel_ends(network, int(channel)) for channel in order]
     return [
         {"point": point, "source": source, "destination": destination, "channel": int(channel), "utilisation": float(values[channel])}

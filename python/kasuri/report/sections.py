@@ -84,7 +84,7 @@ def at_a_glance(results: Results) -> dict[str, Any] | None:
     """Sum up each curve of a sweep over the load: latency at the least load, highest steady load, highest throughput."""
     if "traffic.load" not in results.swept or not any("accepted_throughput_mean" in row for row in results):
         return None
-    split = [key for key in results.swept if key not in ("traffic.load", "measure.seed")]
+    split = [key for key in results.swept if key not in ("traffic.load", *SEEDS)]
     lines = []
     for values, rows in groups(results.rows, split):
         steady = [row for row in rows if state(row) == State.STEADY]

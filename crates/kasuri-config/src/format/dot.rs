@@ -23,7 +23,7 @@ pub fn write(network: &Network) -> String {
         let name = name_label(network.terminal_names(), terminal).map_or(String::new(), |label| format!(", {label}"));
         line(format_args!("  t{terminal} [shape=circle{name}];\n"));
     }
-    for channel in (0..network.channel_count()).map(ChannelId) {
+    for channel in (0..network.channel_count()).map(ChannelId).filter(|&channel| !network.is_down(channel)) {
         let back = way_back(network, channel);
         if back.is_some_and(|back| back < channel) {
             continue;

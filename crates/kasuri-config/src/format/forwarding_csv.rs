@@ -3,8 +3,8 @@
 //! Routers and terminals by name, or by number where no name is a number. A first line that names these columns is a heading; `#` starts a
 //! comment. A name that holds a comma or `#` cannot be written here.
 
-use super::{FormatError, meaningful_lines};
-use kasuri_network::id::{Port, RouterId, TerminalId};
+use super::{FormatError, find_router, meaningful_lines};
+use kasuri_network::id::{Port, TerminalId};
 use kasuri_network::network::{Network, Terminals};
 use kasuri_network::routing::tables::ForwardingTables;
 
@@ -55,15 +55,4 @@ pub fn parse(name: &str, bytes: &[u8], network: &Network) -> Result<ForwardingTa
         }
     }
     Ok(tables)
-}
-
-fn find_router(network: &Network, word: &str) -> Result<RouterId, String> {
-    let found = network.router_names().number(word).filter(|&router| router < network.router_count());
-    found.map(RouterId).ok_or_else(|| {
-        let right = match network.router_names().all() {
-            Some([first, .., last]) => format!("they are called `{first}` to `{last}`"),
-            _ => format!("they are numbered 0 to {}", network.router_count().saturating_sub(1)),
-        };
-        format!("`{word}` is not a router; {right}")
-    })
 }

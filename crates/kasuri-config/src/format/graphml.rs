@@ -40,7 +40,7 @@ pub fn write(network: &Network) -> String {
             "    <node id=\"t{terminal}\"><data key=\"kind\">terminal</data><data key=\"number\">{terminal}</data>{name}</node>\n"
         ));
     }
-    for channel in (0..network.channel_count()).map(ChannelId) {
+    for channel in (0..network.channel_count()).map(ChannelId).filter(|&channel| !network.is_down(channel)) {
         let (source, target, link) = (network.source(channel), network.destination(channel), network.link(channel));
         line(format_args!("    <edge id=\"c{channel}\" source=\"{}\" target=\"{}\">", node(source), node(target)));
         for (key, value) in [("channel", channel.0), ("latency", link.latency), ("period", link.period)] {

@@ -23,8 +23,10 @@ pub mod slurm_topology;
 pub mod trace;
 pub mod traffic;
 pub mod uec;
-mod words;
+pub(crate) mod words;
 
+use kasuri_network::id::RouterId;
+use kasuri_network::network::Network;
 use thiserror::Error;
 
 /// What is wrong in a text, and where. Mend the named line.
@@ -69,5 +71,20 @@ fn text_of<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, FormatError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
         FormatError::new(name, line, "is not text in UTF-8")
+    })
+}
+
+/// The router that a word of a file means.
+///
+/// # Errors
+/// There is none; the message shows the word and says what would be right.
+pub(crate) fn find_router(network: &Network, word: &str) -> Result<RouterId, String> {
+    let found = network.router_names().number(word).filter(|&router| router < network.router_count());
+    found.map(RouterId).ok_or_else(|| {
+        let right = match network.router_names().all() {
+            Some([first, .., last]) => format!("they are called `{first}` to `{last}`"),
+            _ => format!("they are numbered 0 to {}", network.router_count().saturating_sub(1)),
+        };
+        format!("`{word}` is not a router; {right}")
     })
 }

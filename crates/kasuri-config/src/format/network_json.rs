@@ -12,7 +12,8 @@
 //! routers. -1 says that a channel does not begin or end at a router, or at a terminal. Latency and period are cycles. `labels_belong_to`
 //! is a checksum of routers, channels, labels and attributes: routings believe what labels say of a network, so that a file with labels is
 //! refused where anything else was changed. Without labels and attributes it does not matter. `further_homes` is there where terminals have
-//! several ports: `[terminal, router, port]` of each port but the first. `tables` is there where routers hold forwarding tables: `addresses`
+//! several ports: `[terminal, router, port]` of each port but the first. `channels_down` and `routers_down` are there where something is down;
+//! the columns hold it all the same. `tables` is there where routers hold forwarding tables: `addresses`
 //! of each terminal; `ports` of each router, by address (-1: no path), and where they matter `virtual_channels` in the same shape,
 //! `service_levels` of each terminal, by address, and `lanes`, the mappings of service levels to virtual lanes (`maps`, and `which` of them by
 //! router, input and output port). `fabric` holds what [`crate::fabric::Details`] says of a real one.
@@ -20,7 +21,7 @@
 use super::FormatError;
 use crate::fabric::Details;
 use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
-use kasuri_network::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Network, NetworkBuilder};
+use kasuri_network::network::{Cable, Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Network, NetworkBuilder};
 use kasuri_network::routing::tables::{ForwardingTables, LaneMaps, SERVICE_LEVELS};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -59,6 +60,10 @@ struct Columns<'a> {
     /// Terminal, router, port.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     further_homes: Vec<[u32; 3]>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    channels_down: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    routers_down: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tables: Option<Tables>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,6 +129,8 @@ fn write_with(network: &Network, details: Option<&Details>) -> String {
         attributes: labels.attribute_names().filter_map(|name| Some((name.into(), labels.attribute(name)?.into()))).collect(),
         labels_belong_to: 0,
         further_homes: network.further_homes().map(|(terminal, router, port)| [terminal.0, router.0, u32::from(port)]).collect(),
+        channels_down: network.damage().map_or_else(Vec::new, |damage| damage.channels().iter().map(|channel| channel.0).collect()),
+        routers_down: network.damage().map_or_else(Vec::new, |damage| damage.routers().iter().map(|router| router.0).collect()),
         tables: network.tables().map(|tables| Tables::of(tables, network)),
         fabric: details.map(Cow::Borrowed),
     };
@@ -229,7 +236,16 @@ impl Columns<'_> {
         if let Some(tables) = self.tables {
             builder.set_tables(tables.tables(&self.ports, self.terminals)?);
         }
-        builder.finish().map_err(|error| error.to_string())
+        let between_routers = 2 * self.terminals..self.channels;
+        if let Some(channel) = self.channels_down.iter().find(|channel| !between_routers.contains(channel)) {
+            return Err(format!("`channels_down` has {channel}; those between routers are numbered {between_routers:?}"));
+        }
+        if let Some(router) = self.routers_down.iter().find(|&&router| router >= self.routers) {
+            return Err(format!("`routers_down` has {router}; there are {} routers", self.routers));
+        }
+        let down: Vec<Cable> = self.channels_down.iter().map(|&channel| Cable { first: ChannelId(channel), back: None }).collect();
+        let routers: Vec<RouterId> = self.routers_down.iter().copied().map(RouterId).collect();
+        builder.finish().map(|network| network.without(&down, &routers)).map_err(|error| error.to_string())
     }
 
     /// CRC-32 of all that labels are about.

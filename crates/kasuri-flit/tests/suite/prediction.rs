@@ -226,7 +226,7 @@ fn serial(flit_bytes: u32, occupied: bool) -> Setup {
     };
     let channels = ChannelParameters {
         channel_latency: PerDimension::All(transfer),
-        channel_period: period,
+        channel_period: PerDimension::All(period),
         terminal_channel_latency: transfer,
         terminal_channel_period: period,
     };
@@ -502,7 +502,11 @@ impl Execution for TwoPass<'_> {
 /// In a 3 x 2 mesh a packet from (0, 0) to (1, 1) turns at (1, 0), where straight on is the wrong guess; another goes straight on from there
 /// to (2, 0), `pause` cycles later. When does the other one arrive?
 fn arrival_beside_a_wrong_copy(on_miss: OnMiss, virtual_channels: u32, period: u32, pause: u32) -> u64 {
-    let channels = ChannelParameters { channel_latency: PerDimension::All(4), channel_period: period, ..ChannelParameters::default() };
+    let channels = ChannelParameters {
+        channel_latency: PerDimension::All(4),
+        channel_period: PerDimension::All(period),
+        ..ChannelParameters::default()
+    };
     let router = RouterParameters { on_miss, virtual_channels, ..router("static-straight", 3) };
     let mut scenario = Setup { channels, router, paranoid: true, ..Setup::mesh(&[3, 2]) }.build();
     let message = |token: u64, source: u32, destination: u32| Message {
@@ -579,7 +583,7 @@ fn books_balance_under_all_ways_of_switching_and_pipelines() {
                 let channels = ChannelParameters {
                     channel_latency: PerDimension::All(2),
                     terminal_channel_latency: 3,
-                    channel_period: period,
+                    channel_period: PerDimension::All(period),
                     ..ChannelParameters::default()
                 };
                 let outcome = loaded(Setup { router, channels, load: 0.3, ..Setup::fat_tree(3, 3) });

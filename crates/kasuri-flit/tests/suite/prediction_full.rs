@@ -67,7 +67,7 @@ fn predictions_are_the_same_in_both_layouts() {
         let channels = ChannelParameters {
             channel_latency: PerDimension::All(2),
             terminal_channel_latency: 2,
-            channel_period: if case % 8 == 6 { 2 } else { 1 },
+            channel_period: PerDimension::All(if case % 8 == 6 { 2 } else { 1 }),
             ..ChannelParameters::default()
         };
         let setup = [Setup::mesh(&[4, 3]), Setup::torus(&[4, 3]), Setup::fat_tree(3, 2), Setup::fat_tree(2, 3), Setup::mesh(&[3, 2, 2])];
@@ -136,7 +136,7 @@ fn every_option() -> Vec<RouterParameters> {
 /// A tree and a torus whose channels have the latency of `LT`.
 fn networks() -> [Setup; 3] {
     let channels = ChannelParameters { channel_latency: PerDimension::All(2), terminal_channel_latency: 2, ..Default::default() };
-    let slow = ChannelParameters { channel_period: 3, ..channels.clone() };
+    let slow = ChannelParameters { channel_period: PerDimension::All(3), ..channels.clone() };
     [Setup::fat_tree(3, 2), Setup { channels, ..Setup::torus(&[4, 3]) }, Setup { channels: slow, ..Setup::mesh(&[3, 3]) }]
 }
 

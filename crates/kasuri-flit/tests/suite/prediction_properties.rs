@@ -204,7 +204,7 @@ fn draw(case: u32) -> Scenario {
     let latency = 1 + stream.below(3);
     let channels = ChannelParameters {
         channel_latency: PerDimension::All(latency),
-        channel_period: 1 + stream.below(latency),
+        channel_period: PerDimension::All(1 + stream.below(latency)),
         terminal_channel_latency: 1 + stream.below(3),
         terminal_channel_period: 1,
     };

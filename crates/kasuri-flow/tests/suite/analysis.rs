@@ -266,7 +266,7 @@ fn grids_under_uniform_traffic_have_the_textbook_loads() {
     let scenario = setup.scenario();
     let loads = channel_loads(&scenario).unwrap();
     assert!(scenario.network.router_channels().all(|channel| (loads.load[channel.index()] - 1.0).abs() < 1e-9));
-    setup.channels.channel_period = 2;
+    setup.channels.channel_period = PerDimension::All(2);
     let scenario = setup.scenario();
     assert_close(channel_loads(&scenario).unwrap().ideal_throughput(&scenario.network).unwrap(), 0.5);
 }

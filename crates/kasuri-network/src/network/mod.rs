@@ -5,9 +5,11 @@
 //! channel is `terminals + t`, the channels between routers follow in the order in which they were added.
 
 pub mod connectivity;
+mod damage;
 pub mod metrics;
 mod names;
 
+pub use damage::{Cable, Damage, cables, drawn};
 pub use names::{Names, TerminalRef, Terminals};
 
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
@@ -129,9 +131,7 @@ pub struct Network {
     ejection: Vec<Place>,
     /// Router ports of terminals that have more than one, by terminal: those beside the first.
     further_homes: Vec<(TerminalId, Place)>,
-    /// The channel that arrives at each port, and where the channels between routers begin.
-    inputs: OnRequest<u32>,
-    sources: OnRequest<Place>,
+    requested: Requested,
     channels: u32,
     /// By channel: which of `links` it is; empty if there is only one.
     link: Vec<u32>,
@@ -139,6 +139,16 @@ pub struct Network {
     labels: Labels,
     names: EndNames,
     tables: Option<Arc<ForwardingTables>>,
+    damage: Option<Arc<Damage>>,
+}
+
+/// Columns that are made when they are first asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Requested {
+    /// The channel that arrives at each port.
+    inputs: OnRequest<u32>,
+    /// Where the channels between routers begin.
+    sources: OnRequest<Place>,
 }
 
 /// What routers and terminals are called.
@@ -197,14 +207,14 @@ impl Network {
         &self.port_base
     }
 
-    /// The channel that leaves by this port, if there is one.
+    /// The channel that leaves by this port, if there is one and it is not down.
     pub fn output_channel(&self, router: RouterId, port: Port) -> Option<ChannelId> {
         some_channel(self.output_channel[self.port_index(router, port)])
     }
 
-    /// The channel that arrives at this port, if there is one.
+    /// The channel that arrives at this port, if there is one and it is not down.
     pub fn input_channel(&self, router: RouterId, port: Port) -> Option<ChannelId> {
-        some_channel(self.inputs.0.get_or_init(|| self.channels_by_input())[self.port_index(router, port)])
+        some_channel(self.requested.inputs.0.get_or_init(|| self.channels_by_input())[self.port_index(router, port)])
     }
 
     /// Where each channel between routers begins.
@@ -224,7 +234,8 @@ impl Network {
     /// The channel that arrives at each port.
     fn channels_by_input(&self) -> Box<[u32]> {
         let mut column = filled(self.output_channel.len(), NONE);
-        for channel in (0..self.channels).map(ChannelId).filter(|&channel| self.ejected_terminal(channel).is_none()) {
+        let arrives = |channel: &ChannelId| self.ejected_terminal(*channel).is_none() && !self.is_down(*channel);
+        for channel in (0..self.channels).map(ChannelId).filter(arrives) {
             let (router, port) = self.input_port(channel);
             column[self.port_index(router, port)] = channel.0;
         }
@@ -244,7 +255,7 @@ impl Network {
         }
         let place = match self.ejected_terminal(channel) {
             Some(terminal) => self.ejection[terminal.index()],
-            None => self.sources.0.get_or_init(|| self.places_by_channel())[(channel.0 - 2 * self.terminals) as usize],
+            None => self.requested.sources.0.get_or_init(|| self.places_by_channel())[(channel.0 - 2 * self.terminals) as usize],
         };
         place.endpoint()
     }
@@ -346,9 +357,9 @@ impl Network {
         self.further_homes.iter().map(|&(terminal, place)| (terminal, place.router(), place.port()))
     }
 
-    /// The channels between routers.
-    pub fn router_channels(&self) -> impl Iterator<Item = ChannelId> + use<> {
-        (2 * self.terminals..self.channel_count()).map(ChannelId)
+    /// The channels between routers, those that are down left out.
+    pub fn router_channels(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        (2 * self.terminals..self.channel_count()).map(ChannelId).filter(|&channel| !self.is_down(channel))
     }
 
     /// What the topology tells its routings.
@@ -627,14 +638,14 @@ impl NetworkBuilder {
             destination: large_vec(count - self.terminals.len()),
             ejection: Vec::with_capacity(self.terminals.len()),
             further_homes: Vec::with_capacity(self.further_homes.len()),
-            inputs: OnRequest::default(),
-            sources: OnRequest::default(),
+            requested: Requested::default(),
             channels: 0,
             link: Vec::with_capacity(if self.links.len() == 1 { 0 } else { count }),
             links: self.links,
             labels: self.labels,
             names: self.names,
             tables: self.tables,
+            damage: None,
         };
         network.check_names()?;
         let mut is_taken = vec![false; ports];

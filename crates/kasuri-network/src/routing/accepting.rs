@@ -23,6 +23,10 @@ impl Accepting {
 }
 
 impl Routing for Accepting {
+    fn searches_paths(&self) -> bool {
+        self.routing.searches_paths()
+    }
+
     fn virtual_channels_required(&self) -> u32 {
         self.routing.virtual_channels_required()
     }

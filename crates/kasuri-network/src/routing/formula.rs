@@ -31,7 +31,9 @@ const FORMULAS: [Recognise; 2] = [GridPaths::of, GroupPaths::of];
 
 /// The shortest paths of a network by formula, if it is of a kind that one knows.
 pub(super) fn recognise(network: &Network, metric: Metric) -> Option<Box<dyn PathFormula>> {
-    FORMULAS.iter().find_map(|recognise| recognise(network, metric))
+    // A formula knows whole networks alone.
+    let is_whole = network.damage().is_none();
+    FORMULAS.iter().filter(|_| is_whole).find_map(|recognise| recognise(network, metric))
 }
 
 #[cfg(test)]

@@ -104,6 +104,10 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
+    fn searches_paths(&self) -> bool {
+        true
+    }
+
     fn table_bytes(&self) -> u64 {
         self.shortest.bytes()
     }

@@ -123,6 +123,10 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
+    fn searches_paths(&self) -> bool {
+        self.escape.searches_paths()
+    }
+
     fn table_bytes(&self) -> u64 {
         self.shortest.bytes() + self.escape.table_bytes()
     }

@@ -15,6 +15,7 @@ pub mod dimension_order;
 mod divisor;
 pub mod dragonfly_groups;
 pub mod dragonfly_phases;
+pub mod ecmp;
 pub mod extents;
 mod formula;
 mod grid;
@@ -33,6 +34,7 @@ pub mod planar_adaptive;
 pub mod regional;
 mod shortest;
 pub mod shortest_vector;
+mod survival;
 mod table;
 pub mod tables;
 mod tag_table;
@@ -45,6 +47,7 @@ pub mod vector;
 pub mod walk;
 
 pub use hashed::{HashedChoice, NoView, packet_key};
+pub use survival::check_survival;
 
 use crate::files::Files;
 use crate::id::{Port, RouterId, TerminalId};
@@ -98,6 +101,7 @@ registry! {
         dragonfly_groups::DragonflyGroups,
         shortest_vector::ShortestVector,
         hxmesh_order::HxMeshOrder,
+        ecmp::Ecmp,
     ]
 }
 
@@ -118,6 +122,12 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     /// requires? The family's tests hold it to its promise, which covers the ports that it accepts.
     fn is_deadlock_free(&self) -> bool {
         true
+    }
+
+    /// Are its paths found by a search over the channels that the network has? Then they lead round what is down. Those of other routings
+    /// follow from numbers, coordinates or digits; [`check_survival`] looks at them all.
+    fn searches_paths(&self) -> bool {
+        false
     }
 
     /// May packets go from this terminal to that one? A routing that keeps users apart knows no path between them.

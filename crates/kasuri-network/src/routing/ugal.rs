@@ -55,6 +55,10 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
+    fn searches_paths(&self) -> bool {
+        true
+    }
+
     fn table_bytes(&self) -> u64 {
         self.detours.bytes()
     }

@@ -185,6 +185,10 @@ fn build_table(network: &Network, edges: &[Edge], destinations: &Destinations, l
 }
 
 impl Routing for UpDownRoutes {
+    fn searches_paths(&self) -> bool {
+        true
+    }
+
     fn table_bytes(&self) -> u64 {
         self.table.bytes()
     }

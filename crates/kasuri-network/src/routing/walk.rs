@@ -375,7 +375,11 @@ impl<'a> Walker<'a> {
             return Err(format!("the routing gives no virtual channel at {} port {port}", self.network.router_name(router)));
         }
         let Some(channel) = self.network.output_channel(router, port) else {
-            return Err(format!("the routing takes port {port} of {}, where no channel leaves", self.network.router_name(router)));
+            let is_down = self.network.damage().is_some_and(|damage| {
+                damage.channels().iter().any(|&channel| self.network.source(channel) == Endpoint::Router(router, port))
+            });
+            let problem = if is_down { "whose link is down" } else { "where no channel leaves" };
+            return Err(format!("the routing takes port {port} of {}, {problem}", self.network.router_name(router)));
         };
         match self.network.destination(channel) {
             Endpoint::Terminal(other) if other != destination => {

@@ -8,29 +8,29 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A stream of draws.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SplitMix64 {
+pub(crate) struct SplitMix64 {
     state: u64,
 }
 
 impl SplitMix64 {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
     /// 64 bits.
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         let output = split_mix(self.state);
         self.state = self.state.wrapping_add(GOLDEN);
         output
     }
 
     /// One of `0..bound`: the high 64 bits of 64 bits times the bound.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
     /// From the last place down to the second each changes with one at or before it.
-    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);
         }

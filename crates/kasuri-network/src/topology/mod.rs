@@ -12,7 +12,7 @@ pub mod concentrated_mesh;
 pub mod cubes;
 pub mod dragonfly;
 pub mod dragonfly_plus;
-mod draws;
+pub(crate) mod draws;
 pub mod fat_tree;
 pub mod flattened_butterfly;
 pub mod full_mesh;
@@ -132,6 +132,22 @@ impl PerDimension {
         }
     }
 
+    /// The least of the numbers; 0 of none.
+    pub fn least(&self) -> u32 {
+        match self {
+            Self::All(value) => *value,
+            Self::Each(values) => values.iter().copied().min().unwrap_or(0),
+        }
+    }
+
+    /// The greatest of the numbers; 0 of none.
+    pub fn greatest(&self) -> u32 {
+        match self {
+            Self::All(value) => *value,
+            Self::Each(values) => values.iter().copied().max().unwrap_or(0),
+        }
+    }
+
     /// Refuses a list of the wrong length.
     ///
     /// # Errors
@@ -153,8 +169,8 @@ impl PerDimension {
 pub struct ChannelParameters {
     /// Latency of the channels between routers, in cycles: a flit is seen by the receiver `latency + 1` cycles after sending.
     pub channel_latency: PerDimension,
-    /// Cycles that a flit occupies a channel between routers.
-    pub channel_period: u32,
+    /// Cycles that a flit occupies a channel between routers; as with latencies, topologies with several kinds of links take a list.
+    pub channel_period: PerDimension,
     /// Latency of the injection and ejection channels, in cycles.
     pub terminal_channel_latency: u32,
     /// Cycles that a flit occupies an injection or ejection channel.
@@ -163,14 +179,19 @@ pub struct ChannelParameters {
 
 impl Default for ChannelParameters {
     fn default() -> Self {
-        Self { channel_latency: PerDimension::All(1), channel_period: 1, terminal_channel_latency: 1, terminal_channel_period: 1 }
+        Self {
+            channel_latency: PerDimension::All(1),
+            channel_period: PerDimension::All(1),
+            terminal_channel_latency: 1,
+            terminal_channel_period: 1,
+        }
     }
 }
 
 impl ChannelParameters {
     /// The channel between routers in this dimension.
     pub fn link(&self, dimension: usize) -> Link {
-        Link { latency: self.channel_latency.at(dimension), period: self.channel_period }
+        Link { latency: self.channel_latency.at(dimension), period: self.channel_period.at(dimension) }
     }
 
     /// The channel between a terminal and its router.
@@ -184,18 +205,15 @@ impl ChannelParameters {
     /// A latency or period outside its range, or a list of latencies of the wrong length.
     pub fn check(&self, dimensions: usize) -> Result<(), NetworkError> {
         self.channel_latency.check("channel_latency", dimensions)?;
-        for (key, period) in [("channel_period", self.channel_period), ("terminal_channel_period", self.terminal_channel_period)] {
+        self.channel_period.check("channel_period", dimensions)?;
+        for (key, period) in [("channel_period", self.channel_period.least()), ("terminal_channel_period", self.terminal_channel_period)] {
             if period == 0 {
                 return Err(NetworkError::parameter(key, "is 0; a flit occupies a channel for at least 1 cycle"));
             }
         }
-        let latency = match &self.channel_latency {
-            PerDimension::All(latency) => *latency,
-            PerDimension::Each(latencies) => latencies.iter().copied().max().unwrap_or(0),
-        };
         for (key, cycles) in [
-            ("channel_latency", latency),
-            ("channel_period", self.channel_period),
+            ("channel_latency", self.channel_latency.greatest()),
+            ("channel_period", self.channel_period.greatest()),
             ("terminal_channel_latency", self.terminal_channel_latency),
             ("terminal_channel_period", self.terminal_channel_period),
         ] {

@@ -11,12 +11,15 @@ use serde::Deserialize;
 /// `units` scalable units of `nodes` nodes of `gpus` GPUs. GPU i of node v of unit u is terminal (u nodes + v) gpus + i and sits on leaf (u, i),
 /// rail i of its unit, at port v; every leaf is linked to each of `spines` spines by `trunk` parallel links.
 ///
+/// With `wiring = "nodes"` all GPUs of a node sit on one leaf instead, as in a plain leaf-spine network of the same switches: leaf (u, i) has the
+/// nodes i nodes / gpus and on of its unit, GPU after GPU.
+///
 /// Leaf (u, i) is number u gpus + i among the leaves. Ports of a leaf: its GPUs, then copy c of the link to spine s at nodes + s + c x spines; of a
 /// spine: copy c of the link to a leaf at leaf + c x leaves. Without `hb` routers are leaves, then spines. With it every GPU is a router, with
 /// ports 0 terminal, 1 the high-bandwidth switch of its node, 2 its leaf; routers are the GPUs, the switches of the nodes (port i = GPU i), the
 /// leaves, the spines.
 ///
-/// With `channel_latency` a list of three numbers they are those of the links to leaves from GPUs, from leaves to spines, and within a node.
+/// With `channel_latency` or `channel_period` a list of three numbers they are those of the links to leaves from GPUs, from leaves to spines, and within a node.
 ///
 /// Labels: routers `role` (0 GPU, 1 switch of a node, 2 leaf, 3 spine) and, without `hb`, `level`; attributes `rail_optimised` = [units, nodes,
 /// gpus, spines, trunk, hb], `terminal_digits`, `hops_per_class`.
@@ -34,9 +37,23 @@ pub struct RailOptimised {
     /// Parallel links between a leaf and a spine.
     #[serde(default = "one")]
     pub trunk: u32,
+    /// What the GPUs of a leaf have in common.
+    #[serde(default)]
+    pub wiring: Wiring,
     /// Are the GPUs of a node joined by a high-bandwidth switch?
     #[serde(default)]
     pub hb: YesNo,
+}
+
+/// What the GPUs of a leaf have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wiring {
+    /// Their number in their nodes: a leaf is a rail.
+    #[default]
+    Rails,
+    /// Their node: a leaf has whole nodes, of which there are a multiple of `gpus` in a unit.
+    Nodes,
 }
 
 fn one() -> u32 {
@@ -54,13 +71,15 @@ impl Topology for RailOptimised {
     fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError> {
         let (terminals, leaves) = self.check()?;
         context.channels.check(3)?;
-        let Self { nodes, gpus, units, spines, trunk, hb } = *self;
+        let Self { nodes, gpus, units, spines, trunk, wiring, hb } = *self;
         let hb = hb.is_yes();
         let switches = if hb { units * nodes } else { 0 };
         // By kind: GPUs, switches of nodes, leaves, spines.
         let kinds = [(if hb { terminals } else { 0 }, 3), (switches, gpus), (leaves, nodes + spines * trunk), (spines, leaves * trunk)];
         let word = if hb { " with switches in nodes" } else { "" };
-        let mut builder = NetworkBuilder::new(format!("rail-optimised {units} x {nodes} x {gpus} spines {spines} trunk {trunk}{word}"));
+        let by_node = if wiring == Wiring::Nodes { " wired by nodes" } else { "" };
+        let name = format!("rail-optimised {units} x {nodes} x {gpus} spines {spines} trunk {trunk}{by_node}{word}");
+        let mut builder = NetworkBuilder::new(name);
         let mut kind_of = Vec::new();
         for (kind, &(count, ports)) in kinds.iter().enumerate() {
             for _ in 0..count {
@@ -71,7 +90,11 @@ impl Topology for RailOptimised {
         let first_leaf = kinds[0].0 + switches;
         for terminal in 0..terminals {
             let (node, rail) = (terminal / gpus, terminal % gpus);
-            let leaf = (RouterId(first_leaf + node / nodes * gpus + rail), (node % nodes) as Port);
+            let (of_unit, port) = match wiring {
+                Wiring::Rails => (rail, node % nodes),
+                Wiring::Nodes => (node % nodes * gpus / nodes, node % (nodes / gpus) * gpus + rail),
+            };
+            let leaf = (RouterId(first_leaf + node / nodes * gpus + of_unit), port as Port);
             if hb {
                 builder.add_terminal(RouterId(terminal), 0, context.channels.terminal_link());
                 builder.add_link((RouterId(terminal), 1), (RouterId(terminals + node), rail as Port), context.channels.link(2));
@@ -107,6 +130,13 @@ impl RailOptimised {
         for (key, number) in ["nodes", "gpus", "units", "spines", "trunk"].into_iter().zip(numbers) {
             sizes::positive(key, number)?;
         }
+        if self.wiring == Wiring::Nodes && self.nodes % self.gpus != 0 {
+            let problem = format!(
+                "is {}; with wiring = \"nodes\" it must be a multiple of gpus = {}, for leaves with whole nodes",
+                self.nodes, self.gpus
+            );
+            return Err(NetworkError::parameter("nodes", problem));
+        }
         let terminals = sizes::product("terminals", &[self.units, self.nodes, self.gpus])?;
         let leaves = sizes::product("leaves", &[self.units, self.gpus])?;
         sizes::sum("routers", &[terminals, terminals, leaves, self.spines])?;
@@ -123,9 +153,13 @@ mod tests {
     use crate::topology::{ChannelParameters, NoFiles};
 
     fn build(numbers: [u32; 5], hb: bool) -> Result<Network, NetworkError> {
+        wired(numbers, Wiring::Rails, hb)
+    }
+
+    fn wired(numbers: [u32; 5], wiring: Wiring, hb: bool) -> Result<Network, NetworkError> {
         let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
         let [nodes, gpus, units, spines, trunk] = numbers;
-        RailOptimised { nodes, gpus, units, spines, trunk, hb: YesNo::Truth(hb) }.build(&context)
+        RailOptimised { nodes, gpus, units, spines, trunk, wiring, hb: YesNo::Truth(hb) }.build(&context)
     }
 
     /// Without switches in nodes: GPUs of one rail and unit share a leaf, all others are two links away. With them: two links within a node or
@@ -143,6 +177,23 @@ mod tests {
             let near = u64::from(gpus - 1 + nodes - 1);
             assert_eq!(joined.sum_hops, Some(terminals * (2 * near + 4 * (terminals - 1 - near))), "{numbers:?}");
         }
+    }
+
+    /// The same switches, and the GPUs of a leaf are those of nodes / gpus nodes: as in a leaf-spine network. With switches in nodes a GPU reaches the
+    /// others of its leaf in two links as well.
+    #[test]
+    fn wired_by_nodes_it_is_a_leaf_spine_network() {
+        let numbers = [4, 2, 2, 3, 1];
+        let plain = wired(numbers, Wiring::Nodes, false).unwrap();
+        let leaf_spine: crate::topology::leaf_spine::LeafSpine = toml::from_str("leaves = 4\nspines = 3\ndown = 4").unwrap();
+        let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
+        let [one, other] = [&plain, &leaf_spine.build(&context).unwrap()].map(Summary::of);
+        assert_eq!((one.ports_sha256, one.sum_hops), (other.ports_sha256, other.sum_hops));
+        let joined = Summary::of(&wired(numbers, Wiring::Nodes, true).unwrap());
+        // 3 others at the leaf, one of them in the node, 12 elsewhere.
+        assert_eq!(joined.sum_hops, Some(16 * (2 * 3 + 4 * 12)));
+        let error = wired([3, 2, 1, 1, 1], Wiring::Nodes, false).unwrap_err().to_string();
+        assert!(error.contains("nodes: is 3; with wiring = \"nodes\" it must be a multiple of gpus = 2"), "{error}");
     }
 
     #[test]

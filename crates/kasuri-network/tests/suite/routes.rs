@@ -2,9 +2,11 @@
 
 use crate::common::{network, networks, routing, routing_variants, terminals};
 use kasuri_network::id::{RouterId, TerminalId};
-use kasuri_network::network::{Endpoint, Network};
-use kasuri_network::routing::{Candidate, Hop, Routing, VirtualChannels, every_hop, every_initial_state};
+use kasuri_network::network::connectivity::separated;
+use kasuri_network::network::{Endpoint, Network, cables, drawn};
+use kasuri_network::routing::{Candidate, Hop, Routing, VirtualChannels, check_survival, every_hop, every_initial_state};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Walks every branch from `source` to `destination`; the longest path in routers. Panics if one ends elsewhere or never.
 fn longest_route(network: &Network, routing: &dyn Routing, source: TerminalId, destination: TerminalId) -> u32 {
@@ -70,6 +72,38 @@ fn every_branch_of_every_routing_arrives() {
     for (name, _) in routing_variants() {
         assert!(fits.get(name).is_some_and(|&count| count > 0), "routing `{name}` fits no example");
     }
+}
+
+/// Without some links that leave every terminal within reach, a routing arrives on every branch, or is refused with a packet; those that search
+/// always arrive, and dimension order on a mesh never does, where each link is on the path of some packet.
+#[test]
+fn routings_lead_round_what_is_down_or_are_refused() {
+    let mut refused = BTreeMap::new();
+    for whole in networks() {
+        let all = cables(&whole);
+        for (seed, count) in [(1, 1), (2, 1), (3, 2)] {
+            let network = Arc::new((*whole).clone().without(&drawn(&all, count, seed), &[]));
+            if separated(&network).is_some() || network.damage().is_none() {
+                continue;
+            }
+            for (name, parameters) in routing_variants() {
+                let Some(routing) = routing(name, parameters, &network) else { continue };
+                if let Err(lost) = check_survival(&network, routing.as_ref()) {
+                    assert!(lost.problem.contains("down") || lost.problem.contains("more paths"), "{name}: {}", lost.problem);
+                    assert!(!routing.searches_paths(), "{name}");
+                    *refused.entry((name, network.name().starts_with("mesh"))).or_insert(0) += 1;
+                    continue;
+                }
+                assert!(name != "dimension-order" || !network.name().starts_with("mesh"), "{parameters} on {}", network.name());
+                for source in terminals(&network) {
+                    for destination in terminals(&network).step_by(5) {
+                        longest_route(&network, routing.as_ref(), source, destination);
+                    }
+                }
+            }
+        }
+    }
+    assert!(refused.contains_key(&("dimension-order", true)) && refused.contains_key(&("nca", false)), "{refused:?}");
 }
 
 fn leads_to_a_terminal(network: &Network, hop: &Hop, outcomes: &[(Vec<Candidate>, u32)]) -> bool {

@@ -231,6 +231,9 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
     let counts =
         format!("{} terminals, {} routers, {} channels", network.terminal_count(), network.router_count(), network.channel_count());
     writeln!(out, "network {}: {counts}", network.name())?;
+    if let Some(damage) = network.damage() {
+        writeln!(out, "  {}", damage.describe(network))?;
+    }
     // A formula for open traffic.
     let zero_load = scenario.workload.is_none().then(|| kasuri_flow::analysis::zero_load(scenario));
     match zero_load.transpose() {

@@ -17,7 +17,7 @@ use toml::{Table, Value};
 pub(super) struct Topology {
     /// The topology (kasuri list topologies)
     name: String,
-    /// Its keys, for example dimensions=[8,8] concentration=2
+    /// Its keys, for example dimensions=[8,8] concentration=2; what is down: faults.routers=[3] faults.link_count=2
     #[arg(value_name = "KEY=VALUE")]
     parameters: Vec<String>,
     /// Print the network as a graph instead
@@ -54,7 +54,10 @@ impl Topology {
         let table = Table::from_iter([("network".to_owned(), Value::Table(network))]);
         let mut document = Document::from_table_for(*KNOWN, "kasuri topology", table)?;
         for parameter in assignments(&self.parameters) {
-            document.set_argument("network", &parameter, &parameter)?;
+            match parameter.strip_prefix("faults.") {
+                Some(fault) => document.set_argument("faults", fault, &parameter)?,
+                None => document.set_argument("network", &parameter, &parameter)?,
+            }
         }
         let network = document.network(&document.sweep()?.point(0)?, &FolderFiles::new(""))?;
         if let Some(export) = self.export {
@@ -83,6 +86,7 @@ impl Topology {
                 (format!("none: disconnected, {pair}"), "none: disconnected".to_owned())
             }
         };
+        let damage = network.damage().map(|damage| ("down", damage.describe(&network)));
         let rows = [
             ("network", network.name().to_owned()),
             ("terminals", metrics.terminals.to_string()),
@@ -95,7 +99,7 @@ impl Topology {
             ("average distance, hops", average),
             ("bisection, channels", bisection),
         ];
-        let rows = rows.map(|(name, value)| vec![name.to_owned(), value]).to_vec();
+        let rows = rows.into_iter().chain(damage).map(|(name, value)| vec![name.to_owned(), value]).collect();
         writeln!(out, "{}", output::table(&["QUANTITY", "VALUE"], rows, &[]))?;
         Ok(Exit::DONE)
     }

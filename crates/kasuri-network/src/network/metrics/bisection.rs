@@ -37,7 +37,8 @@ impl Bisection {
 
     /// By a formula, if the topology's labels tell one.
     fn closed_form(network: &Network) -> Option<Self> {
-        let (channels, source) = closed_form(network)?;
+        // The formulas are those of whole networks.
+        let (channels, source) = closed_form(network).filter(|_| network.damage().is_none())?;
         let periods = || network.router_channels().map(|channel| network.link(channel).period);
         let (least, greatest) = (periods().min()?, periods().max()?);
         // Channels of different speed: which of them are cut matters, and the formulas do not say.

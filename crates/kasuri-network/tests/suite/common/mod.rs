@@ -136,6 +136,10 @@ pub(crate) fn routing_variants() -> Vec<(&'static str, &'static str)> {
         ("valiant", "tie = \"source\"\nclasses = \"none\""),
         ("ugal", "tie = \"lowest\"\nclasses = \"hop\"\nthreshold = 3"),
         ("up-down", "root = 1"),
+        ("ecmp", "policy = \"random\""),
+        ("ecmp", "salt = \"none\"\nflows = 3\nclasses = \"hop\""),
+        ("ecmp", "weights = \"capacity\""),
+        ("ecmp", "policy = \"random\"\nweights = \"capacity\"\nentries = 16"),
     ]);
     variants
 }

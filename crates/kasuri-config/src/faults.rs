@@ -1,0 +1,257 @@
+//! `[faults]`: what of the network is down from the beginning of a run on.
+
+use super::error::ConfigError;
+use super::section::Section;
+use super::study::Context;
+use crate::format::words::{Word, lines_of_words, words};
+use crate::format::{FormatError, find_router};
+use kasuri_network::id::{Port, RouterId, TerminalId};
+use kasuri_network::network::connectivity::separated;
+use kasuri_network::network::{Cable, Endpoint, Network, cables, drawn};
+use kasuri_network::topology::Files;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::Table;
+
+/// Links and routers that are down. The network is damaged before anything is computed on it: routers, terminals and channels keep their
+/// numbers and names, no packet takes what is down, and a routing that searches its paths leads round it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct FaultsSection {
+    /// Links that are down in both directions, each in one of the forms `A.p` (the link at port p of router A), `A B` (the only link between
+    /// two routers) and `A B copy c` (the c-th of several, counted from 0 by the ports of A). Routers by number or name; a name with blanks
+    /// stands in double quotes.
+    links: Vec<String>,
+    /// Routers that are down, with all their links: numbers or names.
+    routers: Vec<RouterRef>,
+    /// Planes that are down, of networks with planes, from 0: all their routers.
+    planes: Vec<u32>,
+    /// So many links that are drawn beside those that are named.
+    link_count: Option<u32>,
+    /// Instead of `link_count`: the part of all links between routers that is drawn, from 0 to 1, rounded half up.
+    link_fraction: Option<f64>,
+    /// The seed of the draw: of all links in the order in which the topology adds them, the first after a shuffle of Fisher and Yates by
+    /// SplitMix64.
+    seed: u64,
+    /// A file of lines `link A.p`, `link A B copy c`, `router A`, `plane i`, relative to the experiment file; `#` starts a comment.
+    path: Option<String>,
+}
+
+impl Default for FaultsSection {
+    fn default() -> Self {
+        Self { links: Vec::new(), routers: Vec::new(), planes: Vec::new(), link_count: None, link_fraction: None, seed: 1, path: None }
+    }
+}
+
+/// A router in the experiment file: its number, or its name where the network gives its routers names.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum RouterRef {
+    /// By number, from 0.
+    Number(u32),
+    /// By name.
+    Name(String),
+}
+
+/// What is down, as far as it was read.
+struct Down<'a> {
+    network: &'a Network,
+    all: Vec<Cable>,
+    cables: Vec<Cable>,
+    routers: Vec<RouterId>,
+}
+
+impl Context<'_> {
+    /// The network without what `[faults]` says is down.
+    pub(super) fn damaged(self, table: &Table, network: Network, files: &dyn Files) -> Result<Network, ConfigError> {
+        let section = Section::new(self, "faults", table);
+        let keys: FaultsSection = section.whole()?;
+        let mut down = Down { network: &network, all: cables(&network), cables: Vec::new(), routers: Vec::new() };
+        for (place, link) in keys.links.iter().enumerate() {
+            let cable = words(link, false).and_then(|words| down.cable(&words));
+            down.cables.push(cable.map_err(|problem| section.error(&format!("links.{place}"), problem))?);
+        }
+        for (place, router) in keys.routers.iter().enumerate() {
+            let found = match router {
+                RouterRef::Number(number) if *number < network.router_count() => Ok(RouterId(*number)),
+                RouterRef::Number(number) => find_router(&network, &number.to_string()),
+                RouterRef::Name(name) => find_router(&network, name),
+            };
+            down.routers.push(found.map_err(|problem| section.error(&format!("routers.{place}"), problem))?);
+        }
+        for (place, &plane) in keys.planes.iter().enumerate() {
+            down.add_plane(plane).map_err(|problem| section.error(&format!("planes.{place}"), problem))?;
+        }
+        let count = keys.drawn_links(down.all.len()).map_err(|(key, problem)| section.error(key, problem))?;
+        down.cables.extend(drawn(&down.all, count, keys.seed));
+        if let Some(path) = &keys.path {
+            let bytes = files.read(path).map_err(|problem| section.error("path", problem))?;
+            down.read(path, &bytes).map_err(|error| section.error("path", error.to_string()))?;
+        }
+        let Down { cables, routers, .. } = down;
+        Ok(network.without(&cables, &routers))
+    }
+
+    /// Refuses a damaged network in which a packet could not arrive by any routing.
+    pub(super) fn check_reachable(self, network: &Network) -> Result<(), ConfigError> {
+        let Some(damage) = network.damage() else { return Ok(()) };
+        let of_network = self.table("faults")?.is_none();
+        let key = if of_network { "network" } else { "faults" };
+        let error = |problem: String| Err(self.error(key, super::document::Part::Key, problem));
+        let served = |router: RouterId| {
+            (0..network.terminal_count())
+                .map(TerminalId)
+                .filter(move |&terminal| network.ejection_port(terminal).0 == router || network.injection_port(terminal).0 == router)
+        };
+        for &router in damage.routers() {
+            let lost: Vec<String> = served(router).map(|terminal| network.terminal_name(terminal)).collect();
+            if let [first, rest @ ..] = lost.as_slice() {
+                let more = rest.last().map_or(String::new(), |last| format!(" to {last}, {} in all", lost.len()));
+                return error(format!(
+                    "{} is down, and with it {first}{more}, which nobody can reach; leave the router up, or take its terminals out of the network",
+                    network.router_name(router)
+                ));
+            }
+        }
+        match separated(network) {
+            None => Ok(()),
+            Some((from, to)) => error(format!(
+                "cut the network: {}, and {} cannot reach {} by any path; take fewer, others or another seed",
+                damage.describe(network),
+                network.terminal_name(from),
+                network.terminal_name(to)
+            )),
+        }
+    }
+}
+
+impl FaultsSection {
+    /// How many of all links are drawn.
+    fn drawn_links(&self, all: usize) -> Result<usize, (&'static str, String)> {
+        match (self.link_count, self.link_fraction) {
+            (None, None) => Ok(0),
+            (Some(_), Some(_)) => Err(("link_fraction", "conflicts with link_count; keep one of the two".to_owned())),
+            (Some(count), None) if count as usize <= all => Ok(count as usize),
+            (Some(count), None) => Err(("link_count", format!("is {count}; the network has {all} links between routers"))),
+            (None, Some(part)) if (0.0..=1.0).contains(&part) => Ok((part * all as f64 + 0.5).floor() as usize),
+            (None, Some(part)) => Err(("link_fraction", format!("is {part}; it must be from 0 to 1"))),
+        }
+    }
+}
+
+impl Down<'_> {
+    /// Reads a file of faults.
+    fn read(&mut self, name: &str, bytes: &[u8]) -> Result<(), FormatError> {
+        for (number, line) in lines_of_words(name, bytes, false)? {
+            self.add(&line).map_err(|problem| FormatError::new(name, number, problem))?;
+        }
+        Ok(())
+    }
+
+    /// Takes one line of a file.
+    fn add(&mut self, line: &[Word<'_>]) -> Result<(), String> {
+        match line {
+            [kind, rest @ ..] if kind.is("link") => self.cables.push(self.cable(rest)?),
+            [kind, router] if kind.is("router") => self.routers.push(find_router(self.network, &router.text)?),
+            [kind, plane] if kind.is("plane") => {
+                let number = plane.text.parse().map_err(|_| format!("`{}` is no plane; give its number", plane.text))?;
+                self.add_plane(number)?;
+            }
+            _ => {
+                let words: Vec<&str> = line.iter().map(|word| &*word.text).collect();
+                let right = "a line is `link A.p`, `link A B`, `link A B copy c`, `router A` or `plane i`";
+                return Err(format!("`{}` is no fault; {right}", words.join(" ")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The link that these words mean.
+    fn cable(&self, words: &[Word<'_>]) -> Result<Cable, String> {
+        match words {
+            [place] => {
+                let split = place.text.rsplit_once('.').filter(|(_, port)| port.parse::<Port>().is_ok());
+                let (router, port) = split.ok_or_else(|| format!("`{}` is no link; {LINK_FORMS}", place.text))?;
+                self.at_port(find_router(self.network, router)?, port)
+            }
+            [router, word, port] if word.is("port") => self.at_port(find_router(self.network, &router.text)?, &port.text),
+            [one, other] => self.between(&one.text, &other.text, None),
+            [one, other, word, copy] if word.is("copy") => self.between(&one.text, &other.text, Some(&copy.text)),
+            _ => {
+                let words: Vec<&str> = words.iter().map(|word| &*word.text).collect();
+                Err(format!("`{}` is no link; {LINK_FORMS}", words.join(" ")))
+            }
+        }
+    }
+
+    /// The link at a port of a router.
+    fn at_port(&self, router: RouterId, port: &str) -> Result<Cable, String> {
+        let name = self.network.router_name(router);
+        let ports = self.network.port_count(router);
+        let found = port.parse().ok().filter(|&port: &Port| u32::from(port) < ports);
+        let port = found.ok_or_else(|| format!("`{port}` is not a port of {name}, which has {ports} ports"))?;
+        let here = Endpoint::Router(router, port);
+        let ends = |cable: &&Cable| [self.network.source(cable.first), self.network.destination(cable.first)].contains(&here);
+        self.all.iter().find(ends).copied().ok_or_else(|| {
+            let channel = self.network.output_channel(router, port).or_else(|| self.network.input_channel(router, port));
+            let what = match channel.map(|channel| (self.network.source(channel), self.network.destination(channel))) {
+                Some((Endpoint::Terminal(terminal), _) | (_, Endpoint::Terminal(terminal))) => {
+                    format!(
+                        "leads to {}, which no other path serves: only links between routers can be down",
+                        self.network.terminal_name(terminal)
+                    )
+                }
+                _ => "has no link".to_owned(),
+            };
+            format!("port {port} of {name} {what}")
+        })
+    }
+
+    /// The link between two routers, or one of several.
+    fn between(&self, one: &str, other: &str, copy: Option<&str>) -> Result<Cable, String> {
+        let (one, other) = (find_router(self.network, one)?, find_router(self.network, other)?);
+        let by_port: BTreeMap<Port, Cable> =
+            self.all.iter().filter_map(|&cable| Some((self.port_between(cable, one, other)?, cable))).collect();
+        let [first, second] = [one, other].map(|router| self.network.router_name(router));
+        let count = by_port.len();
+        if count == 0 {
+            return Err(format!("no link joins {first} and {second}"));
+        }
+        let number = match copy {
+            None if count == 1 => 0,
+            None => return Err(format!("{count} links join {first} and {second}; say which: copy 0 to copy {}", count - 1)),
+            Some(copy) => copy.parse().ok().filter(|&copy: &usize| copy < count).ok_or_else(|| {
+                format!("copy `{copy}` is none of the {count} links between {first} and {second}, which are numbered from 0")
+            })?,
+        };
+        Ok(*by_port.values().nth(number).expect("a number below the count"))
+    }
+
+    /// The port of `one` at which a cable to `other` begins or ends.
+    fn port_between(&self, cable: Cable, one: RouterId, other: RouterId) -> Option<Port> {
+        match (self.network.source(cable.first), self.network.destination(cable.first)) {
+            (Endpoint::Router(from, port), Endpoint::Router(to, _)) if from == one && to == other => Some(port),
+            (Endpoint::Router(from, _), Endpoint::Router(to, port)) if from == other && to == one => Some(port),
+            _ => None,
+        }
+    }
+
+    fn add_plane(&mut self, plane: u32) -> Result<(), String> {
+        let Some(column) = self.network.labels().router("plane") else {
+            return Err(format!("{} has no planes", self.network.name()));
+        };
+        let planes = column.iter().max().map_or(0, |last| last + 1);
+        if plane >= planes {
+            return Err(format!("{plane} is none of the {planes} planes, which are numbered from 0"));
+        }
+        self.routers.extend(column.iter().zip(0..).filter(|(of_router, _)| **of_router == plane).map(|(_, router)| RouterId(router)));
+        Ok(())
+    }
+}
+
+/// How links are named.
+const LINK_FORMS: &str = "name it as `A.p` (router and port), `A B` (two routers) or `A B copy c`";
+
+#[cfg(test)]
+mod tests;
