@@ -89,7 +89,7 @@ verify-matrix: build
 
 verify-memory: build
 	$(call say,what runs take of memory, against what was promised)
-	@KASURI_MEMORY=all cargo test --locked --quiet --workspace --test suite run_memory::
+	@KASURI_MEMORY=all cargo test --locked --quiet --workspace --test run_memory
 
 verify-contributing: build $(VENV)/.test
 	$(call say,what CONTRIBUTING.md adds; compiled and tested)

@@ -538,7 +538,11 @@ fn heads_keep_away_from_full_channels_where_they_are_taken() {
 fn both_forms_send_over_slow_channels_as_soon_as_they_can() {
     let networks = [Setup::mesh(&[4, 3]), Setup::torus(&[4, 4]), Setup::fat_tree(3, 2)];
     for (setup, (channel_period, terminal_channel_period)) in networks.iter().zip([(3, 2), (8, 1), (1, 5)]) {
-        let channels = ChannelParameters { channel_period, terminal_channel_period, ..ChannelParameters::default() };
+        let channels = ChannelParameters {
+            channel_period: PerDimension::All(channel_period),
+            terminal_channel_period,
+            ..ChannelParameters::default()
+        };
         for load in [0.002, 0.05] {
             let plain = Setup { channels: channels.clone(), load, paranoid: true, ..setup.clone() };
             let general = Setup { layout: FULL, ..plain.clone() };

@@ -77,11 +77,8 @@ fn setups() -> impl Strategy<Value = Setup> {
     let latencies = prop_oneof![Just((1u32, 1u32)), Just((3, 2)), Just((9, 20))];
     let layouts = prop_oneof![Just((None, "auto")), Just((Some("plain"), "portable")), Just((Some("full"), "portable"))];
     (network, latencies, layouts, 2u32..9).prop_map(|(network, (latency, terminal), (layout, simd), buffer_flits)| {
-        let channels = ChannelParameters {
-            channel_latency: PerDimension::All(latency),
-            terminal_channel_latency: terminal,
-            ..Default::default()
-        };
+        let channels =
+            ChannelParameters { channel_latency: PerDimension::All(latency), terminal_channel_latency: terminal, ..Default::default() };
         let router = RouterParameters { virtual_channels: 2, buffer_flits, ..RouterParameters::default() };
         Setup { channels, router, layout, simd: simd.to_owned(), paranoid: true, ..network }
     })

@@ -15,6 +15,7 @@ mod dsm_users;
 mod efficiency;
 mod extremes;
 mod fabrics;
+mod faults;
 mod fidelity;
 mod flit_background;
 #[path = "../../../kasuri-flit/tests/suite/common/mod.rs"]
@@ -41,7 +42,6 @@ mod own_engine;
 mod predictions;
 mod rdma;
 mod real_fabrics;
-mod run_memory;
 mod runs;
 #[path = "common/shared_memory.rs"]
 mod shared_memory;

@@ -1,8 +1,6 @@
 //! Networks of which something is down, and equal-cost paths, on all engines.
 
-mod common;
-
-use common::UntilDone;
+use crate::common::UntilDone;
 use kasuri::input::KNOWN;
 use kasuri::plan::{self, RunOptions, Summary};
 use kasuri_config::{Document, Preparation};
