@@ -341,7 +341,7 @@ impl<'a> Preparation<'a> {
             let (from, to) = (network.terminal_name(lost.source), network.terminal_name(lost.destination));
             let problem = format!(
                 "routing `{}` does not lead round what is down: a packet from {from} to {to}: {}; its paths follow from numbers or coordinates, \
-                 take one that searches them (minimal, up-down, valiant, ugal, dijkstra, tables)",
+                 take one that searches them (minimal, ecmp, up-down, valiant, ugal, dijkstra, tables)",
                 entry.name, lost.problem
             );
             section.error("algorithm", problem)
