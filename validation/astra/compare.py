@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Compares `kasuri astra --astra-rules` with runs of ASTRA-sim, NPU by NPU, and checks MSCCL's algorithms.
 
+With --engine it prints by how much the times of Kasuri's own network model differ from ASTRA-sim's instead, by topology and algorithm.
+
 Without --reference the extracts in tests/data are taken. Only the standard library is needed. Exit status: 0 all the same, 1 not.
 """
 
@@ -53,8 +55,9 @@ class Comparison:
             return first.with_name(first.name.removesuffix(".0.et"))
         return None
 
-    def run(self, row: dict[str, str]) -> list[int] | str:
-        """The finish time of every NPU, or why there is none."""
+    def run(self, row: dict[str, str], engine: str | None = None) -> list[int] | str:
+        """The finish time of every NPU by ASTRA-sim's rules or an engine of Kasuri, or why there is none."""
+        how = ["--engine", engine] if engine else ["--backend", row["backend"], "--astra-rules"]
         configs = self.folder / "configs"
         command = [
             self.kasuri,
@@ -65,11 +68,9 @@ class Comparison:
             str(configs / f"{row['system']}.json"),
             "--network",
             str(configs / f"{row['network']}.yml"),
-            "--backend",
-            row["backend"],
             "--queues",
             row["queues"],
-            "--astra-rules",
+            *how,
             "--format",
             "json",
         ]
@@ -139,11 +140,47 @@ def algorithms(kasuri: str, folder: pathlib.Path, work: pathlib.Path) -> bool:
     return not wrong
 
 
+def implementations(comparison: Comparison, row: dict[str, str]) -> str:
+    """The algorithm of a row's collective, as its system file names it."""
+    name = row["case"].replace("_", "-")
+    system = json.loads((comparison.folder / "configs" / f"{row['system']}.json").read_text())
+    return "+".join(dict.fromkeys(system.get(f"{name}-implementation", ["program"])))
+
+
+def differences(comparison: Comparison, engine: str, tables: list[str]) -> bool:
+    """By how much an engine's last NPU is later than ASTRA-sim's, by backend, topology, collective and algorithm."""
+    rows = [row for name in tables for row in table(comparison.folder / "results" / f"{name}.csv")]
+    rows = [row for row in rows if row["status"].startswith("ok") and comparison.prefix(row["workload"])]
+    # Thousands of NPUs cycle by cycle take hours.
+    rows = [row for row in rows if engine == "flow" or int(row["npus"]) <= 32]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(lambda row: comparison.run(row, engine), rows))
+    ratios: dict[tuple[str, ...], list[float]] = {}
+    failed = []
+    for row, times in zip(rows, found, strict=True):
+        if isinstance(times, str):
+            failed.append((row, times))
+            continue
+        topology = "+".join(part.rstrip("0123456789") for part in row["network"].split("_bw")[0].split("_"))
+        key = (row["backend"], topology, row["case"], implementations(comparison, row))
+        ratios.setdefault(key, []).append(max(times) / max(int(row["finish_max_ns"]), 1))
+    print(f"{engine} over ASTRA-sim, time of the last NPU: {len(rows) - len(failed)} rows")
+    print(f"{'BACKEND':8} {'TOPOLOGY':28} {'COLLECTIVE':18} {'ALGORITHM':24} ROWS  LEAST  MEDIAN    MOST")
+    for key, values in sorted(ratios.items()):
+        values.sort()
+        low, middle, high = values[0], values[len(values) // 2], values[-1]
+        print(f"{key[0]:8} {key[1]:28} {key[2]:18} {key[3]:24} {len(values):4} {low:6.3f}  {middle:6.3f}  {high:6.3f}")
+    for row, problem in failed:
+        print(f"    {', '.join(row[name] for name in KEY)}: {problem}")
+    return not failed
+
+
 def main() -> int:
     """Compare, print the counts and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kasuri", default=str(ROOT / ".venv/bin/kasuri"), help="the command")
     parser.add_argument("--reference", type=pathlib.Path, help="a folder with all rows [default: the extract in tests/data/astra]")
+    parser.add_argument("--engine", choices=("flow", "flit"), help="print how far an engine of Kasuri is from ASTRA-sim instead")
     parser.add_argument("tables", nargs="*", default=TABLES, help="only these tables")
     arguments = parser.parse_args()
     kasuri = str(pathlib.Path(arguments.kasuri).resolve())
@@ -159,6 +196,8 @@ def main() -> int:
             if name.is_dir():
                 (traces / name.name).symlink_to(name)
         comparison = Comparison(kasuri, folder, traces)
+        if arguments.engine:
+            return 0 if differences(comparison, arguments.engine, arguments.tables) else 1
         results = [comparison.compare(name) for name in arguments.tables]
         if (msccl / "index.csv").exists():
             results.append(algorithms(kasuri, msccl, pathlib.Path(work)))

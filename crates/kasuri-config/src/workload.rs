@@ -4,11 +4,14 @@ use super::error::ConfigError;
 use super::names::unknown;
 use super::section::Section;
 use super::traffic::Setting;
-use crate::format::goal;
+use crate::format::{astra, chakra, goal, goal_binary};
 use kasuri_model::scenario::{ClosedWorkload, WorkloadPart};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::{TerminalRef, Terminals};
 use kasuri_workload::collective::{Collective, CollectiveError, Entry, MESSAGE, MessageSize, Parameters, operations, schedules};
+use kasuri_workload::execution::cluster::{Cluster, Dimension, MAX_NPUS, Topology};
+use kasuri_workload::execution::trace::Trace;
+use kasuri_workload::execution::workload::{Places, TraceWorkload, Traces};
 use kasuri_workload::schedule::{self, Job, SCHEDULES, ScheduleError, Scheduled};
 use kasuri_workload::traffic::MAX_PACKET_FLITS;
 use kasuri_workload::units::Units;
@@ -19,6 +22,7 @@ use kasuri_workload::workload::stages::Stages;
 use kasuri_workload::workload::{Workload, placement};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::Table;
 
@@ -26,8 +30,19 @@ use toml::Table;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkloadSection {
-    /// A file that says what each rank sends, receives and computes, in the text form of GOAL, in place of a collective.
+    /// A file that says what each rank sends, receives and computes, in the text or the binary form of GOAL, in place of a collective. With
+    /// `system`: what stands before `.0.et`, `.1.et`, … in the names of the files of a Chakra execution trace, plain or gzipped.
     trace: Option<String>,
+    /// ASTRA-sim's system file (.json), which says how the collectives of a Chakra execution trace become messages. The NPUs are the ranks.
+    system: Option<String>,
+    /// Communicator groups (.json) of a Chakra execution trace.
+    groups: Option<String>,
+    /// How many NPUs each dimension has by which the collectives of a Chakra execution trace go; their product is the number of NPUs. One
+    /// dimension with a NPU for each terminal (or entry of `placement`) unless given.
+    dimensions: Option<Vec<u32>>,
+    /// Queues of each dimension (ASTRA-sim's num-queues-per-dim), at least 1.
+    #[serde(default = "one")]
+    queues: u32,
     /// A whole application that is run, in place of a collective. `schedule` and `synchronisation` are those of its all-to-alls.
     application: Option<String>,
     /// The class of an application's problem: S, W, A, B, C, D or E.
@@ -139,7 +154,16 @@ impl Setting<'_> {
         if let (None, Some(key)) = (&keys.application, OF_APPLICATIONS.into_iter().find(|key| table.contains_key(*key))) {
             return Err(section.error_at_key(key, "has a meaning only for an application; name one with workload.application"));
         }
+        if let (None, Some(key)) = (&keys.system, OF_EXECUTION_TRACES.into_iter().find(|key| table.contains_key(*key))) {
+            return Err(
+                section.error_at_key(key, "has a meaning only for a Chakra execution trace; name its system file with workload.system")
+            );
+        }
         let workload: Arc<dyn Workload> = match (&keys.trace, &keys.application) {
+            (None, _) if keys.system.is_some() => {
+                return Err(section.error_at_key("system", "has no meaning without trace, the execution trace that it belongs to"));
+            }
+            (Some(prefix), _) if keys.system.is_some() => Arc::new(self.execution_trace(&section, &keys, prefix, units)?),
             (Some(path), _) => Arc::new(self.trace(&section, &keys, path, units)?),
             (None, Some(name)) => Arc::new(self.application(&section, &keys, name, units)?),
             (None, None) => Arc::new(self.collective(&section, &keys, units)?),
@@ -153,12 +177,90 @@ impl Setting<'_> {
             return Err(section.error_at_key(key, "has no meaning beside trace, which tells all that ranks do; keep one of the two"));
         }
         let bytes = self.files.read(path).map_err(|problem| section.error("trace", problem))?;
-        let description = goal::parse(path, &bytes).map_err(|error| section.error("trace", error.to_string()))?;
+        let description = if goal_binary::is_binary(&bytes) {
+            goal_binary::parse(path, &bytes).map_err(|error| section.error("trace", error.to_string()))?
+        } else {
+            goal::parse(path, &bytes).map_err(|error| section.error("trace", error.to_string()))?
+        };
         let placement = self.placement(section, keys, Some(("trace", description.ranks)))?;
         Program::new(&description, &placement, units).map_err(|error| match error.line {
             0 => section.error("trace", format!("{path}: {}", error.problem)),
             line => section.error("trace", format!("{path}:{line}: {}", error.problem)),
         })
+    }
+
+    /// A Chakra execution trace, each NPU on the terminal of its rank.
+    fn execution_trace(
+        &self,
+        section: &Section<'_>,
+        keys: &WorkloadSection,
+        prefix: &str,
+        units: Units,
+    ) -> Result<TraceWorkload, ConfigError> {
+        if let Some(key) = OF_COLLECTIVES.into_iter().find(|key| section.table.contains_key(*key)) {
+            return Err(section.error_at_key(key, "has no meaning beside trace, which tells all that ranks do; keep one of the two"));
+        }
+        if keys.queues == 0 || keys.queues > MAX_QUEUES {
+            return Err(section.error("queues", format!("is {}; a dimension has 1 to {MAX_QUEUES} queues", keys.queues)));
+        }
+        let cluster = npus_of(section, keys.dimensions.as_deref())?;
+        let given = cluster.as_ref().map(|cluster| ("dimensions", cluster.npus()));
+        let placement = self.placement(section, keys, given)?;
+        let cluster = cluster.unwrap_or_else(|| dimensions_of(&[placement.len() as u32]));
+        let npus = cluster.npus();
+        let read = |key: &str, path: &str| self.files.read(path).map_err(|problem| section.error(key, problem));
+        let path = keys.system.as_deref().unwrap_or_default();
+        let (mut system, nodes) =
+            astra::system(path, &read("system", path)?).map_err(|error| section.error("system", error.to_string()))?;
+        if let Some(path) = nodes {
+            system.custom_nodes =
+                astra::custom_nodes(&path, &read("system", &path)?).map_err(|error| section.error("system", error.to_string()))?;
+        }
+        let groups = match &keys.groups {
+            None => BTreeMap::new(),
+            Some(path) => astra::groups(path, &read("groups", path)?, npus).map_err(|error| section.error("groups", error.to_string()))?,
+        };
+        let of_npu = |npu: u32| self.npu_trace(prefix, npu).map_err(|problem| section.error("trace", problem));
+        let traces = (0..npus).map(of_npu).collect::<Result<_, _>>()?;
+        let mut algorithms = BTreeMap::new();
+        for prefix in system.custom.values().chain(system.custom_nodes.values()) {
+            let first = self.npu_trace(prefix, 0).map_err(|problem| section.error("system", problem))?;
+            let others = (1..npus).map_while(|position| self.npu_trace(prefix, position).ok());
+            algorithms.insert(prefix.clone(), std::iter::once(first).chain(others).collect());
+        }
+        let traces = Traces { cluster, system, groups, traces, algorithms, queues: keys.queues };
+        TraceWorkload::new(traces, Places::Terminals(placement), units)
+            .map_err(|problem| section.error("trace", format!("{prefix}: {problem}")))
+    }
+
+    /// The trace of an NPU.
+    fn npu_trace(&self, prefix: &str, npu: u32) -> Result<Trace, String> {
+        let plain = format!("{prefix}.{npu}.et");
+        let packed = format!("{plain}.gz");
+        match self.read_trace(&plain) {
+            Err(Unread::Absent(problem)) => match self.read_trace(&packed) {
+                Err(Unread::Absent(_)) => Err(format!("{problem}; there is no {packed} either")),
+                Err(Unread::Wrong(problem)) => Err(problem),
+                Ok(trace) => Ok(trace),
+            },
+            Err(Unread::Wrong(problem)) => Err(problem),
+            Ok(trace) => Ok(trace),
+        }
+    }
+
+    fn read_trace(&self, path: &str) -> Result<Trace, Unread> {
+        let mut reader = chakra::Reader::new(path);
+        let mut wrong = None;
+        let read = self.files.read_pieces(path, &mut |piece| match reader.push(piece) {
+            Ok(()) => true,
+            Err(error) => {
+                wrong = Some(error);
+                false
+            }
+        });
+        read.map_err(Unread::Absent)?;
+        let trace = wrong.map_or_else(|| reader.finish(), Err);
+        trace.map_err(|error| Unread::Wrong(error.to_string()))
     }
 
     fn application(&self, section: &Section<'_>, keys: &WorkloadSection, name: &str, units: Units) -> Result<Stages, ConfigError> {
@@ -316,6 +418,37 @@ const OF_COLLECTIVES: [&str; 11] = [
     "jitter_cycles",
     "repeat",
 ];
+
+/// The keys that only a Chakra execution trace has, besides its system.
+const OF_EXECUTION_TRACES: [&str; 3] = ["groups", "dimensions", "queues"];
+
+/// The most queues of a dimension.
+const MAX_QUEUES: u32 = 4096;
+
+/// Why there is no trace.
+enum Unread {
+    /// The file cannot be read.
+    Absent(String),
+    /// It is none.
+    Wrong(String),
+}
+
+/// The dimensions that collectives go by, if they are given.
+fn npus_of(section: &Section<'_>, sizes: Option<&[u32]>) -> Result<Option<Cluster>, ConfigError> {
+    let Some(sizes) = sizes else { return Ok(None) };
+    let product = sizes.iter().try_fold(1_u32, |product, &size| product.checked_mul(size).filter(|&product| product <= MAX_NPUS));
+    if sizes.is_empty() || sizes.iter().any(|&size| size < 2) || product.is_none() {
+        let problem = format!("is {sizes:?}; write the NPUs of each dimension, at least 2 in each and at most {MAX_NPUS} in all");
+        return Err(section.error("dimensions", problem));
+    }
+    Ok(Some(dimensions_of(sizes)))
+}
+
+/// Dimensions of these sizes. What they are wired like does not matter where the network is another.
+fn dimensions_of(sizes: &[u32]) -> Cluster {
+    let dimension = |&npus: &u32| Dimension { topology: Topology::Switch, npus, bandwidth: 1.0, latency_ns: 0.0 };
+    Cluster { dimensions: sizes.iter().map(dimension).collect() }
+}
 
 /// The keys that only an application has.
 const OF_APPLICATIONS: [&str; 5] = ["class", "gflops_per_rank", "transposes", "terminals_per_host", "host_gbyte_per_second"];

@@ -243,7 +243,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             if let Some(dispatcher) = &self.dispatcher {
                 next = next.min(dispatcher.next_due(self.cycle, end)?);
             } else if self.goes_on_locally && !self.is_done() && !self.tiles.iter().any(|tile| tile.edge.feed().will_act()) {
-                return Err(EngineError::never_sent(self.to_come() as u64));
+                return Err(EngineError::never_sent(self.to_come() as u64, None));
             }
             self.skip_to(next);
             self.proceed();
@@ -482,6 +482,8 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             users: report.users,
             background: self.scenario.has_background().then_some(statistics.background),
             timeline: report.timeline,
+            finished: report.finished,
+            standstill: report.standstill,
             interfaces: report.interfaces,
             ..Outcome::new(status)
                 .measured_for(self.cycle, statistics.counting.rates_from, statistics.counting.rate_cycles(self.cycle))

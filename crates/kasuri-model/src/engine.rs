@@ -410,6 +410,9 @@ pub struct Outcome {
     pub completion_cycles: Vec<u64>,
     /// Closed workloads: cycles from the start until the last flit has arrived.
     pub completion_time: Option<f64>,
+    /// Closed workloads whose ranks say when they have done everything: the cycle in which each did, shape `[ranks]`; else empty. `None` of
+    /// one that has not.
+    pub finished: Vec<Option<f64>>,
     /// A deadlock: channels and virtual channels, each waiting for the next, the last for the first.
     pub deadlock: Vec<(ChannelId, u16)>,
     /// A standstill in which no packet waits for another: what was refused, and which programs wait for what will never come; a phrase each.
@@ -637,9 +640,11 @@ fn sentences(refusals: &[Refusal]) -> String {
 }
 
 impl EngineError {
-    /// A workload can never end: nothing is due and nothing under way, although so many of its messages are missing.
-    pub fn never_sent(missing: u64) -> Self {
-        let reason = format!("{missing} of its messages are never sent: everything waits for something that does not happen");
+    /// A workload can never end: nothing is due and nothing under way, although so many of its messages are missing. `standstill` is what
+    /// it says itself of what it waits for.
+    pub fn never_sent(missing: u64, standstill: Option<String>) -> Self {
+        let standstill = standstill.unwrap_or_else(|| "everything waits for something that does not happen".to_owned());
+        let reason = format!("{missing} of its messages are never sent: {standstill}");
         Refusal::new("workload", reason).into()
     }
 }

@@ -22,6 +22,7 @@ impl Outcome {
             router_occupancy: Vec::new(),
             completion_cycles: Vec::new(),
             completion_time: None,
+            finished: Vec::new(),
             deadlock: Vec::new(),
             standstill: Vec::new(),
             flit_hops: 0,

@@ -5,6 +5,7 @@
 //! a [`predictor`] guesses a packet's output. Beside them stand the numbers ([`id`]), random streams ([`rng`]) and tables of
 //! interchangeable parts ([`mod@registry`]) that all crates use. It parses no text: what is read from files comes from a crate above.
 
+pub mod cluster;
 pub mod deadlock;
 pub mod files;
 pub mod id;

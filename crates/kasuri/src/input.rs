@@ -161,6 +161,9 @@ impl Files for FolderFiles {
     fn read_pieces(&self, path: &str, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), String> {
         let full = self.folder.join(path);
         let unreadable = |reason: io::Error| format!("`{}` cannot be read: {reason}", full.display());
+        if path.ends_with(".gz") {
+            return read_gzipped_pieces(&full, take).map_err(unreadable);
+        }
         let file = fs::File::open(&full).map_err(unreadable)?;
         let most = if file.metadata().map_err(unreadable)?.is_file() { u64::MAX } else { MAX_TEXT_BYTES };
         let mut file = BufReader::with_capacity(PIECE, file.take(most));

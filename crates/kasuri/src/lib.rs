@@ -4,6 +4,7 @@ pub mod busiest;
 pub mod checksums;
 mod claims;
 pub mod cli;
+pub mod cluster;
 mod cost;
 pub mod design;
 mod efficiency;

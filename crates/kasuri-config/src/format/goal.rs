@@ -27,7 +27,8 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Description, FormatError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
         let place = Place::behind(before);
-        FormatError::new(name, place.line, "is not text in UTF-8; the binary form of GOAL is not read").in_column(place.column(before))
+        FormatError::new(name, place.line, "is not text in UTF-8, and does not begin as the binary form of GOAL does")
+            .in_column(place.column(before))
     })?;
     let mut parser = Parser { name, words: Words::new(text), ranks: 0, blocks: BTreeMap::new() };
     parser.program()?;

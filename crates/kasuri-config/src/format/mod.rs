@@ -9,6 +9,7 @@ pub mod edge_list;
 pub mod forwarding_csv;
 pub mod forwarding_dump;
 pub mod goal;
+pub mod goal_binary;
 pub mod graphml;
 pub mod hostlist;
 pub mod hosts;

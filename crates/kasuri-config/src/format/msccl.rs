@@ -4,8 +4,10 @@
 //! Synthesizing Optimal Collective Algorithms, PPoPP 2021.
 
 mod check;
+mod compose;
 
 pub use check::{Checked, check};
+pub use compose::compose;
 
 use super::{FormatError, text_of};
 use roxmltree::{Document, Node};
@@ -47,6 +49,8 @@ pub enum Collective {
     ReduceScatter,
     /// Everyone has a part of everyone.
     AllToAll,
+    /// Everyone has what GPU 0 had.
+    Broadcast,
     /// Something whose result is not known here.
     Other(&'static str),
 }
@@ -59,7 +63,7 @@ const COLLECTIVES: [(&str, Collective); 14] = [
     ("reduce_scatter", Collective::ReduceScatter),
     ("alltoall", Collective::AllToAll),
     ("reduce", Collective::Other("reduce")),
-    ("broadcast", Collective::Other("broadcast")),
+    ("broadcast", Collective::Broadcast),
     ("gather", Collective::Other("gather")),
     ("scatter", Collective::Other("scatter")),
     ("send", Collective::Other("send")),

@@ -1,7 +1,7 @@
 //! Programs of others: samples that LogGOPSim's schedule generator wrote, and what is left when they are damaged.
 
 use crate::common::closed::arrived;
-use kasuri_config::format::goal;
+use kasuri_config::format::{goal, goal_binary};
 use kasuri_workload::collective::{COLLECTIVES, MessageSize, Parameters};
 use kasuri_workload::units::Units;
 use kasuri_workload::workload::program::{Dependency, Description, Operation, Program};
@@ -11,6 +11,8 @@ use proptest::prelude::*;
 
 const DISSEMINATION: &str = include_str!("../../../../tests/data/goal/dissemination_16.goal");
 const ALL_TO_ALL: &str = include_str!("../../../../tests/data/goal/linear_alltoall_8_64KiB.goal");
+const DISSEMINATION_BINARY: &[u8] = include_bytes!("../../../../tests/data/goal/dissemination_16.bin");
+const ALL_TO_ALL_BINARY: &[u8] = include_bytes!("../../../../tests/data/goal/linear_alltoall_8_64KiB.bin");
 const DEPENDENCIES: &str = include_str!("../../../../fuzz/corpus/goal/dependencies.goal");
 
 fn program(text: &str) -> Program {
@@ -27,6 +29,29 @@ fn the_samples_deliver_all_their_messages() {
         assert_eq!((program.messages(), program.longest_message()), (messages, longest));
         for seed in 0..20 {
             assert_eq!(arrived(&program, seed).len() as u64, messages);
+        }
+    }
+}
+
+/// The texts and what LogGOPSim's tools made of them are the same programs; what is damaged is refused or read, and never more than that.
+#[test]
+fn the_binary_form_is_the_text() {
+    for (text, binary) in [(DISSEMINATION, DISSEMINATION_BINARY), (ALL_TO_ALL, ALL_TO_ALL_BINARY)] {
+        let same = |mut description: Description| {
+            description.operations.iter_mut().for_each(|operation| operation.line = 0);
+            description.dependencies.sort();
+            description
+        };
+        assert!(goal_binary::is_binary(binary) && !goal_binary::is_binary(text.as_bytes()));
+        let found = goal_binary::parse("sample.bin", binary).unwrap();
+        assert_eq!(same(found), same(goal::parse("sample.goal", text.as_bytes()).unwrap()));
+        for place in 0..binary.len() {
+            let mut damaged = binary.to_vec();
+            damaged[place] ^= 0x55;
+            let _ = goal_binary::parse("damaged.bin", &damaged);
+            if place > 7 {
+                assert!(goal_binary::parse("cut.bin", &binary[..place]).is_err(), "{place}");
+            }
         }
     }
 }

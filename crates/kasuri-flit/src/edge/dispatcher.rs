@@ -101,7 +101,7 @@ impl<'a> Dispatcher<'a> {
     /// Nothing is due, and messages have not been sent.
     pub(crate) fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {
         if self.agenda.is_idle() {
-            return Err(EngineError::never_sent(self.to_come));
+            return Err(EngineError::never_sent(self.to_come, self.agenda.standstill()));
         }
         Ok((self.agenda.next_due().ceil() as u64).clamp(now, limit.max(now)))
     }
@@ -118,5 +118,9 @@ impl<'a> Dispatcher<'a> {
         report.class_ends.extend((usize::from(self.first_class)..).zip(ends));
         report.last_done = report.last_done.max(self.agenda.last_done().ceil() as u64);
         report.timeline.append(&mut self.agenda.take_timeline());
+        report.finished = self.agenda.take_finished();
+        if self.is_done() {
+            report.standstill.extend(self.agenda.standstill());
+        }
     }
 }

@@ -293,6 +293,10 @@ pub(crate) struct Report {
     /// By class of a machine: what its nodes have translated.
     pub(crate) translations: Vec<(usize, TranslationCounts)>,
     pub(crate) timeline: Vec<Span>,
+    /// When the ranks of a workload have finished, if it says so.
+    pub(crate) finished: Vec<Option<f64>>,
+    /// What is left to do where nothing is under way any more.
+    pub(crate) standstill: Vec<String>,
     pub(crate) interfaces: Option<Interfaces>,
     pub(crate) users: Vec<UserOutcome>,
 }

@@ -129,7 +129,8 @@ impl<'a> LocalWorkload<'a> {
                     let block = self.block_of(terminal);
                     self.events[block].will_happen(now as f64 + cycles.max(0.0), Event::Computed(token));
                 }
-                Action::Send(_) => {}
+                // Elsewhere; and no local workload tells of its ranks.
+                Action::Send(_) | Action::Finished(_) => {}
             }
         }
         self.actions = actions;

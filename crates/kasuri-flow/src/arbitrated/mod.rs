@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
     /// A closed workload of which nothing is due and nothing under way has to be at its end.
     fn check_not_stuck(&self) -> Result<(), EngineError> {
         match (&self.agenda, self.ends.to_come) {
-            (Some(_), Some(missing)) if missing > 0 => Err(EngineError::never_sent(missing)),
+            (Some(agenda), Some(missing)) if missing > 0 => Err(EngineError::never_sent(missing, agenda.standstill())),
             _ => Ok(()),
         }
     }

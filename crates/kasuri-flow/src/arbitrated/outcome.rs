@@ -78,6 +78,8 @@ impl Run<'_> {
         let injected_flits = self.carried(self.terminals().map(|terminal| network.injection_channel(terminal))).collect();
         let deadlock = if status == Status::Deadlock { self.transit.cycle_of_waits() } else { Vec::new() };
         let done = self.agenda.as_ref().map_or(0.0, Agenda::last_done);
+        let finished = self.agenda.as_mut().map(Agenda::take_finished).unwrap_or_default();
+        let standstill = self.agenda.as_ref().filter(|_| completed).and_then(Agenda::standstill).into_iter().collect();
         let timeline = self.agenda.as_mut().map(Agenda::take_timeline).unwrap_or_default();
         let ends = || {
             let last = self.ends.completion.iter().fold(done, |last, &time| last.max(time));
@@ -91,6 +93,8 @@ impl Run<'_> {
             flit_hops: self.counts.flit_hops as u64,
             background: self.counts.background,
             timeline,
+            finished,
+            standstill,
             deadlock,
             users: self.counts.users,
             ..Outcome::new(status)

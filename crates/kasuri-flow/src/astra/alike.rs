@@ -12,31 +12,31 @@ use kasuri_workload::execution::trace::{Kind, Operation};
 
 /// Whether all NPUs do the same at the same time.
 pub(super) fn holds(input: &Input<'_>) -> bool {
-    let [dimension] = input.cluster.dimensions.as_slice() else { return false };
-    let first = &input.traces[0];
-    let one_at_a_time = input.queues == 1 && input.system.active_chunks == 1;
+    let [dimension] = input.job.cluster.dimensions.as_slice() else { return false };
+    let first = &input.job.traces[0];
+    let one_at_a_time = input.job.queues == 1 && input.job.system.active_chunks == 1;
     // A message that takes no time at all would arrive among the sends of its own moment.
     let takes_time = dimension.latency_ns >= 1.0;
-    if !one_at_a_time || !takes_time || input.traces.len() < 3 || !input.system.custom_nodes.is_empty() {
+    if !one_at_a_time || !takes_time || input.job.traces.len() < 3 || !input.job.system.custom_nodes.is_empty() {
         return false;
     }
     let fits = first.nodes.iter().all(|node| match &node.kind {
-        Kind::Collective(collective) if !input.system.replay_only => {
+        Kind::Collective(collective) if !input.job.system.replay_only => {
             collective.group == 0 && collective.operation.is_some_and(|operation| operation_fits(input, operation, dimension.topology))
         }
         Kind::Send(_) | Kind::Receive(_) | Kind::Metadata { .. } => false,
         _ => true,
     });
-    fits && input.traces.iter().all(|trace| trace.nodes == first.nodes)
+    fits && input.job.traces.iter().all(|trace| trace.nodes == first.nodes)
 }
 
 fn operation_fits(input: &Input<'_>, operation: Operation, topology: Topology) -> bool {
-    let Some(pattern) = super::phases::pattern(operation) else { return true };
-    let choices = input.system.implementations.get(&pattern).map_or(&[][..], Vec::as_slice);
+    let Some(pattern) = kasuri_workload::execution::npus::pattern(operation) else { return true };
+    let choices = input.job.system.implementations.get(&pattern).map_or(&[][..], Vec::as_slice);
     let [Choice { implementation, .. }] = choices else { return false };
     let shared_ring = input.backend == Backend::Aware && topology == Topology::Ring;
-    let npus = input.cluster.npus();
-    !input.system.custom.contains_key(&pattern)
+    let npus = input.job.cluster.npus();
+    !input.job.system.custom.contains_key(&pattern)
         && match implementation {
             Implementation::Ring => true,
             Implementation::Direct { .. } if pattern == Pattern::AllReduce => false,

@@ -1,8 +1,9 @@
 //! Tests of the rules against closed forms and published figures, and of one NPU that stands for all against all of them.
 
 use super::*;
-use kasuri_workload::execution::cluster::{Choice, Dimension, Implementation, Pattern, Topology};
-use kasuri_workload::execution::trace::{Collective, Kind, Message, Node, Operation};
+use kasuri_workload::execution::cluster::{Choice, Cluster, Dimension, Groups, Implementation, Pattern, System, Topology};
+use kasuri_workload::execution::trace::{Collective, Kind, Message, Node, Operation, Trace};
+use std::collections::BTreeMap;
 
 fn node(id: u64, kind: Kind, waits_for: &[u64]) -> Node {
     Node { id, name: "n".into(), kind, duration_us: 0, on_host: false, waits_for: waits_for.into() }
@@ -35,7 +36,8 @@ fn system(implementation: Implementation, splits: u64) -> System {
 
 fn run_on(cluster: &Cluster, system: &System, backend: Backend, traces: &[Trace], use_symmetry: bool) -> Result<Vec<u64>, String> {
     let (groups, algorithms) = (Groups::new(), BTreeMap::new());
-    run(&Input { cluster, system, groups: &groups, traces, algorithms: &algorithms, queues: 1, backend, use_symmetry })
+    let job = Job { cluster, system, groups: &groups, traces, algorithms: &algorithms, queues: 1 };
+    run(&Input { job, backend, use_symmetry })
 }
 
 /// The unit tests of the analytical network: 1 MiB from NPU 1 to 4 of 16, at 50 GB/s and 500 ns.
@@ -133,16 +135,15 @@ fn one_npu_stands_for_all() {
                             compared += 1;
                         }
                         let (groups, algorithms) = (Groups::new(), BTreeMap::new());
-                        let input = Input {
+                        let job = Job {
                             cluster: &network,
                             system: &system,
                             groups: &groups,
                             traces: &traces,
                             algorithms: &algorithms,
                             queues: 1,
-                            backend,
-                            use_symmetry: true,
                         };
+                        let input = Input { job, backend, use_symmetry: true };
                         alike += u32::from(alike::holds(&input));
                     }
                 }

@@ -75,6 +75,8 @@ impl Fluid<'_> {
         let now = self.now.ceil() as u64;
         let prediction = self.routes.predictions.as_mut().map(Predictions::take);
         let done = self.workload.agenda.as_ref().map_or(0.0, Agenda::last_done);
+        let finished = self.workload.agenda.as_mut().map(Agenda::take_finished).unwrap_or_default();
+        let standstill = self.workload.agenda.as_ref().filter(|_| completed).and_then(Agenda::standstill).into_iter().collect();
         let timeline = self.workload.agenda.as_mut().map(Agenda::take_timeline).unwrap_or_default();
         let cycles = |values: &[f64]| -> Vec<u64> { values.iter().map(|value| value.round() as u64).collect() };
         let latencies = [&statistics.latency, &statistics.network_latency, &statistics.hops];
@@ -87,6 +89,8 @@ impl Fluid<'_> {
             users: self.counts.users,
             background: self.counts.background,
             timeline,
+            finished,
+            standstill,
             ..Outcome::new(status)
                 .measured_for(now, statistics.counting.rates_from, statistics.counting.rate_cycles(now))
                 .with_packets(latencies.map(|values| values.distribution()))

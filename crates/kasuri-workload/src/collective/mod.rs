@@ -22,6 +22,11 @@ pub mod broadcast_binomial;
 pub mod broadcast_linear;
 pub mod broadcast_scatter_allgather;
 mod fold;
+pub mod gather_binomial;
+pub mod reduce_binomial;
+pub mod reducescatter_halving;
+pub mod reducescatter_ring;
+pub mod scatter_binomial;
 
 use std::fmt::Debug;
 use thiserror::Error;
@@ -78,7 +83,7 @@ pub struct Block {
 pub struct Parameters {
     /// How many ranks take part, at least 2.
     pub ranks: u32,
-    /// The rank from which a broadcast starts and at which a tree has its root.
+    /// The rank from which a broadcast or scatter starts, at which a reduce or gather ends, and at which a tree has its root.
     pub root: u32,
     /// The size of a message: of the block for each destination in an all-to-all, of each rank's contribution elsewhere.
     pub size: MessageSize,
@@ -147,8 +152,9 @@ pub struct Least {
 impl Least {
     /// The least volume of an operation; `None` of one without data, whose time is all latency.
     ///
-    /// All-to-all and allgather: the blocks of the N - 1 others, in flits as full as they can be. Broadcast: the message. Allreduce: 2 (N -
-    /// 1) / N of the vector in each direction (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69, 2009).
+    /// All-to-all and allgather: the blocks of the N - 1 others, in flits as full as they can be; so at the root of a gather or scatter.
+    /// Broadcast and reduce: the message. Allreduce: 2 (N - 1) / N of the vector in each direction (Patarasuk and Yuan, J. Parallel Distrib.
+    /// Comput. 69, 2009); reduce-scatter: half of that.
     pub fn of(operation: &str, parameters: &Parameters) -> Option<Self> {
         let Parameters { ranks, size, .. } = *parameters;
         let others = u64::from(size.whole(ranks - 1));
@@ -156,7 +162,14 @@ impl Least {
         match operation {
             "alltoall" => Some(Self { sent: others, received: others }),
             "allgather" => Some(Self { sent: one, received: others }),
-            "broadcast" => Some(Self { sent: one, received: one }),
+            "broadcast" | "reduce" => Some(Self { sent: one, received: one }),
+            "gather" => Some(Self { sent: one, received: others }),
+            "scatter" => Some(Self { sent: others, received: one }),
+            "reducescatter" => {
+                let all_but_one = u128::from(size.amount) * u128::from(ranks - 1) / u128::from(ranks);
+                let flits = (all_but_one.div_ceil(u128::from(size.per_flit)) as u64).max(1);
+                Some(Self { sent: flits, received: flits })
+            }
             "allreduce" => {
                 let both = u128::from(size.amount) * 2 * u128::from(ranks - 1) / u128::from(ranks);
                 let flits = (both.div_ceil(u128::from(size.per_flit)) as u64).max(1);
@@ -222,6 +235,11 @@ pub static COLLECTIVES: &[Entry] = &[
     broadcast_binomial::ENTRY,
     broadcast_linear::ENTRY,
     broadcast_scatter_allgather::ENTRY,
+    reducescatter_ring::ENTRY,
+    reducescatter_halving::ENTRY,
+    reduce_binomial::ENTRY,
+    gather_binomial::ENTRY,
+    scatter_binomial::ENTRY,
     barrier_dissemination::ENTRY,
     barrier_tree::ENTRY,
 ];
@@ -274,6 +292,10 @@ pub static OPERATIONS: &[Operation] = &[
     Operation { name: "allreduce", summary: "every rank gets the sum of the vectors of all ranks" },
     Operation { name: "allgather", summary: "every rank gets the blocks of all ranks" },
     Operation { name: "broadcast", summary: "every rank gets the message of the root" },
+    Operation { name: "reducescatter", summary: "every rank gets its part of the sum of the vectors of all ranks" },
+    Operation { name: "reduce", summary: "the root gets the sum of the vectors of all ranks" },
+    Operation { name: "gather", summary: "the root gets the blocks of all ranks" },
+    Operation { name: "scatter", summary: "every rank gets a block of its own from the root" },
     Operation { name: "barrier", summary: "no rank ends before all have begun" },
 ];
 

@@ -6,4 +6,6 @@
 //! ASTRA-sim2.0, ISPASS 2023.
 
 pub mod cluster;
+pub mod npus;
 pub mod trace;
+pub mod workload;

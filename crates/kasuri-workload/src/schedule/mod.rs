@@ -6,6 +6,7 @@
 //!
 //! To add one: a file here with the construction and its `ENTRY`, a `mod` line, and its line in [`SCHEDULES`].
 
+pub mod arranged;
 mod full_mesh;
 mod general;
 mod hypercube;

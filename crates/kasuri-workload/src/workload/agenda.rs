@@ -112,6 +112,8 @@ pub struct Agenda<'a> {
     interfaces: Option<Box<dyn RunningInterfaces>>,
     /// What is noted of messages, if that is asked for.
     notes: Option<Notes>,
+    /// When ranks have finished, as far as the execution says so.
+    finished: Vec<(u32, f64)>,
 }
 
 /// Messages on their way, from joining their queue to their arrival, for a timeline.
@@ -153,6 +155,7 @@ impl<'a> Agenda<'a> {
             ready: Vec::new(),
             interfaces,
             notes: None,
+            finished: Vec::new(),
         };
         agenda.execution.start(&mut agenda.actions);
         agenda.act(0.0);
@@ -242,6 +245,7 @@ impl<'a> Agenda<'a> {
                     }
                     Some(interfaces) => interfaces.post(message, self.workload.part_of(message.token), now),
                 },
+                Action::Finished(rank) => self.finished.push((rank, now)),
                 Action::Compute { token, cycles } => {
                     self.events.will_happen(now + cycles.max(0.0), Event::Computed(token));
                 }
@@ -301,6 +305,23 @@ impl<'a> Agenda<'a> {
     /// When the programs of a part of the workload last saw something through interfaces; 0 without any.
     pub fn last_seen(&self, part: usize) -> f64 {
         self.interfaces.as_ref().map_or(0.0, |interfaces| interfaces.last_seen(part))
+    }
+
+    /// When each rank has finished, by its number, if the execution says so; empty afterwards, and empty if it does not. `None` of one that
+    /// has not.
+    pub fn take_finished(&mut self) -> Vec<Option<f64>> {
+        let mut times = Vec::new();
+        for (rank, time) in std::mem::take(&mut self.finished) {
+            let rank = rank as usize;
+            times.resize(times.len().max(rank + 1), None);
+            times[rank] = Some(time);
+        }
+        times
+    }
+
+    /// What is left to do waits for this, where nothing is under way any more.
+    pub fn standstill(&self) -> Option<String> {
+        self.execution.standstill()
     }
 
     /// What interfaces did when, or how long messages were on their way, if that was asked for; empty afterwards.

@@ -98,9 +98,11 @@ impl Pass<'_> {
     /// Passes on what a part wants.
     fn pass_on(&mut self, number: usize, actions: &mut Vec<Action>) {
         let part = &self.parts[number];
-        actions.extend(self.actions.drain(..).map(|action| match action {
-            Action::Send(message) => Action::Send(Message { token: name_of_part(message.token, number), ..part.placed(message) }),
-            Action::Compute { token, cycles } => Action::Compute { token: name_of_part(token, number), cycles },
+        actions.extend(self.actions.drain(..).filter_map(|action| match action {
+            Action::Send(message) => Some(Action::Send(Message { token: name_of_part(message.token, number), ..part.placed(message) })),
+            Action::Compute { token, cycles } => Some(Action::Compute { token: name_of_part(token, number), cycles }),
+            // Ranks of several workloads have the same numbers.
+            Action::Finished(_) => None,
         }));
     }
 }
@@ -128,6 +130,10 @@ impl Execution for Pass<'_> {
 
     fn hears_arrivals(&self) -> bool {
         self.executions.iter().any(|execution| execution.hears_arrivals())
+    }
+
+    fn standstill(&self) -> Option<String> {
+        self.executions.iter().find_map(|execution| execution.standstill())
     }
 }
 
@@ -174,6 +180,7 @@ mod tests {
                         starts.push(cycles);
                         events.push(Event::Computed(token));
                     }
+                    Action::Finished(_) => {}
                 }
             }
             if events.is_empty() {

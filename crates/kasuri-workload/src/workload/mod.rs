@@ -54,7 +54,8 @@ pub trait Workload: Debug + Send + Sync {
     }
 
     /// Does everything that an event brings about take place at the terminal of that event: where the message has left, where it has
-    /// arrived, where the computation is? Then an engine may begin several passes, and tell each only of events at terminals of its own.
+    /// arrived, where the computation is? Then an engine may begin several passes, and tell each only of events at terminals of its own. A
+    /// pass of such a workload says neither [`Action::Finished`] nor what a standstill waits for.
     fn is_local(&self) -> bool {
         false
     }
@@ -108,6 +109,11 @@ pub trait Execution: Debug + Send {
     fn follow(&mut self, _sent: Token) -> Option<Message> {
         None
     }
+
+    /// Where nothing is under way any more and something is left to do: what that waits for.
+    fn standstill(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What an execution wants done.
@@ -122,6 +128,8 @@ pub enum Action {
         /// Its duration, 0 or more.
         cycles: f64,
     },
+    /// A rank has done everything: the outcome says when. Workloads whose ranks differ in nothing but their messages leave it out.
+    Finished(u32),
 }
 
 /// A message from a terminal to a terminal.

@@ -122,6 +122,7 @@ mod tests {
                 match action {
                     Action::Send(message) => sent.push((now, message.source.0)),
                     Action::Compute { token, cycles } => due = Some((token, cycles)),
+                    Action::Finished(_) => {}
                 }
             }
             if let Some((token, cycles)) = due {

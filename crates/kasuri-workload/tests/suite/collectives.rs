@@ -74,7 +74,7 @@ fn a_message_is_as_long_as_the_blocks_that_it_carries() {
             let blocks = collective.blocks(rank, round);
             let flits = match entry.collective {
                 "barrier" => 1,
-                "alltoall" | "allgather" => size.whole(blocks.len() as u32),
+                "alltoall" | "allgather" | "gather" | "scatter" => size.whole(blocks.len() as u32),
                 _ => size.of_parts(blocks.iter().map(|block| block.part), collective.parts()),
             };
             assert_eq!(transfer.flits, flits, "{} {} of {ranks}: rank {rank} round {round}", entry.collective, entry.schedule);
@@ -90,8 +90,10 @@ fn at_the_beginning(operation: &str, rank: u32, Parameters { ranks, root, .. }: 
     let block = |origin, part| (Block { origin, part }, own.clone());
     match operation {
         "alltoall" => (0..ranks).map(|part| block(rank, part)).collect(),
-        "allgather" | "barrier" => Held::from([block(rank, 0)]),
-        "allreduce" => (0..parts).map(|part| block(0, part)).collect(),
+        "allgather" | "barrier" | "gather" => Held::from([block(rank, 0)]),
+        "scatter" if rank == root => (0..ranks).map(|part| block(root, part)).collect(),
+        "scatter" => Held::new(),
+        "allreduce" | "reducescatter" | "reduce" => (0..parts).map(|part| block(0, part)).collect(),
         "broadcast" if rank == root => (0..parts).map(|part| block(root, part)).collect(),
         "broadcast" => Held::new(),
         other => panic!("what does {other} promise?"),
@@ -106,6 +108,11 @@ fn at_the_end(operation: &str, rank: u32, Parameters { ranks, root, .. }: Parame
         "allgather" | "barrier" => (0..ranks).map(|origin| of(origin, 0)).collect(),
         "allreduce" => (0..parts).map(|part| (Block { origin: 0, part }, (0..ranks).collect())).collect(),
         "broadcast" => (0..parts).map(|part| of(root, part)).collect(),
+        "reducescatter" => Held::from([(Block { origin: 0, part: rank }, (0..ranks).collect())]),
+        "reduce" if rank == root => Held::from([(Block { origin: 0, part: 0 }, (0..ranks).collect())]),
+        "gather" if rank == root => (0..ranks).map(|origin| of(origin, 0)).collect(),
+        "scatter" => Held::from([of(root, rank)]),
+        "reduce" | "gather" => Held::new(),
         other => panic!("what does {other} promise?"),
     }
 }
@@ -125,7 +132,7 @@ fn every_rank_ends_with_what_the_collective_promises() {
     each(|entry, parameters, collective| {
         let (operation, ranks) = (entry.collective, parameters.ranks);
         let name = format!("{operation} {} of {ranks}", entry.schedule);
-        let is_reduction = operation == "allreduce";
+        let is_reduction = ["allreduce", "reducescatter", "reduce"].contains(&operation);
         let key = |block: &Block| Block { origin: if is_reduction { 0 } else { block.origin }, part: block.part };
         let begin: Vec<Held> = (0..ranks).map(|rank| at_the_beginning(operation, rank, parameters, collective.parts())).collect();
         let mut held = begin.clone();
@@ -173,6 +180,11 @@ fn formula(collective: &str, schedule: &str, ranks: u32, m: u64) -> (u32, u64) {
             let scattered = (0..n).map(|position| u64::from(position.count_ones())).sum::<u64>();
             (log + n - 1, scattered * m / n + (n - 1) * m)
         }
+        ("reducescatter", "ring") => (n - 1, (n - 1) * m),
+        ("reducescatter", "recursive-halving") => (log, (n - 1) * m),
+        ("reduce", "binomial") => (log, (n - 1) * m),
+        // A block passes one link for every bit of its distance from the root.
+        ("gather" | "scatter", "binomial") => (log, (0..n).map(|position| u64::from(position.count_ones())).sum::<u64>() * m),
         ("barrier", "dissemination") => (log, n * log),
         ("barrier", "tree") => (2 * log, 2 * (n - 1)),
         other => panic!("{other:?} has no formula here"),

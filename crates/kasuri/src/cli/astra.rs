@@ -1,12 +1,14 @@
 //! `kasuri astra`: an execution trace of an AI cluster, run by ASTRA-sim's rules.
 
 use super::{Exit, Failure, output};
+use crate::cluster;
 use crate::input::{MAX_TEXT_BYTES, read_at_most, read_gzipped_pieces};
 use clap::{Args, ValueEnum};
 use kasuri_config::format::{astra, chakra};
 use kasuri_flow::astra::{Backend, Input, run};
 use kasuri_workload::execution::cluster::System;
 use kasuri_workload::execution::trace::Trace;
+use kasuri_workload::execution::workload::Traces;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -27,13 +29,22 @@ pub(super) struct Astra {
     /// Communicator groups (.json)
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
-    /// Which of ASTRA-sim's analytical backends
-    #[arg(long, value_enum, default_value = "aware")]
-    backend: Congestion,
+    /// Which of ASTRA-sim's analytical backends, with --astra-rules [default: aware]
+    #[arg(long, value_enum, requires = "astra_rules")]
+    backend: Option<Congestion>,
+    /// Which engine runs the messages on the network [default: flow]
+    #[arg(long, value_enum, conflicts_with = "astra_rules")]
+    engine: Option<EngineWord>,
+    /// With --engine flit: bytes of a flit
+    #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    flit_bytes: u32,
+    /// With --engine flit: bytes of a packet
+    #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    packet_bytes: u32,
     /// Queues of each dimension (ASTRA-sim's num-queues-per-dim)
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     queues: u32,
-    /// Take ASTRA-sim's times, to the nanosecond
+    /// Take ASTRA-sim's times, to the nanosecond, in place of an engine's
     #[arg(long)]
     astra_rules: bool,
     /// How to print it
@@ -50,6 +61,14 @@ enum Congestion {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
+enum EngineWord {
+    /// Messages as flows that share links
+    Flow,
+    /// Cycle by cycle, in packets
+    Flit,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
     /// A line for each NPU
     Table,
@@ -59,10 +78,6 @@ enum Format {
 
 impl Astra {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
-        if !self.astra_rules {
-            let problem = "without --astra-rules the trace would run on an engine of Kasuri, which cannot take it yet; add --astra-rules";
-            return Err(Failure::Input(problem.to_owned()));
-        }
         let wrong = |error: &dyn std::fmt::Display| Failure::Input(error.to_string());
         let cluster = astra::network(&name(&self.network), &small(&self.network)?).map_err(|error| wrong(&error))?;
         let npus = cluster.npus();
@@ -74,22 +89,26 @@ impl Astra {
         let traces: Vec<Trace> = (0..npus).map(|npu| self.trace(npu, npus)).collect::<Result<_, _>>()?;
         let algorithms = self.algorithms(&system, npus)?;
         tell_unmodelled(&traces, &system)?;
+        let traces = Traces { cluster, system, groups, traces, algorithms, queues: self.queues };
+        let finished = if self.astra_rules { self.by_astra_rules(&traces) } else { self.by_engine(traces) };
+        self.print(&finished.map_err(|problem| Failure::Input(format!("{}: {problem}", self.workload)))?, out)
+    }
+
+    fn by_astra_rules(&self, traces: &Traces) -> Result<Vec<u64>, String> {
         let backend = match self.backend {
-            Congestion::Aware => Backend::Aware,
-            Congestion::Unaware => Backend::Unaware,
+            None | Some(Congestion::Aware) => Backend::Aware,
+            Some(Congestion::Unaware) => Backend::Unaware,
         };
-        let input = Input {
-            cluster: &cluster,
-            system: &system,
-            groups: &groups,
-            traces: &traces,
-            algorithms: &algorithms,
-            queues: self.queues,
-            backend,
-            use_symmetry: true,
+        run(&Input { job: traces.job(), backend, use_symmetry: true })
+    }
+
+    fn by_engine(&self, traces: Traces) -> Result<Vec<u64>, String> {
+        let (engine, flit_bytes) = match self.engine {
+            None | Some(EngineWord::Flow) => ("flow", None),
+            Some(EngineWord::Flit) => ("flit", Some(self.flit_bytes)),
         };
-        let finished = run(&input).map_err(|problem| Failure::Input(format!("{}: {problem}", self.workload)))?;
-        self.print(&finished, out)
+        let times = cluster::run(traces, &cluster::Options { engine, flit_bytes, packet_bytes: self.packet_bytes })?;
+        Ok(times.into_iter().map(|ns| ns.round() as u64).collect())
     }
 
     fn print(&self, finished: &[u64], out: &mut dyn Write) -> Result<Exit, Failure> {

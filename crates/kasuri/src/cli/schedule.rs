@@ -1,5 +1,7 @@
 //! `kasuri schedule`: a collective in phases that suit a network, counted there.
 
+mod arranged;
+
 use super::{Exit, Failure, output};
 use crate::input::{FolderFiles, KNOWN, read_experiment, read_text};
 use clap::{Args, ValueEnum};
@@ -28,7 +30,8 @@ pub(super) struct Schedule {
     /// Sets a key of the file, for example routing.tie=destination
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The schedule: mlfm, oft, full-mesh, hypercube, torus, shift or general [default: the fastest that is known for the network]
+    /// The schedule: mlfm, oft, full-mesh, hypercube, torus, shift or general; of other collectives an algorithm of `kasuri list
+    /// schedules` [default: the fastest that is known for the network]
     #[arg(long, value_name = "NAME")]
     schedule: Option<String>,
     /// Use this many terminals, chosen by the schedule, instead of all
@@ -41,7 +44,7 @@ pub(super) struct Schedule {
     /// these terminals
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
-    /// Bytes of a message, for --export goal
+    /// Bytes of a message, for --export goal: of the block of a rank, of the whole vector, or of what is broadcast
     #[arg(long, value_name = "NUMBER", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     message_bytes: u32,
     /// For --export mpi: leave messages of fewer bytes to the MPI library [default: what a channel carries in a microsecond]
@@ -56,6 +59,27 @@ pub(super) struct Schedule {
 enum Collective {
     /// Each rank sends a message to every other rank
     Alltoall,
+    /// Each rank gets the sum of the vectors of all ranks
+    Allreduce,
+    /// Each rank gets the blocks of all ranks
+    Allgather,
+    /// Each rank gets its part of the sum of the vectors of all ranks
+    Reducescatter,
+    /// Each rank gets the message of rank 0
+    Broadcast,
+}
+
+impl Collective {
+    /// As `workload.collective` names it.
+    fn operation(self) -> &'static str {
+        match self {
+            Self::Alltoall => "alltoall",
+            Self::Allreduce => "allreduce",
+            Self::Allgather => "allgather",
+            Self::Reducescatter => "reducescatter",
+            Self::Broadcast => "broadcast",
+        }
+    }
 }
 
 /// How a schedule is printed.
@@ -67,6 +91,8 @@ pub(super) enum Export {
     Json,
     /// A GOAL program of messages of --message-bytes, for the ranks of --export ranks
     Goal,
+    /// An algorithm of MSCCL (XML); of any collective but the all-to-all
+    Msccl,
     /// The file for libkasuri_alltoall.so, which runs the schedule in MPI programs. Binary
     Mpi,
     /// The terminal of each rank, one a line; with --hosts its host
@@ -86,13 +112,15 @@ fn parse_terminals(text: &str) -> Result<Terminals, String> {
 
 impl Schedule {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
-        let Collective::Alltoall = self.collective;
         let (document, _) = read_experiment(&self.network, &self.set)?;
         let files = FolderFiles::beside(&self.network);
         let point = &document.sweep()?.point(0)?;
         let mut preparation = Preparation::new(&document, &files, *KNOWN);
         let (network, routing) = preparation.routed(point)?;
         let hosts = self.read_hosts(&network)?;
+        if !matches!(self.collective, Collective::Alltoall) {
+            return self.arrange(&network, routing.as_ref(), hosts.as_ref(), out);
+        }
         let found = self.plan(&network, routing.as_ref(), hosts.as_ref())?;
         let names = hosts.map_or(Ok(Vec::new()), |hosts| names(&hosts, &found.plan.terminals))?;
         let Some(export) = self.export else {
@@ -153,6 +181,7 @@ impl Exported<'_> {
             Export::Json => write_json(self.network, entry, &plan, &counted, out),
             Export::Goal => write_goal(plan, self.message_bytes, out),
             Export::Mpi => write_mpi(&plan, &self.names.iter().map(String::as_str).collect::<Vec<_>>(), self.min_bytes, out),
+            Export::Msccl => Err(Failure::Input("--export msccl: takes any collective but the all-to-all".to_owned())),
             Export::Ranks if self.names.is_empty() => Ok(plan.terminals.iter().try_for_each(|terminal| writeln!(out, "{terminal}"))?),
             Export::Ranks => Ok(self.names.iter().try_for_each(|name| writeln!(out, "{name}"))?),
         }

@@ -38,11 +38,12 @@ pub fn check(algorithm: &Algorithm) -> Result<Checked, String> {
     let steps = || algorithm.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|block| &block.steps);
     if let Collective::Other(name) = algorithm.collective {
         return Err(format!(
-            "coll is `{name}`, whose result is not known here; allreduce, allgather, reducescatter and alltoall can be checked"
+            "coll is `{name}`, whose result is not known here; allreduce, allgather, reducescatter, alltoall and broadcast (from GPU 0) can be checked"
         ));
     }
     let gpus = algorithm.gpus.len() as u32;
-    if algorithm.collective != Collective::AllReduce && !algorithm.chunks.is_multiple_of(gpus) {
+    let is_divided = !matches!(algorithm.collective, Collective::AllReduce | Collective::Broadcast);
+    if is_divided && !algorithm.chunks.is_multiple_of(gpus) {
         return Err(format!("nchunksperloop is {}; it must be a multiple of the {gpus} GPUs", algorithm.chunks));
     }
     if steps().map(|step| u64::from(step.count)).sum::<u64>() > MAX_WORK {
@@ -338,7 +339,7 @@ impl<'a> Run<'a> {
             (buffer, _) if !self.in_place => (buffer, place.offset),
             (Buffer::Input, Collective::AllGather) => (Buffer::Output, part + place.offset),
             (Buffer::Output, Collective::ReduceScatter) => (Buffer::Input, part + place.offset),
-            (Buffer::Output, Collective::AllReduce | Collective::AllToAll) => (Buffer::Input, place.offset),
+            (Buffer::Output, Collective::AllReduce | Collective::AllToAll | Collective::Broadcast) => (Buffer::Input, place.offset),
             (buffer, _) => (buffer, place.offset),
         };
         (gpu, buffer as u8, offset)
@@ -351,7 +352,8 @@ impl<'a> Run<'a> {
         if self.in_place && self.algorithm.collective == Collective::AllGather {
             return if buffer == Buffer::Output as u8 && offset / part == gpu { one(offset % part) } else { None };
         }
-        if buffer == Buffer::Input as u8 { one(offset) } else { None }
+        let is_given = self.algorithm.collective != Collective::Broadcast || gpu == 0;
+        if buffer == Buffer::Input as u8 && is_given { one(offset) } else { None }
     }
 
     fn held(&self, key: (u32, u8, u32)) -> Option<Value> {
@@ -461,6 +463,7 @@ impl<'a> Run<'a> {
             Collective::ReduceScatter => all(gpu * part + offset),
             Collective::AllGather => BTreeMap::from([((offset / part, offset % part), 1)]),
             Collective::AllToAll => BTreeMap::from([((offset / part, gpu * part + offset % part), 1)]),
+            Collective::Broadcast => BTreeMap::from([((0, offset), 1)]),
             Collective::AllReduce | Collective::Other(_) => all(offset),
         }
     }

@@ -32,6 +32,7 @@ pub(crate) fn run(workload: &dyn Workload, seed: u64) -> Vec<(Message, Seen)> {
                     assert!(cycles >= 0.0);
                     computing.push(token);
                 }
+                Action::Finished(_) => {}
             }
         }
         queues.retain(|_, queue| !queue.is_empty());

@@ -3,11 +3,12 @@
 //! What a phase does is said in steps: a packet is *inserted* (at the beginning, and at each receive), becomes *ready* after the
 //! endpoint's delay (and that of a reduction), and then the next message is sent and the matching receive posted.
 
+use super::super::cluster::Pattern;
+use super::super::trace::Trace;
 use super::graph::Graph;
-use kasuri_workload::execution::cluster::Pattern;
-use kasuri_workload::execution::trace::Trace;
+use super::{Done, Sending};
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The NPUs that take part, in the order of their ring.
 #[derive(Clone, Debug)]
@@ -15,7 +16,7 @@ pub(super) enum Members {
     /// At equal distances.
     Strided { base: u32, stride: u32 },
     /// As a communicator group lists them.
-    Listed(Rc<[u32]>),
+    Listed(Arc<[u32]>),
 }
 
 impl Members {
@@ -37,12 +38,58 @@ pub(super) struct Place {
     pub(super) grouped: bool,
 }
 
+impl Place {
+    /// The NPU so many places ahead, or behind; at most `count` of them.
+    fn at_distance(&self, distance: u32, ahead: bool) -> u32 {
+        let n = self.count;
+        self.members.npu(if ahead { (self.index + distance) % n } else { (self.index + n - distance) % n })
+    }
+}
+
 /// A message to send and the receive that goes with it, both by NPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exchange {
     pub(super) to: u32,
     pub(super) from: u32,
     pub(super) bytes: u64,
+    /// See [`Sending::anonymous`].
+    pub(super) anonymous: bool,
+}
+
+/// The messages with which a direct collective begins: from an NPU to each of the others of its phase.
+#[derive(Clone, Debug)]
+pub struct Volley {
+    source: u32,
+    tag: u32,
+    /// Phases that follow.
+    left: u32,
+    bytes: u64,
+    place: Place,
+    up: bool,
+}
+
+impl Volley {
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.place.count - 1
+    }
+
+    /// Bytes of each.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Message `number`.
+    pub fn message(&self, number: u32) -> Sending {
+        let destination = self.place.at_distance(number + 1, self.up);
+        let Self { source, tag, bytes, left, .. } = *self;
+        Sending { source, destination, tag, bytes, sent: Done::Nobody, exchanged: false, anonymous: Some(left) }
+    }
+
+    /// Who sends the like of message `number` to the NPU.
+    pub(super) fn sender(&self, number: u32) -> u32 {
+        self.place.at_distance(number + 1, !self.up)
+    }
 }
 
 /// Which inserted packets are charged with a reduction: they come in rounds of some that are not and some that are.
@@ -133,12 +180,36 @@ impl Ring {
         }
         let n = self.place.count;
         let distance = if self.direct { 1 + (self.sent % u64::from(n - 1)) as u32 } else { 1 };
-        let (ahead, behind) = ((self.place.index + distance) % n, (self.place.index + n - distance) % n);
-        let (to, from) = if self.up { (ahead, behind) } else { (behind, ahead) };
         self.sends_left -= 1;
         self.sent += 1;
         self.ready -= 1;
-        Some(Exchange { to: self.place.members.npu(to), from: self.place.members.npu(from), bytes: self.bytes })
+        let (to, from) = (self.place.at_distance(distance, self.up), self.place.at_distance(distance, !self.up));
+        Some(Exchange { to, from, bytes: self.bytes, anonymous: self.is_anonymous() })
+    }
+
+    /// Whether everybody sends to everybody once and at once, so that it does not matter from whom a message comes.
+    fn is_anonymous(&self) -> bool {
+        self.direct && self.parallel == self.place.count - 1 && self.pattern != Pattern::AllReduce
+    }
+
+    /// All messages of a direct collective, when all its packets are ready together.
+    pub(super) fn volley(&mut self, source: u32, (tag, left): (u32, u32), count: u32) -> Option<Volley> {
+        if !self.is_anonymous() || count != self.parallel || self.sent > 0 || self.ready > 0 {
+            return None;
+        }
+        self.sends_left -= count;
+        self.sent += u64::from(count);
+        Some(Volley { source, tag, left, bytes: self.bytes, place: self.place.clone(), up: self.up })
+    }
+
+    /// A message has come of which nothing follows but that one more is counted, as long as it is not the last.
+    fn counts(&mut self) -> bool {
+        let counts = self.is_anonymous() && self.sends_left == 0 && self.received < self.parallel;
+        if counts {
+            self.inserted += 1;
+            self.ready += 1;
+        }
+        counts
     }
 }
 
@@ -213,7 +284,7 @@ impl Halving {
         self.sends_left -= 1;
         self.ready -= 1;
         let npu = self.place.members.npu(partner);
-        Some(Exchange { to: npu, from: npu, bytes })
+        Some(Exchange { to: npu, from: npu, bytes, anonymous: false })
     }
 }
 
@@ -263,10 +334,10 @@ impl Tree {
 /// A collective that is a trace of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Custom {
-    pub(super) trace: Rc<Trace>,
+    pub(super) trace: Arc<Trace>,
     pub(super) graph: Graph,
     pub(super) running: u32,
-    pub(super) group: Option<Rc<[u32]>>,
+    pub(super) group: Option<Arc<[u32]>>,
 }
 
 /// How a phase is carried out.
@@ -299,6 +370,11 @@ impl Algorithm {
         if let Self::Ring(ring) = self {
             ring.received += 1;
         }
+    }
+
+    /// A message has come of which nothing follows but that one more is counted: it is, and needs no packet.
+    pub(super) fn counts(&mut self) -> bool {
+        if let Self::Ring(ring) = self { ring.counts() } else { false }
     }
 
     /// Inserts a packet.
@@ -334,6 +410,46 @@ impl Algorithm {
             Self::Ring(ring) => ring.exchange(),
             Self::Halving(halving) => halving.exchange(),
             Self::Tree(_) | Self::Custom(_) => None,
+        }
+    }
+
+    /// How many messages are still to be sent.
+    pub(super) fn messages(&self) -> u64 {
+        match self {
+            Self::Ring(ring) => u64::from(ring.sends_left),
+            Self::Halving(halving) => u64::from(halving.sends_left),
+            Self::Tree(tree) => u64::from(tree.parent.is_some()) + tree.children.len() as u64,
+            Self::Custom(_) => 0,
+        }
+    }
+
+    /// Bytes of the longest message of a phase that has not begun.
+    pub(super) fn longest(&self) -> u64 {
+        match self {
+            Self::Ring(ring) => ring.bytes,
+            Self::Halving(halving) if halving.outwards => halving.bytes,
+            Self::Halving(halving) => halving.bytes.saturating_mul(u64::from(halving.place.count / 2).max(1)),
+            Self::Tree(tree) => tree.bytes,
+            Self::Custom(_) => 0,
+        }
+    }
+
+    /// All messages of a phase that has not begun, as if none had to wait: receiver and bytes.
+    pub(super) fn each_message(mut self, each: &mut dyn FnMut(u32, u64)) {
+        if let Self::Tree(tree) = &self {
+            tree.parent.iter().chain(&tree.children).for_each(|&npu| each(npu, tree.bytes));
+            return;
+        }
+        for _ in 0..self.messages() {
+            self.insert();
+            match &mut self {
+                Self::Ring(ring) => ring.ready += 1,
+                Self::Halving(halving) => halving.ready += 1,
+                Self::Tree(_) | Self::Custom(_) => {}
+            }
+            if let Some(exchange) = self.exchange() {
+                each(exchange.to, exchange.bytes);
+            }
         }
     }
 

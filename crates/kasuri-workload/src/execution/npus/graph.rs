@@ -1,14 +1,14 @@
 //! Which nodes of a trace may start: those for which nothing waits any more.
 
-use kasuri_workload::execution::trace::Trace;
-use std::rc::Rc;
+use super::super::trace::Trace;
+use std::sync::Arc;
 
 /// The dependencies of a trace, and what is left of them.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     /// For how many nodes each still waits.
     waits_for: Vec<u32>,
-    successors: Rc<Successors>,
+    successors: Arc<Successors>,
     /// Nodes that have not ended.
     left: usize,
     pub(super) ended: Vec<bool>,
@@ -41,7 +41,7 @@ impl Graph {
             free[on] += 1;
             waits_for[node] += 1;
         });
-        Self { waits_for, successors: Rc::new(Successors { begins, list }), left: nodes, ended: vec![false; nodes] }
+        Self { waits_for, successors: Arc::new(Successors { begins, list }), left: nodes, ended: vec![false; nodes] }
     }
 
     /// The nodes that wait for nothing, in ascending order.

@@ -1,13 +1,24 @@
 //! The program of an NPU: which node starts when, and what that means.
 
+use super::super::cluster::Pattern;
+use super::super::trace::{Collective, Kind, Message, Node, Operation, Trace};
 use super::algorithm::{Algorithm, Custom};
-use super::engine::{COMMUNICATION, COMPUTE, Engine, Group, HOST, Item, PLACES};
-use super::messages::{Done, TAGS};
+use super::graph::Graph;
+use super::meetings::{Done, TAGS};
 use super::phases::{Phase, Scope, pattern};
 use super::streams::Stream;
-use kasuri_workload::execution::cluster::Pattern;
-use kasuri_workload::execution::trace::{Collective, Kind, Message, Node, Operation};
-use std::rc::Rc;
+use super::{COMMUNICATION, COMPUTE, Group, HOST, Item, Npus, Outside, PLACES};
+use std::sync::Arc;
+
+/// What a collective is made of on one NPU.
+pub(super) enum Course {
+    /// Nothing; it takes its time.
+    Silent,
+    /// A trace of its own.
+    Trace { trace: Arc<Trace>, graph: Graph, group: Option<Group> },
+    /// So many chunks of so many bytes, each in phases.
+    Phases { scope: Scope, chunks: u64, chunk: u64, group: Option<Group> },
+}
 
 /// Streams of a group are numbered from its number times this.
 const STREAMS_OF_A_GROUP: i32 = 1_000_000;
@@ -22,9 +33,9 @@ fn place(node: &Node) -> usize {
     }
 }
 
-impl Engine<'_> {
+impl<O: Outside> Npus<'_, O> {
     fn node(&self, npu: u32, node: u32) -> &Node {
-        &self.input.traces[npu as usize].nodes[node as usize]
+        &self.job.traces[npu as usize].nodes[node as usize]
     }
 
     /// A node waits for nothing any more.
@@ -51,7 +62,7 @@ impl Engine<'_> {
             if place < PLACES {
                 state.busy[place] = true;
             }
-            if let Err(problem) = self.start(npu, node) {
+            if let Err(problem) = self.start_node(npu, node) {
                 let item = self.node(npu, node);
                 let text = format!("NPU {npu}: node {} (`{}`): {problem}", item.id, item.name);
                 self.refuse(text);
@@ -62,10 +73,9 @@ impl Engine<'_> {
         state.starting = false;
         let freed = std::mem::take(&mut state.freed);
         freed.into_iter().for_each(|node| self.set_free(npu, node));
-        let now = self.calendar.now();
         let state = &mut self.npus[npu as usize];
-        if state.graph.is_done() {
-            state.finished.get_or_insert(now);
+        if state.graph.is_done() && !std::mem::replace(&mut state.is_finished, true) {
+            self.outside.finished(npu);
         }
     }
 
@@ -86,11 +96,11 @@ impl Engine<'_> {
         freed.into_iter().for_each(|node| self.set_free(npu, node));
     }
 
-    fn start(&mut self, npu: u32, node: u32) -> Result<(), String> {
-        let item = &self.input.traces[npu as usize].nodes[node as usize];
+    fn start_node(&mut self, npu: u32, node: u32) -> Result<(), String> {
+        let item = &self.job.traces[npu as usize].nodes[node as usize];
         let recorded = item.duration_us.saturating_mul(1000).max(1);
-        if self.input.system.replay_only {
-            self.set(npu, recorded, Item::Node(node));
+        if self.job.system.replay_only {
+            self.outside.set(npu, recorded, Item::Node(node));
             return Ok(());
         }
         match &item.kind {
@@ -102,9 +112,9 @@ impl Engine<'_> {
             Kind::Memory { .. } => {
                 return Err("is a memory node; without memory expansion ASTRA-sim stops at it, and no other memory is modelled".to_owned());
             }
-            Kind::Compute { .. } if !self.input.system.roofline || item.on_host => self.set(npu, recorded, Item::Node(node)),
+            Kind::Compute { .. } if !self.job.system.roofline || item.on_host => self.outside.set(npu, recorded, Item::Node(node)),
             Kind::Compute { operations, bytes } => match self.roofline(*operations, *bytes)? {
-                Some(time) => self.set(npu, time, Item::Node(node)),
+                Some(time) => self.outside.set(npu, time, Item::Node(node)),
                 None => self.release(npu, node),
             },
             _ if item.on_host => return Err("is a communication on the host (is_cpu_op), at which ASTRA-sim stops".to_owned()),
@@ -126,8 +136,8 @@ impl Engine<'_> {
         if operations == 0.0 {
             return Err("has num_ops 0, of which ASTRA-sim's roofline makes no time (0 divided by 0)".to_owned());
         }
-        let memory = self.input.system.memory_gb_s.unwrap_or(0.0) * 1e9;
-        let peak = self.input.system.peak_tflops.unwrap_or(0.0) * 1e12;
+        let memory = self.job.system.memory_gb_s.unwrap_or(0.0) * 1e9;
+        let peak = self.job.system.peak_tflops.unwrap_or(0.0) * 1e12;
         let rate = (memory * (operations / bytes)).min(peak);
         Ok(Some((operations / rate * 1e9) as u64))
     }
@@ -139,7 +149,7 @@ impl Engine<'_> {
         let to = message.destination.ok_or("has no comm_dst")?;
         let bytes = message.bytes.ok_or("has no comm_size")?;
         let tag = message.tag.ok_or("has no comm_tag, on which ASTRA-sim insists")?;
-        self.send(npu, to, tag % TAGS, bytes, Done::Node(node), false);
+        self.send_to(npu, to, tag % TAGS, bytes, Done::Node(node));
         Ok(())
     }
 
@@ -150,33 +160,62 @@ impl Engine<'_> {
         let from = message.source.ok_or("has no comm_src")?;
         let bytes = message.bytes.filter(|&bytes| bytes > 0).ok_or("has no comm_size, or one of 0 bytes")?;
         let tag = message.tag.ok_or("has no comm_tag, on which ASTRA-sim insists")?;
-        self.receive(npu, from, tag % TAGS, bytes, Done::Node(node));
+        self.receive(npu, from, tag % TAGS, bytes, Done::Node(node), None);
         Ok(())
     }
 
-    fn define_groups(&mut self, npu: u32, groups: &[(u32, Box<[u32]>)]) {
+    pub(super) fn define_groups(&mut self, npu: u32, groups: &[(u32, Box<[u32]>)]) {
         for (number, members) in groups {
-            let members: Rc<[u32]> = if members.is_empty() { (0..self.npu_count).collect() } else { members.as_ref().into() };
+            let members: Arc<[u32]> = if members.is_empty() { (0..self.npu_count).collect() } else { members.as_ref().into() };
             self.npus[npu as usize].own_groups.insert(*number, Group { base: number.wrapping_add(1), members });
         }
     }
 
     fn start_collective(&mut self, npu: u32, node: u32, collective: &Collective, recorded: u64) -> Result<(), String> {
+        match self.course(npu, node, collective)? {
+            Course::Silent => {
+                self.outside.set(npu, recorded, Item::Collective(node));
+                Ok(())
+            }
+            Course::Trace { trace, graph, group } => {
+                self.start_trace(npu, node, group, trace, graph);
+                Ok(())
+            }
+            Course::Phases { scope, chunks, chunk, group } => {
+                self.npus[npu as usize].chunks_left.insert(node, chunks);
+                for _ in 0..chunks {
+                    let phases = self.phases(npu, &scope, chunk)?;
+                    let tag = self.stream_tag(npu, group.as_ref());
+                    self.add_stream(Stream { npu, tag, node, phases: phases.into(), now: None });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The phases of the next chunk of a collective.
+    pub(super) fn phases(&mut self, npu: u32, scope: &Scope, chunk: u64) -> Result<Vec<Phase>, String> {
+        let phases = scope.phases(&mut self.npus[npu as usize].turns, self.job.system.optimization, chunk)?;
+        if phases.is_empty() {
+            return Err("is a collective in which no dimension takes part, or one NPU alone; ASTRA-sim never ends it".to_owned());
+        }
+        Ok(phases)
+    }
+
+    /// What a collective is made of on one NPU.
+    pub(super) fn course(&self, npu: u32, node: u32, collective: &Collective) -> Result<Course, String> {
         let operation = collective.operation.ok_or("has no comm_type")?;
         let bytes = collective.bytes.ok_or("has no comm_size")?;
         let group = self.group(npu, collective.group)?;
         let pattern = match (operation, pattern(operation)) {
             (_, Some(pattern)) => pattern,
-            (Operation::Broadcast, None) => {
-                self.set(npu, recorded, Item::Collective(node));
-                return Ok(());
-            }
+            (Operation::Broadcast, None) => return Ok(Course::Silent),
             (other, None) => return Err(format!("is a collective of the kind {}, at which ASTRA-sim stops", other.name())),
         };
-        let own = self.input.traces[npu as usize].nodes[node as usize].id;
-        let custom = self.input.system.custom_nodes.get(&own).or_else(|| self.input.system.custom.get(&pattern));
+        let own = self.job.traces[npu as usize].nodes[node as usize].id;
+        let custom = self.job.system.custom_nodes.get(&own).or_else(|| self.job.system.custom.get(&pattern));
         if let Some(prefix) = custom {
-            return self.start_custom_collective(npu, node, group, prefix);
+            return self.course_of_trace(npu, group, prefix);
         }
         let plan = self.plans.get(&pattern).ok_or_else(|| format!("needs {}-implementation in the system file", pattern.name()))?;
         let scope = match &group {
@@ -185,16 +224,7 @@ impl Engine<'_> {
             None => Scope::of_all(plan, pattern, npu, collective.dimensions.as_deref())?,
         };
         let (chunks, chunk) = self.chunks(pattern, bytes)?;
-        self.npus[npu as usize].chunks_left.insert(node, chunks);
-        for _ in 0..chunks {
-            let phases = scope.phases(&mut self.npus[npu as usize].turns, self.input.system.optimization, chunk)?;
-            if phases.is_empty() {
-                return Err("is a collective in which no dimension takes part, or one NPU alone; ASTRA-sim never ends it".to_owned());
-            }
-            let tag = self.stream_tag(npu, group.as_ref());
-            self.add_stream(Stream { npu, tag, node, phases: phases.into(), now: None });
-        }
-        Ok(())
+        Ok(Course::Phases { scope, chunks, chunk, group })
     }
 
     fn group(&self, npu: u32, number: u32) -> Result<Option<Group>, String> {
@@ -207,7 +237,7 @@ impl Engine<'_> {
 
     /// Into how many chunks a collective is cut, and their bytes.
     fn chunks(&self, pattern: Pattern, bytes: u64) -> Result<(u64, u64), String> {
-        let splits = self.input.system.splits.ok_or("needs preferred-dataset-splits in the system file")?;
+        let splits = self.job.system.splits.ok_or("needs preferred-dataset-splits in the system file")?;
         let npus = u64::from(self.npu_count);
         let (mut bytes, mut chunk) = (bytes, bytes / splits);
         if pattern != Pattern::AllGather && npus > chunk {
@@ -234,7 +264,7 @@ impl Engine<'_> {
         (number % TAGS as i32 + TAGS as i32) as u32
     }
 
-    fn start_custom_collective(&mut self, npu: u32, node: u32, group: Option<Group>, prefix: &str) -> Result<(), String> {
+    fn course_of_trace(&self, npu: u32, group: Option<Group>, prefix: &str) -> Result<Course, String> {
         // ASTRA-sim counts places in the sorted list, but ranks of the trace in the list as it is.
         let position = match &group {
             None => npu as usize,
@@ -248,12 +278,15 @@ impl Engine<'_> {
         if let Some(problem) = trace.missing_dependency() {
             return Err(format!("`{prefix}.{position}.et`: {problem}"));
         }
+        Ok(Course::Trace { trace, graph, group })
+    }
+
+    fn start_trace(&mut self, npu: u32, node: u32, group: Option<Group>, trace: Arc<Trace>, graph: Graph) {
         let tag = self.stream_tag(npu, group.as_ref());
         let custom = Custom { trace, graph, running: 0, group: group.map(|group| group.members) };
         let phase = Phase { queue: 0, algorithm: Algorithm::Custom(Box::new(custom)), exchanged: false };
         self.npus[npu as usize].chunks_left.insert(node, 1);
         self.add_stream(Stream { npu, tag, node, phases: [phase].into(), now: None });
-        Ok(())
     }
 
     /// A chunk of a collective has ended.

@@ -1,15 +1,14 @@
 //! The phases of a collective: one a dimension, in which order, on which queues, with how many bytes.
 
-use super::Input;
+use super::super::cluster::{Choice, Implementation, Optimization, Pattern};
+use super::super::trace::Operation;
+use super::Job;
 use super::algorithm::{Algorithm, Halving, Members, Place, Ring, Tree};
-use super::engine::Engine;
-use kasuri_workload::execution::cluster::{Choice, Implementation, Optimization, Pattern};
-use kasuri_workload::execution::trace::Operation;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The collectives that become messages.
-pub(super) fn pattern(operation: Operation) -> Option<Pattern> {
+pub fn pattern(operation: Operation) -> Option<Pattern> {
     match operation {
         Operation::AllReduce => Some(Pattern::AllReduce),
         Operation::AllGather => Some(Pattern::AllGather),
@@ -27,12 +26,12 @@ pub(super) struct Plan {
 }
 
 /// The plan of each collective for which the system names implementations.
-pub(super) fn plans(input: &Input<'_>) -> BTreeMap<Pattern, Plan> {
+pub(super) fn plans(job: &Job<'_>) -> BTreeMap<Pattern, Plan> {
     let plan = |choices: &Vec<Choice>| {
         let (mut dimensions, mut stride) = (Vec::new(), 1);
-        for (choice, dimension) in choices.iter().zip(&input.cluster.dimensions) {
+        for (choice, dimension) in choices.iter().zip(&job.cluster.dimensions) {
             if choice.over_all {
-                dimensions.push((input.cluster.npus(), 1));
+                dimensions.push((job.cluster.npus(), 1));
                 break;
             }
             dimensions.push((dimension.npus, stride));
@@ -40,8 +39,7 @@ pub(super) fn plans(input: &Input<'_>) -> BTreeMap<Pattern, Plan> {
         }
         Plan { dimensions, choices: choices.clone() }
     };
-    input
-        .system
+    job.system
         .implementations
         .iter()
         .filter(|(_, choices)| !choices.is_empty())
@@ -116,7 +114,7 @@ impl Scope {
     pub(super) fn of_all(plan: &Plan, pattern: Pattern, npu: u32, involved: Option<&[bool]>) -> Result<Self, String> {
         let place = |&(count, stride): &(u32, u32)| {
             let index = npu / stride % count;
-            Place { members: Engine::members(npu - index * stride, stride), count, index, grouped: false }
+            Place { members: Members::Strided { base: npu - index * stride, stride }, count, index, grouped: false }
         };
         let places: Vec<Place> = plan.dimensions.iter().map(place).collect();
         let involved = involved.map_or_else(|| vec![true; places.len()], <[bool]>::to_vec);
@@ -127,7 +125,7 @@ impl Scope {
     }
 
     /// A collective of a group: one ring in the order of its list.
-    pub(super) fn of_group(plan: &Plan, pattern: Pattern, npu: u32, members: Rc<[u32]>) -> Result<Self, String> {
+    pub(super) fn of_group(plan: &Plan, pattern: Pattern, npu: u32, members: Arc<[u32]>) -> Result<Self, String> {
         let index = members.iter().position(|&member| member == npu);
         let index = index.ok_or_else(|| "it is not in the communicator group, at which ASTRA-sim stops by an assertion".to_owned())?;
         let ring = Choice { implementation: Implementation::Ring, over_all: false };

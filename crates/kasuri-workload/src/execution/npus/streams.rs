@@ -1,10 +1,10 @@
 //! Streams: the chunks of a collective on one NPU, on their way from phase to phase through the queues of the dimensions.
 
-use super::algorithm::{Algorithm, TreeState};
-use super::engine::{Engine, Item};
-use super::messages::{Done, TAGS};
+use super::super::trace::{Kind, Message};
+use super::algorithm::{Algorithm, Exchange, TreeState};
+use super::meetings::{Done, TAGS};
 use super::phases::Phase;
-use kasuri_workload::execution::trace::{Kind, Message};
+use super::{Item, Npus, Outside, Sending};
 use std::collections::VecDeque;
 
 /// What a rank of a communicator group waits in place of the endpoint's delay, in nanoseconds.
@@ -30,7 +30,7 @@ pub(super) struct Queue {
     running: usize,
 }
 
-impl Engine<'_> {
+impl<O: Outside> Npus<'_, O> {
     /// A new stream begins its first phase, or waits for it.
     pub(super) fn add_stream(&mut self, stream: Stream) {
         let place = match self.free_streams.pop() {
@@ -80,7 +80,7 @@ impl Engine<'_> {
 
     /// Starts the streams of a queue that wait, as many as may run.
     fn start_waiting(&mut self, npu: u32, queue: usize) {
-        let most = self.input.system.active_chunks.div_ceil(self.input.queues) as usize;
+        let most = self.job.system.active_chunks.div_ceil(self.job.queues) as usize;
         loop {
             let state = &mut self.npus[npu as usize].queues[queue];
             if state.running >= most {
@@ -105,12 +105,25 @@ impl Engine<'_> {
                 self.start_custom(stream, &roots);
             }
             Some(algorithm) => {
-                for _ in 0..algorithm.at_once() {
-                    self.insert(stream);
-                }
+                let count = algorithm.at_once();
+                self.insert_first(stream, count);
             }
             None => {}
         }
+    }
+
+    /// Inserts the packets that begin a phase: none of them is charged with a reduction.
+    fn insert_first(&mut self, stream: u32, count: u32) {
+        let Some(state) = self.streams[stream as usize].as_mut() else { return };
+        let Some(algorithm) = state.now.as_mut().map(|phase| &mut phase.algorithm) else { return };
+        let mut grouped = false;
+        for _ in 0..count {
+            let packet = algorithm.insert();
+            debug_assert_eq!(packet.reduces, None);
+            grouped = packet.grouped;
+        }
+        let (npu, delay) = (state.npu, if grouped { GROUP_DELAY } else { self.job.system.endpoint_delay_ns });
+        self.outside.set(npu, delay, Item::Packets { stream, count });
     }
 
     fn insert(&mut self, stream: u32) {
@@ -122,17 +135,44 @@ impl Engine<'_> {
     fn set_packet(&mut self, stream: u32, grouped: bool, reduces: Option<u64>) {
         let Some(npu) = self.streams[stream as usize].as_ref().map(|stream| stream.npu) else { return };
         let reduces = reduces.map(|bytes| self.reduction(bytes));
-        let delay = if grouped { GROUP_DELAY } else { self.input.system.endpoint_delay_ns };
-        self.set(npu, delay, Item::Packet { stream, reduces });
+        let delay = if grouped { GROUP_DELAY } else { self.job.system.endpoint_delay_ns };
+        self.outside.set(npu, delay, Item::Packet { stream, reduces });
     }
 
     /// Two reads and a write.
     fn reduction(&mut self, bytes: u64) -> u64 {
-        let Some(bandwidth) = self.input.system.memory_gb_s else {
+        let Some(bandwidth) = self.job.system.memory_gb_s else {
             self.refuse("local-mem-bw is missing in the system file, but a collective has to reduce".to_owned());
             return 0;
         };
         ((bytes as f64 / (bandwidth * 1e9) * 1e9) as u64).saturating_mul(3)
+    }
+
+    /// The packets that begin a phase are ready.
+    pub(super) fn packets_are_ready(&mut self, stream: u32, count: u32) {
+        if self.send_volley(stream, count) {
+            return;
+        }
+        // The phase goes on to the next as soon as the last of its messages has come, which may be now.
+        for _ in 0..count {
+            self.packet_is_ready(stream);
+        }
+    }
+
+    /// Sends all messages with which a direct collective begins at once, if it is one.
+    fn send_volley(&mut self, stream: u32, count: u32) -> bool {
+        let Some(state) = self.streams[stream as usize].as_mut() else { return false };
+        let (npu, tag, left) = (state.npu, state.tag, state.phases.len() as u32);
+        let Some(Algorithm::Ring(ring)) = state.now.as_mut().map(|phase| &mut phase.algorithm) else { return false };
+        let Some(volley) = ring.volley(npu, (tag, left), count) else { return false };
+        let bytes = volley.bytes();
+        if let Err(problem) = self.outside.send_volley(&volley) {
+            self.refuse(problem);
+        }
+        for number in 0..count {
+            self.receive(npu, volley.sender(number), tag, bytes, Done::Stream(stream), Some(left));
+        }
+        true
     }
 
     /// A packet is ready: what can be sent is sent.
@@ -157,9 +197,11 @@ impl Engine<'_> {
         let Some(state) = self.streams[stream as usize].as_mut() else { return false };
         let Some(phase) = state.now.as_mut() else { return false };
         let Some(exchange) = phase.algorithm.exchange() else { return false };
-        let (npu, tag, exchanged) = (state.npu, state.tag, phase.exchanged);
-        self.send(npu, exchange.to, tag, exchange.bytes, Done::Nobody, exchanged);
-        self.receive(npu, exchange.from, tag, exchange.bytes, Done::Stream(stream));
+        let (npu, tag, exchanged, left) = (state.npu, state.tag, phase.exchanged, state.phases.len() as u32);
+        let Exchange { to, from, bytes, anonymous } = exchange;
+        let anonymous = anonymous.then_some(left);
+        self.send(Sending { source: npu, destination: to, tag, bytes, sent: Done::Nobody, exchanged, anonymous });
+        self.receive(npu, from, tag, bytes, Done::Stream(stream), anonymous);
         true
     }
 
@@ -171,6 +213,9 @@ impl Engine<'_> {
             return;
         }
         algorithm.receive();
+        if !self.outside.keeps_order() && self.algorithm(stream).is_some_and(Algorithm::counts) {
+            return;
+        }
         self.insert(stream);
     }
 
@@ -205,14 +250,14 @@ impl Engine<'_> {
             return;
         }
         match (before, parent) {
-            (TreeState::Begin, _) => children.iter().for_each(|&child| self.receive(npu, child, tag, bytes, Done::Stream(stream))),
+            (TreeState::Begin, _) => children.iter().for_each(|&child| self.receive(npu, child, tag, bytes, Done::Stream(stream), None)),
             (TreeState::ToParent, Some(parent)) => {
-                self.send(npu, parent, tag, bytes, Done::Nobody, false);
-                self.receive(npu, parent, tag, bytes, Done::Stream(stream));
+                self.send_to(npu, parent, tag, bytes, Done::Nobody);
+                self.receive(npu, parent, tag, bytes, Done::Stream(stream), None);
             }
             _ => {
                 if before == TreeState::ToChildren {
-                    children.iter().for_each(|&child| self.send(npu, child, tag, bytes, Done::Nobody, false));
+                    children.iter().for_each(|&child| self.send_to(npu, child, tag, bytes, Done::Nobody));
                 }
                 self.proceed(stream);
             }
@@ -234,16 +279,18 @@ impl Engine<'_> {
             let done = Done::Custom(stream, node);
             match item.kind {
                 Kind::Send(Message { destination, bytes: Some(bytes), tag: Some(tag), .. }) if real(destination).is_some() => {
-                    self.send(npu, real(destination).unwrap_or(0), tag % TAGS, bytes, done, false);
+                    self.send_to(npu, real(destination).unwrap_or(0), tag % TAGS, bytes, done);
                 }
                 Kind::Receive(Message { source, bytes: Some(bytes), tag: Some(tag), .. }) if real(source).is_some() => {
-                    self.receive(npu, real(source).unwrap_or(0), tag % TAGS, bytes, done);
+                    self.receive(npu, real(source).unwrap_or(0), tag % TAGS, bytes, done, None);
                 }
                 Kind::Send(_) | Kind::Receive(_) => {
                     let problem = "of a collective's trace needs comm_src or comm_dst (a rank of it), comm_size and comm_tag";
                     self.refuse(format!("NPU {npu}: node {} (`{}`) {problem}", item.id, item.name));
                 }
-                Kind::Compute { .. } => self.set(npu, (item.duration_us.saturating_mul(1000)).max(1), Item::Custom { stream, node }),
+                Kind::Compute { .. } => {
+                    self.outside.set(npu, (item.duration_us.saturating_mul(1000)).max(1), Item::Custom { stream, node })
+                }
                 _ => {}
             }
         }

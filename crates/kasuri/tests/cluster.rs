@@ -1,0 +1,152 @@
+//! Execution traces on the network of their cluster, by the flow and the flit engine, against closed forms.
+
+use kasuri::cluster::{Options, run};
+use kasuri_workload::execution::cluster::{Choice, Cluster, Dimension, Groups, Implementation, Optimization, Pattern, System, Topology};
+use kasuri_workload::execution::trace::{Collective, Kind, Message, Node, Operation, Trace};
+use kasuri_workload::execution::workload::Traces;
+use std::collections::BTreeMap;
+
+const FLOW: Options = Options { engine: "flow", flit_bytes: None, packet_bytes: 4096 };
+const FLIT: Options = Options { engine: "flit", flit_bytes: Some(64), packet_bytes: 4096 };
+
+/// Bytes per nanosecond of a link of 50 GB/s as ASTRA-sim counts them.
+const RATE: f64 = 50.0 * 1.073_741_824;
+
+fn node(id: u64, kind: Kind, waits_for: &[u64]) -> Node {
+    Node { id, name: "n".into(), kind, duration_us: 0, on_host: false, waits_for: waits_for.into() }
+}
+
+fn trace(nodes: Vec<Node>) -> Trace {
+    Trace { nodes, unmodelled: BTreeMap::new() }
+}
+
+fn collective(operation: Operation, bytes: u64) -> Trace {
+    let collective = Collective { operation: Some(operation), bytes: Some(bytes), ..Collective::default() };
+    trace(vec![node(0, Kind::Collective(Box::new(collective)), &[])])
+}
+
+fn dimension(topology: Topology, npus: u32, bandwidth: f64, latency_ns: f64) -> Dimension {
+    Dimension { topology, npus, bandwidth, latency_ns }
+}
+
+fn job(dimensions: Vec<Dimension>, implementation: Implementation, splits: u64, traces: Vec<Trace>) -> Traces {
+    let choices = vec![Choice { implementation, over_all: false }; dimensions.len()];
+    let system = System {
+        endpoint_delay_ns: 10,
+        active_chunks: 1,
+        splits: Some(splits),
+        implementations: Pattern::ALL.into_iter().map(|pattern| (pattern, choices.clone())).collect(),
+        memory_gb_s: Some(50.0),
+        optimization: Optimization::LocalBandwidthAware,
+        ..System::default()
+    };
+    Traces { cluster: Cluster { dimensions }, system, groups: Groups::new(), traces, algorithms: BTreeMap::new(), queues: 1 }
+}
+
+/// All NPUs have finished at this time, to `part` of it and `ns`.
+fn assert_all(traces: Traces, options: &Options, expected: f64, (part, ns): (f64, f64)) {
+    let about = format!("{:?} {}", traces.cluster, options.engine);
+    let npus = traces.cluster.npus() as usize;
+    let times = run(traces, options).unwrap();
+    assert_eq!(times.len(), npus);
+    for time in times {
+        assert!((time - expected).abs() <= part * expected + ns, "{about}: {time} ns, not {expected}");
+    }
+}
+
+/// Rings: E + sends (L + m/B + E) + reductions P, chunk after chunk, since no two messages meet.
+#[test]
+fn rings_take_the_time_of_their_closed_form() {
+    for npus in [2_u32, 3, 8] {
+        for (operation, bytes, splits) in
+            [(Operation::AllReduce, 1 << 20, 4), (Operation::AllGather, 40_000, 1), (Operation::ReduceScatter, 1 << 16, 2)]
+        {
+            let n = f64::from(npus);
+            let chunk = bytes as f64 / splits as f64;
+            let message = if operation == Operation::AllGather { chunk } else { chunk / n };
+            let (sends, reductions) = match operation {
+                Operation::AllReduce => (2.0 * (n - 1.0), n - 1.0),
+                Operation::ReduceScatter => (n - 1.0, n - 1.0),
+                _ => (n - 1.0, 0.0),
+            };
+            let time = splits as f64 * (10.0 + sends * (500.0 + message / RATE + 10.0) + reductions * 3.0 * message / 50.0);
+            let traces = || {
+                job(
+                    vec![dimension(Topology::Ring, npus, 50.0, 500.0)],
+                    Implementation::Ring,
+                    splits,
+                    vec![collective(operation, bytes); npus as usize],
+                )
+            };
+            // ASTRA-sim cuts reductions to whole nanoseconds.
+            assert_all(traces(), &FLOW, time, (2e-4, 3.0 * splits as f64 * n));
+            assert_all(traces(), &FLIT, time, (0.02, 10.0 * splits as f64 * n));
+        }
+    }
+}
+
+/// A direct all-to-all: on a full mesh all messages flow at once, on a switch those of an NPU share its link.
+#[test]
+fn a_direct_all_to_all_is_bounded_by_the_links_of_an_npu() {
+    let direct = Implementation::Direct { window: None };
+    let (bytes, message) = (1_u64 << 20, f64::from(1 << 20) / 8.0);
+    let of = |topology| job(vec![dimension(topology, 8, 50.0, 500.0)], direct, 1, vec![collective(Operation::AllToAll, bytes); 8]);
+    for (options, part) in [(&FLOW, 1e-3), (&FLIT, 0.1)] {
+        assert_all(of(Topology::FullyConnected), options, 20.0 + 500.0 + message / RATE, (part, 0.0));
+        assert_all(of(Topology::Switch), options, 20.0 + 1000.0 + 7.0 * message / RATE, (part, 0.0));
+    }
+    // A ring carries each message as far as it goes: 1 + 2 + 3 + 4 hops up, 1 + 2 + 3 down.
+    let times = run(of(Topology::Ring), &FLOW).unwrap();
+    let bound = 10.0 * message / RATE;
+    assert!(times.iter().all(|&time| time >= bound && time < 1.5 * bound), "{times:?} against {bound}");
+}
+
+/// Over two dimensions: reduce-scatter in the first, all-reduce of what is left in the second, all-gather back.
+#[test]
+fn dimensions_follow_each_other() {
+    let dimensions = vec![dimension(Topology::Ring, 4, 100.0, 500.0), dimension(Topology::Switch, 2, 50.0, 1000.0)];
+    let bytes = 1_u64 << 20;
+    let traces = job(dimensions, Implementation::Ring, 1, vec![collective(Operation::AllReduce, bytes); 8]);
+    let part = bytes as f64 / 4.0;
+    let ring = |sends: f64, latency: f64, message: f64, rate: f64| 10.0 + sends * (latency + message / rate + 10.0);
+    let reductions = 3.0 * 3.0 * part / 50.0 + 3.0 * (part / 2.0) / 50.0;
+    let time = ring(3.0, 500.0, part, 2.0 * RATE) + ring(2.0, 2000.0, part / 2.0, RATE) + ring(3.0, 500.0, part, 2.0 * RATE) + reductions;
+    assert_all(traces, &FLOW, time, (1e-3, 20.0));
+}
+
+/// A message over two dimensions, computations before and behind it, and an NPU that does nothing.
+#[test]
+fn computations_and_messages_follow_each_other() {
+    let message = Message { source: Some(0), destination: Some(5), bytes: Some(1 << 16), tag: Some(3) };
+    let compute = |id, waits: &[u64]| Node { duration_us: 7, ..node(id, Kind::Compute { operations: None, bytes: None }, waits) };
+    let mut traces = vec![Trace::default(); 8];
+    traces[0] = trace(vec![compute(0, &[]), node(1, Kind::Send(message), &[0])]);
+    traces[5] = trace(vec![node(0, Kind::Receive(message), &[]), compute(1, &[0])]);
+    let dimensions = vec![dimension(Topology::Ring, 4, 50.0, 500.0), dimension(Topology::FullyConnected, 2, 50.0, 250.0)];
+    let times = run(job(dimensions, Implementation::Ring, 1, traces), &FLOW).unwrap();
+    let arrival = 7000.0 + 750.0 + f64::from(1 << 16) / RATE;
+    for (npu, time) in times.iter().enumerate() {
+        let expected = [arrival, 0.0, 0.0, 0.0, 0.0, arrival + 7000.0, 0.0, 0.0][npu];
+        assert!((time - expected).abs() < 1.0, "NPU {npu}: {time} ns, not {expected}");
+    }
+}
+
+#[test]
+fn what_never_ends_is_refused_with_its_npu() {
+    let ring = |traces| job(vec![dimension(Topology::Ring, 3, 50.0, 500.0)], Implementation::Ring, 1, traces);
+    let message = |bytes| Message { source: Some(0), destination: Some(1), bytes: Some(bytes), tag: Some(1) };
+    let mut traces = vec![Trace::default(); 3];
+    traces[0].nodes.push(node(0, Kind::Send(message(100)), &[]));
+    traces[1].nodes.push(node(0, Kind::Receive(message(101)), &[]));
+    for options in [FLOW, FLIT] {
+        let problem = run(ring(traces.clone()), &options).unwrap_err();
+        assert!(problem.contains("NPU 1 never finishes") && problem.contains("node 0"), "{problem}");
+        let alone = vec![collective(Operation::AllReduce, 300), Trace::default(), Trace::default()];
+        let problem = run(ring(alone), &options).unwrap_err();
+        assert!(problem.contains("others do not take part"), "{problem}");
+    }
+    let compute = Kind::Compute { operations: None, bytes: None };
+    let circle = trace(vec![node(0, compute.clone(), &[1]), node(1, compute, &[0])]);
+    assert!(run(ring(vec![circle, Trace::default(), Trace::default()]), &FLOW).unwrap_err().contains("in a cycle"));
+    assert!(run(ring(vec![Trace::default(); 2]), &FLOW).unwrap_err().contains("3 NPUs"));
+}
