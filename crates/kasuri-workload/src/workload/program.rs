@@ -626,6 +626,7 @@ mod tests {
             while let Some(action) = actions.pop() {
                 match action {
                     Action::Compute { token, cycles } => due.push((now + cycles, token)),
+                    Action::Finished(_) => {}
                     Action::Send(message) => {
                         sent.push((message.token, now));
                         execution.happened(Event::Sent(message.token), &mut actions);

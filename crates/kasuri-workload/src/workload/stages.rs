@@ -169,6 +169,7 @@ mod tests {
             for action in actions.drain(..) {
                 match action {
                     Action::Compute { token, cycles } => due.push((now + cycles, Event::Computed(token))),
+                    Action::Finished(_) => {}
                     Action::Send(message) => {
                         let end = now + f64::from(message.flits);
                         messages += 1;

@@ -4,6 +4,7 @@ mod arbitrated_networks;
 mod astra;
 mod bad_input;
 mod booksim;
+mod cluster;
 #[path = "common/collectives.rs"]
 mod collectives;
 mod command_line;
@@ -43,6 +44,7 @@ mod predictions;
 mod rdma;
 mod real_fabrics;
 mod runs;
+mod schedules;
 #[path = "common/shared_memory.rs"]
 mod shared_memory;
 mod stopping;
