@@ -382,12 +382,12 @@ impl Routing for Compiled {
         if hashes { choice.uniform(self.flows) << FLOW_SHIFT } else { 0 }
     }
 
-    /// Any link of equal cost serves a packet that draws among them.
-    fn accepts(&self, hop: &Hop, state: u32, port: Port) -> Option<VirtualChannels> {
+    /// Any link of equal cost serves a packet that draws among them; not where hops have classes, which only `route` counts.
+    fn accepts(&self, hop: &Hop, _state: u32, port: Port) -> Option<VirtualChannels> {
         let destination = self.destinations.terminals[hop.destination.index()];
-        let is_on_its_way = self.policy == EcmpPolicy::Random && destination.router != hop.router;
+        let may_choose = self.policy == EcmpPolicy::Random && self.classes.count == 1 && destination.router != hop.router;
         let (ports, _) = self.table.links(hop.router, destination.column);
-        (is_on_its_way && ports.contains(&port)).then(|| self.channels(hop, state))
+        (may_choose && ports.contains(&port)).then_some(hop.available)
     }
 
     /// The state is the number of the flow and the progress in the classes.

@@ -241,9 +241,11 @@ impl HopClasses {
         Self { hops: None, count: 1 }
     }
 
-    /// The virtual channels of the next hop.
+    /// The virtual channels of the next hop. Where links are down, a path from an intermediate router can be longer than any between
+    /// terminals: what has no class of its own shares the last one, and the deadlock check says whether that is safe.
     pub(super) fn channels(self, available: VirtualChannels, progress: Progress) -> VirtualChannels {
-        if self.count == 1 { available } else { available.class(progress.class as u16, self.count as u16) }
+        let class = progress.class.min(self.count - 1);
+        if self.count == 1 { available } else { available.class(class as u16, self.count as u16) }
     }
 
     /// After one more hop.

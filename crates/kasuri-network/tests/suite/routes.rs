@@ -36,7 +36,12 @@ fn longest_route(network: &Network, routing: &dyn Routing, source: TerminalId, d
             assert!(!candidates.is_empty(), "{}: stuck at {:?}", network.name(), hop.router);
             for candidate in candidates {
                 let channel = network.output_channel(hop.router, candidate.port).expect("a connected port");
-                assert!(candidate.virtual_channels.begin >= available.begin && candidate.virtual_channels.end <= available.end);
+                let channels = candidate.virtual_channels;
+                assert!(
+                    channels.begin >= available.begin && channels.end <= available.end,
+                    "{}: {channels:?} of {available:?}",
+                    network.name()
+                );
                 assert!(candidate.virtual_channels.count() > 0);
                 match network.destination(channel) {
                     Endpoint::Terminal(terminal) => {
