@@ -122,7 +122,8 @@ fn router(scale: &Scale, packet_bytes: u32) -> RouterParameters {
     RouterParameters {
         pipeline: vec![PipelineEntry::Together { stages, cycles: 1 }],
         lookahead: true,
-        virtual_channels: 2,
+        // Half of them are for packets that have still to cross the end of a ring: packets of several messages share a link.
+        virtual_channels: 8,
         buffer_flits: (round_trip + 8 + packet_bytes.div_ceil(scale.flit_bytes)).min(MOST_BUFFERED),
         ..RouterParameters::default()
     }
