@@ -708,7 +708,8 @@ fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() 
     for (keys, expected) in [
         (
             "message_flits = 8",
-            "a.toml:18:2 workload.collective: is missing; it must be one of alltoall, allreduce, allgather, broadcast, barrier",
+            "a.toml:18:2 workload.collective: is missing; it must be one of alltoall, allreduce, allgather, broadcast, reducescatter, reduce, \
+             gather, scatter, barrier",
         ),
         ("collective = \"all-to-all\"", "a.toml:19:14 workload.collective: unknown collective `all-to-all`; did you mean `alltoall`?"),
         (

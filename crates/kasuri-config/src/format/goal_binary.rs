@@ -275,7 +275,7 @@ mod tests {
         let bytes = write(&goal::parse("text", TEXT.as_bytes()).unwrap(), 104);
         let problem = |bytes: &[u8]| parse("t.bin", bytes).unwrap_err().to_string();
         assert!(problem(&bytes[..bytes.len() - 1]).contains("t.bin: rank 1: lies beyond"));
-        assert!(problem(&bytes[..30]).contains("rank 1"));
+        assert!(problem(&bytes[..30]).contains("rank 0: lies beyond the 30 bytes of the file"));
         let with = |at: usize, value: u8| {
             let mut bytes = bytes.clone();
             bytes[at] = value;
