@@ -125,7 +125,11 @@ def experiment_page(schema: Schema) -> str:
             sections["user"]["items"],
         ),
         ("`[users]`", "What users have in common.", sections["users"]),
-        ("`[faults]`", "What of the network is down from the beginning on: [fabrics](../../how-to/fabrics.md#links-and-routers-that-are-down).", sections["faults"]),
+        (
+            "`[faults]`",
+            "What of the network is down from the beginning on: [fabrics](../../how-to/fabrics.md#links-and-routers-that-are-down).",
+            sections["faults"],
+        ),
         ("`[translation]`", "What finding a logical node in a table costs.", sections["translation"]),
         ("`[measure]`", "", measure),
         ("`[measure.booksim]`", 'Used where `measure.rules = "booksim"`.', schema["$defs"]["measure.BookSimRules"]),
