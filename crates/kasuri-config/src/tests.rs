@@ -742,8 +742,14 @@ fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() 
         ("collective = \"broadcast\"\nmessage_flits = 1\nroot = 16", "a.toml:21:8 workload.root: is 16; with 16 ranks it must be 0 to 15"),
         (&format!("{right}\nplacement = \"linaer\""), "a.toml:21:13 workload.placement: unknown value `linaer`; did you mean `linear`?"),
         (&format!("{right}\nplacement = \"cyclic\""), "a.toml:21:13 workload.placement: is \"cyclic\", which needs a placement_stride"),
-        (&format!("{right}\nplacement_stride = 2"), "workload.placement_stride: has a meaning with placement = \"cyclic\" alone"),
-        (&format!("{right}\nplacement = \"cyclic\"\nplacement_stride = 0"), "workload.placement_stride: is 0; it must be 1 or more"),
+        (
+            &format!("{right}\nplacement_stride = 2"),
+            "a.toml:21:20 workload.placement_stride: has a meaning with placement = \"cyclic\" alone",
+        ),
+        (
+            &format!("{right}\nplacement = \"cyclic\"\nplacement_stride = 0"),
+            "a.toml:22:20 workload.placement_stride: is 0; it must be 1 or more",
+        ),
         (&format!("{right}\nplacement = [1, 2, 1]"), "a.toml:21:13 workload.placement: puts ranks 0 and 2 on terminal 1"),
         (
             &format!("{right}\nplacement = [1, 16]"),

@@ -76,7 +76,7 @@ fn every_kind_of_damage_is_named() {
         )
         .contains("receives 1 chunks, expects 2")
     );
-    assert!(broken("coll=\"allreduce\"", "coll=\"scan\"").contains("not known here"));
+    assert!(broken("coll=\"allreduce\"", "coll=\"gather\"").contains("not known here"));
 }
 
 /// Two copies into one chunk, whose order nothing says: the result may be right, but only by chance.
