@@ -286,10 +286,14 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     }
 
     /// The length of the next window of a workload whose terminals go on by themselves: the run must not end within it, and no sample of
-    /// buffers be late. A terminal takes one flit a cycle.
+    /// buffers be late. A terminal takes one flit a cycle. What has come of packets whose tails are missing is not known: it may be all but the
+    /// tail in each virtual channel.
     fn local_window_length(&self, end: u64) -> u64 {
+        let terminals = i64::from(self.scenario.network.terminal_count());
+        let sinks = terminals * i64::from(self.scenario.router.virtual_channels);
         let flits: i64 = self.tiles.iter().map(|tile| tile.edge.feed().flits_to_come()).sum();
-        let cycles_to_come = flits.max(0) as u64 / u64::from(self.scenario.network.terminal_count()).max(1);
+        let sure = flits - sinks * i64::from(edge::longest_packet(self.scenario) - 1);
+        let cycles_to_come = sure.max(0) as u64 / (terminals as u64).max(1);
         let until_sample = OCCUPANCY_PERIOD - self.cycle % OCCUPANCY_PERIOD;
         self.window.min(cycles_to_come).min(until_sample).clamp(1, end - self.cycle)
     }

@@ -4,7 +4,7 @@
 //! traces a closed workload. What a router takes is one cycle; all latency is that of the links.
 
 use crate::engines::ENGINES;
-use kasuri_model::engine::{Command, Controller, EngineError, Interval, Status};
+use kasuri_model::engine::{Command, Controller, EngineError, Interval, Method, Status};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{PipelineEntry, RouterParameters};
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
@@ -26,8 +26,8 @@ const AHEAD: u32 = 8;
 /// What an engine has to know besides the files.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The engine's name: `flow` or `flit`.
-    pub engine: &'static str,
+    /// How the engine works that runs it: by rates of messages, or cycle by cycle.
+    pub method: Method,
     /// Bytes of a flit; `None`: as few as the latencies allow, for flows.
     pub flit_bytes: Option<u32>,
     /// Bytes of a packet.
@@ -45,7 +45,7 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
     let scale = Scale::of(&traces.cluster.dimensions, &shape, longest, options.flit_bytes)?;
     let shape = self::shape(&traces.cluster, &scale.links)?;
     let network = Arc::new(shape.build("cluster".to_owned()).map_err(|error| error.to_string())?);
-    let has_channels = options.engine != "flow";
+    let has_channels = options.method == Method::Cycles;
     let router = router(&scale, options.packet_bytes);
     let units = Units { flit_bytes: Some(scale.flit_bytes), cycle_ns: Some(scale.cycle_ns) };
     let workload = TraceWorkload::new(traces, Places::Links(shape.clone()), units)?;
@@ -69,7 +69,7 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
         paranoid: false,
         timeline: false,
     };
-    let engine = ENGINES.iter().find(|engine| engine.name() == options.engine).ok_or("no such engine")?;
+    let engine = ENGINES.iter().find(|engine| engine.method() == options.method).ok_or("no such engine")?;
     let prepared = engine.prepare(&scenario).map_err(|refusals| all_of(&refusals))?;
     let outcome = prepared.run(&mut ToTheEnd).map_err(|error| match &error {
         EngineError::Refused(refusals) => all_of(refusals),

@@ -168,7 +168,7 @@ def _notes(rows: Sequence[Mapping[str, Any]], wish: Wish, own: Sequence[str]) ->
     notes = []
     if wish.series and own:
         notes.append(f"Also set apart by what the plot does not name: {', '.join(own)}.")
-    seeds = {spots.token(row.get(key)) for row in rows for key in spots.SEEDS}
+    seeds = {tuple(spots.token(row.get(key)) for key in spots.SEEDS) for row in rows}
     if len(seeds) > 1:
         notes.append(f"Means over {len(seeds)} seeds.")
     return tuple(notes)

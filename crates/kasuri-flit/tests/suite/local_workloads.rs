@@ -68,7 +68,7 @@ fn exchanges() -> impl Strategy<Value = Exchange> {
     let options = (synchronisation, pause(), pause(), 1u32..3).prop_map(|(synchronisation, start_skew_cycles, jitter_cycles, repeat)| {
         Options { synchronisation, start_skew_cycles, jitter_cycles, repeat }
     });
-    (0..COLLECTIVES.len(), 2u32..17, prop_oneof![Just(1u32), Just(5), Just(7)], 1u64..40, 1u32..9, options)
+    (0..COLLECTIVES.len(), 2u32..17, prop_oneof![Just(1u32), Just(5), Just(7)], 1u64..60, prop_oneof![1u32..9, Just(16), Just(40)], options)
         .prop_map(|(number, ranks, stride, flits, packet_flits, options)| Exchange { number, ranks, stride, flits, packet_flits, options })
 }
 

@@ -6,6 +6,7 @@ use crate::input::{MAX_TEXT_BYTES, read_at_most, read_gzipped_pieces};
 use clap::{Args, ValueEnum};
 use kasuri_config::format::{astra, chakra};
 use kasuri_flow::astra::{Backend, Input, run};
+use kasuri_model::engine::Method;
 use kasuri_workload::execution::cluster::System;
 use kasuri_workload::execution::trace::Trace;
 use kasuri_workload::execution::workload::Traces;
@@ -103,11 +104,11 @@ impl Astra {
     }
 
     fn by_engine(&self, traces: Traces) -> Result<Vec<u64>, String> {
-        let (engine, flit_bytes) = match self.engine {
-            None | Some(EngineWord::Flow) => ("flow", None),
-            Some(EngineWord::Flit) => ("flit", Some(self.flit_bytes)),
+        let (method, flit_bytes) = match self.engine {
+            None | Some(EngineWord::Flow) => (Method::Rates, None),
+            Some(EngineWord::Flit) => (Method::Cycles, Some(self.flit_bytes)),
         };
-        let times = cluster::run(traces, &cluster::Options { engine, flit_bytes, packet_bytes: self.packet_bytes })?;
+        let times = cluster::run(traces, &cluster::Options { method, flit_bytes, packet_bytes: self.packet_bytes })?;
         Ok(times.into_iter().map(|ns| ns.round() as u64).collect())
     }
 

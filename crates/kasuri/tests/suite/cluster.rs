@@ -1,13 +1,14 @@
 //! Execution traces on the network of their cluster, by the flow and the flit engine, against closed forms.
 
 use kasuri::cluster::{Options, run};
+use kasuri_model::engine::Method;
 use kasuri_workload::execution::cluster::{Choice, Cluster, Dimension, Groups, Implementation, Optimization, Pattern, System, Topology};
 use kasuri_workload::execution::trace::{Collective, Kind, Message, Node, Operation, Trace};
 use kasuri_workload::execution::workload::Traces;
 use std::collections::BTreeMap;
 
-const FLOW: Options = Options { engine: "flow", flit_bytes: None, packet_bytes: 4096 };
-const FLIT: Options = Options { engine: "flit", flit_bytes: Some(64), packet_bytes: 4096 };
+const FLOW: Options = Options { method: Method::Rates, flit_bytes: None, packet_bytes: 4096 };
+const FLIT: Options = Options { method: Method::Cycles, flit_bytes: Some(64), packet_bytes: 4096 };
 
 /// Bytes per nanosecond of a link of 50 GB/s as ASTRA-sim counts them.
 const RATE: f64 = 50.0 * 1.073_741_824;
@@ -45,7 +46,7 @@ fn job(dimensions: Vec<Dimension>, implementation: Implementation, splits: u64, 
 
 /// All NPUs have finished at this time, to `part` of it and `ns`.
 fn assert_all(traces: Traces, options: &Options, expected: f64, (part, ns): (f64, f64)) {
-    let about = format!("{:?} {}", traces.cluster, options.engine);
+    let about = format!("{:?} {:?}", traces.cluster, options.method);
     let npus = traces.cluster.npus() as usize;
     let times = run(traces, options).unwrap();
     assert_eq!(times.len(), npus);
