@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
             self.transit.happened = happened;
             self.wake_terminals()?;
             self.proceed()?;
-            if self.transit.next() != Some(self.transit.now()) {
+            if !self.transit.has_any_now() {
                 return Ok(());
             }
         }

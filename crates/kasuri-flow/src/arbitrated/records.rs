@@ -41,8 +41,18 @@ pub(super) struct Output {
     pub(super) ready: SmallVec<[Entry; 4]>,
     pub(super) waiting: SmallVec<[Entry; 2]>,
     pub(super) ejects: bool,
+    /// Its lanes that are taken.
+    pub(super) taken: u16,
     /// The lane that comes first in turn, among those with equally many parcels.
     pub(super) next_lane: u8,
+}
+
+impl Output {
+    /// Does a head wait for a lane while one of so many is free?
+    #[inline(always)]
+    pub(super) fn can_grant(&self, lanes: u32) -> bool {
+        !self.waiting.is_empty() && u32::from(self.taken) < lanes
+    }
 }
 
 /// The end of a channel, seen from the router there.
@@ -230,6 +240,7 @@ impl Channels {
             ready: SmallVec::new(),
             waiting: SmallVec::new(),
             ejects: network.ejected_terminal(ChannelId(channel)).is_some(),
+            taken: 0,
             next_lane: 0,
         };
         let input = |channel: u32| {

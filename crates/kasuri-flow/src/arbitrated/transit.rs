@@ -121,6 +121,11 @@ impl Transit {
         self.origin.saturating_add_signed(self.loads[message as usize].arrival)
     }
 
+    /// Does something happen in the present cycle?
+    pub(super) fn has_any_now(&self) -> bool {
+        self.wheel.has_any_at(self.now)
+    }
+
     /// The next cycle in which something happens; `None`: nothing ever will.
     pub(super) fn next(&self) -> Option<u64> {
         self.wheel.next(self.now).map(|time| self.origin + u64::from(time))
@@ -156,7 +161,7 @@ impl Transit {
     pub(super) fn happen(&mut self) {
         let mut batch = std::mem::take(&mut self.batch);
         // Events of a cycle may bring about others of the same cycle.
-        while self.wheel.next(self.now) == Some(self.now) {
+        while self.wheel.has_any_at(self.now) {
             self.wheel.take(self.now, &mut batch);
             self.counted.events += batch.len() as u64;
             for number in 0..batch.len() {
@@ -358,7 +363,7 @@ impl Transit {
     /// Gives free lanes of a channel to heads that wait for one.
     fn grant(&mut self, channel: u32) {
         let mut again = NONE;
-        while !self.channels.outputs[channel].waiting.is_empty() {
+        while self.channels.outputs[channel].can_grant(self.channels.each) {
             let (mut best, mut least) = (None, u32::MAX);
             for position in 0..self.channels.outputs[channel].waiting.len() {
                 let output = &self.channels.outputs[channel];
@@ -389,6 +394,7 @@ impl Transit {
         output.next_lane = number.wrapping_add(1);
         (entry.first, entry.last) = (number, number);
         output.ready.push(entry);
+        output.taken += 1;
         let record = &mut self.channels.lanes[lane];
         debug_assert!(!record.is_taken, "a lane has one owner");
         (record.is_taken, record.is_awaited) = (true, true);
@@ -534,8 +540,10 @@ impl Transit {
         let lane = self.parcels.place(number, place).lane;
         let Parcel { message, last, .. } = self.parcels.parcels[number as usize];
         let is_last = place == last;
+        let channel = lane / self.channels.each;
         if !is_last {
             self.channels.lanes[lane].is_taken = false;
+            self.channels.outputs[channel].taken -= 1;
         }
         if place == 0 {
             let terminal = self.loads[message as usize].source;
@@ -544,7 +552,6 @@ impl Transit {
         let before = self.parcels.place(number, place - 1);
         let behind = before.next;
         self.channels.lanes[before.lane].front = behind;
-        let channel = lane / self.channels.each;
         if is_last {
             self.counted.flits_out += u64::from(self.parcels.parcels[number as usize].flits);
             self.parcels.end(number);

@@ -114,6 +114,13 @@ impl Wheel {
         self.buckets[slot as usize].push(event);
     }
 
+    /// Does something happen in cycle `now`, to which the wheel has been turned?
+    #[inline(always)]
+    pub(super) fn has_any_at(&self, now: u32) -> bool {
+        let slot = now & self.mask;
+        self.occupied[slot as usize / 64] >> (slot % 64) & 1 != 0
+    }
+
     /// The next cycle, from `now` on, in which something happens.
     pub(super) fn next(&self, now: u32) -> Option<u32> {
         if self.pending == 0 {
