@@ -28,6 +28,8 @@ pub(crate) struct Paths {
     cache: Option<PathCache>,
     /// Does somebody ask by which virtual channels messages go?
     notes_ranges: bool,
+    /// By channel, the one on which flows count in its place; empty: they count on their own.
+    folded: Box<[u32]>,
 }
 
 /// A message before it has a path.
@@ -94,6 +96,7 @@ impl Paths {
             steps: Steps::of(network),
             cache: PathCache::of(scenario),
             notes_ranges: false,
+            folded: folded(scenario).unwrap_or_default().into(),
         }
     }
 
@@ -113,7 +116,9 @@ impl Paths {
             return self.find_one(scenario, walk, flows);
         }
         if let (true, Some(steps)) = (self.is_fixed, &self.steps) {
-            return walks.iter_mut().try_for_each(|walk| go(scenario, steps, walk));
+            walks.iter_mut().try_for_each(|walk| go(scenario, steps, walk))?;
+            walks.iter_mut().for_each(|walk| self.fold(walk));
+            return Ok(());
         }
         for walk in &mut *walks {
             self.start(scenario, walk);
@@ -130,7 +135,16 @@ impl Paths {
                 self.follow(network, walk)?;
             }
         }
+        walks.iter_mut().for_each(|walk| self.fold(walk));
         Ok(())
+    }
+
+    /// Puts the channels of a path in the place of those that count for them.
+    #[inline(always)]
+    fn fold(&self, walk: &mut Walk) {
+        if !self.folded.is_empty() {
+            walk.channels.iter_mut().for_each(|channel| *channel = self.folded[*channel as usize]);
+        }
     }
 
     fn start(&self, scenario: &Scenario, walk: &mut Walk) {
@@ -166,6 +180,7 @@ impl Paths {
             Some(steps) if self.is_fixed => go(scenario, steps, walk)?,
             _ => self.draw_on(scenario, walk, flows)?,
         }
+        self.fold(walk);
         if let Some(remembered) = &mut self.cache
             && !walk.has_drawn
         {
@@ -256,6 +271,11 @@ impl Paths {
         // The last flit arrives in the cycle in which its transfer ends, not one later.
         sum as f64 - 1.0
     }
+}
+
+/// By channel, the one on which flows count in its place, where one rank of the scenario's workload stands for all.
+pub(crate) fn folded(scenario: &Scenario) -> Option<&[u32]> {
+    scenario.workload.as_ref()?.workload.folded()
 }
 
 /// The virtual channels by which a message may enter the network: the draws are those of the flit engine.

@@ -7,8 +7,8 @@
 //! routers, each linked to each by channels of one cycle a flit: it blocks nothing if links are slow enough
 //! ([`Cluster::least_period`]).
 
-use crate::id::{Port, RouterId, TerminalId};
-use crate::network::{Link, MAX_PORTS, Network, NetworkBuilder, NetworkError};
+use crate::id::{ChannelId, Port, RouterId, TerminalId};
+use crate::network::{Endpoint, Link, MAX_PORTS, Network, NetworkBuilder, NetworkError};
 use crate::routing::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
 
 /// How the NPUs of a dimension are linked.
@@ -170,6 +170,28 @@ impl Cluster {
         let (place, size) = (self.place(npu, dimension), of.leaf_size());
         let router = self.first_switch[dimension] + self.group(npu, dimension) * of.leaves() + place / size;
         (RouterId(router), (place % size) as Port)
+    }
+
+    /// Where each NPU does what any other does: by channel, the channel of NPU 0 in its place, that of the same link. Channels within a switch
+    /// stand for themselves.
+    pub fn channels_of_first(&self, network: &Network) -> Vec<u32> {
+        let of_port = |endpoint: Endpoint| match endpoint {
+            Endpoint::Router(router, port) if !self.is_one_switch() && router.0 < self.npus => Some(port),
+            _ => None,
+        };
+        let links = self.links();
+        let of_first = |channel: ChannelId| {
+            let (source, destination) = (network.source(channel), network.destination(channel));
+            match (source, destination) {
+                (Endpoint::Terminal(terminal), _) => Some(network.injection_channel(TerminalId(terminal.0 % links))),
+                (_, Endpoint::Terminal(terminal)) => Some(network.ejection_channel(TerminalId(terminal.0 % links))),
+                _ => of_port(source).map(|port| network.output_channel(RouterId(0), port)).unwrap_or_else(|| {
+                    // From a switch: the port at which it arrives tells the link.
+                    of_port(destination).and_then(|port| network.input_channel(RouterId(0), port))
+                }),
+            }
+        };
+        (0..network.channel_count()).map(|number| of_first(ChannelId(number)).map_or(number, |channel| channel.0)).collect()
     }
 
     /// Builds the network.
@@ -336,7 +358,6 @@ impl Routing for ClusterOrder {
 mod tests {
     use super::*;
     use crate::deadlock;
-    use crate::network::Endpoint;
     use std::sync::Arc;
 
     fn dimension(wiring: Wiring, size: u32) -> Dimension {

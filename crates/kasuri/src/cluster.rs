@@ -12,6 +12,7 @@ use kasuri_network::cluster::{Cluster, ClusterOrder, Dimension, Wiring};
 use kasuri_network::network::{Link, MAX_CHANNEL_CYCLES};
 use kasuri_network::rng::Streams;
 use kasuri_network::routing::VirtualChannels;
+use kasuri_workload::execution::alike::one_stands_for_all;
 use kasuri_workload::execution::cluster::{self, Topology};
 use kasuri_workload::execution::workload::{Places, TraceWorkload, Traces, volume};
 use kasuri_workload::units::Units;
@@ -32,6 +33,8 @@ pub struct Options {
     pub flit_bytes: Option<u32>,
     /// Bytes of a packet.
     pub packet_bytes: u32,
+    /// May one NPU stand for all where they are alike? Flows take the same times, and as many times less of a processor as there are NPUs.
+    pub use_symmetry: bool,
 }
 
 /// When each NPU has finished, in nanoseconds.
@@ -48,8 +51,13 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
     let has_channels = options.method == Method::Cycles;
     let router = router(&scale, options.packet_bytes);
     let units = Units { flit_bytes: Some(scale.flit_bytes), cycle_ns: Some(scale.cycle_ns) };
-    let workload = TraceWorkload::new(traces, Places::Links(shape.clone()), units)?;
-    let workload = Arc::new(workload.ahead(if has_channels { AHEAD } else { 1 }));
+    let (npus, are_alike) = (traces.cluster.npus(), one_stands_for_all(&traces.job(), true));
+    let is_folded = options.use_symmetry && are_alike && options.method == Method::Rates;
+    let mut workload = TraceWorkload::new(traces, Places::Links(shape.clone()), units)?.ahead(if has_channels { AHEAD } else { 1 });
+    if is_folded {
+        workload = workload.folded(shape.channels_of_first(&network));
+    }
+    let workload = Arc::new(workload);
     let all = VirtualChannels { begin: 0, end: router.virtual_channels as u16 };
     let packet_flits = options.packet_bytes.div_ceil(scale.flit_bytes).max(1);
     let scenario = Scenario {
@@ -78,8 +86,11 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
     if let Some(standstill) = outcome.standstill.first() {
         return Err(standstill.clone());
     }
-    let times: Vec<f64> = outcome.finished.iter().flatten().map(|cycles| cycles * scale.cycle_ns).collect();
-    if outcome.status != Status::Completed || times.len() != outcome.finished.len() {
+    let mut times: Vec<f64> = outcome.finished.iter().flatten().map(|cycles| cycles * scale.cycle_ns).collect();
+    if is_folded {
+        times = times.repeat(npus as usize);
+    }
+    if outcome.status != Status::Completed || times.len() != npus as usize {
         return Err(format!("the run ended with the status {} before all NPUs had finished", outcome.status.name()));
     }
     Ok(times)

@@ -4,6 +4,7 @@ use super::Backend;
 use super::calendar::Event;
 use super::engine::Clockwork;
 use super::wires::{NONE, Route};
+use kasuri_workload::execution::alike::mirrored;
 use kasuri_workload::execution::npus::Sending;
 
 /// A message under way.
@@ -18,11 +19,9 @@ pub(super) struct Message {
 impl Clockwork<'_> {
     /// Sends a message now. Where one NPU stands for all it is mirrored: sent to the NPU from which its like comes.
     pub(super) fn carry(&mut self, sending: &Sending) {
-        let Sending { source, destination, bytes, exchanged, .. } = *sending;
-        let mut message = Message { sending: *sending, route: Route::default(), next: NONE };
-        if self.alike {
-            message.sending.source = if exchanged { destination } else { (self.npu_count - destination) % self.npu_count };
-        }
+        let Sending { source, destination, bytes, .. } = *sending;
+        let sending = if self.alike { mirrored(sending, self.input.job.cluster) } else { *sending };
+        let mut message = Message { sending, route: Route::default(), next: NONE };
         if self.input.backend == Backend::Unaware {
             let time = self.calendar.now().saturating_add(self.wires.delay(source, destination, bytes));
             let message = self.keep(message);

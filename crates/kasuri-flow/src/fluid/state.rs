@@ -5,7 +5,7 @@ use crate::counts::{Counts, Ends};
 use crate::graph::{Bandwidth, Graph};
 use crate::heap::Heap;
 use crate::path_prefetch::{self, PathPrefetch};
-use crate::paths::Paths;
+use crate::paths::{self, Paths};
 use crate::predictions::Predictions;
 use crate::sharing::Sharing;
 use crate::sources::Sources;
@@ -163,8 +163,9 @@ impl Rates {
         let memories = scenario.hosts.map_or(0, |hosts| hosts.count(terminals as u32));
         let channels = first..network.channel_count() + memories;
         let mut graph = Graph::new(bandwidth(scenario, channels.clone()), channels, terminals as u32, terminals);
-        // A memory that has led to one terminal only may be slower than the terminal's channel.
-        if scenario.routing.observes_congestion() || memories > 0 {
+        // A memory that has led to one terminal only may be slower than the terminal's channel; a channel that counts for others is crossed
+        // several times on the way to one.
+        if scenario.routing.observes_congestion() || memories > 0 || paths::folded(scenario).is_some() {
             graph.list_all();
         }
         let is_workload_alone = has_workload && scenario.classes.is_empty() && scenario.users.is_none() && memories == 0;

@@ -5,6 +5,7 @@
 //! Sridharan et al., Chakra: Advancing Performance Benchmarking and Co-design using Standardized Execution Traces (2023); Won et al.,
 //! ASTRA-sim2.0, ISPASS 2023.
 
+pub mod alike;
 pub mod cluster;
 pub mod npus;
 pub mod trace;

@@ -4,6 +4,7 @@
 //! collectives, endpoint delays and reductions. How long messages take says the engine. A message of 0 bytes takes one flit, and one from an
 //! NPU to itself no time, where ASTRA-sim stops at both.
 
+use super::alike::mirrored;
 use super::cluster::{Cluster, Groups, System};
 use super::npus::{Done, Item, Job, Npus, Outside, Sending, Volley, Volume};
 use super::trace::Trace;
@@ -70,6 +71,8 @@ pub struct TraceWorkload {
     ahead: u32,
     messages: u64,
     longest: u32,
+    /// Where one NPU stands for all: by channel, the one that counts for it.
+    folded: Option<Vec<u32>>,
 }
 
 impl TraceWorkload {
@@ -101,12 +104,24 @@ impl TraceWorkload {
             format!("has a message of {} bytes, which are {flits} flits; {problem}", volume.longest)
         })?;
         let (flit_bytes, cycles_per_ns) = (u64::from(flit_bytes), 1.0 / cycle_ns);
-        Ok(Self { places, flit_bytes, cycles_per_ns, ahead: 1, messages: volume.messages - own, longest, traces })
+        Ok(Self { places, flit_bytes, cycles_per_ns, ahead: 1, messages: volume.messages - own, longest, folded: None, traces })
     }
 
     /// Gives a terminal so many messages to send before the first of them has left, for engines that hear of that later than it happens.
     pub fn ahead(self, messages: u32) -> Self {
         Self { ahead: messages.max(1), ..self }
+    }
+
+    /// Lets NPU 0 stand for all, which are alike ([`one_stands_for_all`](super::alike::one_stands_for_all)): it alone acts, and what a
+    /// channel of the network would carry of all messages counts on the channel that is given for it.
+    pub fn folded(self, channels: Vec<u32>) -> Self {
+        let messages = self.messages / u64::from(self.npus());
+        Self { folded: Some(channels), messages, ..self }
+    }
+
+    /// How many NPUs act.
+    fn acting(&self) -> u32 {
+        if self.folded.is_some() { 1 } else { self.npus() }
     }
 
     /// How many NPUs there are.
@@ -172,6 +187,10 @@ impl Workload for TraceWorkload {
         self.longest
     }
 
+    fn folded(&self) -> Option<&[u32]> {
+        self.folded.as_deref()
+    }
+
     fn begin(&self, _streams: &Streams) -> Box<dyn Execution + '_> {
         let requests = Requests {
             workload: self,
@@ -181,7 +200,7 @@ impl Workload for TraceWorkload {
             queues: Vec::new(),
             due_now: Vec::new(),
         };
-        let npus = Npus::new(self.traces.job(), self.npus(), requests);
+        let npus = Npus::new(self.traces.job(), self.acting(), requests);
         Box::new(Pass { npus })
     }
 }
@@ -365,6 +384,15 @@ impl Outside for Requests<'_> {
     }
 }
 
+/// A message has arrived: at its destination or, where one NPU stands for all, at that one from another.
+fn arrive(npus: &mut Npus<'_, Requests<'_>>, message: &Sending) {
+    let workload = npus.outside.workload;
+    match &workload.folded {
+        None => npus.arrived(message.destination, message),
+        Some(_) => npus.arrived(0, &mirrored(message, &workload.traces.cluster)),
+    }
+}
+
 /// One pass through the traces.
 #[derive(Debug)]
 struct Pass<'a> {
@@ -381,7 +409,7 @@ impl<'a> Pass<'a> {
             next += 1;
             match now {
                 Now::Received(npu, done) => npus.tell(npu, done),
-                Now::ToItself(message) => npus.arrived(message.destination, &message),
+                Now::ToItself(message) => arrive(npus, &message),
             }
         }
         npus.outside.due_now.clear();
@@ -400,7 +428,7 @@ impl Execution for Pass<'_> {
             Event::Sent(token) => self.act(actions, |npus| npus.outside.leaves(token)),
             Event::Arrived(token) => self.act(actions, |npus| {
                 let message = npus.outside.under_way.take(token);
-                npus.arrived(message.destination, &message);
+                arrive(npus, &message);
             }),
             Event::Computed(token) => self.act(actions, |npus| {
                 let (npu, item) = npus.outside.waiting.take(token);

@@ -65,6 +65,12 @@ pub trait Workload: Debug + Send + Sync {
         None
     }
 
+    /// Where one rank stands for all, of which nothing else is sent: by channel of the network, the channel that carries what it would carry
+    /// and on which it counts. Flows that share channels know this.
+    fn folded(&self) -> Option<&[u32]> {
+        None
+    }
+
     /// Begins one pass.
     fn begin(&self, streams: &Streams) -> Box<dyn Execution + '_>;
 }

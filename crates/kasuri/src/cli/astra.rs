@@ -108,7 +108,7 @@ impl Astra {
             None | Some(EngineWord::Flow) => (Method::Rates, None),
             Some(EngineWord::Flit) => (Method::Cycles, Some(self.flit_bytes)),
         };
-        let times = cluster::run(traces, &cluster::Options { method, flit_bytes, packet_bytes: self.packet_bytes })?;
+        let times = cluster::run(traces, &cluster::Options { method, flit_bytes, packet_bytes: self.packet_bytes, use_symmetry: true })?;
         Ok(times.into_iter().map(|ns| ns.round() as u64).collect())
     }
 

@@ -2,13 +2,16 @@
 
 use kasuri::cluster::{Options, run};
 use kasuri_model::engine::Method;
+use kasuri_workload::execution::alike::one_stands_for_all;
 use kasuri_workload::execution::cluster::{Choice, Cluster, Dimension, Groups, Implementation, Optimization, Pattern, System, Topology};
 use kasuri_workload::execution::trace::{Collective, Kind, Message, Node, Operation, Trace};
 use kasuri_workload::execution::workload::Traces;
 use std::collections::BTreeMap;
 
-const FLOW: Options = Options { method: Method::Rates, flit_bytes: None, packet_bytes: 4096 };
-const FLIT: Options = Options { method: Method::Cycles, flit_bytes: Some(64), packet_bytes: 4096 };
+const FLOW: Options = Options { method: Method::Rates, flit_bytes: None, packet_bytes: 4096, use_symmetry: false };
+const FLIT: Options = Options { method: Method::Cycles, flit_bytes: Some(64), ..FLOW };
+/// One NPU stands for all where they are alike.
+const FOLDED: Options = Options { use_symmetry: true, ..FLOW };
 
 /// Bytes per nanosecond of a link of 50 GB/s as ASTRA-sim counts them.
 const RATE: f64 = 50.0 * 1.073_741_824;
@@ -100,6 +103,47 @@ fn a_direct_all_to_all_is_bounded_by_the_links_of_an_npu() {
     let times = run(of(Topology::Ring), &FLOW).unwrap();
     let bound = 10.0 * message / RATE;
     assert!(times.iter().all(|&time| time >= bound && time < 1.5 * bound), "{times:?} against {bound}");
+}
+
+/// An NPU that stands for all finishes when all of them do.
+#[test]
+fn one_npu_stands_for_all_that_are_alike() {
+    let implementations = [Implementation::Ring, Implementation::Direct { window: None }, Implementation::HalvingDoubling];
+    let mut folded = 0;
+    let (ring, full, switch) = (Topology::Ring, Topology::FullyConnected, Topology::Switch);
+    let of_one = [ring, full, switch].into_iter().flat_map(|topology| [3, 4, 7, 16].map(|npus| vec![(topology, npus)]));
+    let of_several = [vec![(ring, 4), (switch, 2)], vec![(switch, 4), (full, 3)], vec![(full, 2), (ring, 5), (switch, 4)]];
+    for places in of_one.chain(of_several) {
+        let npus: u32 = places.iter().map(|(_, npus)| npus).product();
+        for implementation in implementations {
+            for operation in [Operation::AllToAll, Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter] {
+                let nodes = |bytes| {
+                    let collective = Collective { operation: Some(operation), bytes: Some(bytes), ..Collective::default() };
+                    node(0, Kind::Collective(Box::new(collective)), &[])
+                };
+                let wait = Node { duration_us: 2, ..node(1, Kind::Compute { operations: None, bytes: None }, &[0]) };
+                let program = trace(vec![nodes(1 << 16), wait, Node { id: 2, waits_for: [1].into(), ..nodes(3000) }]);
+                let traces = || {
+                    let rates = [50.0, 25.0, 80.0];
+                    let of = |(&(topology, npus), rate)| dimension(topology, npus, rate, 500.0);
+                    job(places.iter().zip(rates).map(of).collect(), implementation, 2, vec![program.clone(); npus as usize])
+                };
+                if one_stands_for_all(&traces().job(), true) {
+                    let (all, one) = (run(traces(), &FLOW), run(traces(), &FOLDED));
+                    let same = match (&all, &one) {
+                        (Ok(all), Ok(one)) => {
+                            folded += 1;
+                            all.len() == one.len() && all.iter().zip(one).all(|(a, b)| (a - b).abs() <= 1e-6 * a)
+                        }
+                        // Halving-doubling has no all-to-all.
+                        _ => all == one,
+                    };
+                    assert!(same, "{places:?} {implementation:?} {operation:?}: {one:?}, not {all:?}");
+                }
+            }
+        }
+    }
+    assert!(folded > 60, "{folded} cases are alike");
 }
 
 /// Over two dimensions: reduce-scatter in the first, all-reduce of what is left in the second, all-gather back.
