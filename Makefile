@@ -66,7 +66,7 @@ demo: build  ## runs the examples and writes their reports to out/demo
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
 VERIFICATIONS := schedules gate matrix memory contributing threads mpi slurm executors mutations experiments stores interruptions \
-                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim astra uec ib papers
+                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim astra uec ib tenstorrent papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
 verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
@@ -173,6 +173,10 @@ verify-uec: build
 verify-ib: build
 	$(call say,following OpenSM's tables route by route and comparing with ibdmchk ($(or $(REFERENCE),the extract in tests/data)))
 	@$(PY) validation/ib/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
+
+verify-tenstorrent: build
+	$(call say,importing the machines of Tenstorrent; comparing with their tests and measurements ($(or $(REFERENCE),the extract in tests/data)))
+	@$(PY) validation/tenstorrent/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
 
 verify-papers: build
 	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)

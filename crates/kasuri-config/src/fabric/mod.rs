@@ -6,14 +6,19 @@
 
 mod addresses;
 pub(crate) mod discovery;
+mod mesh_graph;
 mod order;
+mod pairs;
+mod parts;
 pub(crate) mod rate;
 mod slurm;
 
+pub use mesh_graph::Join;
 pub use order::natural;
-pub use rate::Rate;
+pub use pairs::parse_pairs;
+pub use rate::{Rate, Speed};
 
-use crate::format::{FormatError, ibnetdiscover, ibnetdiscover_ports, network_json, service_levels};
+use crate::format::{self, FormatError, ibnetdiscover, ibnetdiscover_ports, network_json, service_levels};
 use addresses::Addresses;
 use discovery::{CableEnds, Discovery, Kind};
 use kasuri_network::id::{ChannelId, Port, RouterId};
@@ -76,6 +81,10 @@ pub struct Options<'a> {
     pub unknown_rate: Option<Rate>,
     /// Only adapters of hosts of which this says yes: it gets the name of the adapter and that of the host.
     pub takes: Option<&'a Takes<'a>>,
+    /// Where links between meshes end, of which a mesh graph descriptor does not say it.
+    pub joins: &'a [Join],
+    /// The rate of links of which a file says none.
+    pub link_rate: Option<Speed>,
 }
 
 impl std::fmt::Debug for Options<'_> {
@@ -118,6 +127,17 @@ pub enum FileKind {
     Levels,
     /// A network as Kasuri writes it.
     Network,
+    /// A mesh graph descriptor, in text of Protocol Buffers.
+    MeshGraph,
+    /// A mesh graph descriptor, in YAML.
+    MeshGraphYaml,
+}
+
+impl FileKind {
+    /// Those that say all of a fabric: one file is enough, and nothing can be added to it.
+    fn is_whole(self) -> bool {
+        matches!(self, Self::Network | Self::MeshGraph | Self::MeshGraphYaml)
+    }
 }
 
 /// Lines that are looked at to tell what a file is.
@@ -134,6 +154,10 @@ pub fn kind_of(bytes: &[u8]) -> Option<FileKind> {
             return Some(FileKind::Tables);
         } else if line.windows(10).any(|window| window == b", base LID") {
             return Some(FileKind::Lanes);
+        } else if begins(&["mesh_descriptors", "graph_descriptors", "switch_descriptors", "top_level_instance", "pinnings"]) {
+            return Some(FileKind::MeshGraph);
+        } else if begins(&["ChipSpec"]) {
+            return Some(FileKind::MeshGraphYaml);
         } else if begins(&["CA ", "SW ", "RT "]) {
             return Some(FileKind::Ports);
         } else if begins(&[
@@ -168,22 +192,29 @@ pub fn import(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fabr
         kinds.push(kind_of(bytes).ok_or_else(|| {
             FabricError::Files(format!(
                 "{name}: is no dump of a fabric: neither of ibnetdiscover (with or without -p), nor of dump_lfts, ibroute or OpenSM \
-                 (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a network that Kasuri wrote"
+                 (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a mesh graph descriptor, nor a network that Kasuri wrote"
             ))
         })?);
     }
     let of = |wanted: &[FileKind]| (0..files.len()).filter(|&place| wanted.contains(&kinds[place])).collect::<Vec<usize>>();
-    let found = of(&[FileKind::Discovery, FileKind::Ports, FileKind::Network]);
+    let is_found = |kind: FileKind| kind.is_whole() || matches!(kind, FileKind::Discovery | FileKind::Ports);
+    let found: Vec<usize> = (0..files.len()).filter(|&place| is_found(kinds[place])).collect();
     let &[place] = found.as_slice() else {
         let names: Vec<&str> = found.iter().map(|&place| files[place].0.as_str()).collect();
         let found = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(FabricError::Files(format!("a fabric has one file of ibnetdiscover, or one that Kasuri wrote; found: {found}")));
     };
     let (name, bytes) = &files[place];
+    if kinds[place].is_whole() {
+        return match (0..files.len()).find(|&other| other != place) {
+            None => whole(kinds[place], name, bytes, &options),
+            Some(other) => {
+                let other = &files[other].0;
+                Err(FabricError::Files(format!("{name} is a whole fabric; {other} cannot be added to it: import the dumps together")))
+            }
+        };
+    }
     let discovery = match kinds[place] {
-        FileKind::Network => {
-            return whole(name, bytes, (0..files.len()).find(|&other| other != place).map(|other| files[other].0.as_str()));
-        }
         FileKind::Ports => ibnetdiscover_ports::parse(name, bytes)?,
         _ => ibnetdiscover::parse(name, bytes)?,
     };
@@ -197,13 +228,16 @@ pub fn import(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fabr
     Ok(Fabric { network, details: plan.details })
 }
 
-/// A network that Kasuri wrote, to which nothing can be added.
-fn whole(name: &str, bytes: &[u8], other: Option<&str>) -> Result<Fabric, FabricError> {
-    if let Some(other) = other {
-        return Err(FabricError::Files(format!("{name} is a whole fabric; {other} cannot be added to it: import the dumps together")));
+/// The fabric of a file that says all of it.
+fn whole(kind: FileKind, name: &str, bytes: &[u8], options: &Options<'_>) -> Result<Fabric, FabricError> {
+    match kind {
+        FileKind::MeshGraph => mesh_graph::fabric(&format::mesh_graph::parse(name, bytes)?, options),
+        FileKind::MeshGraphYaml => mesh_graph::fabric(&format::mesh_graph::parse_yaml(name, bytes)?, options),
+        _ => {
+            let (network, details) = network_json::parse_fabric(name, bytes)?;
+            Ok(Fabric { details: details.unwrap_or_else(|| Details::unknown(&network)), network })
+        }
     }
-    let (network, details) = network_json::parse_fabric(name, bytes)?;
-    Ok(Fabric { details: details.unwrap_or_else(|| Details::unknown(&network)), network })
 }
 
 /// A network that is being put together.

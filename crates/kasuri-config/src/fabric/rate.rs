@@ -63,6 +63,34 @@ impl fmt::Display for Rate {
     }
 }
 
+/// What a link carries in each direction, where it is told as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Speed(u32);
+
+impl Speed {
+    /// Of so many Gbit/s, to the nearest Mbit/s; `None` of what is not above 0, or above 4 Pbit/s.
+    pub fn from_gbit_per_second(gbit: f64) -> Option<Self> {
+        let mbit = (gbit * 1000.0).round();
+        (mbit >= 1.0 && mbit <= f64::from(u32::MAX)).then_some(Self(mbit as u32))
+    }
+
+    /// In Mbit/s.
+    pub fn mbit_per_second(self) -> u32 {
+        self.0
+    }
+
+    /// So many links of this speed together, as far as that can be told.
+    pub(super) fn times(self, links: u32) -> Self {
+        Self(self.0.saturating_mul(links.max(1)))
+    }
+}
+
+impl fmt::Display for Speed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} Gbit/s", f64::from(self.0) / 1000.0)
+    }
+}
+
 /// Cycles that a flit takes on channels of these rates, in whole numbers whose ratios are those of the rates, and the rate in Mbit/s of a
 /// channel of one cycle a flit. Ratios for which the numbers would pass `most` are rounded to a hundredth.
 pub(super) fn periods(rates: &[u32], most: u32) -> (Vec<u32>, f64) {

@@ -15,9 +15,11 @@ pub mod hostlist;
 pub mod hosts;
 pub mod ibnetdiscover;
 pub mod ibnetdiscover_ports;
+pub mod mesh_graph;
 pub mod mpi;
 pub mod msccl;
 pub mod network_json;
+pub(crate) mod protobuf_text;
 pub mod service_levels;
 pub mod sl2vl;
 pub mod slurm_topology;
@@ -25,6 +27,7 @@ pub mod trace;
 pub mod traffic;
 pub mod uec;
 pub(crate) mod words;
+pub(crate) mod yaml;
 
 use kasuri_network::id::RouterId;
 use kasuri_network::network::Network;
@@ -65,6 +68,11 @@ pub(crate) fn meaningful_lines<'a>(name: &str, bytes: &'a [u8]) -> Result<Vec<(u
     let without_comment = |line: &'a str| line.split('#').next().unwrap_or_default().trim();
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, without_comment(line)));
     Ok(lines.filter(|(_, line)| !line.is_empty()).collect())
+}
+
+/// The beginning of a text, for messages.
+pub(crate) fn short(text: &str) -> String {
+    text.chars().take(40).collect()
 }
 
 /// The bytes as text.

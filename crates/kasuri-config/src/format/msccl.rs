@@ -9,7 +9,7 @@ mod compose;
 pub use check::{Checked, check};
 pub use compose::compose;
 
-use super::{FormatError, text_of};
+use super::{FormatError, short, text_of};
 use roxmltree::{Document, Node};
 use std::fmt::{self, Write};
 
@@ -382,10 +382,6 @@ impl<'a> Reader<'a> {
             has_dependents: self.number(node, "hasdep", 1)? == 1,
         })
     }
-}
-
-fn short(text: &str) -> String {
-    text.chars().take(40).collect()
 }
 
 /// Writes an algorithm with all attributes that the scheduler needs. Reading the text gives the same algorithm.

@@ -2,7 +2,7 @@
 
 use crate::common::networks;
 use crate::random::any_network;
-use kasuri_config::format::{astra, chakra, dot, edge_list, graphml, hostlist, hosts, msccl, network_json, traffic, uec};
+use kasuri_config::format::{astra, chakra, dot, edge_list, graphml, hostlist, hosts, mesh_graph, msccl, network_json, traffic, uec};
 use kasuri_config::{Document, fabric};
 use kasuri_network::id::{ChannelId, RouterId};
 use kasuri_network::network::Link;
@@ -159,6 +159,32 @@ fn the_corpora_of_fabrics_are_read() {
                 let _ = whole(all[0], all[1], all[2]);
             }
         }
+    }
+}
+
+/// The same for fabrics that one file says.
+#[test]
+fn the_corpora_of_whole_fabrics_are_read() {
+    let meshes = include_bytes!("../../../../fuzz/corpus/mesh_graph/two_meshes_4x4.textproto").as_slice();
+    let galaxy = include_bytes!("../../../../fuzz/corpus/mesh_graph/dual_galaxy_mesh_graph_descriptor.yaml").as_slice();
+    let joins = [fabric::Join::parse("0:12=1:0*2").unwrap()];
+    let whole = |bytes: &[u8]| {
+        let options = fabric::Options { joins: &joins, ..fabric::Options::default() };
+        fabric::import(&[("f".to_owned(), bytes.to_vec())], options)
+    };
+    for (bytes, routers) in [(meshes, 32)] {
+        assert_eq!(whole(bytes).unwrap().network.router_count(), routers);
+        for end in 0..bytes.len() {
+            let mut changed = bytes.to_vec();
+            changed[end] ^= 0x55;
+            let _ = (whole(&bytes[..end]), whole(&changed));
+        }
+    }
+    assert_eq!(mesh_graph::parse_yaml("y", galaxy).unwrap().meshes[0].shape.chips(), 64);
+    for end in 0..galaxy.len() {
+        let mut changed = galaxy.to_vec();
+        changed[end] ^= 0x55;
+        let _ = (mesh_graph::parse_yaml("y", &galaxy[..end]), mesh_graph::parse_yaml("y", &changed));
     }
 }
 

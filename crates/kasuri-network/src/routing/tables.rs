@@ -11,6 +11,7 @@ use crate::network::{Endpoint, Network};
 use crate::rng::split_mix;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Marks "no port" in a column of ports.
@@ -124,6 +125,16 @@ impl ForwardingTables {
     /// Says how routers map service levels to virtual lanes.
     pub fn set_lanes(&mut self, lanes: LaneMaps) {
         self.lanes = Some(lanes);
+    }
+
+    /// These tables with some of their entries only, each a router and an address.
+    pub fn only(&self, entries: &BTreeSet<(RouterId, u32)>) -> Self {
+        let mut tables = Self { ports: vec![NO_PORT; self.ports.len()], ..self.clone() };
+        for &(router, address) in entries {
+            let place = self.place(router, address);
+            tables.ports[place] = self.ports[place];
+        }
+        tables
     }
 
     /// The addresses of a terminal: positions among those of all.

@@ -2,11 +2,12 @@
 
 use super::schedule::{Export, Exported};
 use super::{Exit, Failure, output};
-use crate::fabric::audit::{Audit, CableLoad, Routes, SlowCable, Trunk, UnusualSwitch, audit, by_time};
+use crate::fabric::audit::{Audit, CableLoad, Routes, SlowCable, Trunk, Unreachable, UnusualSwitch, audit, audit_pairs, by_time};
+use crate::fabric::pairs::PairRoutes;
 use crate::fabric::job::{Alternative, Asked, Bound, Job, Order, Taken};
 use crate::input::{MAX_FILE_BYTES, read_gzipped_at_most, read_text};
 use clap::{Args, Subcommand, ValueEnum};
-use kasuri_config::fabric::{Fabric as Imported, Options, Rate, SourceFile, Takes, import};
+use kasuri_config::fabric::{Fabric as Imported, Join, Options, Rate, SourceFile, Speed, Takes, import, parse_pairs};
 use kasuri_config::format::{hostlist, slurm_topology};
 use kasuri_config::nearest;
 use kasuri_network::id::{ChannelId, TerminalId};
@@ -33,8 +34,8 @@ enum Action {
 /// The dumps of one fabric, or the file that `kasuri fabric import` made of them; gzipped or not.
 #[derive(Debug, Args)]
 struct Dumps {
-    /// ibnetdiscover (with or without -p); forwarding tables of dump_lfts, ibroute or OpenSM; opensm-sl2vl.dump; service levels. Or the file
-    /// that `kasuri fabric import` wrote
+    /// ibnetdiscover (with or without -p); forwarding tables of dump_lfts, ibroute or OpenSM; opensm-sl2vl.dump; service levels. Or one file
+    /// that says all: a mesh graph descriptor, or what `kasuri fabric import` wrote
     #[arg(value_name = "DUMP", required = true)]
     files: Vec<PathBuf>,
     /// Take adapters that are no host's, too: aggregation nodes, routers
@@ -43,6 +44,17 @@ struct Dumps {
     /// The rate of cables that ibnetdiscover shows as ???, for example 4xHDR
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     unknown_rate: Option<Rate>,
+    /// The rate of links of which a file says none, Gbit/s [default: the nominal one, where it is known]
+    #[arg(long, value_name = "GBIT", value_parser = parse_speed)]
+    link_rate: Option<Speed>,
+    /// The chips of a link between two meshes, of which a descriptor says none, for example 0:12=1:0; may stand several times
+    #[arg(long, value_name = "MESH:CHIP=MESH:CHIP", value_parser = Join::parse)]
+    join: Vec<Join>,
+}
+
+fn parse_speed(text: &str) -> Result<Speed, String> {
+    let speed = text.parse().ok().and_then(Speed::from_gbit_per_second);
+    speed.ok_or_else(|| "must be a number of Gbit/s above 0, such as 400".to_owned())
 }
 
 fn parse_rate(text: &str) -> Result<Rate, String> {
@@ -59,7 +71,8 @@ impl Dumps {
             }
         });
         let files = files.collect::<Result<Vec<SourceFile>, Failure>>()?;
-        let options = Options { all_adapters: self.all_adapters, unknown_rate: self.unknown_rate, takes };
+        let (all_adapters, unknown_rate) = (self.all_adapters, self.unknown_rate);
+        let options = Options { all_adapters, unknown_rate, takes, joins: &self.join, link_rate: self.link_rate };
         import(&files, options).map_err(|error| Failure::Input(error.to_string()))
     }
 }
@@ -82,6 +95,9 @@ struct Import {
 struct AuditCommand {
     #[command(flatten)]
     dumps: Dumps,
+    /// Look at the routes of these pairs of terminals alone: a line each, SOURCE DESTINATION; each takes the destination's first address
+    #[arg(long, value_name = "FILE")]
+    pairs: Option<PathBuf>,
     /// How many of the most loaded cables are shown
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     top: usize,
@@ -252,7 +268,10 @@ fn audit_of_cables(fabric: &Imported) -> Vec<Vec<String>> {
 impl AuditCommand {
     fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let fabric = self.dumps.read(None)?;
-        let found = audit(&fabric, self.top);
+        let found = match &self.pairs {
+            Some(path) => self.of_pairs(&fabric, path)?,
+            None => audit(&fabric, self.top),
+        };
         if self.format == Format::Json {
             let text = serde_json::to_string_pretty(&found).map_err(|error| Failure::Other(error.to_string()))?;
             writeln!(out, "{text}")?;
@@ -261,11 +280,22 @@ impl AuditCommand {
         writeln!(out, "{}", output::table(&["QUANTITY", "VALUE"], overview(&found), &[]))?;
         found.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))?;
         write_cables(&found, self.top, out)?;
-        match &found.tables {
-            Some(routes) => write_routes(routes, out)?,
-            None => writeln!(out, "\nThere are no forwarding tables: give those of dump_lfts or ibroute, too.")?,
+        match (&found.pairs, &found.tables) {
+            (Some(pairs), _) => write_pairs(pairs, out)?,
+            (None, Some(routes)) => write_routes(routes, out)?,
+            (None, None) => writeln!(out, "\nThere are no forwarding tables: give those of dump_lfts or ibroute, too.")?,
         }
         Ok(Exit::DONE)
+    }
+
+    fn of_pairs(&self, fabric: &Imported, path: &Path) -> Result<Audit, Failure> {
+        let name = path.display().to_string();
+        let text = read_text(path, "pairs are text: a line each, SOURCE DESTINATION")?;
+        let pairs = parse_pairs(&name, text.as_bytes(), &fabric.network).map_err(|error| Failure::Input(error.to_string()))?;
+        let tables = fabric.network.tables().ok_or_else(|| {
+            Failure::Input("--pairs: the fabric has no forwarding tables whose routes could be followed".to_owned())
+        })?;
+        Ok(audit_pairs(fabric, tables, &pairs, self.top))
     }
 }
 
@@ -281,18 +311,26 @@ fn overview(found: &Audit) -> Vec<Vec<String>> {
         ("unequal trunks", found.unequal_trunks.len().to_string()),
         ("switches with an unusual number of cables", found.unusual_switches.len().to_string()),
     ];
+    let loops = |cycle: &[String], lanes: u32| match (cycle.len(), lanes) {
+        (0, 1) => "none, on one virtual lane".to_owned(),
+        (0, lanes) => format!("none, on {lanes} virtual lanes"),
+        (length, _) => format!("possible: a cycle of {length} cables"),
+    };
+    if let Some(pairs) = &found.pairs {
+        rows.extend([
+            ("pairs", pairs.routes.to_string()),
+            ("pairs whose packets do not arrive", pairs.unreachable.to_string()),
+            ("credit loops of these pairs", loops(&pairs.cycle, pairs.virtual_lanes)),
+            ("pairs over the busiest cable", round(pairs.loads.max)),
+        ]);
+    }
     if let Some(routes) = &found.tables {
-        let loops = match (routes.credit_loops, routes.virtual_lanes) {
-            (true, _) => format!("possible: a cycle of {} cables", routes.cycle.len()),
-            (false, 1) => "none, on one virtual lane".to_owned(),
-            (false, lanes) => format!("none, on {lanes} virtual lanes"),
-        };
         rows.extend([
             ("routes", routes.routes.to_string()),
             ("routes that do not arrive", routes.unreachable.to_string()),
             ("routes that are longer than they need be", routes.not_minimal.to_string()),
             ("cables between switches on a route, mean", format!("{:.4}", routes.mean_hops)),
-            ("credit loops", loops),
+            ("credit loops", loops(&routes.cycle, routes.virtual_lanes)),
             ("all to all: routes over the busiest cable", round(routes.uniform.max)),
             ("all to all: routes over a cable, mean", round(routes.uniform.mean)),
             ("shifts: routes over the busiest cable, mean", format!("{:.3}", routes.shift.mean_of_max)),
@@ -339,23 +377,37 @@ fn write_cables(found: &Audit, top: usize, out: &mut dyn Write) -> Result<(), Fa
     Ok(())
 }
 
-fn write_routes(routes: &Routes, out: &mut dyn Write) -> Result<(), Failure> {
-    if !routes.unreachable_first.is_empty() {
-        writeln!(out, "\nRoutes that do not arrive ({} pairs), the first:", routes.unreachable_pairs)?;
-        for lost in &routes.unreachable_first {
-            writeln!(out, "  {} to {}: {}", lost.from, lost.to, lost.problem)?;
-        }
+fn write_pairs(pairs: &PairRoutes, out: &mut dyn Write) -> Result<(), Failure> {
+    write_unreachable(&pairs.unreachable_first, pairs.unreachable, out)?;
+    write_cycle(&pairs.cycle, out)?;
+    write_loads("These pairs: the busiest cables", &pairs.loads.cables, out)
+}
+
+fn write_unreachable(first: &[Unreachable], pairs: u64, out: &mut dyn Write) -> Result<(), Failure> {
+    if !first.is_empty() {
+        writeln!(out, "\nRoutes that do not arrive ({pairs} pairs), the first:")?;
+        first.iter().try_for_each(|lost| writeln!(out, "  {} to {}: {}", lost.from, lost.to, lost.problem))?;
     }
+    Ok(())
+}
+
+fn write_cycle(cycle: &[String], out: &mut dyn Write) -> Result<(), Failure> {
+    if !cycle.is_empty() {
+        writeln!(out, "\nPackets can wait for each other in a cycle: each of these cables for the next, the last for the first")?;
+        cycle.iter().try_for_each(|cable| writeln!(out, "  {cable}"))?;
+    }
+    Ok(())
+}
+
+fn write_routes(routes: &Routes, out: &mut dyn Write) -> Result<(), Failure> {
+    write_unreachable(&routes.unreachable_first, routes.unreachable_pairs, out)?;
     if !routes.not_minimal_first.is_empty() {
         writeln!(out, "\nRoutes that are longer than they need be, the first:")?;
         for detour in &routes.not_minimal_first {
             writeln!(out, "  {} to {}: {} cables between switches instead of {}", detour.from, detour.to, detour.hops, detour.shortest)?;
         }
     }
-    if routes.credit_loops {
-        writeln!(out, "\nPackets can wait for each other in a cycle: each of these cables for the next, the last for the first")?;
-        routes.cycle.iter().try_for_each(|cable| writeln!(out, "  {cable}"))?;
-    }
+    write_cycle(&routes.cycle, out)?;
     write_loads("All to all: the busiest cables", &routes.uniform.cables, out)?;
     write_loads(&format!("Shift by {}: the busiest cables", routes.shift.worst_shift), &routes.shift.cables, out)
 }

@@ -1,5 +1,6 @@
 //! An audit of a fabric: its cables, and every route of its forwarding tables.
 
+use super::pairs::{PairRoutes, routes_of};
 use kasuri_config::fabric::Fabric;
 use kasuri_network::deadlock::{Coverage, EscapePath, Report, Verdict, check_within};
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};
@@ -34,6 +35,9 @@ pub struct Audit {
     pub unusual_switches: Vec<UnusualSwitch>,
     /// What its tables do, if they are known.
     pub tables: Option<Routes>,
+    /// What they do with packets of some pairs alone, if that was asked; nothing is said of the others then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<PairRoutes>,
 }
 
 /// Cables between two switches that differ from the usual ones.
@@ -174,13 +178,23 @@ pub struct Shifts {
 }
 
 /// How many pairs of a list are shown.
-const SHOWN: usize = 10;
+pub(super) const SHOWN: usize = 10;
 
 /// Routes of shifts that are looked at; beyond that a sample of the shifts is taken.
 const SHIFT_ROUTES: u64 = 4_000_000;
 
 /// Looks at a fabric; `top` cables are named of each kind of traffic.
 pub fn audit(fabric: &Fabric, top: usize) -> Audit {
+    Audit { tables: fabric.network.tables().map(|tables| routes(fabric, tables, top)), ..cables(fabric) }
+}
+
+/// Looks at a fabric and at what its tables do with packets of these pairs of terminals alone, each to the first address of the other.
+pub fn audit_pairs(fabric: &Fabric, tables: &Arc<ForwardingTables>, pairs: &[(TerminalId, TerminalId)], top: usize) -> Audit {
+    Audit { pairs: Some(routes_of(fabric, tables, pairs, top)), ..cables(fabric) }
+}
+
+/// What there is to say of a fabric without its tables.
+fn cables(fabric: &Fabric) -> Audit {
     let (network, details) = (&fabric.network, &fabric.details);
     let mut rates: BTreeMap<String, u64> = BTreeMap::new();
     let adapters = (0..network.terminal_count()).map(ChannelId);
@@ -201,7 +215,8 @@ pub fn audit(fabric: &Fabric, top: usize) -> Audit {
         unequal_trunks: unequal_trunks(fabric, &ranks),
         slow_cables: slow_cables(fabric),
         unusual_switches: unusual_switches(network, &ranks),
-        tables: network.tables().map(|tables| routes(fabric, tables, top)),
+        tables: None,
+        pairs: None,
     }
 }
 
@@ -355,7 +370,7 @@ fn routes(fabric: &Fabric, tables: &Arc<ForwardingTables>, top: usize) -> Routes
     walked.findings(fabric, tables, &report, cycle, required, top)
 }
 
-fn lane_name(fabric: &Fabric, channel: ChannelId, lane: u16, lanes: u32) -> String {
+pub(super) fn lane_name(fabric: &Fabric, channel: ChannelId, lane: u16, lanes: u32) -> String {
     let lane = if lanes > 1 { format!(", lane {lane}") } else { String::new() };
     format!("{}{lane}", fabric.cable_name(channel))
 }
@@ -458,7 +473,7 @@ impl<'a> Walked<'a> {
 }
 
 /// The cables between switches that take the longest for what is on them.
-fn busiest(fabric: &Fabric, load: &[f64], top: usize) -> Vec<CableLoad> {
+pub(super) fn busiest(fabric: &Fabric, load: &[f64], top: usize) -> Vec<CableLoad> {
     let mut channels = by_time(fabric, |channel| load[channel.index()]);
     channels.truncate(top);
     let shown = |channel: ChannelId| CableLoad {

@@ -2,5 +2,6 @@
 
 pub mod audit;
 pub mod job;
+pub mod pairs;
 
 pub use audit::{Audit, audit};

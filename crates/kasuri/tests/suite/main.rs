@@ -39,6 +39,7 @@ mod gate;
 mod latencies;
 mod lone_packets;
 mod matrix;
+mod other_fabrics;
 mod own_engine;
 mod predictions;
 mod rdma;

@@ -1,6 +1,6 @@
 //! The network: YAML with one list for each property, an entry for each dimension.
 
-use crate::format::{FormatError, text_of};
+use crate::format::{FormatError, short, text_of};
 use kasuri_workload::execution::cluster::{Cluster, Dimension, MAX_NPUS, Topology};
 use std::collections::BTreeMap;
 use yaml_rust2::parser::{Event, MarkedEventReceiver, Parser};
@@ -85,10 +85,6 @@ fn whole(name: &str, key: &str, entry: &Entry) -> Result<u32, FormatError> {
 fn number(name: &str, key: &str, entry: &Entry, wanted: &str, fits: impl Fn(f64) -> bool) -> Result<f64, FormatError> {
     let found = entry.text.parse().ok().filter(|&value: &f64| value.is_finite() && fits(value));
     found.ok_or_else(|| FormatError::new(name, entry.line, format!("{key} is `{}`; it must be a number {wanted}", short(&entry.text))))
-}
-
-fn short(text: &str) -> String {
-    text.chars().take(40).collect()
 }
 
 /// Reads a file that gives nodes of the workload a trace of their own: the id of the node, and the prefix of the trace's files.
