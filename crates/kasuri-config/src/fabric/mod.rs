@@ -7,6 +7,7 @@
 mod addresses;
 pub(crate) mod discovery;
 mod mesh_graph;
+mod nccl;
 mod order;
 mod pairs;
 mod parts;
@@ -131,12 +132,14 @@ pub enum FileKind {
     MeshGraph,
     /// A mesh graph descriptor, in YAML.
     MeshGraphYaml,
+    /// NCCL's topology of a node, or another file in XML, which is refused by its first element.
+    Nccl,
 }
 
 impl FileKind {
     /// Those that say all of a fabric: one file is enough, and nothing can be added to it.
     fn is_whole(self) -> bool {
-        matches!(self, Self::Network | Self::MeshGraph | Self::MeshGraphYaml)
+        matches!(self, Self::Network | Self::MeshGraph | Self::MeshGraphYaml | Self::Nccl)
     }
 }
 
@@ -150,6 +153,8 @@ pub fn kind_of(bytes: &[u8]) -> Option<FileKind> {
         let begins = |words: &[&str]| words.iter().any(|word| line.starts_with(word.as_bytes()));
         if begins(&["{"]) {
             return Some(FileKind::Network);
+        } else if begins(&["<"]) {
+            return Some(FileKind::Nccl);
         } else if begins(&["Unicast lids", "Multicast mlids"]) {
             return Some(FileKind::Tables);
         } else if line.windows(10).any(|window| window == b", base LID") {
@@ -192,7 +197,7 @@ pub fn import(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fabr
         kinds.push(kind_of(bytes).ok_or_else(|| {
             FabricError::Files(format!(
                 "{name}: is no dump of a fabric: neither of ibnetdiscover (with or without -p), nor of dump_lfts, ibroute or OpenSM \
-                 (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a mesh graph descriptor, nor a network that Kasuri wrote"
+                 (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a mesh graph descriptor, nor NCCL's topology of a node, nor a network that Kasuri wrote"
             ))
         })?);
     }
@@ -233,6 +238,7 @@ fn whole(kind: FileKind, name: &str, bytes: &[u8], options: &Options<'_>) -> Res
     match kind {
         FileKind::MeshGraph => mesh_graph::fabric(&format::mesh_graph::parse(name, bytes)?, options),
         FileKind::MeshGraphYaml => mesh_graph::fabric(&format::mesh_graph::parse_yaml(name, bytes)?, options),
+        FileKind::Nccl => nccl::fabric(format::nccl::parse(name, bytes)?),
         _ => {
             let (network, details) = network_json::parse_fabric(name, bytes)?;
             Ok(Fabric { details: details.unwrap_or_else(|| Details::unknown(&network)), network })

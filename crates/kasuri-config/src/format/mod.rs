@@ -18,6 +18,7 @@ pub mod ibnetdiscover_ports;
 pub mod mesh_graph;
 pub mod mpi;
 pub mod msccl;
+pub mod nccl;
 pub mod network_json;
 pub(crate) mod protobuf_text;
 pub mod service_levels;

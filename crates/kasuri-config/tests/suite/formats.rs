@@ -172,7 +172,8 @@ fn the_corpora_of_whole_fabrics_are_read() {
         let options = fabric::Options { joins: &joins, ..fabric::Options::default() };
         fabric::import(&[("f".to_owned(), bytes.to_vec())], options)
     };
-    for (bytes, routers) in [(meshes, 32)] {
+    let node = include_bytes!("../../../../fuzz/corpus/nccl/topo_3p_pcie.xml").as_slice();
+    for (bytes, routers) in [(meshes, 32), (node, 9)] {
         assert_eq!(whole(bytes).unwrap().network.router_count(), routers);
         for end in 0..bytes.len() {
             let mut changed = bytes.to_vec();

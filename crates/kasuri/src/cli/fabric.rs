@@ -35,7 +35,7 @@ enum Action {
 #[derive(Debug, Args)]
 struct Dumps {
     /// ibnetdiscover (with or without -p); forwarding tables of dump_lfts, ibroute or OpenSM; opensm-sl2vl.dump; service levels. Or one file
-    /// that says all: a mesh graph descriptor, or what `kasuri fabric import` wrote
+    /// that says all: a mesh graph descriptor, NCCL's topology of a node, or what `kasuri fabric import` wrote
     #[arg(value_name = "DUMP", required = true)]
     files: Vec<PathBuf>,
     /// Take adapters that are no host's, too: aggregation nodes, routers

@@ -159,3 +159,30 @@ fn nothing_is_added_to_a_file_that_says_all() {
     let levels = ("s".to_owned(), b"1 2 3\n".to_vec());
     assert!(error(&[file("a"), levels]).contains("a is a whole fabric; s cannot be added to it"));
 }
+
+/// Nodes as NCCL dumps them: CPUs are joined each with each, a link between GPUs stands at both its ends, and NCCL derives the rates.
+#[test]
+fn nodes_of_nccl_have_their_parts_and_rates() {
+    for (name, [cpus, gpus, between, nets], xgmi, pci) in
+        [("topo_3p_pcie", [2, 3, 0, 1], "", "192 Gbit/s"), ("topo_8p_940", [2, 8, 28, 8], "384 Gbit/s", "384 Gbit/s")]
+    {
+        let fabric = read(&data("nccl").join(format!("{name}.xml")), Options::default()).unwrap();
+        let network = &fabric.network;
+        let routers = network.router_names().all().unwrap();
+        let count = |prefix: &str| routers.iter().filter(|router| router.starts_with(prefix)).count();
+        assert_eq!([count("cpu"), count("gpu"), network.terminal_count() as usize - gpus], [cpus, gpus, nets], "{name}");
+        // Each part but the CPUs has one link upwards.
+        let upwards = routers.len() - cpus;
+        assert_eq!(network.router_channels().count(), 2 * (upwards + between + cpus * (cpus - 1) / 2), "{name}");
+        for channel in network.router_channels() {
+            let cable = fabric.cable_name(channel);
+            if cable.matches("gpu").count() == 2 {
+                assert_eq!(fabric.rate(channel), xgmi, "{cable}");
+            } else if cable.matches("pci").count() == 2 {
+                assert_eq!(fabric.rate(channel), pci, "{cable}");
+            }
+        }
+        let names = network.terminal_names();
+        assert_eq!((names.of(0).as_str(), names.of(gpus as u32).as_str()), ("gpu0", "mlx5_0"), "{name}");
+    }
+}
