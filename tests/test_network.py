@@ -103,6 +103,18 @@ def test_a_file_that_is_no_graphml_is_named(tmp_path, text):
         kasuri.Network.from_graphml(tmp_path / "x.graphml")
 
 
+def test_rates_of_edges_become_periods(tmp_path):
+    """An edge of a fourth of the fastest rate takes four cycles a flit; a GraphML file keeps the rate."""
+    graph = networkx.Graph()
+    graph.add_edge("a", "b", gbit=400)
+    graph.add_edge("b", "c", gbit=100.0, period=7)
+    networkx.write_graphml(graph, tmp_path / "g.graphml")
+    for network in (kasuri.Network.from_networkx(graph), kasuri.Network.from_graphml(tmp_path / "g.graphml")):
+        assert sorted(int(period) for period in network.period) == [1] * 8 + [4] * 2
+    with pytest.raises(kasuri.ConfigError, match="edge 'a' - 'b': gbit is 'fast'; expected a number of Gbit/s above 0"):
+        kasuri.Network.from_networkx(networkx.Graph([("a", "b", {"gbit": "fast"})]))
+
+
 def test_a_saved_network_is_the_same_network(tmp_path):
     mesh = kasuri.Network.from_topology("mesh", dimensions=[3, 4])
     path = mesh.save(tmp_path / "mesh.txt")

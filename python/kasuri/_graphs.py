@@ -120,7 +120,20 @@ def _directed_lines(graph: networkx.DiGraph, names: Mapping[Hashable, str]) -> l
 
 
 def _speed(data: Mapping[str, Any], one: Hashable, other: Hashable) -> str:
-    return "".join(f" {key}={_number(data, key, f'edge {one!r} - {other!r}')}" for key in _SPEED if key in data)
+    what = f"edge {one!r} - {other!r}"
+    # A rate says more than a period.
+    keys = [key for key in _SPEED if key in data and not (key == "period" and "gbit" in data)]
+    return "".join(f" {key}={_number(data, key, what)}" for key in keys) + (f" gbit={_rate(data, what)}" if "gbit" in data else "")
+
+
+def _rate(data: Mapping[str, Any], what: str) -> str:
+    try:
+        value = float(data["gbit"])
+    except (TypeError, ValueError):
+        value = 0.0
+    if not 0 < value < 4e6:
+        raise ConfigError(f"{what}: gbit is {data['gbit']!r}; expected a number of Gbit/s above 0")
+    return f"{value:.12g}"
 
 
 def _port(data: Mapping[str, Any], key: str) -> str:

@@ -204,8 +204,8 @@ class Network:
         ----------
         graph : networkx.Graph or networkx.DiGraph
             Nodes whose attribute ``kind`` is ``"terminal"`` are terminals, in their order; all others are routers. Their names are those of
-            the nodes, or their attributes ``name``. An edge's attribute ``latency`` is its latency in cycles. Edges of a directed graph are
-            single channels where they have no opposite.
+            the nodes, or their attributes ``name``. An edge's attribute ``latency`` is its latency in cycles, ``gbit`` its rate in
+            Gbit/s, or ``period`` its period in cycles. Edges of a directed graph are single channels where they have no opposite.
         terminals : int, default 1
             Terminals on every router, where the graph has no terminals of its own; a node's attribute ``terminals`` overrides it.
 

@@ -166,7 +166,8 @@ impl<'a> Machine<'a> {
             let pair = [one.min(other), one.max(other)];
             if !by_pair.contains_key(&pair) {
                 let [one, other] = join.ends.map(|(id, _)| id);
-                let problem = format!("{}: the descriptor has no links between meshes {one} and {other} whose chips are open", self.graph.name);
+                let problem =
+                    format!("{}: the descriptor has no links between meshes {one} and {other} whose chips are open", self.graph.name);
                 return Err(FabricError::Files(problem));
             }
             *found.entry(pair).or_default() += join.links;
@@ -243,7 +244,9 @@ impl<'a> Machine<'a> {
             }
         }
         if is_nominal {
-            parts.notes.push("the descriptor says no rates: links have the nominal one of their chips; --link-rate sets another".to_owned());
+            parts
+                .notes
+                .push("the descriptor says no rates: links have the nominal one of their chips; --link-rate sets another".to_owned());
         }
         if self.meshes.iter().any(|placed| !placed.mesh.shape.express.is_empty()) {
             parts.notes.push("express connections are there, but no route uses them".to_owned());

@@ -6,8 +6,10 @@
 
 mod addresses;
 pub(crate) mod discovery;
+mod edge_list;
 mod mesh_graph;
 mod nccl;
+mod ns3;
 mod order;
 mod pairs;
 mod parts;
@@ -134,27 +136,43 @@ pub enum FileKind {
     MeshGraphYaml,
     /// NCCL's topology of a node, or another file in XML, which is refused by its first element.
     Nccl,
+    /// A graph in GraphML.
+    GraphMl,
+    /// An edge list.
+    EdgeList,
+    /// A topology of ns-3 or SimAI.
+    Ns3,
 }
 
 impl FileKind {
     /// Those that say all of a fabric: one file is enough, and nothing can be added to it.
     fn is_whole(self) -> bool {
-        matches!(self, Self::Network | Self::MeshGraph | Self::MeshGraphYaml | Self::Nccl)
+        !matches!(self, Self::Discovery | Self::Ports | Self::Tables | Self::Lanes | Self::Levels)
     }
 }
 
 /// Lines that are looked at to tell what a file is.
 const LINES_LOOKED_AT: usize = 20_000;
 
+/// Bytes of XML that are looked at to find its first element.
+const BYTES_LOOKED_AT: usize = 10_000;
+
 /// What a file is, by what its first lines say.
 pub fn kind_of(bytes: &[u8]) -> Option<FileKind> {
+    // It begins with numbers, as service levels do.
+    if format::ns3::is_topology(bytes) {
+        return Some(FileKind::Ns3);
+    }
     let lines = bytes.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT).map(<[u8]>::trim_ascii);
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(b"DR path")) {
         let begins = |words: &[&str]| words.iter().any(|word| line.starts_with(word.as_bytes()));
         if begins(&["{"]) {
             return Some(FileKind::Network);
         } else if begins(&["<"]) {
-            return Some(FileKind::Nccl);
+            let is_graph = bytes.windows(9).take(BYTES_LOOKED_AT).any(|window| window == b"<graphml " || window == b"<graphml>");
+            return Some(if is_graph { FileKind::GraphMl } else { FileKind::Nccl });
+        } else if begins(&["router ", "terminal "]) {
+            return Some(FileKind::EdgeList);
         } else if begins(&["Unicast lids", "Multicast mlids"]) {
             return Some(FileKind::Tables);
         } else if line.windows(10).any(|window| window == b", base LID") {
@@ -197,7 +215,7 @@ pub fn import(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fabr
         kinds.push(kind_of(bytes).ok_or_else(|| {
             FabricError::Files(format!(
                 "{name}: is no dump of a fabric: neither of ibnetdiscover (with or without -p), nor of dump_lfts, ibroute or OpenSM \
-                 (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a mesh graph descriptor, nor NCCL's topology of a node, nor a network that Kasuri wrote"
+                 (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a mesh graph descriptor, nor NCCL's topology of a node, nor one of ns-3 or SimAI, nor GraphML, nor an edge list, nor a network that Kasuri wrote"
             ))
         })?);
     }
@@ -238,6 +256,9 @@ fn whole(kind: FileKind, name: &str, bytes: &[u8], options: &Options<'_>) -> Res
     match kind {
         FileKind::MeshGraph => mesh_graph::fabric(&format::mesh_graph::parse(name, bytes)?, options),
         FileKind::MeshGraphYaml => mesh_graph::fabric(&format::mesh_graph::parse_yaml(name, bytes)?, options),
+        FileKind::GraphMl => edge_list::fabric(&format::graphml::read(name, bytes)?, options),
+        FileKind::EdgeList => edge_list::fabric(&format::edge_list::parse(name, bytes)?, options),
+        FileKind::Ns3 => ns3::fabric(&format::ns3::parse(name, bytes)?),
         FileKind::Nccl => nccl::fabric(format::nccl::parse(name, bytes)?),
         _ => {
             let (network, details) = network_json::parse_fabric(name, bytes)?;

@@ -15,8 +15,7 @@ pub(super) fn fabric(topology: Topology) -> Result<Fabric, FabricError> {
         Speed::from_gbit_per_second(8.0 * gbyte).ok_or_else(too_fast)
     };
     let mut parts = Parts { file: topology.name.clone(), notes: topology.notes.clone(), ..Parts::default() };
-    let mut routers: Vec<(String, String)> =
-        topology.devices.iter().map(|device| (device.name.clone(), device.busid.clone())).collect();
+    let mut routers: Vec<(String, String)> = topology.devices.iter().map(|device| (device.name.clone(), device.busid.clone())).collect();
     distinguish(&mut routers, String::clone);
     parts.routers = routers.into_iter().map(|(name, _)| name).collect();
     for link in &topology.links {

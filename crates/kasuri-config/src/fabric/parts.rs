@@ -67,10 +67,7 @@ impl Parts {
     ///
     /// # Errors
     /// No terminals, too many ports or rates, or a latency that is too long.
-    pub(super) fn fabric(
-        self,
-        tables: impl FnOnce(&[Port], &Ports) -> Option<ForwardingTables>,
-    ) -> Result<Fabric, FabricError> {
+    pub(super) fn fabric(self, tables: impl FnOnce(&[Port], &Ports) -> Option<ForwardingTables>) -> Result<Fabric, FabricError> {
         let wrong = |problem| FabricError::Network { name: self.file.clone(), problem };
         if self.terminals.is_empty() {
             return Err(FabricError::Files(format!("{}: has no terminals", self.file)));
@@ -78,7 +75,18 @@ impl Parts {
         let speeds = self.terminals.iter().map(|terminal| terminal.speed).chain(self.links.iter().map(|link| link.speed));
         let used: BTreeSet<Speed> = speeds.collect();
         if used.len() > usize::from(u8::MAX) {
-            return Err(FabricError::Files(format!("{}: has {} different rates; at most {} are known apart", self.file, used.len(), u8::MAX)));
+            return Err(FabricError::Files(format!(
+                "{}: has {} different rates; at most {} are known apart",
+                self.file,
+                used.len(),
+                u8::MAX
+            )));
+        }
+        if let (Some(&slowest), Some(&fastest)) = (used.first(), used.last())
+            && slowest.is_too_slow(fastest)
+        {
+            let problem = format!("a link of {slowest} beside one of {fastest}: at most {MAX_CHANNEL_CYCLES} times as fast are possible");
+            return Err(FabricError::Files(format!("{}: {problem}", self.file)));
         }
         let mbit: Vec<u32> = used.iter().map(|speed| speed.mbit_per_second()).collect();
         let (periods, channel_mbit) = rate::periods(&mbit, MAX_CHANNEL_CYCLES);
@@ -157,7 +165,7 @@ fn next(count: &mut [usize], router: u32) -> Port {
 
 impl Details {
     /// Of a network whose terminals are all hosts', and which has no addresses.
-    fn without_addresses(network: &Network) -> Self {
+    pub(super) fn without_addresses(network: &Network) -> Self {
         let (routers, terminals) = (network.router_count() as usize, network.terminal_count() as usize);
         let guids = |count| vec![format!("0x{:016x}", 0); count];
         Self {

@@ -1,5 +1,6 @@
 //! Widths and speeds of InfiniBand cables.
 
+use kasuri_network::network::MAX_CHANNEL_CYCLES;
 use std::fmt;
 
 /// The speed of a lane: its name, and the payload of four lanes in Mbit/s, after the line code.
@@ -79,6 +80,11 @@ impl Speed {
         self.0
     }
 
+    /// Is another one so many times as fast that no period of a flit can say it?
+    pub(crate) fn is_too_slow(self, fastest: Self) -> bool {
+        u64::from(self.0) * u64::from(MAX_CHANNEL_CYCLES) < u64::from(fastest.0)
+    }
+
     /// So many links of this speed together, as far as that can be told.
     pub(super) fn times(self, links: u32) -> Self {
         Self(self.0.saturating_mul(links.max(1)))
@@ -93,7 +99,7 @@ impl fmt::Display for Speed {
 
 /// Cycles that a flit takes on channels of these rates, in whole numbers whose ratios are those of the rates, and the rate in Mbit/s of a
 /// channel of one cycle a flit. Ratios for which the numbers would pass `most` are rounded to a hundredth.
-pub(super) fn periods(rates: &[u32], most: u32) -> (Vec<u32>, f64) {
+pub(crate) fn periods(rates: &[u32], most: u32) -> (Vec<u32>, f64) {
     let fastest = rates.iter().copied().max().unwrap_or(1).max(1);
     let exact = |scale: u64| rates.iter().all(|&rate| (u64::from(fastest) * scale).is_multiple_of(u64::from(rate.max(1))));
     let slowest = rates.iter().copied().min().unwrap_or(1).max(1);

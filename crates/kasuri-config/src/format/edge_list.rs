@@ -5,6 +5,8 @@
 //! router a ports=4
 //! # A link, that is a channel each way. Latency and period are optional: [network] says the usual ones.
 //! router a router b latency=2 period=1
+//! # In place of the period its rate, Gbit/s: the fastest link has the usual period (a multiple where the rates have no whole ratios).
+//! router b router c gbit=400
 //! # One direction only.
 //! router b -> router a
 //! # A terminal and its router. A terminal of a unidirectional network has a line for each direction.
@@ -23,10 +25,11 @@
 
 use super::FormatError;
 use super::words::{Word, lines_of_words, quoted};
+use crate::fabric::{Speed, rate};
 use kasuri_network::id::{Port, RouterId, TerminalId};
 use kasuri_network::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Names, Network, NetworkBuilder, NetworkError};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// An edge list as it was read: names have become numbers, missing latencies and ports are still missing.
@@ -44,6 +47,29 @@ pub struct EdgeList {
     pub edges: Vec<Edge>,
 }
 
+/// Periods of rates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rates {
+    /// Cycles that a flit takes at each rate, in whole numbers.
+    periods: BTreeMap<Speed, u32>,
+    /// The greatest rate.
+    fastest: Speed,
+    /// Gbit/s of a channel of one cycle a flit: what `[network] channel_gbit_per_second` has to be where the usual period is 1.
+    pub gbit_per_second: f64,
+}
+
+impl Rates {
+    /// The period of a rate, or of the fastest one where none is told.
+    fn period(&self, rate: Option<Speed>) -> u32 {
+        self.periods.get(&rate.unwrap_or(self.fastest)).copied().unwrap_or(1)
+    }
+
+    /// The rate of each period.
+    pub(crate) fn by_period(&self) -> BTreeMap<u32, Speed> {
+        self.periods.iter().map(|(&speed, &period)| (period, speed)).collect()
+    }
+}
+
 /// One link or channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
@@ -57,6 +83,8 @@ pub struct Edge {
     pub latency: Option<u32>,
     /// Period in cycles per flit, if told.
     pub period: Option<u32>,
+    /// Rate, if told.
+    pub rate: Option<Speed>,
     /// The line, from 1.
     pub line: usize,
 }
@@ -101,11 +129,15 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<EdgeList, FormatError> {
             (Node::Router(one, _), Node::Router(other, _)) if one == other => return Err(words.error("links a router to itself")),
             _ => {}
         }
-        let attributes = words.attributes(&["latency", "period"])?;
+        let rate = words.rate()?;
+        let attributes = words.attributes(&["latency", "period", "gbit"])?;
         if attributes[1] == Some(0) {
             return Err(words.error("period=0; a flit occupies a channel for at least 1 cycle"));
         }
-        list.edges.push(Edge { from, to, both_ways, latency: attributes[0], period: attributes[1], line });
+        if attributes[1].is_some() && rate.is_some() {
+            return Err(words.error("tells period and gbit; each says how fast the link is"));
+        }
+        list.edges.push(Edge { from, to, both_ways, latency: attributes[0], period: attributes[1], rate, line });
     }
     let mut linked = vec![false; names.terminals.names.len()];
     for end in list.edges.iter().flat_map(|edge| [edge.from, edge.to]) {
@@ -179,6 +211,19 @@ impl<'a> Words<'a> {
         match word.parse() {
             Ok(port) if usize::from(port) < MAX_PORTS => Ok(Node::Router(router, Some(port))),
             _ => Err(self.error(format!("`port {word}`; ports are numbered 0 to {}", MAX_PORTS - 1))),
+        }
+    }
+
+    /// Takes `gbit=NUMBER` out of the rest of the line, which may be no whole number.
+    fn rate(&mut self) -> Result<Option<Speed>, FormatError> {
+        let rest = self.words.get(self.position..).unwrap_or_default();
+        let Some(place) = rest.iter().position(|word| !word.is_quoted && word.text.starts_with("gbit=")) else { return Ok(None) };
+        let word = self.words.remove(self.position + place).text;
+        let number = word.trim_start_matches("gbit=").parse().ok().and_then(Speed::from_gbit_per_second);
+        let number = number.ok_or_else(|| self.error(format!("`{word}`: expected gbit=NUMBER, Gbit/s above 0")))?;
+        match self.words[self.position..].iter().any(|word| !word.is_quoted && word.text.starts_with("gbit=")) {
+            true => Err(self.error("gbit is told twice")),
+            false => Ok(Some(number)),
         }
     }
 
@@ -271,21 +316,24 @@ impl EdgeList {
         if self.terminals.is_empty() {
             return Err(wrong(FormatError::new(&self.name, 1, "has no terminals; add lines such as `terminal 0 router a`")));
         }
+        let rates = self.rates();
+        let link_of = |edge: &Edge, usual: Link| self.link_of(edge, usual, rates.as_ref());
         let ports = self.assign_ports().map_err(wrong)?;
         let mut builder = NetworkBuilder::new(format!("file {}", self.name));
         for (router, free) in ports.used.iter().enumerate() {
             let declared = self.ports.iter().filter(|(number, ..)| *number as usize == router).map(|(_, ports, _)| *ports as usize).max();
             builder.add_router(declared.unwrap_or(0).max(free.len()))?;
         }
-        for terminal in self.attachments(&ports, terminal_link).map_err(wrong)? {
+        for terminal in self.attachments(&ports, |edge| link_of(edge, terminal_link)).map_err(wrong)? {
             builder.add_split_terminal(terminal.injection, terminal.ejection, terminal.link);
         }
         for (edge, &(out, into)) in self.edges.iter().zip(&ports.edges) {
             if let (Node::Router(from, _), Node::Router(to, _)) = (edge.from, edge.to) {
                 let (from, to) = ((RouterId(from), out), (RouterId(to), into));
-                builder.add_channel(from, to, edge.link(link));
+                let link = link_of(edge, link).map_err(wrong)?;
+                builder.add_channel(from, to, link);
                 if edge.both_ways {
-                    builder.add_channel(to, from, edge.link(link));
+                    builder.add_channel(to, from, link);
                 }
             }
         }
@@ -315,7 +363,36 @@ impl EdgeList {
         Ok(ports)
     }
 
-    fn attachments(&self, ports: &Ports, usual: Link) -> Result<Vec<Attachment>, FormatError> {
+    /// What the rates of the lines mean, where there are some.
+    pub fn rates(&self) -> Option<Rates> {
+        let used: BTreeSet<Speed> = self.edges.iter().filter_map(|edge| edge.rate).collect();
+        let fastest = *used.last()?;
+        let mbit: Vec<u32> = used.iter().map(|speed| speed.mbit_per_second()).collect();
+        let (periods, channel_mbit) = rate::periods(&mbit, MAX_CHANNEL_CYCLES);
+        Some(Rates { periods: used.into_iter().zip(periods).collect(), fastest, gbit_per_second: channel_mbit / 1000.0 })
+    }
+
+    /// Latency and period of an edge; one without a rate among others that have some is as fast as the fastest.
+    fn link_of(&self, edge: &Edge, usual: Link, rates: Option<&Rates>) -> Result<Link, FormatError> {
+        if let (Some(rates), Some(rate)) = (rates, edge.rate)
+            && rate.is_too_slow(rates.fastest)
+        {
+            let problem =
+                format!("a link of {rate} beside one of {}: at most {MAX_CHANNEL_CYCLES} times as fast are possible", rates.fastest);
+            return Err(FormatError::new(&self.name, edge.line, problem));
+        }
+        let period = match rates {
+            Some(rates) if edge.period.is_none() => usual.period.saturating_mul(rates.period(edge.rate)),
+            _ => edge.period.unwrap_or(usual.period),
+        };
+        if period > MAX_CHANNEL_CYCLES {
+            let problem = format!("a flit would occupy this link for {period} cycles; at most {MAX_CHANNEL_CYCLES} are possible");
+            return Err(FormatError::new(&self.name, edge.line, problem));
+        }
+        Ok(Link { latency: edge.latency.unwrap_or(usual.latency), period })
+    }
+
+    fn attachments(&self, ports: &Ports, link: impl Fn(&Edge) -> Result<Link, FormatError>) -> Result<Vec<Attachment>, FormatError> {
         let mut ends: Vec<Ends> = vec![[None; 2]; self.terminals.len()];
         for (edge, &(out, into)) in self.edges.iter().zip(&ports.edges) {
             let (terminal, router, inwards) = match (edge.from, edge.to) {
@@ -325,7 +402,7 @@ impl EdgeList {
             };
             let directions: &[usize] = if edge.both_ways { &[0, 1] } else { &[usize::from(!inwards)] };
             for &direction in directions {
-                let end = (RouterId(router.0), router.1, edge.link(usual));
+                let end = (RouterId(router.0), router.1, link(edge)?);
                 if ends[terminal as usize][direction].replace(end).is_some() {
                     let problem = format!("terminal {} is linked twice in this direction", self.terminals[terminal as usize]);
                     return Err(FormatError::new(&self.name, edge.line, problem));
@@ -387,12 +464,6 @@ impl Ports {
             *used |= wanted;
         }
         Ok(port as Port)
-    }
-}
-
-impl Edge {
-    fn link(&self, usual: Link) -> Link {
-        Link { latency: self.latency.unwrap_or(usual.latency), period: self.period.unwrap_or(usual.period) }
     }
 }
 
@@ -478,6 +549,23 @@ mod tests {
         assert_eq!((again.router_names(), again.terminal_names()), (network.router_names(), network.terminal_names()));
     }
 
+    /// 400 over 200 and 100 are 1, 2 and 4 cycles, 100 over 40 is 2 and 5; links that tell no rate are as fast as the fastest.
+    #[test]
+    fn rates_become_periods() {
+        let text =
+            "terminal 0 router a gbit=200\nrouter a router b gbit=100\nrouter a router b gbit=400\nrouter b router c\nterminal 1 router c";
+        let network = read(text).unwrap();
+        let period = |channel: u32| network.link(kasuri_network::id::ChannelId(channel)).period;
+        assert_eq!([0, 1, 4, 6, 8].map(period), [2, 1, 4, 1, 1]);
+        let network = read("terminal 0 router a gbit=100\nrouter a router b gbit=40").unwrap();
+        assert_eq!(
+            (network.link(network.injection_channel(TerminalId(0))).period, network.link(kasuri_network::id::ChannelId(2)).period),
+            (2, 5)
+        );
+        let list = parse("n", b"terminal 0 router a gbit=100\nrouter a router b gbit=40").unwrap();
+        assert_eq!(list.rates().unwrap().gbit_per_second.to_bits(), 200f64.to_bits());
+    }
+
     #[test]
     fn errors_name_the_file_the_line_and_what_is_wrong() {
         for (text, expected) in [
@@ -490,6 +578,13 @@ mod tests {
             ("router a router b latency=x\n", "n.txt:1: `latency=x`: expected latency=NUMBER"),
             ("router a router b latency=1 latency=1\n", "n.txt:1: latency is told twice"),
             ("router a router b period=0\n", "n.txt:1: period=0"),
+            ("router a router b gbit=0\n", "n.txt:1: `gbit=0`: expected gbit=NUMBER, Gbit/s above 0"),
+            ("router a router b gbit=1 gbit=2\n", "n.txt:1: gbit is told twice"),
+            ("router a router b gbit=1 period=2\n", "n.txt:1: tells period and gbit"),
+            (
+                "terminal 0 router a\nrouter a router b gbit=4000000\nrouter a router b gbit=0.001\n",
+                "n.txt:3: a link of 0.001 Gbit/s beside one of 4000000 Gbit/s: at most 1000000 times",
+            ),
             ("router a port 512 router b\n", "n.txt:1: `port 512`"),
             ("router a router b\n", "n.txt:1: has no terminals"),
             ("terminal 0 router a\nterminal 0 router a\n", "n.txt:2: terminal 0 is linked twice"),

@@ -20,6 +20,7 @@ pub mod mpi;
 pub mod msccl;
 pub mod nccl;
 pub mod network_json;
+pub mod ns3;
 pub(crate) mod protobuf_text;
 pub mod service_levels;
 pub mod sl2vl;

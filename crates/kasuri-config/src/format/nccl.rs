@@ -163,7 +163,11 @@ impl<'a> Reader<'a> {
     fn system(&mut self, root: Element<'a, 'a>) -> Result<(), FormatError> {
         match root.tag_name().name() {
             "system" => {}
-            "graphs" => return Err(self.error(root, "is a file of NCCL's graphs (NCCL_GRAPH_FILE), which says no topology; give NCCL_TOPO_DUMP_FILE")),
+            "graphs" => {
+                return Err(
+                    self.error(root, "is a file of NCCL's graphs (NCCL_GRAPH_FILE), which says no topology; give NCCL_TOPO_DUMP_FILE")
+                );
+            }
             other => return Err(self.error(root, format!("begins with <{}>; a topology of NCCL begins with <system>", short(other)))),
         }
         let version = self.needed(root, "version")?;

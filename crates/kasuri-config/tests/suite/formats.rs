@@ -173,7 +173,9 @@ fn the_corpora_of_whole_fabrics_are_read() {
         fabric::import(&[("f".to_owned(), bytes.to_vec())], options)
     };
     let node = include_bytes!("../../../../fuzz/corpus/nccl/topo_3p_pcie.xml").as_slice();
-    for (bytes, routers) in [(meshes, 32), (node, 9)] {
+    let servers = include_bytes!("../../../../fuzz/corpus/ns3/servers.txt").as_slice();
+    let graph = include_bytes!("../../../../fuzz/corpus/graphml/pair.graphml").as_slice();
+    for (bytes, routers) in [(meshes, 32), (node, 9), (servers, 7), (graph, 2)] {
         assert_eq!(whole(bytes).unwrap().network.router_count(), routers);
         for end in 0..bytes.len() {
             let mut changed = bytes.to_vec();

@@ -3,8 +3,8 @@
 use super::schedule::{Export, Exported};
 use super::{Exit, Failure, output};
 use crate::fabric::audit::{Audit, CableLoad, Routes, SlowCable, Trunk, Unreachable, UnusualSwitch, audit, audit_pairs, by_time};
-use crate::fabric::pairs::PairRoutes;
 use crate::fabric::job::{Alternative, Asked, Bound, Job, Order, Taken};
+use crate::fabric::pairs::PairRoutes;
 use crate::input::{MAX_FILE_BYTES, read_gzipped_at_most, read_text};
 use clap::{Args, Subcommand, ValueEnum};
 use kasuri_config::fabric::{Fabric as Imported, Join, Options, Rate, SourceFile, Speed, Takes, import, parse_pairs};
@@ -35,7 +35,7 @@ enum Action {
 #[derive(Debug, Args)]
 struct Dumps {
     /// ibnetdiscover (with or without -p); forwarding tables of dump_lfts, ibroute or OpenSM; opensm-sl2vl.dump; service levels. Or one file
-    /// that says all: a mesh graph descriptor, NCCL's topology of a node, or what `kasuri fabric import` wrote
+    /// that says all: a mesh graph descriptor, NCCL's topology of a node, one of ns-3 or SimAI, GraphML, an edge list, or what `kasuri fabric import` wrote
     #[arg(value_name = "DUMP", required = true)]
     files: Vec<PathBuf>,
     /// Take adapters that are no host's, too: aggregation nodes, routers
@@ -292,9 +292,10 @@ impl AuditCommand {
         let name = path.display().to_string();
         let text = read_text(path, "pairs are text: a line each, SOURCE DESTINATION")?;
         let pairs = parse_pairs(&name, text.as_bytes(), &fabric.network).map_err(|error| Failure::Input(error.to_string()))?;
-        let tables = fabric.network.tables().ok_or_else(|| {
-            Failure::Input("--pairs: the fabric has no forwarding tables whose routes could be followed".to_owned())
-        })?;
+        let tables = fabric
+            .network
+            .tables()
+            .ok_or_else(|| Failure::Input("--pairs: the fabric has no forwarding tables whose routes could be followed".to_owned()))?;
         Ok(audit_pairs(fabric, tables, &pairs, self.top))
     }
 }

@@ -80,7 +80,9 @@ fn planes_share_no_link() {
     assert_eq!((of_plane[0].len(), of_plane[1].len()), (20, 20));
     assert!(of_plane[0].is_disjoint(&of_plane[1]));
     // First the column, then the row: from chip 1 by chip 5 to chip 7.
-    tables.follow(network, network.injection_port(TerminalId(1)).0, TerminalId(7), tables.addresses(TerminalId(7)).start, &mut path).unwrap();
+    tables
+        .follow(network, network.injection_port(TerminalId(1)).0, TerminalId(7), tables.addresses(TerminalId(7)).start, &mut path)
+        .unwrap();
     assert!(fabric.cable_name(path[0]).contains("-> 0:5 port"), "{}", fabric.cable_name(path[0]));
 }
 
@@ -118,7 +120,9 @@ fn pairs_load_the_links_of_their_routes() {
 fn links_between_meshes_need_their_chips() {
     let name = "mesh_graph_descriptors/quad_bh_galaxy_4x4x8_z_torus_graph_descriptor.textproto";
     let error = |joins: &[&str]| descriptor(name, joins).unwrap_err();
-    assert!(error(&[]).contains(":31: joins meshes 0 and 1 by 8 links and does not say which chips; 0 are told. Give --join 0:CHIP=1:CHIP"));
+    assert!(
+        error(&[]).contains(":31: joins meshes 0 and 1 by 8 links and does not say which chips; 0 are told. Give --join 0:CHIP=1:CHIP")
+    );
     assert!(error(&["0:0=1:32"]).contains("mesh 1 has chips 0 to 31, no chip 32"));
     assert!(error(&["0:0=4:0"]).contains("there is no mesh 4"));
     assert!(error(&["0:0=2:0"]).contains("the descriptor has no links between meshes 0 and 2 whose chips are open"));
@@ -185,4 +189,79 @@ fn nodes_of_nccl_have_their_parts_and_rates() {
         let names = network.terminal_names();
         assert_eq!((names.of(0).as_str(), names.of(gpus as u32).as_str()), ("gpu0", "mlx5_0"), "{name}");
     }
+}
+
+/// SimAI's Spectrum-X of 4 servers of 8 GPUs: 7 GPUs are behind the own NVSwitch, 3 behind the own leaf, 21 behind a spine. Only switches pass
+/// packets on.
+#[test]
+fn gpus_of_simai_reach_each_other_by_switches_alone() {
+    let fabric = read(&data("ns3/Spectrum-X_32g_8gps_400Gbps_H100.txt"), Options::default()).unwrap();
+    let (network, tables) = (&fabric.network, fabric.network.tables().unwrap());
+    let found = audit(&fabric, 0);
+    assert_eq!((found.switches, found.adapters, found.hosts, found.cables), (48, 32, 4, 96));
+    let routes = found.tables.unwrap();
+    assert_eq!((routes.hops, routes.unreachable, routes.not_minimal), ([(0, 0), (2, 32 * 10), (4, 32 * 21)].into(), 0, 0));
+    assert!(!routes.credit_loops);
+    let found_max = routes.uniform.max;
+    assert_eq!(found.rates, [("2880 Gbit/s".to_owned(), 32 + 32), ("400 Gbit/s".to_owned(), 64)].into());
+    let (mut path, mut spines) = (Vec::new(), BTreeSet::new());
+    for from in (0..32).map(TerminalId) {
+        for to in (0..32).map(TerminalId).filter(|&to| to != from) {
+            tables.follow(network, network.injection_port(from).0, to, to.0, &mut path).unwrap();
+            let passed: Vec<String> = path.iter().skip(1).map(|&channel| network.endpoint_name(network.source(channel))).collect();
+            assert!(passed[..passed.len() - 1].iter().all(|name| name.contains("switch")), "{passed:?}");
+            assert_eq!(passed[0].contains("nvswitch"), from.0 / 8 == to.0 / 8, "{passed:?}");
+            spines.extend(
+                passed.into_iter().filter(|name| ["44", "45", "46", "47"].iter().any(|spine| name.contains(&format!("switch{spine}")))),
+            );
+        }
+    }
+    // Every spine uses its link to every leaf.
+    assert_eq!(spines.len(), 4 * 8, "{spines:?}");
+    // Of the 84 routes to the GPUs of a leaf that come by spines each spine would bring 21.
+    assert!(found_max < 42.0, "{found_max}");
+    // 500 ns are as many cycles as flits of 64 bytes go by at the rate of a cycle.
+    let leaf = network.router_channels().find(|&channel| fabric.rate(channel) == "400 Gbit/s").unwrap();
+    let cycles = 500.0 * fabric.details.channel_gbit_per_second / 512.0;
+    assert!((f64::from(network.link(leaf).latency) - cycles).abs() <= 0.5);
+    let ratio = network.link(leaf).period as f64 / network.link(ChannelId(0)).period as f64;
+    assert!((ratio - 7.2).abs() < 1e-9, "{ratio}");
+}
+
+/// Two leaves of four rails each have no GPU in common but through spines; a ring of hosts has no switch, and no tables.
+#[test]
+fn other_topologies_of_ns3_are_read() {
+    let fabric = read(&data("ns3/DCN-SingleToR_64g_8gps_400Gbps_H100.txt"), Options::default()).unwrap();
+    let found = audit(&fabric, 0);
+    assert_eq!((found.switches, found.adapters, found.cables), (80, 64, 144));
+    let routes = found.tables.unwrap();
+    assert_eq!((routes.unreachable, routes.credit_loops, routes.hops.values().sum::<u64>()), (0, false, 64 * 63));
+    let ring = read(&data("ns3/ns3_T1D-ns3.txt"), Options::default()).unwrap();
+    assert!(ring.network.tables().is_none() && ring.details.notes[0].contains("without switches"), "{:?}", ring.details.notes);
+    assert_eq!((ring.network.terminal_names().of(7), ring.network.router_channels().count()), ("host7".to_owned(), 16));
+}
+
+/// The same graph as an edge list and as GraphML: the rates of the lines, and what is not told is as fast as the fastest.
+#[test]
+fn lists_and_graphs_keep_their_rates() {
+    let list = "terminal h router b gbit=100\nrouter a router b gbit=400\nterminal g router a\n";
+    let of = |name: &str, text: &str, link_rate| {
+        let options = Options { link_rate, ..Options::default() };
+        import(&[(name.to_owned(), text.as_bytes().to_vec())], options).map_err(|error| error.to_string())
+    };
+    let fabric = of("l.txt", list, None).unwrap();
+    let rates: Vec<&str> = (0..fabric.network.channel_count()).map(|channel| fabric.rate(ChannelId(channel))).collect();
+    assert_eq!(rates, ["100 Gbit/s", "400 Gbit/s", "100 Gbit/s", "400 Gbit/s", "400 Gbit/s", "400 Gbit/s"]);
+    assert_eq!(fabric.details.hosts, ["h", "g"]);
+    let again = import(&[("f.json".to_owned(), fabric.write().into_bytes())], Options::default()).unwrap();
+    assert_eq!((again.network, again.details), (fabric.network.clone(), fabric.details.clone()));
+    let graph = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/graphml/pair.graphml")).unwrap();
+    let fabric = of("g.graphml", &graph, None).unwrap();
+    assert_eq!((fabric.rate(ChannelId(0)), fabric.rate(ChannelId(2))), ("100 Gbit/s", "400 Gbit/s"));
+    // Without rates the user says what a link of period 1 carries.
+    let plain = "terminal 0 router a\nrouter a router b period=4\nterminal 1 router b\n";
+    assert!(of("l.txt", plain, None).unwrap_err().contains("l.txt: tells no rate of its links (gbit=); say it with --link-rate"));
+    let fabric = of("l.txt", plain, Speed::from_gbit_per_second(200.0)).unwrap();
+    assert_eq!((fabric.rate(ChannelId(0)), fabric.rate(ChannelId(4))), ("200 Gbit/s", "50 Gbit/s"));
+    assert!(of("g.xml", "<svg/>", None).unwrap_err().contains("g.xml:1: begins with <svg>"));
 }

@@ -4,8 +4,11 @@ const ONE: &str = "# a\nmesh_descriptors {\n  name: \"M0\"\n  arch: WORMHOLE_B0\
                    host_topology { dims: [ 2, 1 ] }\n  channels { count: 4 policy: RELAXED }\n}\n";
 
 fn graph(body: &str) -> String {
-    let instances = "  instances { mesh { mesh_descriptor: \"M0\" mesh_id: 0 } }\n  instances { mesh { mesh_descriptor: \"M0\" mesh_id: 3 } }\n";
-    format!("{ONE}graph_descriptors {{\n  name: \"G0\"\n  type: \"FABRIC\"\n{instances}{body}}}\ntop_level_instance {{ graph {{ graph_descriptor: \"G0\" graph_id: 0 }} }}\n")
+    let instances =
+        "  instances { mesh { mesh_descriptor: \"M0\" mesh_id: 0 } }\n  instances { mesh { mesh_descriptor: \"M0\" mesh_id: 3 } }\n";
+    format!(
+        "{ONE}graph_descriptors {{\n  name: \"G0\"\n  type: \"FABRIC\"\n{instances}{body}}}\ntop_level_instance {{ graph {{ graph_descriptor: \"G0\" graph_id: 0 }} }}\n"
+    )
 }
 
 fn single() -> String {
@@ -17,7 +20,10 @@ fn a_mesh_is_read() {
     let found = parse("m", single().as_bytes()).unwrap();
     let shape = &found.meshes[0].shape;
     assert_eq!((shape.chip, shape.policy, shape.chips()), (Chip::Wormhole, Policy::Relaxed, 32));
-    assert_eq!((&shape.dims[..], &shape.rings[..], &shape.links[..], &shape.hosts[..]), (&[8, 4][..], &[true, false][..], &[4, 4][..], &[2, 1][..]));
+    assert_eq!(
+        (&shape.dims[..], &shape.rings[..], &shape.links[..], &shape.hosts[..]),
+        (&[8, 4][..], &[true, false][..], &[4, 4][..], &[2, 1][..])
+    );
     assert!(found.connections.is_empty());
 }
 
@@ -62,7 +68,10 @@ fn what_is_wrong_is_shown_with_its_line() {
         assert!(error.starts_with(expected), "{new}: {error}");
     }
     for (body, expected) in [
-        ("  connections { nodes { mesh { mesh_descriptor: \"M0\" mesh_id: 0 } } channels { count: 1 } }\n", "joins 1 nodes; a connection joins two"),
+        (
+            "  connections { nodes { mesh { mesh_descriptor: \"M0\" mesh_id: 0 } } channels { count: 1 } }\n",
+            "joins 1 nodes; a connection joins two",
+        ),
         ("  instances { mesh { mesh_descriptor: \"M0\" mesh_id: 3 } }\n", "has a second mesh of mesh_id 3"),
         ("  instances { graph { graph_descriptor: \"G1\" graph_id: 3 } }\n", "graphs of meshes are read here, no graphs of graphs"),
         ("  graph_topology: STAR\n channels { count: 1 }\n", "graph_topology is `STAR`; it must be ALL_TO_ALL or RING"),

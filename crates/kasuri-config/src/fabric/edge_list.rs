@@ -1,0 +1,49 @@
+//! Fabrics from edge lists and GraphML.
+
+use super::{Details, Fabric, FabricError, Options};
+use crate::format::edge_list::EdgeList;
+use kasuri_network::id::ChannelId;
+use kasuri_network::network::Link;
+use std::collections::BTreeMap;
+
+/// The fabric of a list: its links have the rates that their lines tell, or, where none tells one, that of the options, over their periods.
+///
+/// # Errors
+/// What is no network, or no rate.
+pub(super) fn fabric(list: &EdgeList, options: &Options<'_>) -> Result<Fabric, FabricError> {
+    let wrong = |problem| FabricError::Network { name: list.name.clone(), problem };
+    let usual = Link { latency: 1, period: 1 };
+    let network = list.network(usual, usual).map_err(wrong)?;
+    let rates = list.rates();
+    let told =
+        rates.as_ref().map(|rates| rates.gbit_per_second).or(options.link_rate.map(|rate| f64::from(rate.mbit_per_second()) / 1000.0));
+    let channel_gbit_per_second = told.ok_or_else(|| {
+        FabricError::Files(format!("{}: tells no rate of its links (gbit=); say it with --link-rate, for links of period 1", list.name))
+    })?;
+    // By period: what links of it are called and carry.
+    let named = rates.map(|rates| rates.by_period()).unwrap_or_default();
+    let channels = || (0..network.channel_count()).map(|channel| network.link(ChannelId(channel)).period);
+    let gbit = |period: u32| match named.get(&period) {
+        Some(speed) => f64::from(speed.mbit_per_second()) / 1000.0,
+        None => channel_gbit_per_second / f64::from(period),
+    };
+    let mut places: BTreeMap<u32, usize> = channels().map(|period| (period, 0)).collect();
+    places.values_mut().zip(0..).for_each(|(place, number)| *place = number);
+    if places.len() > usize::from(u8::MAX) {
+        return Err(FabricError::Files(format!(
+            "{}: has {} different rates; at most {} are known apart",
+            list.name,
+            places.len(),
+            u8::MAX
+        )));
+    }
+    let details = Details {
+        hosts: (0..network.terminal_count()).map(|terminal| network.terminal_names().of(terminal)).collect(),
+        rates: places.keys().map(|&period| format!("{} Gbit/s", gbit(period))).collect(),
+        gbit_per_second: places.keys().map(|&period| gbit(period)).collect(),
+        channel_rates: channels().map(|period| places[&period] as u8).collect(),
+        channel_gbit_per_second,
+        ..Details::without_addresses(&network)
+    };
+    Ok(Fabric { network, details })
+}
