@@ -3,12 +3,13 @@
 use super::python::Python;
 use super::{Exit, Failure, output};
 use crate::design::{self, Candidate, EXAMPLE, MOST_TERMINALS, Prices, Recommended, design, largest};
+use crate::design::{EXAMPLE_LIST, PriceList, Wish, offer};
 use crate::input::read_text;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Compares topologies for a number of terminals: routers, cables, price, diameter, all-to-all
 #[derive(Debug, Args)]
@@ -17,7 +18,7 @@ pub(super) struct Design {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(2..=MAX_TERMINALS))]
     terminals: Option<u64>,
     /// The most ports that a router may have
-    #[arg(long, value_name = "NUMBER", required_unless_present = "example_prices", value_parser = clap::value_parser!(u64).range(2..=512))]
+    #[arg(long, value_name = "NUMBER", required_unless_present_any = ["example_prices", "price_list", "example_price_list"], value_parser = clap::value_parser!(u64).range(2..=512))]
     ports: Option<u64>,
     /// Mark networks that cost more than this, in the currency of the prices
     #[arg(long, value_name = "PRICE", requires = "terminals", value_parser = parse_budget)]
@@ -28,6 +29,16 @@ pub(super) struct Design {
     /// Search for all-to-all schedules where no fast one is known, also for many terminals: takes minutes
     #[arg(long, requires = "terminals")]
     search: bool,
+    /// A TOML file of switches, cables, adapters and optics that can be bought: shows trees of these, their price, power, and what one failed
+    /// spine costs
+    #[arg(long, value_name = "FILE", requires = "terminals", conflicts_with_all = ["ports", "prices", "budget", "search", "plot"])]
+    price_list: Option<PathBuf>,
+    /// With a price list: how many times as much terminals may send as the uplinks of a leaf or a pod carry
+    #[arg(long, value_name = "TAPERS", value_delimiter = ',', default_values = ["1", "2", "3"], value_parser = parse_taper)]
+    taper: Vec<f64>,
+    /// With a price list: GPUs of a node, for trees in which the GPUs of a leaf have the same number in their nodes
+    #[arg(long, value_name = "GPUS", requires = "price_list", value_parser = clap::value_parser!(u64).range(2..=64))]
+    rails: Option<u64>,
     /// How to print it
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -37,6 +48,9 @@ pub(super) struct Design {
     /// Print the built-in prices, with their sources, as a file to start from
     #[arg(long)]
     example_prices: bool,
+    /// Print an example of a price list, as a file to start from
+    #[arg(long)]
+    example_price_list: bool,
 }
 
 /// More terminals than this would take minutes.
@@ -50,6 +64,11 @@ enum Format {
     Json,
 }
 
+fn parse_taper(text: &str) -> Result<f64, String> {
+    let taper = text.parse().ok().filter(|taper: &f64| (1.0..=64.0).contains(taper));
+    taper.ok_or_else(|| "must be numbers from 1 to 64, such as 1,2,3.5".to_owned())
+}
+
 fn parse_budget(text: &str) -> Result<f64, String> {
     let budget = text.parse().ok().filter(|budget: &f64| *budget > 0.0 && budget.is_finite());
     budget.ok_or_else(|| "must be a price above 0, such as 15000000 or 1.5e7".to_owned())
@@ -57,6 +76,13 @@ fn parse_budget(text: &str) -> Result<f64, String> {
 
 impl Design {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        if self.example_price_list {
+            write!(out, "{EXAMPLE_LIST}")?;
+            return Ok(Exit::DONE);
+        }
+        if let (Some(path), Some(terminals)) = (&self.price_list, self.terminals) {
+            return self.buy(path, terminals, out);
+        }
         // Ports are required unless the example is asked for.
         let (Some(ports), false) = (self.ports, self.example_prices) else {
             write!(out, "{EXAMPLE}")?;
@@ -145,6 +171,38 @@ impl Design {
         Ok(answer)
     }
 
+    /// Trees of switches that can be bought.
+    fn buy(&self, path: &Path, terminals: u64, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let text = read_text(path, "a price list is TOML")?;
+        let wrong = |problem: String| Failure::Input(format!("{}: {problem}", path.display()));
+        let list = PriceList::parse(&text).map_err(wrong)?;
+        let wish = Wish { terminals, tapers: self.taper.clone(), rails: self.rails };
+        let found = offer(&wish, &list).map_err(wrong)?;
+        if self.format == Format::Json {
+            let answer = json!({
+                "date": list.date, "currency": list.currency, "terminals": terminals, "exactly": found.exactly, "at_least": found.at_least,
+            });
+            writeln!(out, "{answer:#}")?;
+            return Ok(Exit::DONE);
+        }
+        for (title, rows) in [("Exactly", &found.exactly), ("At least", &found.at_least)] {
+            let rows: Vec<Vec<String>> = rows.iter().map(bought_row).collect();
+            match rows.is_empty() {
+                true => writeln!(out, "{title} {terminals} terminals: no tree of up to three levels\n")?,
+                false => writeln!(out, "{title} {terminals} terminals\n{}\n", output::table(&BOUGHT_HEADING, rows, &BOUGHT_RIGHT))?,
+            }
+        }
+        writeln!(
+            out,
+            "Planes: equal networks side by side. Taper: what terminals of a leaf or pod can send over what its uplinks carry. Free: ports without \
+             a cable.\nPrice: switches, cables, optics and adapters, {} of {}. All-to-all: part of the terminals' bandwidth. Left: what one failed \
+             switch of\nthe highest level leaves of the bisection and of the all-to-all's rate, traffic shared as is best. --format json has the \
+             keys of [network].",
+            list.currency, list.date
+        )?;
+        Ok(Exit::DONE)
+    }
+
     fn prices(&self) -> Result<Prices, Failure> {
         let (name, text) = match &self.prices {
             Some(path) => (path.display().to_string(), read_text(path, "a price file is TOML")?),
@@ -203,3 +261,45 @@ const HEADING: [&str; 16] = [
     "PRICE",
     "KW",
 ];
+
+/// The line of a tree that can be bought.
+fn bought_row(bought: &design::Bought) -> Vec<String> {
+    let left = |part: Option<f64>| part.map_or_else(String::new, |part| format!("{part:.3}"));
+    vec![
+        bought.family.words().to_owned(),
+        format!("{} / {}", bought.switch, bought.breakout),
+        bought.planes.to_string(),
+        format!("{:.2}", bought.taper),
+        bought.terminals.to_string(),
+        bought.switches.to_string(),
+        bought.spines.to_string(),
+        bought.free_ports.to_string(),
+        (bought.links + bought.terminal_links).to_string(),
+        format!("{:.0}", bought.price),
+        format!("{:.0}", bought.price_per_terminal),
+        format!("{:.1}", bought.watts / 1000.0),
+        format!("{:.3}", bought.all_to_all),
+        left(bought.bisection_left),
+        left(bought.all_to_all_left),
+    ]
+}
+
+const BOUGHT_HEADING: [&str; 15] = [
+    "TREE",
+    "SWITCH / BREAKOUT",
+    "PLANES",
+    "TAPER",
+    "TERMINALS",
+    "SWITCHES",
+    "SPINES",
+    "FREE",
+    "CABLES",
+    "PRICE",
+    "/TERMINAL",
+    "KW",
+    "ALL-TO-ALL",
+    "LEFT: BISECTION",
+    "LEFT: ALL-TO-ALL",
+];
+
+const BOUGHT_RIGHT: [bool; 15] = [false, false, true, true, true, true, true, true, true, true, true, true, true, true, true];

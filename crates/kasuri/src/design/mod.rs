@@ -1,12 +1,17 @@
 //! Which topology for so many terminals and routers of so many ports: sizes, cables, price, and what an all-to-all can reach.
 //!
-//! The smallest instance of each topology is found by closed forms, then built; what is told of it is counted on the network.
+//! The smallest instance of each topology is found by closed forms, then built; what is told of it is counted on the network. For switches that
+//! can be bought (`price_list.rs`, `bought.rs`) trees of them are found and counted by closed forms alone.
 
+mod bought;
 mod candidates;
+mod price_list;
 mod prices;
 mod recommended;
 
+pub use bought::{Bought, Family, Offer, Wish, offer};
 pub use candidates::{Candidate, largest, smallest};
+pub use price_list::{CableKind, Cost, EXAMPLE_LIST, Lengths, OpticsPrice, PriceList, SwitchPrice, TerminalPrice};
 pub use prices::{CablePrice, CablePrices, EXAMPLE, Floor, Prices, RouterPrice};
 pub use recommended::{MOST_TERMINALS, Recommended};
 
@@ -79,10 +84,15 @@ pub fn design(terminals: u64, ports: u64, prices: &Prices, search: bool) -> Resu
 /// # Errors
 /// Parameters that the topology refuses.
 pub fn build(candidate: &Candidate) -> Result<Network, String> {
-    let entry = find(TOPOLOGIES, candidate.topology).ok_or_else(|| format!("there is no topology `{}`", candidate.topology))?;
-    let topology = (entry.parse)(candidate.parameters.clone()).map_err(|error| error.to_string())?;
+    built(candidate.topology, &candidate.parameters)
+}
+
+/// Builds a topology of these keys.
+fn built(name: &str, parameters: &Table) -> Result<Network, String> {
+    let entry = find(TOPOLOGIES, name).ok_or_else(|| format!("there is no topology `{name}`"))?;
+    let topology = (entry.parse)(parameters.clone()).map_err(|error| error.to_string())?;
     let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
-    topology.build(&context).map_err(|error| format!("{}: {error}", candidate.topology))
+    topology.build(&context).map_err(|error| format!("{name}: {error}"))
 }
 
 fn one(candidate: Candidate, prices: &Prices, search: bool) -> Result<Design, String> {
