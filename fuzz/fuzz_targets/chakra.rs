@@ -9,6 +9,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let pieces = bytes.chunks(7).try_for_each(|piece| reader.push(piece)).and_then(|()| reader.finish());
     assert_eq!(whole, pieces);
     if let Ok(trace) = whole {
-        let _ = (trace.circle(), trace.missing_dependency());
+        let _ = (trace.cycle(), trace.missing_dependency());
     }
 });

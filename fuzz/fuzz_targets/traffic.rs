@@ -1,4 +1,4 @@
-//! No bytes make the readers of permutations and traffic matrices panic.
+//! No bytes make the readers of permutations, traffic matrices and sizes of messages panic.
 #![no_main]
 
 use kasuri_config::format::traffic;
@@ -6,4 +6,5 @@ use kasuri_config::format::traffic;
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = traffic::parse_permutation("fuzz.txt", bytes, 4);
     let _ = traffic::parse_matrix("fuzz.txt", bytes, 4);
+    let _ = traffic::parse_sizes("fuzz.txt", bytes);
 });

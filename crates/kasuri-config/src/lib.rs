@@ -22,6 +22,7 @@ mod names;
 pub mod pattern;
 mod plot;
 mod pool;
+mod recorded;
 pub mod routing;
 mod schema;
 mod schemas;

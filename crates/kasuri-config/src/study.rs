@@ -5,6 +5,7 @@ use super::error::{ConfigError, ConfigErrors};
 use super::measure::{Measure, MeasureSection, Search, Until};
 use super::names::{compact, shown, unknown};
 use super::pool::Pool;
+use super::recorded::Recorded;
 use super::schemas::Schemas;
 use super::section::Section;
 use super::sweep::Point;
@@ -42,6 +43,8 @@ pub struct Study {
     pub measure: Measure,
     /// `routing.allow_deadlock`: run although packets may come to wait for each other in a cycle.
     pub allow_deadlock: bool,
+    /// The files that its traffic, workloads and users were read from, sorted.
+    pub files: Vec<String>,
 }
 
 impl Study {
@@ -179,12 +182,13 @@ impl<'a> Preparation<'a> {
             routing = Arc::new(PerDestination::over(routing));
         }
         let optional_load = measure.search == Some(Search::Saturation);
+        let files = Recorded::new(self.files);
         let setting = traffic::Setting {
             context,
             network: &network,
             routing: routing.as_ref(),
             router: &router,
-            files: self.files,
+            files: &files,
             optional_load,
             default_channels: None,
             of_user: false,
@@ -248,7 +252,7 @@ impl<'a> Preparation<'a> {
             paranoid: false,
             timeline: false,
         };
-        Some(Study { engine, title, scenario, measure, allow_deadlock })
+        Some(Study { engine, title, scenario, measure, allow_deadlock, files: files.names() })
     }
 
     /// Builds only the network and the routing of a point: `[network]` and `[routing]` are all that has to be there.

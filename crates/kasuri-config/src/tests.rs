@@ -4,7 +4,7 @@ use super::*;
 use kasuri_model::engine::{Engine, Method, Prepared};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::topology::NoFiles;
+use kasuri_network::topology::{Files, NoFiles};
 use proptest::prelude::*;
 use std::sync::Arc;
 use toml::Value;
@@ -702,13 +702,72 @@ fn an_all_to_all_may_go_by_the_network() {
     assert!(problem.starts_with("a.toml:22:13 workload.placement: schedule `hypercube` cannot serve"), "{problem}");
 }
 
+/// An all-to-all with a size for each pair.
+const VARIED: &str = "collective = \"alltoallv\"\nmatrix_flits = [[9, 5, 0], [1, 9, 2], [7, 0, 0]]";
+
+#[test]
+fn an_alltoallv_sends_what_its_matrix_says() {
+    struct Matrix;
+    impl Files for Matrix {
+        fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
+            Ok(b"9, 33, 0\n1, 9, 16 # two of\n100 0 0\n".to_vec())
+        }
+    }
+    let sent = |keys: &str| {
+        let text = with_workload(keys).replace("[routing]", "flit_bytes = 16\n[routing]");
+        let document = Document::parse("a.toml", &text).unwrap();
+        let study = document.study(&document.points().unwrap()[0], &Matrix).unwrap_or_else(|error| panic!("{error}"));
+        let mut messages = Vec::new();
+        let workload = study.scenario.workload.unwrap().workload;
+        workload.each_message(&mut |message| messages.push((message.source.0, message.destination.0, message.flits)));
+        messages.sort_unstable();
+        (messages, study.files)
+    };
+    let in_flits = |ranks: [u32; 3]| {
+        let mut all = vec![(ranks[0], ranks[1], 5), (ranks[1], ranks[0], 1), (ranks[1], ranks[2], 2), (ranks[2], ranks[0], 7)];
+        all.sort_unstable();
+        (all, Vec::<String>::new())
+    };
+    assert_eq!(sent(VARIED), in_flits([0, 1, 2]));
+    assert_eq!(sent(&format!("{VARIED}\nschedule = \"general\"")), in_flits([0, 1, 2]));
+    assert_eq!(sent(&format!("{VARIED}\nplacement = [9, 4, 7]")), in_flits([9, 4, 7]));
+    let bytes = (vec![(0, 1, 3), (1, 0, 1), (1, 2, 1), (2, 0, 7)], vec!["m.csv".to_owned()]);
+    assert_eq!(sent("collective = \"alltoallv\"\nmatrix_bytes = \"m.csv\""), bytes);
+}
+
+/// A trace that is there and damaged is an error; one that is not there ends an algorithm.
+#[test]
+fn a_damaged_trace_of_an_algorithm_is_refused() {
+    struct Traces(&'static str);
+    impl Files for Traces {
+        fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+            let is_algorithm = path.starts_with("ring.");
+            match path {
+                "s.json" => Ok(br#"{"all-gather-implementation-custom": ["ring"]}"#.to_vec()),
+                _ if is_algorithm && path == self.0 => Ok(b"\x00\x06\x08".to_vec()),
+                "t.0.et" | "t.1.et" | "t.2.et" | "ring.0.et" | "ring.1.et" => Ok(b"\x00".to_vec()),
+                _ => Err(format!("`{path}` is not there")),
+            }
+        }
+    }
+    let text = with_workload("trace = \"t\"\nsystem = \"s.json\"\ndimensions = [3]")
+        .replace("[routing]", "flit_bytes = 8\ncycle_ns = 1.0\n[routing]");
+    let document = Document::parse("a.toml", &text).unwrap();
+    let study = |damaged| document.study(&document.points().unwrap()[0], &Traces(damaged)).map(|study| study.files);
+    assert_eq!(study("none").unwrap(), ["ring.0.et", "ring.1.et", "s.json", "t.0.et", "t.1.et", "t.2.et"]);
+    for damaged in ["ring.0.et", "ring.1.et", "ring.2.et"] {
+        let problem = study(damaged).unwrap_err().to_string();
+        assert!(problem.contains("workload.system") && problem.contains(damaged) && problem.contains("cut off"), "{problem}");
+    }
+}
+
 #[test]
 fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() {
     let right = "collective = \"alltoall\"\nmessage_flits = 8";
     for (keys, expected) in [
         (
             "message_flits = 8",
-            "a.toml:18:2 workload.collective: is missing; it must be one of alltoall, allreduce, allgather, broadcast, reducescatter, reduce, \
+            "a.toml:18:2 workload.collective: is missing; it must be one of alltoall, alltoallv, allreduce, allgather, broadcast, reducescatter, reduce, \
              gather, scatter, barrier",
         ),
         ("collective = \"all-to-all\"", "a.toml:19:14 workload.collective: unknown collective `all-to-all`; did you mean `alltoall`?"),
@@ -738,6 +797,32 @@ fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() 
         ("collective = \"alltoall\"", "a.toml:18:2 workload.message_flits: is missing"),
         ("collective = \"alltoall\"\nmessage_flits = 0", "a.toml:20:17 workload.message_flits: is 0"),
         ("collective = \"alltoall\"\nmessage_flits = 4294967295", "a.toml:20:17 workload.message_flits: is too large"),
+        (
+            &format!("{right}\nmatrix_flits = [[0, 1], [1, 0]]"),
+            "a.toml:21:1 workload.matrix_flits: has a meaning with collective = \"alltoallv\" alone",
+        ),
+        ("collective = \"alltoallv\"", "a.toml:18:2 workload.matrix_flits: is missing; give what each rank has for each other one"),
+        (&format!("{VARIED}\nmessage_flits = 8"), "a.toml:21:1 workload.message_flits: has no meaning for `alltoallv`"),
+        (&format!("{VARIED}\nmatrix_bytes = [[0]]"), "a.toml:21:16 workload.matrix_bytes: conflicts with matrix_flits"),
+        (&format!("{VARIED}\nranks = 4"), "a.toml:21:9 workload.ranks: is 4, but matrix_flits has 3 rows, one for each rank"),
+        (&format!("{VARIED}\nplacement = [0, 1]"), "a.toml:21:13 workload.placement: lists 2 terminals; there are 3 ranks"),
+        (
+            &format!("{VARIED}\nschedule = \"bruck\""),
+            "a.toml:21:12 workload.schedule: is \"bruck\", in which ranks pass on blocks of others; with a size for each pair",
+        ),
+        (
+            "collective = \"alltoallv\"\nmatrix_bytes = [[0, 1], [1, 0]]",
+            "a.toml:20:16 workload.matrix_bytes: cannot be turned into flits; say with network.flit_bytes",
+        ),
+        (
+            "collective = \"alltoallv\"\nmatrix_flits = [[0, 1], [1]]",
+            "a.toml:20:16 workload.matrix_flits: has 1 numbers for rank 1; there are 2 rows",
+        ),
+        ("collective = \"alltoallv\"\nmatrix_flits = \"m.csv\"", "a.toml:20:16 workload.matrix_flits: `m.csv` cannot be read here"),
+        (
+            &format!("collective = \"alltoallv\"\nmatrix_flits = {:?}", vec![vec![1; 17]; 17]),
+            "a.toml:20:16 workload.matrix_flits: has 17 rows, one for each rank; the network has 16 terminals",
+        ),
         (&format!("{right}\nroot = 1"), "a.toml:21:1 workload.root: has no meaning: the schedule `shift` has no root"),
         ("collective = \"broadcast\"\nmessage_flits = 1\nroot = 16", "a.toml:21:8 workload.root: is 16; with 16 ranks it must be 0 to 15"),
         (&format!("{right}\nplacement = \"linaer\""), "a.toml:21:13 workload.placement: unknown value `linaer`; did you mean `linear`?"),

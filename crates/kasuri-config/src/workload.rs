@@ -4,13 +4,16 @@ use super::error::ConfigError;
 use super::names::unknown;
 use super::section::Section;
 use super::traffic::Setting;
+use crate::format::traffic::parse_sizes;
 use crate::format::{astra, chakra, goal, goal_binary};
 use kasuri_model::scenario::{ClosedWorkload, WorkloadPart};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::{TerminalRef, Terminals};
-use kasuri_workload::collective::{Collective, CollectiveError, Entry, MESSAGE, MessageSize, Parameters, operations, schedules};
+use kasuri_workload::collective::alltoallv::{self, Alltoallv, Sizes};
+use kasuri_workload::collective::{
+    ALL_TO_ALL, Collective, CollectiveError, Entry, Least, MESSAGE, MessageSize, Parameters, operations, schedules,
+};
 use kasuri_workload::execution::cluster::{Cluster, Dimension, MAX_NPUS, Topology};
-use kasuri_workload::execution::trace::Trace;
 use kasuri_workload::execution::workload::{Places, TraceWorkload, Traces};
 use kasuri_workload::schedule::{self, Job, SCHEDULES, ScheduleError, Scheduled};
 use kasuri_workload::traffic::MAX_PACKET_FLITS;
@@ -67,6 +70,11 @@ pub(super) struct WorkloadSection {
     message_flits: Option<u32>,
     /// The same in bytes; a message has as many flits as hold it, at least 1. Needs `network.flit_bytes`.
     message_bytes: Option<u64>,
+    /// Of `alltoallv`: what each rank has for each other one, in flits, as a list of rows (row s, column d is what rank s has for rank d) or
+    /// the name of a file with them, a row a line, the sizes separated by blanks or commas. What a rank has for itself is not sent.
+    matrix_flits: Option<SizesOfPairs>,
+    /// The same in bytes; a message has as many flits as hold it. Needs `network.flit_bytes`.
+    matrix_bytes: Option<SizesOfPairs>,
     /// How many ranks take part, at least 2. As many as there are terminals (or as `placement` lists) unless given.
     ranks: Option<u32>,
     /// Which terminal each rank runs on. A schedule made for a network takes from it only which terminals take part.
@@ -105,6 +113,16 @@ fn one() -> u32 {
 
 fn sixteen() -> u32 {
     16
+}
+
+/// `matrix_flits` and `matrix_bytes`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum SizesOfPairs {
+    /// In a file.
+    File(String),
+    /// A row for each rank.
+    Rows(Vec<Vec<u64>>),
 }
 
 /// `placement`.
@@ -220,47 +238,17 @@ impl Setting<'_> {
             None => BTreeMap::new(),
             Some(path) => astra::groups(path, &read("groups", path)?, npus).map_err(|error| section.error("groups", error.to_string()))?,
         };
-        let of_npu = |npu: u32| self.npu_trace(prefix, npu).map_err(|problem| section.error("trace", problem));
+        let wrong = |key: &str, unread: chakra::Unread| section.error(key, unread.problem());
+        let of_npu = |npu: u32| chakra::read_of(self.files, prefix, npu).map_err(|unread| wrong("trace", unread));
         let traces = (0..npus).map(of_npu).collect::<Result<_, _>>()?;
         let mut algorithms = BTreeMap::new();
         for prefix in system.custom.values().chain(system.custom_nodes.values()) {
-            let first = self.npu_trace(prefix, 0).map_err(|problem| section.error("system", problem))?;
-            let others = (1..npus).map_while(|position| self.npu_trace(prefix, position).ok());
-            algorithms.insert(prefix.clone(), std::iter::once(first).chain(others).collect());
+            let traces = chakra::read_algorithm(self.files, prefix, npus).map_err(|unread| wrong("system", unread))?;
+            algorithms.insert(prefix.clone(), traces);
         }
         let traces = Traces { cluster, system, groups, traces, algorithms, queues: keys.queues };
         TraceWorkload::new(traces, Places::Terminals(placement), units)
             .map_err(|problem| section.error("trace", format!("{prefix}: {problem}")))
-    }
-
-    /// The trace of an NPU.
-    fn npu_trace(&self, prefix: &str, npu: u32) -> Result<Trace, String> {
-        let plain = format!("{prefix}.{npu}.et");
-        let packed = format!("{plain}.gz");
-        match self.read_trace(&plain) {
-            Err(Unread::Absent(problem)) => match self.read_trace(&packed) {
-                Err(Unread::Absent(_)) => Err(format!("{problem}; there is no {packed} either")),
-                Err(Unread::Wrong(problem)) => Err(problem),
-                Ok(trace) => Ok(trace),
-            },
-            Err(Unread::Wrong(problem)) => Err(problem),
-            Ok(trace) => Ok(trace),
-        }
-    }
-
-    fn read_trace(&self, path: &str) -> Result<Trace, Unread> {
-        let mut reader = chakra::Reader::new(path);
-        let mut wrong = None;
-        let read = self.files.read_pieces(path, &mut |piece| match reader.push(piece) {
-            Ok(()) => true,
-            Err(error) => {
-                wrong = Some(error);
-                false
-            }
-        });
-        read.map_err(Unread::Absent)?;
-        let trace = wrong.map_or_else(|| reader.finish(), Err);
-        trace.map_err(|error| Unread::Wrong(error.to_string()))
     }
 
     fn application(&self, section: &Section<'_>, keys: &WorkloadSection, name: &str, units: Units) -> Result<Stages, ConfigError> {
@@ -312,27 +300,70 @@ impl Setting<'_> {
             Algorithm::OfRanks(entry) => (entry.collective, entry.schedule),
             Algorithm::OfNetwork(entry) => (ALL_TO_ALL, entry.name),
         };
+        let sizes = self.sizes_of_pairs(section, keys, units)?;
+        let (operation, ranks) = sizes.as_ref().map_or((operation, keys.ranks), |sizes| (alltoallv::NAME, Some(sizes.ranks())));
+        let keys = &WorkloadSection { ranks, ..keys.clone() };
+        let size = message_size(section, keys, operation, units)?;
         let (collective, placement) = match algorithm {
-            Algorithm::OfRanks(entry) => self.by_ranks(section, keys, entry, units)?,
+            Algorithm::OfRanks(entry) => self.by_ranks(section, keys, entry, size)?,
             Algorithm::OfNetwork(entry) if self.of_user => {
                 let problem =
                     format!("is \"{}\", which suits a whole network; a user knows logical nodes, so name one of ranks", entry.name);
                 return Err(section.error("schedule", problem));
             }
-            Algorithm::OfNetwork(entry) => self.by_network(section, keys, entry, units)?,
+            Algorithm::OfNetwork(entry) => self.by_network(section, keys, entry, size)?,
         };
         let WorkloadSection { synchronisation, start_skew_cycles, jitter_cycles, repeat, .. } = *keys;
         let options = Options { synchronisation, start_skew_cycles, jitter_cycles, repeat };
-        let parameters =
-            Parameters { ranks: placement.len() as u32, root: keys.root, size: message_size(section, keys, operation, units)?.0 };
+        let parameters = Parameters { ranks: placement.len() as u32, root: keys.root, size: size.0 };
+        let (least, message_flits) = match &sizes {
+            None => (Least::of(operation, &parameters), parameters.size.whole(1)),
+            Some(sizes) => (Some(sizes.least()), sizes.longest()),
+        };
+        let collective = match sizes {
+            None => collective,
+            Some(sizes) => straight(section, schedule, collective, sizes)?,
+        };
         let rounds = Rounds::new(collective, placement, &options).map_err(|error| section.error(error.key, error.problem))?;
-        Ok(rounds.named(operation, schedule, &parameters))
+        Ok(rounds.named(operation, schedule, least, message_flits))
+    }
+
+    /// The sizes of an `alltoallv`; `None` of another collective.
+    fn sizes_of_pairs(&self, section: &Section<'_>, keys: &WorkloadSection, units: Units) -> Result<Option<Sizes>, ConfigError> {
+        let Some((key, matrix)) = matrix(section, keys)? else { return Ok(None) };
+        let per_flit = match units.flit_bytes {
+            _ if key == MATRIX_FLITS => 1,
+            Some(flit_bytes) => flit_bytes,
+            None => return Err(section.error(key, NO_FLIT_BYTES)),
+        };
+        let wrong = |problem: String| section.error(key, problem);
+        let sizes = match matrix {
+            SizesOfPairs::Rows(rows) => Sizes::of(rows, per_flit).map_err(wrong)?,
+            SizesOfPairs::File(path) => {
+                let file = self.files.read(path).map_err(wrong)?;
+                let rows = parse_sizes(path, &file).map_err(|error| wrong(error.to_string()))?;
+                Sizes::of(&rows, per_flit).map_err(|problem| wrong(format!("{path} {problem}")))?
+            }
+        };
+        let (ranks, terminals) = (sizes.ranks(), self.network.terminal_count());
+        if let Some(asked) = keys.ranks.filter(|&asked| asked != ranks) {
+            return Err(section.error("ranks", format!("is {asked}, but {key} has {ranks} rows, one for each rank; leave ranks out")));
+        }
+        if ranks > terminals {
+            return Err(wrong(format!("has {ranks} rows, one for each rank; the network has {terminals} terminals, one for each rank")));
+        }
+        Ok(Some(sizes))
     }
 
     /// A schedule that knows only ranks, and where these are placed.
-    fn by_ranks(&self, section: &Section<'_>, keys: &WorkloadSection, entry: &Entry, units: Units) -> Result<Placed, ConfigError> {
+    fn by_ranks(
+        &self,
+        section: &Section<'_>,
+        keys: &WorkloadSection,
+        entry: &Entry,
+        (size, size_key): (MessageSize, &'static str),
+    ) -> Result<Placed, ConfigError> {
         let placement = self.placement(section, keys, keys.ranks.map(|ranks| ("ranks", ranks)))?;
-        let (size, size_key) = message_size(section, keys, entry.collective, units)?;
         if section.table.contains_key("root") && !entry.rooted {
             return Err(rootless(section, entry.schedule));
         }
@@ -347,14 +378,14 @@ impl Setting<'_> {
         section: &Section<'_>,
         keys: &WorkloadSection,
         entry: &schedule::Entry,
-        units: Units,
+        (size, size_key): (MessageSize, &'static str),
     ) -> Result<Placed, ConfigError> {
-        let (size, size_key) = message_size(section, keys, ALL_TO_ALL, units)?;
         if section.table.contains_key("root") {
             return Err(rootless(section, entry.name));
         }
         let job = match (&keys.placement, keys.ranks) {
             (Placement::Rule(Rule::Linear), None) => Job::All,
+            (Placement::Rule(Rule::Linear), Some(ranks)) if ranks == self.network.terminal_count() => Job::All,
             (Placement::Rule(Rule::Linear), Some(ranks)) => Job::Count(ranks),
             (_, ranks) => Job::Terminals(self.placement(section, keys, ranks.map(|ranks| ("ranks", ranks)))?),
         };
@@ -394,10 +425,7 @@ impl Setting<'_> {
         };
         match &keys.placement {
             Placement::Rule(Rule::Linear) => Ok(placement::linear(ranks)),
-            Placement::Rule(Rule::Cyclic) => {
-                let all = (0..stride.min(terminals)).flat_map(|first| (first..terminals).step_by(stride as usize));
-                Ok(all.take(ranks as usize).map(TerminalId).collect())
-            }
+            Placement::Rule(Rule::Cyclic) => Ok(placement::cyclic(ranks, terminals, stride)),
             Placement::Rule(Rule::Random) => Ok(placement::random(ranks, terminals, keys.placement_seed)),
             Placement::List(list) => listed(list, ranks, (&**self.network).into()).map_err(|problem| section.error("placement", problem)),
         }
@@ -405,12 +433,14 @@ impl Setting<'_> {
 }
 
 /// The keys that only a collective has.
-const OF_COLLECTIVES: [&str; 11] = [
+const OF_COLLECTIVES: [&str; 13] = [
     "application",
     "collective",
     "schedule",
     "message_flits",
     "message_bytes",
+    "matrix_flits",
+    "matrix_bytes",
     "ranks",
     "root",
     "synchronisation",
@@ -424,14 +454,6 @@ const OF_EXECUTION_TRACES: [&str; 3] = ["groups", "dimensions", "queues"];
 
 /// The most queues of a dimension.
 const MAX_QUEUES: u32 = 4096;
-
-/// Why there is no trace.
-enum Unread {
-    /// The file cannot be read.
-    Absent(String),
-    /// It is none.
-    Wrong(String),
-}
 
 /// The dimensions that collectives go by, if they are given.
 fn npus_of(section: &Section<'_>, sizes: Option<&[u32]>) -> Result<Option<Cluster>, ConfigError> {
@@ -454,8 +476,17 @@ fn dimensions_of(sizes: &[u32]) -> Cluster {
 const OF_APPLICATIONS: [&str; 5] = ["class", "gflops_per_rank", "transposes", "terminals_per_host", "host_gbyte_per_second"];
 
 /// The keys of collectives that an application sets itself, or that it has no use for.
-const NOT_OF_APPLICATIONS: [&str; 7] =
-    ["collective", "message_flits", "message_bytes", "root", "start_skew_cycles", "jitter_cycles", "repeat"];
+const NOT_OF_APPLICATIONS: [&str; 9] = [
+    "collective",
+    "message_flits",
+    "message_bytes",
+    "matrix_flits",
+    "matrix_bytes",
+    "root",
+    "start_skew_cycles",
+    "jitter_cycles",
+    "repeat",
+];
 
 /// The nanoseconds for each one at so many a nanosecond; 0 without a rate.
 fn ns_each(section: &Section<'_>, key: &str, rate: Option<f64>) -> Result<f64, ConfigError> {
@@ -487,8 +518,6 @@ fn listed(list: &[TerminalRef], ranks: u32, terminals: Terminals<'_>) -> Result<
 /// A schedule, and the terminal of each rank.
 type Placed = (Box<dyn Collective>, Vec<TerminalId>);
 
-const ALL_TO_ALL: &str = "alltoall";
-
 /// By which algorithm a collective is done.
 enum Algorithm {
     /// It goes by the ranks' numbers.
@@ -515,10 +544,51 @@ fn algorithm(section: &Section<'_>, keys: &WorkloadSection) -> Result<Algorithm,
     if let Some(entry) = schedules(collective).find(|entry| entry.schedule == name) {
         return Ok(Algorithm::OfRanks(entry));
     }
-    let constructions = || of_network().filter(|_| collective == ALL_TO_ALL);
+    let constructions = || of_network().filter(|_| collective == ALL_TO_ALL || collective == alltoallv::NAME);
     constructions().find(|entry| entry.name == name).map(Algorithm::OfNetwork).ok_or_else(|| {
         let names = schedules(collective).map(|entry| entry.schedule).chain(constructions().map(|entry| entry.name));
         section.error("schedule", format!("{} (of `{collective}`)", unknown("schedule", name, names)))
+    })
+}
+
+const MATRIX_FLITS: &str = "matrix_flits";
+const MATRIX_BYTES: &str = "matrix_bytes";
+
+/// The matrix of an `alltoallv` and the key that gives it; `None` of another collective.
+fn matrix<'k>(section: &Section<'_>, keys: &'k WorkloadSection) -> Result<Option<(&'static str, &'k SizesOfPairs)>, ConfigError> {
+    let is_asked = keys.collective.as_deref() == Some(alltoallv::NAME);
+    let found = match (&keys.matrix_flits, &keys.matrix_bytes) {
+        (None, None) if is_asked => {
+            let problem = "is missing; give what each rank has for each other one, as rows or a file, or matrix_bytes in its place";
+            return Err(section.error_at_key(MATRIX_FLITS, problem));
+        }
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => {
+            return Err(section.error(MATRIX_BYTES, "conflicts with matrix_flits; both give the sizes of messages, so keep one"));
+        }
+        (Some(matrix), None) => (MATRIX_FLITS, matrix),
+        (None, Some(matrix)) => (MATRIX_BYTES, matrix),
+    };
+    if !is_asked {
+        return Err(section.error_at_key(found.0, "has a meaning with collective = \"alltoallv\" alone; leave one of the two out"));
+    }
+    Ok(Some(found))
+}
+
+/// The rounds of an all-to-all with a size for each pair.
+fn straight(
+    section: &Section<'_>,
+    schedule: &str,
+    all_to_all: Box<dyn Collective>,
+    sizes: Sizes,
+) -> Result<Box<dyn Collective>, ConfigError> {
+    let straight = Alltoallv::new(all_to_all, sizes);
+    straight.map(|straight| Box::new(straight) as Box<dyn Collective>).ok_or_else(|| {
+        let problem = format!(
+            "is \"{schedule}\", in which ranks pass on blocks of others; with a size for each pair every block goes straight: take \"shift\", \
+             \"pairwise\" or one that is made for the network"
+        );
+        section.error("schedule", problem)
     })
 }
 
@@ -532,6 +602,9 @@ fn collective_error(section: &Section<'_>, error: CollectiveError, size_key: &st
     section.error(if key == MESSAGE { size_key } else { key }, problem)
 }
 
+/// What is wrong with bytes where a flit holds an unknown number of them.
+const NO_FLIT_BYTES: &str = "cannot be turned into flits; say with network.flit_bytes how many bytes a flit holds";
+
 /// The size of a message and the key that gives it.
 fn message_size(
     section: &Section<'_>,
@@ -540,14 +613,20 @@ fn message_size(
     units: Units,
 ) -> Result<(MessageSize, &'static str), ConfigError> {
     let (flits, bytes) = ("message_flits", "message_bytes");
+    if collective == alltoallv::NAME {
+        return match [flits, bytes].into_iter().find(|key| section.table.contains_key(*key)) {
+            Some(key) => {
+                Err(section.error_at_key(key, "has no meaning for `alltoallv`, whose matrix has a size for each pair; leave it out"))
+            }
+            None => Ok((MessageSize::of_flits(1), flits)),
+        };
+    }
     match (keys.message_flits, keys.message_bytes, units.flit_bytes) {
         (Some(_), Some(_), _) => Err(section.error(bytes, "conflicts with message_flits; both give the size of a message, so keep one")),
         (Some(0), None, _) => Err(section.error(flits, "is 0; a message has at least 1 flit")),
         (Some(size), None, _) => Ok((MessageSize::of_flits(u64::from(size)), flits)),
         (None, Some(size), Some(flit)) => Ok((MessageSize::of_bytes(size, flit), bytes)),
-        (None, Some(_), None) => {
-            Err(section.error(bytes, "cannot be turned into flits; say with network.flit_bytes how many bytes a flit holds"))
-        }
+        (None, Some(_), None) => Err(section.error(bytes, NO_FLIT_BYTES)),
         (None, None, _) if collective == "barrier" => Ok((MessageSize::of_flits(1), flits)),
         (None, None, _) => {
             Err(section.error_at_key(flits, "is missing; give the size of a message in flits, or message_bytes with network.flit_bytes"))

@@ -125,6 +125,8 @@ pub(crate) struct Run<'a, L: RouterLayout> {
     /// Tells the tiles what to send of a closed workload, if there is one whose terminals do not go on by themselves; do they?
     dispatcher: Option<Dispatcher<'a>>,
     goes_on_locally: bool,
+    /// Flits of packets whose tails are missing that terminals may have got, at most: all but the tail in each virtual channel.
+    most_untold_flits: i64,
     /// Does the run end by itself?
     pub(crate) ends: bool,
     /// Does the controller know that a terminal has finished its batch?
@@ -149,6 +151,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         team.each(&mut tiles, |number, tile| *tile = Some(Tile::new(scenario, compiled, number)));
         let tiles = tiles.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
         let (partition, dispatcher) = (compiled.partition.clone(), Dispatcher::new(scenario));
+        let sinks = i64::from(scenario.network.terminal_count()) * i64::from(scenario.router.virtual_channels);
         let mut run = Self {
             scenario,
             ends: dispatcher.is_some() || tiles.iter().any(|tile| tile.edge.ends()),
@@ -156,6 +159,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             partition,
             dispatcher,
             goes_on_locally: edge::is_local(scenario),
+            most_untold_flits: sinks * i64::from(edge::longest_packet(scenario) - 1),
             told_first_finished: false,
             cycle: 0,
             window: u64::from(compiled.parameters.window),
@@ -286,14 +290,11 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     }
 
     /// The length of the next window of a workload whose terminals go on by themselves: the run must not end within it, and no sample of
-    /// buffers be late. A terminal takes one flit a cycle. What has come of packets whose tails are missing is not known: it may be all but the
-    /// tail in each virtual channel.
+    /// buffers be late. A terminal takes one flit a cycle. What has come of packets whose tails are missing is not known.
     fn local_window_length(&self, end: u64) -> u64 {
-        let terminals = i64::from(self.scenario.network.terminal_count());
-        let sinks = terminals * i64::from(self.scenario.router.virtual_channels);
+        let terminals = u64::from(self.scenario.network.terminal_count());
         let flits: i64 = self.tiles.iter().map(|tile| tile.edge.feed().flits_to_come()).sum();
-        let sure = flits - sinks * i64::from(edge::longest_packet(self.scenario) - 1);
-        let cycles_to_come = sure.max(0) as u64 / (terminals as u64).max(1);
+        let cycles_to_come = (flits - self.most_untold_flits).max(0) as u64 / terminals.max(1);
         let until_sample = OCCUPANCY_PERIOD - self.cycle % OCCUPANCY_PERIOD;
         self.window.min(cycles_to_come).min(until_sample).clamp(1, end - self.cycle)
     }

@@ -300,7 +300,7 @@ fn leaf_port(own: u32, other: u32) -> Port {
 /// One dimension after the other, round rings the shorter way.
 ///
 /// Virtual channels: packets that have still to cross the end of a ring take the upper half, all others the lower one, so that neither half
-/// has a circle (Dally and Towles 2004, section 14.2.3). For engines that know no virtual channels that can be left out.
+/// has a cycle (Dally and Towles 2004, section 14.2.3). For engines that know no virtual channels that can be left out.
 #[derive(Clone, Debug)]
 pub struct ClusterOrder {
     cluster: Cluster,

@@ -17,6 +17,11 @@ pub trait Files {
         take(&self.read(path)?);
         Ok(())
     }
+
+    /// Is there a file at `path`, whether or not it can be read?
+    fn is_there(&self, path: &str) -> bool {
+        self.read(path).is_ok()
+    }
 }
 
 /// No files at all, for descriptions that need none.

@@ -63,4 +63,8 @@ impl Files for Sources {
             None => self.folder.read_pieces(path, take),
         }
     }
+
+    fn is_there(&self, path: &str) -> bool {
+        self.texts.contains_key(path) || self.folder.is_there(path)
+    }
 }

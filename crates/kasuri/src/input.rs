@@ -160,21 +160,11 @@ impl Files for FolderFiles {
 
     fn read_pieces(&self, path: &str, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), String> {
         let full = self.folder.join(path);
-        let unreadable = |reason: io::Error| format!("`{}` cannot be read: {reason}", full.display());
-        if path.ends_with(".gz") {
-            return read_gzipped_pieces(&full, take).map_err(unreadable);
-        }
-        let file = fs::File::open(&full).map_err(unreadable)?;
-        let most = if file.metadata().map_err(unreadable)?.is_file() { u64::MAX } else { MAX_TEXT_BYTES };
-        let mut file = BufReader::with_capacity(PIECE, file.take(most));
-        loop {
-            let piece = file.fill_buf().map_err(unreadable)?;
-            if piece.is_empty() || !take(piece) {
-                return Ok(());
-            }
-            let length = piece.len();
-            file.consume(length);
-        }
+        read_gzipped_pieces(&full, take).map_err(|reason| format!("`{}` cannot be read: {reason}", full.display()))
+    }
+
+    fn is_there(&self, path: &str) -> bool {
+        self.folder.join(path).exists()
     }
 }
 

@@ -23,11 +23,11 @@ use crate::results::{RowHead, RunRow, Vector};
 use crate::stop::Stop;
 use crate::store::{Access, Store, StoreError};
 use crate::tally::Tally;
+use crate::timeline::Timeline;
 use cores::{Cores, seconds_together};
 use kasuri_config::{ConfigError, ConfigErrors, Document, Known, Point, Study};
 use kasuri_model::engine::Method;
 use kasuri_network::topology::Files;
-use kasuri_workload::timeline::Span;
 use planned::Planned;
 use run_executor::{End, Finished, RunExecutor};
 use serde_json::Value;
@@ -359,12 +359,12 @@ impl<'a> Plan<'a> {
         Ok(summary)
     }
 
-    /// Runs the only point, or the one with this key, and tells what its endpoints did when or, without any, how long each message of its
-    /// workload was on its way. Nothing of it is kept in a store.
+    /// Runs the only point, or the one with this key, and tells what its endpoints did when or, without any, when its terminals computed, sent
+    /// and received. Nothing of it is kept in a store.
     ///
     /// # Errors
     /// There are several points, the point has neither endpoint nor workload, or the engine cannot run it.
-    pub fn timeline(&self, key: Option<&str>) -> Result<Vec<Span>, RunError> {
+    pub fn timeline(&self, key: Option<&str>) -> Result<Timeline, RunError> {
         let problem = |problem: String| RunError::Timeline { document: self.name(), problem };
         let planned = match (key, self.runs.planned()) {
             (Some(key), _) => self.find(key)?,
@@ -381,7 +381,7 @@ impl<'a> Plan<'a> {
         study.scenario.timeline = true;
         let mut controller = controller(&study);
         let outcome = preparer.engine(&study).run(&study.scenario, &mut *controller);
-        outcome.map(|outcome| outcome.timeline).map_err(|error| problem(error.to_string()))
+        outcome.map(|outcome| Timeline::of(&study.scenario, outcome)).map_err(|error| problem(error.to_string()))
     }
 
     fn name(&self) -> String {

@@ -79,6 +79,10 @@ impl Files for Snapshot<'_> {
         whole.iter().for_each(|whole| self.keep(path, whole));
         Ok(())
     }
+
+    fn is_there(&self, path: &str) -> bool {
+        self.kept(path).is_some() || self.files.is_there(path)
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 mod node;
 mod wire;
 
+use kasuri_network::topology::Files;
 use kasuri_workload::execution::trace::Trace;
 use thiserror::Error;
 use wire::Varint;
@@ -127,6 +128,75 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Trace, TraceError> {
     let mut reader = Reader::new(name);
     reader.push(bytes)?;
     reader.finish()
+}
+
+/// Why there is no trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// There is no such file.
+    Absent(String),
+    /// It cannot be read, or is no trace.
+    Wrong(String),
+}
+
+impl Unread {
+    /// The sentence about it.
+    pub fn problem(self) -> String {
+        match self {
+            Self::Absent(problem) | Self::Wrong(problem) => problem,
+        }
+    }
+}
+
+/// Reads the trace in a file.
+///
+/// # Errors
+/// It is not there, cannot be read or is no trace.
+pub fn read(files: &dyn Files, path: &str) -> Result<Trace, Unread> {
+    let mut reader = Reader::new(path);
+    let mut wrong = None;
+    let read = files.read_pieces(path, &mut |piece| match reader.push(piece) {
+        Ok(()) => true,
+        Err(error) => {
+            wrong = Some(error);
+            false
+        }
+    });
+    read.map_err(|problem| if files.is_there(path) { Unread::Wrong(problem) } else { Unread::Absent(problem) })?;
+    wrong.map_or_else(|| reader.finish(), Err).map_err(|error| Unread::Wrong(error.to_string()))
+}
+
+/// Reads the trace of an NPU, or of a position of an algorithm: `PREFIX.0.et`, `PREFIX.1.et` and so on, plain or with `.gz` behind.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_of(files: &dyn Files, prefix: &str, npu: u32) -> Result<Trace, Unread> {
+    let plain = format!("{prefix}.{npu}.et");
+    match read(files, &plain) {
+        Err(Unread::Absent(problem)) => {
+            let packed = format!("{plain}.gz");
+            match read(files, &packed) {
+                Err(Unread::Absent(_)) => Err(Unread::Absent(format!("{problem}; there is no {packed} either"))),
+                found => found,
+            }
+        }
+        found => found,
+    }
+}
+
+/// Reads the traces of an algorithm for groups of NPUs: those of its positions, as many as there are, at most `npus`.
+///
+/// # Errors
+/// That of position 0 is not there, or one of them cannot be read or is no trace.
+pub fn read_algorithm(files: &dyn Files, prefix: &str, npus: u32) -> Result<Vec<Trace>, Unread> {
+    let mut traces = vec![read_of(files, prefix, 0)?];
+    for position in 1..npus {
+        match read_of(files, prefix, position) {
+            Err(Unread::Absent(_)) => break,
+            found => traces.push(found?),
+        }
+    }
+    Ok(traces)
 }
 
 #[cfg(test)]

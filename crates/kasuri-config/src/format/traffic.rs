@@ -1,6 +1,6 @@
-//! Traffic from files: permutations and matrices.
+//! Traffic from files: permutations, matrices of weights, and sizes of messages.
 //!
-//! In both, `#` starts a comment, empty lines do not count, and words are separated by blanks or commas. Terminals stand by number, or by
+//! In all, `#` starts a comment, empty lines do not count, and words are separated by blanks or commas. Terminals stand by number, or by
 //! name where the network gives them names; a name with blanks in double quotes.
 
 use super::words::{Word, lines_of_words};
@@ -70,6 +70,36 @@ pub fn parse_matrix<'t>(name: &str, bytes: &[u8], terminals: impl Into<Terminals
         // Nothing there is a name: what is no number was meant to be a weight.
         Err(_) => plain_matrix(name, &lines, terminals.count()),
     }
+}
+
+/// Reads sizes of messages: row `s`, column `d` is what rank `s` has for rank `d`, a whole number. There are as many rows as columns.
+///
+/// # Errors
+/// What is no whole number of 0 or more, a row of another length than the first, or more or fewer rows than columns.
+pub fn parse_sizes(name: &str, bytes: &[u8]) -> Result<Vec<Vec<u64>>, FormatError> {
+    let lines = meaningful_lines(name, bytes)?;
+    let mut rows: Vec<Vec<u64>> = Vec::new();
+    for &(number, line) in &lines {
+        let error = |problem: String| FormatError::new(name, number, problem);
+        let size = |(place, field): (usize, &str)| {
+            field.parse().map_err(|_| error(format!("`{field}` in column {} is not a size; give a whole number of 0 or more", place + 1)))
+        };
+        let row = fields(line).enumerate().map(size).collect::<Result<Vec<u64>, _>>()?;
+        let columns = rows.first().map_or(row.len(), Vec::len);
+        if row.len() != columns {
+            return Err(error(format!("has {} sizes; the first row has {columns}", row.len())));
+        }
+        if rows.len() == columns {
+            return Err(error(format!("is one row too many: each row has {columns} sizes, one for each rank")));
+        }
+        rows.push(row);
+    }
+    let columns = rows.first().map_or(0, Vec::len);
+    if rows.len() < columns {
+        let problem = format!("the file has {} rows, but {columns} columns; each rank has one of both", rows.len());
+        return Err(FormatError::new(name, lines.last().map_or(1, |line| line.0), problem));
+    }
+    Ok(rows)
 }
 
 /// All terminals in their order.
@@ -178,6 +208,18 @@ mod tests {
             assert_eq!(error.line, line, "{text:?}");
             assert!(error.problem.contains(part), "{error}");
         }
+        for (text, line, part) in [
+            ("0 1\n1.5 0\n", 2, "`1.5` in column 1 is not a size"),
+            ("0 1\n-1 0\n", 2, "`-1` in column 1"),
+            ("0, 1\n# none\n1\n", 3, "has 1 sizes; the first row has 2"),
+            ("0 1\n1 0\n1 1\n", 3, "one row too many"),
+            ("0 1 2\n1 0 2\n", 2, "has 2 rows, but 3 columns"),
+        ] {
+            let error = parse_sizes("s.csv", text.as_bytes()).unwrap_err();
+            assert_eq!(error.line, line, "{text:?}");
+            assert!(error.problem.contains(part), "{error}");
+        }
+        assert_eq!(parse_sizes("s", b"0,7 # seven\n\n8 0").unwrap(), [[0, 7], [8, 0]]);
         assert_eq!(parse_permutation("p", b"0\n\xff\n", 2).unwrap_err().to_string(), "p:2: is not text in UTF-8");
     }
 

@@ -165,8 +165,8 @@ fn what_astra_sim_is_silent_about_is_an_error() {
     traces[1].nodes.push(node(0, Kind::Receive(message(101)), &[]));
     assert!(refused(&traces, &ring).contains("NPU 1 never finishes"));
     let compute = Kind::Compute { operations: None, bytes: None };
-    let circle = trace(vec![node(0, compute.clone(), &[1]), node(1, compute, &[0])]);
-    assert!(refused(&[circle, Trace::default(), Trace::default()], &ring).contains("in a cycle"));
+    let cycle = trace(vec![node(0, compute.clone(), &[1]), node(1, compute, &[0])]);
+    assert!(refused(&[cycle, Trace::default(), Trace::default()], &ring).contains("in a cycle"));
     let gather = vec![trace(vec![collective(Operation::AllGather, 3)]); 3];
     assert!(refused(&gather, &ring).contains("never ends"));
     assert!(refused(&vec![trace(vec![collective(Operation::Barrier, 3)]); 3], &ring).contains("BARRIER"));

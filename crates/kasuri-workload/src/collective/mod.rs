@@ -16,6 +16,8 @@ pub mod alltoall_bruck;
 pub mod alltoall_pairwise;
 pub mod alltoall_ring;
 pub mod alltoall_shift;
+pub mod alltoallv;
+mod backwards;
 pub mod barrier_dissemination;
 pub mod barrier_tree;
 pub mod broadcast_binomial;
@@ -23,6 +25,7 @@ pub mod broadcast_linear;
 pub mod broadcast_scatter_allgather;
 mod fold;
 pub mod gather_binomial;
+mod part_ring;
 pub mod reduce_binomial;
 pub mod reducescatter_halving;
 pub mod reducescatter_ring;
@@ -286,9 +289,10 @@ pub struct Operation {
     pub summary: &'static str,
 }
 
-/// All operations, in the order of [`COLLECTIVES`].
+/// All operations, in the order of [`COLLECTIVES`]; the [`alltoallv`] beside the all-to-all whose schedules it has.
 pub static OPERATIONS: &[Operation] = &[
     Operation { name: "alltoall", summary: "every rank has a block of its own for every other rank" },
+    Operation { name: alltoallv::NAME, summary: "an all-to-all with a size for each pair, by its schedules in which blocks go straight" },
     Operation { name: "allreduce", summary: "every rank gets the sum of the vectors of all ranks" },
     Operation { name: "allgather", summary: "every rank gets the blocks of all ranks" },
     Operation { name: "broadcast", summary: "every rank gets the message of the root" },
@@ -304,10 +308,14 @@ pub fn operations() -> Vec<&'static str> {
     OPERATIONS.iter().map(|operation| operation.name).collect()
 }
 
-/// The schedules of an operation, the default first; none if there is no such operation.
+/// The schedules of an operation, the default first; none if there is no such operation. An [`alltoallv`] has those of the all-to-all.
 pub fn schedules(collective: &str) -> impl Iterator<Item = &'static Entry> {
+    let collective = if collective == alltoallv::NAME { ALL_TO_ALL } else { collective };
     COLLECTIVES.iter().filter(move |entry| entry.collective == collective)
 }
+
+/// The operation of which schedules are made for networks.
+pub const ALL_TO_ALL: &str = "alltoall";
 
 /// The rank that lies `steps` further on the ring of all ranks; `steps` is at most `ranks`.
 #[inline(always)]
@@ -364,7 +372,7 @@ mod tests {
     fn schedules_of_an_operation_stand_together() {
         let mut names: Vec<&str> = COLLECTIVES.iter().map(|entry| entry.collective).collect();
         names.dedup();
-        assert_eq!(names, operations());
+        assert_eq!(names, operations().into_iter().filter(|&name| name != alltoallv::NAME).collect::<Vec<_>>());
         assert_eq!(schedules("alltoall").next().map(|entry| entry.schedule), Some("shift"));
     }
 }

@@ -159,9 +159,15 @@ impl Trace {
         Some(format!("node {} (`{}`) waits for node {on}, which is not in the file{more}", node.id, node.name))
     }
 
-    /// A circle of nodes that wait for each other, by their ids: each waits for the next, the last for the first. Dependencies that
+    /// A sentence about the nodes that wait for each other in a cycle, to be read after a trace's NPU, or `None`.
+    pub fn told_cycle(&self) -> Option<String> {
+        let shown: Vec<String> = self.cycle()?.iter().take(8).map(u64::to_string).collect();
+        Some(format!("never finishes: its nodes {} wait for each other in a cycle", shown.join(", ")))
+    }
+
+    /// A cycle of nodes that wait for each other, by their ids: each waits for the next, the last for the first. Dependencies that
     /// name no node count as done.
-    pub fn circle(&self) -> Option<Vec<u64>> {
+    pub fn cycle(&self) -> Option<Vec<u64>> {
         const NEW: u8 = 0;
         const ON_PATH: u8 = 1;
         const DONE: u8 = 2;
@@ -208,10 +214,10 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_and_only_a_circle() {
-        assert_eq!(trace(&[(0, &[]), (1, &[0]), (2, &[0, 1])]).circle(), None);
-        assert_eq!(trace(&[(0, &[0])]).circle(), Some(vec![0]));
-        assert_eq!(trace(&[(1, &[]), (5, &[1, 9]), (7, &[5]), (9, &[7])]).circle(), Some(vec![5, 9, 7]));
+    fn a_cycle_is_found_and_only_a_cycle() {
+        assert_eq!(trace(&[(0, &[]), (1, &[0]), (2, &[0, 1])]).cycle(), None);
+        assert_eq!(trace(&[(0, &[0])]).cycle(), Some(vec![0]));
+        assert_eq!(trace(&[(1, &[]), (5, &[1, 9]), (7, &[5]), (9, &[7])]).cycle(), Some(vec![5, 9, 7]));
     }
 
     #[test]

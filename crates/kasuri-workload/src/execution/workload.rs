@@ -89,9 +89,8 @@ impl TraceWorkload {
         };
         let job = traces.job();
         job.check()?;
-        if let Some((npu, circle)) = (0..).zip(&traces.traces).find_map(|(npu, trace): (u32, _)| Some((npu, trace.circle()?))) {
-            let shown: Vec<String> = circle.iter().take(8).map(u64::to_string).collect();
-            return Err(format!("NPU {npu} never finishes: its nodes {} wait for each other in a cycle", shown.join(", ")));
+        if let Some((npu, problem)) = (0..).zip(&traces.traces).find_map(|(npu, trace): (u32, _)| Some((npu, trace.told_cycle()?))) {
+            return Err(format!("NPU {npu} {problem}"));
         }
         let mut own = 0;
         let mut count_own = |planned: super::npus::Planned| own += u64::from(planned.source == planned.destination);
@@ -189,6 +188,13 @@ impl Workload for TraceWorkload {
 
     fn folded(&self) -> Option<&[u32]> {
         self.folded.as_deref()
+    }
+
+    fn placement(&self) -> Option<&[TerminalId]> {
+        match &self.places {
+            Places::Terminals(terminals) => Some(terminals),
+            Places::Links(_) => None,
+        }
     }
 
     fn begin(&self, _streams: &Streams) -> Box<dyn Execution + '_> {
@@ -418,6 +424,15 @@ impl<'a> Pass<'a> {
 }
 
 impl Execution for Pass<'_> {
+    fn computes_at(&self, computation: Token) -> Option<TerminalId> {
+        let outside = &self.npus.as_ref().ok()?.outside;
+        let &(npu, item) = outside.waiting.list.get(computation as usize)?;
+        match (&outside.workload.places, item) {
+            (Places::Terminals(terminals), Item::Node(_)) => terminals.get(npu as usize).copied(),
+            _ => None,
+        }
+    }
+
     fn start(&mut self, actions: &mut Vec<Action>) {
         self.act(actions, Npus::start);
     }

@@ -5,12 +5,13 @@
 //! end is proved ([`prove`]), sharing nothing with the algorithms' formulas. The least sum of the phases' busiest channels wins.
 
 use super::verification::Routes;
-use super::{Job, ScheduleError, VerifyError};
+use super::{Job, ScheduleError, VerifyError, first};
 use crate::collective::{Block, Collective, Entry, Least, MessageSize, Parameters, schedules};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::routing::Routing;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What one phase puts on the channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub struct Arranged {
     /// The root, where the operation has one.
     pub root: u32,
     /// The algorithm for so many ranks. A message of the whole has [`Self::units`] flits.
-    pub collective: Box<dyn Collective>,
+    pub collective: Arc<dyn Collective>,
     /// Into how many units a message is divided: of an all-gather, gather or scatter one for each block, of a vector one for each rank.
     pub units: u32,
     /// By phase.
@@ -68,7 +69,8 @@ pub fn arrange(
     routing: &dyn Routing,
     job: &Job,
 ) -> Result<Arranged, ScheduleError> {
-    let terminals = terminals(operation, network, job)?;
+    let needs = format!("a collective is arranged for 2 to {PROVED}");
+    let terminals = job.terminals(operation, network, (PROVED, &needs), first)?;
     let ranks = terminals.len() as u32;
     let mut orders = vec![("ascending", terminals.clone())];
     let walk = walk(network, routing, &terminals)?;
@@ -80,15 +82,19 @@ pub fn arrange(
     for entry in schedules(operation).filter(|entry| algorithm.is_none_or(|name| name == entry.schedule)) {
         let units = units_of(operation, ranks);
         let parameters = Parameters { ranks, root: 0, size: MessageSize::of_flits(u64::from(units)) };
-        if entry.build(&parameters).map_err(|error| problem = Some(error.to_string())).is_err() {
-            continue;
-        }
+        let collective: Arc<dyn Collective> = match entry.build(&parameters) {
+            Ok(collective) => collective.into(),
+            Err(error) => {
+                problem = Some(error.to_string());
+                continue;
+            }
+        };
+        prove(operation, &*collective, &parameters).map_err(refused)?;
         for (order, terminals) in &orders {
-            let collective = entry.build(&parameters).map_err(|error| refused(error.to_string()))?;
-            prove(operation, &*collective, &parameters).map_err(refused)?;
             let loads = count(network, routing, terminals, &*collective)?;
             let least = Least::of(operation, &parameters).map(|least| least.sent.max(least.received));
-            let found = Arranged { entry, order, terminals: terminals.clone(), root: 0, collective, units, loads, least };
+            let (terminals, collective) = (terminals.clone(), Arc::clone(&collective));
+            let found = Arranged { entry, order, terminals, root: 0, collective, units, loads, least };
             if best.as_ref().is_none_or(|best| found.time() < best.time()) {
                 best = Some(found);
             }
@@ -106,31 +112,6 @@ pub fn arrange(
 /// Units of a message: one for what cannot be divided, one for each rank of a vector.
 fn units_of(operation: &str, ranks: u32) -> u32 {
     if matches!(operation, "allgather" | "gather" | "scatter") { 1 } else { ranks }
-}
-
-fn terminals(operation: &'static str, network: &Network, job: &Job) -> Result<Vec<TerminalId>, ScheduleError> {
-    let available = network.terminal_count();
-    let refused = |problem: String| Err(ScheduleError::Job { schedule: operation, problem });
-    let terminals: Vec<TerminalId> = match job {
-        Job::All => (0..available).map(TerminalId).collect(),
-        Job::Count(count) if *count > available => return refused(format!("{count} terminals; the network has {available}")),
-        Job::Count(count) => (0..*count).map(TerminalId).collect(),
-        Job::Terminals(list) => {
-            let mut sorted = list.clone();
-            sorted.sort_unstable();
-            sorted
-        }
-    };
-    if let Some(pair) = terminals.windows(2).find(|pair| pair[0] == pair[1]) {
-        return refused(format!("terminal {} twice", pair[0]));
-    }
-    if let Some(last) = terminals.last().filter(|last| last.0 >= available) {
-        return refused(format!("terminal {last}; the network's are 0 to {}", available - 1));
-    }
-    if terminals.len() < 2 || terminals.len() as u32 > PROVED {
-        return refused(format!("{} terminals; a collective is arranged for 2 to {PROVED}", terminals.len()));
-    }
-    Ok(terminals)
 }
 
 /// A walk over all terminals: from each to the nearest that is left, of equals to the one with the fewest others left that are as near, so

@@ -20,7 +20,7 @@ mod shift;
 mod torus;
 mod verification;
 
-pub use verification::{Shortfall, Verification, VerifyError, verify};
+pub use verification::{Routes, Shortfall, Verification, VerifyError, verify};
 
 use crate::collective::{Block, Collective, Transfer};
 use kasuri_network::id::TerminalId;
@@ -67,6 +67,45 @@ pub enum Job {
     Terminals(Vec<TerminalId>),
 }
 
+/// The terminals for a job of so many.
+type Choose = fn(&Network, u32) -> Result<Vec<TerminalId>, ScheduleError>;
+
+impl Job {
+    /// Its terminals: those that `choose` takes, or those that are listed, in ascending order. There may be 2 to `most`, which `needs` says.
+    fn terminals(
+        &self,
+        schedule: &'static str,
+        network: &Network,
+        (most, needs): (u32, &str),
+        choose: Choose,
+    ) -> Result<Vec<TerminalId>, ScheduleError> {
+        let available = network.terminal_count();
+        let refused = |problem: String| Err(ScheduleError::Job { schedule, problem });
+        let is_wrong = |count: usize| count < 2 || count > most as usize;
+        let terminals = match self {
+            Self::All => (0..available).map(TerminalId).collect(),
+            Self::Count(count) if *count > available => return refused(format!("{count} terminals; the network has {available}")),
+            Self::Count(count) if is_wrong(*count as usize) => return refused(format!("{count} terminals; {needs}")),
+            Self::Count(count) => choose(network, *count)?,
+            Self::Terminals(terminals) => {
+                let mut sorted = terminals.clone();
+                sorted.sort_unstable();
+                if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+                    return refused(format!("terminal {} twice", pair[0]));
+                }
+                if let Some(last) = sorted.last().filter(|last| last.0 >= available) {
+                    return refused(format!("terminal {last}; the network's are 0 to {}", available - 1));
+                }
+                sorted
+            }
+        };
+        if is_wrong(terminals.len()) {
+            return refused(format!("{} terminals; {needs}", terminals.len()));
+        }
+        Ok(terminals)
+    }
+}
+
 /// Makes the phases for a job of these terminals. Constructions that are formulas do not ask the routing.
 type Build = fn(&Network, &dyn Routing, &[TerminalId]) -> Result<Box<dyn Schedule>, ScheduleError>;
 
@@ -82,7 +121,7 @@ pub struct Entry {
     /// Is the network of the right kind?
     pub fits: fn(&Network) -> bool,
     /// The terminals for a job of so many. The network fits, the number is 2 or more and not more than its terminals.
-    choose: fn(&Network, u32) -> Result<Vec<TerminalId>, ScheduleError>,
+    choose: Choose,
     /// The phases for a job of these terminals, in ascending order. The network fits.
     build: Build,
 }
@@ -105,28 +144,7 @@ impl Entry {
         if !(self.fits)(network) {
             return Err(ScheduleError::Network { schedule: self.name, network: network.name().to_owned() });
         }
-        let available = network.terminal_count();
-        let job_error = |problem: String| Err(ScheduleError::Job { schedule: self.name, problem });
-        let terminals = match job {
-            Job::All => (0..available).map(TerminalId).collect(),
-            Job::Count(count) if *count > available => return job_error(format!("{count} terminals; the network has {available}")),
-            Job::Count(count) if *count < 2 => return job_error(format!("{count} terminals; an all-to-all needs at least 2")),
-            Job::Count(count) => (self.choose)(network, *count)?,
-            Job::Terminals(terminals) => {
-                let mut sorted = terminals.clone();
-                sorted.sort_unstable();
-                if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-                    return job_error(format!("terminal {} twice", pair[0]));
-                }
-                if let Some(last) = sorted.last().filter(|last| last.0 >= available) {
-                    return job_error(format!("terminal {last}; the network's are 0 to {}", available - 1));
-                }
-                sorted
-            }
-        };
-        if terminals.len() < 2 {
-            return job_error(format!("{} terminals; an all-to-all needs at least 2", terminals.len()));
-        }
+        let terminals = job.terminals(self.name, network, (u32::MAX, "an all-to-all needs at least 2"), self.choose)?;
         let schedule = (self.build)(network, routing, &terminals)?;
         Ok(Plan { terminals, schedule: schedule.into() })
     }

@@ -178,7 +178,8 @@ impl Pairs {
 }
 
 /// Follows packets of a routing without choices.
-pub(super) struct Routes<'a> {
+#[derive(Debug)]
+pub struct Routes<'a> {
     network: &'a Network,
     routing: &'a dyn Routing,
     available: VirtualChannels,
@@ -186,13 +187,17 @@ pub(super) struct Routes<'a> {
 }
 
 impl<'a> Routes<'a> {
-    pub(super) fn new(network: &'a Network, routing: &'a dyn Routing) -> Self {
+    /// Those of a routing on its network.
+    pub fn new(network: &'a Network, routing: &'a dyn Routing) -> Self {
         let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
         Self { network, routing, available, candidates: Vec::new() }
     }
 
-    /// The channels from a terminal to a terminal, its injection and ejection channels included.
-    pub(super) fn follow(&mut self, from: TerminalId, to: TerminalId, path: &mut Vec<ChannelId>) -> Result<(), VerifyError> {
+    /// The channels from a terminal to a terminal, its injection and ejection channels included, in the place of what `path` holds.
+    ///
+    /// # Errors
+    /// The routing has a choice, or does not lead there.
+    pub fn follow(&mut self, from: TerminalId, to: TerminalId, path: &mut Vec<ChannelId>) -> Result<(), VerifyError> {
         path.clear();
         let mut choice = Fixed { has_chosen: false };
         let mut state = self.routing.initial_state(from, to, &mut choice);

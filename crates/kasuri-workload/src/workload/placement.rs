@@ -8,6 +8,12 @@ pub fn linear(ranks: u32) -> Vec<TerminalId> {
     (0..ranks).map(TerminalId).collect()
 }
 
+/// The first `ranks` of terminals 0, s, 2 s and so on, then 1, s + 1 and so on, with s = `stride`, at least 1; `ranks` is at most `terminals`.
+pub fn cyclic(ranks: u32, terminals: u32, stride: u32) -> Vec<TerminalId> {
+    let all = (0..stride.min(terminals)).flat_map(|first| (first..terminals).step_by(stride as usize));
+    all.take(ranks as usize).map(TerminalId).collect()
+}
+
 /// The first `ranks` of a random order of all terminals, the same for the same seed; `ranks` is at most `terminals`.
 ///
 /// Durstenfeld's shuffle (Commun. ACM 7, 1964).
@@ -26,6 +32,15 @@ pub fn random(ranks: u32, terminals: u32, seed: u64) -> Vec<TerminalId> {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn a_cyclic_placement_uses_each_terminal_once() {
+        for (terminals, stride) in [(7, 1), (7, 3), (12, 4), (5, 9)] {
+            let all = cyclic(terminals, terminals, stride);
+            assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), terminals as usize);
+            assert!(all.windows(2).all(|pair| pair[1].0 == pair[0].0 + stride || pair[0].0 + stride >= terminals), "{all:?}");
+        }
+    }
 
     #[test]
     fn a_random_placement_uses_no_terminal_twice_and_depends_on_its_seed() {

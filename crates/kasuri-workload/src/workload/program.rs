@@ -570,6 +570,10 @@ impl Pass<'_> {
 }
 
 impl Execution for Pass<'_> {
+    fn computes_at(&self, computation: Token) -> Option<TerminalId> {
+        self.program.place_of(computation)
+    }
+
     fn start(&mut self, actions: &mut Vec<Action>) {
         self.ready.extend((0..self.program.steps.len() as u32).filter(|&operation| self.program.waits_for[operation as usize] == 0));
         self.run_ready(actions);

@@ -5,7 +5,7 @@
 
 use super::program::{Dependency, Description, Kind, Operation};
 use super::{Action, Event, Execution, Message, TOKEN_BITS, Token, Workload};
-use crate::collective::{Collective, Least, Parameters, Transfer};
+use crate::collective::{Collective, Least, Transfer};
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::{Purpose, Streams, split_mix};
 use schemars::JsonSchema;
@@ -107,11 +107,11 @@ impl Rounds {
         Ok(Self { collective, placement, synchronisation, start_skew_cycles, jitter_cycles, once, total, messages, longest, operation })
     }
 
-    /// Says which operation these rounds are, by which schedule, and for which parameters that was made.
+    /// Says which operation these rounds are, by which schedule, what it asks of the terminals at least, and how long its message is (the
+    /// longest).
     #[must_use]
-    pub fn named(self, name: &'static str, schedule: &'static str, parameters: &Parameters) -> Self {
-        let operation = Named { name, schedule, least: Least::of(name, parameters), message_flits: parameters.size.whole(1) };
-        Self { operation: Some(operation), ..self }
+    pub fn named(self, name: &'static str, schedule: &'static str, least: Option<Least>, message_flits: u32) -> Self {
+        Self { operation: Some(Named { name, schedule, least, message_flits }), ..self }
     }
 
     /// How many ranks take part.
@@ -280,6 +280,10 @@ impl Workload for Rounds {
         let Named { name, schedule, least, message_flits } = self.operation?;
         let times = self.total / self.once.max(1);
         Some(super::Collective { operation: name, schedule, terminals: &self.placement, least, message_flits, times })
+    }
+
+    fn placement(&self) -> Option<&[TerminalId]> {
+        Some(&self.placement)
     }
 
     fn each_message(&self, each: &mut dyn FnMut(&Message)) {

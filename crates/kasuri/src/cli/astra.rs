@@ -2,9 +2,10 @@
 
 use super::{Exit, Failure, output};
 use crate::cluster;
-use crate::input::{MAX_TEXT_BYTES, read_at_most, read_gzipped_pieces};
+use crate::input::{FolderFiles, MAX_TEXT_BYTES, read_at_most};
 use clap::{Args, ValueEnum};
-use kasuri_config::format::{astra, chakra};
+use kasuri_config::format::astra;
+use kasuri_config::format::chakra::{self, Unread};
 use kasuri_flow::astra::{Backend, Input, run};
 use kasuri_model::engine::Method;
 use kasuri_workload::execution::cluster::System;
@@ -128,12 +129,14 @@ impl Astra {
 
     /// The trace of an NPU.
     fn trace(&self, npu: u32, npus: u32) -> Result<Trace, Failure> {
-        let file = trace_file(&self.workload, npu);
-        let path = file.ok_or_else(|| {
-            let problem = format!("there is no such file; the network has {npus} NPUs, so the trace has files .0.et to .{}.et", npus - 1);
-            Failure::Input(format!("{}.{npu}.et: {problem}", self.workload))
-        })?;
-        read_trace(&path)
+        chakra::read_of(&FolderFiles::new(""), &self.workload, npu).map_err(|unread| match unread {
+            Unread::Absent(_) => {
+                let problem =
+                    format!("there is no such file; the network has {npus} NPUs, so the trace has files .0.et to .{}.et", npus - 1);
+                Failure::Input(format!("{}.{npu}.et: {problem}", self.workload))
+            }
+            Unread::Wrong(problem) => Failure::Input(problem),
+        })
     }
 
     fn system(&self) -> Result<System, Failure> {
@@ -156,14 +159,13 @@ impl Astra {
     fn algorithms(&self, system: &System, npus: u32) -> Result<BTreeMap<String, Vec<Trace>>, Failure> {
         let mut found = BTreeMap::new();
         for prefix in system.custom.values().chain(system.custom_nodes.values()) {
-            let there = self.beside_system(prefix, |path| trace_file(&path.display().to_string(), 0).is_some());
+            let there = self.beside_system(prefix, has_trace);
             let there = there.ok_or_else(|| {
                 let tried = "looked for in the working directory, and in and above the folder of that file";
                 Failure::Input(format!("{}: there is no trace {prefix}.0.et ({tried})", name(&self.system)))
             })?;
-            let there = there.display().to_string();
-            let files = (0..npus).map_while(|position| trace_file(&there, position));
-            found.insert(prefix.clone(), files.map(|path| read_trace(&path)).collect::<Result<_, _>>()?);
+            let traces = chakra::read_algorithm(&FolderFiles::new(""), &name(&there), npus);
+            found.insert(prefix.clone(), traces.map_err(|unread| Failure::Input(unread.problem()))?);
         }
         Ok(found)
     }
@@ -177,28 +179,10 @@ fn small(path: &Path) -> Result<Vec<u8>, Failure> {
     read_at_most(path, MAX_TEXT_BYTES).map_err(|reason| Failure::Input(format!("{}: cannot be read: {reason}", path.display())))
 }
 
-/// The file with the trace of an NPU, if it is there.
-fn trace_file(prefix: &str, npu: u32) -> Option<PathBuf> {
-    [format!("{prefix}.{npu}.et"), format!("{prefix}.{npu}.et.gz")].into_iter().map(PathBuf::from).find(|path| path.exists())
-}
-
-fn read_trace(path: &Path) -> Result<Trace, Failure> {
-    let name = name(path);
-    let mut reader = chakra::Reader::new(&name);
-    let mut wrong = None;
-    let read = read_gzipped_pieces(path, &mut |piece| match reader.push(piece) {
-        Ok(()) => true,
-        Err(error) => {
-            wrong = Some(error);
-            false
-        }
-    });
-    read.map_err(|reason| Failure::Input(format!("{name}: cannot be read: {reason}")))?;
-    let trace = match wrong {
-        None => reader.finish(),
-        Some(error) => Err(error),
-    };
-    trace.map_err(|error| Failure::Input(error.to_string()))
+/// Is there a trace of NPU 0?
+fn has_trace(prefix: &Path) -> bool {
+    let first = format!("{}.0.et", prefix.display());
+    [first.clone(), first + ".gz"].iter().any(|path| Path::new(path).exists())
 }
 
 /// Names what the files say and nothing here models: each once, with the number of nodes.

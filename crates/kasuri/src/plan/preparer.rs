@@ -39,9 +39,9 @@ impl<'a> Preparer<'a> {
         Self { known, document, files, preparation, hashes: BTreeMap::new(), checked: Vec::new() }
     }
 
-    /// The files that the checked points name.
+    /// The files that the checked points name and that are there.
     pub(crate) fn named_files(&self) -> Vec<String> {
-        self.hashes.keys().cloned().collect()
+        self.hashes.iter().filter(|(_, hash)| !hash.is_empty()).map(|(name, _)| name.clone()).collect()
     }
 
     /// Decides whether a point can be run, but for what its routes tell: `kasuri check` and all ways of running ask here.
@@ -322,10 +322,10 @@ fn on_any_threads(section: &str, value: &toml::Value, study: &Study) -> Option<V
 const THREADS: &str = "threads";
 
 /// The key of a run: the first 16 bytes of the BLAKE3 hash over everything that its result depends on, as JSON with sorted
-/// keys: the engine, the point's values without the title, the contents of the files that it names, and [`RESULTS_VERSION`].
+/// keys: the engine, the point's values without the title, the contents of the files that it names or that those name, and [`RESULTS_VERSION`].
 pub(super) fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut BTreeMap<String, String>) -> Key {
     let table = || point.table.iter().filter(|(key, _)| !matches!(key.as_str(), "title" | "engine"));
-    let mut names = Vec::new();
+    let mut names = study.files.clone();
     table().for_each(|(_, value)| collect_paths(value, &mut names));
     let contents: serde_json::Map<String, Value> = names
         .into_iter()

@@ -273,6 +273,23 @@ fn the_contents_of_named_files_belong_to_the_key() {
     }
 }
 
+/// Files that no convention names: the study says which it was made of.
+#[test]
+fn the_contents_of_files_that_a_workload_was_read_from_belong_to_the_key() {
+    struct One(&'static [u8]);
+    impl Files for One {
+        fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
+            Ok(self.0.to_vec())
+        }
+    }
+    let workload = "[workload]\n    collective = \"alltoallv\"\n    matrix_flits = \"sizes.csv\"";
+    let text = FILE.replace("[traffic]\n    pattern = \"uniform\"", workload).replace("\"traffic.load\" = [0.1, 0.2, 0.3]", "");
+    let document = document(&text);
+    let keys = |content| Plan::prepare(&document, &One(content)).unwrap().keys().map(|key| key.to_string()).collect::<Vec<_>>();
+    assert_eq!(keys(b"0 1\n2 0\n"), keys(b"0 1\n2 0\n"));
+    assert_ne!(keys(b"0 1\n2 0\n"), keys(b"0 1\n3 0\n"));
+}
+
 /// A network of so many terminals.
 struct Growing(AtomicU64);
 

@@ -191,7 +191,7 @@ fn what_never_ends_is_refused_with_its_npu() {
         assert!(problem.contains("others do not take part"), "{problem}");
     }
     let compute = Kind::Compute { operations: None, bytes: None };
-    let circle = trace(vec![node(0, compute.clone(), &[1]), node(1, compute, &[0])]);
-    assert!(run(ring(vec![circle, Trace::default(), Trace::default()]), &FLOW).unwrap_err().contains("in a cycle"));
+    let cycle = trace(vec![node(0, compute.clone(), &[1]), node(1, compute, &[0])]);
+    assert!(run(ring(vec![cycle, Trace::default(), Trace::default()]), &FLOW).unwrap_err().contains("in a cycle"));
     assert!(run(ring(vec![Trace::default(); 2]), &FLOW).unwrap_err().contains("3 NPUs"));
 }

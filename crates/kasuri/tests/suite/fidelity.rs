@@ -163,7 +163,8 @@ fn a_sharing_that_is_not_there_is_refused_with_those_that_are() {
     assert!(problem.contains("flow.sharing: is \"fair\"; it must be \"equal-share\" or \"max-min\" or \"arbitrated\""), "{problem}");
 }
 
-/// The timeline of a workload shows each message from joining its queue to its arrival, in both engines; the last arrival is the completion.
+/// The timeline of a workload shows each message from joining its queue to its arrival, in both engines; the last arrival is the completion. A
+/// terminal sends one message after the other, and the counters of channels rise by one for each message and end at none.
 #[test]
 fn a_timeline_shows_the_messages_of_a_workload() {
     for engine in ["engine = \"flit\"", "engine = \"flow\"", "engine = \"flow\"\n[flow]\nsharing = \"arbitrated\""] {
@@ -171,10 +172,26 @@ fn a_timeline_shows_the_messages_of_a_workload() {
              [workload]\ncollective = \"alltoall\"\nschedule = \"shift\"\nmessage_flits = 20\n";
         let document = Document::parse_for(*KNOWN, "test.toml", &format!("{engine}\n{text}")).unwrap();
         let prepared = plan::Plan::prepare(&document, &NoFiles).unwrap();
-        let spans = prepared.timeline(None).unwrap();
-        assert_eq!(spans.len(), 4 * 3, "{engine}");
+        let timeline = prepared.timeline(None).unwrap();
+        let spans = &timeline.spans;
+        let of = |part: &str| -> Vec<_> { spans.iter().filter(|span| span.part == part).collect() };
+        let (mut sends, receives) = (of("send"), of("receive"));
+        assert_eq!((sends.len(), receives.len()), (4 * 3, 4 * 3), "{engine}");
         let completion = number(&rows(&format!("{engine}\n{text}"))[0], "completion_time");
         let last = spans.iter().map(|span| span.end_ns).fold(0.0, f64::max);
         assert!(spans.iter().all(|span| span.begin_ns < span.end_ns) && (last - completion).abs() < 1e-9, "{engine}: {last}, {completion}");
+        for receive in &receives {
+            let send = sends.iter().find(|send| send.parcel == receive.parcel).unwrap();
+            assert!(send.end_ns == receive.begin_ns && send.node != receive.node && send.flits == 20, "{engine}");
+        }
+        sends.sort_by(|one, other| (one.node, one.begin_ns).partial_cmp(&(other.node, other.begin_ns)).unwrap());
+        let apart = |pair: &[&kasuri_workload::timeline::Span]| pair[0].node != pair[1].node || pair[0].end_ns <= pair[1].begin_ns;
+        assert!(sends.windows(2).all(apart), "{engine}");
+        // Each of the 8 channels carries the messages of 2 pairs: dimension by dimension.
+        assert_eq!(timeline.channels.len(), 8, "{engine}");
+        for channel in &timeline.channels {
+            assert_eq!((channel.flits, channel.messages.last().unwrap().1), (40, 0), "{engine}: {}", channel.name);
+            assert!(channel.messages.iter().all(|&(_, count)| count <= 2), "{engine}");
+        }
     }
 }

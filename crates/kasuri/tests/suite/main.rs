@@ -1,9 +1,12 @@
 //! The tests of the command and its parts from outside, as one program: it is linked once, and its tests fill all cores.
 
+mod alltoallv;
 mod arbitrated_networks;
 mod astra;
 mod bad_input;
 mod booksim;
+#[path = "common/chakra.rs"]
+mod chakra;
 mod cluster;
 #[path = "common/collectives.rs"]
 mod collectives;
@@ -42,12 +45,14 @@ mod matrix;
 mod other_fabrics;
 mod own_engine;
 mod predictions;
+mod programs;
 mod rdma;
 mod real_fabrics;
 mod runs;
 mod schedules;
 #[path = "common/shared_memory.rs"]
 mod shared_memory;
+mod slowdown;
 mod stopping;
 mod sweeps;
 mod uec;

@@ -9,6 +9,7 @@ mod exceptions;
 #[path = "matrix/values.rs"]
 mod values;
 
+use crate::chakra::{self, Does, SYSTEM};
 use exceptions::{Excuse, FAULTS, MACHINE, MISSING, ONLY_RUN};
 use kasuri::engines::ENGINES;
 use kasuri::input::KNOWN;
@@ -109,12 +110,20 @@ fn assign(table: &mut Table, assignment: &str) {
     place.insert(key.to_owned(), value);
 }
 
-/// Files of the name `pair`: a permutation in which one terminal sends.
-struct OnePair;
+/// The files that the values name; all others are a permutation in which one terminal sends.
+struct Named;
 
-impl Files for OnePair {
-    fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
-        Ok(b"0 5\n".to_vec())
+impl Files for Named {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        Ok(match path {
+            "program.goal" => {
+                b"num_ranks 3\nrank 0 {\nsend 40b to 1\n}\nrank 1 {\na: recv 40b from 0\nb: calc 9\nb requires a\n}\n".to_vec()
+            }
+            "program.bin" => include_bytes!("../../../../tests/data/goal/dissemination_16.bin").to_vec(),
+            "system.json" => SYSTEM.into(),
+            _ if path.ends_with(".et") => chakra::file(&[(Does::Compute(0), vec![]), (Does::AllGather(99), vec![0])]),
+            _ => b"0 5\n".to_vec(),
+        })
     }
 }
 
@@ -159,7 +168,7 @@ impl Shown {
 /// The study and the document of a case.
 fn study(document: &Document) -> Option<Study> {
     let point = &document.points().ok()?[0];
-    Preparation::new(document, &OnePair, *KNOWN).study(point).ok()
+    Preparation::new(document, &Named, *KNOWN).study(point).ok()
 }
 
 fn options() -> RunOptions {
@@ -171,7 +180,7 @@ fn tried(case: &Case) -> Shown {
     let mut shown = Shown::default();
     let text = case.table().to_string();
     let document = Document::parse_for(*KNOWN, "matrix.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    match Plan::prepare(&document, &OnePair) {
+    match Plan::prepare(&document, &Named) {
         Ok(plan) => {
             shown.ran = 1;
             shown.wrong.extend(run(case, &plan));

@@ -293,16 +293,10 @@ impl<'a, O: Outside> Npus<'a, O> {
         let unfinished: Vec<usize> = (0..self.npus.len()).filter(|&npu| !self.npus[npu].is_finished).collect();
         let &first = unfinished.first()?;
         let trace = &self.job.traces[first];
-        let reason = match trace.circle() {
-            Some(circle) => {
-                let shown: Vec<String> = circle.iter().take(8).map(u64::to_string).collect();
-                format!("its nodes {} wait for each other in a cycle", shown.join(", "))
-            }
-            None => self.waiting(first),
-        };
+        let reason = trace.told_cycle().unwrap_or_else(|| format!("never finishes: {}", self.waiting(first)));
         let count = unfinished.len();
         let rest = if count > 1 { format!(" ({count} NPUs in all are unfinished)") } else { String::new() };
-        Some(format!("NPU {first} never finishes: {reason}{rest}"))
+        Some(format!("NPU {first} {reason}{rest}"))
     }
 
     /// What an NPU that is not finished still has to do.

@@ -37,6 +37,7 @@ pub(crate) const MACHINE: &[Excuse] = &[
     (&["router.vc_per_destination"], "whose requests and replies keep apart", "replies that wait behind requests would wait for ever"),
     (&["traffic"], "whose routers carry its programs' parcels alone", "the machine's routers know no other packets"),
     (&["traffic"], "users.isolation leaves this user", "a user that is kept apart has no other virtual channels"),
+    (&["workload.trace"], "asks for 16 ranks", "a program has so many ranks, each of which needs a terminal"),
     (&["workload.collective", "workload.message_flits"], "unknown key", "a machine has programs of its own, with keys of their own"),
     (&["measure.search"], "has a load of its own", "a search sets the load"),
     (&["measure.until"], "asks for a batch of each terminal", "a terminal with open traffic never finishes"),
