@@ -93,7 +93,7 @@ impl Scenario {
         let interfaces = closed.interfaces.clone().map(|interfaces| interfaces.begin(packet_flits(), self.timeline));
         let mut agenda = Agenda::begin(&*closed.workload, &self.streams, interfaces);
         if self.timeline {
-            agenda.note_messages(self.units.cycle_ns.unwrap_or(1.0));
+            agenda.note(self.units.cycle_ns.unwrap_or(1.0));
         }
         Some(agenda)
     }

@@ -1,12 +1,13 @@
 //! A running workload: what terminals have still to send, and what happens when. Each engine drives one by its own clock.
 
+use super::notes::Notes;
 use super::{Action, Event, Execution, Message, Token, Workload};
 use crate::endpoint::RunningInterfaces;
 use crate::timeline::Span;
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::Streams;
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 
 /// An event that is due at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,34 +111,10 @@ pub struct Agenda<'a> {
     ready: Vec<Message>,
     /// What messages go through on their way to the queues and from their arrival to the execution, if anything.
     interfaces: Option<Box<dyn RunningInterfaces>>,
-    /// What is noted of messages, if that is asked for.
+    /// What is noted of messages and computations, if that is asked for.
     notes: Option<Notes>,
     /// When ranks have finished, as far as the execution says so.
     finished: Vec<(u32, f64)>,
-}
-
-/// Messages on their way, from joining their queue to their arrival, for a timeline.
-#[derive(Debug)]
-struct Notes {
-    /// Nanoseconds of a cycle.
-    cycle_ns: f64,
-    /// By name: whose it is, its place in the order of all, and since when it waits.
-    open: BTreeMap<Token, (TerminalId, u64, f64)>,
-    begun: u64,
-    spans: Vec<Span>,
-}
-
-impl Notes {
-    fn begin(&mut self, message: &Message, now: f64) {
-        self.open.insert(message.token, (message.source, self.begun, now));
-        self.begun += 1;
-    }
-
-    fn end(&mut self, token: Token, time: f64) {
-        let Some((source, parcel, since)) = self.open.remove(&token) else { return };
-        let [begin_ns, end_ns] = [since, time].map(|time| time * self.cycle_ns);
-        self.spans.push(Span { name: "message", node: source.0, part: "source", parcel, begin_ns, end_ns });
-    }
 }
 
 impl<'a> Agenda<'a> {
@@ -162,14 +139,21 @@ impl<'a> Agenda<'a> {
         agenda
     }
 
-    /// Notes when each message joins its queue and arrives, in a network whose cycles last so many nanoseconds. For a workload without
-    /// interfaces, which note themselves; asked for before anything happens.
-    pub fn note_messages(&mut self, cycle_ns: f64) {
+    /// Notes when each message joins its queue, leaves and arrives, and when terminals compute, in a network whose cycles last so many
+    /// nanoseconds. For a workload without interfaces, which note themselves; asked for before anything happens.
+    pub fn note(&mut self, cycle_ns: f64) {
         if self.interfaces.is_some() {
             return;
         }
-        let mut notes = Notes { cycle_ns, open: BTreeMap::new(), begun: 0, spans: Vec::new() };
-        self.ready.iter().for_each(|message| notes.begin(message, 0.0));
+        let mut notes = Notes::new(cycle_ns);
+        self.ready.iter().for_each(|message| notes.joins(message, 0.0));
+        for Reverse(due) in &self.events.due {
+            if let Event::Computed(token) = due.event
+                && let Some(terminal) = self.execution.computes_at(token)
+            {
+                notes.computes(terminal, 0.0, due.time);
+            }
+        }
         self.notes = Some(notes);
     }
 
@@ -201,7 +185,7 @@ impl<'a> Agenda<'a> {
     /// The last flit of a message arrives at this time, now or later.
     pub fn arrives(&mut self, token: Token, time: f64, now: f64) {
         if let Some(notes) = &mut self.notes {
-            notes.end(token, time);
+            notes.arrives(token, time);
         }
         if !self.hears_arrivals {
             return;
@@ -226,6 +210,13 @@ impl<'a> Agenda<'a> {
                 self.events.last_done = self.events.last_done.max(seen);
                 self.events.is_unordered = true;
             }
+            if let Some(notes) = &mut self.notes {
+                for event in &self.events.happened {
+                    if let Event::Sent(token) = *event {
+                        notes.left(token, now);
+                    }
+                }
+            }
             if !self.events.tell(&mut *self.execution, &mut self.actions) {
                 return;
             }
@@ -239,7 +230,7 @@ impl<'a> Agenda<'a> {
                 Action::Send(message) => match &mut self.interfaces {
                     None => {
                         if let Some(notes) = &mut self.notes {
-                            notes.begin(&message, now);
+                            notes.joins(&message, now);
                         }
                         self.ready.push(message);
                     }
@@ -247,6 +238,11 @@ impl<'a> Agenda<'a> {
                 },
                 Action::Finished(rank) => self.finished.push((rank, now)),
                 Action::Compute { token, cycles } => {
+                    if let Some(notes) = &mut self.notes
+                        && let Some(terminal) = self.execution.computes_at(token)
+                    {
+                        notes.computes(terminal, now, cycles.max(0.0));
+                    }
                     self.events.will_happen(now + cycles.max(0.0), Event::Computed(token));
                 }
             }
@@ -324,10 +320,10 @@ impl<'a> Agenda<'a> {
         self.execution.standstill()
     }
 
-    /// What interfaces did when, or how long messages were on their way, if that was asked for; empty afterwards.
+    /// What interfaces did when, or what terminals computed and sent, if that was asked for; empty afterwards.
     pub fn take_timeline(&mut self) -> Vec<Span> {
         if let Some(notes) = &mut self.notes {
-            return std::mem::take(&mut notes.spans);
+            return notes.take();
         }
         self.interfaces.as_mut().map(|interfaces| interfaces.take_timeline()).unwrap_or_default()
     }

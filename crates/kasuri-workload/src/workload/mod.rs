@@ -7,6 +7,7 @@
 pub mod agenda;
 pub mod application;
 pub mod combined;
+mod notes;
 pub mod npb_ft;
 pub mod placement;
 pub mod program;
@@ -45,6 +46,11 @@ pub trait Workload: Debug + Send + Sync {
 
     /// The collective operation that this is, if it is one and nothing else.
     fn collective(&self) -> Option<Collective<'_>> {
+        None
+    }
+
+    /// The terminal of each rank, where it knows ranks.
+    fn placement(&self) -> Option<&[TerminalId]> {
         None
     }
 
@@ -113,6 +119,11 @@ pub trait Execution: Debug + Send {
 
     /// The message that follows one which has left.
     fn follow(&mut self, _sent: Token) -> Option<Message> {
+        None
+    }
+
+    /// Where a computation that has not ended takes place, if it is one of a single rank and no time that a rank lets pass.
+    fn computes_at(&self, _computation: Token) -> Option<TerminalId> {
         None
     }
 

@@ -315,7 +315,7 @@ impl<'a> Simulation<'a> {
     fn note(&mut self, name: &'static str, node: u32, part: &'static str, parcel: u64, begin: Time, end: Time) {
         if self.scenario.timeline {
             let ns = |time: Time| time as f64 / 1000.0;
-            self.timeline.push(Span { name, node, part, parcel, begin_ns: ns(begin), end_ns: ns(end) });
+            self.timeline.push(Span { name, node, part, parcel, flits: 0, begin_ns: ns(begin), end_ns: ns(end) });
         }
     }
 

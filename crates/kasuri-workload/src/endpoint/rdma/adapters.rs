@@ -132,7 +132,7 @@ impl Adapters {
     fn keep(&mut self, name: &'static str, part: &'static str, node: TerminalId, parcel: u64, [begin, end]: [f64; 2]) {
         if let Some(spans) = &mut self.spans {
             let ns = |cycles: f64| cycles * self.constants.cycle_ns;
-            spans.push(Span { name, node: node.0, part, parcel, begin_ns: ns(begin), end_ns: ns(end) });
+            spans.push(Span { name, node: node.0, part, parcel, flits: 0, begin_ns: ns(begin), end_ns: ns(end) });
         }
     }
 
