@@ -19,6 +19,7 @@ pub mod measure;
 pub mod networks;
 pub mod plan;
 pub mod results;
+pub mod slowdown;
 mod snapshot;
 pub mod stop;
 pub mod store;

@@ -7,10 +7,12 @@ use crate::fidelity::{Comparison, side_by_side};
 use crate::input::KNOWN;
 use crate::plan::{Plan, RunError, RunOptions, Summary};
 use crate::results::{self, RunRow};
+use crate::slowdown::Alone;
 use crate::stop::Stop;
 use crate::tally::Tally;
-use crate::timeline::chrome_trace;
 use clap::{Args, ValueEnum};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use kasuri_config::{CASE, Document};
 use kasuri_model::engine::Method;
 use kasuri_network::topology::Files;
@@ -37,8 +39,8 @@ pub(super) struct Running {
     /// Check the conservation of flits and credits while running
     #[arg(long)]
     pub(super) paranoid: bool,
-    /// Write what the endpoints do and when, or when messages of a workload are sent and arrive, as a file for trace viewers; the experiment
-    /// must have one run only
+    /// Write what the endpoints do and when, or when ranks of a workload compute, send, receive and wait, as a file for trace viewers such as
+    /// Perfetto (JSON; packed if its name ends in .gz); the experiment must have one run only
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
 }
@@ -85,6 +87,16 @@ impl Format {
     }
 }
 
+/// Writes a text into a file, packed if its name ends in `.gz`.
+fn write_packed(file: &Path, text: &str) -> io::Result<()> {
+    if file.extension().is_none_or(|ending| ending != "gz") {
+        return fs::write(file, text);
+    }
+    let mut packed = GzEncoder::new(fs::File::create(file)?, Compression::default());
+    packed.write_all(text.as_bytes())?;
+    packed.finish().map(drop)
+}
+
 impl Running {
     /// The threads of each run, if their number was given.
     pub(super) fn threads(&self) -> Option<usize> {
@@ -124,8 +136,8 @@ impl Running {
             costs: Costs::of_this_machine(),
         };
         if let Some(file) = &self.timeline {
-            let trace = chrome_trace(&plan.timeline(point)?);
-            fs::write(file, trace).map_err(|error| Failure::Other(format!("{}: cannot be written: {error}", file.display())))?;
+            let trace = plan.timeline(point)?.chrome_trace();
+            write_packed(file, &trace).map_err(|error| Failure::Other(format!("{}: cannot be written: {error}", file.display())))?;
         }
         let summary = plan.run(&options)?;
         if !self.paranoid {
@@ -303,17 +315,24 @@ const SHOWN_OF_USERS: [&str; 7] =
 /// One line for each user of each run, if there are users.
 fn users_table(rows: &[RunRow]) -> Option<String> {
     let inputs: Vec<&str> = varying(rows).collect();
+    let alone = Alone::of(rows);
     let of_user = |row: &RunRow, user: &Value| -> Vec<String> {
         let name = user["name"].as_str().unwrap_or_default().to_owned();
-        let columns = SHOWN_OF_USERS.map(|column| user[column].as_f64().map_or_else(String::new, number));
-        inputs.iter().map(|input| shown(row, input)).chain([name]).chain(columns).collect()
+        let or_empty = |value: Option<f64>| value.map_or_else(String::new, number);
+        let columns = SHOWN_OF_USERS.map(|column| or_empty(user[column].as_f64()));
+        let slowdown = or_empty(alone.slowdown(row, &name));
+        inputs.iter().map(|input| shown(row, input)).chain([name]).chain(columns).chain([slowdown]).collect()
     };
     let users = |row: &RunRow| row.get("users").as_array().cloned().unwrap_or_default();
-    let lines: Vec<_> = rows
+    let mut lines: Vec<_> = rows
         .iter()
         .flat_map(|row| users(row).into_iter().filter(|user| user["runs"] == true).map(|user| of_user(row, &user)).collect::<Vec<_>>())
         .collect();
-    let heading: Vec<&str> = inputs.iter().copied().chain(["user"]).chain(SHOWN_OF_USERS).collect();
+    let mut heading: Vec<&str> = inputs.iter().copied().chain(["user"]).chain(SHOWN_OF_USERS).chain(["slowdown"]).collect();
+    if lines.iter().all(|line| line.last().is_none_or(String::is_empty)) {
+        heading.pop();
+        lines.iter_mut().for_each(|line| drop(line.pop()));
+    }
     let right: Vec<bool> = heading.iter().map(|name| !matches!(*name, "user" | "engine" | CASE)).collect();
     (!lines.is_empty()).then(|| output::table(&heading, lines, &right))
 }
