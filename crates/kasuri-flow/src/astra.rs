@@ -3,7 +3,7 @@
 //! An event-driven model of its own: whole nanoseconds, events of one time in the order in which they were entered. [`run`] gives the
 //! finish time of every NPU, or says why there is none: where ASTRA-sim stops by an assertion, never ends or ends without a word.
 //!
-//! Where all NPUs do the same in a network in which none stands out, one stands for all ([`kasuri_workload::execution::alike`]): what it sends to the NPU d places
+//! Where all NPUs do the same in a network in which none stands out, one stands for all ([`alike`]): what it sends to the NPU d places
 //! ahead is what it receives from the NPU d places behind. Source of the rules: Won et al., ASTRA-sim2.0, ISPASS 2023, and what the
 //! program does (revision 518bd513a with astra-network-analytical 599a0473a).
 
@@ -42,11 +42,15 @@ pub struct Input<'a> {
 pub fn run(input: &Input<'_>) -> Result<Vec<u64>, String> {
     input.job.check()?;
     let npus = input.job.cluster.npus() as usize;
-    // Over several dimensions it has not been shown that the order of events of one time does not matter.
-    let may_be_alike = input.use_symmetry && input.job.cluster.dimensions.len() == 1;
-    let alike = may_be_alike && alike::one_stands_for_all(&input.job, input.backend == Backend::Aware);
+    let alike = input.use_symmetry && are_alike(input);
     let finished = engine::run(input, alike)?;
     Ok(if alike { vec![finished[0]; npus] } else { finished })
+}
+
+/// May one NPU stand for all?
+fn are_alike(input: &Input<'_>) -> bool {
+    // Over several dimensions it has not been shown that the order of events of one time does not matter.
+    input.job.cluster.dimensions.len() == 1 && alike::one_stands_for_all(&input.job, input.backend == Backend::Aware)
 }
 
 #[cfg(test)]
