@@ -4,8 +4,8 @@
 Those are the processor time (user) and the peak resident size of ASTRA-sim's process on two shared cores; ours are the processor time (user
 and system) and the peak resident size of the whole process, the median of several runs, on the machine at hand. Must: a row that takes
 ASTRA-sim more than 0.1 s is 10 times faster, no row slower by more than 10 ms; the all-to-all of 1,024 NPUs with contention on a switch
-50 times faster with a tenth of the memory, that of 2,048 under 1 s and 200 MB. The same must of those all-to-alls and that of 1,024 on a ring
-by the flow engine, which shares links among messages in place of letting them wait.
+50 times faster with a tenth of the memory, that of 2,048 under 1 s and 200 MB. The same must of those all-to-alls and that of 1,024 on
+a ring by the flow engine, which shares links among messages in place of letting them wait.
 
 Only the standard library is needed. Exit status: 0 every "must" met, 1 not.
 """

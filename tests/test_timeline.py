@@ -1,7 +1,7 @@
 """A timeline is a file that trace viewers open: the Trace Event Format of Chrome's viewer, which Perfetto reads too.
 
-What the viewers' importers demand of the events that Kasuri writes, complete (``X``), metadata (``M``), flow (``s``, ``f``) and counter (``C``)
-ones, is written down here from Google's document "Trace Event Format".
+What the viewers' importers demand of the events that Kasuri writes, complete (``X``), metadata (``M``), flow (``s``, ``f``) and counter
+(``C``) ones, is written down here from Google's document "Trace Event Format".
 """
 
 from __future__ import annotations
@@ -120,15 +120,21 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     return timeline(tmp_path_factory.mktemp("endpoints"), ENDPOINTS, "trace.json")
 
 
+def of_workload(engine: str, factory: pytest.TempPathFactory) -> Trace:
+    """Give the timeline of the three ranks."""
+    return timeline(factory.mktemp("workload"), f'engine = "{engine}"\n{WORKLOAD}', "trace.json.gz")
+
+
 @pytest.fixture(scope="module", params=["flit", "flow"])
 def workload(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    return timeline(tmp_path_factory.mktemp("workload"), f'engine = "{request.param}"\n{WORKLOAD}', "trace.json.gz")
+    return of_workload(request.param, tmp_path_factory)
 
 
-@pytest.fixture(params=["endpoints", "workload"])
-def trace(request: pytest.FixtureRequest) -> Trace:
-    found: Trace = request.getfixturevalue(request.param)
-    return found
+@pytest.fixture(scope="module", params=["endpoints", "flit", "flow"])
+def trace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    if request.param == "endpoints":
+        return timeline(tmp_path_factory.mktemp("endpoints"), ENDPOINTS, "trace.json")
+    return of_workload(request.param, tmp_path_factory)
 
 
 def test_it_has_the_fields_of_the_format(trace: Trace) -> None:

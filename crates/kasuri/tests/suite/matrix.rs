@@ -117,7 +117,7 @@ impl Files for Named {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         Ok(match path {
             "program.goal" => {
-                b"num_ranks 3\nrank 0 {\nsend 40b to 1\n}\nrank 1 {\na: recv 40b from 0\nb: calc 9\nb requires a\n}\n".to_vec()
+                b"num_ranks 3\nrank 0 {\nsend 40b to 1\n}\nrank 1 {\na: recv 40b from 0\nb: calc 9\nb requires a\n}\nrank 2 {\n}\n".to_vec()
             }
             "program.bin" => include_bytes!("../../../../tests/data/goal/dissemination_16.bin").to_vec(),
             "system.json" => SYSTEM.into(),

@@ -37,8 +37,12 @@ pub(crate) const MACHINE: &[Excuse] = &[
     (&["router.vc_per_destination"], "whose requests and replies keep apart", "replies that wait behind requests would wait for ever"),
     (&["traffic"], "whose routers carry its programs' parcels alone", "the machine's routers know no other packets"),
     (&["traffic"], "users.isolation leaves this user", "a user that is kept apart has no other virtual channels"),
-    (&["workload.trace"], "asks for 16 ranks", "a program has so many ranks, each of which needs a terminal"),
-    (&["workload.collective", "workload.message_flits"], "unknown key", "a machine has programs of its own, with keys of their own"),
+    (&["workload.trace", "workload.dimensions"], " ranks; the network has ", "a program has so many ranks, each of which needs a terminal"),
+    (
+        &["workload.collective", "workload.message_flits", "workload.matrix_flits", "workload.trace"],
+        "unknown key",
+        "a machine has programs of its own, with keys of their own",
+    ),
     (&["measure.search"], "has a load of its own", "a search sets the load"),
     (&["measure.until"], "asks for a batch of each terminal", "a terminal with open traffic never finishes"),
     (
@@ -57,6 +61,7 @@ pub(crate) const MACHINE: &[Excuse] = &[
     (&["router.architecture"], "with endpoint.model = \"cenju4\"", "the machine is made of crosspoint routers"),
     (&["measure.search"], "asks what the network sustains", "accesses that fail are no load that a network sustains"),
     (&["traffic.batch_packets"], "unknown key", "only a batch has a number of packets"),
+    (&["endpoint.model"], "which is no interface of its node", "the words of a node are in its memory"),
     (&["endpoint"], "conflicts with [[user]] where endpoint.model = \"cenju4\"", "its interfaces have tables, and its tasks are its users"),
     (
         &["table_writes"],
