@@ -55,7 +55,7 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
     let is_folded = options.use_symmetry && are_alike && options.method == Method::Rates;
     let mut workload = TraceWorkload::new(traces, Places::Links(shape.clone()), units)?.ahead(if has_channels { AHEAD } else { 1 });
     if is_folded {
-        workload = workload.folded(shape.channels_of_first(&network));
+        workload = workload.with_one_for_all(shape.channels_of_first(&network));
     }
     let workload = Arc::new(workload);
     let all = VirtualChannels { begin: 0, end: router.virtual_channels as u16 };

@@ -1,5 +1,6 @@
 //! Fabrics from edge lists and GraphML.
 
+use super::parts::check_rates;
 use super::{Details, Fabric, FabricError, Options};
 use crate::format::edge_list::EdgeList;
 use kasuri_network::id::ChannelId;
@@ -29,14 +30,7 @@ pub(super) fn fabric(list: &EdgeList, options: &Options<'_>) -> Result<Fabric, F
     };
     let mut places: BTreeMap<u32, usize> = channels().map(|period| (period, 0)).collect();
     places.values_mut().zip(0..).for_each(|(place, number)| *place = number);
-    if places.len() > usize::from(u8::MAX) {
-        return Err(FabricError::Files(format!(
-            "{}: has {} different rates; at most {} are known apart",
-            list.name,
-            places.len(),
-            u8::MAX
-        )));
-    }
+    check_rates(&list.name, places.len())?;
     let details = Details {
         hosts: (0..network.terminal_count()).map(|terminal| network.terminal_names().of(terminal)).collect(),
         rates: places.keys().map(|&period| format!("{} Gbit/s", gbit(period))).collect(),

@@ -4,7 +4,7 @@
 //! a mesh it goes along the first dimension first, half-way round a ring upwards; to another mesh it goes by the fewest links, of several such
 //! paths by the join that is named first.
 
-use super::parts::{LinkPart, Parts, Ports, TerminalPart};
+use super::parts::{LinkPart, MAX_TABLE_ENTRIES, Parts, Ports, TerminalPart};
 use super::rate::Speed;
 use super::{Fabric, FabricError, Options};
 use crate::format::FormatError;
@@ -46,9 +46,6 @@ impl Join {
     }
 }
 
-/// Entries of the forwarding tables of a machine, at most; larger ones have none.
-const MAX_ENTRIES: u64 = 1 << 26;
-
 /// The fabric that a descriptor says.
 ///
 /// # Errors
@@ -57,7 +54,7 @@ pub(super) fn fabric(graph: &MeshGraph, options: &Options<'_>) -> Result<Fabric,
     let machine = Machine::of(graph, options)?;
     let mut parts = machine.parts(options);
     let entries = u64::from(machine.chips) * u64::from(machine.chips) * u64::from(machine.planes());
-    let has_tables = entries <= MAX_ENTRIES;
+    let has_tables = entries <= MAX_TABLE_ENTRIES;
     if !has_tables {
         parts.notes.push(format!("without forwarding tables, which would have {entries} entries"));
     }

@@ -215,7 +215,8 @@ pub fn import(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fabr
         kinds.push(kind_of(bytes).ok_or_else(|| {
             FabricError::Files(format!(
                 "{name}: is no dump of a fabric: neither of ibnetdiscover (with or without -p), nor of dump_lfts, ibroute or OpenSM \
-                 (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a mesh graph descriptor, nor NCCL's topology of a node, nor one of ns-3 or SimAI, nor GraphML, nor an edge list, nor a network that Kasuri wrote"
+                 (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a mesh graph descriptor, nor NCCL's topology of a node, nor \
+                 one of ns-3 or SimAI, nor GraphML, nor an edge list, nor a network that Kasuri wrote"
             ))
         })?);
     }
@@ -225,7 +226,7 @@ pub fn import(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fabr
     let &[place] = found.as_slice() else {
         let names: Vec<&str> = found.iter().map(|&place| files[place].0.as_str()).collect();
         let found = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        return Err(FabricError::Files(format!("a fabric has one file of ibnetdiscover, or one that Kasuri wrote; found: {found}")));
+        return Err(FabricError::Files(format!("a fabric has one file of ibnetdiscover, or one that says all of it; found: {found}")));
     };
     let (name, bytes) = &files[place];
     if kinds[place].is_whole() {

@@ -1,9 +1,9 @@
 //! Fabrics of ns-3 and SimAI: each node is a router; GPUs and hosts have a terminal.
 //!
-//! Packets go as SimAI's do: by the fewest links, only switches pass them on, and where a GPU can go by its NVSwitch it does not go otherwise.
-//! SimAI hashes flows over the ports that are left; here each node takes them in turn, destination by destination.
+//! Packets go as SimAI's do: by the fewest links, only switches pass them on, and where a GPU can go by its NVSwitch it does not go
+//! otherwise. SimAI hashes flows over the ports that are left; here each node takes them in turn, destination by destination.
 
-use super::parts::{LinkPart, Parts, Ports, TerminalPart};
+use super::parts::{LinkPart, MAX_TABLE_ENTRIES, Parts, Ports, TerminalPart};
 use super::rate::Speed;
 use super::{Fabric, FabricError};
 use crate::format::FormatError;
@@ -11,9 +11,6 @@ use crate::format::ns3::{Kind, Topology};
 use kasuri_network::id::{Port, RouterId};
 use kasuri_network::routing::tables::ForwardingTables;
 use std::collections::BTreeMap;
-
-/// Entries of forwarding tables, at most; larger fabrics have none.
-const MAX_ENTRIES: usize = 1 << 26;
 
 /// The fabric of a topology. A terminal is as fast as the fastest link of its node.
 ///
@@ -47,7 +44,8 @@ pub(super) fn fabric(topology: &Topology) -> Result<Fabric, FabricError> {
         parts.terminals.push(TerminalPart { name, host, router: number, speed, latency_ns: Some(0.0) });
     }
     let has_switches = topology.nodes.iter().any(|&kind| !is_end(kind));
-    let has_tables = has_switches && topology.nodes.len().saturating_mul(parts.terminals.len()) <= MAX_ENTRIES;
+    let entries = topology.nodes.len() as u64 * parts.terminals.len() as u64;
+    let has_tables = has_switches && entries <= MAX_TABLE_ENTRIES;
     if !has_switches {
         parts.notes.push("without switches there is nothing that passes packets on: the fabric has no forwarding tables".to_owned());
     }

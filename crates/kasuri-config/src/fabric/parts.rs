@@ -10,6 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Bits of the flit in whose cycles latencies are told: 64 bytes, as `kasuri fabric import` says it for experiments.
 const FLIT_BITS: f64 = 512.0;
 
+/// Entries of forwarding tables, at most; larger fabrics have none.
+pub(super) const MAX_TABLE_ENTRIES: u64 = 1 << 26;
+
 /// Routers, terminals and links in the order in which they get their numbers and ports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parts {
@@ -74,14 +77,7 @@ impl Parts {
         }
         let speeds = self.terminals.iter().map(|terminal| terminal.speed).chain(self.links.iter().map(|link| link.speed));
         let used: BTreeSet<Speed> = speeds.collect();
-        if used.len() > usize::from(u8::MAX) {
-            return Err(FabricError::Files(format!(
-                "{}: has {} different rates; at most {} are known apart",
-                self.file,
-                used.len(),
-                u8::MAX
-            )));
-        }
+        check_rates(&self.file, used.len())?;
         if let (Some(&slowest), Some(&fastest)) = (used.first(), used.last())
             && slowest.is_too_slow(fastest)
         {
@@ -153,6 +149,14 @@ impl Parts {
             "{}: a latency of {latency_ns} ns is {cycles} cycles of {cycle_ns:.3e} ns; it may be at most {most:.0} ns at these rates",
             self.file
         )))
+    }
+}
+
+/// Refuses a file with more different rates than [`Details::channel_rates`] tells apart.
+pub(super) fn check_rates(file: &str, rates: usize) -> Result<(), FabricError> {
+    match rates <= usize::from(u8::MAX) {
+        true => Ok(()),
+        false => Err(FabricError::Files(format!("{file}: has {rates} different rates; at most {} are known apart", u8::MAX))),
     }
 }
 

@@ -183,7 +183,7 @@ fn tables_of_another_fabric_are_refused() {
     }
     for (files, expected) in [
         (vec![file("x", "hello\n")], "x: is no dump of a fabric"),
-        (vec![file("t", &text)], "a fabric has one file of ibnetdiscover, or one that Kasuri wrote; found: none"),
+        (vec![file("t", &text)], "a fabric has one file of ibnetdiscover, or one that says all of it; found: none"),
         (vec![file("d", &blocks), file("e", &blocks)], "found: d, e"),
         (vec![file("d", &blocks), file("s", "1 2 3\n")], "s says something of routes; give the forwarding tables"),
         (vec![file("d", &blocks), file("t", &text), file("s", "1 99 3\n")], "s:1: names destination LID 99, which nobody has"),

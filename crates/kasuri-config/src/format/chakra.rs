@@ -166,20 +166,29 @@ pub fn read(files: &dyn Files, path: &str) -> Result<Trace, Unread> {
     wrong.map_or_else(|| reader.finish(), Err).map_err(|error| Unread::Wrong(error.to_string()))
 }
 
+/// Is there a trace of NPU 0, or of the first position of an algorithm?
+pub fn is_there(files: &dyn Files, prefix: &str) -> bool {
+    file_names(prefix, 0).iter().any(|name| files.is_there(name))
+}
+
+/// What the file of an NPU may be called.
+fn file_names(prefix: &str, npu: u32) -> [String; 2] {
+    let plain = format!("{prefix}.{npu}.et");
+    let packed = format!("{plain}.gz");
+    [plain, packed]
+}
+
 /// Reads the trace of an NPU, or of a position of an algorithm: `PREFIX.0.et`, `PREFIX.1.et` and so on, plain or with `.gz` behind.
 ///
 /// # Errors
 /// As [`read`].
 pub fn read_of(files: &dyn Files, prefix: &str, npu: u32) -> Result<Trace, Unread> {
-    let plain = format!("{prefix}.{npu}.et");
+    let [plain, packed] = file_names(prefix, npu);
     match read(files, &plain) {
-        Err(Unread::Absent(problem)) => {
-            let packed = format!("{plain}.gz");
-            match read(files, &packed) {
-                Err(Unread::Absent(_)) => Err(Unread::Absent(format!("{problem}; there is no {packed} either"))),
-                found => found,
-            }
-        }
+        Err(Unread::Absent(problem)) => match read(files, &packed) {
+            Err(Unread::Absent(_)) => Err(Unread::Absent(format!("{problem}; there is no {packed} either"))),
+            found => found,
+        },
         found => found,
     }
 }

@@ -2,13 +2,12 @@
 
 use super::dot::node;
 use super::edge_list::{Edge, EdgeList, Node};
-use super::{FormatError, short, text_of};
+use super::xml::{self, Xml};
+use super::{FormatError, short};
 use crate::fabric::Speed;
-use kasuri_network::id::Port;
-use kasuri_network::id::{ChannelId, RouterId};
-use kasuri_network::network::{Endpoint, Names, Network};
-use kasuri_network::network::{MAX_CHANNEL_CYCLES, MAX_PORTS};
-use roxmltree::{Document, Node as Element};
+use kasuri_network::id::{ChannelId, Port, RouterId};
+use kasuri_network::network::{Endpoint, MAX_CHANNEL_CYCLES, MAX_PORTS, Names, Network};
+use roxmltree::Node as Element;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -81,35 +80,19 @@ fn escaped(text: &str) -> String {
 /// # Errors
 /// No GraphML, an edge between nodes that are not there, an attribute that is not what it should be; with the line.
 pub fn read(name: &str, bytes: &[u8]) -> Result<EdgeList, FormatError> {
-    let document = Document::parse(text_of(name, bytes)?).map_err(|error| {
-        let place = error.pos();
-        FormatError::new(name, place.row as usize, format!("is no XML: {error}")).in_column(place.col as usize)
-    })?;
-    let mut reader = Reader { name, document: &document, keys: BTreeMap::new(), nodes: BTreeMap::new() };
+    let document = xml::document(name, bytes)?;
+    let mut reader = Reader { xml: Xml { name, document: &document }, keys: BTreeMap::new(), nodes: BTreeMap::new() };
     reader.graph()
 }
 
 struct Reader<'a> {
-    name: &'a str,
-    document: &'a Document<'a>,
+    xml: Xml<'a>,
     /// The attribute that a key's id stands for.
     keys: BTreeMap<&'a str, &'a str>,
     nodes: BTreeMap<&'a str, Node>,
 }
 
 impl<'a> Reader<'a> {
-    fn line(&self, element: Element<'_, '_>) -> usize {
-        self.document.text_pos_at(element.range().start).row as usize
-    }
-
-    fn error(&self, element: Element<'_, '_>, problem: impl Into<String>) -> FormatError {
-        FormatError::new(self.name, self.line(element), problem)
-    }
-
-    fn needed(&self, element: Element<'a, 'a>, key: &str) -> Result<&'a str, FormatError> {
-        element.attribute(key).ok_or_else(|| self.error(element, format!("<{}> has no attribute `{key}`", element.tag_name().name())))
-    }
-
     fn data(&self, element: Element<'a, 'a>) -> BTreeMap<&'a str, &'a str> {
         let data = element.children().filter(|child| child.tag_name().name() == "data");
         let named = data.filter_map(|child| Some((*self.keys.get(child.attribute("key")?)?, child.text().unwrap_or_default().trim())));
@@ -120,22 +103,23 @@ impl<'a> Reader<'a> {
     fn number(&self, element: Element<'_, '_>, data: &BTreeMap<&str, &str>, key: &str, most: u32) -> Result<Option<u32>, FormatError> {
         let Some(text) = data.get(key) else { return Ok(None) };
         let number = text.parse::<f64>().ok().filter(|number| number.fract() == 0.0 && (0.0..=f64::from(most)).contains(number));
-        let wrong = || self.error(element, format!("{key} is `{}`; it must be a whole number, 0 to {most}", short(text)));
+        let wrong = || self.xml.error(element, format!("{key} is `{}`; it must be a whole number, 0 to {most}", short(text)));
         number.map(|number| Some(number as u32)).ok_or_else(wrong)
     }
 
     fn graph(&mut self) -> Result<EdgeList, FormatError> {
-        let root = self.document.root_element();
+        let root = self.xml.document.root_element();
         if root.tag_name().name() != "graphml" {
-            return Err(self.error(root, format!("begins with <{}>; GraphML begins with <graphml>", short(root.tag_name().name()))));
+            return Err(self.xml.error(root, format!("begins with <{}>; GraphML begins with <graphml>", short(root.tag_name().name()))));
         }
         for key in root.children().filter(|child| child.tag_name().name() == "key") {
-            let id = self.needed(key, "id")?;
+            let id = self.xml.needed(key, "id")?;
             self.keys.insert(id, key.attribute("attr.name").unwrap_or(id));
         }
-        let graph = root.children().find(|child| child.tag_name().name() == "graph").ok_or_else(|| self.error(root, "has no <graph>"))?;
+        let graph =
+            root.children().find(|child| child.tag_name().name() == "graph").ok_or_else(|| self.xml.error(root, "has no <graph>"))?;
         let is_directed = graph.attribute("edgedefault") == Some("directed");
-        let mut list = EdgeList { name: self.name.to_owned(), ..EdgeList::default() };
+        let mut list = EdgeList { name: self.xml.name.to_owned(), ..EdgeList::default() };
         for element in graph.children().filter(|child| child.tag_name().name() == "node") {
             self.node(element, &mut list)?;
         }
@@ -144,7 +128,7 @@ impl<'a> Reader<'a> {
             list.edges.push(edge);
         }
         if list.terminals.is_empty() {
-            let line = self.line(graph);
+            let line = self.xml.line(graph);
             let own = |number: u32| Edge {
                 from: Node::Terminal(number),
                 to: Node::Router(number, None),
@@ -161,13 +145,13 @@ impl<'a> Reader<'a> {
     }
 
     fn node(&mut self, element: Element<'a, 'a>, list: &mut EdgeList) -> Result<(), FormatError> {
-        let (id, data) = (self.needed(element, "id")?, self.data(element));
+        let (id, data) = (self.xml.needed(element, "id")?, self.data(element));
         let name = data.get("name").filter(|name| !name.is_empty()).map_or(id, |name| *name).to_owned();
         let node = match data.get("kind").copied().unwrap_or("router") {
             "router" => {
                 let number = list.routers.len() as u32;
                 if let Some(ports) = self.number(element, &data, "ports", MAX_PORTS as u32)? {
-                    list.ports.push((number, ports, self.line(element)));
+                    list.ports.push((number, ports, self.xml.line(element)));
                 }
                 list.routers.push(name);
                 Node::Router(number, None)
@@ -176,37 +160,39 @@ impl<'a> Reader<'a> {
                 list.terminals.push(name);
                 Node::Terminal(list.terminals.len() as u32 - 1)
             }
-            other => return Err(self.error(element, format!("kind is `{}`; it must be router or terminal", short(other)))),
+            other => return Err(self.xml.error(element, format!("kind is `{}`; it must be router or terminal", short(other)))),
         };
         match self.nodes.insert(id, node) {
             None => Ok(()),
-            Some(_) => Err(self.error(element, format!("a second node `{}`", short(id)))),
+            Some(_) => Err(self.xml.error(element, format!("a second node `{}`", short(id)))),
         }
     }
 
     fn edge(&self, element: Element<'a, 'a>, is_directed: bool) -> Result<Edge, FormatError> {
         let data = self.data(element);
         let end = |key: &str, port: &str| {
-            let id = self.needed(element, key)?;
-            let node = *self.nodes.get(id).ok_or_else(|| self.error(element, format!("{key} is `{}`, which is no node", short(id))))?;
+            let id = self.xml.needed(element, key)?;
+            let node = *self.nodes.get(id).ok_or_else(|| self.xml.error(element, format!("{key} is `{}`, which is no node", short(id))))?;
             let port = self.number(element, &data, port, MAX_PORTS as u32 - 1)?.map(|port| port as Port);
             Ok(if let Node::Router(router, _) = node { Node::Router(router, port) } else { node })
         };
         let (from, to) = (end("source", "source_port")?, end("target", "target_port")?);
         match (from, to) {
             (Node::Terminal(_), Node::Terminal(_)) => {
-                return Err(self.error(element, "joins two terminals; a terminal is joined to a router"));
+                return Err(self.xml.error(element, "joins two terminals; a terminal is joined to a router"));
             }
-            (Node::Router(one, _), Node::Router(other, _)) if one == other => return Err(self.error(element, "joins a router to itself")),
+            (Node::Router(one, _), Node::Router(other, _)) if one == other => {
+                return Err(self.xml.error(element, "joins a router to itself"));
+            }
             _ => {}
         }
         let rate = data.get("gbit").map(|text| {
             let rate = text.parse().ok().and_then(Speed::from_gbit_per_second);
-            rate.ok_or_else(|| self.error(element, format!("gbit is `{}`; it must be Gbit/s above 0", short(text))))
+            rate.ok_or_else(|| self.xml.error(element, format!("gbit is `{}`; it must be Gbit/s above 0", short(text))))
         });
         let period = self.number(element, &data, "period", MAX_CHANNEL_CYCLES)?;
         if period == Some(0) {
-            return Err(self.error(element, "period is 0; a flit occupies a channel for at least 1 cycle"));
+            return Err(self.xml.error(element, "period is 0; a flit occupies a channel for at least 1 cycle"));
         }
         let rate = rate.transpose()?;
         let both_ways = element.attribute("directed").map_or(!is_directed, |directed| directed != "true");
@@ -218,7 +204,7 @@ impl<'a> Reader<'a> {
             // A rate says more than a period.
             period: period.filter(|_| rate.is_none()),
             rate,
-            line: self.line(element),
+            line: self.xml.line(element),
         })
     }
 }

@@ -29,6 +29,7 @@ pub mod trace;
 pub mod traffic;
 pub mod uec;
 pub(crate) mod words;
+mod xml;
 pub(crate) mod yaml;
 
 use kasuri_network::id::RouterId;

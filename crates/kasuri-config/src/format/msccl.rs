@@ -9,8 +9,9 @@ mod compose;
 pub use check::{Checked, check};
 pub use compose::compose;
 
-use super::{FormatError, short, text_of};
-use roxmltree::{Document, Node};
+use super::xml::{self, Xml};
+use super::{FormatError, short};
+use roxmltree::Node;
 use std::fmt::{self, Write};
 
 /// An algorithm.
@@ -222,35 +223,20 @@ const MAX_CHUNKS: u64 = 1 << 20;
 /// # Errors
 /// No XML, an attribute that is missing or wrong, numbers that do not count up; with the line.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Algorithm, FormatError> {
-    let document = Document::parse(text_of(name, bytes)?).map_err(|error| {
-        let place = error.pos();
-        FormatError::new(name, place.row as usize, format!("is no XML: {error}")).in_column(place.col as usize)
-    })?;
-    Reader { name, document: &document }.algorithm()
+    let document = xml::document(name, bytes)?;
+    Reader(Xml { name, document: &document }).algorithm()
 }
 
-struct Reader<'a> {
-    name: &'a str,
-    document: &'a Document<'a>,
-}
+struct Reader<'a>(Xml<'a>);
 
 impl<'a> Reader<'a> {
-    fn error(&self, node: Node<'_, '_>, problem: impl Into<String>) -> FormatError {
-        let line = self.document.text_pos_at(node.range().start).row as usize;
-        FormatError::new(self.name, line, problem)
-    }
-
-    fn text(&self, node: Node<'a, 'a>, key: &str) -> Result<&'a str, FormatError> {
-        node.attribute(key).ok_or_else(|| self.error(node, format!("<{}> has no attribute `{key}`", node.tag_name().name())))
-    }
-
     fn number(&self, node: Node<'a, 'a>, key: &str, most: u64) -> Result<u64, FormatError> {
-        self.number_in(node, key, self.text(node, key)?, most)
+        self.number_in(node, key, self.0.needed(node, key)?, most)
     }
 
     fn number_in(&self, node: Node<'_, '_>, key: &str, text: &str, most: u64) -> Result<u64, FormatError> {
         let found = text.trim().parse().ok().filter(|&number| number <= most);
-        found.ok_or_else(|| self.error(node, format!("{key} is `{}`; it must be a whole number, 0 to {most}", short(text))))
+        found.ok_or_else(|| self.0.error(node, format!("{key} is `{}`; it must be a whole number, 0 to {most}", short(text))))
     }
 
     fn optional(&self, node: Node<'a, 'a>, key: &str, most: u64) -> Result<Option<u64>, FormatError> {
@@ -259,7 +245,7 @@ impl<'a> Reader<'a> {
 
     /// A number, or -1 for none.
     fn or_none(&self, node: Node<'a, 'a>, key: &str, most: u64) -> Result<Option<u32>, FormatError> {
-        if self.text(node, key)?.trim() == "-1" { Ok(None) } else { Ok(Some(self.number(node, key, most)? as u32)) }
+        if self.0.needed(node, key)?.trim() == "-1" { Ok(None) } else { Ok(Some(self.number(node, key, most)? as u32)) }
     }
 
     fn children(&self, node: Node<'a, 'a>, tag: &str) -> Result<Vec<Node<'a, 'a>>, FormatError> {
@@ -268,7 +254,7 @@ impl<'a> Reader<'a> {
             None => Ok(elements),
             Some(other) => {
                 let problem = format!("<{}> stands in <{}>; there may be <{tag}> only", other.tag_name().name(), node.tag_name().name());
-                Err(self.error(*other, problem))
+                Err(self.0.error(*other, problem))
             }
         }
     }
@@ -284,7 +270,7 @@ impl<'a> Reader<'a> {
                 _ => {
                     let problem =
                         format!("{key} of <{tag}> is {number}; the {} in this place are numbered from 0 without gaps", elements.len());
-                    return Err(self.error(element, problem));
+                    return Err(self.0.error(element, problem));
                 }
             }
         }
@@ -292,29 +278,29 @@ impl<'a> Reader<'a> {
     }
 
     fn algorithm(&self) -> Result<Algorithm, FormatError> {
-        let node = self.document.root_element();
+        let node = self.0.document.root_element();
         if node.tag_name().name() != "algo" {
-            return Err(
-                self.error(node, format!("begins with <{}>; an algorithm of MSCCL begins with <algo>", short(node.tag_name().name())))
-            );
+            return Err(self
+                .0
+                .error(node, format!("begins with <{}>; an algorithm of MSCCL begins with <algo>", short(node.tag_name().name()))));
         }
-        let coll = self.text(node, "coll")?;
+        let coll = self.0.needed(node, "coll")?;
         let collective = COLLECTIVES.iter().find(|(name, _)| *name == coll).map(|(_, collective)| *collective).ok_or_else(|| {
             let known: Vec<&str> = COLLECTIVES.iter().map(|(name, _)| *name).collect();
-            self.error(node, format!("coll is `{}`; it must be one of {}", short(coll), known.join(", ")))
+            self.0.error(node, format!("coll is `{}`; it must be one of {}", short(coll), known.join(", ")))
         })?;
-        let protocol = self.text(node, "proto")?;
+        let protocol = self.0.needed(node, "proto")?;
         if !["Simple", "LL", "LL128"].contains(&protocol) {
-            return Err(self.error(node, format!("proto is `{}`; it must be Simple, LL or LL128", short(protocol))));
+            return Err(self.0.error(node, format!("proto is `{}`; it must be Simple, LL or LL128", short(protocol))));
         }
         let in_place = self.number(node, "inplace", 1)? == 1;
         let gpus = self.numbered(node, "gpu", "id")?;
         if gpus.len() as u64 != self.number(node, "ngpus", u64::from(u32::MAX))? || gpus.is_empty() {
-            return Err(self.error(node, format!("ngpus is {}, but there are {} <gpu>", self.text(node, "ngpus")?, gpus.len())));
+            return Err(self.0.error(node, format!("ngpus is {}, but there are {} <gpu>", self.0.needed(node, "ngpus")?, gpus.len())));
         }
         let count = gpus.len() as u32;
         Ok(Algorithm {
-            name: self.text(node, "name")?.to_owned(),
+            name: self.0.needed(node, "name")?.to_owned(),
             protocol: protocol.to_owned(),
             channels: self.number(node, "nchannels", MAX_CHUNKS)? as u32,
             chunks: self.number(node, "nchunksperloop", MAX_CHUNKS)? as u32,
@@ -348,7 +334,7 @@ impl<'a> Reader<'a> {
             let read = self.step(step)?;
             for (needed, peer, key) in [(read.kind.sends(), block.send, "send"), (read.kind.receives(), block.receive, "recv")] {
                 if needed && peer.is_none() {
-                    return Err(self.error(step, format!("type `{}` needs a peer, but `{key}` of its <tb> is -1", read.kind.name())));
+                    return Err(self.0.error(step, format!("type `{}` needs a peer, but `{key}` of its <tb> is -1", read.kind.name())));
                 }
             }
             block.steps.push(read);
@@ -357,17 +343,17 @@ impl<'a> Reader<'a> {
     }
 
     fn step(&self, node: Node<'a, 'a>) -> Result<Step, FormatError> {
-        let kind = self.text(node, "type")?;
+        let kind = self.0.needed(node, "type")?;
         let kind = KINDS.iter().find(|(name, _)| *name == kind).map(|(_, kind)| *kind).ok_or_else(|| {
             let known = KINDS.map(|(name, _)| name).join(", ");
-            self.error(node, format!("type is `{}`; it must be one of {known}", short(kind)))
+            self.0.error(node, format!("type is `{}`; it must be one of {known}", short(kind)))
         })?;
         let most = u64::from(u32::MAX);
         let place = |buffer: &str, offset: &str| {
-            let name = self.text(node, buffer)?;
+            let name = self.0.needed(node, buffer)?;
             let found = Buffer::ALL.into_iter().find(|buffer| buffer.name() == name);
-            let buffer = found.ok_or_else(|| self.error(node, format!("{buffer} is `{}`; it must be i, o or s", short(name))))?;
-            let text = self.text(node, offset)?;
+            let buffer = found.ok_or_else(|| self.0.error(node, format!("{buffer} is `{}`; it must be i, o or s", short(name))))?;
+            let text = self.0.needed(node, offset)?;
             // A step that only waits has no offsets.
             let offset = if kind == StepKind::Nothing && text == "-1" { 0 } else { self.number(node, offset, most)? };
             Ok(Place { buffer, offset: offset as u32 })

@@ -3,8 +3,9 @@
 //! Source: `src/graph/topo.cc` and `topo.h` of ROCm/rccl 0cbce2a75, which has NVIDIA's code and AMD's: elements, attributes and the bandwidths
 //! that NCCL derives from them.
 
-use super::{FormatError, short, text_of};
-use roxmltree::{Document, Node as Element};
+use super::xml::{self, Xml};
+use super::{FormatError, short};
+use roxmltree::Node as Element;
 use std::collections::BTreeMap;
 
 /// A node's topology.
@@ -82,12 +83,10 @@ const MOST_LEVELS: usize = 32;
 /// # Errors
 /// No XML, another format of NCCL, an attribute that is missing or wrong; with the line.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Topology, FormatError> {
-    let document = Document::parse(text_of(name, bytes)?).map_err(|error| {
-        let place = error.pos();
-        FormatError::new(name, place.row as usize, format!("is no XML: {error}")).in_column(place.col as usize)
-    })?;
+    let document = xml::document(name, bytes)?;
     let topology = Topology { name: name.to_owned(), devices: Vec::new(), links: Vec::new(), nets: Vec::new(), notes: Vec::new() };
-    let mut reader = Reader { document: &document, topology, by_busid: BTreeMap::new(), direct: Vec::new(), cpus: Vec::new() };
+    let mut reader =
+        Reader { xml: Xml { name, document: &document }, topology, by_busid: BTreeMap::new(), direct: Vec::new(), cpus: Vec::new() };
     reader.system(document.root_element())?;
     reader.join_gpus()?;
     reader.join_cpus();
@@ -111,7 +110,7 @@ enum To<'a> {
 }
 
 struct Reader<'a> {
-    document: &'a Document<'a>,
+    xml: Xml<'a>,
     topology: Topology,
     /// GPUs, and adapters without the last digit of their address.
     by_busid: BTreeMap<String, usize>,
@@ -121,22 +120,10 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn line(&self, element: Element<'_, '_>) -> usize {
-        self.document.text_pos_at(element.range().start).row as usize
-    }
-
-    fn error(&self, element: Element<'_, '_>, problem: impl Into<String>) -> FormatError {
-        FormatError::new(&self.topology.name, self.line(element), problem)
-    }
-
-    fn needed(&self, element: Element<'a, 'a>, key: &str) -> Result<&'a str, FormatError> {
-        element.attribute(key).ok_or_else(|| self.error(element, format!("<{}> has no attribute `{key}`", element.tag_name().name())))
-    }
-
     fn number(&self, element: Element<'a, 'a>, key: &str) -> Result<f64, FormatError> {
-        let text = self.needed(element, key)?;
+        let text = self.xml.needed(element, key)?;
         let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite() && number.abs() <= 1e9);
-        number.ok_or_else(|| self.error(element, format!("{key} is `{}`; it must be a number", short(text))))
+        number.ok_or_else(|| self.xml.error(element, format!("{key} is `{}`; it must be a number", short(text))))
     }
 
     /// A number of links or the like: 1 or more.
@@ -144,13 +131,13 @@ impl<'a> Reader<'a> {
         let count = self.number(element, "count")?;
         match count >= 1.0 {
             true => Ok(count),
-            false => Err(self.error(element, format!("count is `{count}`; it must be 1 or more"))),
+            false => Err(self.xml.error(element, format!("count is `{count}`; it must be 1 or more"))),
         }
     }
 
     fn add(&mut self, element: Element<'_, '_>, kind: Kind, name: String, busid: &str) -> Result<usize, FormatError> {
         if self.topology.devices.len() >= MAX_DEVICES {
-            return Err(self.error(element, format!("is one part too many: at most {MAX_DEVICES} are read")));
+            return Err(self.xml.error(element, format!("is one part too many: at most {MAX_DEVICES} are read")));
         }
         self.topology.devices.push(Device { kind, name, busid: busid.to_owned() });
         Ok(self.topology.devices.len() - 1)
@@ -164,24 +151,24 @@ impl<'a> Reader<'a> {
         match root.tag_name().name() {
             "system" => {}
             "graphs" => {
-                return Err(
-                    self.error(root, "is a file of NCCL's graphs (NCCL_GRAPH_FILE), which says no topology; give NCCL_TOPO_DUMP_FILE")
-                );
+                return Err(self
+                    .xml
+                    .error(root, "is a file of NCCL's graphs (NCCL_GRAPH_FILE), which says no topology; give NCCL_TOPO_DUMP_FILE"));
             }
-            other => return Err(self.error(root, format!("begins with <{}>; a topology of NCCL begins with <system>", short(other)))),
+            other => return Err(self.xml.error(root, format!("begins with <{}>; a topology of NCCL begins with <system>", short(other)))),
         }
-        let version = self.needed(root, "version")?;
+        let version = self.xml.needed(root, "version")?;
         if !["1", "2"].contains(&version.trim()) {
-            return Err(self.error(root, format!("version is `{}`; versions 1 and 2 are read", short(version))));
+            return Err(self.xml.error(root, format!("version is `{}`; versions 1 and 2 are read", short(version))));
         }
         for element in root.children().filter(|child| child.has_tag_name("cpu")) {
-            let numa = self.needed(element, "numaid")?;
+            let numa = self.xml.needed(element, "numaid")?;
             let cpu = self.add(element, Kind::Cpu, format!("cpu{numa}"), "")?;
             self.cpus.push((cpu, between_cpus(element)));
             self.inside(element, cpu, cpu)?;
         }
         if self.cpus.is_empty() {
-            return Err(self.error(root, "has no <cpu>"));
+            return Err(self.xml.error(root, "has no <cpu>"));
         }
         Ok(())
     }
@@ -205,22 +192,22 @@ impl<'a> Reader<'a> {
 
     fn pci(&mut self, element: Element<'a, 'a>, parent: usize, cpu: usize) -> Result<(), FormatError> {
         if element.ancestors().nth(MOST_LEVELS).is_some() {
-            return Err(self.error(element, format!("stands within more than {MOST_LEVELS} others")));
+            return Err(self.xml.error(element, format!("stands within more than {MOST_LEVELS} others")));
         }
-        let (busid, class) = (self.needed(element, "busid")?, self.needed(element, "class")?);
+        let (busid, class) = (self.xml.needed(element, "busid")?, self.xml.needed(element, "class")?);
         let speed = pci_gbyte_per_second(element.attribute("link_speed").unwrap_or_default(), element.attribute("link_width"));
         let speed = speed.ok_or_else(|| {
             let width = element.attribute("link_width").unwrap_or_default();
-            self.error(element, format!("link_width is `{}`; it must be a whole number of lanes, 0 to 64", short(width)))
+            self.xml.error(element, format!("link_width is `{}`; it must be a whole number of lanes, 0 to 64", short(width)))
         })?;
         match kind_of(class) {
             Kind::Gpu => {
                 let Some(gpu) = element.children().find(|child| child.has_tag_name("gpu") && child.attribute("rank").is_some()) else {
                     return Ok(());
                 };
-                let device = self.add(element, Kind::Gpu, format!("gpu{}", self.needed(gpu, "dev")?), busid)?;
+                let device = self.add(element, Kind::Gpu, format!("gpu{}", self.xml.needed(gpu, "dev")?), busid)?;
                 if self.by_busid.insert(busid.to_owned(), device).is_some() {
-                    return Err(self.error(element, format!("has a second device at {}", short(busid))));
+                    return Err(self.xml.error(element, format!("has a second device at {}", short(busid))));
                 }
                 self.link(parent, device, speed);
                 self.gpu(gpu, device, cpu)
@@ -263,14 +250,14 @@ impl<'a> Reader<'a> {
         for line in element.children().filter(Element::is_element) {
             let (gbyte_per_second, to) = match line.tag_name().name() {
                 "nvlink" => (self.count(line)? * nvlink_gbyte_per_second(self.number(element, "sm")?), ends_at(line)),
-                "xgmi" => (self.count(line)? * xgmi_gbyte_per_second(self.needed(element, "gcn")?), ends_at(line)),
+                "xgmi" => (self.count(line)? * xgmi_gbyte_per_second(self.xml.needed(element, "gcn")?), ends_at(line)),
                 "c2c" => (self.count(line)? * self.number(line, "bw")? / 1000.0, To::Cpu),
                 _ => continue,
             };
             if gbyte_per_second <= 0.0 {
-                return Err(self.error(line, format!("carries {gbyte_per_second} GB/s; it must be more than 0")));
+                return Err(self.xml.error(line, format!("carries {gbyte_per_second} GB/s; it must be more than 0")));
             }
-            let line = self.line(line);
+            let line = self.xml.line(line);
             self.direct.push(Direct { gpu, cpu, gbyte_per_second, to, line });
         }
         Ok(())
@@ -296,7 +283,7 @@ impl<'a> Reader<'a> {
                 }
                 To::Gpu(target) => match self.by_busid.get(target) {
                     Some(&to) if to == gpu => {
-                        return Err(FormatError::new(&self.topology.name, line, format!("leads from {} to itself", short(target))));
+                        return Err(FormatError::new(self.xml.name, line, format!("leads from {} to itself", short(target))));
                     }
                     Some(&to) => to,
                     None => {

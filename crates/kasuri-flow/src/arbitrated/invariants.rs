@@ -1,4 +1,5 @@
-//! The invariants: what has left sources has arrived or is on its way, no lane has two owners, and no buffer holds more than it can.
+//! The invariants: what has left sources has arrived or is on its way, no lane has two owners, channels count their taken lanes, and no
+//! buffer holds more than it can.
 
 use super::Run;
 use super::records::NONE;
@@ -30,6 +31,14 @@ impl Transit {
         }
         if lanes.iter().any(|&lane| !self.channels.lanes[lane].is_taken) {
             return Some("a virtual channel that a packet holds is not taken".to_owned());
+        }
+        let each = self.channels.each;
+        let taken = |channel: u32| (channel * each..(channel + 1) * each).filter(|&lane| self.channels.lanes[lane].is_taken).count();
+        if let Some(channel) = (0..).zip(self.channels.outputs.iter()).find_map(|(channel, output)| {
+            let differs = usize::from(output.taken) != taken(channel);
+            differs.then_some(channel)
+        }) {
+            return Some(format!("channel {channel} has {} virtual channels that are taken, and counts others", taken(channel)));
         }
         let (now, room) = (self.cycle(), self.timing.room);
         let lanes = self.channels.lanes.len() as u32;

@@ -113,7 +113,8 @@ impl TraceWorkload {
 
     /// Lets NPU 0 stand for all, which are alike ([`one_stands_for_all`](super::alike::one_stands_for_all)): it alone acts, and what a
     /// channel of the network would carry of all messages counts on the channel that is given for it.
-    pub fn folded(self, channels: Vec<u32>) -> Self {
+    #[must_use]
+    pub fn with_one_for_all(self, channels: Vec<u32>) -> Self {
         let messages = self.messages / u64::from(self.npus());
         Self { folded: Some(channels), messages, ..self }
     }

@@ -25,8 +25,9 @@ struct Open {
     message: Message,
     /// Its place in the order of all.
     number: u64,
-    /// When it joined its queue, set out, left and arrived.
+    /// When it joined its queue.
     joined: f64,
+    /// When its first flit could leave, and its last one did.
     left: Option<[f64; 2]>,
     arrived: Option<f64>,
 }

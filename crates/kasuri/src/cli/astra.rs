@@ -1,4 +1,4 @@
-//! `kasuri astra`: an execution trace of an AI cluster, run by ASTRA-sim's rules.
+//! `kasuri astra`: an execution trace of an AI cluster, run by an engine or by ASTRA-sim's rules.
 
 use super::{Exit, Failure, output};
 use crate::cluster;
@@ -159,7 +159,7 @@ impl Astra {
     fn algorithms(&self, system: &System, npus: u32) -> Result<BTreeMap<String, Vec<Trace>>, Failure> {
         let mut found = BTreeMap::new();
         for prefix in system.custom.values().chain(system.custom_nodes.values()) {
-            let there = self.beside_system(prefix, has_trace);
+            let there = self.beside_system(prefix, |prefix| chakra::is_there(&FolderFiles::new(""), &name(prefix)));
             let there = there.ok_or_else(|| {
                 let tried = "looked for in the working directory, and in and above the folder of that file";
                 Failure::Input(format!("{}: there is no trace {prefix}.0.et ({tried})", name(&self.system)))
@@ -177,12 +177,6 @@ fn name(path: &Path) -> String {
 
 fn small(path: &Path) -> Result<Vec<u8>, Failure> {
     read_at_most(path, MAX_TEXT_BYTES).map_err(|reason| Failure::Input(format!("{}: cannot be read: {reason}", path.display())))
-}
-
-/// Is there a trace of NPU 0?
-fn has_trace(prefix: &Path) -> bool {
-    let first = format!("{}.0.et", prefix.display());
-    [first.clone(), first + ".gz"].iter().any(|path| Path::new(path).exists())
 }
 
 /// Names what the files say and nothing here models: each once, with the number of nodes.
