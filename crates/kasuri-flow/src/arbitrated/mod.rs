@@ -76,7 +76,9 @@ pub(crate) fn run(
     controller: &mut dyn Controller,
 ) -> Result<Outcome, EngineError> {
     let timing = Timing::new(scenario, grain, without)?;
-    Run::new(scenario, timing, with_latency).run(controller)
+    let mut outcome = Run::new(scenario, timing, with_latency).run(controller)?;
+    outcome.not_modelled.extend(without.iter().flat_map(|mechanism| mechanism.keys()).map(|&key| key.to_owned()));
+    Ok(outcome)
 }
 
 /// Bytes that a run takes at most: channels with who waits there, lanes with the times of their buffers, and of each terminal a message

@@ -53,3 +53,13 @@ pub enum Mechanism {
     /// The cycles between two packets of a virtual channel: without it one follows the other at once.
     Gap,
 }
+
+impl Mechanism {
+    /// Keys that mean nothing without it, also to a lone packet.
+    pub(super) fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Blocking => &["router.buffer_flits", "router.credit_delay"],
+            Self::RoundRobin | Self::InputPorts | Self::Gap => &[],
+        }
+    }
+}

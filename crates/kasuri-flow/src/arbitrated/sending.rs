@@ -68,14 +68,14 @@ impl Messages {
     }
 }
 
-/// Cycles by which a parcel of so many flits takes longer to its destination than a packet would, on all of its path; or all that its
-/// head takes, where that counts for nothing.
-fn added_cycles(network: &Network, timing: &Timing, channels: &[u32], flits: u32, with_latency: bool) -> u32 {
+/// Cycles by which a parcel of packets of so many flits takes longer to its destination than a packet would, on all of its path; or all
+/// that its head takes, where that counts for nothing.
+fn added_cycles(network: &Network, timing: &Timing, channels: &[u32], packet: u32, with_latency: bool) -> u32 {
     let kind = |channel: u32| &timing.channels[network.link_number(ChannelId(channel)) as usize];
     let of_channel = |&channel: &u32| {
         let kind = kind(channel);
-        let [packet, parcel] = timing.waits(flits, kind.period);
-        (kind.head + parcel).saturating_sub(if with_latency { kind.packet_head + packet } else { 0 })
+        let [of_packet, of_parcel] = timing.waits(packet, kind.period);
+        (kind.head + of_parcel).saturating_sub(if with_latency { kind.packet_head + of_packet } else { 0 })
     };
     let Some((&ejection, others)) = channels.split_last() else { return 0 };
     others.iter().map(of_channel).sum::<u32>() + if with_latency { 0 } else { kind(ejection).latency }
@@ -162,16 +162,18 @@ impl Run<'_> {
         if let Some(until) = self.counts.statistics.counting.rates_until {
             self.outstanding += u64::from(!drawn.is_reply && self.sources.has_next_before(source, drawn.class, until));
         }
-        let cut = self.packet_of(drawn).saturating_mul(self.transit.timing.grain).min(drawn.flits);
+        let packet = self.packet_of(drawn).min(drawn.flits);
+        let cut = packet.saturating_mul(self.transit.timing.grain).min(drawn.flits);
         self.transit.parcels.remember(self.transit.timing.places(cut).min(channels.len() + 1));
         let last_flits = drawn.flits - (drawn.flits - 1) / cut * cut;
         let load = Load {
             source: source.0,
             path,
             channels: channels.len() as u16,
+            packet,
             cut,
             to_arrive: drawn.flits,
-            added: added_cycles(&self.scenario.network, &self.transit.timing, channels, last_flits, self.with_latency),
+            added: added_cycles(&self.scenario.network, &self.transit.timing, channels, packet.min(last_flits), self.with_latency),
             arrival: 0,
         };
         let message = Message {

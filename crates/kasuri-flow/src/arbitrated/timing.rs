@@ -26,7 +26,8 @@ pub(super) struct ChannelTiming {
     /// Of each flit.
     pub(super) period: u32,
     pub(super) latency: u32,
-    /// From the sending of a flit to that of another one in its place of the buffer, if a buffer is shorter than that; else 0.
+    /// From the sending of a flit to that of another one in its place of the buffer, if a buffer is shorter than that; else 0. It holds
+    /// back flits and not parcels, so a grain does not stretch it.
     pub(super) credit_loop: u32,
 }
 
@@ -38,7 +39,8 @@ pub(super) struct Timing {
     /// Flits of the scenario's packets.
     pub(super) packet: u32,
     pub(super) lanes: u32,
-    /// Flits of a parcel that one buffer holds.
+    /// Flits that one buffer holds; of a parcel.
+    pub(super) buffer: u32,
     pub(super) part: u32,
     /// Parcels that one buffer holds.
     pub(super) room: u16,
@@ -81,13 +83,14 @@ impl Timing {
                 credit: credit.saturating_mul(grain),
                 period: link.period,
                 latency: link.latency,
-                credit_loop: if stalls { credit_loop.saturating_mul(grain) } else { 0 },
+                credit_loop: if stalls { credit_loop } else { 0 },
             }
         };
         Ok(Self {
             grain,
             packet,
             lanes: router.virtual_channels,
+            buffer: router.buffer_flits,
             part: if blocks { router.buffer_flits.saturating_mul(grain) } else { u32::MAX },
             room: if blocks { room as u16 } else { 0 },
             lane_gap: lane_gap * grain,
@@ -109,11 +112,11 @@ impl Timing {
     /// Cycles that a parcel takes in one lane of a channel of this kind: where the loop of credits is longer than the buffer, flits wait.
     #[inline(always)]
     pub(super) fn cycles(&self, kind: &ChannelTiming, flits: u32) -> u32 {
-        if kind.credit_loop == 0 || flits <= self.part {
+        if kind.credit_loop == 0 || flits <= self.buffer {
             return flits * kind.period;
         }
         let before = flits - 1;
-        before / self.part * kind.credit_loop + before % self.part * kind.period + kind.period
+        before / self.buffer * kind.credit_loop + before % self.buffer * kind.period + kind.period
     }
 
     /// The places of its path that a parcel of so many flits has to remember: those over which it is spread, and those that its head gets
@@ -131,13 +134,14 @@ impl Timing {
         2 * (slowest + longest) + u64::from(self.lane_gap + self.buffer_gap)
     }
 
-    /// Cycles by which a parcel follows its head at each router, as a packet and as a parcel, where routers wait for all of it.
+    /// Cycles by which packets follow their heads at each router, as packets and as a parcel of them, where routers wait for all of a
+    /// packet.
     #[inline(always)]
-    pub(super) fn waits(&self, flits: u32, period: u32) -> [u32; 2] {
+    pub(super) fn waits(&self, packet: u32, period: u32) -> [u32; 2] {
         if !self.stores {
             return [0; 2];
         }
-        let of_packet = (flits.div_ceil(self.grain) - 1) * period;
+        let of_packet = (packet - 1) * period;
         [of_packet, of_packet.saturating_mul(self.grain)]
     }
 }

@@ -24,7 +24,8 @@ pub(super) struct Load {
     /// Where its path begins among all hops, and how many channels that has.
     pub(super) path: u32,
     pub(super) channels: u16,
-    /// Flits of its parcels but the last.
+    /// Flits of its packets and of its parcels, but the last.
+    pub(super) packet: u32,
     pub(super) cut: u32,
     /// Flits that have not begun to cross the last channel.
     pub(super) to_arrive: u32,
@@ -467,13 +468,19 @@ impl Transit {
             self.arrive(number, cycles);
         } else {
             self.enter(number, place, lane);
-            let waits = self.timing.waits(flits, timing.period)[1];
+            let waits = if self.timing.stores { self.stored(number, timing.period) } else { 0 };
             self.post(now + timing.head + waits, Kind::Head, 0, number);
         }
         self.follow(number, place, cycles);
         if is_awaited {
             self.look(channel, busy);
         }
+    }
+
+    /// Cycles by which a parcel follows its head where routers wait for all of a packet.
+    fn stored(&self, number: u32, period: u32) -> u32 {
+        let Parcel { message, flits, .. } = self.parcels.parcels[number as usize];
+        self.timing.waits(self.loads[message as usize].packet.min(flits), period)[1]
     }
 
     /// A parcel begins to enter the buffer of a lane.

@@ -292,7 +292,9 @@ fn lone(case: &Case) -> Option<Result<(), String>> {
     let document = Document::parse_for(*KNOWN, "matrix.toml", &table.to_string()).expect("a document");
     let study = study(&document)?;
     let expected = zero_load(&study.scenario).ok().filter(|formula| formula.exact)?;
-    let mut controller = Fixed::new(Offer::of(&study.scenario), Some(0), 20 * APART, 1_000_000);
+    // Of longer packets fewer are created; twenty of a terminal in any case.
+    let flits = u64::from(study.scenario.classes.iter().map(|class| class.sizes.max()).max().unwrap_or(1));
+    let mut controller = Fixed::new(Offer::of(&study.scenario), Some(0), 20 * APART * flits.div_ceil(3), 1_000_000);
     let outcome = match case.engine.run(&study.scenario, &mut controller) {
         Ok(outcome) => outcome,
         Err(error) => return Some(Err(format!("lone packets: {error}"))),
