@@ -3,6 +3,7 @@
 use super::AnalysisError;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
+use kasuri_network::network::NONE;
 use kasuri_network::routing::walk::{DELIVERED, Routes, Walker};
 use kasuri_workload::traffic::PacketSizes;
 use kasuri_workload::traffic::pattern::Pattern;
@@ -14,7 +15,7 @@ const PAIR_BUDGET: u64 = 20_000_000;
 const STEP_BUDGET: u64 = 8_000_000;
 
 /// Pairs of groups of terminals whose traffic is kept: 1 GiB of numbers.
-const MAX_PAIRS: usize = 1 << 27;
+const MAX_PAIRS: u64 = 1 << 27;
 
 /// Packets of one kind: the requests of a class, or the replies to them.
 pub(super) struct Packets<'a> {
@@ -44,10 +45,52 @@ pub(super) fn packets(scenario: &Scenario) -> Vec<Packets<'_>> {
     kinds
 }
 
+/// Groups of terminals that are looked at, numbered anew in their order.
+struct Looked {
+    /// By group: its new number, or `NONE`.
+    number_of: Vec<u32>,
+    count: usize,
+}
+
+impl Looked {
+    /// All of `groups`, or those alone that occur among `some`.
+    fn at(groups: usize, some: Option<impl Iterator<Item = u32>>) -> Self {
+        let Some(some) = some else { return Self { number_of: (0..groups as u32).collect(), count: groups } };
+        let mut number_of = vec![NONE; groups];
+        some.for_each(|group| number_of[group as usize] = 0);
+        let mut count = 0;
+        for number in number_of.iter_mut().filter(|number| **number != NONE) {
+            *number = count;
+            count += 1;
+        }
+        Self { number_of, count: count as usize }
+    }
+
+    fn number(&self, group: usize) -> Option<usize> {
+        Some(self.number_of[group]).filter(|&number| number != NONE).map(|number| number as usize)
+    }
+}
+
+/// Of so many terminals those whose pattern is looked at, evenly spaced: the first tells how many pairs one has.
+fn looked_terminals(pattern: &dyn Pattern, terminals: u32) -> impl ExactSizeIterator<Item = TerminalId> + Clone + use<> {
+    let each = pattern.weights(TerminalId(0)).len().max(1) as u64;
+    let looked = (PAIR_BUDGET / each).clamp(1, u64::from(terminals)) as u32;
+    (0..looked).map(move |index| TerminalId((u64::from(index) * u64::from(terminals) / u64::from(looked)) as u32))
+}
+
+/// Bytes of the demand between so many groups of sources and of destinations.
+pub(super) fn demand_bytes(pattern: &dyn Pattern, terminals: u32, reversed: bool, sources: u64, destinations: u64) -> u64 {
+    let looked = looked_terminals(pattern, terminals).len() as u64;
+    let (sources, destinations) = if reversed { (sources, destinations.min(looked)) } else { (sources.min(looked), destinations) };
+    8 * sources * destinations
+}
+
 /// How much goes from where to where, in packets of one kind per `rate`.
 pub(super) struct Demand {
-    /// Shape `[destination groups, source groups]`.
+    /// Shape `[destination groups, source groups]`, of those that are looked at.
     between: Vec<f64>,
+    sources: Looked,
+    destinations: Looked,
     /// What each terminal sends.
     pub(super) sent: Vec<f64>,
     /// What each terminal receives.
@@ -59,22 +102,30 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    fn of(packets: &Packets<'_>, terminals: u32, group_of_source: &[u32], groups: usize, group_of_destination: &[u32]) -> Self {
-        let destinations = group_of_destination.iter().max().map_or(0, |&last| last as usize + 1);
-        // The first source tells how many destinations one has.
-        let each = packets.pattern.weights(TerminalId(0)).len().max(1) as u64;
-        let walked = (PAIR_BUDGET / each).clamp(1, u64::from(terminals)) as u32;
+    /// # Errors
+    /// There are too many pairs of groups.
+    fn of(packets: &Packets<'_>, walker: &Walker<'_>, terminals: u32) -> Result<(Self, Vec<TerminalId>), AnalysisError> {
+        let (representatives, group_of_destination) = walker.destination_groups();
+        let group_of_source = walker.group_of();
+        let looked = looked_terminals(packets.pattern, terminals);
         // A sample stands for all: what it sends is scaled up.
-        let scale = f64::from(terminals) / f64::from(walked);
+        let scale = f64::from(terminals) / looked.len() as f64;
+        let groups_of = |of: &[u32]| looked.clone().map(|terminal| of[terminal.index()]).collect::<Vec<_>>().into_iter();
+        let sources = Looked::at(walker.group_count(), (!packets.reversed).then(|| groups_of(group_of_source)));
+        let destinations = Looked::at(representatives.len(), packets.reversed.then(|| groups_of(&group_of_destination)));
+        if sources.count as u64 * destinations.count as u64 > MAX_PAIRS {
+            return Err(AnalysisError::TooLarge { sources: sources.count, destinations: destinations.count });
+        }
         let mut demand = Self {
-            between: vec![0.0; destinations * groups],
+            between: vec![0.0; destinations.count * sources.count],
             sent: vec![0.0; terminals as usize],
             received: vec![0.0; terminals as usize],
             to_self: 0.0,
             share: 1.0 / scale,
+            sources,
+            destinations,
         };
-        for index in 0..walked {
-            let one = TerminalId((u64::from(index) * u64::from(terminals) / u64::from(walked)) as u32);
+        for one in looked {
             let share = packets.pattern.share(one);
             for (other, weight) in packets.pattern.weights(one) {
                 let (from, to) = if packets.reversed { (other, one) } else { (one, other) };
@@ -82,10 +133,19 @@ impl Demand {
                 demand.sent[from.index()] += weight;
                 demand.to_self += if from == to { weight } else { 0.0 };
                 demand.received[to.index()] += weight;
-                demand.between[group_of_destination[to.index()] as usize * groups + group_of_source[from.index()] as usize] += weight;
+                let (row, column) = (group_of_destination[to.index()] as usize, group_of_source[from.index()] as usize);
+                let row = demand.destinations.number_of[row] as usize;
+                let column = demand.sources.number_of[column] as usize;
+                demand.between[row * demand.sources.count + column] += weight;
             }
         }
-        demand
+        Ok((demand, representatives))
+    }
+
+    /// What goes to a group of destinations, by the groups of sources that are looked at.
+    fn to(&self, destination: usize) -> &[f64] {
+        let sources = self.sources.count;
+        self.destinations.number(destination).map_or(&[], |row| &self.between[row * sources..][..sources])
     }
 
     /// Everything that is sent.
@@ -137,15 +197,8 @@ pub(super) fn for_each_flow(
     if congestion == Congestion::None {
         walker = walker.idle();
     }
-    let (destinations, group_of_destination) = walker.destination_groups();
-    let groups = walker.group_count();
-    let pairs = destinations.len().saturating_mul(groups);
-    if pairs > MAX_PAIRS {
-        return Err(AnalysisError::TooLarge { sources: groups, destinations: destinations.len() });
-    }
-    let demand = Demand::of(packets, scenario.network.terminal_count(), walker.group_of(), groups, &group_of_destination);
-    let row = |destination: usize| &demand.between[destination * groups..][..groups];
-    let wanted: Vec<usize> = (0..destinations.len()).filter(|&index| row(index).iter().any(|&weight| weight > 0.0)).collect();
+    let (demand, destinations) = Demand::of(packets, &walker, scenario.network.terminal_count())?;
+    let wanted: Vec<usize> = (0..destinations.len()).filter(|&index| demand.to(index).iter().any(|&weight| weight > 0.0)).collect();
     let (mut routes, mut visited, mut sample) = (Routes::default(), 0.0, wanted.len());
     let mut index = 0;
     while index < sample {
@@ -157,9 +210,10 @@ pub(super) fn for_each_flow(
             .map_err(|cycle| AnalysisError::Circular { destination: to, router: routes.places[cycle[0] as usize].hop.router })?;
         let mut beginning = vec![0.0; routes.places.len()];
         for start in &routes.starts {
-            beginning[start.place as usize] += row(destination)[start.group as usize] * start.probability;
+            let source = demand.sources.number(start.group as usize);
+            beginning[start.place as usize] += source.map_or(0.0, |source| demand.to(destination)[source]) * start.probability;
         }
-        visited += row(destination).iter().sum::<f64>() * routes.share;
+        visited += demand.to(destination).iter().sum::<f64>() * routes.share;
         visit(&Flow { routes: &routes, order: &order, beginning });
         if index == 0 {
             // The first destination tells what one costs.

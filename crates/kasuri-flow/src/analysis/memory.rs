@@ -1,5 +1,6 @@
 //! What the formulas take of memory.
 
+use super::flow::demand_bytes;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::routing::extents::Extents;
 
@@ -15,10 +16,11 @@ pub(super) fn bytes(scenario: &Scenario, extents: &mut Extents) -> u64 {
     let network = &scenario.network;
     let mut most = 0;
     for class in &scenario.classes {
-        for channels in [Some(class.virtual_channels), class.reply.as_ref().map(|reply| reply.virtual_channels)].into_iter().flatten() {
+        let reply = class.reply.as_ref().map(|reply| (reply.virtual_channels, true));
+        for (channels, reversed) in [Some((class.virtual_channels, false)), reply].into_iter().flatten() {
             let extent = extents.of(network, &scenario.routing, channels, u64::MAX);
             // All destinations are walked, not the two that tell the extent, and vectors grow by doubling.
-            let demand = 8 * extent.groups * extent.destinations;
+            let demand = demand_bytes(class.pattern.as_ref(), network.terminal_count(), reversed, extent.groups, extent.destinations);
             most = most.max(demand + extent.walk_bytes * 3 / 2 + PLACE_BYTES * extent.places);
         }
     }
