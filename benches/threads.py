@@ -79,6 +79,7 @@ buffer_flits = 16
 ALLREDUCE = """[workload]
 collective = "allreduce"
 schedule = "{schedule}"
+ranks = {ranks}
 message_flits = 262144
 packet_flits = 8
 [measure]
@@ -89,6 +90,11 @@ max_cycles = 3000
 def tree(k: int, *, latency: int = 1, buffer: int = 16) -> str:
     """Describe a k-ary 3-tree."""
     return TREE.format(k=k, latency=latency, buffer=buffer)
+
+
+def allreduce(schedule: str, ranks: int = 4096) -> str:
+    """Describe an all-reduce of so many ranks."""
+    return ALLREDUCE.format(schedule=schedule, ranks=ranks)
 
 
 def open_traffic(load: float, cycles: int, warmup: int = 0) -> str:
@@ -111,8 +117,9 @@ CASES = [
     Case("36-ary 3-tree, 46,656 terminals, batch of 10 x 40 flits", tree(36, buffer=10) + BATCH, 1.5),
     Case("64-ary 3-tree, 262,144 terminals, uniform 0.3, 500 cycles", tree(64) + open_traffic(0.3, 500), 1.7),
     Case("32x32x32 torus, uniform 0.2, 1,000 cycles", TORUS + open_traffic(0.2, 1000), 1.7),
-    Case("16-ary 3-tree, allreduce of 16 MiB by ring, 3,000 cycles", tree(16) + ALLREDUCE.format(schedule="ring"), 1.3),
-    Case("the same by recursive halving", tree(16) + ALLREDUCE.format(schedule="rabenseifner"), 1.3),
+    Case("16-ary 3-tree, allreduce of 16 MiB by ring, 3,000 cycles", tree(16) + allreduce("ring"), 1.3),
+    Case("the same by recursive halving", tree(16) + allreduce("rabenseifner"), 1.3),
+    Case("24-ary 3-tree, the same by ring on a quarter of it", tree(24) + allreduce("ring", ranks=3456), None),
     Case("100-ary 3-tree, 10^6 terminals, uniform 0.2, 1,000 cycles", tree(100) + open_traffic(0.2, 1000, 100), 1.7, seconds=90),
     Case("dragonfly, 938,212 terminals, uniform 0.1, 200 cycles", DRAGONFLY + open_traffic(0.1, 200), None, megabytes=4000),
 ]

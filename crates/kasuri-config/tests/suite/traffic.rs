@@ -30,6 +30,7 @@ fn weights_sum_to_one_and_ascend() {
             assert!(weights.windows(2).all(|pair| pair[0].0 < pair[1].0), "{} of {source}", entry.name);
             let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
             assert!(weights.is_empty() || (sum - 1.0).abs() < 1e-12, "{} of {source}: {sum}", entry.name);
+            assert_eq!(pattern.is_silent(source), weights.is_empty(), "{} of {source}", entry.name);
         }
     }
 }

@@ -260,6 +260,30 @@ impl<'a> Edge<'a> {
     }
 }
 
+/// Messages of a workload that are looked at for who sends and receives them.
+const MANY_MESSAGES: u64 = 1 << 20;
+
+/// By terminal: does it send or receive something of a workload, or send packets by itself? `None` where nobody asks, as there is one tile,
+/// and where it would take too long to find out.
+pub(crate) fn busy_terminals(scenario: &Scenario, tiles: u32) -> Option<Vec<bool>> {
+    if tiles == 1 || scenario.endpoint.is_some() {
+        return None;
+    }
+    let sends = |terminal: u32| scenario.classes.iter().any(|class| !class.pattern.is_silent(TerminalId(terminal)));
+    let mut busy: Vec<bool> = (0..scenario.network.terminal_count()).map(sends).collect();
+    if let Some(closed) = &scenario.workload {
+        match closed.workload.placement() {
+            Some(placement) => placement.iter().for_each(|terminal| busy[terminal.index()] = true),
+            None if closed.workload.messages() > MANY_MESSAGES => return None,
+            None => closed.workload.each_message(&mut |message| {
+                busy[message.source.index()] = true;
+                busy[message.destination.index()] = true;
+            }),
+        }
+    }
+    Some(busy)
+}
+
 /// The shortest packet of a scenario, flits. The last packet of a workload's message may have any length.
 pub(crate) fn shortest_packet(scenario: &Scenario) -> u32 {
     let of_class = |class: &TrafficClass| class.reply.iter().map(|reply| reply.sizes.min()).fold(class.sizes.min(), u32::min);

@@ -18,6 +18,7 @@ use crate::tile::wheel::Wheel;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, Turns, VcRelease};
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::TerminalId;
 
 /// The state of so many slots lies in the near caches, about 100 bytes each.
 const NEAR_SLOTS: u64 = 1 << 13;
@@ -111,7 +112,9 @@ impl Compiled {
         // Who decides on departure looks at the routers behind, and express ways at what arrives in the next cycle.
         let is_express = router.predictor == kasuri_network::predictor::EXPRESS;
         let tiles = if is_express || Lookahead::of(scenario).is_some() { 1 } else { tiles };
-        let partition = Partition::new(network, tiles, edge::has_one_edge(scenario));
+        let busy = edge::busy_terminals(scenario, tiles);
+        let is_busy = |terminal: TerminalId| busy.as_ref().is_none_or(|busy| busy[terminal.index()]);
+        let partition = Partition::new(network, tiles, edge::has_one_edge(scenario), &is_busy);
         let tiles = Addresses::of_tiles::<L>(network, &partition)?;
         let largest = tiles.iter().map(|tile| tile.ports as usize).max().unwrap_or(0);
         let (ports, slots) = (largest, largest << vc_shift);

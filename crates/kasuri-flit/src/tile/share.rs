@@ -8,6 +8,12 @@ use std::sync::Arc;
 /// Ports of routers that take about as much work as a terminal.
 const PORTS_OF_TERMINAL: u64 = 2;
 
+/// Work is counted in so many parts of a port that is in use.
+const PORT: u64 = 256;
+
+/// The parts of a port or terminal of which nothing is expected: it may still be passed through.
+const IDLE_PORT: u64 = 8;
+
 /// The routers and the terminals of a tile, by their numbers in the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
@@ -36,10 +42,11 @@ pub(crate) struct Partition {
 impl Partition {
     /// Cuts a network into `tiles` tiles of about as much work each, at most one for each router. Terminals are cut in the order of their
     /// numbers, or all go to the first tile; the router at which one enters goes with it, so pods of a tree, groups of a dragonfly and
-    /// blocks of a torus stay together. Routers without terminals go where most of their neighbours are.
-    pub(crate) fn new(network: &Network, tiles: u32, terminals_together: bool) -> Self {
+    /// blocks of a torus stay together. Routers without terminals go where most of their neighbours are. `is_busy` tells of which
+    /// terminals something is expected: a job on a part of a machine is shared out among all tiles.
+    pub(crate) fn new(network: &Network, tiles: u32, terminals_together: bool, is_busy: &dyn Fn(TerminalId) -> bool) -> Self {
         let tiles = tiles.clamp(1, network.router_count().max(1)) as usize;
-        let mut cut = Cut::new(network, tiles);
+        let mut cut = Cut::new(network, tiles, is_busy);
         cut.take_terminals(terminals_together);
         cut.take_neighbours();
         cut.leave_none_empty();
@@ -69,27 +76,29 @@ struct Cut<'n> {
     network: &'n Network,
     /// By router.
     tile_of: Vec<u32>,
-    /// By tile: its work, in ports; and the end of its terminals.
+    /// By terminal, and by router: its work.
+    of_terminal: Vec<u64>,
+    of_router: Vec<u64>,
+    /// By tile: its work, and the end of its terminals.
     work: Vec<u64>,
     terminals: Vec<u32>,
     all: u64,
 }
 
 impl<'n> Cut<'n> {
-    fn new(network: &'n Network, tiles: usize) -> Self {
-        let routers = network.router_count();
-        let ports: u64 = (0..routers).map(|router| u64::from(network.port_count(RouterId(router)))).sum();
-        let all = ports + PORTS_OF_TERMINAL * u64::from(network.terminal_count());
-        Self { network, tile_of: vec![NOWHERE; routers as usize], work: vec![0; tiles], terminals: vec![0; tiles], all }
-    }
-
-    fn ports(&self, router: u32) -> u64 {
-        u64::from(self.network.port_count(RouterId(router)))
+    fn new(network: &'n Network, tiles: usize, is_busy: &dyn Fn(TerminalId) -> bool) -> Self {
+        let routers = network.router_count() as usize;
+        let part = |terminal: u32| if is_busy(TerminalId(terminal)) { PORT } else { IDLE_PORT };
+        let parts: Vec<u64> = (0..network.terminal_count()).map(part).collect();
+        let of_router = routers_work(network, &parts);
+        let of_terminal: Vec<u64> = parts.into_iter().map(|part| PORTS_OF_TERMINAL * part).collect();
+        let all = of_router.iter().sum::<u64>() + of_terminal.iter().sum::<u64>();
+        Self { network, tile_of: vec![NOWHERE; routers], of_terminal, of_router, work: vec![0; tiles], terminals: vec![0; tiles], all }
     }
 
     fn take(&mut self, router: u32, tile: usize) {
         self.tile_of[router as usize] = tile as u32;
-        self.work[tile] += self.ports(router);
+        self.work[tile] += self.of_router[router as usize];
     }
 
     /// Cuts the terminals, and the routers with them: each tile takes its part of all that have terminals, or of what the first tile, which
@@ -100,13 +109,13 @@ impl<'n> Cut<'n> {
         let mut seen = vec![false; self.tile_of.len()];
         let homes: Vec<(u32, bool)> =
             (0..terminals).map(router_of).map(|router| (router, !std::mem::replace(&mut seen[router as usize], true))).collect();
-        let mut of_terminal = PORTS_OF_TERMINAL;
+        let of_terminals: u64 = self.of_terminal.iter().sum();
         if together {
-            self.work[0] = PORTS_OF_TERMINAL * u64::from(terminals);
-            of_terminal = 0;
+            self.work[0] = of_terminals;
+            self.of_terminal.fill(0);
         }
-        let of_homes: u64 = homes.iter().filter(|(_, is_new)| *is_new).map(|&(router, _)| self.ports(router)).sum();
-        let mut rest = self.work[0] + of_homes + of_terminal * u64::from(terminals);
+        let of_homes: u64 = homes.iter().filter(|(_, is_new)| *is_new).map(|&(router, _)| self.of_router[router as usize]).sum();
+        let mut rest = of_terminals + of_homes;
         let mut tile = 0;
         for (terminal, (router, is_new)) in (0..).zip(homes) {
             let is_full = self.work[tile] * (tiles - tile) as u64 >= rest;
@@ -118,7 +127,7 @@ impl<'n> Cut<'n> {
             if is_new {
                 self.take(router, tile);
             }
-            self.work[tile] += of_terminal;
+            self.work[tile] += self.of_terminal[terminal as usize];
         }
         self.terminals[tile..].fill(terminals);
         if together {
@@ -151,11 +160,8 @@ impl<'n> Cut<'n> {
     /// By tile: the channels from a router to routers of it.
     fn neighbours(&self, router: u32) -> Vec<u32> {
         let mut counts = vec![0; self.work.len()];
-        for port in 0..self.network.port_count(RouterId(router)) {
-            let channel = self.network.output_channel(RouterId(router), port as u16);
-            if let Some(Endpoint::Router(next, _)) = channel.map(|channel| self.network.destination(channel))
-                && let Some(count) = counts.get_mut(self.tile_of[next.index()] as usize)
-            {
+        for next in neighbours(self.network, router) {
+            if let Some(count) = counts.get_mut(self.tile_of[next.index()] as usize) {
                 *count += 1;
             }
         }
@@ -200,6 +206,44 @@ impl<'n> Cut<'n> {
     }
 }
 
+/// By router: its work, its ports times the parts of a port that its terminals have on average. Routers without terminals have what their
+/// neighbours have that are nearer to terminals.
+fn routers_work(network: &Network, parts: &[u64]) -> Vec<u64> {
+    let routers = network.router_count() as usize;
+    let (mut sums, mut counts) = (vec![0; routers], vec![0; routers]);
+    for (terminal, part) in (0..).map(TerminalId).zip(parts) {
+        let home = network.injection_port(terminal).0.index();
+        (sums[home], counts[home]) = (sums[home] + part, counts[home] + 1);
+    }
+    let mut known: Vec<u32> = (0..routers as u32).filter(|&router| counts[router as usize] > 0).collect();
+    let mut is_known: Vec<bool> = counts.iter().map(|&count| count > 0).collect();
+    while !known.is_empty() {
+        let mut next = Vec::new();
+        for &router in &known {
+            let part = sums[router as usize] / counts[router as usize];
+            for neighbour in neighbours(network, router).filter(|neighbour| !is_known[neighbour.index()]) {
+                if counts[neighbour.index()] == 0 {
+                    next.push(neighbour.0);
+                }
+                (sums[neighbour.index()], counts[neighbour.index()]) = (sums[neighbour.index()] + part, counts[neighbour.index()] + 1);
+            }
+        }
+        next.iter().for_each(|&router| is_known[router as usize] = true);
+        known = next;
+    }
+    let part = |router: usize| if counts[router] > 0 { sums[router] / counts[router] } else { IDLE_PORT };
+    (0..routers).map(|router| part(router) * u64::from(network.port_count(RouterId(router as u32)))).collect()
+}
+
+/// The routers to which channels of a router lead, each as often as channels do.
+fn neighbours(network: &Network, router: u32) -> impl Iterator<Item = RouterId> + '_ {
+    let channels = (0..network.port_count(RouterId(router))).filter_map(move |port| network.output_channel(RouterId(router), port as u16));
+    channels.filter_map(|channel| match network.destination(channel) {
+        Endpoint::Router(next, _) => Some(next),
+        Endpoint::Terminal(_) => None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,7 +285,7 @@ mod tests {
     }
 
     fn check(network: &Network, tiles: u32, together: bool) -> Partition {
-        let partition = Partition::new(network, tiles, together);
+        let partition = Partition::new(network, tiles, together, &|_| true);
         assert_eq!(partition.shares.len() as u32, tiles.min(network.router_count()));
         let mut owners = vec![0; network.router_count() as usize];
         let mut terminals = 0;
@@ -286,6 +330,20 @@ mod tests {
         }
         let tops = |share: &Share| share.routers.iter().filter(|&&router| is_top(router)).count();
         assert!(partition.shares.iter().all(|share| share.terminals.len() == 8 && share.routers.len() == 9 && tops(share) == 1));
+    }
+
+    /// Of a job on the first pods every tile has its part, and of what those lead to.
+    #[test]
+    fn who_is_busy_is_shared_out() {
+        let network = tree(8);
+        for busy in [8, 16] {
+            let partition = Partition::new(&network, 2, false, &|terminal| terminal.0 < busy);
+            let of_first = partition.shares[0].terminals.end;
+            // Those of which nothing is expected weigh a little.
+            assert!((busy / 2..busy / 2 + 3).contains(&of_first), "{of_first} of {busy}");
+            let leaves = |share: &Share| share.routers.iter().filter(|&&router| router < busy / 2).count();
+            assert!(partition.shares.iter().all(|share| leaves(share) >= busy as usize / 4 - 1), "{partition:?}");
+        }
     }
 
     #[test]

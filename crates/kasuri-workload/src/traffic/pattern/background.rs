@@ -69,4 +69,8 @@ impl Pattern for Compiled {
         let others = self.open.iter().enumerate().filter(|&(place, _)| Some(place) != barred);
         others.map(|(_, &terminal)| (TerminalId(terminal), 1.0 / choices as f64)).collect()
     }
+
+    fn is_silent(&self, source: TerminalId) -> bool {
+        self.open.len() == usize::from(self.barred(source).is_some())
+    }
 }

@@ -56,4 +56,8 @@ impl Pattern for Compiled {
         places.sort_unstable();
         places.into_iter().map(|place| (place, 1.0 / f64::from(self.group))).collect()
     }
+
+    fn is_silent(&self, _source: TerminalId) -> bool {
+        self.group == 0
+    }
 }

@@ -90,4 +90,8 @@ impl Pattern for Weighted {
             })
             .collect()
     }
+
+    fn is_silent(&self, source: TerminalId) -> bool {
+        self.range(source).is_empty()
+    }
 }
