@@ -10,7 +10,7 @@ use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
 use kasuri_network::network::Network;
 use kasuri_network::rng::Purpose;
-use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, NoView, VirtualChannels, packet_key};
+use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, NoView, SourceChoice, VirtualChannels, packet_key};
 
 /// Finds paths without allocating.
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl Paths {
     fn start(&self, scenario: &Scenario, walk: &mut Walk) {
         let Request { source, destination, serial, .. } = walk.request;
         walk.key = packet_key(self.seed, source.0, serial);
-        let mut choice = HashedChoice::at_source(walk.key);
+        let mut choice = SourceChoice::new(walk.key, serial);
         walk.state = scenario.routing.initial_state(source, destination, &mut choice);
         if self.notes_ranges {
             let entry = entry_range(scenario, walk);

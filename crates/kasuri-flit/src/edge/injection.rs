@@ -11,7 +11,7 @@ use crate::tile::wheel::Wheel;
 use crate::tile::{NONE, Packet, Tile};
 use kasuri_model::router::{Switching, VcRelease};
 use kasuri_network::id::TerminalId;
-use kasuri_network::routing::{CongestionView, HashedChoice, Hop, NoView, VirtualChannels, packet_key};
+use kasuri_network::routing::{CongestionView, HashedChoice, Hop, NoView, SourceChoice, VirtualChannels, packet_key};
 
 /// The source's side of a virtual channel between a terminal and its router.
 #[derive(Clone, Copy, Debug)]
@@ -271,7 +271,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let serial = source.serial;
         source.serial += 1;
         let id = self.parameters.share.terminal(terminal);
-        let mut choice = HashedChoice::at_source(packet_key(self.routing.seed, id.0, serial));
+        let mut choice = SourceChoice::new(packet_key(self.routing.seed, id.0, serial), serial);
         let route_state = self.scenario.routing.initial_state(id, drawn.destination, &mut choice);
         let record = Packet {
             created: drawn.created,

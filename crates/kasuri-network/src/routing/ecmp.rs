@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Takes one of the links that lead one hop nearer to the destination; parallel links count each, in the order of their ports.
 ///
 /// With `policy = "flow-hash"` a hash of source, destination and flow decides, so that all packets of a flow take one path; `random` draws a link
-/// for each packet (which may overtake others). After links have failed (`[faults]`) all links that are left on shortest paths share the traffic
+/// for each packet (which may overtake others), and with `round-robin` each source sends its packets over all paths in turn. After links have failed (`[faults]`) all links that are left on shortest paths share the traffic
 /// equally, although some lead to where less capacity is left: `weights = "capacity"` divides it by that.
 ///
 /// Virtual channels are divided by hops where the topology asks for it, as with `minimal`: a tree needs one, on a ring or a mesh packets can
@@ -60,6 +60,10 @@ pub enum EcmpPolicy {
     FlowHash,
     /// Chance, for each packet at each router.
     Random,
+    /// The source, which takes all paths in turn, packet by packet (in the flow engine message by message): the links of the first router one
+    /// after the other, with each round another one of the second router, and so on. Sources begin at different paths, unless
+    /// `salt = "none"`.
+    RoundRobin,
 }
 
 /// What routers add to a flow's key.
@@ -116,7 +120,8 @@ impl RoutingAlgorithm for Ecmp {
         // Topologies promise it for routes that leave their group once; those that are merely short may do so twice.
         let is_safe = hops_per_class.is_some_and(|hops| hops == 1 || network.labels().router("group").is_none());
         let salts = (0..network.router_count()).map(|router| self.salt_of(RouterId(router))).collect();
-        Ok(Box::new(Compiled { policy: self.policy, flows: self.flows, salts, is_safe, classes, destinations, table }))
+        let begins_apart = self.salt == Salt::Router;
+        Ok(Box::new(Compiled { policy: self.policy, flows: self.flows, begins_apart, salts, is_safe, classes, destinations, table }))
     }
 
     fn most_table_bytes(&self, network: &Network) -> u64 {
@@ -198,7 +203,7 @@ impl Ecmp {
                 });
                 return (ports.to_vec(), sums.collect());
             }
-            (None, EcmpPolicy::Random) => exact_entries(weights).unwrap_or_else(|| rounded_entries(weights, MOST_UNASKED)),
+            (None, EcmpPolicy::Random | EcmpPolicy::RoundRobin) => exact_entries(weights).unwrap_or_else(|| rounded_entries(weights, MOST_UNASKED)),
             (Some(entries), _) => rounded_entries(weights, entries),
         };
         let repeated = ports.iter().zip(entries).flat_map(|(&port, times)| std::iter::repeat_n(port, times as usize));
@@ -336,6 +341,8 @@ impl LinkTableBuilder {
 struct Compiled {
     policy: EcmpPolicy,
     flows: u32,
+    /// Do sources begin at different paths?
+    begins_apart: bool,
     /// By router.
     salts: Vec<u64>,
     is_safe: bool,
@@ -344,8 +351,11 @@ struct Compiled {
     table: LinkTable,
 }
 
-/// The number of the flow stands above the progress in a packet's state.
+/// The number of the flow, or one more than its turn, stands above the progress in a packet's state.
 const FLOW_SHIFT: u32 = Progress::BITS;
+
+/// After so many packets a source begins anew. All numbers of links up to 16 but 11 go into it, so that the turns go on as they would.
+const TURNS: u32 = 65_520;
 
 impl Routing for Compiled {
     fn searches_paths(&self) -> bool {
@@ -374,12 +384,16 @@ impl Routing for Compiled {
 
     fn reads(&self) -> Reads {
         let hashes = self.policy == EcmpPolicy::FlowHash;
-        Reads { source: hashes, terminal: hashes, ..Reads::DESTINATION_ROUTER }
+        let turns = self.policy == EcmpPolicy::RoundRobin;
+        Reads { source: hashes || turns && self.begins_apart, terminal: hashes, ..Reads::DESTINATION_ROUTER }
     }
 
-    fn initial_state(&self, _source: TerminalId, _destination: TerminalId, choice: &mut dyn Choice) -> u32 {
-        let hashes = self.policy == EcmpPolicy::FlowHash && self.flows > 1;
-        if hashes { choice.uniform(self.flows) << FLOW_SHIFT } else { 0 }
+    fn initial_state(&self, source: TerminalId, _destination: TerminalId, choice: &mut dyn Choice) -> u32 {
+        match self.policy {
+            EcmpPolicy::FlowHash if self.flows > 1 => choice.uniform(self.flows) << FLOW_SHIFT,
+            EcmpPolicy::RoundRobin => choice.serial().map_or(0, |serial| (1 + self.turn(source, serial)) << FLOW_SHIFT),
+            _ => 0,
+        }
     }
 
     /// Any link of equal cost serves a packet that draws among them; not where hops have classes, which only `route` counts.
@@ -390,7 +404,7 @@ impl Routing for Compiled {
         (may_choose && ports.contains(&port)).then_some(hop.available)
     }
 
-    /// The state is the number of the flow and the progress in the classes.
+    /// The state is the number of the flow, or what is left of the turn, and the progress in the classes.
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
         let destination = self.destinations.terminals[hop.destination.index()];
         if destination.router == hop.router {
@@ -398,9 +412,16 @@ impl Routing for Compiled {
             return;
         }
         let (ports, cumulative) = self.table.links(hop.router, destination.column);
+        let mut of_flow = *state >> FLOW_SHIFT;
         let place = match (self.policy, ports.len()) {
             (_, 0) => return,
-            (EcmpPolicy::Random, entries) => choice.uniform(entries as u32) as usize,
+            (EcmpPolicy::RoundRobin, entries) if of_flow > 0 => {
+                let (turn, entries) = (of_flow - 1, entries as u32);
+                of_flow = 1 + turn / entries;
+                (turn % entries) as usize
+            }
+            // Who does not know which packet this is knows that each link is as likely.
+            (EcmpPolicy::Random | EcmpPolicy::RoundRobin, entries) => choice.uniform(entries as u32) as usize,
             (EcmpPolicy::FlowHash, entries) => {
                 let key = flow_key(hop.source, hop.destination, *state >> FLOW_SHIFT);
                 let hash = mix(key.wrapping_add(self.salts[hop.router.index()]));
@@ -408,8 +429,8 @@ impl Routing for Compiled {
             }
         };
         candidates.push(Candidate::new(ports[place], self.channels(hop, *state)));
-        let (flow, progress) = (*state >> FLOW_SHIFT, self.progress(*state));
-        *state = flow << FLOW_SHIFT | self.classes.after_hop(progress).pack();
+        let progress = self.progress(*state);
+        *state = of_flow << FLOW_SHIFT | self.classes.after_hop(progress).pack();
     }
 }
 
@@ -428,6 +449,12 @@ impl Compiled {
 
     fn channels(&self, hop: &Hop, state: u32) -> VirtualChannels {
         self.classes.channels(hop.available, self.progress(state))
+    }
+
+    /// Which of its turns a packet of a source has.
+    fn turn(&self, source: TerminalId, serial: u32) -> u32 {
+        let first = if self.begins_apart { (mix(u64::from(source.0)) % u64::from(TURNS)) as u32 } else { 0 };
+        (first + serial % TURNS) % TURNS
     }
 }
 

@@ -15,11 +15,39 @@ pub struct HashedChoice<V> {
     view: V,
 }
 
-impl HashedChoice<NoView> {
-    /// The choices at the source of the packet of this [`packet_key`].
+/// The choices at a packet's source, which knows how many packets it has sent.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceChoice {
+    draws: HashedChoice<NoView>,
+    serial: u32,
+    has_counted: bool,
+}
+
+impl SourceChoice {
+    /// The choices of packet `serial` of this [`packet_key`].
     #[inline]
-    pub fn at_source(key: u64) -> Self {
-        Self { key, draws: 0, view: NoView }
+    pub fn new(key: u64, serial: u32) -> Self {
+        Self { draws: HashedChoice { key, draws: 0, view: NoView }, serial, has_counted: false }
+    }
+
+    /// Does anything distinguish the packet from others of its source and destination?
+    pub fn has_drawn(&self) -> bool {
+        self.has_counted || self.draws.has_drawn()
+    }
+}
+
+impl Choice for SourceChoice {
+    fn uniform(&mut self, alternatives: u32) -> u32 {
+        self.draws.uniform(alternatives)
+    }
+
+    fn least(&mut self, alternatives: u32, cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
+        self.draws.least(alternatives, cost)
+    }
+
+    fn serial(&mut self) -> Option<u32> {
+        self.has_counted = true;
+        Some(self.serial)
     }
 }
 

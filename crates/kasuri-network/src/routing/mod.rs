@@ -46,7 +46,7 @@ pub mod valiant;
 pub mod vector;
 pub mod walk;
 
-pub use hashed::{HashedChoice, NoView, packet_key};
+pub use hashed::{HashedChoice, NoView, SourceChoice, packet_key};
 pub use survival::check_survival;
 
 use crate::files::Files;
@@ -316,6 +316,11 @@ pub trait Choice {
 
     /// Draws from here on what will be drawn at the packet's next router: who decides one router ahead draws the same there again.
     fn draw_ahead(&mut self) {}
+
+    /// The packet's number among those of its source, in their order, where that is known: to an engine in `initial_state`.
+    fn serial(&mut self) -> Option<u32> {
+        None
+    }
 }
 
 /// The choice of an engine: random draws from a stream, costs from a view of the deciding router.

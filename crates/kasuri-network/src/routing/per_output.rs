@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use crate::rng::Streams;
     use crate::routing::nca::Nca;
-    use crate::routing::{HashedChoice, NoView, RoutingAlgorithm, packet_key};
+    use crate::routing::{HashedChoice, NoView, RoutingAlgorithm, SourceChoice, packet_key};
     use crate::topology::fat_tree::FatTree;
     use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
 
@@ -241,8 +241,8 @@ mod tests {
             let key = packet_key(seed, 0, serial);
             let (router, input) = network.injection_port(source);
             let mut hop = Hop { router, input, virtual_channel: 0, source, destination, available };
-            let mut state = apart.initial_state(source, destination, &mut HashedChoice::at_source(key));
-            hop.virtual_channel = apart.entering(&hop, state, &mut HashedChoice::at_source(key)).begin;
+            let mut state = apart.initial_state(source, destination, &mut SourceChoice::new(key, serial));
+            hop.virtual_channel = apart.entering(&hop, state, &mut SourceChoice::new(key, serial)).begin;
             for number in 1.. {
                 let before = state;
                 let mut candidates = Vec::new();

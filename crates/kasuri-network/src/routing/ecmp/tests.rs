@@ -3,10 +3,13 @@
 use super::*;
 use crate::deadlock::{Verdict, check};
 use crate::network::{Cable, Endpoint, cables};
+use crate::routing::SourceChoice;
 use crate::routing::walk::{Routes, Walker};
+use crate::topology::fat_tree::FatTree;
 use crate::topology::leaf_spine::{LeafSpine, Trunk};
 use crate::topology::torus::Torus;
 use crate::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
+use std::collections::BTreeSet;
 
 const CONTEXT: fn(&ChannelParameters) -> BuildContext<'_> = |channels| BuildContext { channels, files: &NoFiles, structure_seed: 0 };
 
@@ -142,7 +145,7 @@ fn hashed_flows_follow_the_weights() {
             let hop = Hop { router, input, virtual_channel: 0, source: TerminalId(0), destination: TerminalId(4), available: ONE };
             let mut candidates = Vec::new();
             let mut state = flow << FLOW_SHIFT;
-            routing.route(&hop, &mut state, &mut crate::routing::HashedChoice::at_source(0), &mut candidates);
+            routing.route(&hop, &mut state, &mut SourceChoice::new(0, 0), &mut candidates);
             assert_eq!(state >> FLOW_SHIFT, flow);
             counts[(usize::from(candidates[0].port) - 4) % 4] += 1.0;
         }
@@ -153,6 +156,46 @@ fn hashed_flows_follow_the_weights() {
             assert!((count - 65536.0 * share).abs() < 5.0 * deviation, "{counts:?}");
         }
     }
+}
+
+/// The routers that packet `serial` comes through from terminal 0 to the last terminal.
+fn routers_of(network: &Network, routing: &dyn Routing, serial: u32) -> Vec<u32> {
+    let (source, destination) = (TerminalId(0), TerminalId(network.terminal_count() - 1));
+    let mut state = routing.initial_state(source, destination, &mut SourceChoice::new(7, serial));
+    let (mut at, mut routers) = (network.injection_port(source), Vec::new());
+    loop {
+        let hop = Hop { router: at.0, input: at.1, virtual_channel: 0, source, destination, available: ONE };
+        let mut candidates = Vec::new();
+        routing.route(&hop, &mut state, &mut SourceChoice::new(7, serial), &mut candidates);
+        routers.push(at.0.0);
+        match network.destination(network.output_channel(at.0, candidates[0].port).unwrap()) {
+            Endpoint::Router(router, input) => at = (router, input),
+            Endpoint::Terminal(terminal) => {
+                assert_eq!(terminal, destination);
+                return routers;
+            }
+        }
+    }
+}
+
+/// A source in turn: over 4 x 4 shortest paths of a tree 16 packets in a row take each once, wherever they begin, also where its turns begin
+/// anew.
+#[test]
+fn a_source_in_turn_takes_every_path_once_before_it_takes_one_again() {
+    let tree: FatTree = toml::from_str("up = 4\ndown = 4\nlevels = 3").unwrap();
+    let tree = Arc::new(tree.build(&CONTEXT(&ChannelParameters::default())).unwrap());
+    for parameters in ["policy = \"round-robin\"", "policy = \"round-robin\"\nsalt = \"none\""] {
+        let routing = ecmp(parameters).compile(&tree).unwrap();
+        for first in [0, 5, TURNS - 3, u32::MAX - 15] {
+            let paths: BTreeSet<Vec<u32>> = (first..=first + 15).map(|serial| routers_of(&tree, &*routing, serial)).collect();
+            assert_eq!(paths.len(), 16, "{parameters} from {first}");
+            let next: BTreeSet<u32> = (first..=first + 3).map(|serial| routers_of(&tree, &*routing, serial)[1]).collect();
+            assert_eq!(next.len(), 4, "{parameters} from {first}");
+        }
+    }
+    // Who asks without a packet finds all paths as likely as by chance.
+    let [in_turn, by_chance] = ["round-robin", "random"].map(|policy| shares(&tree, &format!("policy = \"{policy}\"")));
+    assert_eq!(in_turn, by_chance);
 }
 
 /// A tree needs one virtual channel, a ring of six has a cycle with one and none with a class for each of its three hops.
