@@ -20,6 +20,7 @@ mod host_memory;
 mod measure;
 mod names;
 pub mod pattern;
+mod physical;
 mod plot;
 mod pool;
 mod recorded;

@@ -7,6 +7,7 @@ use super::measure::MeasureSection;
 use super::plot::Plot;
 use super::trace::TraceSection;
 use super::traffic::ClassParameters;
+use super::physical::PhysicalLinks;
 use super::units::UnitParameters;
 use super::users::keys::{TranslationSection, UserParameters, UsersSection};
 use super::workload::WorkloadSection;
@@ -101,9 +102,11 @@ impl Parts {
 
     fn network(&mut self) -> Json {
         let mut channels = self.take_open("network", schema_for!(ChannelParameters));
-        let mut units = self.take_open("network", schema_for!(UnitParameters));
-        if let (Some(keys), Json::Object(own)) = (channels["properties"].as_object_mut(), units["properties"].take()) {
-            keys.extend(own);
+        let others = [self.take_open("network", schema_for!(UnitParameters)), self.take_open("network", schema_for!(PhysicalLinks))];
+        for mut other in others {
+            if let (Some(keys), Json::Object(own)) = (channels["properties"].as_object_mut(), other["properties"].take()) {
+                keys.extend(own);
+            }
         }
         json!({ "type": "object", "allOf": [channels, self.family("topology", ALL_TOPOLOGIES, None)], "unevaluatedProperties": false })
     }

@@ -9,6 +9,7 @@ use super::recorded::Recorded;
 use super::schemas::Schemas;
 use super::section::Section;
 use super::sweep::Point;
+use super::physical::{PhysicalLinks, told_as};
 use super::units::UnitParameters;
 use super::{Known, shape, trace, traffic};
 use crate::routing::ALL_ROUTINGS;
@@ -359,20 +360,21 @@ fn build_network(context: Context<'_>, files: &dyn Files) -> Result<Network, Con
     let entry = section.member(ALL_TOPOLOGIES, "topology", None)?;
     let channel_keys = &context.schemas.get(|| schema_for!(ChannelParameters)).keys;
     let unit_keys = &context.schemas.get(|| schema_for!(UnitParameters)).keys;
+    let physical_keys = &context.schemas.get(|| schema_for!(PhysicalLinks)).keys;
     let wrapped = section.wrapped(entry, ALL_TOPOLOGIES)?;
     let of_wrapped = wrapped.map_or_else(Vec::new, |inner| section.keys_of(inner));
     section.refuse_unknown(
-        &[&section.keys_of(entry), &of_wrapped, channel_keys, unit_keys, &owned(&["topology"])],
+        &[&section.keys_of(entry), &of_wrapped, channel_keys, unit_keys, physical_keys, &owned(&["topology"])],
         &format!("topology `{}`", entry.name),
     )?;
-    let channels: ChannelParameters = section.structure(channel_keys)?;
+    let (channels, _) = context.channels(&section)?;
     let topology = match wrapped {
         Some(inner) => section.parse_around(entry, inner, "topology")?,
         None => section.parse(entry, "topology")?,
     };
     let build = BuildContext { channels: &channels, files, structure_seed: 0 };
     topology.build(&build).map_err(|error| match error {
-        NetworkError::Parameter { key, problem } => section.error(&key, problem),
+        NetworkError::Parameter { key, problem } => section.error(told_as(section.table, &key), problem),
         other => section.error("topology", other.to_string()),
     })
 }
@@ -515,8 +517,19 @@ impl<'a> Context<'a> {
     /// What flits and cycles are, by `[network]`.
     fn units(self) -> Result<Units, ConfigError> {
         let section = Section::new(self, "network", self.required_table("network", "topology = \"mesh\"")?);
-        let keys: UnitParameters = section.structure(&self.schemas.get(|| schema_for!(UnitParameters)).keys)?;
-        keys.units().map_err(|(key, problem)| section.error(key, problem))
+        Ok(self.channels(&section)?.1)
+    }
+
+    /// How fast channels are, and what flits and cycles are, by the keys of `[network]` in cycles and in Gbit/s and ns.
+    fn channels(self, section: &Section<'_>) -> Result<(ChannelParameters, Units), ConfigError> {
+        let mut channels: ChannelParameters = section.structure(&self.schemas.get(|| schema_for!(ChannelParameters)).keys)?;
+        let units: UnitParameters = section.structure(&self.schemas.get(|| schema_for!(UnitParameters)).keys)?;
+        let links: PhysicalLinks = section.structure(&self.schemas.get(|| schema_for!(PhysicalLinks)).keys)?;
+        let units = links.apply(section.table, &mut channels, &units);
+        let wrong = |(key, problem): (String, String)| {
+            if section.table.contains_key(&key) || key.contains('.') { section.error(&key, problem) } else { section.error_at_key(&key, problem) }
+        };
+        Ok((channels, units.map_err(wrong)?))
     }
 
     /// The open traffic or the closed workload.

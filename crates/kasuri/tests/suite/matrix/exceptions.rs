@@ -71,6 +71,7 @@ pub(crate) const MACHINE: &[Excuse] = &[
     (&["change_every"], "stays on its terminal", "memories and queue pairs belong to a terminal"),
     (&["measure.search"], "has no load", "what is closed has no load that could be searched"),
     (&["network.channel_gbit_per_second"], "conflicts with cycle_ns", "a cycle has one length"),
+    (&["network.rate"], "conflicts with", "a cycle has one length"),
 ];
 
 /// What is refused although a machine could be so, and no table of an engine says it: what would have to be built.
