@@ -17,6 +17,7 @@ use crate::topology::ALL_TOPOLOGIES;
 use kasuri_model::router::{Architecture, BufferPolicy, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
 use kasuri_network::network::connectivity::separated;
+use kasuri_network::network::rings::Rings;
 use kasuri_network::network::{Network, NetworkError};
 use kasuri_network::predictor;
 use kasuri_network::registry::{Entry, find};
@@ -230,6 +231,9 @@ impl<'a> Preparation<'a> {
         let of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map_or(0, |[_, longest]| longest);
         let longest = longest_packet(&classes, workload.as_ref()).max(of_endpoint);
         keep(context.check_packets_fit(&router, longest), errors);
+        let shortest_of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map(|[shortest, _]| shortest);
+        let shorter = || shorter_packet(longest, &classes, workload.as_ref()).or(shortest_of_endpoint.filter(|&flits| flits < longest));
+        keep(context.check_bubble(&router, &network, longest, &shorter), errors);
         keep(context.check_end(&measure, &classes, workload.as_ref()), errors);
         let of_endpoint = endpoint.as_ref().map_or(0, |endpoint| endpoint.class_channels().len());
         let count = classes.len() + workload.as_ref().map_or(of_endpoint, |closed| closed.parts.len());
@@ -629,6 +633,44 @@ impl<'a> Context<'a> {
         Err(self.error(key, Part::Key, problem))
     }
 
+    /// Bubbles need rings, room for two packets in a buffer, and packets of one length: the room that several short ones leave together is
+    /// in as many buffers.
+    fn check_bubble(
+        self,
+        router: &RouterParameters,
+        network: &Network,
+        longest: u32,
+        shorter: &dyn Fn() -> Option<u32>,
+    ) -> Result<(), ConfigError> {
+        let wrong = |key: &str, problem: String| Err(self.error(key, Part::Value, problem));
+        if !router.bubble || longest == 0 {
+            return Ok(());
+        }
+        if Rings::of(network).is_none() {
+            let problem = format!("keeps the rings of a torus from filling up, and {} has none that are known; leave it out", network.name());
+            return wrong("router.bubble", problem);
+        }
+        if router.buffer_flits < 2 * longest {
+            let problem = format!(
+                "is {}, but a packet enters a ring with a bubble only where there is room for two of {longest} flits; set buffer_flits = {} or more, \
+                 or shorten the packets",
+                router.buffer_flits,
+                2 * longest
+            );
+            return wrong("router.buffer_flits", problem);
+        }
+        match shorter() {
+            Some(flits) => {
+                let problem = format!(
+                    "needs packets of one length, but there are some of {longest} and of {flits} flits: what short ones leave free in several buffers \
+                     is no room for a long one; give all packets one length, and messages a multiple of it"
+                );
+                wrong("router.bubble", problem)
+            }
+            None => Ok(()),
+        }
+    }
+
     /// A packet that waits as a whole needs a buffer for the whole of it.
     fn check_packets_fit(self, router: &RouterParameters, longest: u32) -> Result<(), ConfigError> {
         let switching = match router.switching {
@@ -648,6 +690,24 @@ impl<'a> Context<'a> {
         );
         Err(self.error(&format!("router.{key}"), Part::Value, message))
     }
+}
+
+/// Messages of a workload whose lengths are looked at one by one.
+const MANY_MESSAGES: u64 = 1 << 22;
+
+/// Flits of a packet that is shorter than the longest, if there is one.
+fn shorter_packet(longest: u32, classes: &[TrafficClass], workload: Option<&ClosedWorkload>) -> Option<u32> {
+    let sizes = classes.iter().flat_map(|class| [Some(&class.sizes), class.reply.as_ref().map(|reply| &reply.sizes)]).flatten();
+    let of_class = sizes.map(kasuri_workload::traffic::PacketSizes::min).find(|&flits| flits < longest);
+    let of_part = |closed: &ClosedWorkload| closed.parts.iter().map(|part| part.packet_flits).find(|&flits| flits < longest);
+    let mut of_message = None;
+    if let Some(closed) = workload.filter(|closed| closed.workload.messages() <= MANY_MESSAGES) {
+        closed.workload.each_message(&mut |message| {
+            let last = message.flits % longest;
+            of_message = of_message.or((last > 0).then_some(last));
+        });
+    }
+    of_class.or_else(|| workload.and_then(of_part)).or(of_message)
 }
 
 /// Classes of traffic, those of workloads included.

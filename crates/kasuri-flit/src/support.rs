@@ -101,7 +101,7 @@ fn extension(scenario: &Scenario, key: &str) -> Option<String> {
         "output_speedup" => router.output_speedup.to_string(),
         "internal_speedup" => router.internal_speedup.to_string(),
         "output_buffer_flits" => router.output_buffer_flits.unwrap_or(0).to_string(),
-        "vc_busy_when_full" | "vc_prefer_empty" | "hold_switch" => "true".to_owned(),
+        "vc_busy_when_full" | "bubble" | "vc_prefer_empty" | "hold_switch" => "true".to_owned(),
         _ => serde_word(scenario, key),
     })
 }
@@ -261,6 +261,12 @@ static ROWS: &[Row] = &[
         key: "router.vc_busy_when_full",
         asks: |scenario| extension(scenario, "vc_busy_when_full"),
         layouts: FULL_ONLY,
+    },
+    Row {
+        name: "bubbles in rings",
+        key: "router.bubble",
+        asks: |scenario| extension(scenario, "bubble"),
+        layouts: PLAIN_ONLY,
     },
     Row {
         name: "heads that prefer empty virtual channels",

@@ -316,6 +316,7 @@ static ROWS: &[Row] = &[
     },
     refinement!("buffers that virtual channels share", "buffer_policy"),
     refinement!("virtual channels without a credit that count as taken", "vc_busy_when_full"),
+    refinement!("bubbles in rings", "bubble"),
     refinement!("heads that prefer empty virtual channels", "vc_prefer_empty"),
     refinement!("priorities of packets", "priority"),
     refinement!("several switch inputs of a port", "input_speedup"),

@@ -4,7 +4,7 @@ mod allocation;
 
 pub use allocation::{AllocatorParameters, Arbiter, ArbiterParameters, Draw, Turns};
 
-use kasuri_network::deadlock::EscapePath;
+use kasuri_network::deadlock::{EscapePath, Rules};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::predictor::{self, Built, Fold, Options, Table};
@@ -76,6 +76,10 @@ pub struct RouterParameters {
     pub vc_allocator: AllocatorParameters,
     /// A virtual channel without a credit counts as taken: no packet gets it.
     pub vc_busy_when_full: bool,
+    /// Bubble flow control on the rings of a torus: a packet that enters a ring (from a terminal, from another dimension or direction, or from
+    /// another virtual channel) gets a virtual channel only where there is room for two packets, so that rings never fill up and need no dateline.
+    /// It asks for virtual cut-through or store-and-forward, and for packets of one length.
+    pub bubble: bool,
     /// Heads prefer virtual channels whose buffer is empty, where the allocator heeds preferences (the separable ones, wavefronts, `select`).
     pub vc_prefer_empty: bool,
     /// Which flits cross the switch (`kasuri list allocators`).
@@ -169,6 +173,7 @@ impl Default for RouterParameters {
             vc_release: VcRelease::Tail,
             vc_allocator: AllocatorParameters::default(),
             vc_busy_when_full: false,
+            bubble: false,
             vc_prefer_empty: false,
             switch_allocator: AllocatorParameters::default(),
             priority: Priority::default(),
@@ -494,6 +499,11 @@ impl RouterParameters {
         if has_room { EscapePath::Open } else { EscapePath::Closed }
     }
 
+    /// What the routers promise to heads that wait.
+    pub fn waiting_rules(&self) -> Rules {
+        Rules { escape_path: self.escape_path(), bubbles: self.bubble }
+    }
+
     /// Cycles that the hint bits of each packet take on each channel.
     pub fn cycles_of_hint(&self) -> u32 {
         if self.predicts() && self.on_miss == OnMiss::Hint { self.hint_cycles } else { 0 }
@@ -579,6 +589,7 @@ impl RouterParameters {
             self.check_sharing(),
             self.check_speedups(),
             self.check_architecture(),
+            self.check_bubble(),
             self.check_predictor(),
         ];
         let mut problems: Vec<(String, String)> = checks.into_iter().filter_map(Result::err).collect();
@@ -589,6 +600,22 @@ impl RouterParameters {
         match pipeline {
             Ok(pipeline) if problems.is_empty() => Ok(pipeline),
             _ => Err(problems),
+        }
+    }
+
+    fn check_bubble(&self) -> Result<(), (String, String)> {
+        let wrong = |problem: &str| Err(("bubble".to_owned(), problem.to_owned()));
+        match () {
+            () if !self.bubble => Ok(()),
+            () if self.switching == Switching::Wormhole => wrong(
+                "keeps room for whole packets, which wormhole switching does not know; set switching = \"virtual-cut-through\" or \
+                 \"store-and-forward\"",
+            ),
+            () if self.architecture != Architecture::InputQueued => {
+                wrong("needs architecture = \"input-queued\": a ring is one buffer after the other, not one for each output")
+            }
+            () if self.predicts() => wrong("conflicts with predictor: a hit enters the next buffer before the room in it is known; keep one"),
+            () => Ok(()),
         }
     }
 
@@ -693,11 +720,12 @@ impl RouterParameters {
     }
 
     /// The keys that can ask for more than the canonical router has.
-    pub const EXTENSIONS: [&'static str; 14] = [
+    pub const EXTENSIONS: [&'static str; 15] = [
         "vc_allocator",
         "switch_allocator",
         "buffer_policy",
         "vc_busy_when_full",
+        "bubble",
         "vc_prefer_empty",
         "priority",
         "input_speedup",
@@ -728,6 +756,7 @@ impl RouterParameters {
             "switch_allocator" => !plain(&self.switch_allocator),
             "buffer_policy" => self.buffer_policy != BufferPolicy::Private,
             "vc_busy_when_full" => self.vc_busy_when_full,
+            "bubble" => self.bubble,
             "vc_prefer_empty" => self.vc_prefer_empty,
             "priority" => self.priority != Priority::None,
             "input_speedup" => self.input_speedup > 1,

@@ -143,7 +143,7 @@ impl Scenario {
     /// Checks whether packets can wait for each other in a cycle; beyond a budget of steps on a sample of the destinations.
     pub fn check_deadlock(&self, budget: u64) -> deadlock::Report {
         let (routing, ranges) = (self.possible_routing(), self.virtual_channel_ranges());
-        deadlock::check_within(&self.network, &*routing, &ranges, self.router.escape_path(), budget)
+        deadlock::check_within(&self.network, &*routing, &ranges, self.router.waiting_rules(), budget)
     }
 
     /// Has the routing an escape path that the routers do not keep open?

@@ -7,11 +7,16 @@
 //! count, which packets can always take and never leave (Duato, IEEE Trans. Parallel Distrib. Syst. 4, 1993). They can as long as
 //! routers give heads only virtual channels with room ([`EscapePath`]).
 //!
+//! Bubbles ([`Rules::bubbles`]): where packets of one length wait as a whole, and one that enters a ring leaves room behind it for another,
+//! no ring of a virtual channel ever fills up. Some packet before the room can move, so who waits for the next channel of its own ring waits
+//! for nobody in particular, and that dependency does not count (Puente et al., J. Parallel Distrib. Comput. 61, 2001).
+//!
 //! Injection channels depend on others but none depends on them, and ejection channels wait for nobody: neither can lie on a
 //! cycle, and both are left out. Virtual channels that every route treats alike are one node, so the cost does not grow with
 //! their number.
 
 use crate::id::{ChannelId, RouterId, TerminalId};
+use crate::network::rings::Rings;
 use crate::network::{Endpoint, NONE, Network};
 use crate::routing::extents::Extent;
 use crate::routing::walk::{DELIVERED, Lost, MANY_PLACES, Routes, Walker};
@@ -31,6 +36,8 @@ pub struct Report {
     pub verdict: Verdict,
     /// How much of it was built.
     pub coverage: Coverage,
+    /// Do bubbles keep rings from filling up?
+    pub bubbles: bool,
     /// A packet that cannot arrive: source, destination, what happens to it.
     pub unroutable: Option<(TerminalId, TerminalId, String)>,
 }
@@ -51,6 +58,21 @@ pub enum EscapePath {
     Open,
     /// No: a head may get a virtual channel whose buffer is full. It then waits for that one, and so its dependency counts.
     Closed,
+}
+
+/// What routers promise to heads that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Of escape paths.
+    pub escape_path: EscapePath,
+    /// A packet enters a ring of a torus only where room for another is left behind it, and all packets have one length.
+    pub bubbles: bool,
+}
+
+impl From<EscapePath> for Rules {
+    fn from(escape_path: EscapePath) -> Self {
+        Self { escape_path, bubbles: false }
+    }
 }
 
 /// How much of the dependency graph was built.
@@ -87,6 +109,9 @@ impl Report {
         };
         let size = format!("{} channels, {} dependencies, {coverage}", self.channels, self.dependencies);
         let mut text = match &self.verdict {
+            Verdict::Acyclic if self.bubbles => {
+                format!("no deadlock: packets that enter a ring leave room for another, and beside rings no channels wait in a cycle ({size})")
+            }
             Verdict::Acyclic => format!("no deadlock: the channel dependency graph has no cycle ({size})"),
             Verdict::Cycle(cycle) => {
                 let lines = cycle.iter().map(|(channel, vc)| format!("\n  {}, virtual channel {vc}", network.channel_name(*channel)));
@@ -123,8 +148,14 @@ pub fn check_bytes(network: &Network, extent: Extent) -> u64 {
 const NODE_BYTES: u64 = 90;
 
 /// As [`check`], in any routers, with another budget than [`STEP_BUDGET`], beyond which a sample of the destinations is taken.
-pub fn check_within(network: &Network, routing: &dyn Routing, classes: &[VirtualChannels], path: EscapePath, budget: u64) -> Report {
-    let mut graph = DependencyGraph::new(network, path);
+pub fn check_within(
+    network: &Network,
+    routing: &dyn Routing,
+    classes: &[VirtualChannels],
+    rules: impl Into<Rules>,
+    budget: u64,
+) -> Report {
+    let mut graph = DependencyGraph::new(network, rules.into());
     let mut distinct: Vec<VirtualChannels> = Vec::new();
     classes.iter().filter(|class| class.count() > 0).for_each(|class| {
         if !distinct.contains(class) {
@@ -144,7 +175,8 @@ pub fn check_within(network: &Network, routing: &dyn Routing, classes: &[Virtual
         lost = distinct.iter().find_map(|&class| find_loop(network, routing, class, budget));
     }
     let unroutable = lost.map(|lost| (lost.source, lost.destination, lost.problem));
-    Report { channels, dependencies, verdict: cycle.map_or(Verdict::Acyclic, Verdict::Cycle), coverage, unroutable }
+    let bubbles = graph.rings.is_some();
+    Report { channels, dependencies, verdict: cycle.map_or(Verdict::Acyclic, Verdict::Cycle), coverage, bubbles, unroutable }
 }
 
 /// Walks the destinations of one class, or as many as the budget allows by the cost of the first.
@@ -217,6 +249,8 @@ fn find_loop(network: &Network, routing: &dyn Routing, class: VirtualChannels, b
 struct DependencyGraph<'a> {
     network: &'a Network,
     path: EscapePath,
+    /// The rings that bubbles keep from filling up.
+    rings: Option<Rings>,
     /// The escape path, if the routing has one and it is open: nothing else counts.
     escape: Option<VirtualChannels>,
     ranges: Vec<Range>,
@@ -236,10 +270,11 @@ struct Range {
 }
 
 impl<'a> DependencyGraph<'a> {
-    fn new(network: &'a Network, path: EscapePath) -> Self {
+    fn new(network: &'a Network, rules: Rules) -> Self {
         Self {
             network,
-            path,
+            path: rules.escape_path,
+            rings: Rings::of(network).filter(|_| rules.bubbles),
             escape: None,
             ranges: Vec::new(),
             nodes: Vec::new(),
@@ -271,14 +306,25 @@ impl<'a> DependencyGraph<'a> {
         }
         for (step, &node) in routes.steps.iter().zip(&self.step_nodes) {
             if node != NONE {
+                let onward = self.onward(step.channel, self.nodes[node as usize].1 as usize * ports(step.to));
                 let row = &mut self.rows[node as usize];
                 if row.len() < words {
                     row.resize(words, 0);
                 }
                 let outputs = &self.place_rows[step.to as usize * words..][..words];
                 row.iter_mut().zip(outputs).for_each(|(word, outputs)| *word |= outputs);
+                if let Some(bit) = onward {
+                    row[bit / 64] &= !(1 << (bit % 64));
+                }
             }
         }
+    }
+
+    /// The bit of the output by which a ring goes on behind a channel of it, if bubbles keep it from filling up; `first` is the bit of the
+    /// router's first output in the same range.
+    fn onward(&self, channel: ChannelId, first: usize) -> Option<usize> {
+        let Endpoint::Router(_, input) = self.network.destination(channel) else { return None };
+        Some(first + usize::from(self.rings?.onward(input)?))
     }
 
     fn node(&mut self, channel: ChannelId, virtual_channels: VirtualChannels) -> u32 {

@@ -101,14 +101,22 @@ impl<L: RouterLayout> Tile<'_, L> {
         if self.parameters.switching == Switching::Wormhole { free } else { self.with_room(port, slot, free) }
     }
 
+    /// Cut-through and store-and-forward: flits that must be free beyond an output virtual channel for a head to get it, those of the whole
+    /// packet, or more where it enters a ring with a bubble.
+    #[inline(always)]
+    fn room_needed(&self, head: u32, output: u32) -> u32 {
+        let flits = self.layout.left(head);
+        self.vc_allocation.bubbles.as_ref().map_or(flits, |bubbles| bubbles.room(head, output, L::Mask::SHIFT, flits))
+    }
+
     /// Cut-through and store-and-forward: only buffers with room for the whole packet.
     fn with_room(&self, port: u32, slot: u32, free: L::Mask) -> L::Mask {
-        let flits = self.layout.left(slot);
         let (mut rest, mut roomy) = (free, L::Mask::default());
         while !rest.is_empty() {
             let vc = rest.first();
             rest = rest.rest();
-            if self.layout.credits(port << L::Mask::SHIFT | vc) >= flits {
+            let output = port << L::Mask::SHIFT | vc;
+            if self.layout.credits(output) >= self.room_needed(slot, output) {
                 roomy = roomy.or(L::Mask::bit(vc));
             }
         }
@@ -172,7 +180,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let vc = (output & (L::Mask::BITS - 1)) as u8;
         first <= vc
             && vc <= last
-            && (self.parameters.switching == Switching::Wormhole || self.layout.credits(output) >= self.layout.left(head))
+            && (self.parameters.switching == Switching::Wormhole || self.layout.credits(output) >= self.room_needed(head, output))
     }
 
     /// Each head accepts the first grant at or after its pointer. `grants` holds (head, output) by output.

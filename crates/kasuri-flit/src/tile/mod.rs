@@ -25,6 +25,7 @@ pub(crate) use share::{Partition, Share};
 
 use crate::edge::{self, Edge, Terminals};
 use crate::fabric::allocators::{self, PlainAllocator};
+use crate::fabric::features::bubbles::Bubbles;
 use crate::fabric::features::claims::Claims;
 use crate::fabric::features::lookahead::Lookahead;
 use crate::fabric::features::prediction::PredictionUnit;
@@ -299,6 +300,8 @@ impl RouteState {
 pub(crate) struct VcAllocation {
     /// An allocator that is not the built-in iSLIP of one iteration, with its pointers.
     pub(crate) allocator: Option<AllocatorWithPointers>,
+    /// Where packets enter rings that must not fill up.
+    pub(crate) bubbles: Option<Box<Bubbles>>,
     /// The requests and the matches of a port; memory to use.
     pub(crate) requests: Vec<(u32, u32)>,
     pub(crate) matches: Vec<(u32, u32)>,
@@ -347,6 +350,8 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
         let ports_of_block = |block: u32| block_ports.min(addresses.first_terminal_port - block * block_ports) as usize;
         let first_class = if scenario.has_background() { scenario.classes.len() as u8 } else { 0 };
         let border = Border::new::<L>(addresses, compiled.tiles.len());
+        let routers = share.routers.iter().copied().zip(addresses.router_port.iter().copied());
+        let bubbles = Bubbles::of(scenario, routers, addresses.first_terminal_port as usize);
         let in_flight = InFlight { arrivals: wheel(1)?, credits: wheel(compiled.credits_of_port)?, due: Vec::new(), border };
         let mut own = Self {
             scenario,
@@ -361,7 +366,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             packets: Packets::new(edge::longest_packet(scenario), first_class, edge::tags_packets(scenario)),
             statistics: Statistics::new(share, addresses.first_border_port),
             routing: RouteState::new(scenario, share, addresses.first_terminal_port << vc_shift),
-            vc_allocation: VcAllocation::default(),
+            vc_allocation: VcAllocation { bubbles, ..VcAllocation::default() },
             prediction,
             parameters,
         };

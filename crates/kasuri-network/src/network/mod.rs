@@ -8,6 +8,7 @@ pub mod connectivity;
 mod damage;
 pub mod metrics;
 mod names;
+pub mod rings;
 
 pub use damage::{Cable, Damage, cables, drawn};
 pub use names::{Names, TerminalRef, Terminals};

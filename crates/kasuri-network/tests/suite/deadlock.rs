@@ -1,7 +1,7 @@
 //! The deadlock check against what is known, and its cycle search against another one.
 
 use crate::common::{network, networks, routing, routing_variants};
-use kasuri_network::deadlock::{Coverage, EscapePath, Verdict, check, check_within, find_cycle};
+use kasuri_network::deadlock::{Coverage, EscapePath, Rules, Verdict, check, check_within, find_cycle};
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
 use kasuri_network::routing::accepting::Accepting;
@@ -28,6 +28,30 @@ fn routings_keep_their_promise() {
             }
         }
     }
+}
+
+/// Rings that never fill up wait for nobody in particular; what leads from ring to ring counts, and routings that turn at will have cycles there.
+#[test]
+fn rings_with_bubbles_need_no_dateline() {
+    let rules = |bubbles| Rules { escape_path: EscapePath::Open, bubbles };
+    for dimensions in ["dimensions = [8]", "dimensions = [4, 3]", "dimensions = [2, 4, 5]"] {
+        let torus = network("torus", dimensions);
+        let verdict = |name: &str, parameters: &str, bubbles: bool| {
+            let routing = routing(name, parameters, &torus).unwrap();
+            let available = [channels(routing.virtual_channels_required() as u16)];
+            check_within(&torus, routing.as_ref(), &available, rules(bubbles), u64::MAX)
+        };
+        let plain = "dateline = false";
+        assert!(matches!(verdict("dimension-order", plain, false).verdict, Verdict::Cycle(_)), "{dimensions}");
+        let report = verdict("dimension-order", plain, true);
+        assert!(report.is_safe() && report.describe(&torus).contains("packets that enter a ring leave room"), "{dimensions}");
+        // Shortest paths in any order of dimensions turn in cycles beside the rings.
+        let is_plane = dimensions.contains(',');
+        assert_eq!(matches!(verdict("minimal", "classes = \"none\"", true).verdict, Verdict::Cycle(_)), is_plane, "{dimensions}");
+    }
+    let mesh = network("mesh", "dimensions = [3, 3]");
+    let routing = routing("dimension-order", "", &mesh).unwrap();
+    assert!(!check_within(&mesh, routing.as_ref(), &[channels(1)], rules(true), u64::MAX).bubbles);
 }
 
 /// A part of the virtual channels for each terminal: as many channels as terminals, so on small networks alone. Two phases within

@@ -98,6 +98,41 @@ fn run(text: &str, controller: &mut dyn Controller) -> Option<Result<Outcome, St
     Some(prepared.run(controller).map_err(|error| error.to_string()))
 }
 
+/// A torus without datelines whose sources never rest: what an intermission of new packets leaves inside arrives, or packets wait for each
+/// other for ever.
+fn saturated_torus(dimensions: &str, router: &str, packet_flits: u32, seed: u32) -> (bool, Status) {
+    let text = format!(
+        "[network]\ntopology = 'torus'\ndimensions = {dimensions}\n[routing]\nalgorithm = 'dimension-order'\ndateline = false\n[router]\n\
+         {router}\n[traffic]\npattern = 'uniform'\nload = 1.0\npacket_flits = {packet_flits}\n[measure]\nmax_cycles = 400000\nseed = {seed}\n"
+    );
+    let document = Document::parse("rings.toml", &text).expect("TOML");
+    let points = document.points().expect("one point");
+    let study = Preparation::new(&document, &NoFiles, Known::default()).study(&points[0]).expect("an experiment");
+    let scenario = Scenario { paranoid: true, ..study.scenario };
+    let is_safe = scenario.check_deadlock(u64::MAX).is_safe();
+    (is_safe, FlitEngine.run(&scenario, &mut ThenEmpty::new(4000, 500)).expect("it runs").status)
+}
+
+/// Rings with bubbles never fill up, so that all packets arrive; without bubbles the same rings come to a standstill. The check says both.
+#[test]
+fn bubbles_keep_full_rings_moving() {
+    for (dimensions, packet_flits) in [("[8]", 1), ("[4, 4]", 3), ("[2, 3, 4]", 2)] {
+        for (switching, channels) in [("virtual-cut-through", 1), ("store-and-forward", 1), ("virtual-cut-through", 3)] {
+            let router = |bubble: bool| {
+                let buffer = 2 * packet_flits;
+                format!("switching = '{switching}'\nvirtual_channels = {channels}\nbuffer_flits = {buffer}\nbubble = {bubble}")
+            };
+            for seed in 1..4 {
+                let what = format!("{dimensions}, {packet_flits} flits, {switching}, {channels} virtual channels, seed {seed}");
+                assert_eq!(saturated_torus(dimensions, &router(true), packet_flits, seed), (true, Status::Converged), "{what}");
+            }
+            assert!(!saturated_torus(dimensions, &router(false), packet_flits, 1).0);
+        }
+    }
+    let plain = "switching = 'virtual-cut-through'\nvirtual_channels = 1\nbuffer_flits = 2\n";
+    assert_eq!(saturated_torus("[8]", plain, 1, 1), (false, Status::Deadlock));
+}
+
 /// The texts of a list, one of them.
 fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
     prop::sample::select(texts)
@@ -151,6 +186,7 @@ prop_compose! {
             "vc_release = 'tail-credit'",
             "vc_busy_when_full = true",
             "vc_prefer_empty = true",
+            "bubble = true",
             "input_speedup = 2",
             "output_speedup = 2",
             "internal_speedup = 1.5",

@@ -1,5 +1,6 @@
 //! What only some routers have: each says in its first lines which steps of a cycle it touches.
 
+pub(crate) mod bubbles;
 pub(crate) mod claims;
 pub(crate) mod copies;
 pub(crate) mod lookahead;

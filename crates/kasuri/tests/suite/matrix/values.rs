@@ -198,6 +198,7 @@ pub(crate) const VALUES: &[Value] = &[
     value("credit_delay", "2", &["router.credit_delay=2"]),
     value("choice of channels", "not full ones", &["router.vc_busy_when_full=true"]),
     value("choice of channels", "empty ones first", &["router.vc_prefer_empty=true"]),
+    value("choice of channels", "with bubbles", &["?network={ topology = 'torus', dimensions = [4, 4] }", "?routing={ algorithm = 'dimension-order', dateline = false }", "?router.switching='virtual-cut-through'", "?router.buffer_flits=18", "router.bubble=true"]),
     value("choice of channels", "the first after a change", &["router.first_after_change=true"]),
     value("virtual channels", "1", &["router.virtual_channels=1"]),
     value("virtual channels", "16", &["router.virtual_channels=16"]),
