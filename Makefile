@@ -164,7 +164,10 @@ verify-booksim: build
 
 verify-astra: build
 	$(call say,comparing with ASTRA-sim and checking algorithms of MSCCL ($(or $(REFERENCE),the extracts in tests/data)))
-	@$(PY) validation/astra/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
+	@status=0; \
+	  $(PY) validation/astra/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE)) || status=1; \
+	  $(PY) validation/astra/differences.py --kasuri $(KASURI) || status=1; \
+	  exit $$status
 
 verify-uec: build
 	$(call say,comparing with UEC htsim ($(or $(REFERENCE),the extract in tests/data)))
