@@ -180,7 +180,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kasuri", default=str(ROOT / ".venv/bin/kasuri"), help="the command")
     parser.add_argument("--reference", type=pathlib.Path, help="a folder with all rows [default: the extract in tests/data/astra]")
-    parser.add_argument("--engine", choices=("analysis", "flow", "flit"), help="print how far an engine of Kasuri is from ASTRA-sim instead")
+    parser.add_argument(
+        "--engine", choices=("analysis", "flow", "flit"), help="print how far an engine of Kasuri is from ASTRA-sim instead"
+    )
     parser.add_argument("tables", nargs="*", default=TABLES, help="only these tables")
     arguments = parser.parse_args()
     kasuri = str(pathlib.Path(arguments.kasuri).resolve())
