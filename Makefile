@@ -66,7 +66,7 @@ demo: build  ## runs the examples and writes their reports to out/demo
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
 VERIFICATIONS := schedules gate matrix memory contributing threads mpi slurm executors mutations experiments stores interruptions \
-                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim astra uec ib tenstorrent papers
+                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim readers astra uec ib tenstorrent papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
 verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
@@ -164,7 +164,14 @@ verify-booksim: build
 
 verify-astra: build
 	$(call say,comparing with ASTRA-sim and checking algorithms of MSCCL ($(or $(REFERENCE),the extracts in tests/data)))
-	@$(PY) validation/astra/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
+	@status=0; \
+	  $(PY) validation/astra/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE)) || status=1; \
+	  $(PY) validation/astra/differences.py --kasuri $(KASURI) || status=1; \
+	  exit $$status
+
+verify-readers: build
+	$(call say,reading the files of other programs as they are ($(or $(REFERENCE),the extracts in tests/data)))
+	@$(PY) validation/readers/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
 
 verify-uec: build
 	$(call say,comparing with UEC htsim ($(or $(REFERENCE),the extract in tests/data)))

@@ -10,6 +10,7 @@ mod formulas;
 mod lone_packet;
 mod memory;
 mod prediction;
+pub mod programs;
 mod waiting;
 mod workload;
 mod zero_load;

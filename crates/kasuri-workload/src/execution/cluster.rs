@@ -157,5 +157,17 @@ pub struct System {
     pub ignored: Vec<String>,
 }
 
+impl System {
+    /// How long it takes to reduce so many bytes, in whole nanoseconds: two reads and a write.
+    ///
+    /// # Errors
+    /// The file does not say how fast the memory is.
+    pub fn reduction_ns(&self, bytes: u64) -> Result<u64, String> {
+        let missing = || "local-mem-bw is missing in the system file, but a collective has to reduce".to_owned();
+        let bandwidth = self.memory_gb_s.ok_or_else(missing)?;
+        Ok(((bytes as f64 / (bandwidth * 1e9) * 1e9) as u64).saturating_mul(3))
+    }
+}
+
 /// Communicator groups by their number: the NPUs in the order of their ring.
 pub type Groups = BTreeMap<u32, Vec<u32>>;

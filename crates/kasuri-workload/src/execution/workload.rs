@@ -6,7 +6,7 @@
 
 use super::alike::mirrored;
 use super::cluster::{Cluster, Groups, System};
-use super::npus::{Done, Item, Job, Npus, Outside, Sending, Volley, Volume};
+use super::npus::{Done, Item, Job, Npus, Outside, Sending, Silence, Volley, Volume};
 use super::trace::Trace;
 use crate::units::Units;
 use crate::workload::{Action, Event, Execution, Message, Token, Workload};
@@ -145,26 +145,6 @@ pub fn volume(traces: &Traces) -> Result<Volume, String> {
 /// The NPUs before anything happens, only to be planned.
 fn planning(traces: &Traces) -> Result<Npus<'_, Silence>, String> {
     Npus::new(traces.job(), traces.cluster.npus(), Silence)
-}
-
-/// Nothing: for NPUs that are only planned.
-#[derive(Debug)]
-struct Silence;
-
-impl Outside for Silence {
-    fn set(&mut self, _npu: u32, _delay: u64, _item: Item) {}
-
-    fn send(&mut self, _message: Sending) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn keeps_order(&self) -> bool {
-        false
-    }
-
-    fn received(&mut self, _npu: u32, _done: Done) {}
-
-    fn finished(&mut self, _npu: u32) {}
 }
 
 impl Workload for TraceWorkload {

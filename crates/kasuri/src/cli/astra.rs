@@ -1,11 +1,14 @@
 //! `kasuri astra`: an execution trace of an AI cluster, run by an engine or by ASTRA-sim's rules.
 
+mod formulas;
+
 use super::{Exit, Failure, output};
 use crate::cluster;
 use crate::input::{FolderFiles, MAX_TEXT_BYTES, read_at_most};
 use clap::{Args, ValueEnum};
 use kasuri_config::format::astra;
 use kasuri_config::format::chakra::{self, Unread};
+use kasuri_flow::analysis::programs;
 use kasuri_flow::astra::{Backend, Input, run};
 use kasuri_model::engine::Method;
 use kasuri_workload::execution::cluster::System;
@@ -64,6 +67,8 @@ enum Congestion {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum EngineWord {
+    /// Formulas: collectives in closed form, the longest path through the programs, and the busiest link
+    Analysis,
     /// Messages as flows that share links
     Flow,
     /// Cycle by cycle, in packets
@@ -92,8 +97,25 @@ impl Astra {
         let algorithms = self.algorithms(&system, npus)?;
         tell_unmodelled(&traces, &system)?;
         let traces = Traces { cluster, system, groups, traces, algorithms, queues: self.queues };
+        if let Some(EngineWord::Analysis) = self.engine {
+            return self.by_formulas(&traces, out);
+        }
         let finished = if self.astra_rules { self.by_astra_rules(&traces) } else { self.by_engine(traces) };
-        self.print(&finished.map_err(|problem| Failure::Input(format!("{}: {problem}", self.workload)))?, out)
+        self.print(&finished.map_err(|problem| self.wrong(&problem))?, out)
+    }
+
+    /// What is wrong with the traces.
+    fn wrong(&self, problem: &str) -> Failure {
+        Failure::Input(format!("{}: {problem}", self.workload))
+    }
+
+    fn by_formulas(&self, traces: &Traces, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let answer = programs::answer(traces.job()).map_err(|problem| self.wrong(&problem))?;
+        match self.format {
+            Format::Json => writeln!(out, "{}", formulas::as_json(&answer, &traces.cluster))?,
+            Format::Table => formulas::print(&answer, &traces.cluster, out)?,
+        }
+        Ok(Exit::DONE)
     }
 
     fn by_astra_rules(&self, traces: &Traces) -> Result<Vec<u64>, String> {
@@ -106,8 +128,8 @@ impl Astra {
 
     fn by_engine(&self, traces: Traces) -> Result<Vec<u64>, String> {
         let (method, flit_bytes) = match self.engine {
-            None | Some(EngineWord::Flow) => (Method::Rates, None),
             Some(EngineWord::Flit) => (Method::Cycles, Some(self.flit_bytes)),
+            _ => (Method::Rates, None),
         };
         let times = cluster::run(traces, &cluster::Options { method, flit_bytes, packet_bytes: self.packet_bytes, use_symmetry: true })?;
         Ok(times.into_iter().map(|ns| ns.round() as u64).collect())

@@ -94,6 +94,32 @@ fn every_npu_ends_when_it_ends_in_astra_sim() {
     assert!(compared >= 48, "{compared}");
 }
 
+/// Formulas answer in the form of the engines, with what collectives take by dimension, and with what is left out.
+#[test]
+fn formulas_answer_in_the_form_of_the_engines() {
+    let of = |engine| {
+        let groups = Some(data("astra/groups/groups_8_tp4_dp2.json").display().to_string());
+        Run { groups, more: vec!["--engine", engine, "--format", "json"], ..Run::of("groups_tp_dp", "FullyConnected8_bw50_lat500") }
+    };
+    let (formulas, flows) = (of("analysis"), of("flow").times());
+    assert_eq!(formulas.times().len(), flows.len());
+    let answer: serde_json::Value = serde_json::from_slice(&formulas.output().stdout).unwrap();
+    let collectives = answer["collectives"].as_array().unwrap();
+    let times: f64 = collectives.iter().map(|one| one["time_ns"].as_f64().unwrap() * one["times"].as_f64().unwrap()).sum();
+    assert!(!collectives.is_empty() && times > 0.0, "{answer}");
+    for phase in collectives.iter().flat_map(|one| one["phases"].as_array().unwrap()) {
+        let part = |name: &str| phase[name].as_f64().unwrap();
+        let sum = part("latency_ns") + part("serialisation_ns") + part("endpoint_ns");
+        assert!((part("time_ns") - sum).abs() < 1e-6 * sum, "{phase}: rings of equal links take the sum of their parts");
+    }
+    let bound = answer["bound_ns"].as_f64().unwrap();
+    assert!(bound > 0.0 && bound <= *flows.iter().max().unwrap() as f64, "{answer}");
+    assert_eq!(answer["busiest_link"]["dimension"], 0);
+    assert!(answer["not_modelled"].as_array().unwrap()[0].as_str().unwrap().contains("contention"));
+    let table = String::from_utf8(Run { more: vec!["--engine", "analysis"], ..of("analysis") }.output().stdout).unwrap();
+    assert!(table.contains("COLLECTIVE") && table.contains("no run ends before: ") && table.contains("left out: contention"), "{table}");
+}
+
 #[test]
 fn a_gzipped_trace_is_read() {
     use std::io::Write;

@@ -8,7 +8,7 @@ use kasuri_workload::execution::trace::{Collective, Kind, Message, Node, Operati
 use kasuri_workload::execution::workload::Traces;
 use std::collections::BTreeMap;
 
-const FLOW: Options = Options { method: Method::Rates, flit_bytes: None, packet_bytes: 4096, use_symmetry: false };
+pub(crate) const FLOW: Options = Options { method: Method::Rates, flit_bytes: None, packet_bytes: 4096, use_symmetry: false };
 const FLIT: Options = Options { method: Method::Cycles, flit_bytes: Some(64), ..FLOW };
 /// One NPU stands for all where they are alike.
 const FOLDED: Options = Options { use_symmetry: true, ..FLOW };
@@ -16,24 +16,24 @@ const FOLDED: Options = Options { use_symmetry: true, ..FLOW };
 /// Bytes per nanosecond of a link of 50 GB/s as ASTRA-sim counts them.
 const RATE: f64 = 50.0 * 1.073_741_824;
 
-fn node(id: u64, kind: Kind, waits_for: &[u64]) -> Node {
+pub(crate) fn node(id: u64, kind: Kind, waits_for: &[u64]) -> Node {
     Node { id, name: "n".into(), kind, duration_us: 0, on_host: false, waits_for: waits_for.into() }
 }
 
-fn trace(nodes: Vec<Node>) -> Trace {
+pub(crate) fn trace(nodes: Vec<Node>) -> Trace {
     Trace { nodes, unmodelled: BTreeMap::new() }
 }
 
-fn collective(operation: Operation, bytes: u64) -> Trace {
+pub(crate) fn collective(operation: Operation, bytes: u64) -> Trace {
     let collective = Collective { operation: Some(operation), bytes: Some(bytes), ..Collective::default() };
     trace(vec![node(0, Kind::Collective(Box::new(collective)), &[])])
 }
 
-fn dimension(topology: Topology, npus: u32, bandwidth: f64, latency_ns: f64) -> Dimension {
+pub(crate) fn dimension(topology: Topology, npus: u32, bandwidth: f64, latency_ns: f64) -> Dimension {
     Dimension { topology, npus, bandwidth, latency_ns }
 }
 
-fn job(dimensions: Vec<Dimension>, implementation: Implementation, splits: u64, traces: Vec<Trace>) -> Traces {
+pub(crate) fn job(dimensions: Vec<Dimension>, implementation: Implementation, splits: u64, traces: Vec<Trace>) -> Traces {
     let choices = vec![Choice { implementation, over_all: false }; dimensions.len()];
     let system = System {
         endpoint_delay_ns: 10,

@@ -8,6 +8,7 @@ mod booksim;
 #[path = "common/chakra.rs"]
 mod chakra;
 mod cluster;
+mod cluster_formulas;
 #[path = "common/collectives.rs"]
 mod collectives;
 mod command_line;

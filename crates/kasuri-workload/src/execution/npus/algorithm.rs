@@ -3,12 +3,15 @@
 //! What a phase does is said in steps: a packet is *inserted* (at the beginning, and at each receive), becomes *ready* after the
 //! endpoint's delay (and that of a reduction), and then the next message is sent and the matching receive posted.
 
+mod steps;
+
 use super::super::cluster::Pattern;
 use super::super::trace::Trace;
 use super::graph::Graph;
 use super::{Done, Sending};
 use std::collections::VecDeque;
 use std::sync::Arc;
+pub use steps::{Sends, Step};
 
 /// The NPUs that take part, in the order of their ring.
 #[derive(Clone, Debug)]
@@ -271,8 +274,11 @@ impl Halving {
     }
 
     fn partner(&self) -> u32 {
-        let (n, index) = (self.place.count, self.place.index);
-        let (ahead, distance) = (self.distance == 0 || (index / self.distance).is_multiple_of(2), self.distance % n);
+        Self::partner_of(self.place.index, self.distance, self.place.count)
+    }
+
+    fn partner_of(index: u32, distance: u32, n: u32) -> u32 {
+        let (ahead, distance) = (distance == 0 || (index / distance).is_multiple_of(2), distance % n);
         if ahead { (index + distance) % n } else { (index + n - distance) % n }
     }
 
@@ -297,6 +303,8 @@ pub(super) struct Tree {
     pub(super) children: Vec<u32>,
     pub(super) state: TreeState,
     pub(super) reduced: bool,
+    /// The root is the last place, or the first.
+    pub(super) root_last: bool,
 }
 
 /// What a node of a tree has done.
@@ -327,7 +335,7 @@ impl Tree {
             let below = 1 << level >> 1;
             (Some(parent), if level == 0 { Vec::new() } else { vec![place(number - below), place(number + below)] })
         };
-        Self { bytes, parent, children, state: TreeState::Begin, reduced: false }
+        Self { bytes, parent, children, state: TreeState::Begin, reduced: false, root_last }
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::trace::{Collective, Kind, Message, Node, Operation, Trace};
 use super::algorithm::{Algorithm, Custom};
 use super::graph::Graph;
 use super::meetings::{Done, TAGS};
-use super::phases::{Phase, Scope, pattern};
+use super::phases::{NOBODY, Phase, Scope, pattern};
 use super::streams::Stream;
 use super::{COMMUNICATION, COMPUTE, Group, HOST, Item, Npus, Outside, PLACES};
 use std::sync::Arc;
@@ -18,6 +18,23 @@ pub(super) enum Course {
     Trace { trace: Arc<Trace>, graph: Graph, group: Option<Group> },
     /// So many chunks of so many bytes, each in phases.
     Phases { scope: Scope, chunks: u64, chunk: u64, group: Option<Group> },
+}
+
+/// What a node of a trace asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Task<'a> {
+    /// Nothing, in no time.
+    Nothing,
+    /// Communicator groups of its NPU.
+    Defines(&'a [(u32, Box<[u32]>)]),
+    /// So many nanoseconds.
+    Takes(u64),
+    /// A message to another NPU.
+    Sends { to: u32, tag: u32, bytes: u64 },
+    /// A message from another NPU.
+    Receives { from: u32, tag: u32, bytes: u64 },
+    /// A collective.
+    Gathers(&'a Collective),
 }
 
 /// Streams of a group are numbered from its number times this.
@@ -33,7 +50,7 @@ fn place(node: &Node) -> usize {
     }
 }
 
-impl<O: Outside> Npus<'_, O> {
+impl<'a, O: Outside> Npus<'a, O> {
     fn node(&self, npu: u32, node: u32) -> &Node {
         &self.job.traces[npu as usize].nodes[node as usize]
     }
@@ -97,32 +114,40 @@ impl<O: Outside> Npus<'_, O> {
     }
 
     fn start_node(&mut self, npu: u32, node: u32) -> Result<(), String> {
-        let item = &self.job.traces[npu as usize].nodes[node as usize];
-        let recorded = item.duration_us.saturating_mul(1000).max(1);
-        if self.job.system.replay_only {
-            self.outside.set(npu, recorded, Item::Node(node));
-            return Ok(());
-        }
-        match &item.kind {
-            Kind::Invalid => self.release(npu, node),
-            Kind::Metadata { groups } => {
+        match self.task(npu, node)? {
+            Task::Nothing => self.release(npu, node),
+            Task::Defines(groups) => {
                 self.define_groups(npu, groups);
                 self.release(npu, node);
             }
+            Task::Takes(time) => self.outside.set(npu, time, Item::Node(node)),
+            Task::Sends { to, tag, bytes } => self.send_to(npu, to, tag, bytes, Done::Node(node)),
+            Task::Receives { from, tag, bytes } => self.receive(npu, from, tag, bytes, Done::Node(node), None),
+            Task::Gathers(collective) => self.start_collective(npu, node, collective)?,
+        }
+        Ok(())
+    }
+
+    /// What a node asks for.
+    pub(super) fn task(&self, npu: u32, node: u32) -> Result<Task<'a>, String> {
+        let job = self.job;
+        let item = &job.traces[npu as usize].nodes[node as usize];
+        if job.system.replay_only {
+            return Ok(Task::Takes(recorded(item)));
+        }
+        Ok(match &item.kind {
+            Kind::Invalid => Task::Nothing,
+            Kind::Metadata { groups } => Task::Defines(groups),
             Kind::Memory { .. } => {
                 return Err("is a memory node; without memory expansion ASTRA-sim stops at it, and no other memory is modelled".to_owned());
             }
-            Kind::Compute { .. } if !self.job.system.roofline || item.on_host => self.outside.set(npu, recorded, Item::Node(node)),
-            Kind::Compute { operations, bytes } => match self.roofline(*operations, *bytes)? {
-                Some(time) => self.outside.set(npu, time, Item::Node(node)),
-                None => self.release(npu, node),
-            },
+            Kind::Compute { .. } if !job.system.roofline || item.on_host => Task::Takes(recorded(item)),
+            Kind::Compute { operations, bytes } => self.roofline(*operations, *bytes)?.map_or(Task::Nothing, Task::Takes),
             _ if item.on_host => return Err("is a communication on the host (is_cpu_op), at which ASTRA-sim stops".to_owned()),
-            Kind::Send(message) => self.start_send(npu, node, message)?,
-            Kind::Receive(message) => self.start_receive(npu, node, message)?,
-            Kind::Collective(collective) => self.start_collective(npu, node, collective, recorded)?,
-        }
-        Ok(())
+            Kind::Send(message) => send(npu, message)?,
+            Kind::Receive(message) => receive(npu, message)?,
+            Kind::Collective(collective) => Task::Gathers(collective),
+        })
     }
 
     /// The time of a computation by the roofline; `None` for one that takes none.
@@ -142,28 +167,6 @@ impl<O: Outside> Npus<'_, O> {
         Ok(Some((operations / rate * 1e9) as u64))
     }
 
-    fn start_send(&mut self, npu: u32, node: u32, message: &Message) -> Result<(), String> {
-        if message.source.is_some_and(|source| source != npu) {
-            return Err("is sent by another NPU (comm_src); a send stands in the trace of its sender".to_owned());
-        }
-        let to = message.destination.ok_or("has no comm_dst")?;
-        let bytes = message.bytes.ok_or("has no comm_size")?;
-        let tag = message.tag.ok_or("has no comm_tag, on which ASTRA-sim insists")?;
-        self.send_to(npu, to, tag % TAGS, bytes, Done::Node(node));
-        Ok(())
-    }
-
-    fn start_receive(&mut self, npu: u32, node: u32, message: &Message) -> Result<(), String> {
-        if message.destination.is_some_and(|destination| destination != npu) {
-            return Err("is received by another NPU (comm_dst); a receive stands in the trace of its receiver".to_owned());
-        }
-        let from = message.source.ok_or("has no comm_src")?;
-        let bytes = message.bytes.filter(|&bytes| bytes > 0).ok_or("has no comm_size, or one of 0 bytes")?;
-        let tag = message.tag.ok_or("has no comm_tag, on which ASTRA-sim insists")?;
-        self.receive(npu, from, tag % TAGS, bytes, Done::Node(node), None);
-        Ok(())
-    }
-
     pub(super) fn define_groups(&mut self, npu: u32, groups: &[(u32, Box<[u32]>)]) {
         for (number, members) in groups {
             let members: Arc<[u32]> = if members.is_empty() { (0..self.npu_count).collect() } else { members.as_ref().into() };
@@ -171,10 +174,10 @@ impl<O: Outside> Npus<'_, O> {
         }
     }
 
-    fn start_collective(&mut self, npu: u32, node: u32, collective: &Collective, recorded: u64) -> Result<(), String> {
+    fn start_collective(&mut self, npu: u32, node: u32, collective: &Collective) -> Result<(), String> {
         match self.course(npu, node, collective)? {
             Course::Silent => {
-                self.outside.set(npu, recorded, Item::Collective(node));
+                self.outside.set(npu, recorded(self.node(npu, node)), Item::Collective(node));
                 Ok(())
             }
             Course::Trace { trace, graph, group } => {
@@ -197,7 +200,7 @@ impl<O: Outside> Npus<'_, O> {
     pub(super) fn phases(&mut self, npu: u32, scope: &Scope, chunk: u64) -> Result<Vec<Phase>, String> {
         let phases = scope.phases(&mut self.npus[npu as usize].turns, self.job.system.optimization, chunk)?;
         if phases.is_empty() {
-            return Err("is a collective in which no dimension takes part, or one NPU alone; ASTRA-sim never ends it".to_owned());
+            return Err(NOBODY.to_owned());
         }
         Ok(phases)
     }
@@ -300,4 +303,29 @@ impl<O: Outside> Npus<'_, O> {
             }
         }
     }
+}
+
+/// The time of a node where it was recorded, in nanoseconds.
+pub(super) fn recorded(node: &Node) -> u64 {
+    node.duration_us.saturating_mul(1000).max(1)
+}
+
+fn send<'a>(npu: u32, message: &Message) -> Result<Task<'a>, String> {
+    if message.source.is_some_and(|source| source != npu) {
+        return Err("is sent by another NPU (comm_src); a send stands in the trace of its sender".to_owned());
+    }
+    let to = message.destination.ok_or("has no comm_dst")?;
+    let bytes = message.bytes.ok_or("has no comm_size")?;
+    let tag = message.tag.ok_or("has no comm_tag, on which ASTRA-sim insists")?;
+    Ok(Task::Sends { to, tag: tag % TAGS, bytes })
+}
+
+fn receive<'a>(npu: u32, message: &Message) -> Result<Task<'a>, String> {
+    if message.destination.is_some_and(|destination| destination != npu) {
+        return Err("is received by another NPU (comm_dst); a receive stands in the trace of its receiver".to_owned());
+    }
+    let from = message.source.ok_or("has no comm_src")?;
+    let bytes = message.bytes.filter(|&bytes| bytes > 0).ok_or("has no comm_size, or one of 0 bytes")?;
+    let tag = message.tag.ok_or("has no comm_tag, on which ASTRA-sim insists")?;
+    Ok(Task::Receives { from, tag: tag % TAGS, bytes })
 }

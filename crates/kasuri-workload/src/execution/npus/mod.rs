@@ -7,13 +7,16 @@ mod algorithm;
 mod graph;
 mod issue;
 mod meetings;
+mod outline;
 mod phases;
 mod streams;
 mod traffic;
 
-pub use algorithm::Volley;
+pub use algorithm::{Sends, Step, Volley};
 pub use meetings::Done;
-pub use phases::pattern;
+pub use outline::{Asks, Gathering, Outline, Silence};
+pub use phases::{Form, PhaseForm, pattern};
+pub use streams::GROUP_DELAY;
 pub use traffic::{Planned, Volume};
 
 use super::cluster::{Cluster, Groups, Pattern, System};

@@ -1,9 +1,12 @@
 //! The phases of a collective: one a dimension, in which order, on which queues, with how many bytes.
 
+mod form;
+
 use super::super::cluster::{Choice, Implementation, Optimization, Pattern};
 use super::super::trace::Operation;
 use super::Job;
 use super::algorithm::{Algorithm, Halving, Members, Place, Ring, Tree};
+pub use form::{Form, PhaseForm};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,6 +20,9 @@ pub fn pattern(operation: Operation) -> Option<Pattern> {
         _ => None,
     }
 }
+
+/// What is wrong with a collective without phases.
+pub(super) const NOBODY: &str = "is a collective in which no dimension takes part, or one NPU alone; ASTRA-sim never ends it";
 
 /// How a collective of all NPUs sees the network: size and stride of its dimensions, and their implementations.
 #[derive(Clone, Debug, Default)]

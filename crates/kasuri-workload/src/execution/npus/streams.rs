@@ -8,7 +8,7 @@ use super::{Item, Npus, Outside, Sending};
 use std::collections::VecDeque;
 
 /// What a rank of a communicator group waits in place of the endpoint's delay, in nanoseconds.
-const GROUP_DELAY: u64 = 10;
+pub const GROUP_DELAY: u64 = 10;
 
 /// A chunk of a collective.
 #[derive(Debug)]
@@ -139,13 +139,11 @@ impl<O: Outside> Npus<'_, O> {
         self.outside.set(npu, delay, Item::Packet { stream, reduces });
     }
 
-    /// Two reads and a write.
     fn reduction(&mut self, bytes: u64) -> u64 {
-        let Some(bandwidth) = self.job.system.memory_gb_s else {
-            self.refuse("local-mem-bw is missing in the system file, but a collective has to reduce".to_owned());
-            return 0;
-        };
-        ((bytes as f64 / (bandwidth * 1e9) * 1e9) as u64).saturating_mul(3)
+        self.job.system.reduction_ns(bytes).unwrap_or_else(|problem| {
+            self.refuse(problem);
+            0
+        })
     }
 
     /// The packets that begin a phase are ready.
