@@ -16,7 +16,8 @@ use kasuri_workload::ethernet::matrix::{Begin, Connection, Matrix};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// When a lone flow's last byte is received and when its sender has all acknowledged, in picoseconds after its start.
+/// When a lone flow's last byte is received and when its sender has all acknowledged, in picoseconds after its start. The second is later by up
+/// to the time of an acknowledgement on the slowest link, where one is still on its way when a short last packet arrives.
 pub fn lone_flow(fabric: &Fabric, options: &Options, connection: &Connection) -> (u64, u64) {
     let queues = fabric.picoseconds_per_byte(connection.source, connection.destination);
     let latency = fabric.latency_ps(connection.source, connection.destination);
