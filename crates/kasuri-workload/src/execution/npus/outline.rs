@@ -40,7 +40,7 @@ pub struct Gathering {
     pub operation: Operation,
     /// Its size in the trace.
     pub bytes: u64,
-    /// The communicator group by which its messages are known; 0 for all NPUs.
+    /// The number of the communicator group; 0 for all NPUs.
     pub group: u32,
     /// All that take part.
     pub members: Vec<u32>,
@@ -107,10 +107,10 @@ impl<'a> Outline<'a> {
             Course::Trace { .. } => {
                 Err("is a collective that is a trace of its own, for which there is no formula; use --engine flow".to_owned())
             }
-            Course::Phases { scope, group, .. } => Ok(Asks::Gathering(Gathering {
+            Course::Phases { scope, .. } => Ok(Asks::Gathering(Gathering {
                 operation: collective.operation.unwrap_or(Operation::AllReduce),
                 bytes: collective.bytes.unwrap_or(0),
-                group: group.map_or(0, |group| group.base),
+                group: collective.group,
                 members: scope.members(npu),
             })),
         }

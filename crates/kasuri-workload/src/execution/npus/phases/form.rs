@@ -78,7 +78,8 @@ impl Scope {
     /// All that take part: in every dimension that does, all places.
     pub(in super::super) fn members(&self, npu: u32) -> Vec<u32> {
         let mut members = vec![npu];
-        for (_, place) in self.places.iter().enumerate().filter(|(dimension, _)| self.takes_part(*dimension)) {
+        for dimension in (0..self.places.len()).filter(|&dimension| self.takes_part(dimension)) {
+            let place = &self.places[dimension];
             members = match &place.members {
                 Members::Listed(list) => list.to_vec(),
                 Members::Strided { stride, .. } => {
