@@ -10,22 +10,6 @@
 /* The ranks tell each other the longest of their blocks at the first two all-to-alls of blocks of their own lengths, and after so many. */
 enum { TELL_EVERY = 64 };
 
-static unsigned long long scheduled, left;
-
-/* How many calls have gone by a schedule. For tests. */
-unsigned long long kasuri_alltoall_scheduled(void)
-{
-    return scheduled;
-}
-
-void kasuri_report(void)
-{
-    int rank = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (getenv("KASURI_MPI_REPORT") && rank == 0)
-        fprintf(stderr, "kasuri: all-to-alls of rank 0: %llu by the schedule, %llu by the MPI library\n", scheduled, left);
-}
-
 /* A call. */
 struct call {
     MPI_Comm comm;
@@ -33,6 +17,8 @@ struct call {
     struct kasuri_plan *plan;
     struct kasuri_blocks out, in;
     int is_in_place;
+    /* Do the ranks of a place share its messages? */
+    int is_gathered;
     /* Do the ranks tell each other the longest of their blocks? */
     int tells;
     /* Where both ways are tried: what is known of calls like it. And when it began. */
@@ -69,6 +55,7 @@ static int measure_type(struct kasuri_blocks *blocks, int *is_named)
     if (last_named.is_known && blocks->type == last_named.type) {
         blocks->extent = last_named.extent;
         blocks->size = last_named.size;
+        blocks->is_plain = blocks->extent == blocks->size;
         *is_named = 1;
         return 1;
     }
@@ -79,6 +66,7 @@ static int measure_type(struct kasuri_blocks *blocks, int *is_named)
         PMPI_Type_get_envelope(blocks->type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
         return 0;
     *is_named = combiner == MPI_COMBINER_NAMED;
+    blocks->is_plain = *is_named && blocks->extent == blocks->size;
     if (*is_named)
         last_named = (struct named){blocks->type, blocks->extent, blocks->size, 1};
     return 1;
@@ -132,10 +120,13 @@ static int goes_by_schedule(struct call *call, MPI_Count bytes)
     if (bytes > plan->most) {
         char reason[128];
         snprintf(reason, sizeof reason, "a message is longer than %lld bytes, which a schedule does not send", (long long)plan->most);
-        kasuri_say(reason);
+        kasuri_say(KASURI_ALLTOALL, reason);
         return 0;
     }
-    if (bytes < plan->least)
+    const MPI_Count pairs = (MPI_Count)plan->groups.most * plan->groups.most;
+    call->is_gathered =
+        plan->node != MPI_COMM_NULL && !kasuri_is_list(&call->in) && bytes > 0 && bytes < plan->gathered && bytes <= plan->most / pairs;
+    if ((call->is_gathered ? bytes * pairs : bytes) < plan->least)
         return 0;
     if (!plan->is_tried)
         return 1;
@@ -184,7 +175,7 @@ static void decide(struct call *call)
 {
     MPI_Count sent = 0, received = 0;
     int size = 0, is_between = 0;
-    struct kasuri_plan *plan = call->comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(call->comm);
+    struct kasuri_plan *plan = call->comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(call->comm, KASURI_ALLTOALL);
     if (call->comm == MPI_COMM_NULL || (!plan && !kasuri_trace_is_on()))
         return;
     if (plan) {
@@ -212,7 +203,7 @@ static void decide(struct call *call)
  * tenth longer if it were looked at as the others are. */
 static int is_short(MPI_Comm comm, MPI_Count number, MPI_Datatype type)
 {
-    struct kasuri_plan *plan = comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(comm);
+    struct kasuri_plan *plan = comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(comm, KASURI_ALLTOALL);
     if (!plan)
         return !kasuri_trace_is_on();
     if (!last_named.is_known || type != last_named.type || number * last_named.size >= plan->least_seen)
@@ -224,10 +215,10 @@ static int is_short(MPI_Comm comm, MPI_Count number, MPI_Datatype type)
 /* The same for blocks of their own lengths, by what the ranks have told each other last. */
 static int are_short(MPI_Comm comm, const void *sendbuf)
 {
-    struct kasuri_plan *plan = comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(comm);
+    struct kasuri_plan *plan = comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(comm, KASURI_ALLTOALL);
     if (!plan)
         return !kasuri_trace_is_on();
-    if (sendbuf == MPI_IN_PLACE || plan->vectors == plan->tells_at || plan->longest >= plan->least_seen)
+    if (sendbuf == MPI_IN_PLACE || plan->vectors == plan->tells_at || plan->longest >= plan->least_list_seen)
         return 0;
     plan->calls++;
     plan->vectors++;
@@ -237,8 +228,13 @@ static int are_short(MPI_Comm comm, const void *sendbuf)
 /* Runs a call by the schedule, if it goes so. */
 static int run(const struct call *call)
 {
-    scheduled++;
-    const int error = call->is_in_place ? kasuri_run_in_place(call->plan, &call->in) : kasuri_run(call->plan, &call->out, &call->in);
+    kasuri_calls[KASURI_ALLTOALL].scheduled++;
+    kasuri_calls[KASURI_ALLTOALL].gathered += (unsigned long long)call->is_gathered;
+    int error;
+    if (call->is_in_place)
+        error = kasuri_run_in_place(call->plan, &call->in, call->is_gathered ? kasuri_run_gathered : kasuri_run_steps);
+    else
+        error = (call->is_gathered ? kasuri_run_gathered : kasuri_run)(call->plan, &call->out, &call->in);
     if (error != MPI_SUCCESS)
         PMPI_Comm_call_errhandler(call->comm, error);
     return error;
@@ -259,7 +255,7 @@ static void end(const struct call *call)
         if ((call).plan) {                                                                                                                 \
             error = run(&(call));                                                                                                          \
         } else {                                                                                                                           \
-            left++;                                                                                                                        \
+            kasuri_calls[KASURI_ALLTOALL].left++;                                                                                          \
             error = own;                                                                                                                   \
         }                                                                                                                                  \
         end(&(call));                                                                                                                      \
@@ -271,7 +267,7 @@ static void end(const struct call *call)
                    MPI_Datatype recvtype, MPI_Comm comm)                                                                                   \
     {                                                                                                                                      \
         if (is_short(comm, recvcount, recvtype)) {                                                                                         \
-            left++;                                                                                                                        \
+            kasuri_calls[KASURI_ALLTOALL].left++;                                                                                          \
             return PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);                                          \
         }                                                                                                                                  \
         struct call call = {.comm = comm,                                                                                                  \
@@ -287,7 +283,7 @@ static void end(const struct call *call)
     {                                                                                                                                      \
         const int is_whole = recvcounts && rdispls && (sendbuf == MPI_IN_PLACE || (sendcounts && sdispls));                                \
         if (!is_whole || are_short(comm, sendbuf)) {                                                                                       \
-            left++;                                                                                                                        \
+            kasuri_calls[KASURI_ALLTOALL].left++;                                                                                          \
             return PMPI_##name(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);                      \
         }                                                                                                                                  \
         struct call call = {                                                                                                               \

@@ -13,6 +13,8 @@ struct kasuri_blocks {
     /* Extent of an element and its size, in bytes. */
     MPI_Aint extent;
     MPI_Count size;
+    /* Do its bytes lie in memory as they are sent? */
+    int is_plain;
     /* Elements for each rank: `count`, or as many as stand in one of the lists, of either width. */
     MPI_Count count;
     const int *counts;
@@ -44,10 +46,22 @@ static inline MPI_Count kasuri_bytes(const struct kasuri_blocks *blocks, int ran
 /* Does a rank wait for its messages of a step before it goes on? For short ones, time is lost that no contention costs. */
 int kasuri_waits(const struct kasuri_plan *plan, struct kasuri_step step, const struct kasuri_blocks *out, const struct kasuri_blocks *in);
 
-/* Sends and receives all by the phases of the plan. Returns MPI's error. */
-int kasuri_run(const struct kasuri_plan *plan, const struct kasuri_blocks *out, const struct kasuri_blocks *in);
+/* Where the block of a rank lies. */
+char *kasuri_address(const struct kasuri_blocks *blocks, int rank);
 
-/* The same where what arrives takes the place of what is sent. */
-int kasuri_run_in_place(const struct kasuri_plan *plan, const struct kasuri_blocks *in);
+/* A way to exchange all blocks. Returns MPI's error. */
+typedef int kasuri_way(const struct kasuri_plan *plan, const struct kasuri_blocks *out, const struct kasuri_blocks *in);
+
+/* Sends and receives all by the phases of the plan. */
+kasuri_way kasuri_run;
+
+/* The same but for the message to oneself. */
+kasuri_way kasuri_run_steps;
+
+/* The same for equal blocks: the ranks of a place share its messages. */
+kasuri_way kasuri_run_gathered;
+
+/* The same by some way, which need not look after the message to oneself, where what arrives takes the place of what is sent. */
+int kasuri_run_in_place(const struct kasuri_plan *plan, const struct kasuri_blocks *in, kasuri_way *run);
 
 #endif

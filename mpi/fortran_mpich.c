@@ -110,6 +110,33 @@ void mpi_allreduce_f08ts_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Fint *
         OWN(mpi_allreduce_f08ts_)(sendbuf, recvbuf, count, type, op, comm, error);
 }
 
+void mpi_allgather_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Fint *recvcount,
+                          MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Allgather(buffer_of(sendbuf), *sendcount, *sendtype, buffer_of(recvbuf), *recvcount, *recvtype, *comm));
+    else
+        OWN(mpi_allgather_f08ts_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, error);
+}
+
+void mpi_reduce_scatter_f08ts_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Fint *counts, MPI_Fint *type, MPI_Fint *op, MPI_Fint *comm,
+                               MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Reduce_scatter(buffer_of(sendbuf), buffer_of(recvbuf), counts, *type, *op, *comm));
+    else
+        OWN(mpi_reduce_scatter_f08ts_)(sendbuf, recvbuf, counts, type, op, comm, error);
+}
+
+void mpi_reduce_scatter_block_f08ts_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *op,
+                                     MPI_Fint *comm, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Reduce_scatter_block(buffer_of(sendbuf), buffer_of(recvbuf), *count, *type, *op, *comm));
+    else
+        OWN(mpi_reduce_scatter_block_f08ts_)(sendbuf, recvbuf, count, type, op, comm, error);
+}
+
 void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *error)
 {
     answer(error, MPI_Barrier(*comm));

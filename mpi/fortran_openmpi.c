@@ -98,6 +98,38 @@ void kasuri_mpi_allreduce ALLREDUCE
 
 NAMES(mpi_allreduce, MPI_ALLREDUCE, MPI_Allreduce, ALLREDUCE);
 
+#define ALLGATHER                                                                                                                          \
+    (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,       \
+     MPI_Fint *error)
+
+void kasuri_mpi_allgather ALLGATHER
+{
+    void *from = buffer_of(sendbuf);
+    const MPI_Datatype type = from == MPI_IN_PLACE ? MPI_DATATYPE_NULL : PMPI_Type_f2c(*sendtype);
+    answer(error, MPI_Allgather(from, *sendcount, type, buffer_of(recvbuf), *recvcount, PMPI_Type_f2c(*recvtype), PMPI_Comm_f2c(*comm)));
+}
+
+NAMES(mpi_allgather, MPI_ALLGATHER, MPI_Allgather, ALLGATHER);
+
+#define REDUCE_SCATTER                                                                                                                     \
+    (void *sendbuf, void *recvbuf, MPI_Fint *counts, MPI_Fint *type, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *error)
+
+void kasuri_mpi_reduce_scatter REDUCE_SCATTER
+{
+    answer(error, MPI_Reduce_scatter(buffer_of(sendbuf), buffer_of(recvbuf), counts, PMPI_Type_f2c(*type), PMPI_Op_f2c(*op),
+                                     PMPI_Comm_f2c(*comm)));
+}
+
+NAMES(mpi_reduce_scatter, MPI_REDUCE_SCATTER, MPI_Reduce_scatter, REDUCE_SCATTER);
+
+void kasuri_mpi_reduce_scatter_block ALLREDUCE
+{
+    answer(error, MPI_Reduce_scatter_block(buffer_of(sendbuf), buffer_of(recvbuf), *count, PMPI_Type_f2c(*type), PMPI_Op_f2c(*op),
+                                           PMPI_Comm_f2c(*comm)));
+}
+
+NAMES(mpi_reduce_scatter_block, MPI_REDUCE_SCATTER_BLOCK, MPI_Reduce_scatter_block, ALLREDUCE);
+
 #define BARRIER (MPI_Fint *comm, MPI_Fint *error)
 
 void kasuri_mpi_barrier BARRIER
