@@ -1,4 +1,4 @@
-/* MPI_Alltoall and MPI_Alltoallv by the phases of a schedule, in place of the MPI library's own. */
+/* MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw by the phases of a schedule, in place of the MPI library's own. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,8 @@ struct call {
     struct kasuri_plan *plan;
     struct kasuri_blocks out, in;
     int is_in_place;
+    /* Where each rank has a type of its own: room for the sizes of those that come and that go. */
+    MPI_Count *sizes;
     /* Do the ranks of a place share its messages? */
     int is_gathered;
     /* Do the ranks tell each other the longest of their blocks? */
@@ -72,11 +74,44 @@ static int measure_type(struct kasuri_blocks *blocks, int *is_named)
     return 1;
 }
 
-/* Is the buffer one that the MPI library takes? Fills in the sizes. What is wrong with it is for the library to say. */
-static int measure(struct kasuri_blocks *blocks, int size, MPI_Count *most)
+/* Is a type given where none is needed, as the MPI library asks for it? */
+static int is_left_out(MPI_Datatype type, MPI_Count count)
+{
+#if defined(MPICH) || defined(MPICH_VERSION)
+    return count == 0 && type == MPI_DATATYPE_NULL;
+#else
+    (void)type;
+    (void)count;
+    return 0;
+#endif
+}
+
+/* The sizes of the types of all ranks, into `sizes`, if the MPI library takes them. `*is_named`: one with elements is no derived type. */
+static int measure_types(struct kasuri_blocks *blocks, int size, MPI_Count *sizes, int *is_named)
+{
+    for (int rank = 0; rank < size; rank++) {
+        const MPI_Count count = kasuri_count(blocks, rank);
+        int is_own = 0;
+        sizes[rank] = 0;
+        blocks->type = blocks->types[rank];
+        if (is_left_out(blocks->type, count))
+            continue;
+        if (!measure_type(blocks, &is_own))
+            return 0;
+        *is_named |= is_own && count > 0;
+        sizes[rank] = blocks->size;
+    }
+    blocks->sizes = sizes;
+    return 1;
+}
+
+/* Is the buffer one that the MPI library takes? Fills in the sizes, into `sizes` where each rank has a type of its own. What is wrong with
+ * it is for the library to say. */
+static int measure(struct kasuri_blocks *blocks, int size, MPI_Count *sizes, MPI_Count *most)
 {
     int is_named = 0;
-    if (blocks->buffer == MPI_IN_PLACE || !measure_type(blocks, &is_named))
+    if (blocks->buffer == MPI_IN_PLACE ||
+        !(blocks->types ? measure_types(blocks, size, sizes, &is_named) : measure_type(blocks, &is_named)))
         return 0;
     *most = longest(blocks, size);
     /* A derived type may hold addresses; any other needs a buffer. */
@@ -90,8 +125,8 @@ static int is_refused_alias(const struct call *call)
 #if defined(MPICH) || defined(MPICH_VERSION)
     const struct kasuri_blocks *out = &call->out, *in = &call->in;
     const int is_nothing = !kasuri_is_list(in) && in->count == 0;
-    return !call->is_in_place && !is_nothing && in->buffer == out->buffer && in->type == out->type && in->count == out->count &&
-           in->counts == out->counts && in->long_counts == out->long_counts;
+    return !call->is_in_place && !is_nothing && in->buffer == out->buffer && in->type == out->type && in->types == out->types &&
+           in->count == out->count && in->counts == out->counts && in->long_counts == out->long_counts;
 #else
     (void)call;
     return 0;
@@ -185,7 +220,8 @@ static void decide(struct call *call)
                PMPI_Comm_size(call->comm, &size) != MPI_SUCCESS) {
         return;
     }
-    if (!measure(&call->in, size, &received) || (!call->is_in_place && !measure(&call->out, size, &sent)))
+    if (!measure(&call->in, size, call->sizes, &received) ||
+        (!call->is_in_place && !measure(&call->out, size, call->sizes ? call->sizes + size : NULL, &sent)))
         return;
     if (call->is_in_place)
         call->out = call->in;
@@ -294,11 +330,72 @@ static void end(const struct call *call)
         CALL(call, PMPI_##name(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm));                     \
     }
 
+/* Displacements in bytes, and room for the sizes of types: of what comes, then of what goes. NULL where the MPI library should see to it.
+ */
+struct places {
+    MPI_Aint *in, *out;
+    MPI_Count *sizes;
+};
+
+static int make_places(MPI_Comm comm, struct places *places, int *size)
+{
+    *places = (struct places){0};
+    if (comm == MPI_COMM_NULL || !(kasuri_plan_of(comm, KASURI_ALLTOALL) || kasuri_trace_is_on()) ||
+        PMPI_Comm_size(comm, size) != MPI_SUCCESS)
+        return 0;
+    places->in = malloc(2 * (size_t)*size * sizeof *places->in);
+    places->sizes = malloc(2 * (size_t)*size * sizeof *places->sizes);
+    places->out = places->in ? places->in + *size : NULL;
+    return places->in && places->sizes;
+}
+
+static void free_places(const struct places *places)
+{
+    free(places->in);
+    free(places->sizes);
+}
+
+#define ALLTOALLW(name, count_type, place_type, width)                                                                                     \
+    static int run_##name(struct call call, const void *sendbuf, const count_type sendcounts[], const place_type sdispls[],                \
+                          const MPI_Datatype sendtypes[], void *recvbuf, const count_type recvcounts[], const place_type rdispls[],        \
+                          const MPI_Datatype recvtypes[], MPI_Comm comm)                                                                   \
+    {                                                                                                                                      \
+        CALL(call, PMPI_##name(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm));                   \
+    }                                                                                                                                      \
+                                                                                                                                           \
+    int MPI_##name(const void *sendbuf, const count_type sendcounts[], const place_type sdispls[], const MPI_Datatype sendtypes[],         \
+                   void *recvbuf, const count_type recvcounts[], const place_type rdispls[], const MPI_Datatype recvtypes[],               \
+                   MPI_Comm comm)                                                                                                          \
+    {                                                                                                                                      \
+        const int is_in_place = sendbuf == MPI_IN_PLACE;                                                                                   \
+        const int is_whole = recvcounts && rdispls && recvtypes && (is_in_place || (sendcounts && sdispls && sendtypes));                  \
+        struct places places;                                                                                                              \
+        int size = 0, error;                                                                                                               \
+        if (!is_whole || are_short(comm, sendbuf) || !make_places(comm, &places, &size)) {                                                 \
+            kasuri_calls[KASURI_ALLTOALL].left++;                                                                                          \
+            return PMPI_##name(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);                    \
+        }                                                                                                                                  \
+        for (int i = 0; i < size; i++) {                                                                                                   \
+            places.in[i] = rdispls[i];                                                                                                     \
+            places.out[i] = is_in_place ? 0 : sdispls[i];                                                                                  \
+        }                                                                                                                                  \
+        struct call call = {.comm = comm,                                                                                                  \
+                            .out = {.buffer = (char *)sendbuf, .types = sendtypes, .width##counts = sendcounts, .offsets = places.out},    \
+                            .in = {.buffer = recvbuf, .types = recvtypes, .width##counts = recvcounts, .offsets = places.in},              \
+                            .is_in_place = is_in_place,                                                                                    \
+                            .sizes = places.sizes};                                                                                        \
+        error = run_##name(call, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);                  \
+        free_places(&places);                                                                                                              \
+        return error;                                                                                                                      \
+    }
+
 ALLTOALL(Alltoall, int)
 ALLTOALLV(Alltoallv, int, int, )
+ALLTOALLW(Alltoallw, int, int, )
 
 /* From MPI 4 on with long counts, too: mpi4py calls these. */
 #if MPI_VERSION >= 4
 ALLTOALL(Alltoall_c, MPI_Count)
 ALLTOALLV(Alltoallv_c, MPI_Count, MPI_Aint, long_)
+ALLTOALLW(Alltoallw_c, MPI_Count, MPI_Aint, long_)
 #endif

@@ -39,9 +39,9 @@ static int send(const struct kasuri_plan *plan, const struct kasuri_blocks *bloc
     const MPI_Count count = kasuri_count(blocks, to);
 #if MPI_VERSION >= 4
     if (count > INT_MAX)
-        return PMPI_Isend_c(kasuri_address(blocks, to), count, blocks->type, to, kasuri_tag(plan), plan->messages, request);
+        return PMPI_Isend_c(kasuri_address(blocks, to), count, kasuri_type(blocks, to), to, kasuri_tag(plan), plan->messages, request);
 #endif
-    return PMPI_Isend(kasuri_address(blocks, to), (int)count, blocks->type, to, kasuri_tag(plan), plan->messages, request);
+    return PMPI_Isend(kasuri_address(blocks, to), (int)count, kasuri_type(blocks, to), to, kasuri_tag(plan), plan->messages, request);
 }
 
 static int receive(const struct kasuri_plan *plan, const struct kasuri_blocks *blocks, int from, MPI_Request *request)
@@ -49,9 +49,10 @@ static int receive(const struct kasuri_plan *plan, const struct kasuri_blocks *b
     const MPI_Count count = kasuri_count(blocks, from);
 #if MPI_VERSION >= 4
     if (count > INT_MAX)
-        return PMPI_Irecv_c(kasuri_address(blocks, from), count, blocks->type, from, kasuri_tag(plan), plan->messages, request);
+        return PMPI_Irecv_c(kasuri_address(blocks, from), count, kasuri_type(blocks, from), from, kasuri_tag(plan), plan->messages,
+                            request);
 #endif
-    return PMPI_Irecv(kasuri_address(blocks, from), (int)count, blocks->type, from, kasuri_tag(plan), plan->messages, request);
+    return PMPI_Irecv(kasuri_address(blocks, from), (int)count, kasuri_type(blocks, from), from, kasuri_tag(plan), plan->messages, request);
 }
 
 /* Begins the messages of a step. */
@@ -104,7 +105,7 @@ static int copy_own(const struct kasuri_plan *plan, const struct kasuri_blocks *
     const struct kasuri_step step = {plan->rank, plan->rank};
     clear(&window);
     /* Where one buffer is given for both, it is there already. */
-    if (kasuri_address(out, plan->rank) == kasuri_address(in, plan->rank) && out->type == in->type)
+    if (kasuri_address(out, plan->rank) == kasuri_address(in, plan->rank) && kasuri_type(out, plan->rank) == kasuri_type(in, plan->rank))
         return MPI_SUCCESS;
     const int error = begin(plan, step, out, in, &window.open);
     if (error != MPI_SUCCESS)
@@ -125,7 +126,10 @@ static int pack(const struct kasuri_plan *plan, const struct kasuri_blocks *in, 
     MPI_Aint total = 0;
     int error = MPI_SUCCESS;
     for (int rank = 0; rank < plan->size && error == MPI_SUCCESS; rank++) {
-        error = PMPI_Pack_size((int)kasuri_count(in, rank), in->type, plan->messages, &counts[rank]);
+        /* Of nothing there may be no type. */
+        if (kasuri_bytes(in, rank) == 0)
+            continue;
+        error = PMPI_Pack_size((int)kasuri_count(in, rank), kasuri_type(in, rank), plan->messages, &counts[rank]);
         offsets[rank] = total;
         total += counts[rank];
     }
@@ -136,8 +140,10 @@ static int pack(const struct kasuri_plan *plan, const struct kasuri_blocks *in, 
         return MPI_ERR_NO_MEM;
     for (int rank = 0; rank < plan->size && error == MPI_SUCCESS; rank++) {
         int position = 0;
-        error = PMPI_Pack(kasuri_address(in, rank), (int)kasuri_count(in, rank), in->type, kasuri_address(copy, rank), counts[rank],
-                          &position, plan->messages);
+        if (kasuri_bytes(in, rank) == 0)
+            continue;
+        error = PMPI_Pack(kasuri_address(in, rank), (int)kasuri_count(in, rank), kasuri_type(in, rank), kasuri_address(copy, rank),
+                          counts[rank], &position, plan->messages);
         counts[rank] = position;
     }
     return error;

@@ -23,6 +23,9 @@ struct kasuri_blocks {
     const int *displacements;
     const MPI_Aint *long_displacements;
     const MPI_Aint *offsets;
+    /* Where the elements of each rank have a type of their own: these types, and their sizes. */
+    const MPI_Datatype *types;
+    const MPI_Count *sizes;
 };
 
 /* Has each rank a count of its own? */
@@ -40,7 +43,12 @@ static inline MPI_Count kasuri_count(const struct kasuri_blocks *blocks, int ran
 
 static inline MPI_Count kasuri_bytes(const struct kasuri_blocks *blocks, int rank)
 {
-    return kasuri_count(blocks, rank) * blocks->size;
+    return kasuri_count(blocks, rank) * (blocks->sizes ? blocks->sizes[rank] : blocks->size);
+}
+
+static inline MPI_Datatype kasuri_type(const struct kasuri_blocks *blocks, int rank)
+{
+    return blocks->types ? blocks->types[rank] : blocks->type;
 }
 
 /* Does a rank wait for its messages of a step before it goes on? For short ones, time is lost that no contention costs. */

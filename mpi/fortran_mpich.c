@@ -62,6 +62,16 @@ void mpi_alltoallv_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcounts, MPI_Fint *
         OWN(mpi_alltoallv_f08ts_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, error);
 }
 
+void mpi_alltoallw_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, CFI_cdesc_t *recvbuf,
+                          MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Alltoallw(buffer_of(sendbuf), sendcounts, sdispls, sendtypes, buffer_of(recvbuf), recvcounts, rdispls, recvtypes,
+                                    *comm));
+    else
+        OWN(mpi_alltoallw_f08ts_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, error);
+}
+
 /* The same with counts of 64 bits. */
 #if MPI_VERSION >= 4
 void mpi_alltoall_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Count *recvcount,

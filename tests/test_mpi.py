@@ -186,7 +186,7 @@ def test_calls_from_fortran_go_by_the_schedule_and_are_right(mpi, program, sched
     found = launch(mpi, 8, BUILD / mpi / program, environment=environment)
     assert found.returncode == 0, found.stderr
     assert "fortran: 0 values are wrong" in found.stdout
-    assert f"all-to-alls of rank 0: {8 if program == 'calls' else 2} by the schedule, 0 by the MPI library" in found.stderr
+    assert f"all-to-alls of rank 0: {10 if program == 'calls' else 2} by the schedule, 0 by the MPI library" in found.stderr
 
 
 @pytest.mark.parametrize("mode", ["send", "handler", "truncate", "between", "reduce"])
