@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "blocks.h"
+#include "own.h"
 #include "plan.h"
 #include "trace.h"
 
@@ -393,9 +394,16 @@ ALLTOALL(Alltoall, int)
 ALLTOALLV(Alltoallv, int, int, )
 ALLTOALLW(Alltoallw, int, int, )
 
+KASURI_TAKES(Alltoall);
+KASURI_TAKES(Alltoallv);
+KASURI_TAKES(Alltoallw);
+
 /* From MPI 4 on with long counts, too: mpi4py calls these. */
 #if MPI_VERSION >= 4
 ALLTOALL(Alltoall_c, MPI_Count)
 ALLTOALLV(Alltoallv_c, MPI_Count, MPI_Aint, long_)
 ALLTOALLW(Alltoallw_c, MPI_Count, MPI_Aint, long_)
+KASURI_TAKES(Alltoall_c);
+KASURI_TAKES(Alltoallv_c);
+KASURI_TAKES(Alltoallw_c);
 #endif

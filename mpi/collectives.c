@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include "collectives.h"
+#include "own.h"
 #include "plan.h"
 #include "trace.h"
 
@@ -102,3 +103,5 @@ int MPI_Finalize(void)
     kasuri_end();
     return PMPI_Finalize();
 }
+
+KASURI_TAKES(Finalize);

@@ -1,6 +1,7 @@
 /* Finds out, for a communicator, whether the schedule applies to its ranks where they run, and what this rank does in each phase.
  *
  * Every rank tells all others what it has read and where it runs; all then decide from the same facts, so all decide the same. */
+#include "own.h"
 #include "plan.h"
 
 #include <pthread.h>

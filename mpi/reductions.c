@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collectives.h"
+#include "own.h"
 #include "plan.h"
 #include "rounds.h"
 #include "trace.h"
@@ -554,7 +555,16 @@ static void end(const struct call *call)
 
 WITH_COUNTS(, int, counts)
 
+KASURI_TAKES(Allreduce);
+KASURI_TAKES(Reduce_scatter);
+KASURI_TAKES(Reduce_scatter_block);
+KASURI_TAKES(Allgather);
+
 /* From MPI 4 on; mpi4py calls these. */
 #if MPI_VERSION >= 4
 WITH_COUNTS(_c, MPI_Count, long_counts)
+KASURI_TAKES(Allreduce_c);
+KASURI_TAKES(Reduce_scatter_c);
+KASURI_TAKES(Reduce_scatter_block_c);
+KASURI_TAKES(Allgather_c);
 #endif

@@ -181,12 +181,33 @@ def test_where_no_all_reduce_applies_one_line_says_why(mpi, hosts, reason, tmp_p
 
 
 @pytest.mark.parametrize("program", ["calls", "calls_f08"])
-def test_calls_from_fortran_go_by_the_schedule_and_are_right(mpi, program, schedule):
-    environment = {"KASURI_MPI_SCHEDULE": str(schedule(8)), "KASURI_MPI_REPORT": "1"}
+def test_calls_from_fortran_go_by_the_schedule_and_are_right(mpi, program, schedule, tmp_path):
+    others = [write_for(tmp_path, collective, [socket.gethostname()] * 8) for collective in OTHERS]
+    environment = {"KASURI_MPI_SCHEDULE": ":".join(map(str, [schedule(8), *others])), "KASURI_MPI_REPORT": "1"}
     found = launch(mpi, 8, BUILD / mpi / program, environment=environment)
     assert found.returncode == 0, found.stderr
     assert "fortran: 0 values are wrong" in found.stdout
-    assert f"all-to-alls of rank 0: {10 if program == 'calls' else 2} by the schedule, 0 by the MPI library" in found.stderr
+    expected = (
+        {"all-to-all": 10, "all-reduce": 1}
+        if program == "calls"
+        else {"all-to-all": 2, "all-reduce": 1, "reduce-scatter": 2, "all-gather": 1}
+    )
+    for name, count in expected.items():
+        assert f"{name}s of rank 0: {count} by the schedule, 0 by the MPI library" in found.stderr
+
+
+@pytest.mark.parametrize(("program", "seen", "scheduled"), [("ft", 8, 8), ("calls", 6, 10)])
+def test_a_tool_that_wraps_calls_sees_them_and_they_go_by_the_schedule(mpi, program, seen, scheduled, schedule, tmp_path):
+    """The tool knows `MPI_Alltoall` and `MPI_Allreduce`; of the Fortran program's ten all-to-alls four are others."""
+    reduction = write_for(tmp_path, "allreduce", [socket.gethostname()] * 8)
+    environment = {"KASURI_MPI_SCHEDULE": f"{schedule(8)}:{reduction}", "KASURI_MPI_REPORT": "1"}
+    environment |= {"LD_PRELOAD": str(BUILD / mpi / "libtool.so")}
+    found = launch(mpi, 8, BUILD / mpi / program, *(["S"] if program == "ft" else []), environment=environment)
+    assert found.returncode == 0, found.stderr
+    sums = 1 if program == "calls" else 0
+    assert f"tool: {seen} all-to-alls, {sums} all-reduces" in found.stderr
+    assert f"all-to-alls of rank 0: {scheduled} by the schedule, 0 by the MPI library" in found.stderr
+    assert f"all-reduces of rank 0: {sums} by the schedule, 0 by the MPI library" in found.stderr
 
 
 @pytest.mark.parametrize("mode", ["send", "handler", "truncate", "between", "reduce"])
