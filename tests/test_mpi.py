@@ -468,11 +468,14 @@ def test_a_program_has_as_many_communicators_as_without_us(mpi, schedule):
 
 
 @pytest.mark.parametrize("least", [None, "1", "0"])
-def test_all_ranks_decide_the_same(mpi, least, schedule):
+@pytest.mark.parametrize("hosts", [None, {"n0": 3, "n1": 1}])
+def test_all_ranks_decide_the_same(mpi, least, hosts, tmp_path):
     """By trial, from the length in the file on. A rank that decides otherwise than the others waits for ever."""
-    environment = {"KASURI_MPI_SCHEDULE": str(schedule(4, None, *(["--min-bytes", least] if least else [])))}
-    environment |= {"KASURI_TEST_UNSET": "KASURI_MPI_MIN_BYTES"}
-    found = launch(mpi, 4, BUILD / mpi / "agree", environment=environment)
+    options = ["--min-bytes", least] if least else []
+    places = list(hosts) if hosts else [socket.gethostname()] * 4
+    files = [write_for(tmp_path, collective, places, *options) for collective in ("alltoall", *OTHERS)]
+    environment = {"KASURI_MPI_SCHEDULE": ":".join(map(str, files)), "KASURI_TEST_UNSET": "KASURI_MPI_MIN_BYTES"}
+    found = launch(mpi, 4, BUILD / mpi / "agree", environment=environment, hosts=hosts)
     assert (found.returncode, found.stdout) == (0, "as it should be\n"), found.stderr
 
 
@@ -500,14 +503,17 @@ def test_random_wrong_arguments_do_what_they_do_without_us(mpi, schedule, tmp_pa
 
 
 @pytest.mark.parametrize("slow", ["schedule", "library"])
-def test_the_faster_way_is_found_by_trial(mpi, slow, schedule):
+@pytest.mark.parametrize(("collective", "size"), [("alltoall", "16384"), ("allreduce", "65536")])
+def test_the_faster_way_is_found_by_trial(mpi, slow, collective, size, tmp_path):
     """Of 100 calls the slower way gets what it is tried for: 8 of the first 16, and 4 later. The halves' short messages are never tried."""
-    environment = {"KASURI_MPI_SCHEDULE": str(schedule(4)), "KASURI_MPI_REPORT": "1", "KASURI_TEST_SLOW": slow}
+    file = write_for(tmp_path, collective, [socket.gethostname()] * 4, *(["--schedule", "ring"] if collective == "allreduce" else []))
+    environment = {"KASURI_MPI_SCHEDULE": str(file), "KASURI_MPI_REPORT": "1", "KASURI_TEST_SLOW": slow}
     environment |= {"LD_PRELOAD": str(BUILD / mpi / "libslow.so"), "KASURI_TEST_UNSET": "KASURI_MPI_MIN_BYTES"}
-    found = launch(mpi, 4, BUILD / mpi / "often", "100", "16384", environment=environment)
+    found = launch(mpi, 4, BUILD / mpi / "often", "100", size, *(["reduce"] if collective == "allreduce" else []), environment=environment)
     assert found.returncode == 0, found.stderr
     counts = {"schedule": (12, 89), "library": (88, 13)}[slow]
-    assert "all-to-alls of rank 0: {} by the schedule, {} by the MPI library".format(*counts) in found.stderr
+    name = OTHERS.get(collective, "all-to-all")
+    assert f"{name}s of rank 0: {counts[0]} by the schedule, {counts[1]} by the MPI library" in found.stderr
 
 
 @pytest.mark.parametrize(("least", "by_schedule"), [(None, 0), ("1024", 0), ("1000", 3), ("0", 4)])
