@@ -1,30 +1,15 @@
-/* MPI_Alltoall and MPI_Alltoallv by the phases of a schedule, in place of the MPI library's own. */
+/* MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw by the phases of a schedule, in place of the MPI library's own. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "blocks.h"
+#include "own.h"
 #include "plan.h"
 #include "trace.h"
 
 /* The ranks tell each other the longest of their blocks at the first two all-to-alls of blocks of their own lengths, and after so many. */
 enum { TELL_EVERY = 64 };
-
-static unsigned long long scheduled, left;
-
-/* How many calls have gone by a schedule. For tests. */
-unsigned long long kasuri_alltoall_scheduled(void)
-{
-    return scheduled;
-}
-
-void kasuri_report(void)
-{
-    int rank = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (getenv("KASURI_MPI_REPORT") && rank == 0)
-        fprintf(stderr, "kasuri: all-to-alls of rank 0: %llu by the schedule, %llu by the MPI library\n", scheduled, left);
-}
 
 /* A call. */
 struct call {
@@ -33,6 +18,10 @@ struct call {
     struct kasuri_plan *plan;
     struct kasuri_blocks out, in;
     int is_in_place;
+    /* Where each rank has a type of its own: room for the sizes of those that come and that go. */
+    MPI_Count *sizes;
+    /* Do the ranks of a place share its messages? */
+    int is_gathered;
     /* Do the ranks tell each other the longest of their blocks? */
     int tells;
     /* Where both ways are tried: what is known of calls like it. And when it began. */
@@ -69,6 +58,7 @@ static int measure_type(struct kasuri_blocks *blocks, int *is_named)
     if (last_named.is_known && blocks->type == last_named.type) {
         blocks->extent = last_named.extent;
         blocks->size = last_named.size;
+        blocks->is_plain = blocks->extent == blocks->size;
         *is_named = 1;
         return 1;
     }
@@ -79,16 +69,50 @@ static int measure_type(struct kasuri_blocks *blocks, int *is_named)
         PMPI_Type_get_envelope(blocks->type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
         return 0;
     *is_named = combiner == MPI_COMBINER_NAMED;
+    blocks->is_plain = *is_named && blocks->extent == blocks->size;
     if (*is_named)
         last_named = (struct named){blocks->type, blocks->extent, blocks->size, 1};
     return 1;
 }
 
-/* Is the buffer one that the MPI library takes? Fills in the sizes. What is wrong with it is for the library to say. */
-static int measure(struct kasuri_blocks *blocks, int size, MPI_Count *most)
+/* Is a type given where none is needed, as the MPI library asks for it? */
+static int is_left_out(MPI_Datatype type, MPI_Count count)
+{
+#if defined(MPICH) || defined(MPICH_VERSION)
+    return count == 0 && type == MPI_DATATYPE_NULL;
+#else
+    (void)type;
+    (void)count;
+    return 0;
+#endif
+}
+
+/* The sizes of the types of all ranks, into `sizes`, if the MPI library takes them. `*is_named`: one with elements is no derived type. */
+static int measure_types(struct kasuri_blocks *blocks, int size, MPI_Count *sizes, int *is_named)
+{
+    for (int rank = 0; rank < size; rank++) {
+        const MPI_Count count = kasuri_count(blocks, rank);
+        int is_own = 0;
+        sizes[rank] = 0;
+        blocks->type = blocks->types[rank];
+        if (is_left_out(blocks->type, count))
+            continue;
+        if (!measure_type(blocks, &is_own))
+            return 0;
+        *is_named |= is_own && count > 0;
+        sizes[rank] = blocks->size;
+    }
+    blocks->sizes = sizes;
+    return 1;
+}
+
+/* Is the buffer one that the MPI library takes? Fills in the sizes, into `sizes` where each rank has a type of its own. What is wrong with
+ * it is for the library to say. */
+static int measure(struct kasuri_blocks *blocks, int size, MPI_Count *sizes, MPI_Count *most)
 {
     int is_named = 0;
-    if (blocks->buffer == MPI_IN_PLACE || !measure_type(blocks, &is_named))
+    if (blocks->buffer == MPI_IN_PLACE ||
+        !(blocks->types ? measure_types(blocks, size, sizes, &is_named) : measure_type(blocks, &is_named)))
         return 0;
     *most = longest(blocks, size);
     /* A derived type may hold addresses; any other needs a buffer. */
@@ -102,8 +126,8 @@ static int is_refused_alias(const struct call *call)
 #if defined(MPICH) || defined(MPICH_VERSION)
     const struct kasuri_blocks *out = &call->out, *in = &call->in;
     const int is_nothing = !kasuri_is_list(in) && in->count == 0;
-    return !call->is_in_place && !is_nothing && in->buffer == out->buffer && in->type == out->type && in->count == out->count &&
-           in->counts == out->counts && in->long_counts == out->long_counts;
+    return !call->is_in_place && !is_nothing && in->buffer == out->buffer && in->type == out->type && in->types == out->types &&
+           in->count == out->count && in->counts == out->counts && in->long_counts == out->long_counts;
 #else
     (void)call;
     return 0;
@@ -132,10 +156,13 @@ static int goes_by_schedule(struct call *call, MPI_Count bytes)
     if (bytes > plan->most) {
         char reason[128];
         snprintf(reason, sizeof reason, "a message is longer than %lld bytes, which a schedule does not send", (long long)plan->most);
-        kasuri_say(reason);
+        kasuri_say(KASURI_ALLTOALL, reason);
         return 0;
     }
-    if (bytes < plan->least)
+    const MPI_Count pairs = (MPI_Count)plan->groups.most * plan->groups.most;
+    call->is_gathered =
+        plan->node != MPI_COMM_NULL && !kasuri_is_list(&call->in) && bytes > 0 && bytes < plan->gathered && bytes <= plan->most / pairs;
+    if ((call->is_gathered ? bytes * pairs : bytes) < plan->least)
         return 0;
     if (!plan->is_tried)
         return 1;
@@ -184,7 +211,7 @@ static void decide(struct call *call)
 {
     MPI_Count sent = 0, received = 0;
     int size = 0, is_between = 0;
-    struct kasuri_plan *plan = call->comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(call->comm);
+    struct kasuri_plan *plan = call->comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(call->comm, KASURI_ALLTOALL);
     if (call->comm == MPI_COMM_NULL || (!plan && !kasuri_trace_is_on()))
         return;
     if (plan) {
@@ -194,7 +221,8 @@ static void decide(struct call *call)
                PMPI_Comm_size(call->comm, &size) != MPI_SUCCESS) {
         return;
     }
-    if (!measure(&call->in, size, &received) || (!call->is_in_place && !measure(&call->out, size, &sent)))
+    if (!measure(&call->in, size, call->sizes, &received) ||
+        (!call->is_in_place && !measure(&call->out, size, call->sizes ? call->sizes + size : NULL, &sent)))
         return;
     if (call->is_in_place)
         call->out = call->in;
@@ -212,7 +240,7 @@ static void decide(struct call *call)
  * tenth longer if it were looked at as the others are. */
 static int is_short(MPI_Comm comm, MPI_Count number, MPI_Datatype type)
 {
-    struct kasuri_plan *plan = comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(comm);
+    struct kasuri_plan *plan = comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(comm, KASURI_ALLTOALL);
     if (!plan)
         return !kasuri_trace_is_on();
     if (!last_named.is_known || type != last_named.type || number * last_named.size >= plan->least_seen)
@@ -224,10 +252,10 @@ static int is_short(MPI_Comm comm, MPI_Count number, MPI_Datatype type)
 /* The same for blocks of their own lengths, by what the ranks have told each other last. */
 static int are_short(MPI_Comm comm, const void *sendbuf)
 {
-    struct kasuri_plan *plan = comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(comm);
+    struct kasuri_plan *plan = comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(comm, KASURI_ALLTOALL);
     if (!plan)
         return !kasuri_trace_is_on();
-    if (sendbuf == MPI_IN_PLACE || plan->vectors == plan->tells_at || plan->longest >= plan->least_seen)
+    if (sendbuf == MPI_IN_PLACE || plan->vectors == plan->tells_at || plan->longest >= plan->least_list_seen)
         return 0;
     plan->calls++;
     plan->vectors++;
@@ -237,8 +265,13 @@ static int are_short(MPI_Comm comm, const void *sendbuf)
 /* Runs a call by the schedule, if it goes so. */
 static int run(const struct call *call)
 {
-    scheduled++;
-    const int error = call->is_in_place ? kasuri_run_in_place(call->plan, &call->in) : kasuri_run(call->plan, &call->out, &call->in);
+    kasuri_calls[KASURI_ALLTOALL].scheduled++;
+    kasuri_calls[KASURI_ALLTOALL].gathered += (unsigned long long)call->is_gathered;
+    int error;
+    if (call->is_in_place)
+        error = kasuri_run_in_place(call->plan, &call->in, call->is_gathered ? kasuri_run_gathered : kasuri_run_steps);
+    else
+        error = (call->is_gathered ? kasuri_run_gathered : kasuri_run)(call->plan, &call->out, &call->in);
     if (error != MPI_SUCCESS)
         PMPI_Comm_call_errhandler(call->comm, error);
     return error;
@@ -259,7 +292,7 @@ static void end(const struct call *call)
         if ((call).plan) {                                                                                                                 \
             error = run(&(call));                                                                                                          \
         } else {                                                                                                                           \
-            left++;                                                                                                                        \
+            kasuri_calls[KASURI_ALLTOALL].left++;                                                                                          \
             error = own;                                                                                                                   \
         }                                                                                                                                  \
         end(&(call));                                                                                                                      \
@@ -271,7 +304,7 @@ static void end(const struct call *call)
                    MPI_Datatype recvtype, MPI_Comm comm)                                                                                   \
     {                                                                                                                                      \
         if (is_short(comm, recvcount, recvtype)) {                                                                                         \
-            left++;                                                                                                                        \
+            kasuri_calls[KASURI_ALLTOALL].left++;                                                                                          \
             return PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);                                          \
         }                                                                                                                                  \
         struct call call = {.comm = comm,                                                                                                  \
@@ -287,7 +320,7 @@ static void end(const struct call *call)
     {                                                                                                                                      \
         const int is_whole = recvcounts && rdispls && (sendbuf == MPI_IN_PLACE || (sendcounts && sdispls));                                \
         if (!is_whole || are_short(comm, sendbuf)) {                                                                                       \
-            left++;                                                                                                                        \
+            kasuri_calls[KASURI_ALLTOALL].left++;                                                                                          \
             return PMPI_##name(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);                      \
         }                                                                                                                                  \
         struct call call = {                                                                                                               \
@@ -298,11 +331,79 @@ static void end(const struct call *call)
         CALL(call, PMPI_##name(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm));                     \
     }
 
+/* Displacements in bytes, and room for the sizes of types: of what comes, then of what goes. NULL where the MPI library should see to it.
+ */
+struct places {
+    MPI_Aint *in, *out;
+    MPI_Count *sizes;
+};
+
+static int make_places(MPI_Comm comm, struct places *places, int *size)
+{
+    *places = (struct places){0};
+    if (comm == MPI_COMM_NULL || !(kasuri_plan_of(comm, KASURI_ALLTOALL) || kasuri_trace_is_on()) ||
+        PMPI_Comm_size(comm, size) != MPI_SUCCESS)
+        return 0;
+    places->in = malloc(2 * (size_t)*size * sizeof *places->in);
+    places->sizes = malloc(2 * (size_t)*size * sizeof *places->sizes);
+    places->out = places->in ? places->in + *size : NULL;
+    return places->in && places->sizes;
+}
+
+static void free_places(const struct places *places)
+{
+    free(places->in);
+    free(places->sizes);
+}
+
+#define ALLTOALLW(name, count_type, place_type, width)                                                                                     \
+    static int run_##name(struct call call, const void *sendbuf, const count_type sendcounts[], const place_type sdispls[],                \
+                          const MPI_Datatype sendtypes[], void *recvbuf, const count_type recvcounts[], const place_type rdispls[],        \
+                          const MPI_Datatype recvtypes[], MPI_Comm comm)                                                                   \
+    {                                                                                                                                      \
+        CALL(call, PMPI_##name(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm));                   \
+    }                                                                                                                                      \
+                                                                                                                                           \
+    int MPI_##name(const void *sendbuf, const count_type sendcounts[], const place_type sdispls[], const MPI_Datatype sendtypes[],         \
+                   void *recvbuf, const count_type recvcounts[], const place_type rdispls[], const MPI_Datatype recvtypes[],               \
+                   MPI_Comm comm)                                                                                                          \
+    {                                                                                                                                      \
+        const int is_in_place = sendbuf == MPI_IN_PLACE;                                                                                   \
+        const int is_whole = recvcounts && rdispls && recvtypes && (is_in_place || (sendcounts && sdispls && sendtypes));                  \
+        struct places places;                                                                                                              \
+        int size = 0, error;                                                                                                               \
+        if (!is_whole || are_short(comm, sendbuf) || !make_places(comm, &places, &size)) {                                                 \
+            kasuri_calls[KASURI_ALLTOALL].left++;                                                                                          \
+            return PMPI_##name(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);                    \
+        }                                                                                                                                  \
+        for (int i = 0; i < size; i++) {                                                                                                   \
+            places.in[i] = rdispls[i];                                                                                                     \
+            places.out[i] = is_in_place ? 0 : sdispls[i];                                                                                  \
+        }                                                                                                                                  \
+        struct call call = {.comm = comm,                                                                                                  \
+                            .out = {.buffer = (char *)sendbuf, .types = sendtypes, .width##counts = sendcounts, .offsets = places.out},    \
+                            .in = {.buffer = recvbuf, .types = recvtypes, .width##counts = recvcounts, .offsets = places.in},              \
+                            .is_in_place = is_in_place,                                                                                    \
+                            .sizes = places.sizes};                                                                                        \
+        error = run_##name(call, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);                  \
+        free_places(&places);                                                                                                              \
+        return error;                                                                                                                      \
+    }
+
 ALLTOALL(Alltoall, int)
 ALLTOALLV(Alltoallv, int, int, )
+ALLTOALLW(Alltoallw, int, int, )
+
+KASURI_TAKES(Alltoall);
+KASURI_TAKES(Alltoallv);
+KASURI_TAKES(Alltoallw);
 
 /* From MPI 4 on with long counts, too: mpi4py calls these. */
 #if MPI_VERSION >= 4
 ALLTOALL(Alltoall_c, MPI_Count)
 ALLTOALLV(Alltoallv_c, MPI_Count, MPI_Aint, long_)
+ALLTOALLW(Alltoallw_c, MPI_Count, MPI_Aint, long_)
+KASURI_TAKES(Alltoall_c);
+KASURI_TAKES(Alltoallv_c);
+KASURI_TAKES(Alltoallw_c);
 #endif

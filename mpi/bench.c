@@ -1,18 +1,25 @@
-/* How long an all-to-all takes by the schedule and by the MPI library's own, size by size.
+/* How long a collective takes by the schedule and by the MPI library's own, size by size.
  *
- *     bench [--max BYTES] [--pairs NUMBER] [--vector]
+ *     bench [--max BYTES] [--pairs NUMBER] [--vector | --allgather | --reduce-scatter | --allreduce]
+ *
+ * An all-to-all, one of blocks of their own lengths, or another collective. Sizes are those of a block; of a sum, of a vector's part for
+ * each rank.
  *
  * To be run with the preloaded library. A pair is a few calls of one kind, then as many of the other, in turns, so that both see the
  * same machine; a time is that of the slowest rank. Times are the shortest over the pairs, for what else the machine does makes calls
- * longer, never shorter; `ratio` is that of these times, `median_ratio` the median over the pairs. With KASURI_MPI_MIN_BYTES=0 the last
- * line names the size from which on the schedule takes at most a tenth longer: a value for that variable. */
+ * longer, never shorter; `ratio` is that of these times, `median_ratio` the median over the pairs. Of all-to-alls with
+ * KASURI_MPI_MIN_BYTES=0 the last line names the size from which on the schedule takes at most a tenth longer: a value for that variable.
+ */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the preloaded library, if there is one. */
-unsigned long long kasuri_alltoall_scheduled(void) __attribute__((weak));
+/* Of the preloaded library, if there is one: how many calls of a collective have gone by the schedule. */
+unsigned long long kasuri_scheduled(int collective) __attribute__((weak));
+
+/* By the library's numbers, and one more. */
+enum kind { EQUAL, GATHER, SCATTER, REDUCE, VECTOR };
 
 enum { SLOWER_PERCENT = 10 };
 
@@ -23,13 +30,15 @@ static const double SECONDS_OF_TURN = 1e-3;
 enum { WARM_UP = 64 };
 
 struct arguments {
-    int max, pairs, is_vector;
+    int max, pairs;
+    enum kind kind;
 };
 
 /* The buffers of a rank; those of MPI_Alltoallv name every block. */
 struct exchange {
     MPI_Comm comm;
-    int ranks, bytes, is_vector;
+    int ranks, bytes;
+    enum kind kind;
     char *out, *in;
     int *counts, *places;
 };
@@ -41,14 +50,16 @@ static void call(const struct exchange *exchange, int is_own)
 {
     calls_of_ours += !is_own;
     const struct exchange *e = exchange;
-    if (e->is_vector && is_own)
-        PMPI_Alltoallv(e->out, e->counts, e->places, MPI_BYTE, e->in, e->counts, e->places, MPI_BYTE, e->comm);
-    else if (e->is_vector)
-        MPI_Alltoallv(e->out, e->counts, e->places, MPI_BYTE, e->in, e->counts, e->places, MPI_BYTE, e->comm);
-    else if (is_own)
-        PMPI_Alltoall(e->out, e->bytes, MPI_BYTE, e->in, e->bytes, MPI_BYTE, e->comm);
-    else
-        MPI_Alltoall(e->out, e->bytes, MPI_BYTE, e->in, e->bytes, MPI_BYTE, e->comm);
+    const int part = e->bytes / (int)sizeof(double);
+    switch (e->kind) {
+    case VECTOR:
+        (is_own ? PMPI_Alltoallv : MPI_Alltoallv)(e->out, e->counts, e->places, MPI_BYTE, e->in, e->counts, e->places, MPI_BYTE, e->comm);
+        break;
+    case GATHER: (is_own ? PMPI_Allgather : MPI_Allgather)(e->out, e->bytes, MPI_BYTE, e->in, e->bytes, MPI_BYTE, e->comm); break;
+    case SCATTER: (is_own ? PMPI_Reduce_scatter_block : MPI_Reduce_scatter_block)(e->out, e->in, part, MPI_DOUBLE, MPI_SUM, e->comm); break;
+    case REDUCE: (is_own ? PMPI_Allreduce : MPI_Allreduce)(e->out, e->in, part * e->ranks, MPI_DOUBLE, MPI_SUM, e->comm); break;
+    default: (is_own ? PMPI_Alltoall : MPI_Alltoall)(e->out, e->bytes, MPI_BYTE, e->in, e->bytes, MPI_BYTE, e->comm);
+    }
 }
 
 /* Seconds of a call: the mean of some, on the slowest rank. All ranks are told the same. */
@@ -117,7 +128,13 @@ static struct arguments parse(int argc, char **argv)
     struct arguments arguments = {.max = 1 << 18, .pairs = 101};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--vector") == 0)
-            arguments.is_vector = 1;
+            arguments.kind = VECTOR;
+        else if (strcmp(argv[i], "--allgather") == 0)
+            arguments.kind = GATHER;
+        else if (strcmp(argv[i], "--reduce-scatter") == 0)
+            arguments.kind = SCATTER;
+        else if (strcmp(argv[i], "--allreduce") == 0)
+            arguments.kind = REDUCE;
         else if (strcmp(argv[i], "--max") == 0 && i + 1 < argc)
             arguments.max = atoi(argv[++i]);
         else if (strcmp(argv[i], "--pairs") == 0 && i + 1 < argc)
@@ -138,9 +155,9 @@ static void *room(size_t bytes)
     return memory;
 }
 
-static unsigned long long scheduled(void)
+static unsigned long long scheduled(enum kind kind)
 {
-    return kasuri_alltoall_scheduled ? kasuri_alltoall_scheduled() : 0;
+    return kasuri_scheduled ? kasuri_scheduled(kind == VECTOR ? EQUAL : (int)kind) : 0;
 }
 
 /* How the calls of a size went. */
@@ -154,7 +171,7 @@ static const char *by(unsigned long long by_schedule, unsigned long long all)
 /* A line for each size. Returns the size from which on the schedule is not slower; 0 if there is none. */
 static int run(const struct arguments *arguments, int rank, int ranks)
 {
-    struct exchange exchange = {.comm = MPI_COMM_WORLD, .ranks = ranks, .is_vector = arguments->is_vector};
+    struct exchange exchange = {.comm = MPI_COMM_WORLD, .ranks = ranks, .kind = arguments->kind};
     const size_t many = (size_t)ranks;
     exchange.out = room(many * (size_t)arguments->max);
     exchange.in = room(many * (size_t)arguments->max);
@@ -163,7 +180,7 @@ static int run(const struct arguments *arguments, int rank, int ranks)
     int from = 0;
     for (exchange.bytes = 8; exchange.bytes <= arguments->max && exchange.bytes > 0; exchange.bytes *= 4) {
         double result[4];
-        const unsigned long long before = scheduled(), calls_before = calls_of_ours;
+        const unsigned long long before = scheduled(exchange.kind), calls_before = calls_of_ours;
         measure(&exchange, arguments->pairs, result);
         if (result[2] > 1 + SLOWER_PERCENT / 100.0)
             from = 0;
@@ -171,7 +188,7 @@ static int run(const struct arguments *arguments, int rank, int ranks)
             from = exchange.bytes;
         if (rank == 0)
             printf("%d,%.3f,%.3f,%.3f,%.3f,%s\n", exchange.bytes, 1e6 * result[0], 1e6 * result[1], result[2], result[3],
-                   by(scheduled() - before, calls_of_ours - calls_before));
+                   by(scheduled(exchange.kind) - before, calls_of_ours - calls_before));
     }
     free(exchange.out);
     free(exchange.in);
@@ -190,11 +207,12 @@ int main(int argc, char **argv)
     const char *given = getenv("KASURI_MPI_MIN_BYTES");
     const int is_right = arguments.pairs > 0 && arguments.max >= 8 && arguments.max <= (1 << 30) / ranks;
     if (!is_right && rank == 0)
-        fprintf(stderr, "usage: bench [--max BYTES] [--pairs NUMBER] [--vector]\n");
+        fprintf(stderr, "usage: bench [--max BYTES] [--pairs NUMBER] [--vector | --allgather | --reduce-scatter | --allreduce]\n");
     if (is_right) {
         if (rank == 0)
             printf("bytes,library_us,preloaded_us,ratio,median_ratio,by\n");
-        const int from = run(&arguments, rank, ranks), is_forced = given && strcmp(given, "0") == 0;
+        const int is_alltoall = arguments.kind == EQUAL || arguments.kind == VECTOR;
+        const int from = run(&arguments, rank, ranks), is_forced = is_alltoall && given && strcmp(given, "0") == 0;
         if (rank == 0 && is_forced && from > 0)
             printf("# KASURI_MPI_MIN_BYTES=%d\n", from);
         else if (rank == 0 && is_forced)

@@ -3,25 +3,25 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* At most WINDOW messages are under way. */
-enum { WINDOW = 64, TAGS = 1 << 15 };
+#include "window.h"
 
-/* What is under way. */
+/* At most WINDOW messages are under way. */
+enum { WINDOW = 64 };
+
+/* What is under way, with room for it. */
 struct window {
+    struct kasuri_window open;
     MPI_Request requests[WINDOW];
     MPI_Status statuses[WINDOW];
     int is_receive[WINDOW];
-    int count;
 };
 
-/* Messages of schedules have a communicator of their own. What an all-to-all that failed has left there must not be taken for a message of
- * the next one: each has its own tag. MPI has 32,768 at least. */
-static int tag_of(const struct kasuri_plan *plan)
+static void clear(struct window *window)
 {
-    return (int)(plan->calls % TAGS);
+    window->open = (struct kasuri_window){window->requests, window->statuses, window->is_receive, 0};
 }
 
-static char *address(const struct kasuri_blocks *blocks, int rank)
+char *kasuri_address(const struct kasuri_blocks *blocks, int rank)
 {
     if (blocks->offsets)
         return blocks->buffer + blocks->offsets[rank];
@@ -39,9 +39,9 @@ static int send(const struct kasuri_plan *plan, const struct kasuri_blocks *bloc
     const MPI_Count count = kasuri_count(blocks, to);
 #if MPI_VERSION >= 4
     if (count > INT_MAX)
-        return PMPI_Isend_c(address(blocks, to), count, blocks->type, to, tag_of(plan), plan->messages, request);
+        return PMPI_Isend_c(kasuri_address(blocks, to), count, kasuri_type(blocks, to), to, kasuri_tag(plan), plan->messages, request);
 #endif
-    return PMPI_Isend(address(blocks, to), (int)count, blocks->type, to, tag_of(plan), plan->messages, request);
+    return PMPI_Isend(kasuri_address(blocks, to), (int)count, kasuri_type(blocks, to), to, kasuri_tag(plan), plan->messages, request);
 }
 
 static int receive(const struct kasuri_plan *plan, const struct kasuri_blocks *blocks, int from, MPI_Request *request)
@@ -49,61 +49,24 @@ static int receive(const struct kasuri_plan *plan, const struct kasuri_blocks *b
     const MPI_Count count = kasuri_count(blocks, from);
 #if MPI_VERSION >= 4
     if (count > INT_MAX)
-        return PMPI_Irecv_c(address(blocks, from), count, blocks->type, from, tag_of(plan), plan->messages, request);
+        return PMPI_Irecv_c(kasuri_address(blocks, from), count, kasuri_type(blocks, from), from, kasuri_tag(plan), plan->messages,
+                            request);
 #endif
-    return PMPI_Irecv(address(blocks, from), (int)count, blocks->type, from, tag_of(plan), plan->messages, request);
-}
-
-static void keep_first(int *error, int other)
-{
-    if (*error == MPI_SUCCESS)
-        *error = other;
-}
-
-/* Waits for all that is under way. The first real error among theirs. */
-static int finish(struct window *window)
-{
-    int error = window->count > 0 ? PMPI_Waitall(window->count, window->requests, window->statuses) : MPI_SUCCESS, class = error;
-    PMPI_Error_class(error, &class);
-    for (int i = 0; class == MPI_ERR_IN_STATUS && i < window->count; i++) {
-        const int own = window->statuses[i].MPI_ERROR;
-        if (own != MPI_SUCCESS && own != MPI_ERR_PENDING) {
-            error = own;
-            break;
-        }
-    }
-    window->count = 0;
-    return error;
-}
-
-/* After a message that could not be begun, the others would wait for ever. */
-static void give_up(struct window *window)
-{
-    for (int i = 0; i < window->count; i++) {
-        if (window->is_receive[i]) {
-            PMPI_Cancel(&window->requests[i]);
-            PMPI_Wait(&window->requests[i], MPI_STATUS_IGNORE);
-        } else {
-            PMPI_Request_free(&window->requests[i]);
-        }
-    }
-    window->count = 0;
+    return PMPI_Irecv(kasuri_address(blocks, from), (int)count, kasuri_type(blocks, from), from, kasuri_tag(plan), plan->messages, request);
 }
 
 /* Begins the messages of a step. */
 static int begin(const struct kasuri_plan *plan, struct kasuri_step step, const struct kasuri_blocks *out, const struct kasuri_blocks *in,
-                 struct window *window)
+                 struct kasuri_window *window)
 {
     int error = MPI_SUCCESS;
     if (step.from != MPI_PROC_NULL && kasuri_bytes(in, step.from) > 0) {
         error = receive(plan, in, step.from, &window->requests[window->count]);
-        window->is_receive[window->count] = 1;
-        window->count += error == MPI_SUCCESS;
+        kasuri_begun(window, 1, error);
     }
     if (error == MPI_SUCCESS && step.to != MPI_PROC_NULL && kasuri_bytes(out, step.to) > 0) {
         error = send(plan, out, step.to, &window->requests[window->count]);
-        window->is_receive[window->count] = 0;
-        window->count += error == MPI_SUCCESS;
+        kasuri_begun(window, 0, error);
     }
     return error;
 }
@@ -116,42 +79,44 @@ int kasuri_waits(const struct kasuri_plan *plan, struct kasuri_step step, const 
 
 /* All steps. A rank that waits has begun all that others wait for before, so whoever is furthest behind can go on. They go on after a
  * message that was longer than awaited, too: the other ranks need theirs. */
-static int run_steps(const struct kasuri_plan *plan, const struct kasuri_blocks *out, const struct kasuri_blocks *in)
+int kasuri_run_steps(const struct kasuri_plan *plan, const struct kasuri_blocks *out, const struct kasuri_blocks *in)
 {
-    struct window window = {.count = 0};
+    struct window window;
+    clear(&window);
     int result = MPI_SUCCESS;
     for (int i = 0; i < plan->steps; i++) {
-        const int error = begin(plan, plan->step[i], out, in, &window);
+        const int error = begin(plan, plan->step[i], out, in, &window.open);
         if (error != MPI_SUCCESS) {
-            give_up(&window);
-            keep_first(&result, error);
+            kasuri_give_up(&window.open);
+            kasuri_keep_first(&result, error);
             return result;
         }
-        if (window.count + 2 > WINDOW || kasuri_waits(plan, plan->step[i], out, in))
-            keep_first(&result, finish(&window));
+        if (window.open.count + 2 > WINDOW || kasuri_waits(plan, plan->step[i], out, in))
+            kasuri_keep_first(&result, kasuri_finish(&window.open));
     }
-    keep_first(&result, finish(&window));
+    kasuri_keep_first(&result, kasuri_finish(&window.open));
     return result;
 }
 
 /* The message to oneself. */
 static int copy_own(const struct kasuri_plan *plan, const struct kasuri_blocks *out, const struct kasuri_blocks *in)
 {
-    struct window window = {.count = 0};
+    struct window window;
     const struct kasuri_step step = {plan->rank, plan->rank};
+    clear(&window);
     /* Where one buffer is given for both, it is there already. */
-    if (address(out, plan->rank) == address(in, plan->rank) && out->type == in->type)
+    if (kasuri_address(out, plan->rank) == kasuri_address(in, plan->rank) && kasuri_type(out, plan->rank) == kasuri_type(in, plan->rank))
         return MPI_SUCCESS;
-    const int error = begin(plan, step, out, in, &window);
+    const int error = begin(plan, step, out, in, &window.open);
     if (error != MPI_SUCCESS)
-        give_up(&window);
-    return error != MPI_SUCCESS ? error : finish(&window);
+        kasuri_give_up(&window.open);
+    return error != MPI_SUCCESS ? error : kasuri_finish(&window.open);
 }
 
 int kasuri_run(const struct kasuri_plan *plan, const struct kasuri_blocks *out, const struct kasuri_blocks *in)
 {
     int result = copy_own(plan, out, in);
-    keep_first(&result, run_steps(plan, out, in));
+    kasuri_keep_first(&result, kasuri_run_steps(plan, out, in));
     return result;
 }
 
@@ -161,7 +126,10 @@ static int pack(const struct kasuri_plan *plan, const struct kasuri_blocks *in, 
     MPI_Aint total = 0;
     int error = MPI_SUCCESS;
     for (int rank = 0; rank < plan->size && error == MPI_SUCCESS; rank++) {
-        error = PMPI_Pack_size((int)kasuri_count(in, rank), in->type, plan->messages, &counts[rank]);
+        /* Of nothing there may be no type. */
+        if (kasuri_bytes(in, rank) == 0)
+            continue;
+        error = PMPI_Pack_size((int)kasuri_count(in, rank), kasuri_type(in, rank), plan->messages, &counts[rank]);
         offsets[rank] = total;
         total += counts[rank];
     }
@@ -172,22 +140,24 @@ static int pack(const struct kasuri_plan *plan, const struct kasuri_blocks *in, 
         return MPI_ERR_NO_MEM;
     for (int rank = 0; rank < plan->size && error == MPI_SUCCESS; rank++) {
         int position = 0;
-        error = PMPI_Pack(address(in, rank), (int)kasuri_count(in, rank), in->type, address(copy, rank), counts[rank], &position,
-                          plan->messages);
+        if (kasuri_bytes(in, rank) == 0)
+            continue;
+        error = PMPI_Pack(kasuri_address(in, rank), (int)kasuri_count(in, rank), kasuri_type(in, rank), kasuri_address(copy, rank),
+                          counts[rank], &position, plan->messages);
         counts[rank] = position;
     }
     return error;
 }
 
 /* What arrives would overwrite what is still to be sent: a packed copy is sent. */
-int kasuri_run_in_place(const struct kasuri_plan *plan, const struct kasuri_blocks *in)
+int kasuri_run_in_place(const struct kasuri_plan *plan, const struct kasuri_blocks *in, kasuri_way *run)
 {
     int *counts = calloc((size_t)plan->size, sizeof *counts);
     MPI_Aint *offsets = calloc((size_t)plan->size, sizeof *offsets);
-    struct kasuri_blocks copy = {.type = MPI_PACKED, .extent = 1, .size = 1, .counts = counts, .offsets = offsets};
+    struct kasuri_blocks copy = {.type = MPI_PACKED, .extent = 1, .size = 1, .is_plain = 1, .counts = counts, .offsets = offsets};
     int error = counts && offsets ? pack(plan, in, &copy, counts, offsets) : MPI_ERR_NO_MEM;
     if (error == MPI_SUCCESS)
-        error = run_steps(plan, &copy, in);
+        error = run(plan, &copy, in);
     free(counts);
     free(offsets);
     free(copy.buffer);

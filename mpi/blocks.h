@@ -13,6 +13,8 @@ struct kasuri_blocks {
     /* Extent of an element and its size, in bytes. */
     MPI_Aint extent;
     MPI_Count size;
+    /* Do its bytes lie in memory as they are sent? */
+    int is_plain;
     /* Elements for each rank: `count`, or as many as stand in one of the lists, of either width. */
     MPI_Count count;
     const int *counts;
@@ -21,6 +23,9 @@ struct kasuri_blocks {
     const int *displacements;
     const MPI_Aint *long_displacements;
     const MPI_Aint *offsets;
+    /* Where the elements of each rank have a type of their own: these types, and their sizes. */
+    const MPI_Datatype *types;
+    const MPI_Count *sizes;
 };
 
 /* Has each rank a count of its own? */
@@ -38,16 +43,33 @@ static inline MPI_Count kasuri_count(const struct kasuri_blocks *blocks, int ran
 
 static inline MPI_Count kasuri_bytes(const struct kasuri_blocks *blocks, int rank)
 {
-    return kasuri_count(blocks, rank) * blocks->size;
+    return kasuri_count(blocks, rank) * (blocks->sizes ? blocks->sizes[rank] : blocks->size);
+}
+
+static inline MPI_Datatype kasuri_type(const struct kasuri_blocks *blocks, int rank)
+{
+    return blocks->types ? blocks->types[rank] : blocks->type;
 }
 
 /* Does a rank wait for its messages of a step before it goes on? For short ones, time is lost that no contention costs. */
 int kasuri_waits(const struct kasuri_plan *plan, struct kasuri_step step, const struct kasuri_blocks *out, const struct kasuri_blocks *in);
 
-/* Sends and receives all by the phases of the plan. Returns MPI's error. */
-int kasuri_run(const struct kasuri_plan *plan, const struct kasuri_blocks *out, const struct kasuri_blocks *in);
+/* Where the block of a rank lies. */
+char *kasuri_address(const struct kasuri_blocks *blocks, int rank);
 
-/* The same where what arrives takes the place of what is sent. */
-int kasuri_run_in_place(const struct kasuri_plan *plan, const struct kasuri_blocks *in);
+/* A way to exchange all blocks. Returns MPI's error. */
+typedef int kasuri_way(const struct kasuri_plan *plan, const struct kasuri_blocks *out, const struct kasuri_blocks *in);
+
+/* Sends and receives all by the phases of the plan. */
+kasuri_way kasuri_run;
+
+/* The same but for the message to oneself. */
+kasuri_way kasuri_run_steps;
+
+/* The same for equal blocks: the ranks of a place share its messages. */
+kasuri_way kasuri_run_gathered;
+
+/* The same by some way, which need not look after the message to oneself, where what arrives takes the place of what is sent. */
+int kasuri_run_in_place(const struct kasuri_plan *plan, const struct kasuri_blocks *in, kasuri_way *run);
 
 #endif

@@ -3,6 +3,7 @@
  * the machine was busy does not stay. A trial is an all-to-all that the program needs in any case, so it costs no more than the
  * difference of the two. */
 #include "choice.h"
+#include "own.h"
 
 /* Calls that are trials: at first, and each time again; the first ones do not count, for they make connections and touch memory for the
  * first time. The next trials come after AFTER times as many calls. */

@@ -2,10 +2,12 @@
  * usual algorithms: binomial trees, and dissemination for the barrier. */
 #include <mpi.h>
 
+#include "collectives.h"
+#include "own.h"
 #include "plan.h"
 #include "trace.h"
 
-static MPI_Count bytes_of(MPI_Count count, MPI_Datatype type)
+MPI_Count kasuri_bytes_in(MPI_Count count, MPI_Datatype type)
 {
     MPI_Count size = 0;
     if (type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS)
@@ -13,8 +15,7 @@ static MPI_Count bytes_of(MPI_Count count, MPI_Datatype type)
     return count * size;
 }
 
-/* The messages of a binomial tree: from the root to all, or from all to the root. */
-static void tree(MPI_Comm comm, int root, MPI_Count bytes, int is_down)
+void kasuri_trace_tree(MPI_Comm comm, int root, MPI_Count bytes, int is_down)
 {
     int rank, size, bit = 1;
     PMPI_Comm_rank(comm, &rank);
@@ -53,8 +54,7 @@ static void dissemination(MPI_Comm comm)
     }
 }
 
-/* A communicator, type or root that is wrong is for the library to complain of. */
-static int is_rank(int root, MPI_Comm comm)
+int kasuri_is_rank(int root, MPI_Comm comm)
 {
     int size = 0;
     return comm != MPI_COMM_NULL && PMPI_Comm_size(comm, &size) == MPI_SUCCESS && root >= 0 && root < size;
@@ -64,8 +64,8 @@ static int is_rank(int root, MPI_Comm comm)
 #define WITH_COUNTS(suffix, count_type)                                                                                                    \
     int MPI_Bcast##suffix(void *buffer, count_type count, MPI_Datatype type, int root, MPI_Comm comm)                                      \
     {                                                                                                                                      \
-        if (is_rank(root, comm) && kasuri_trace_enter(comm))                                                                               \
-            tree(comm, root, bytes_of(count, type), 1);                                                                                    \
+        if (kasuri_is_rank(root, comm) && kasuri_trace_enter(comm))                                                                        \
+            kasuri_trace_tree(comm, root, kasuri_bytes_in(count, type), 1);                                                                \
         const int error = PMPI_Bcast##suffix(buffer, count, type, root, comm);                                                             \
         kasuri_trace_leave();                                                                                                              \
         return error;                                                                                                                      \
@@ -73,20 +73,9 @@ static int is_rank(int root, MPI_Comm comm)
                                                                                                                                            \
     int MPI_Reduce##suffix(const void *sendbuf, void *recvbuf, count_type count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)    \
     {                                                                                                                                      \
-        if (is_rank(root, comm) && kasuri_trace_enter(comm))                                                                               \
-            tree(comm, root, bytes_of(count, type), 0);                                                                                    \
+        if (kasuri_is_rank(root, comm) && kasuri_trace_enter(comm))                                                                        \
+            kasuri_trace_tree(comm, root, kasuri_bytes_in(count, type), 0);                                                                \
         const int error = PMPI_Reduce##suffix(sendbuf, recvbuf, count, type, op, root, comm);                                              \
-        kasuri_trace_leave();                                                                                                              \
-        return error;                                                                                                                      \
-    }                                                                                                                                      \
-                                                                                                                                           \
-    int MPI_Allreduce##suffix(const void *sendbuf, void *recvbuf, count_type count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)           \
-    {                                                                                                                                      \
-        if (is_rank(0, comm) && kasuri_trace_enter(comm)) {                                                                                \
-            tree(comm, 0, bytes_of(count, type), 0);                                                                                       \
-            tree(comm, 0, bytes_of(count, type), 1);                                                                                       \
-        }                                                                                                                                  \
-        const int error = PMPI_Allreduce##suffix(sendbuf, recvbuf, count, type, op, comm);                                                 \
         kasuri_trace_leave();                                                                                                              \
         return error;                                                                                                                      \
     }
@@ -100,7 +89,7 @@ WITH_COUNTS(_c, MPI_Count)
 
 int MPI_Barrier(MPI_Comm comm)
 {
-    if (is_rank(0, comm) && kasuri_trace_enter(comm))
+    if (kasuri_is_rank(0, comm) && kasuri_trace_enter(comm))
         dissemination(comm);
     const int error = PMPI_Barrier(comm);
     kasuri_trace_leave();
@@ -114,3 +103,5 @@ int MPI_Finalize(void)
     kasuri_end();
     return PMPI_Finalize();
 }
+
+KASURI_TAKES(Finalize);

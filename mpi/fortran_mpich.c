@@ -62,6 +62,16 @@ void mpi_alltoallv_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcounts, MPI_Fint *
         OWN(mpi_alltoallv_f08ts_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, error);
 }
 
+void mpi_alltoallw_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, CFI_cdesc_t *recvbuf,
+                          MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Alltoallw(buffer_of(sendbuf), sendcounts, sdispls, sendtypes, buffer_of(recvbuf), recvcounts, rdispls, recvtypes,
+                                    *comm));
+    else
+        OWN(mpi_alltoallw_f08ts_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, error);
+}
+
 /* The same with counts of 64 bits. */
 #if MPI_VERSION >= 4
 void mpi_alltoall_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Count *recvcount,
@@ -109,6 +119,82 @@ void mpi_allreduce_f08ts_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Fint *
     else
         OWN(mpi_allreduce_f08ts_)(sendbuf, recvbuf, count, type, op, comm, error);
 }
+
+void mpi_allgather_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Fint *recvcount,
+                          MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Allgather(buffer_of(sendbuf), *sendcount, *sendtype, buffer_of(recvbuf), *recvcount, *recvtype, *comm));
+    else
+        OWN(mpi_allgather_f08ts_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, error);
+}
+
+void mpi_reduce_scatter_f08ts_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Fint *counts, MPI_Fint *type, MPI_Fint *op, MPI_Fint *comm,
+                               MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Reduce_scatter(buffer_of(sendbuf), buffer_of(recvbuf), counts, *type, *op, *comm));
+    else
+        OWN(mpi_reduce_scatter_f08ts_)(sendbuf, recvbuf, counts, type, op, comm, error);
+}
+
+void mpi_reduce_scatter_block_f08ts_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *op,
+                                     MPI_Fint *comm, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Reduce_scatter_block(buffer_of(sendbuf), buffer_of(recvbuf), *count, *type, *op, *comm));
+    else
+        OWN(mpi_reduce_scatter_block_f08ts_)(sendbuf, recvbuf, count, type, op, comm, error);
+}
+
+/* The same with counts of 64 bits. */
+#if MPI_VERSION >= 4
+void mpi_alltoallw_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, MPI_Fint *sendtypes, CFI_cdesc_t *recvbuf,
+                                MPI_Count *recvcounts, MPI_Aint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Alltoallw_c(buffer_of(sendbuf), sendcounts, sdispls, sendtypes, buffer_of(recvbuf), recvcounts, rdispls,
+                                      recvtypes, *comm));
+    else
+        OWN(mpi_alltoallw_f08ts_large_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, error);
+}
+
+void mpi_allreduce_f08ts_large_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Count *count, MPI_Fint *type, MPI_Fint *op, MPI_Fint *comm,
+                                MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Allreduce_c(buffer_of(sendbuf), buffer_of(recvbuf), *count, *type, *op, *comm));
+    else
+        OWN(mpi_allreduce_f08ts_large_)(sendbuf, recvbuf, count, type, op, comm, error);
+}
+
+void mpi_allgather_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Count *recvcount,
+                                MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Allgather_c(buffer_of(sendbuf), *sendcount, *sendtype, buffer_of(recvbuf), *recvcount, *recvtype, *comm));
+    else
+        OWN(mpi_allgather_f08ts_large_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, error);
+}
+
+void mpi_reduce_scatter_f08ts_large_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Count *counts, MPI_Fint *type, MPI_Fint *op,
+                                     MPI_Fint *comm, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Reduce_scatter_c(buffer_of(sendbuf), buffer_of(recvbuf), counts, *type, *op, *comm));
+    else
+        OWN(mpi_reduce_scatter_f08ts_large_)(sendbuf, recvbuf, counts, type, op, comm, error);
+}
+
+void mpi_reduce_scatter_block_f08ts_large_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Count *count, MPI_Fint *type, MPI_Fint *op,
+                                           MPI_Fint *comm, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Reduce_scatter_block_c(buffer_of(sendbuf), buffer_of(recvbuf), *count, *type, *op, *comm));
+    else
+        OWN(mpi_reduce_scatter_block_f08ts_large_)(sendbuf, recvbuf, count, type, op, comm, error);
+}
+#endif
 
 void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *error)
 {

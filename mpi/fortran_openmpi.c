@@ -68,6 +68,40 @@ void kasuri_mpi_alltoallv ALLTOALLV
 
 NAMES(mpi_alltoallv, MPI_ALLTOALLV, MPI_Alltoallv, ALLTOALLV);
 
+/* The types of all ranks of a communicator. NULL if there is no memory. */
+static MPI_Datatype *types_of(const MPI_Fint *types, MPI_Comm comm)
+{
+    int size = 0, is_between = 0;
+    if (PMPI_Comm_test_inter(comm, &is_between) != MPI_SUCCESS)
+        return NULL;
+    if (is_between)
+        PMPI_Comm_remote_size(comm, &size);
+    else
+        PMPI_Comm_size(comm, &size);
+    MPI_Datatype *list = malloc(((size_t)size + 1) * sizeof *list);
+    for (int i = 0; i < size && list; i++)
+        list[i] = PMPI_Type_f2c(types[i]);
+    return list;
+}
+
+#define ALLTOALLW                                                                                                                          \
+    (void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls,  \
+     MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *error)
+
+void kasuri_mpi_alltoallw ALLTOALLW
+{
+    void *from = buffer_of(sendbuf);
+    const MPI_Comm among = PMPI_Comm_f2c(*comm);
+    MPI_Datatype *in = types_of(recvtypes, among), *out = from == MPI_IN_PLACE ? NULL : types_of(sendtypes, among);
+    answer(error, in && (out || from == MPI_IN_PLACE)
+                      ? MPI_Alltoallw(from, sendcounts, sdispls, out, buffer_of(recvbuf), recvcounts, rdispls, in, among)
+                      : MPI_ERR_NO_MEM);
+    free(in);
+    free(out);
+}
+
+NAMES(mpi_alltoallw, MPI_ALLTOALLW, MPI_Alltoallw, ALLTOALLW);
+
 #define BCAST (void *buffer, MPI_Fint *count, MPI_Fint *type, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *error)
 
 void kasuri_mpi_bcast BCAST
@@ -97,6 +131,38 @@ void kasuri_mpi_allreduce ALLREDUCE
 }
 
 NAMES(mpi_allreduce, MPI_ALLREDUCE, MPI_Allreduce, ALLREDUCE);
+
+#define ALLGATHER                                                                                                                          \
+    (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,       \
+     MPI_Fint *error)
+
+void kasuri_mpi_allgather ALLGATHER
+{
+    void *from = buffer_of(sendbuf);
+    const MPI_Datatype type = from == MPI_IN_PLACE ? MPI_DATATYPE_NULL : PMPI_Type_f2c(*sendtype);
+    answer(error, MPI_Allgather(from, *sendcount, type, buffer_of(recvbuf), *recvcount, PMPI_Type_f2c(*recvtype), PMPI_Comm_f2c(*comm)));
+}
+
+NAMES(mpi_allgather, MPI_ALLGATHER, MPI_Allgather, ALLGATHER);
+
+#define REDUCE_SCATTER                                                                                                                     \
+    (void *sendbuf, void *recvbuf, MPI_Fint *counts, MPI_Fint *type, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *error)
+
+void kasuri_mpi_reduce_scatter REDUCE_SCATTER
+{
+    answer(error, MPI_Reduce_scatter(buffer_of(sendbuf), buffer_of(recvbuf), counts, PMPI_Type_f2c(*type), PMPI_Op_f2c(*op),
+                                     PMPI_Comm_f2c(*comm)));
+}
+
+NAMES(mpi_reduce_scatter, MPI_REDUCE_SCATTER, MPI_Reduce_scatter, REDUCE_SCATTER);
+
+void kasuri_mpi_reduce_scatter_block ALLREDUCE
+{
+    answer(error, MPI_Reduce_scatter_block(buffer_of(sendbuf), buffer_of(recvbuf), *count, PMPI_Type_f2c(*type), PMPI_Op_f2c(*op),
+                                           PMPI_Comm_f2c(*comm)));
+}
+
+NAMES(mpi_reduce_scatter_block, MPI_REDUCE_SCATTER_BLOCK, MPI_Reduce_scatter_block, ALLREDUCE);
 
 #define BARRIER (MPI_Fint *comm, MPI_Fint *error)
 

@@ -1,10 +1,11 @@
-/* What a communicator does with the schedule. Made at its first all-to-all and kept as its attribute. */
+/* What a communicator does with the schedule of a collective. Made at the first call of the collective and kept as its attribute. */
 #ifndef KASURI_PLAN_H
 #define KASURI_PLAN_H
 
 #include <mpi.h>
 
 #include "choice.h"
+#include "schedule.h"
 
 /* A variable that each thread has for itself. A preloaded library reaches it without a call. */
 #define KASURI_OWN_OF_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
@@ -15,25 +16,69 @@ struct kasuri_step {
     int from;
 };
 
+/* Parts of the data that follow each other in the schedule, by its numbers of parts. The receiver adds them to what it has, or puts them in
+ * its place. */
+struct kasuri_piece {
+    int first, count, is_added;
+};
+
+/* What a rank does in a phase of a collective other than the all-to-all. The pieces that it sends are followed by those that it receives.
+ */
+struct kasuri_round {
+    struct kasuri_step step;
+    size_t first;
+    int sent, received;
+};
+
+/* Which ranks of the communicator share a place of the schedule: those of a host with more ranks than terminals. The first is the one that
+ * acts for them. */
+struct kasuri_groups {
+    int places;
+    /* By place and one beyond, where its ranks begin in the list. By rank, its place. */
+    int *first, *member, *place;
+    /* Ranks of a place at most. */
+    int most;
+};
+
+static inline int kasuri_members(const struct kasuri_groups *groups, int place)
+{
+    return groups->first[place + 1] - groups->first[place];
+}
+
 /* Calls that are timed apart: of equal blocks and of blocks of their own lengths, from one buffer to another and in place. */
-enum { KASURI_KINDS = 4 };
+enum { KASURI_CALLS = 4 };
 
 struct kasuri_plan {
+    enum kasuri_collective collective;
     /* For the messages of schedules, so that no receive of the program can take one. MPI_COMM_NULL where the schedule does not apply. */
     MPI_Comm messages;
     int size;
     int rank;
-    /* Phases in which this rank does anything. */
+    struct kasuri_groups groups;
+    /* The ranks of the place. MPI_COMM_NULL where each has a place of its own. */
+    MPI_Comm node;
+    /* Phases in which this rank does anything. Of an all-to-all, steps between ranks, and such between places that share messages. */
     int steps;
     struct kasuri_step *step;
-    /* Messages of fewer bytes, and of more, are left to the MPI library. All ranks have the same numbers. */
-    MPI_Count least, most;
-    /* Calls of fewer bytes are the MPI library's, and nobody need be told: 0 on a rank that writes a trace. */
-    MPI_Count least_seen;
+    int place_steps;
+    struct kasuri_step *place_step;
+    /* Of other collectives: rounds, and how many parts the data have, and a message at most. */
+    int rounds, parts, most_parts;
+    struct kasuri_round *round;
+    struct kasuri_piece *piece;
+    /* Memory for calls, kept for the next. */
+    char *room;
+    size_t room_bytes;
+    /* Messages of fewer bytes, and of more, are left to the MPI library. All ranks have the same numbers. Blocks of fewer bytes than
+     * `gathered` share the message of their place. */
+    MPI_Count least, most, gathered;
+    /* Calls of fewer bytes are the MPI library's, and nobody need be told: 0 on a rank that writes a trace. Of blocks of their own lengths,
+     * which share no message, and of others. */
+    MPI_Count least_seen, least_list_seen;
     /* Is the faster way found out by trial? */
     int is_tried;
-    struct kasuri_choice choices[KASURI_KINDS][KASURI_LENGTHS];
-    /* All-to-alls so far, of this rank as of all others. */
+    struct kasuri_choice choices[KASURI_CALLS][KASURI_LENGTHS];
+    /* Calls so far, of this rank as of all others. */
     unsigned calls;
     /* All-to-alls of blocks of their own lengths so far, and the longest message of any rank when they last told each other. */
     unsigned vectors;
@@ -42,14 +87,34 @@ struct kasuri_plan {
     MPI_Count longest;
 };
 
-/* The plan of a communicator; NULL where the schedule does not apply. Collective at the first call for a communicator. */
-struct kasuri_plan *kasuri_plan_of(MPI_Comm comm);
+/* The plan of a communicator for a collective; NULL where the schedule does not apply. Collective at the first call for a communicator. */
+struct kasuri_plan *kasuri_plan_of(MPI_Comm comm, enum kasuri_collective collective);
+
+/* Has this process read a schedule for the collective? */
+int kasuri_has_schedule(enum kasuri_collective collective);
+
+/* The tag of the messages of a call. Messages of schedules have a communicator of their own. What a call that failed has left there must
+ * not be taken for a message of the next one: each has its own tag. MPI has 32,768 at least. */
+static inline int kasuri_tag(const struct kasuri_plan *plan)
+{
+    enum { TAGS = 1 << 13 };
+    return (int)(plan->collective * TAGS + plan->calls % TAGS);
+}
 
 /* Would the MPI library take messages of this type? Asked without the program's error handlers. */
 int kasuri_is_valid(MPI_Datatype type);
 
-/* Says on standard error why the library's own all-to-all is used: once in a job, by rank 0 of MPI_COMM_WORLD. */
-void kasuri_say(const char *reason);
+/* Is it a reduction that MPI takes, and may its order be changed? */
+int kasuri_is_commutative(MPI_Op op, MPI_Datatype type);
+
+/* Says on standard error why the library's own collective is used: once in a job, by rank 0 of MPI_COMM_WORLD. */
+void kasuri_say(enum kasuri_collective collective, const char *reason);
+
+/* How many calls have gone by a schedule, how many by the MPI library, and how many of the former with messages that ranks share. */
+struct kasuri_counts {
+    unsigned long long scheduled, left, gathered;
+};
+extern struct kasuri_counts kasuri_calls[KASURI_COLLECTIVES];
 
 /* With KASURI_MPI_REPORT set, says how many calls went by the schedule. */
 void kasuri_report(void);

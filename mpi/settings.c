@@ -25,8 +25,10 @@ static int read_bytes(const char *name, int64_t lowest, int64_t *value, char *re
 
 int kasuri_settings_read(struct kasuri_settings *settings, uint32_t least, char *reason, size_t size)
 {
-    *settings = (struct kasuri_settings){.least = least, .most = INT_MAX, .is_tried = 1};
+    *settings = (struct kasuri_settings){.least = least, .most = INT_MAX, .gathered = least, .is_tried = 1};
     const int is_set = read_bytes("KASURI_MPI_MIN_BYTES", 0, &settings->least, reason, size);
     settings->is_tried = is_set == 0;
-    return is_set < 0 || read_bytes("KASURI_MPI_MAX_BYTES", 1, &settings->most, reason, size) < 0 ? -1 : 0;
+    if (is_set < 0 || read_bytes("KASURI_MPI_GATHER_BYTES", 0, &settings->gathered, reason, size) < 0)
+        return -1;
+    return read_bytes("KASURI_MPI_MAX_BYTES", 1, &settings->most, reason, size) < 0 ? -1 : 0;
 }

@@ -34,6 +34,7 @@ contains
       call in_place(comm, me, size)
       call unequal_blocks(comm, me, size)
       call columns(comm, me, size)
+      call types_of_ranks(comm, me, size)
    end subroutine exchange
 
    subroutine equal_blocks(comm, me, size)
@@ -107,4 +108,23 @@ contains
       call MPI_Type_free(resized, status)
       call MPI_Type_free(row, status)
    end subroutine columns
+
+   ! Integers to even ranks and pairs of halves of them to odd ones; the places are in bytes.
+   subroutine types_of_ranks(comm, me, size)
+      integer, intent(in) :: comm, me, size
+      integer :: out(0:size - 1), in(0:size - 1), places(0:size - 1), peer, status
+      integer :: sent(0:size - 1), received(0:size - 1), sent_types(0:size - 1), received_types(0:size - 1)
+      do peer = 0, size - 1
+         out(peer) = value(me, peer, 7)
+         places(peer) = 4 * peer
+         sent(peer) = 1 + mod(peer, 2)
+         sent_types(peer) = merge(MPI_INTEGER, MPI_INTEGER2, mod(peer, 2) == 0)
+      end do
+      received = 1 + mod(me, 2)
+      received_types = merge(MPI_INTEGER, MPI_INTEGER2, mod(me, 2) == 0)
+      in = -1
+      call MPI_Alltoallw(out, sent, places, sent_types, in, received, places, received_types, comm, status)
+      if (status /= MPI_SUCCESS) wrong = wrong + 1
+      wrong = wrong + count(in /= [(value(peer, me, 7), peer = 0, size - 1)])
+   end subroutine types_of_ranks
 end program calls

@@ -1,9 +1,9 @@
-! The same from the module mpi_f08, without the last argument: equal blocks, and in place.
+! The same from the module mpi_f08, without the last argument: equal blocks, and in place; sums and gathered blocks.
 program calls_f08
    use mpi_f08
    implicit none
-   integer :: rank, ranks, peer, wrong, total
-   integer, allocatable :: out(:), in(:)
+   integer :: rank, ranks, peer, wrong, total, sums, again
+   integer, allocatable :: out(:), in(:), counts(:)
 
    call MPI_Init()
    call MPI_Comm_rank(MPI_COMM_WORLD, rank)
@@ -14,6 +14,14 @@ program calls_f08
    wrong = count(in /= [(100 * peer + rank, peer = 0, ranks - 1)])
    call MPI_Alltoall(MPI_IN_PLACE, 1, MPI_INTEGER, out, 1, MPI_INTEGER, MPI_COMM_WORLD)
    wrong = wrong + count(out /= in)
+   ! What rank r has got from rank p is 100 p + r, so its sum over the ranks is the same of all blocks but for 100 p times the ranks.
+   call MPI_Reduce_scatter_block(in, sums, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+   wrong = wrong + merge(0, 1, sums == 100 * rank * ranks + ranks * (ranks - 1) / 2)
+   counts = [(1, peer = 1, ranks)]
+   call MPI_Reduce_scatter(in, again, counts, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+   wrong = wrong + merge(0, 1, sums == again)
+   call MPI_Allgather(rank, 1, MPI_INTEGER, counts, 1, MPI_INTEGER, MPI_COMM_WORLD)
+   wrong = wrong + count(counts /= [(peer, peer = 0, ranks - 1)])
    call MPI_Allreduce(wrong, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
    if (rank == 0) print '(a, i0, a)', 'fortran: ', total, ' values are wrong'
    call MPI_Finalize()

@@ -3,6 +3,7 @@
  *     errors send        the library of fail_send.c is preloaded: every rank is told MPI_ERR_OTHER
  *     errors truncate    rank 1 awaits less than rank 0 sends: it is told MPI_ERR_TRUNCATE
  *     errors handler     as `send`; the error handler of the communicator is called, and only it
+ *     errors reduce      as `send`, of an all-reduce
  *     errors between     an all-to-all between two groups is left to the MPI library
  */
 #include <mpi.h>
@@ -40,6 +41,12 @@ static int fail_to_send(int size)
     int out[MAX_RANKS] = {0}, in[MAX_RANKS];
     (void)size;
     return all(class_of(MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD)) == MPI_ERR_OTHER);
+}
+
+static int fail_to_reduce(void)
+{
+    int out[4 * MAX_RANKS] = {0}, in[4 * MAX_RANKS];
+    return all(class_of(MPI_Allreduce(out, in, 4 * MAX_RANKS, MPI_INT, MPI_SUM, MPI_COMM_WORLD)) == MPI_ERR_OTHER);
 }
 
 static int truncate_message(int rank, int size)
@@ -93,6 +100,8 @@ int main(int argc, char **argv)
     int is_right = 0;
     if (strcmp(mode, "send") == 0)
         is_right = fail_to_send(size);
+    else if (strcmp(mode, "reduce") == 0)
+        is_right = fail_to_reduce();
     else if (strcmp(mode, "truncate") == 0)
         is_right = truncate_message(rank, size);
     else if (strcmp(mode, "handler") == 0)

@@ -1,4 +1,4 @@
-/* All-to-alls with arguments that are wrong, or look it. All ranks make the same mistake, and the error handlers return. Printed for each
+/* Collectives with arguments that are wrong, or look it. All ranks make the same mistake, and the error handlers return. Printed for each
  * case: the class of the error, and a sum of what the receive buffers hold. Without and with the preloaded library the lines must be the
  * same, to a crash.
  *
@@ -26,13 +26,29 @@ enum mistake {
     NOTHING_AND_NO_BUFFERS,
     NO_COMMUNICATOR,
     NOT_A_TYPE_IN_PLACE,
+    NO_OPERATION,
+    WRONG_OPERATION,
     MISTAKES
 };
 
 static const char *const NAMES[] = {
-    "none", "recvbuf in place", "sendbuf NULL", "recvbuf NULL", "one buffer", "sendtype NULL", "recvtype NULL", "sendtype not committed",
-    "recvtype not committed", "negative sendcount", "negative recvcount", "counts NULL", "nothing, buffers NULL", "comm NULL",
+    "none",
+    "recvbuf in place",
+    "sendbuf NULL",
+    "recvbuf NULL",
+    "one buffer",
+    "sendtype NULL",
+    "recvtype NULL",
+    "sendtype not committed",
+    "recvtype not committed",
+    "negative sendcount",
+    "negative recvcount",
+    "counts NULL",
+    "nothing, buffers NULL",
+    "comm NULL",
     "sendtype NULL, in place",
+    "op NULL",
+    "op not for the type",
 };
 
 static uint64_t state;
@@ -46,16 +62,28 @@ static unsigned draw(unsigned bound)
     return (unsigned)((z ^ z >> 31) % bound);
 }
 
-/* MPI_Alltoall, MPI_Alltoallv, and both with long counts where there are such. */
-enum form { EQUAL, LISTS, LONG_EQUAL, LONG_LISTS };
+/* MPI_Alltoall, MPI_Alltoallv, and both with long counts where there are such; reductions, and an all-gather. */
+enum form { EQUAL, LISTS, LONG_EQUAL, LONG_LISTS, SUM, SUM_BLOCKS, SUM_LISTS, GATHER, FORMS };
 
 struct call {
     enum form form;
     void *out, *in;
-    int has_counts, sendcount, recvcount, size;
+    int has_counts, sendcount, recvcount, rank, size;
     MPI_Datatype sendtype, recvtype;
+    MPI_Op op;
     MPI_Comm comm;
 };
+
+static int reduce(const struct call *c, const int *counts)
+{
+    if (c->form == SUM)
+        return MPI_Allreduce(c->out, c->in, c->recvcount, c->recvtype, c->op, c->comm);
+    if (c->form == SUM_BLOCKS)
+        return MPI_Reduce_scatter_block(c->out, c->in, c->recvcount, c->recvtype, c->op, c->comm);
+    if (c->form == SUM_LISTS)
+        return MPI_Reduce_scatter(c->out, c->in, c->has_counts ? counts : NULL, c->recvtype, c->op, c->comm);
+    return MPI_Allgather(c->out, c->sendcount, c->sendtype, c->in, c->recvcount, c->recvtype, c->comm);
+}
 
 static int make(const struct call *c)
 {
@@ -67,6 +95,8 @@ static int make(const struct call *c)
         received[i] = c->recvcount < 0 && i != 1 ? 1 : c->recvcount;
         places[i] = i * (c->recvcount > 0 ? c->recvcount : 1);
     }
+    if (c->form >= SUM)
+        return reduce(c, received);
 #if MPI_VERSION >= 4
     MPI_Count long_sent[MAX_RANKS], long_received[MAX_RANKS];
     MPI_Aint long_places[MAX_RANKS];
@@ -93,7 +123,10 @@ static void err(struct call *c, enum mistake mistake, MPI_Datatype raw)
     case RECEIVE_IN_PLACE: c->in = MPI_IN_PLACE; break;
     case NO_SEND_BUFFER: c->out = NULL; break;
     case NO_RECEIVE_BUFFER: c->in = NULL; break;
-    case ONE_BUFFER: c->out = c->in; break;
+    case ONE_BUFFER:
+        /* Of an all-gather, its own place. */
+        c->out = c->form == GATHER ? (int *)c->in + c->rank * c->recvcount : c->in;
+        break;
     case NO_SEND_TYPE: c->sendtype = MPI_DATATYPE_NULL; break;
     case NO_RECEIVE_TYPE: c->recvtype = MPI_DATATYPE_NULL; break;
     case SEND_TYPE_NOT_COMMITTED: c->sendtype = raw; break;
@@ -110,15 +143,22 @@ static void err(struct call *c, enum mistake mistake, MPI_Datatype raw)
         c->out = MPI_IN_PLACE;
         c->sendtype = MPI_DATATYPE_NULL;
         break;
+    case NO_OPERATION: c->op = MPI_OP_NULL; break;
+    case WRONG_OPERATION:
+        c->op = MPI_BAND;
+        c->sendtype = c->recvtype = MPI_FLOAT;
+        break;
     default: break;
     }
 }
 
 /* One case; the sums of all ranks come to rank 0. */
-static void run(int number, MPI_Comm comm, MPI_Datatype raw)
+static void run(int number, MPI_Comm half, MPI_Comm whole, MPI_Datatype raw)
 {
     int rank, size, class = MPI_SUCCESS;
     state = (uint64_t)number * 0x2545f4914f6cdd1du;
+    const enum form form = (enum form)draw(FORMS);
+    const MPI_Comm comm = form >= SUM ? whole : half;
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &size);
     const enum mistake mistake = (enum mistake)(number % MISTAKES);
@@ -129,21 +169,24 @@ static void run(int number, MPI_Comm comm, MPI_Datatype raw)
         out[i] = 1000003 * rank + (int)i;
         in[i] = -rank - (int)i;
     }
-    struct call call = {.form = draw(4),
+    struct call call = {.form = form,
                         .out = out,
                         .in = in,
                         .has_counts = 1,
                         .sendcount = count,
                         .recvcount = count,
+                        .rank = rank,
                         .size = size,
                         .sendtype = MPI_INT,
                         .recvtype = MPI_INT,
+                        .op = MPI_SUM,
                         .comm = comm};
     err(&call, mistake, raw);
     MPI_Error_class(make(&call), &class);
     unsigned long long sum = 0, all = 0;
     /* What one buffer for both holds, nobody promises. */
-    for (size_t i = 0; i < elements && mistake != ONE_BUFFER; i++)
+    const size_t held = form == SUM || form == SUM_BLOCKS || form == SUM_LISTS ? (size_t)count : elements;
+    for (size_t i = 0; i < held && mistake != ONE_BUFFER; i++)
         sum += (unsigned long long)(unsigned)in[i] * (i + 1) * (unsigned)(rank + 1);
     int worst = 0;
     PMPI_Reduce(&sum, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
@@ -161,7 +204,7 @@ static void run(int number, MPI_Comm comm, MPI_Datatype raw)
 int main(int argc, char **argv)
 {
     MPI_Datatype raw;
-    MPI_Comm half;
+    MPI_Comm half, whole;
     int rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -169,14 +212,17 @@ int main(int argc, char **argv)
     MPI_Type_vector(2, 1, 2, MPI_INT, &raw);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(MPI_COMM_WORLD, &whole);
     MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(whole, MPI_ERRORS_RETURN);
     for (int number = first; number < first + cases; number++) {
         /* That of the world is called where there is no communicator; else it would end the program. */
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, number % MISTAKES == NO_COMMUNICATOR ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL);
-        run(number, half, raw);
+        run(number, half, whole, raw);
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_free(&half);
+    MPI_Comm_free(&whole);
     MPI_Type_free(&raw);
     MPI_Finalize();
     return 0;

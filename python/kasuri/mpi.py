@@ -31,6 +31,8 @@ __all__ = ["Schedule", "alltoall", "read"]
 
 MAGIC = b"KASURI\r\n"
 VERSION = 2
+#: The layout of files for other collectives.
+_ROUNDS_VERSION = 3
 #: The number in a schedule's table where a rank sends nothing.
 NOBODY = 0xFFFF
 _HEAD = 28
@@ -78,6 +80,8 @@ def read(path: str | os.PathLike[str]) -> Schedule:
     if len(data) < _HEAD + _CHECKSUM or not data.startswith(MAGIC):
         raise ConfigError(f"{path}: is no schedule for MPI, or is cut off")
     version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 4], "little")
+    if version == _ROUNDS_VERSION:
+        raise ConfigError(f"{path}: is no schedule of all-to-alls; the preloaded library runs those of other collectives")
     if version != VERSION:
         raise ConfigError(f"{path}: has layout {version}; this version reads layout {VERSION}")
     ranks, phases, placement, min_bytes = (int(number) for number in np.frombuffer(data, "<u4", 4, len(MAGIC) + 4))
@@ -190,12 +194,25 @@ def _plan(comm: Any, schedule: Schedule | str | os.PathLike[str] | None) -> _Pla
     if known is None:
         known = {}
         comm.Set_attr(_keyval, known)
-    given = schedule if schedule is not None else os.environ.get("KASURI_MPI_SCHEDULE", "")
+    given = schedule if schedule is not None else _all_to_all_of(os.environ.get("KASURI_MPI_SCHEDULE", ""))
     key = given.checksum if isinstance(given, Schedule) else os.fspath(given)
     if key not in known:
         known[key] = _agree(comm, given)
     plan: _Plan = known[key]
     return plan
+
+
+def _all_to_all_of(paths: str) -> str:
+    """Give the file of an all-to-all among those that KASURI_MPI_SCHEDULE names; the first if there is none."""
+    files = paths.split(":")
+    for file in files:
+        try:
+            with Path(file).open("rb") as opened:
+                if opened.read(len(MAGIC) + 4) == MAGIC + VERSION.to_bytes(4, "little"):
+                    return file
+        except OSError:
+            continue
+    return files[0]
 
 
 def _forget(comm: Any, _keyval: int, plans: dict[Any, _Plan]) -> None:

@@ -93,7 +93,7 @@ pub(super) enum Export {
     Goal,
     /// An algorithm of MSCCL (XML); of any collective but the all-to-all
     Msccl,
-    /// The file for libkasuri_alltoall.so, which runs the schedule in MPI programs. Binary
+    /// The file for libkasuri_alltoall.so, which runs the schedule in MPI programs; of any collective but the broadcast. Binary
     Mpi,
     /// The terminal of each rank, one a line; with --hosts its host
     Ranks,
@@ -119,7 +119,8 @@ impl Schedule {
         let (network, routing) = preparation.routed(point)?;
         let hosts = self.read_hosts(&network)?;
         if !matches!(self.collective, Collective::Alltoall) {
-            return self.arrange(&network, routing.as_ref(), hosts.as_ref(), out);
+            let units = preparation.units_of(point)?;
+            return self.arrange(&network, routing.as_ref(), hosts.as_ref(), units, out);
         }
         let found = self.plan(&network, routing.as_ref(), hosts.as_ref())?;
         let names = hosts.map_or(Ok(Vec::new()), |hosts| names(&hosts, &found.plan.terminals))?;

@@ -243,12 +243,33 @@ fn what_cannot_be_arranged_is_refused() {
     fs::write(&path, MESH).unwrap();
     let path = path.display().to_string();
     let problem = |more: &[&str]| {
-        let output = kasuri(&[&["schedule", "allreduce", "--network", &path], more].concat());
+        let operation = if more.first() == Some(&"broadcast") { "broadcast" } else { "allreduce" };
+        let output = kasuri(&[&["schedule", operation, "--network", &path], more.strip_prefix(&["broadcast"]).unwrap_or(more)].concat());
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
         String::from_utf8(output.stderr).unwrap()
     };
     assert!(problem(&["--schedule", "bruck"]).contains("none of its algorithms: recursive-doubling, ring, rabenseifner"));
-    assert!(problem(&["--export", "mpi"]).contains("all-to-alls only"));
+    assert!(problem(&["broadcast", "--export", "mpi"]).contains("runs alltoall, allgather, reducescatter and allreduce, no broadcast"));
     assert!(problem(&["--ranks", "1"]).contains("2 to 4096"));
     assert!(problem(&["--terminals", "0,9"]).contains("terminal 9"));
+}
+
+/// Layout 3 of the file that the MPI library reads: the collective, its parts, and a table of so many words that fills the rest.
+#[test]
+fn a_collective_is_written_for_mpi() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mesh.toml");
+    fs::write(&path, MESH).unwrap();
+    let path = path.display().to_string();
+    for (number, collective, schedule, parts) in
+        [(1, "allgather", "ring", 6), (2, "reducescatter", "ring", 6), (3, "allreduce", "rabenseifner", 4)]
+    {
+        let output = kasuri(&["schedule", collective, "--network", &path, "--schedule", schedule, "--min-bytes", "5", "--export", "mpi"]);
+        assert!(output.status.success());
+        let bytes = output.stdout;
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        assert_eq!(bytes[..8], *b"KASURI\r\n");
+        assert_eq!([word(8), word(12), word(20), word(24), word(28), word(32)], [3, 6, 0, 5, number, parts]);
+        assert_eq!(bytes.len(), 40 + 2 * word(36) as usize + 4);
+    }
 }

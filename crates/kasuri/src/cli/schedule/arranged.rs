@@ -2,11 +2,12 @@
 
 use super::{Exit, Export, Failure, Schedule, names, output};
 use kasuri_config::format::hosts::Hosts;
-use kasuri_config::format::{goal, msccl};
+use kasuri_config::format::{goal, mpi, msccl};
 use kasuri_network::network::Network;
 use kasuri_network::routing::Routing;
 use kasuri_workload::collective::{MessageSize, Parameters};
 use kasuri_workload::schedule::arranged::{Arranged, arrange};
+use kasuri_workload::units::Units;
 use kasuri_workload::workload::program::MAX_OPERATIONS;
 use kasuri_workload::workload::rounds::{Options, Rounds};
 use serde_json::{Value as Json, json};
@@ -18,6 +19,7 @@ impl Schedule {
         network: &Network,
         routing: &dyn Routing,
         hosts: Option<&Hosts>,
+        units: Units,
         out: &mut dyn Write,
     ) -> Result<Exit, Failure> {
         let operation = self.collective.operation();
@@ -40,8 +42,11 @@ impl Schedule {
                 Some(hosts) => names(hosts, &found.terminals)?.iter().try_for_each(|name| writeln!(out, "{name}"))?,
             },
             Some(Export::Mpi) => {
-                let problem = format!("--export mpi: the library that reads it runs all-to-alls only, no {operation}");
-                return Err(Failure::Input(problem));
+                let hosts = hosts.map_or(Ok(Vec::new()), |hosts| names(hosts, &found.terminals))?;
+                let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+                let min_bytes = self.min_bytes.unwrap_or_else(|| mpi::min_bytes(units));
+                let bytes = mpi::write_rounds(operation, &*found.collective, &parameters(&found), &hosts, min_bytes);
+                out.write_all(&bytes.map_err(|error| Failure::Input(error.to_string()))?)?;
             }
         }
         Ok(Exit::DONE)
