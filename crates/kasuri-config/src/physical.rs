@@ -181,7 +181,9 @@ fn rate_of(text: &str) -> Option<u32> {
 }
 
 fn wrong_rate(text: &str) -> String {
-    format!("is \"{text}\"; a rate is a number above 0 and Mbit/s, Gbit/s, Tbit/s, Gbyte/s or Tbyte/s, such as \"400 Gbit/s\", or an InfiniBand rate, such as \"4xNDR\"")
+    format!(
+        "is \"{text}\"; a rate is a number above 0 and Mbit/s, Gbit/s, Tbit/s, Gbyte/s or Tbyte/s, such as \"400 Gbit/s\", or an InfiniBand rate, such as \"4xNDR\""
+    )
 }
 
 /// Cycles of a time, to the nearest.
@@ -234,7 +236,8 @@ mod tests {
         // 512 bits at 200 Gbit/s.
         assert_eq!(units.cycle_ns, Some(2.56));
         assert_eq!(channels.channel_latency, PerDimension::Each(vec![234, 500]));
-        let (channels, units) = applied("rate = '400 Gbit/s'\nterminal_rate = '200Gb/s'\nflit_bytes = 64\nterminal_latency = '0 ns'").unwrap();
+        let (channels, units) =
+            applied("rate = '400 Gbit/s'\nterminal_rate = '200Gb/s'\nflit_bytes = 64\nterminal_latency = '0 ns'").unwrap();
         assert_eq!((channels.channel_period, channels.terminal_channel_period), (PerDimension::All(1), 2));
         assert_eq!((units.cycle_ns, channels.terminal_channel_latency), (Some(1.28), 0));
     }

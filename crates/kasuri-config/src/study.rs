@@ -4,12 +4,12 @@ use super::document::{Document, Part};
 use super::error::{ConfigError, ConfigErrors};
 use super::measure::{Measure, MeasureSection, Search, Until};
 use super::names::{compact, shown, unknown};
+use super::physical::{PhysicalLinks, told_as};
 use super::pool::Pool;
 use super::recorded::Recorded;
 use super::schemas::Schemas;
 use super::section::Section;
 use super::sweep::Point;
-use super::physical::{PhysicalLinks, told_as};
 use super::units::UnitParameters;
 use super::{Known, shape, trace, traffic};
 use crate::routing::ALL_ROUTINGS;
@@ -531,7 +531,11 @@ impl<'a> Context<'a> {
         let links: PhysicalLinks = section.structure(&self.schemas.get(|| schema_for!(PhysicalLinks)).keys)?;
         let units = links.apply(section.table, &mut channels, &units);
         let wrong = |(key, problem): (String, String)| {
-            if section.table.contains_key(&key) || key.contains('.') { section.error(&key, problem) } else { section.error_at_key(&key, problem) }
+            if section.table.contains_key(&key) || key.contains('.') {
+                section.error(&key, problem)
+            } else {
+                section.error_at_key(&key, problem)
+            }
         };
         Ok((channels, units.map_err(wrong)?))
     }
@@ -647,7 +651,8 @@ impl<'a> Context<'a> {
             return Ok(());
         }
         if Rings::of(network).is_none() {
-            let problem = format!("keeps the rings of a torus from filling up, and {} has none that are known; leave it out", network.name());
+            let problem =
+                format!("keeps the rings of a torus from filling up, and {} has none that are known; leave it out", network.name());
             return wrong("router.bubble", problem);
         }
         if router.buffer_flits < 2 * longest {

@@ -880,7 +880,10 @@ fn wrong_units_are_refused() {
         ("rate = \"fast\"\nflit_bytes = 64", "a.toml:8:8 network.rate: is \"fast\"; a rate is a number above 0 and Mbit/s, Gbit/s"),
         ("rate = \"400 Gbit/s\"\nflit_bytes = 64\nlatency = \"600 ns\"", "a.toml:10:11 network.latency: conflicts with channel_latency"),
         ("rate = [\"400 Gbit/s\", \"9\", \"9\"]\nflit_bytes = 64", "a.toml:8:23 network.rate.1: is \"9\"; a rate is"),
-        ("rate = [\"1 Gbit/s\", \"9 Gbit/s\", \"3 Gbit/s\"]\nflit_bytes = 64", "a.toml:8:8 network.rate: has 3 numbers, but the network has 2"),
+        (
+            "rate = [\"1 Gbit/s\", \"9 Gbit/s\", \"3 Gbit/s\"]\nflit_bytes = 64",
+            "a.toml:8:8 network.rate: has 3 numbers, but the network has 2",
+        ),
     ] {
         let found = message("channel_latency = 2", &format!("channel_latency = 2\n{keys}"));
         assert!(found.starts_with(expected), "{found}");

@@ -50,7 +50,10 @@ impl UnitParameters {
     /// The units where a channel of one cycle a flit has this rate in Gbit/s, or the key that is wrong and what is wrong with it.
     pub(super) fn at_rate(&self, gbit_per_second: f64) -> Result<Units, (&'static str, String)> {
         if self.flit_bytes.is_none() {
-            return Err(("flit_bytes", "is missing: rates say how long a flit lasts only if it is known how many bytes it holds".to_owned()));
+            return Err((
+                "flit_bytes",
+                "is missing: rates say how long a flit lasts only if it is known how many bytes it holds".to_owned(),
+            ));
         }
         Self { channel_gbit_per_second: Some(gbit_per_second), ..self.clone() }.units()
     }

@@ -262,12 +262,7 @@ static ROWS: &[Row] = &[
         asks: |scenario| extension(scenario, "vc_busy_when_full"),
         layouts: FULL_ONLY,
     },
-    Row {
-        name: "bubbles in rings",
-        key: "router.bubble",
-        asks: |scenario| extension(scenario, "bubble"),
-        layouts: PLAIN_ONLY,
-    },
+    Row { name: "bubbles in rings", key: "router.bubble", asks: |scenario| extension(scenario, "bubble"), layouts: PLAIN_ONLY },
     Row {
         name: "heads that prefer empty virtual channels",
         key: "router.vc_prefer_empty",

@@ -614,7 +614,9 @@ impl RouterParameters {
             () if self.architecture != Architecture::InputQueued => {
                 wrong("needs architecture = \"input-queued\": a ring is one buffer after the other, not one for each output")
             }
-            () if self.predicts() => wrong("conflicts with predictor: a hit enters the next buffer before the room in it is known; keep one"),
+            () if self.predicts() => {
+                wrong("conflicts with predictor: a hit enters the next buffer before the room in it is known; keep one")
+            }
             () => Ok(()),
         }
     }

@@ -110,7 +110,9 @@ impl Report {
         let size = format!("{} channels, {} dependencies, {coverage}", self.channels, self.dependencies);
         let mut text = match &self.verdict {
             Verdict::Acyclic if self.bubbles => {
-                format!("no deadlock: packets that enter a ring leave room for another, and beside rings no channels wait in a cycle ({size})")
+                format!(
+                    "no deadlock: packets that enter a ring leave room for another, and beside rings no channels wait in a cycle ({size})"
+                )
             }
             Verdict::Acyclic => format!("no deadlock: the channel dependency graph has no cycle ({size})"),
             Verdict::Cycle(cycle) => {
@@ -148,13 +150,7 @@ pub fn check_bytes(network: &Network, extent: Extent) -> u64 {
 const NODE_BYTES: u64 = 90;
 
 /// As [`check`], in any routers, with another budget than [`STEP_BUDGET`], beyond which a sample of the destinations is taken.
-pub fn check_within(
-    network: &Network,
-    routing: &dyn Routing,
-    classes: &[VirtualChannels],
-    rules: impl Into<Rules>,
-    budget: u64,
-) -> Report {
+pub fn check_within(network: &Network, routing: &dyn Routing, classes: &[VirtualChannels], rules: impl Into<Rules>, budget: u64) -> Report {
     let mut graph = DependencyGraph::new(network, rules.into());
     let mut distinct: Vec<VirtualChannels> = Vec::new();
     classes.iter().filter(|class| class.count() > 0).for_each(|class| {

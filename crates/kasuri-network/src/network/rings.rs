@@ -47,7 +47,8 @@ mod tests {
         let torus: Torus = toml::from_str("dimensions = [4, 2, 5]").unwrap();
         let network = torus.build(&context).unwrap();
         let rings = Rings::of(&network).expect("a torus");
-        for (router, output) in (0..network.router_count()).flat_map(|router| (0..6).map(move |output| (RouterId(router), output as Port))) {
+        for (router, output) in (0..network.router_count()).flat_map(|router| (0..6).map(move |output| (RouterId(router), output as Port)))
+        {
             let (mut at, mut hops) = ((router, output), 0);
             loop {
                 let channel = network.output_channel(at.0, at.1).expect("a channel of a ring");

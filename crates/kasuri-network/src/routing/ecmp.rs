@@ -203,7 +203,9 @@ impl Ecmp {
                 });
                 return (ports.to_vec(), sums.collect());
             }
-            (None, EcmpPolicy::Random | EcmpPolicy::RoundRobin) => exact_entries(weights).unwrap_or_else(|| rounded_entries(weights, MOST_UNASKED)),
+            (None, EcmpPolicy::Random | EcmpPolicy::RoundRobin) => {
+                exact_entries(weights).unwrap_or_else(|| rounded_entries(weights, MOST_UNASKED))
+            }
             (Some(entries), _) => rounded_entries(weights, entries),
         };
         let repeated = ports.iter().zip(entries).flat_map(|(&port, times)| std::iter::repeat_n(port, times as usize));
