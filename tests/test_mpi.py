@@ -420,6 +420,26 @@ def test_single_messages_are_recorded_and_replayed(mpi, program, tmp_path):
         assert replay(trace, 4, engine) == "completed"
 
 
+@pytest.mark.parametrize("how", ["schedule", "hosts", "library"])
+def test_all_reduces_are_recorded_and_replayed(mpi, how, tmp_path):
+    """What is sent is received. By a ring each of 8 ranks sends an eighth of the vector 7 times for the sums, and 7 times the sums."""
+    hosts, places = UNEVEN if how == "hosts" else (None, [socket.gethostname()] * 8)
+    trace = tmp_path / "collectives.goal"
+    environment = {"KASURI_MPI_TRACE": str(trace)}
+    if how != "library":
+        environment["KASURI_MPI_SCHEDULE"] = str(write_for(tmp_path, "allreduce", places, "--schedule", "ring"))
+    found = launch(mpi, 8, BUILD / mpi / "often", "1", "800", "reduce", environment=environment, hosts=hosts)
+    assert found.returncode == 0, found.stderr
+    text = trace.read_text()
+    sent = messages_of(text, "send")
+    assert sent == messages_of(text, "recv")
+    if how == "schedule":
+        assert Counter({key: count for key, count in sent.items() if key[2] == 100}) == Counter(
+            {(rank, (rank + 1) % 8, 100, 0): 14 for rank in range(8)}
+        )
+    assert replay(trace, 8, "flow") == "completed"
+
+
 def replay(trace: Path, ranks: int, engine: str) -> str:
     """Simulate a recorded program and give how the run ended."""
     network = NETWORK.format(rows=max(2, ranks // 4)).replace("[routing]", "flit_bytes = 1024\ncycle_ns = 100\n[routing]")
