@@ -349,8 +349,9 @@ static int place_by_number(const struct kasuri_schedule *schedule, const struct 
     }
     if ((uint32_t)hosts == schedule->ranks)
         return 0;
-    snprintf(reason, length, "the schedule is for %u ranks or hosts; the program has %d ranks on %s %d hosts", (unsigned)schedule->ranks,
-             size, (uint32_t)hosts > schedule->ranks ? "at least" : "only", hosts);
+    const int is_more = (uint32_t)hosts > schedule->ranks;
+    snprintf(reason, length, "the schedule is for %u ranks or hosts; the program has %d ranks on %s%d host%s", (unsigned)schedule->ranks,
+             size, is_more ? "at least " : "", hosts, hosts == 1 ? "" : "s");
     return -1;
 }
 

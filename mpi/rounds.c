@@ -122,7 +122,7 @@ static int run_round(struct run *run, const struct kasuri_round *round, int *is_
 int kasuri_run_rounds(const struct kasuri_plan *plan, const struct kasuri_vector *vector, char *room)
 {
     const size_t messages = kasuri_needs(plan, vector).messages + 1;
-    struct run run = {.plan = plan, .vector = vector, .room = room - vector->low};
+    struct run run = {.plan = plan, .vector = vector, .room = room ? room - vector->low : NULL};
     run.window.requests = malloc(messages * sizeof *run.window.requests);
     run.window.statuses = malloc(messages * sizeof *run.window.statuses);
     run.window.is_receive = malloc(messages * sizeof *run.window.is_receive);
