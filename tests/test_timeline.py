@@ -189,6 +189,11 @@ def test_each_stage_of_a_parcel_is_there_by_name(endpoints: Trace, stage: str) -
     assert any(event["ph"] == "X" and event["name"] == stage for event in endpoints["traceEvents"])
 
 
+def test_each_span_of_an_interface_belongs_to_a_parcel(endpoints: Trace) -> None:
+    """Nothing is said of waiting nodes, whose interfaces have parts of their own: figures look parcels up."""
+    assert all("parcel" in event["args"] for event in endpoints["traceEvents"] if event["ph"] == "X")
+
+
 def slices(trace: Trace, part: str) -> list[tuple[int, float, float, int | None]]:
     """Give process, begin and end (microseconds) and flits of what a part did, in the order of time."""
     found = (event for event in trace["traceEvents"] if event["ph"] == "X" and event["cat"] == part)

@@ -117,11 +117,13 @@ class Comparison:
         if row["status"] != "completed":
             raise SystemExit(f"{case.name}, {engine} {settings}: {row['status']}")
         spans = [span for span in json.loads(trace.read_text())["traceEvents"] if span["ph"] == "X"]
-        spans.sort(key=lambda span: span["args"]["parcel"])
-        if len(spans) != sum(map(len, rows)):
-            raise SystemExit(f"{case.name}, {engine}: {len(spans)} messages in the timeline")
-        ends = numpy.array([1000 * (span["ts"] + span["dur"]) for span in spans])
-        return Times(numpy.array([span["pid"] for span in spans]), ends)
+        # A message is sent by one terminal and received by another, in the order in which it joined its queue.
+        sources = {span["args"]["message"]: span["pid"] for span in spans if span["cat"] == "send"}
+        ends = {span["args"]["message"]: 1000 * (span["ts"] + span["dur"]) for span in spans if span["cat"] == "receive"}
+        if len(ends) != sum(map(len, rows)) or sources.keys() != ends.keys():
+            raise SystemExit(f"{case.name}, {engine}: {len(sources)} messages sent and {len(ends)} received in the timeline")
+        numbers = sorted(ends)
+        return Times(numpy.array([sources[number] for number in numbers]), numpy.array([ends[number] for number in numbers]))
 
     def score(self, case: Case) -> dict[str, Score]:
         """The scores of all models, and of the flit engine beside itself."""

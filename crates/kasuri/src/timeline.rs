@@ -170,14 +170,15 @@ impl Threads {
     }
 }
 
-/// When terminals did nothing but wait: neither computed nor sent, until the last of what they did or received ends.
+/// When terminals did nothing but wait: neither computed nor sent, until the last of what they did or received ends. What interfaces of a
+/// machine do is told by their own parts.
 fn waits(spans: &[Span]) -> Vec<Span> {
     let mut busy: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
     let mut ends: BTreeMap<u32, f64> = BTreeMap::new();
-    for span in spans {
+    for span in spans.iter().filter(|span| [SEND, COMPUTE, QUEUE, RECEIVE].contains(&span.part)) {
         let end = ends.entry(span.node).or_default();
         *end = end.max(span.end_ns);
-        if [SEND, COMPUTE, QUEUE].contains(&span.part) {
+        if span.part != RECEIVE {
             busy.entry(span.node).or_default().push((span.begin_ns, span.end_ns));
         }
     }
