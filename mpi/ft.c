@@ -272,6 +272,8 @@ static void check_that_it_fits(const struct slab *slab, int is_checked)
             sleep(5);
         fprintf(stderr, "ft: class %c needs %zu bytes of memory for %d ranks of one host%s; %zu are free\n", problem->class, bytes, ranks,
                 is_checked ? ", those of the check included (--no-check leaves it out)" : "", there);
+        /* MPICH's launcher may drop what it has not passed on when a rank aborts. */
+        sleep(1);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (slab->rank == 0 && of_rank / (size_t)slab->ranks > INT_MAX) {
