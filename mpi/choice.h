@@ -1,4 +1,4 @@
-/* Which is faster for messages of a length: the schedule, or the MPI library's own all-to-all? Both are tried. */
+/* Which is faster for messages of a length: the schedule, or the MPI library's own way? Both are tried. */
 #ifndef KASURI_CHOICE_H
 #define KASURI_CHOICE_H
 

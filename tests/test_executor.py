@@ -408,7 +408,10 @@ def far(tmp_path: Path) -> Iterator[Callable[[str], Cluster]]:
 
 
 def test_nothing_that_happens_after_the_subscription_is_missed(tmp_path):
-    """Subscriptions that come to the scheduler a second late: what happens just then, as a worker that registers, is heard of."""
+    """Subscriptions that come to the scheduler a second late: what happens just then, as a worker that registers, is heard of.
+
+    They come in the order in which they were sent, as on the one stream that carries them.
+    """
     import distributed
 
     cluster = Cluster(tmp_path)
@@ -419,7 +422,7 @@ def test_nothing_that_happens_after_the_subscription_is_missed(tmp_path):
 
             def send_late(message):
                 if message["op"] == "subscribe-topic":
-                    timers.append(threading.Timer(1.0, client.loop.add_callback, [send, message]))
+                    timers.append(threading.Timer(1.0 + 0.2 * len(timers), client.loop.add_callback, [send, message]))
                     timers[-1].start()
                 else:
                     send(message)
