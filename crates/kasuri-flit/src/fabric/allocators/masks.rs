@@ -91,7 +91,7 @@ pub(crate) fn first_from(mask: u64, pointer: u32) -> u32 {
 
 /// The members of a mask, in order.
 #[inline(always)]
-fn members(mut mask: u64) -> impl Iterator<Item = u32> {
+pub(crate) fn members(mut mask: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let first = mask.trailing_zeros();
         let found = mask != 0;

@@ -79,6 +79,9 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         let input = &mut self.layout.input[slot];
         input.flits += 1;
         let (flits, is_free) = (input.flits, input.output == NONE);
+        if !is_free && flits == 1 {
+            self.layout.note_bidder(slot);
+        }
         self.layout.wake(slot >> M::SHIFT);
         let whole = self.parameters.switching == Switching::StoreAndForward;
         let is_head = if whole { is_free && flits == self.packets[self.front_packet(slot) as usize].flits } else { is_free && flits == 1 };
@@ -96,7 +99,10 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         if let Some(buffers) = &mut self.buffers.shared {
             buffers.free(slot, !is_free);
         }
-        let output = &self.layout.output[slot];
+        let output = self.layout.output[slot];
+        if output.holder != NONE && output.credits == 1 {
+            self.layout.note_bidder(output.holder);
+        }
         let all_back = output.holder == NONE && output.credits == u32::from(self.parameters.buffer_flits);
         if all_back && self.parameters.release == VcRelease::TailCredit {
             self.layout.set_free_channel(slot);
@@ -135,9 +141,14 @@ impl<M: VcMask> Tile<'_, Full<M>> {
 
     /// Has a router something to do in a later step without a new event?
     pub(super) fn has_to_come(&self, number: usize, step: u64) -> bool {
-        let unit = &self.layout.units[number];
         let comes = |&slot: &u32| self.layout.input[slot].ready > step;
-        !unit.heads.is_empty() || unit.waiting.iter().any(comes) || unit.active.iter().any(comes)
+        self.has_heads_to_come(number, step) || self.layout.units[number].active.iter().any(comes)
+    }
+
+    /// Will a head bid for a virtual channel in a later step for the first time?
+    pub(super) fn has_heads_to_come(&self, number: usize, step: u64) -> bool {
+        let unit = &self.layout.units[number];
+        !unit.heads.is_empty() || unit.waiting.iter().any(|&slot| self.layout.input[slot].ready > step)
     }
 
     /// New heads learn where they may go.
@@ -318,6 +329,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         }
         self.layout.input[head].ready = from;
         self.layout.units[number].active.push(head);
+        self.layout.note_bidder(head);
     }
 
     /// Heads that hold a virtual channel wait no more.

@@ -3,9 +3,9 @@
 //! The same as the steps in `cycle`, where there are no priorities, no kept paths through the switch and no speculative bids.
 
 use super::{Allocators, Full, FullParameters, InputVc, Unit};
-use crate::fabric::allocators::masks::{RequestMasks, first_from};
+use crate::fabric::allocators::masks::{RequestMasks, first_from, members};
 use crate::fabric::vc_mask::VcMask;
-use crate::tile::{NEVER, Tile};
+use crate::tile::{NEVER, NONE, Tile};
 
 /// The lists of a step, and tables in place of divisions.
 pub(super) struct Masks {
@@ -69,7 +69,8 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         }
         asked |= self.allocate_crossing_on_masks(number, step, now, masks);
         self.cross_granted(number, step, now, masks);
-        asked || self.has_to_come(number, step)
+        // Who has just got a virtual channel has asked for it.
+        asked || self.has_heads_to_come(number, step)
     }
 
     /// Heads bid for the free virtual channels of their port. Did any?
@@ -111,21 +112,29 @@ impl<M: VcMask> Tile<'_, Full<M>> {
     fn allocate_crossing_on_masks(&mut self, number: usize, step: u64, now: u64, masks: &mut Masks) -> bool {
         masks.requests.clear();
         masks.granted.clear();
-        let Unit { base, ports, .. } = self.layout.units[number];
+        let Unit { base, ports, may_bid, .. } = self.layout.units[number];
         let columns = ports * masks.output_speedup;
-        let mut due = NEVER;
-        for position in 0..self.layout.units[number].active.len() {
-            let slot = self.layout.units[number].active[position];
+        let (mut due, mut bidders) = (NEVER, may_bid);
+        for place in members(may_bid) {
+            let slot = (base << M::SHIFT) + masks.slot_of_place[place as usize];
             let InputVc { output, flits, ready, .. } = self.layout.input[slot];
+            if output == NONE || flits == 0 || self.room(output) == 0 {
+                // An arrival or a credit notes it again; room in shared buffers comes from other packets, too.
+                if output == NONE || flits == 0 || self.buffers.shared.is_none() {
+                    bidders &= !(1 << place);
+                }
+                continue;
+            }
             debug_assert!(self.has_room_for_rest(slot), "a packet that waits as a whole has a virtual channel with room for all of it");
-            if ready <= step && flits > 0 && self.room(output) > 0 {
+            if ready <= step {
                 match self.place_from(output >> M::SHIFT, now) {
                     from if from <= now => masks.bid((slot >> M::SHIFT) - base, slot & (M::BITS - 1), (output >> M::SHIFT) - base, columns),
                     from => due = due.min(from),
                 }
             }
         }
-        self.layout.units[number].due = due;
+        let unit = &mut self.layout.units[number];
+        (unit.due, unit.may_bid) = (due, bidders);
         if masks.requests.is_empty() {
             return false;
         }

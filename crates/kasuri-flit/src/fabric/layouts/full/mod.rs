@@ -162,6 +162,8 @@ struct Unit {
     waiting: Vec<u32>,
     /// Input slots that hold one.
     active: Vec<u32>,
+    /// Where routers are small enough for masks: those of them, as inputs of virtual-channel allocation, that may have a flit and a credit.
+    may_bid: u64,
     /// Input slots that keep their path through the switch: their next flit has come.
     kept: Vec<u32>,
     /// Output slots that tails have just left on predictions: those who waited for them ask from the next step on.
@@ -306,6 +308,15 @@ impl<M: VcMask> Full<M> {
         self.heads.routes.get(slot as usize).map_or_else(|| std::slice::from_ref(&self.input[slot].candidate), Vec::as_slice)
     }
 
+    /// The packet at the front of a buffer, which holds a virtual channel, may bid for the switch: it has got one, a flit or a credit.
+    #[inline(always)]
+    fn note_bidder(&mut self, slot: u32) {
+        let unit = &mut self.units[self.unit_of_port[slot >> M::SHIFT] as usize];
+        let place = ((slot >> M::SHIFT) - unit.base) * self.full.router.virtual_channels + (slot & (M::BITS - 1));
+        unit.may_bid |= 1u64.checked_shl(place).unwrap_or(0);
+    }
+
+    #[inline(always)]
     fn wake(&mut self, port: u32) {
         let number = self.unit_of_port[port];
         let unit = &mut self.units[number as usize];
@@ -377,6 +388,7 @@ fn unit(number: u32, base: u32, ports: u32, full: &FullParameters, rules: Option
         heads: Vec::new(),
         waiting: Vec::new(),
         active: Vec::new(),
+        may_bid: 0,
         kept: Vec::new(),
         late: Vec::new(),
         computation: Batches::new(batched, full.computation_steps),

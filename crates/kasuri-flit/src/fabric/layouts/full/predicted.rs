@@ -90,10 +90,14 @@ impl<M: VcMask> Tile<'_, Full<M>> {
 impl<M: VcMask> Full<M> {
     /// Before virtual channels are allocated, frees those whose tails have just gone on a prediction and for which a head begins to ask.
     /// `at_once`: heads ask as they arrive; one that comes to others which wait asks with them, in the next step.
+    #[inline(always)]
     pub(super) fn free_wanted(&mut self, number: usize, step: u64, at_once: bool) {
-        if self.units[number].late.is_empty() {
-            return;
+        if !self.units[number].late.is_empty() {
+            self.free_wanted_of_late(number, step, at_once);
         }
+    }
+
+    fn free_wanted_of_late(&mut self, number: usize, step: u64, at_once: bool) {
         let mut late = std::mem::take(&mut self.units[number].late);
         late.retain(|&output| {
             let port = output >> M::SHIFT;
