@@ -7,6 +7,7 @@ What has results to be compared with stands elsewhere: `validation/astra` (Chakr
 * ASTRA-sim's shipped networks and systems: a collective runs on each by formulas, flows and ASTRA-sim's rules; numbers that are words are
   refused with file and line;
 * execution traces that cannot run: the message names the file, or the NPU and the node;
+* layer tables of SimAI: each takes as long by flows as its parts alone, one that is cut off is refused with its last line;
 * topologies of ns-3 and SimAI: imported, and a collective of all crosses them.
 
 Only the standard library is needed. Exit status: 0 all as they must be, 1 not.
@@ -139,6 +140,38 @@ class Readers:
                 problems.append(f"{name}: status {status}: {error.strip()}")
         self.tell("Chakra, traces in pieces", len(cases), problems, "refused, with the node or the group")
 
+    def layers(self) -> None:
+        """Tables whose exchanges all NPUs wait for, beside their computations and the exchanges alone; tables that are cut off."""
+        data = self.folder("ai", "astra")
+        files = sorted(self.folder("ai/simai-workloads", "simai").glob("*.txt"))
+        where = ["--system", data / "configs/ring_4chunks.json", "--network", data / "configs/Switch8_bw50_lat500.yml", "--format", "json"]
+        problems = []
+        for file in files:
+            lines = [line.split() for line in file.read_text().splitlines() if line.strip()]
+            status, printed, error = self.run("astra", "--workload", file, *where)
+            if int(lines[1][0]) != len(lines) - 2:
+                if status != 2 or not re.search(rf"{re.escape(file.name)}:\d+: .* after {len(lines) - 2} of the {lines[1][0]} layers", error):
+                    problems.append(f"{file.name}: status {status}: {error.strip()}")
+                continue
+            expected = self.layer_times(lines[2:], where)
+            times = [npu["finish_ns"] for npu in json.loads(printed)["npus"]] if status == 0 else []
+            if not times or any(abs(time - expected) > 1e-3 * expected for time in times):
+                problems.append(f"{file.name}: {times} ns, its parts {expected} ns: {error.strip()}")
+        self.tell("SimAI, layer tables", len(files), problems, "take the time of their parts, or end too early and say so")
+
+    def layer_times(self, layers: list[list[str]], where: list[object]) -> float:
+        """The time of all computations, exchanges and updates of a table whose NPUs all share each layer."""
+        total = 0
+        for words in layers:
+            total += sum(int(words[place]) for place in (2, 5, 8))
+            for kind, size in (words[3:5], words[6:8]):
+                if kind == "ALLREDUCE" and int(size) > 0:
+                    for npu in range(8):
+                        (self.work / f"part.{npu}.et").write_bytes(one_collective(ALL_REDUCE, int(size)))
+                    _, printed, _ = self.run("astra", "--workload", "part", *where)
+                    total += json.loads(printed)["npus"][0]["finish_ns"] + int(words[11])
+        return total
+
     def topologies(self) -> None:
         """Topologies of ns-3 and SimAI, with an all-to-all over each."""
         files, problems = sorted(self.folder("ai/topologies", "ns3").glob("*.txt")), []
@@ -167,6 +200,7 @@ def main() -> int:
         readers.goal()
         readers.configurations()
         readers.refused()
+        readers.layers()
         readers.topologies()
     return 0 if readers.right else 1
 

@@ -5,7 +5,7 @@ use super::names::unknown;
 use super::section::Section;
 use super::traffic::Setting;
 use crate::format::traffic::parse_sizes;
-use crate::format::{astra, chakra, goal, goal_binary};
+use crate::format::{astra, chakra, goal, goal_binary, layers};
 use kasuri_model::scenario::{ClosedWorkload, WorkloadPart};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::{TerminalRef, Terminals};
@@ -13,7 +13,8 @@ use kasuri_workload::collective::alltoallv::{self, Alltoallv, Sizes};
 use kasuri_workload::collective::{
     ALL_TO_ALL, Collective, CollectiveError, Entry, Least, MESSAGE, MessageSize, Parameters, operations, schedules,
 };
-use kasuri_workload::execution::cluster::{Cluster, Dimension, MAX_NPUS, Topology};
+use kasuri_workload::execution::cluster::{Cluster, Dimension, Groups, MAX_NPUS, System, Topology};
+use kasuri_workload::execution::trace::Trace as ExecutionTrace;
 use kasuri_workload::execution::workload::{Places, TraceWorkload, Traces};
 use kasuri_workload::schedule::{self, Job, SCHEDULES, ScheduleError, Scheduled};
 use kasuri_workload::traffic::MAX_PACKET_FLITS;
@@ -34,7 +35,8 @@ use toml::Table;
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkloadSection {
     /// A file that says what each rank sends, receives and computes, in the text or the binary form of GOAL, in place of a collective. With
-    /// `system`: what stands before `.0.et`, `.1.et`, … in the names of the files of a Chakra execution trace, plain or gzipped.
+    /// `system`: what stands before `.0.et`, `.1.et`, … in the names of the files of a Chakra execution trace, plain or gzipped, or a file
+    /// with a table of layers as ASTRA-sim 1.0 and SimAI take them.
     trace: Option<String>,
     /// ASTRA-sim's system file (.json), which says how the collectives of a Chakra execution trace become messages. The NPUs are the ranks.
     system: Option<String>,
@@ -234,21 +236,43 @@ impl Setting<'_> {
             system.custom_nodes =
                 astra::custom_nodes(&path, &read("system", &path)?).map_err(|error| section.error("system", error.to_string()))?;
         }
-        let groups = match &keys.groups {
-            None => BTreeMap::new(),
-            Some(path) => astra::groups(path, &read("groups", path)?, npus).map_err(|error| section.error("groups", error.to_string()))?,
-        };
-        let wrong = |key: &str, unread: chakra::Unread| section.error(key, unread.problem());
-        let of_npu = |npu: u32| chakra::read_of(self.files, prefix, npu).map_err(|unread| wrong("trace", unread));
-        let traces = (0..npus).map(of_npu).collect::<Result<_, _>>()?;
+        let (groups, traces) = self.execution_programs(section, keys, prefix, &cluster, &mut system)?;
         let mut algorithms = BTreeMap::new();
         for prefix in system.custom.values().chain(system.custom_nodes.values()) {
-            let traces = chakra::read_algorithm(self.files, prefix, npus).map_err(|unread| wrong("system", unread))?;
+            let traces = chakra::read_algorithm(self.files, prefix, npus).map_err(|unread| section.error("system", unread.problem()))?;
             algorithms.insert(prefix.clone(), traces);
         }
         let traces = Traces { cluster, system, groups, traces, algorithms, queues: keys.queues };
         TraceWorkload::new(traces, Places::Terminals(placement), units)
             .map_err(|problem| section.error("trace", format!("{prefix}: {problem}")))
+    }
+
+    /// The groups of NPUs and what each does: by a table of layers, if there is a file of this name, else by Chakra's files.
+    fn execution_programs(
+        &self,
+        section: &Section<'_>,
+        keys: &WorkloadSection,
+        prefix: &str,
+        cluster: &Cluster,
+        system: &mut System,
+    ) -> Result<(Groups, Vec<ExecutionTrace>), ConfigError> {
+        let read = |key: &str, path: &str| self.files.read(path).map_err(|problem| section.error(key, problem));
+        if self.files.is_there(prefix) {
+            if keys.groups.is_some() {
+                return Err(section.error("groups", "has no meaning beside a table of layers, whose header says who exchanges with whom"));
+            }
+            let table = layers::parse(prefix, &read("trace", prefix)?).map_err(|error| section.error("trace", error.to_string()))?;
+            // The table has times.
+            system.roofline = false;
+            return table.programs(cluster).map_err(|problem| section.error("trace", format!("{prefix}:1: {problem}")));
+        }
+        let npus = cluster.npus();
+        let groups = match &keys.groups {
+            None => Groups::new(),
+            Some(path) => astra::groups(path, &read("groups", path)?, npus).map_err(|error| section.error("groups", error.to_string()))?,
+        };
+        let of_npu = |npu: u32| chakra::read_of(self.files, prefix, npu).map_err(|unread| section.error("trace", unread.problem()));
+        Ok((groups, (0..npus).map(of_npu).collect::<Result<_, _>>()?))
     }
 
     fn application(&self, section: &Section<'_>, keys: &WorkloadSection, name: &str, units: Units) -> Result<Stages, ConfigError> {

@@ -15,6 +15,7 @@ pub mod hostlist;
 pub mod hosts;
 pub mod ibnetdiscover;
 pub mod ibnetdiscover_ports;
+pub mod layers;
 pub mod mesh_graph;
 pub mod mpi;
 pub mod msccl;

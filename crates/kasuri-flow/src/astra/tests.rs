@@ -6,7 +6,7 @@ use kasuri_workload::execution::trace::{Collective, Kind, Message, Node, Operati
 use std::collections::BTreeMap;
 
 fn node(id: u64, kind: Kind, waits_for: &[u64]) -> Node {
-    Node { id, name: "n".into(), kind, duration_us: 0, on_host: false, waits_for: waits_for.into() }
+    Node { id, name: "n".into(), kind, duration_ns: 0, on_host: false, waits_for: waits_for.into() }
 }
 
 fn trace(nodes: Vec<Node>) -> Trace {
@@ -125,7 +125,7 @@ fn one_npu_stands_for_all() {
                         let network = cluster(topology, npus, 50.0, latency);
                         let system = System { endpoint_delay_ns: endpoint, ..system(implementation, splits) };
                         let waits = Node { id: 2, waits_for: [0].into(), ..collective(operation, bytes / 2 + 9) };
-                        let compute = Node { duration_us: 3, ..node(1, Kind::Compute { operations: None, bytes: None }, &[]) };
+                        let compute = Node { duration_ns: 3000, ..node(1, Kind::Compute { operations: None, bytes: None }, &[]) };
                         let traces = vec![trace(vec![collective(operation, bytes), compute, waits]); npus as usize];
                         let one = run_on(&network, &system, backend, &traces, true);
                         let all = run_on(&network, &system, backend, &traces, false);

@@ -20,8 +20,8 @@ pub struct Node {
     pub name: Box<str>,
     /// What is done.
     pub kind: Kind,
-    /// How long it took where it was recorded, in microseconds; 0 if that is not known.
-    pub duration_us: u64,
+    /// How long it took where it was recorded, in nanoseconds; 0 if that is not known.
+    pub duration_ns: u64,
     /// Whether the host does it, and not the accelerator.
     pub on_host: bool,
     /// The ids of the nodes that have to end before, control and data dependencies alike; an id may occur twice.
@@ -206,7 +206,7 @@ mod tests {
             id,
             name: "n".into(),
             kind: Kind::Invalid,
-            duration_us: 0,
+            duration_ns: 0,
             on_host: false,
             waits_for: on.into(),
         };

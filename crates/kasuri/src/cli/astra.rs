@@ -8,10 +8,11 @@ use crate::input::{FolderFiles, MAX_TEXT_BYTES, read_at_most};
 use clap::{Args, ValueEnum};
 use kasuri_config::format::astra;
 use kasuri_config::format::chakra::{self, Unread};
+use kasuri_config::format::layers;
 use kasuri_flow::analysis::programs;
 use kasuri_flow::astra::{Backend, Input, run};
 use kasuri_model::engine::Method;
-use kasuri_workload::execution::cluster::System;
+use kasuri_workload::execution::cluster::{Cluster, Groups, System};
 use kasuri_workload::execution::trace::Trace;
 use kasuri_workload::execution::workload::Traces;
 use serde_json::{Value as Json, json};
@@ -22,8 +23,9 @@ use std::path::{Path, PathBuf};
 /// Runs an execution trace of an AI cluster (Chakra) on a network and system of ASTRA-sim: when each NPU has finished
 #[derive(Debug, Args)]
 pub(super) struct Astra {
-    /// The trace: what stands before `.0.et`, `.1.et`, … in the names of its files, one for each NPU; gzipped files are read, too
-    #[arg(long, value_name = "PREFIX")]
+    /// The trace: what stands before `.0.et`, `.1.et`, … in the names of its files, one for each NPU; gzipped files are read, too. Or a
+    /// file with a table of layers, as ASTRA-sim 1.0 and SimAI take them
+    #[arg(long, value_name = "PREFIX|FILE")]
     workload: String,
     /// ASTRA-sim's system file (.json): how collectives become messages
     #[arg(long, value_name = "FILE")]
@@ -88,12 +90,9 @@ impl Astra {
         let wrong = |error: &dyn std::fmt::Display| Failure::Input(error.to_string());
         let cluster = astra::network(&name(&self.network), &small(&self.network)?).map_err(|error| wrong(&error))?;
         let npus = cluster.npus();
-        let system = self.system()?;
-        let groups = match &self.groups {
-            None => BTreeMap::new(),
-            Some(path) => astra::groups(&name(path), &small(path)?, npus).map_err(|error| wrong(&error))?,
-        };
-        let traces: Vec<Trace> = (0..npus).map(|npu| self.trace(npu, npus)).collect::<Result<_, _>>()?;
+        let mut system = self.system()?;
+        let is_table = Path::new(&self.workload).is_file();
+        let (groups, traces) = if is_table { self.layers(&cluster, &mut system)? } else { self.traces(npus)? };
         let algorithms = self.algorithms(&system, npus)?;
         tell_unmodelled(&traces, &system)?;
         let traces = Traces { cluster, system, groups, traces, algorithms, queues: self.queues };
@@ -147,6 +146,32 @@ impl Astra {
             }
         }
         Ok(Exit::DONE)
+    }
+
+    /// The groups and programs of a table of layers.
+    fn layers(&self, cluster: &Cluster, system: &mut System) -> Result<(Groups, Vec<Trace>), Failure> {
+        let path = Path::new(&self.workload);
+        if let Some(groups) = &self.groups {
+            let problem = format!("--groups {} has no meaning beside it: its header says who exchanges with whom", groups.display());
+            return Err(Failure::Input(format!("{}: is a table of layers; {problem}", self.workload)));
+        }
+        let table = layers::parse(&self.workload, &small(path)?).map_err(|error| Failure::Input(error.to_string()))?;
+        for word in &table.ignored {
+            writeln!(io::stderr(), "note: `{word}` of the table's header is not modelled")?;
+        }
+        if std::mem::take(&mut system.roofline) {
+            writeln!(io::stderr(), "note: the table has times, so the roofline of the system file is not used")?;
+        }
+        table.programs(cluster).map_err(|problem| Failure::Input(format!("{}:1: {problem}", self.workload)))
+    }
+
+    /// The groups and the traces of all NPUs.
+    fn traces(&self, npus: u32) -> Result<(Groups, Vec<Trace>), Failure> {
+        let groups = match &self.groups {
+            None => Groups::new(),
+            Some(path) => astra::groups(&name(path), &small(path)?, npus).map_err(|error| Failure::Input(error.to_string()))?,
+        };
+        Ok((groups, (0..npus).map(|npu| self.trace(npu, npus)).collect::<Result<_, _>>()?))
     }
 
     /// The trace of an NPU.

@@ -4,9 +4,10 @@ use kasuri::cluster::{Options, run};
 use kasuri_model::engine::Method;
 use kasuri_workload::execution::alike::one_stands_for_all;
 use kasuri_workload::execution::cluster::{Choice, Cluster, Dimension, Groups, Implementation, Optimization, Pattern, System, Topology};
+use kasuri_workload::execution::layers::{Among, Exchange, Layer, LayerTable, Parallelism, Step, Transformer};
 use kasuri_workload::execution::trace::{Collective, Kind, Message, Node, Operation, Trace};
 use kasuri_workload::execution::workload::Traces;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const FLOW: Options = Options { method: Method::Rates, flit_bytes: None, packet_bytes: 4096, use_symmetry: false };
 const FLIT: Options = Options { method: Method::Cycles, flit_bytes: Some(64), ..FLOW };
@@ -17,7 +18,7 @@ const FOLDED: Options = Options { use_symmetry: true, ..FLOW };
 const RATE: f64 = 50.0 * 1.073_741_824;
 
 pub(crate) fn node(id: u64, kind: Kind, waits_for: &[u64]) -> Node {
-    Node { id, name: "n".into(), kind, duration_us: 0, on_host: false, waits_for: waits_for.into() }
+    Node { id, name: "n".into(), kind, duration_ns: 0, on_host: false, waits_for: waits_for.into() }
 }
 
 pub(crate) fn trace(nodes: Vec<Node>) -> Trace {
@@ -121,7 +122,7 @@ fn one_npu_stands_for_all_that_are_alike() {
                     let collective = Collective { operation: Some(operation), bytes: Some(bytes), ..Collective::default() };
                     node(0, Kind::Collective(Box::new(collective)), &[])
                 };
-                let wait = Node { duration_us: 2, ..node(1, Kind::Compute { operations: None, bytes: None }, &[0]) };
+                let wait = Node { duration_ns: 2000, ..node(1, Kind::Compute { operations: None, bytes: None }, &[0]) };
                 let program = trace(vec![nodes(1 << 16), wait, Node { id: 2, waits_for: [1].into(), ..nodes(3000) }]);
                 let traces = || {
                     let rates = [50.0, 25.0, 80.0];
@@ -163,7 +164,7 @@ fn dimensions_follow_each_other() {
 #[test]
 fn computations_and_messages_follow_each_other() {
     let message = Message { source: Some(0), destination: Some(5), bytes: Some(1 << 16), tag: Some(3) };
-    let compute = |id, waits: &[u64]| Node { duration_us: 7, ..node(id, Kind::Compute { operations: None, bytes: None }, waits) };
+    let compute = |id, waits: &[u64]| Node { duration_ns: 7000, ..node(id, Kind::Compute { operations: None, bytes: None }, waits) };
     let mut traces = vec![Trace::default(); 8];
     traces[0] = trace(vec![compute(0, &[]), node(1, Kind::Send(message), &[0])]);
     traces[5] = trace(vec![node(0, Kind::Receive(message), &[]), compute(1, &[0])]);
@@ -173,6 +174,35 @@ fn computations_and_messages_follow_each_other() {
     for (npu, time) in times.iter().enumerate() {
         let expected = [arrival, 0.0, 0.0, 0.0, 0.0, arrival + 7000.0, 0.0, 0.0][npu];
         assert!((time - expected).abs() < 1.0, "NPU {npu}: {time} ns, not {expected}");
+    }
+}
+
+/// A table of layers of which nothing overlaps takes its computations and its exchanges one after the other, in every engine: two NPUs
+/// share a layer, neighbours on a link of their own.
+#[test]
+fn layers_that_wait_for_each_other_take_the_sum_of_their_parts() {
+    let exchange = Exchange { operation: Operation::AllReduce, among: Among::Usual, bytes: 1 << 16 };
+    let step = |compute_ns, exchange| Step { compute_ns, exchange };
+    let layer = |name: &str| Layer {
+        name: name.into(),
+        forward: step(5_000, Some(exchange)),
+        input_gradient: step(6_000, Some(exchange)),
+        weight_gradient: step(7_000, None),
+        update_ns: 100,
+    };
+    let groups = Transformer { tensor: 2, expert: 1, checkpoints: BTreeSet::new(), recomputations: BTreeSet::new() };
+    let table =
+        LayerTable { parallelism: Parallelism::Transformer(groups), layers: vec![layer("a"), layer("b"), layer("c")], ignored: Vec::new() };
+    for (options, tolerance) in [(FLOW, (1e-3, 10.0)), (FLIT, (2e-2, 100.0))] {
+        let mut alone = job(vec![dimension(Topology::FullyConnected, 4, 50.0, 500.0)], Implementation::Ring, 1, Vec::new());
+        let cluster = alone.cluster.clone();
+        let exchanged = Collective { operation: Some(Operation::AllReduce), bytes: Some(1 << 16), group: 1, ..Collective::default() };
+        let member = trace(vec![node(0, Kind::Collective(Box::new(exchanged)), &[])]);
+        (alone.groups, alone.traces) = (Groups::from([(1, vec![0, 1])]), vec![member.clone(), member, Trace::default(), Trace::default()]);
+        let once = run(alone.clone(), &options).unwrap()[0];
+        let mut layers = alone;
+        (layers.groups, layers.traces) = table.programs(&cluster).unwrap();
+        assert_all(layers, &options, 3.0 * (5_000.0 + 6_000.0 + 7_000.0 + 2.0 * (once + 100.0)), tolerance);
     }
 }
 

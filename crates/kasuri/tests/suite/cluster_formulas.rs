@@ -79,7 +79,8 @@ fn chunks_follow_each_other_through_dimensions_as_flows_do() {
 #[test]
 fn no_flow_ends_before_the_bound() {
     let (mesh, ring, switch) = (Topology::FullyConnected, Topology::Ring, Topology::Switch);
-    let compute = |id, us, waits: &[u64]| Node { duration_us: us, ..node(id, Kind::Compute { operations: None, bytes: None }, waits) };
+    let compute =
+        |id, us, waits: &[u64]| Node { duration_ns: 1000 * us, ..node(id, Kind::Compute { operations: None, bytes: None }, waits) };
     let gathers = |id, operation, bytes, group, waits: &[u64]| {
         let collective = Collective { operation: Some(operation), bytes: Some(bytes), group, ..Collective::default() };
         node(id, Kind::Collective(Box::new(collective)), waits)

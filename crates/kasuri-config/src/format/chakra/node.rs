@@ -77,7 +77,14 @@ pub(super) fn parse(record: &[u8], unmodelled: &mut BTreeMap<String, u64>) -> Re
     }
     let kind = kind(&raw, &said).map_err(of_node)?;
     let duration_us = said.duration_us.filter(|_| raw.old).unwrap_or(raw.duration_us);
-    Ok(Node { id: raw.id, name: raw.name.into(), kind, duration_us, on_host: said.on_host, waits_for: raw.waits_for.into() })
+    Ok(Node {
+        id: raw.id,
+        name: raw.name.into(),
+        kind,
+        duration_ns: duration_us.saturating_mul(1000),
+        on_host: said.on_host,
+        waits_for: raw.waits_for.into(),
+    })
 }
 
 fn kind(raw: &Raw<'_>, said: &Said) -> Result<Kind, String> {

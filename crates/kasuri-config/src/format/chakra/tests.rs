@@ -53,7 +53,7 @@ fn all_gather() -> Vec<u8> {
 fn a_node_has_what_its_fields_say() {
     let trace = parse("t.0.et", &file(&[all_gather()])).unwrap();
     let node = &trace.nodes[0];
-    assert_eq!((node.id, &*node.name, node.duration_us, &*node.waits_for), (0, "gather", 12, &[5, 300][..]));
+    assert_eq!((node.id, &*node.name, node.duration_ns, &*node.waits_for), (0, "gather", 12_000, &[5, 300][..]));
     let Kind::Collective(collective) = &node.kind else { panic!("{node:?}") };
     assert_eq!((collective.operation, collective.bytes, collective.group), (Some(Operation::AllGather), Some(1 << 40), 7));
     assert_eq!(collective.dimensions.as_deref(), Some(&[true, false][..]));
@@ -78,7 +78,7 @@ fn the_older_schema_means_the_same() {
     ]);
     let trace = parse("t.0.et", &file(&[node])).unwrap();
     let node = &trace.nodes[0];
-    assert_eq!((node.id, node.duration_us, &*node.waits_for), (9, 5, &[1, 2][..]));
+    assert_eq!((node.id, node.duration_ns, &*node.waits_for), (9, 5_000, &[1, 2][..]));
     let Kind::Collective(collective) = &node.kind else { panic!("{node:?}") };
     assert_eq!((collective.operation, collective.bytes), (Some(Operation::AllGather), Some(64)));
     assert_eq!(collective.dimensions.as_deref(), Some(&[true, false][..]));

@@ -33,11 +33,11 @@ fn system(implementation: Implementation, dimensions: usize, splits: u64) -> Sys
 }
 
 fn node(id: u64, kind: Kind, waits_for: &[u64]) -> Node {
-    Node { id, name: "n".into(), kind, duration_us: 0, on_host: false, waits_for: waits_for.into() }
+    Node { id, name: "n".into(), kind, duration_ns: 0, on_host: false, waits_for: waits_for.into() }
 }
 
 fn compute(id: u64, microseconds: u64, waits_for: &[u64]) -> Node {
-    Node { duration_us: microseconds, ..node(id, Kind::Compute { operations: None, bytes: None }, waits_for) }
+    Node { duration_ns: 1000 * microseconds, ..node(id, Kind::Compute { operations: None, bytes: None }, waits_for) }
 }
 
 fn collective(id: u64, operation: Operation, bytes: u64, group: u32, waits_for: &[u64]) -> Node {

@@ -307,7 +307,7 @@ impl<'a, O: Outside> Npus<'a, O> {
 
 /// The time of a node where it was recorded, in nanoseconds.
 pub(super) fn recorded(node: &Node) -> u64 {
-    node.duration_us.saturating_mul(1000).max(1)
+    node.duration_ns.max(1)
 }
 
 fn send<'a>(npu: u32, message: &Message) -> Result<Task<'a>, String> {

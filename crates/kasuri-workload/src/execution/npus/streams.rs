@@ -286,9 +286,7 @@ impl<O: Outside> Npus<'_, O> {
                     let problem = "of a collective's trace needs comm_src or comm_dst (a rank of it), comm_size and comm_tag";
                     self.refuse(format!("NPU {npu}: node {} (`{}`) {problem}", item.id, item.name));
                 }
-                Kind::Compute { .. } => {
-                    self.outside.set(npu, (item.duration_us.saturating_mul(1000)).max(1), Item::Custom { stream, node })
-                }
+                Kind::Compute { .. } => self.outside.set(npu, item.duration_ns.max(1), Item::Custom { stream, node }),
                 _ => {}
             }
         }

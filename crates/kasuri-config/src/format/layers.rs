@@ -1,0 +1,196 @@
+//! Layer tables of ASTRA-sim 1.0 and SimAI (AICB): the parallelism, the number of layers, a line for each layer.
+//!
+//! A layer has its name, the layer on which it depends (not used), and three times the time in nanoseconds, the collective and its bytes:
+//! forward, input gradient, weight gradient; then the time of an update. Source: `Workload.cc` of aliyun/SimAI at cef83f9.
+
+use super::{FormatError, short, text_of};
+use crate::names::unknown;
+use kasuri_workload::execution::layers::{Among, Exchange, Layer, LayerTable, Parallelism, Step, Transformer};
+use kasuri_workload::execution::trace::Operation;
+use std::collections::BTreeSet;
+
+/// Parallelisms that are read.
+const PARALLELISMS: [&str; 7] =
+    ["DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA", "MICRO", "HYBRID_TRANSFORMER", "HYBRID_TRANSFORMER_FWD_IN_BCKWD"];
+
+/// Collectives by their names in a table.
+const COLLECTIVES: [(&str, Operation); 4] = [
+    ("ALLREDUCE", Operation::AllReduce),
+    ("ALLGATHER", Operation::AllGather),
+    ("REDUCESCATTER", Operation::ReduceScatter),
+    ("ALLTOALL", Operation::AllToAll),
+];
+
+/// The words of a layer's line.
+const COLUMNS: [&str; 12] = [
+    "the name",
+    "the dependency",
+    "the forward time",
+    "the forward collective",
+    "the forward bytes",
+    "the input-gradient time",
+    "the input-gradient collective",
+    "the input-gradient bytes",
+    "the weight-gradient time",
+    "the weight-gradient collective",
+    "the weight-gradient bytes",
+    "the update time",
+];
+
+/// Reads a table.
+///
+/// # Errors
+/// A parallelism that is not known, a header without what it needs, more or fewer layers than the second line says, a line with more or
+/// fewer than 12 words, a collective or a number that is none: each with its line.
+pub fn parse(name: &str, bytes: &[u8]) -> Result<LayerTable, FormatError> {
+    let text = text_of(name, bytes)?;
+    let lines: Vec<(usize, &str)> = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim())).collect();
+    let mut lines = lines.into_iter().filter(|(_, line)| !line.is_empty());
+    let (number, header) =
+        lines.next().ok_or_else(|| FormatError::new(name, 1, "the file is empty; a layer table begins with its parallelism"))?;
+    let Header { parallelism, ignored } = header_of(header).map_err(|problem| FormatError::new(name, number, problem))?;
+    let (number, count) = lines.next().ok_or_else(|| FormatError::new(name, number + 1, "is missing; it is the number of layers"))?;
+    let layers: usize =
+        count.parse().map_err(|_| FormatError::new(name, number, format!("has `{}` for the number of layers", short(count))))?;
+    let (count, mut table) = (layers, LayerTable { parallelism, layers: Vec::new(), ignored });
+    let mut last = number;
+    for (number, line) in lines {
+        if table.layers.len() == count {
+            return Err(FormatError::new(name, number, format!("is one layer more than the {count} of line 2")));
+        }
+        table.layers.push(layer(line).map_err(|problem| FormatError::new(name, number, problem))?);
+        last = number;
+    }
+    if table.layers.is_empty() || table.layers.len() < count {
+        let problem = format!("is the last line, after {} of the {count} layers of line 2; is the file cut off?", table.layers.len());
+        return Err(FormatError::new(name, last, problem));
+    }
+    check_layers(&table).map_err(|problem| FormatError::new(name, 1, problem))?;
+    Ok(table)
+}
+
+/// What the first line says.
+struct Header {
+    parallelism: Parallelism,
+    ignored: Vec<String>,
+}
+
+fn header_of(line: &str) -> Result<Header, String> {
+    let mut words = line.split_whitespace();
+    let parallelism = words.next().unwrap_or_default();
+    let mut words = words.peekable();
+    let plain = match parallelism {
+        "DATA" => Parallelism::Data,
+        "MODEL" => Parallelism::Model,
+        "HYBRID_DATA_MODEL" => Parallelism::ModelThenData,
+        "HYBRID_MODEL_DATA" => Parallelism::DataThenModel,
+        "MICRO" => Parallelism::Micro,
+        "HYBRID_TRANSFORMER" | "HYBRID_TRANSFORMER_FWD_IN_BCKWD" => {
+            let (mut tensor, mut expert, mut ignored) = (None, 1, Vec::new());
+            let (mut checkpoints, mut recomputations) = (BTreeSet::new(), BTreeSet::new());
+            while let Some(key) = words.next() {
+                let mut next = || -> Result<u64, String> {
+                    let word = words.next().ok_or_else(|| format!("ends after `{}`, which has a number behind it", short(key)))?;
+                    word.parse().map_err(|_| format!("has `{}` behind `{}`; it must be a whole number", short(word), short(key)))
+                };
+                let narrow = |value: u64| u32::try_from(value).map_err(|_| format!("has {value} behind `{key}`; it must be below 2^32"));
+                match key.trim_end_matches(':') {
+                    "model_parallel_NPU_group" => tensor = Some(narrow(next()?)?),
+                    "ep" => expert = narrow(next()?)?,
+                    list @ ("checkpoints" | "checkpoint_initiates") => {
+                        let count = next()?;
+                        let layers = (0..count).map(|_| next().map(|layer| layer as usize)).collect::<Result<BTreeSet<_>, _>>()?;
+                        *(if list == "checkpoints" { &mut checkpoints } else { &mut recomputations }) = layers;
+                    }
+                    "pp" | "vpp" | "ga" | "all_gpus" => {
+                        next()?;
+                    }
+                    "pp_comm" => {
+                        if next()? > 0 {
+                            ignored.push("pp_comm".to_owned());
+                        }
+                    }
+                    other => {
+                        words.next_if(|word| word.parse::<f64>().is_ok());
+                        ignored.push(other.to_owned());
+                    }
+                }
+            }
+            let tensor = tensor.ok_or("has no `model_parallel_NPU_group: N`, the number of NPUs that share each layer")?;
+            return Ok(Header {
+                parallelism: Parallelism::Transformer(Transformer { tensor, expert, checkpoints, recomputations }),
+                ignored,
+            });
+        }
+        other => return Err(unknown("parallelism", &short(other), PARALLELISMS)),
+    };
+    match words.next() {
+        None => Ok(Header { parallelism: plain, ignored: Vec::new() }),
+        Some(word) => Err(format!("has `{}` behind {parallelism}, which stands alone in its line", short(word))),
+    }
+}
+
+fn layer(line: &str) -> Result<Layer, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    if words.len() != COLUMNS.len() {
+        let missing = COLUMNS.get(words.len()).map(|column| format!(" ({column} is missing)")).unwrap_or_default();
+        return Err(format!("has {} words{missing}; a layer has {}", words.len(), COLUMNS.len()));
+    }
+    let number = |column: usize| {
+        let wrong = || format!("has `{}` for {}; it must be a whole number, 0 or more", short(words[column]), COLUMNS[column]);
+        words[column].parse::<u64>().map_err(|_| wrong())
+    };
+    let step = |column: usize| {
+        let compute_ns = number(column)?;
+        let bytes = number(column + 2)?;
+        let exchange = exchange(words[column + 1], bytes).ok_or_else(|| {
+            let names = COLLECTIVES.map(|(name, _)| name).join(", ");
+            format!(
+                "has `{}` for {}; it must be NONE, {names}, or one of these with _EP or _DP_EP behind it",
+                short(words[column + 1]),
+                COLUMNS[column + 1]
+            )
+        })?;
+        Ok::<_, String>(Step { compute_ns, exchange })
+    };
+    Ok(Layer { name: words[0].into(), forward: step(2)?, input_gradient: step(5)?, weight_gradient: step(8)?, update_ns: number(11)? })
+}
+
+/// The exchange of a word and so many bytes: none for NONE or 0 bytes. `None`: no such word.
+fn exchange(word: &str, bytes: u64) -> Option<Option<Exchange>> {
+    if word == "NONE" {
+        return Some(None);
+    }
+    let (_, operation, behind) = COLLECTIVES.iter().find_map(|&(name, operation)| Some((name, operation, word.strip_prefix(name)?)))?;
+    let among = match behind {
+        "" => Among::Usual,
+        "_EP" => Among::Experts,
+        "_DP_EP" => Among::SameExperts,
+        _ => return None,
+    };
+    Some((bytes > 0).then_some(Exchange { operation, among, bytes }))
+}
+
+/// Groups of experts are those of transformers, and checkpoints are layers.
+fn check_layers(table: &LayerTable) -> Result<(), String> {
+    let layers = table.layers.len();
+    if let Parallelism::Transformer(Transformer { checkpoints, recomputations, .. }) = &table.parallelism {
+        return match checkpoints.iter().chain(recomputations).find(|&&layer| layer >= layers) {
+            Some(layer) => Err(format!("names layer {layer} for a checkpoint; the layers are 0 to {}", layers - 1)),
+            None => Ok(()),
+        };
+    }
+    let has_experts = |layer: &Layer| {
+        let exchanges = [layer.forward, layer.input_gradient, layer.weight_gradient].map(|step| step.exchange);
+        exchanges.into_iter().flatten().any(|exchange| exchange.among != Among::Usual)
+    };
+    match table.layers.iter().find(|layer| has_experts(layer)) {
+        Some(layer) => {
+            Err(format!("has no experts, but layer `{}` exchanges among them (_EP); HYBRID_TRANSFORMER_FWD_IN_BCKWD has", layer.name))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

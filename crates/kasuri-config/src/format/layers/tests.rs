@@ -1,0 +1,61 @@
+use super::*;
+
+const TABLE: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 2 pp: 1 vpp: 8 ga: 1 all_gpus: 32 checkpoints: 1 0 \
+                     checkpoint_initiates: 1 1 pp_comm 50331648
+2
+embedding_layer\t-1\t556000\tALLREDUCE\t16777216\t1\tNONE\t0\t1\tNONE\t0\t1
+
+mlp_moelayer  -1 1 ALLTOALL_EP 100663296 2 ALLGATHER 7 3 REDUCESCATTER_DP_EP 9 100
+";
+
+#[test]
+fn a_table_has_what_its_lines_say() {
+    let table = parse("t.txt", TABLE.as_bytes()).unwrap();
+    let Parallelism::Transformer(transformer) = &table.parallelism else { panic!("{table:?}") };
+    assert_eq!((transformer.tensor, transformer.expert), (8, 2));
+    assert_eq!((&transformer.checkpoints, &transformer.recomputations), (&BTreeSet::from([0]), &BTreeSet::from([1])));
+    assert_eq!(table.ignored, ["pp_comm"]);
+    let [first, second] = &table.layers[..] else { panic!("{table:?}") };
+    let all_reduce = Exchange { operation: Operation::AllReduce, among: Among::Usual, bytes: 16_777_216 };
+    assert_eq!((&*first.name, first.forward), ("embedding_layer", Step { compute_ns: 556_000, exchange: Some(all_reduce) }));
+    assert_eq!((first.weight_gradient.exchange, first.update_ns), (None, 1));
+    let among = [second.forward, second.input_gradient, second.weight_gradient].map(|step| step.exchange.unwrap().among);
+    assert_eq!(among, [Among::Experts, Among::Usual, Among::SameExperts]);
+    assert_eq!((second.weight_gradient.compute_ns, second.update_ns), (3, 100));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    let told = |from: &str, to: &str| parse("t.txt", TABLE.replacen(from, to, 1).as_bytes()).unwrap_err().to_string();
+    for (from, to, place, problem) in [
+        ("HYBRID_TRANSFORMER_FWD_IN_BCKWD", "HYBRID_TRANSFORMER_FWD", "t.txt:1", "did you mean `HYBRID_TRANSFORMER`"),
+        ("model_parallel_NPU_group: 8", "", "t.txt:1", "model_parallel_NPU_group: N"),
+        ("ep: 2", "ep: two", "t.txt:1", "`two` behind `ep:`"),
+        ("checkpoints: 1 0", "checkpoints: 1 7", "t.txt:1", "names layer 7"),
+        ("\n2\n", "\n3\n", "t.txt:5", "2 of the 3 layers"),
+        ("\n2\n", "\n1\n", "t.txt:5", "one layer more"),
+        ("\n2\n", "\nmany\n", "t.txt:2", "`many`"),
+        ("ALLREDUCE", "ALLREDUCEALLTOALL", "t.txt:3", "`ALLREDUCEALLTOALL` for the forward collective"),
+        ("556000", "-1", "t.txt:3", "`-1` for the forward time"),
+        (" 100\n", "\n", "t.txt:5", "11 words (the update time is missing)"),
+    ] {
+        let told = told(from, to);
+        assert!(told.starts_with(place) && told.contains(problem), "{from} -> {to}: {told}");
+    }
+    assert!(parse("t.txt", b"").unwrap_err().to_string().contains("empty"));
+    assert!(parse("t.txt", b"DATA fast\n1\n").unwrap_err().to_string().contains("stands alone"));
+    let experts = parse("t.txt", b"DATA\n1\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE_EP 8 1\n").unwrap_err().to_string();
+    assert!(experts.starts_with("t.txt:1") && experts.contains("layer `a`"), "{experts}");
+}
+
+/// Whatever is cut off or changed, the reader ends with a table or a line.
+#[test]
+fn damaged_tables_are_refused_or_read() {
+    for length in 0..TABLE.len() {
+        let found = parse("t.txt", &TABLE.as_bytes()[..length]);
+        assert!(
+            length + 1 >= TABLE.len() || found.is_err() || TABLE[length..].trim_start().is_empty() || length > TABLE.len() - 5,
+            "{length}"
+        );
+    }
+}
