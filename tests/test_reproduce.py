@@ -192,6 +192,16 @@ def test_equal_runs_of_two_figures_are_computed_once(folder: Path, tmp_path: Pat
     assert {len(found) for found in files["shared"]} == {4}
 
 
+def test_equal_points_of_a_series_are_one_run_also_on_several_threads(folder: Path, tmp_path: Path) -> None:
+    # A variable that stands nowhere, as the threads of a program of which only the communication is run.
+    (folder / "F1.toml").write_text(FIGURE.replace("k = [2, 3]", "k = [2, 3], threads = [1, 2, 6]"))
+    points = experiments.read(folder, "F1").points
+    table = runs.Runner(jobs=4).table(points, tmp_path)
+    assert [(row["k"], row["threads"], row["measure.seed"]) for row in table][:4] == [(2, 1, 1), (2, 1, 2), (2, 2, 1), (2, 2, 2)]
+    files = list(tmp_path.rglob("flow/*/runs/*.json"))
+    assert (len(files), len({path.stat().st_ino for path in files})) == (12, 4)
+
+
 def test_what_is_given_again_is_not_even_looked_for(folder: Path, tmp_path: Path) -> None:
     points, runner = experiments.read(folder, "F1").points, runs.Runner(jobs=1)
     rows = runner.table(points, tmp_path / "out").rows

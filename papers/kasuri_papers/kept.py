@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import itertools
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,17 +24,22 @@ class KeptRuns:
 
     def __init__(self) -> None:
         self._places: dict[str, tuple[Path, str]] = {}
+        self._locks: dict[str, threading.Lock] = {}
 
     def run(self, experiment: Mapping[str, Any], folder: Path) -> kasuri.Results:
         """Run an experiment in a folder, or take what that folder or another one holds."""
         asked = list(asked_runs(experiment))
-        for run in asked:
-            if run in self._places:
-                _link(*self._places[run], folder)
-        results = kasuri.run(experiment, out=folder, jobs=1, progress=False)
-        if len(results) == len(asked):
-            for run, row in zip(asked, results, strict=True):
-                self._places.setdefault(run, (folder, row["key"]))
+        with contextlib.ExitStack() as stack:
+            # Who asks for a run that another thread is making waits for it. In one order for all, so that none waits for ever.
+            for run in sorted(set(asked)):
+                stack.enter_context(self._locks.setdefault(run, threading.Lock()))
+            for run in asked:
+                if run in self._places:
+                    _link(*self._places[run], folder)
+            results = kasuri.run(experiment, out=folder, jobs=1, progress=False)
+            if len(results) == len(asked):
+                for run, row in zip(asked, results, strict=True):
+                    self._places.setdefault(run, (folder, row["key"]))
         return results
 
 
