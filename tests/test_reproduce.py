@@ -15,7 +15,7 @@ import pytest
 
 import kasuri
 from kasuri.errors import ConfigError
-from kasuri_papers import PAPERS, Figure, Verdict, curves, expectations, experiments, output, programs, progress, reproduction, runs
+from kasuri_papers import PAPERS, Figure, Verdict, curves, expectations, experiments, kept, output, programs, progress, reproduction, runs
 from kasuri_papers.__main__ import main
 from kasuri_papers.figure import Findings, Plot, Table, awaiting
 from kasuri_papers.papers import choose
@@ -173,6 +173,57 @@ def test_runs_are_made_once_and_found_again(folder: Path, tmp_path: Path) -> Non
     assert again.rows == table.rows
     assert len(files) == 4
     assert {path: path.stat().st_mtime_ns for path in files} == files
+
+
+def test_equal_runs_of_two_figures_are_computed_once(folder: Path, tmp_path: Path) -> None:
+    (folder / "F2.toml").write_text(FIGURE.replace("k = [2, 3]", "k = [3, 4]").replace("[1, 2]", "[2, 5]"))
+    first, second = (experiments.read(folder, number).points for number in ("F1", "F2"))
+    files = {}
+    for name, runner in (("shared", runs.Runner(jobs=2)), ("alone", None)):
+        tables = [
+            (runner or runs.Runner(jobs=1)).table(points, tmp_path / name / str(place)) for place, points in enumerate((first, second))
+        ]
+        assert [(row["k"], row["measure.seed"]) for row in tables[1]] == [(3, 2), (3, 5), (4, 2), (4, 5)]
+        files[name] = [{path.stem: path.stat().st_ino for path in (tmp_path / name / str(place)).rglob("runs/*.json")} for place in (0, 1)]
+        (again,) = {row["key"] for row in tables[0]} & {row["key"] for row in tables[1]}
+        numbers = [found[again] for found in files[name]]
+        assert (numbers[0] == numbers[1]) == (name == "shared")
+    assert [set(found) for found in files["shared"]] == [set(found) for found in files["alone"]]
+    assert {len(found) for found in files["shared"]} == {4}
+
+
+def test_equal_points_of_a_series_are_one_run_also_on_several_threads(folder: Path, tmp_path: Path) -> None:
+    # A variable that stands nowhere, as the threads of a program of which only the communication is run.
+    (folder / "F1.toml").write_text(FIGURE.replace("k = [2, 3]", "k = [2, 3], threads = [1, 2, 6]"))
+    points = experiments.read(folder, "F1").points
+    table = runs.Runner(jobs=4).table(points, tmp_path)
+    assert [(row["k"], row["threads"], row["measure.seed"]) for row in table][:4] == [(2, 1, 1), (2, 1, 2), (2, 2, 1), (2, 2, 2)]
+    files = list(tmp_path.rglob("flow/*/runs/*.json"))
+    assert (len(files), len({path.stat().st_ino for path in files})) == (12, 4)
+
+
+def test_what_is_given_again_is_not_even_looked_for(folder: Path, tmp_path: Path) -> None:
+    points, runner = experiments.read(folder, "F1").points, runs.Runner(jobs=1)
+    rows = runner.table(points, tmp_path / "out").rows
+    for path in (tmp_path / "out").rglob("runs/*.json"):
+        path.unlink()
+    assert runner.table(points[1:], tmp_path / "out").rows == rows[2:]
+    assert not list((tmp_path / "out").rglob("runs/*.json"))
+    assert runner.afresh().table(points, tmp_path / "out").rows != rows  # it has computed them anew, in other seconds
+    assert len(list((tmp_path / "out").rglob("runs/*.json"))) == 4
+
+
+def test_a_run_is_told_by_its_values_whatever_sweep_it_comes_from() -> None:
+    base = {"engine": "flow", "network": {"topology": "mesh"}, "traffic": {"load": 0.5}}
+    swept = list(kept.asked_runs(base | {"sweep": {"traffic.load": [0.25, 0.5], "measure.seed": [1, 2]}}))
+    assert len(set(swept)) == 4
+    assert list(kept.asked_runs(base | {"measure": {"seed": 2}})) == swept[3:]
+    assert list(kept.asked_runs({"measure": {"seed": 1}, **base, "traffic": {"load": 0.25}})) == swept[:1]
+    assert set(kept.asked_runs(base)).isdisjoint(swept)
+    # What is merged over the experiment, and what lies deeper, is told apart from all that is written out.
+    merged = set(kept.asked_runs(base | {"sweep": {"network": [{"dimensions": [2]}, {"dimensions": [3]}]}}))
+    deeper = set(kept.asked_runs(base | {"sweep": {"traffic.reply.load": [0.5]}}))
+    assert len(merged) == 2 and len(deeper) == 1 and not merged & deeper
 
 
 def test_as_many_runs_are_finished_as_were_planned_also_those_that_are_found(folder: Path, tmp_path: Path) -> None:

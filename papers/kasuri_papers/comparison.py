@@ -75,7 +75,8 @@ class _Side:
         while self._sustains(high, bar):
             if high >= 1.0:
                 return math.inf
-            low, high = high, min(1.0, 1.5 * high)
+            # Without the last bit's error: a load of the curve is then the same load here.
+            low, high = high, min(1.0, round(1.5 * high, 12))
         while high - low > min(WIDTH, PART * high):
             middle = (low + high) / 2
             low, high = (middle, high) if self._sustains(middle, bar) else (low, middle)

@@ -43,6 +43,8 @@ program of the repository (`kasuri_papers.programs`), ``count = "boards"`` looks
 
 from __future__ import annotations
 
+import copy
+import functools
 import hashlib
 import itertools
 import json
@@ -106,6 +108,11 @@ class Point:
         """Where its runs are kept, within the figure's folder."""
         place = ",".join(f"{name}={_in_a_name(value)}" for name, value in self.variables.items())
         return Path(self.series, place) if place else Path(self.series)
+
+    @property
+    def identity(self) -> str:
+        """Give a text that equal points share, and no others."""
+        return json.dumps([self.series, self.variables, self.experiment, self.own_process, self.count, dict(self.shown)])
 
     @property
     def runs(self) -> int:
@@ -204,11 +211,17 @@ def _read_machine(path: Path) -> dict[str, list[Constant]]:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text())
+        return copy.deepcopy(_parsed(path.read_text()))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: {error}") from error
+
+
+@functools.lru_cache(maxsize=16)
+def _parsed(text: str) -> dict[str, Any]:
+    """Parse a file once: it is read again for each other value of a constant."""
+    return tomllib.loads(text)
 
 
 def _is_variable(key: str) -> bool:

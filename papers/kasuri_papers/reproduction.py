@@ -170,9 +170,10 @@ def reproduce(
         A file of the experiments is missing or wrong.
     """
     for paper, figures in chosen:
+        of_paper = runner.afresh()
         for figure in figures:
             say(f"{figure.id}: {figure.claim}")
-            outcome = _figure(paper, figure, folder / paper.name, out / paper.name, runner)
+            outcome = _figure(paper, figure, folder / paper.name, out / paper.name, of_paper)
             output.write_data(figure, outcome.table, out / paper.name)
             output.write_plot(figure, outcome.table, out / paper.name)
             yield paper, outcome
@@ -230,8 +231,9 @@ def _with(
     for number, file in usual.items():
         changed = experiments.read(folder, number, {(constant.machine, constant.key): value})
         place = out / number / f"{constant.machine}.{constant.key}={experiments.said(value)}"
-        same = [point for point in changed.points if point in file.points]
-        other = [point for point in changed.points if point not in file.points]
+        before = {point.identity for point in file.points}
+        same = [point for point in changed.points if point.identity in before]
+        other = [point for point in changed.points if point.identity not in before]
         kept, made = runner.table(same, out / number, figure.columns), runner.table(other, place, figure.columns)
         rows[number] = Table([*kept, *made])
     table = _joined(figure, rows, beside)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -20,6 +20,7 @@ from kasuri.errors import ConfigError, KasuriError
 from kasuri_papers import boards, comparison, counts, programs
 from kasuri_papers.experiments import Point
 from kasuri_papers.figure import Columns, Table
+from kasuri_papers.kept import KeptRuns
 
 #: Endings of a run that are no results.
 FAILED = ("max_cycles", "deadlock", "failed")
@@ -42,6 +43,13 @@ class Runner:
     jobs: int
     command: str | None = None
     finished: Callable[[int], object] = lambda _: None
+    _kept: KeptRuns = field(default_factory=KeptRuns, init=False)
+    #: Rows that were given before, by folder, point and columns.
+    _given: dict[tuple[Path, str, Columns | None], list[dict[str, Any]]] = field(default_factory=dict, init=False)
+
+    def afresh(self) -> Runner:
+        """Give a runner that has forgotten what this one has found."""
+        return replace(self)
 
     def table(self, points: list[Point], folder: Path, columns: Columns | None = None) -> Table:
         """Give the rows of all points, in their order, with the columns that a figure adds; what the folder holds is not computed again.
@@ -51,16 +59,20 @@ class Runner:
         ConfigError
             An experiment is wrong; the message names series and place.
         """
-        together = [point for point in points if not point.own_process]
+        asked = [(folder, point.identity, columns) for point in points]
+        missing = {place: point for place, point in zip(asked, points, strict=True) if place not in self._given}
+        if len(missing) < len(points):
+            self.finished(sum(point.runs for point in points) - sum(point.runs for point in missing.values()))
+        together = {place: point for place, point in missing.items() if not point.own_process}
         with ThreadPoolExecutor(max_workers=self.jobs) as pool:
             # The dearest are mostly the last: begin with them, so that the others fill the gaps.
-            tasks = {id(point): pool.submit(self._rows, point, folder, columns) for point in reversed(together)}
-            rows = {name: task.result() for name, task in tasks.items()}
-        for point in points:
+            tasks = {place: pool.submit(self._rows, point, folder, columns) for place, point in reversed(together.items())}
+            self._given.update({place: task.result() for place, task in tasks.items()})
+        for place, point in missing.items():
             if point.own_process:
-                rows[id(point)] = self._rows_alone(point, folder)
+                self._given[place] = self._rows_alone(point, folder)
                 self.finished(point.runs)
-        return Table(row for point in points for row in rows[id(point)])
+        return Table(row for place in asked for row in self._given[place])
 
     def _rows(self, point: Point, folder: Path, columns: Columns | None) -> list[dict[str, Any]]:
         rows = self._rows_of(point, folder, columns)
@@ -78,14 +90,14 @@ class Runner:
             if point.count == "timeline":
                 return _labelled(point, [self._timeline(point, folder)])
             if point.count == "comparison":
-                return _labelled(point, _compared(point, folder))
+                return _labelled(point, self._compared(point, folder))
             if point.count == "mpi":
                 return _labelled(point, [programs.mpi(point.experiment, folder / point.folder, self._program())])
             if point.count == "boards":
                 return _labelled(point, [boards.count(point.experiment)])
             if point.count == "refusal":
                 return _labelled(point, [{"refused": _refusal(point)}])
-            results = kasuri.run(_with_program(point.experiment, folder / point.folder), out=folder / point.folder, jobs=1, progress=False)
+            results = self._kept.run(_with_program(point.experiment, folder / point.folder), folder / point.folder)
             rows = _labelled(point, results)
             return rows if columns is None else [_with_columns(row, columns, results) for row in rows]
         except programs.MissingProgramError:
@@ -103,6 +115,12 @@ class Runner:
         rows = json.loads(process.output)["runs"]
         seconds = _seconds_of_first_time(place / "process.json", [row["key"] for row in rows], process.processor_seconds)
         return _labelled(point, [{**row, "process_seconds": seconds} for row in rows])
+
+    def _compared(self, point: Point, folder: Path) -> list[dict[str, Any]]:
+        def run(experiment: Mapping[str, Any], name: str) -> kasuri.Results:
+            return self._kept.run(experiment, folder / point.folder / name)
+
+        return comparison.compare(point.experiment, run)
 
     def _schedule(self, point: Point, folder: Path) -> dict[str, Any]:
         """Have the native command count a schedule."""
@@ -176,13 +194,6 @@ def _seconds_of_first_time(file: Path, keys: list[str], seconds: float) -> float
             return float(kept["processor_seconds"])
     file.write_text(json.dumps({"runs": keys, "processor_seconds": seconds}))
     return seconds
-
-
-def _compared(point: Point, folder: Path) -> list[dict[str, Any]]:
-    def run(experiment: Mapping[str, Any], name: str) -> kasuri.Results:
-        return kasuri.run(experiment, out=folder / point.folder / name, jobs=1, progress=False)
-
-    return comparison.compare(point.experiment, run)
 
 
 def _with_program(experiment: Mapping[str, Any], place: Path) -> Mapping[str, Any]:

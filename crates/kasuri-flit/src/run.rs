@@ -575,7 +575,14 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn advance_window_portably(&mut self, length: u64, ends: &Ends) {
         let first = self.cycle;
         let end = self.begin_window_with_ends(ends, length);
-        for block in 0..self.parameters.blocks - self.parameters.router_blocks {
+        if self.terminals.memories.is_some() {
+            // Windows of one cycle.
+            self.begin_block_with_ends(ends, end);
+            self.shared_memory_cycle(first);
+            self.note_end(ends, first + 1);
+            self.end_block_with_ends(end);
+        }
+        for block in 0..self.blocks_of_terminals() {
             self.begin_block_with_ends(ends, end);
             for now in first..first + length {
                 self.terminal_cycle(block, now);
@@ -596,6 +603,12 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.sample_occupancy();
         }
         self.cycle = first + length;
+    }
+
+    /// Blocks of terminals that go through a window one after the other: none where hosts share memories.
+    #[inline(always)]
+    fn blocks_of_terminals(&self) -> u32 {
+        if self.terminals.memories.is_some() { 0 } else { self.parameters.blocks - self.parameters.router_blocks }
     }
 
     fn sample_occupancy(&mut self) {

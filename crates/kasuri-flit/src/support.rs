@@ -139,13 +139,15 @@ const PREDICTORS: &str = "predictors";
 const EXPRESS_WAYS: &str = "express virtual channels";
 const SERIAL_ROUTERS: &str = "routers that send and receive flits bit by bit";
 const CLASS_QUEUES: &str = "sources with a queue for each class";
+const SHARED_MEMORIES: &str = "hosts whose terminals share a memory";
+const MACHINES: &str = "machines of network interfaces";
 const OWN_NETWORK: &str = "machines of network interfaces on routers of their own";
 
 static ROWS: &[Row] = &[
     Row { name: "several users", key: "user", asks: |scenario| if_section(scenario.users.is_some()), layouts: EVERY },
     Row { name: "closed workloads", key: "workload", asks: |scenario| if_section(scenario.workload.is_some()), layouts: EVERY },
     Row {
-        name: "machines of network interfaces",
+        name: MACHINES,
         key: "endpoint.model",
         asks: |scenario| scenario.endpoint.as_ref().map(|endpoint| quoted(endpoint.model())),
         layouts: EVERY,
@@ -210,6 +212,7 @@ static ROWS: &[Row] = &[
         asks: |scenario| crate::fabric::features::output_shares::Granted::of(scenario).map(|_| quoted("channels-and-shares")),
         layouts: BUT_VECTORS,
     },
+    Row { name: SHARED_MEMORIES, key: "hosts", asks: |scenario| if_section(scenario.hosts.is_some()), layouts: EVERY },
     Row { name: CLASS_QUEUES, key: "router.class_queues", asks: |scenario| if_true(scenario.router.class_queues), layouts: EVERY },
     Row {
         name: "open traffic beside a machine of network interfaces, whose sinks give two credits in a cycle",
@@ -418,6 +421,13 @@ static PAIRS: &[Pair] = &[
         reason: "the routers of such a machine carry its programs' parcels alone, which have no classes",
         instead: KEEP_ONE,
     },
+    Pair { one: SHARED_MEMORIES, other: MACHINES, reason: "the nodes of such a machine have memories of their own", instead: KEEP_ONE },
+    Pair {
+        one: SHARED_MEMORIES,
+        other: CLASS_QUEUES,
+        reason: "which of a terminal's queues sends is decided when its channel is free, before its host's memory is",
+        instead: KEEP_ONE,
+    },
     Pair {
         one: EXPRESS_WAYS,
         other: SERIAL_ROUTERS,
@@ -484,22 +494,13 @@ struct Lacking {
     instead: &'static str,
 }
 
-static LACKING: &[Lacking] = &[
-    Lacking {
-        name: "hosts whose terminals share a memory",
-        key: "hosts",
-        asks: |scenario| scenario.hosts.is_some(),
-        reason: "the flit engine cannot model hosts whose terminals share a memory",
-        instead: "use engine = \"flow\"",
-    },
-    Lacking {
-        name: "terminals with several ports (planes, rails with two switches)",
-        key: "network.topology",
-        asks: |scenario| scenario.network.further_home_count() > 0,
-        reason: "its terminals have several ports, but one injection and one ejection channel here: the other ports would stand idle",
-        instead: "simulate one plane of it",
-    },
-];
+static LACKING: &[Lacking] = &[Lacking {
+    name: "terminals with several ports (planes, rails with two switches)",
+    key: "network.topology",
+    asks: |scenario| scenario.network.further_home_count() > 0,
+    reason: "its terminals have several ports, but one injection and one ejection channel here: the other ports would stand idle",
+    instead: "simulate one plane of it",
+}];
 
 /// All features of a scenario that this engine does not have, or does not combine, whatever the layout.
 pub(crate) fn refused(scenario: &Scenario) -> Vec<Refusal> {

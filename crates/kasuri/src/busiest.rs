@@ -56,7 +56,7 @@ mod tests {
         let store = Store::open(folder.path(), Access::Whole).unwrap();
         let mut row = RunRow::failed(&example::head(), "");
         assert_eq!(busiest(folder.path(), &row, 3), []);
-        let id = Networks::default().keep(&Arc::new(example::network()), Some(&store)).unwrap();
+        let id = Networks::default().keep(&Arc::new(example::network()), None, Some(&store)).unwrap();
         row.set(NETWORK_ID, id);
         let values = vec![0.25, 0.0, 0.5, 0.0, 0.75, 0.5];
         store.keep(&row, &[Vector { name: "channel_utilisation", shape: vec![6], values: Numbers::Real(values) }]).unwrap();

@@ -18,10 +18,11 @@ pub(crate) struct Networks {
 
 impl Networks {
     /// The name of a run's network, the column `network_id`; nothing if it is too large. With a store the network is in it afterwards.
+    /// `named`: the name that a finished run gives it. Where the store has that, the network need not be written out to name it again.
     ///
     /// # Errors
     /// The disk is full or the operating system refuses.
-    pub(crate) fn keep(&self, network: &Arc<Network>, store: Option<&Store>) -> Result<Option<String>, StoreError> {
+    pub(crate) fn keep(&self, network: &Arc<Network>, named: Option<&str>, store: Option<&Store>) -> Result<Option<String>, StoreError> {
         if network.channel_count() > MOST_CHANNELS {
             return Ok(None);
         }
@@ -30,6 +31,10 @@ impl Networks {
         known.retain(|(network, _)| network.strong_count() > 0);
         if let Some((_, id)) = known.iter().find(|(other, _)| std::ptr::eq(other.as_ptr(), Arc::as_ptr(network))) {
             return Ok(Some(id.clone()));
+        }
+        if let Some(id) = named.filter(|id| store.is_some_and(|store| store.has_network(id))) {
+            known.push((Arc::downgrade(network), id.to_owned()));
+            return Ok(Some(id.to_owned()));
         }
         let text = network_json::write(network);
         let id = network_id(text.as_bytes());
@@ -54,14 +59,18 @@ mod tests {
         let store = Store::open(folder.path(), Access::Whole).unwrap();
         let (one, equal) = (Arc::new(network()), Arc::new(network()));
         let networks = Networks::default();
-        let id = networks.keep(&one, Some(&store)).unwrap().unwrap();
-        assert_eq!(networks.keep(&equal, Some(&store)).unwrap().unwrap(), id);
-        assert_eq!(Networks::default().keep(&one, None).unwrap().unwrap(), id);
+        let id = networks.keep(&one, None, Some(&store)).unwrap().unwrap();
+        assert_eq!(networks.keep(&equal, None, Some(&store)).unwrap().unwrap(), id);
+        assert_eq!(Networks::default().keep(&one, None, None).unwrap().unwrap(), id);
         let path = folder.path().join("networks").join(format!("{id}.json"));
         let read = || network_json::parse("n", &fs::read(&path).unwrap()).unwrap();
         assert_eq!(read(), *one);
+        let written = || fs::metadata(&path).unwrap().modified().unwrap();
+        let first = written();
+        assert_eq!(Networks::default().keep(&one, Some(&id), Some(&store)).unwrap().unwrap(), id);
+        assert_eq!(written(), first, "what is there is not written again");
         fs::write(&path, "damaged").unwrap();
-        Networks::default().keep(&one, Some(&store)).unwrap();
+        assert_eq!(Networks::default().keep(&one, Some(&id), Some(&store)).unwrap().unwrap(), id);
         assert_eq!(read(), *one);
         assert_eq!(fs::read_dir(folder.path().join("networks")).unwrap().count(), 1);
     }

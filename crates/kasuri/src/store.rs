@@ -326,6 +326,11 @@ impl Store {
         write_whole(&[(path, text.as_bytes().to_vec())])
     }
 
+    /// Does the store hold the network of this name, undamaged?
+    pub(crate) fn has_network(&self, id: &str) -> bool {
+        fs::read(Self::network_file(&self.folder, id)).is_ok_and(|bytes| network_id(&bytes) == id)
+    }
+
     /// Says of the networks of rows which are damaged. Only a run can write them anew.
     pub(crate) fn damaged_networks(&self, rows: &[RunRow]) -> Vec<String> {
         let names: BTreeSet<&str> = rows.iter().map(|row| row.text(NETWORK_ID)).filter(|id| !id.is_empty()).collect();
@@ -383,7 +388,11 @@ impl Store {
     /// # Errors
     /// As [`Store::keep`].
     pub fn keep_input(&self, text: &str) -> Result<(), StoreError> {
-        write_whole(&[(self.folder.join("input.toml"), text.as_bytes().to_vec())])
+        let path = self.folder.join("input.toml");
+        if fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes()) {
+            return Ok(());
+        }
+        write_whole(&[(path, text.as_bytes().to_vec())])
     }
 
     /// Writes the table: `runs.json`, with the experiment file, and `runs.csv`. The file is given, not read from the folder: its copy

@@ -8,7 +8,7 @@
 //!
 //! Each tile has feeds of its own for its terminals. What these have for each other goes by letters at the end of a window, and
 //! `dispatcher` tells those of a closed workload what to send. Users and machines look at terminals all over the network: one tile has
-//! all terminals then, and the others' feed is `elsewhere`.
+//! all terminals then, and the others' feed is `elsewhere`. Where hosts share memories, `memories` stands between terminals and channels.
 //!
 //! No feed knows a router, and no router knows which feeds there are.
 
@@ -25,6 +25,7 @@ mod feed;
 mod injection;
 mod local;
 mod machine;
+mod memories;
 mod open;
 mod queues;
 mod ranks;
@@ -35,6 +36,7 @@ mod waiting;
 pub(crate) use dispatcher::Dispatcher;
 pub(crate) use feed::{Arrival, Backlog, Drawn, Next, PacketFeed, Report, Tag};
 pub(crate) use local::is_local;
+pub(crate) use memories::Memories;
 pub(crate) use terminals::Terminals;
 
 use crate::tile::{Packet, Share};

@@ -5,12 +5,14 @@
 
 use super::ejection::Ejection;
 use super::injection::Injection;
+use super::memories::Memories;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
 use crate::tile::wheel::Wheel;
 use crate::tile::{Links, NONE, Parameters, Tile};
 use kasuri_network::memory::Column;
+use std::ops::Range;
 
 /// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
 pub(super) const PREFETCH_DISTANCE: usize = 8;
@@ -33,10 +35,12 @@ pub(crate) struct Terminals<M> {
     pub(super) busy_until: Column<u64>,
     /// Words of a block.
     pub(super) block_words: u32,
+    /// What the hosts of the terminals share, if they do.
+    pub(crate) memories: Option<Box<Memories>>,
 }
 
 impl<M: VcMask> Terminals<M> {
-    pub(crate) fn new(terminals: u32, parameters: &Parameters) -> Self {
+    pub(crate) fn new(terminals: u32, parameters: &Parameters, memories: Option<Box<Memories>>) -> Self {
         let slots = (terminals as usize) << M::SHIFT;
         let blocks = (parameters.blocks - parameters.router_blocks) as usize;
         let injection =
@@ -53,6 +57,7 @@ impl<M: VcMask> Terminals<M> {
             blocked: Column::filled(terminals as usize, false),
             busy_until: Column::filled(if parameters.periodic { terminals as usize } else { 0 }, 0),
             block_words: 1 << (parameters.block_shift - 6),
+            memories,
         }
     }
 
@@ -71,10 +76,10 @@ impl<M: VcMask> Terminals<M> {
         }
     }
 
-    /// Can no source send in the next cycle without a new event?
+    /// Can no source send in the next cycle without a new event, and waits nothing for a memory?
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
-        !self.ready.iter().any(|&ready| ready)
+        !self.ready.iter().any(|&ready| ready) && self.memories.as_ref().is_none_or(|memories| memories.is_idle())
     }
 
     #[inline(always)]
@@ -99,6 +104,12 @@ impl<M: VcMask> Terminals<M> {
                 bits &= bits - 1;
             }
         }
+    }
+
+    /// May one of these slots, or of those beside them, send? If not, none can.
+    #[inline(always)]
+    pub(super) fn may_send(&self, slots: Range<u32>) -> bool {
+        (slots.start >> 6..slots.end.div_ceil(64)).any(|word| self.sending[word] & self.creditable[word] != 0)
     }
 
     /// Has the buffer behind a slot room for a flit?
@@ -150,14 +161,9 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.sink(events[position] - first_slot, now);
         }
         events.clear();
-        self.in_flight.credits.take(now, self.parameters.router_blocks + block, &mut events);
-        for position in 0..events.len() {
-            if let Some(&slot) = events.get(position + 3 * PREFETCH_DISTANCE) {
-                prefetch(&self.terminals.injection[slot - first_slot]);
-            }
-            self.credit_source(events[position] - first_slot);
-        }
-        events.clear();
+        self.in_flight.due = events;
+        self.credit_sources(block, now);
+        let mut events = std::mem::take(&mut self.in_flight.due);
         self.edge.begin_cycle(block, now);
         if self.edge.queues.by_class.is_some() {
             self.serve_class_queues(block, now);
@@ -166,6 +172,22 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.send_flits(block, now, &mut events);
         }
         self.edge.end_cycle(block, now + 1);
+        self.in_flight.due = events;
+    }
+
+    /// The sources of a block take the credits of cycle `now`.
+    #[inline(always)]
+    pub(super) fn credit_sources(&mut self, block: u32, now: u64) {
+        let mut events = std::mem::take(&mut self.in_flight.due);
+        let first_slot = self.first_terminal_slot();
+        self.in_flight.credits.take(now, self.parameters.router_blocks + block, &mut events);
+        for position in 0..events.len() {
+            if let Some(&slot) = events.get(position + 3 * PREFETCH_DISTANCE) {
+                prefetch(&self.terminals.injection[slot - first_slot]);
+            }
+            self.credit_source(events[position] - first_slot);
+        }
+        events.clear();
         self.in_flight.due = events;
     }
 

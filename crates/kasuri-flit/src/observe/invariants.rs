@@ -97,7 +97,9 @@ impl<L: RouterLayout> Run<'_, L> {
         let in_buffers = |tile: &Tile<'_, L>| (0..tile.first_terminal_slot()).map(|slot| u64::from(tile.layout.flits(slot))).sum::<u64>();
         let buffered: u64 = self.tiles.iter().map(in_buffers).sum();
         let on_channels: u64 = moving.flits.iter().flatten().map(|&flits| u64::from(flits)).sum();
-        let (found, inside) = (buffered + on_channels, self.flits_inside());
+        let memories = self.tiles.iter().filter_map(|tile| tile.terminals.memories.as_ref());
+        let waiting: u64 = memories.flat_map(|memories| memories.waiting()).map(|&flits| u64::from(flits)).sum();
+        let (found, inside) = (buffered + on_channels + waiting, self.flits_inside());
         if found != inside {
             return Err(format!("{inside} flits entered and did not leave, {found} are found"));
         }
@@ -120,6 +122,9 @@ impl<L: RouterLayout> Tile<'_, L> {
         let mut sunk = held.unwrap_or_else(|| vec![0; self.terminals.ejection.len()]);
         for (flits, sink) in sunk.iter_mut().zip(self.terminals.ejection.iter()).filter(|(_, sink)| sink.held) {
             *flits += u32::from(sink.index);
+        }
+        for (flits, waiting) in sunk.iter_mut().zip(self.terminals.memories.iter().flat_map(|memories| memories.waiting())) {
+            *flits += u32::from(*waiting);
         }
         sunk
     }

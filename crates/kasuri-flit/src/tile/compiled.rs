@@ -114,7 +114,8 @@ impl Compiled {
         let tiles = if is_express || Lookahead::of(scenario).is_some() { 1 } else { tiles };
         let busy = edge::busy_terminals(scenario, tiles);
         let is_busy = |terminal: TerminalId| busy.as_ref().is_none_or(|busy| busy[terminal.index()]);
-        let partition = Partition::new(network, tiles, edge::has_one_edge(scenario), &is_busy);
+        let of_host = scenario.hosts.map_or(1, |hosts| hosts.terminals);
+        let partition = Partition::new(network, tiles, edge::has_one_edge(scenario), of_host, &is_busy);
         let tiles = Addresses::of_tiles::<L>(network, &partition)?;
         let largest = tiles.iter().map(|tile| tile.ports as usize).max().unwrap_or(0);
         let (ports, slots) = (largest, largest << vc_shift);
@@ -214,10 +215,11 @@ impl Compiled {
 /// May what happens in one cycle concern any place in the next one, whatever the latencies?
 fn needs_window_of_one(scenario: &Scenario) -> bool {
     // What a message brings about may concern any terminal; who decides ahead looks at other routers; an arrival that is not answered
-    // may open its source's window.
+    // may open its source's window. What waits for a memory does so beside other terminals.
     let opens_windows = scenario.classes.iter().any(|class| class.window.outstanding.is_some() && class.reply.is_none());
     let is_dispatched = scenario.workload.is_some() && !edge::is_local(scenario);
-    is_dispatched || scenario.endpoint.is_some() || Lookahead::of(scenario).is_some() || opens_windows
+    let shares_memories = scenario.hosts.is_some();
+    is_dispatched || shares_memories || scenario.endpoint.is_some() || Lookahead::of(scenario).is_some() || opens_windows
 }
 
 /// Does the processor have BMI2 and its companions? (x86-64-v3; every x86 server since 2015.)

@@ -23,7 +23,7 @@ pub(crate) use addresses::Addresses;
 pub(crate) use compiled::{Compiled, Parameters};
 pub(crate) use share::{Partition, Share};
 
-use crate::edge::{self, Edge, Terminals};
+use crate::edge::{self, Edge, Memories, Terminals};
 use crate::fabric::allocators::{self, PlainAllocator};
 use crate::fabric::features::bubbles::Bubbles;
 use crate::fabric::features::claims::Claims;
@@ -361,7 +361,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             in_flight,
             buffers: Buffered { rings, shared: Buffers::new(router, ports, vc_shift) },
             blocks: (0..router_blocks).map(|block| Block::new(&parameters, ports_of_block(block), vc_shift)).collect(),
-            terminals: Terminals::new(share.terminals.len() as u32, &parameters),
+            terminals: Terminals::new(share.terminals.len() as u32, &parameters, Memories::of(scenario, share, vc_shift)),
             edge: Edge::new(scenario, share, addresses.block_shift - vc_shift),
             packets: Packets::new(edge::longest_packet(scenario), first_class, edge::tags_packets(scenario)),
             statistics: Statistics::new(share, addresses.first_border_port),

@@ -42,12 +42,13 @@ pub(crate) struct Partition {
 impl Partition {
     /// Cuts a network into `tiles` tiles of about as much work each, at most one for each router. Terminals are cut in the order of their
     /// numbers, or all go to the first tile; the router at which one enters goes with it, so pods of a tree, groups of a dragonfly and
-    /// blocks of a torus stay together. Routers without terminals go where most of their neighbours are. `is_busy` tells of which
-    /// terminals something is expected: a job on a part of a machine is shared out among all tiles.
-    pub(crate) fn new(network: &Network, tiles: u32, terminals_together: bool, is_busy: &dyn Fn(TerminalId) -> bool) -> Self {
+    /// blocks of a torus stay together. So do the terminals of a host, of which there are `of_host`. Routers without terminals go where most
+    /// of their neighbours are. `is_busy` tells of which terminals something is expected: a job on a part of a machine is shared out among
+    /// all tiles.
+    pub(crate) fn new(network: &Network, tiles: u32, terminals_together: bool, of_host: u32, is_busy: &dyn Fn(TerminalId) -> bool) -> Self {
         let tiles = tiles.clamp(1, network.router_count().max(1)) as usize;
         let mut cut = Cut::new(network, tiles, is_busy);
-        cut.take_terminals(terminals_together);
+        cut.take_terminals(terminals_together, of_host);
         cut.take_neighbours();
         cut.leave_none_empty();
         cut.partition()
@@ -103,7 +104,7 @@ impl<'n> Cut<'n> {
 
     /// Cuts the terminals, and the routers with them: each tile takes its part of all that have terminals, or of what the first tile, which
     /// has all terminals, leaves to the others.
-    fn take_terminals(&mut self, together: bool) {
+    fn take_terminals(&mut self, together: bool, of_host: u32) {
         let (tiles, terminals) = (self.work.len(), self.network.terminal_count());
         let router_of = |terminal: u32| self.network.injection_port(TerminalId(terminal)).0.0;
         let mut seen = vec![false; self.tile_of.len()];
@@ -119,7 +120,7 @@ impl<'n> Cut<'n> {
         let mut tile = 0;
         for (terminal, (router, is_new)) in (0..).zip(homes) {
             let is_full = self.work[tile] * (tiles - tile) as u64 >= rest;
-            if is_new && is_full && tile + 1 < tiles && self.work[tile] > 0 {
+            if is_new && is_full && terminal % of_host == 0 && tile + 1 < tiles && self.work[tile] > 0 {
                 rest -= self.work[tile];
                 self.terminals[tile] = terminal;
                 tile += 1;
@@ -285,7 +286,7 @@ mod tests {
     }
 
     fn check(network: &Network, tiles: u32, together: bool) -> Partition {
-        let partition = Partition::new(network, tiles, together, &|_| true);
+        let partition = Partition::new(network, tiles, together, 1, &|_| true);
         assert_eq!(partition.shares.len() as u32, tiles.min(network.router_count()));
         let mut owners = vec![0; network.router_count() as usize];
         let mut terminals = 0;
@@ -337,12 +338,24 @@ mod tests {
     fn who_is_busy_is_shared_out() {
         let network = tree(8);
         for busy in [8, 16] {
-            let partition = Partition::new(&network, 2, false, &|terminal| terminal.0 < busy);
+            let partition = Partition::new(&network, 2, false, 1, &|terminal| terminal.0 < busy);
             let of_first = partition.shares[0].terminals.end;
             // Those of which nothing is expected weigh a little.
             assert!((busy / 2..busy / 2 + 3).contains(&of_first), "{of_first} of {busy}");
             let leaves = |share: &Share| share.routers.iter().filter(|&&router| router < busy / 2).count();
             assert!(partition.shares.iter().all(|share| leaves(share) >= busy as usize / 4 - 1), "{partition:?}");
+        }
+    }
+
+    #[test]
+    fn the_terminals_of_a_host_have_one_tile() {
+        for (network, of_host) in [(tree(5), 3), (tree(5), 4), (tree(4), 8), (row(11), 4), (tree(2), 100)] {
+            for tiles in 1..9 {
+                let partition = Partition::new(&network, tiles, false, of_host, &|_| true);
+                let ends: Vec<u32> = partition.shares.iter().map(|share| share.terminals.end).collect();
+                assert!(ends.iter().all(|&end| end % of_host == 0 || end == network.terminal_count()), "{of_host}: {ends:?}");
+                assert!(partition.shares.iter().all(|share| !share.routers.is_empty()));
+            }
         }
     }
 

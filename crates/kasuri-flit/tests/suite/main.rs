@@ -9,6 +9,7 @@ mod known_routes;
 mod layouts;
 mod local_workloads;
 mod measuring;
+mod memories;
 mod prediction;
 mod prediction_full;
 mod prediction_properties;

@@ -190,7 +190,7 @@ impl<'a> RunExecutor<'a> {
 
     /// A finished run; one of an older store gets its network.
     fn reuse(&self, point: &PreparedPoint, row: RunRow) -> End {
-        match self.networks.keep(&point.study.scenario.network, self.store) {
+        match self.networks.keep(&point.study.scenario.network, row.get(NETWORK_ID).as_str(), self.store) {
             Ok(id) => {
                 let mut row = row.under(&point.head);
                 row.set(NETWORK_ID, id);
@@ -233,7 +233,7 @@ impl<'a> RunExecutor<'a> {
         // Counting phases is no part of the run's time.
         row.set("hint", self.hints.line(preparer.preparation(), point, &row));
         // Before the row: a row is the truth of what else is there.
-        match self.networks.keep(&point.study.scenario.network, self.store) {
+        match self.networks.keep(&point.study.scenario.network, None, self.store) {
             Ok(id) => row.set(NETWORK_ID, id),
             Err(error) => return self.give_up(error),
         }

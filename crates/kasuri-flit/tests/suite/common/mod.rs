@@ -3,7 +3,7 @@
 
 use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Phase, Status, Threads};
 use kasuri_model::router::RouterParameters;
-use kasuri_model::scenario::{Scenario, TrafficClass};
+use kasuri_model::scenario::{Hosts, Scenario, TrafficClass};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::registry::find;
@@ -37,6 +37,7 @@ pub(crate) struct Setup {
     pub(crate) tiles: u32,
     /// Threads that the run may use.
     pub(crate) threads: usize,
+    pub(crate) hosts: Option<Hosts>,
 }
 
 impl Setup {
@@ -58,6 +59,7 @@ impl Setup {
             layout: None,
             tiles: 1,
             threads: 1,
+            hosts: None,
         }
     }
 
@@ -125,7 +127,7 @@ impl Setup {
             paranoid: self.paranoid,
             timeline: false,
             endpoint: None,
-            hosts: None,
+            hosts: self.hosts,
             users: None,
         }
     }

@@ -1,0 +1,103 @@
+//! Hosts whose terminals share a memory, flit by flit: the same formula as of flows, and the same times within the grain of flits.
+
+use crate::common::UntilDone;
+use kasuri::input::KNOWN;
+use kasuri_config::{Document, Preparation, Study};
+use kasuri_flit::FlitEngine;
+use kasuri_flow::FlowEngine;
+use kasuri_model::engine::Engine;
+use kasuri_model::scenario::Scenario;
+use kasuri_network::topology::Files;
+
+/// A flit of 8 bytes takes 0.8 ns, so that a channel carries 10 Gbyte/s.
+const MESH: &str = r#"[network]
+topology = "full-mesh"
+routers = 8
+flit_bytes = 8
+channel_gbit_per_second = 80
+[routing]
+algorithm = "minimal"
+"#;
+
+/// Every terminal of a pair sends to the other.
+struct Pairs;
+
+impl Files for Pairs {
+    fn read(&self, _: &str) -> Result<Vec<u8>, String> {
+        Ok((0..8).map(|terminal| format!("{}\n", terminal ^ 1)).collect::<String>().into_bytes())
+    }
+}
+
+fn study(text: &str) -> Result<Study, String> {
+    let document = Document::parse_for(*KNOWN, "a.toml", text).unwrap();
+    Preparation::new(&document, &Pairs, *KNOWN).study(&document.points().unwrap()[0]).map_err(|errors| errors.to_string())
+}
+
+fn completion(engine: &dyn Engine, text: &str) -> f64 {
+    let flow = if engine.name() == FlowEngine.name() { "[flow]\nlatency = false\n" } else { "" };
+    let study = study(&format!("engine = \"{}\"\n{text}{flow}", engine.name())).unwrap();
+    engine.run(&Scenario { paranoid: true, ..study.scenario }, &mut UntilDone).unwrap().completion_time.expect("an end")
+}
+
+fn hosts(terminals: u32, memory: f64, copies: u32) -> String {
+    format!("[hosts]\nterminals_per_host = {terminals}\nmemory_gbyte_per_second = {memory:?}\ncopies = {copies}\n")
+}
+
+/// 125 packets of 8 flits from each terminal.
+fn messages(pattern: &str) -> String {
+    format!("[traffic]\n{pattern}\nprocess = \"batch\"\nbatch_packets = 125\npacket_flits = 8\n")
+}
+
+/// The path of the first flit, and the turns of those of one host, cycles.
+fn grain(terminals: u32, slowdown: f64) -> f64 {
+    30.0 + 2.0 * f64::from(terminals) * slowdown
+}
+
+/// V terminals of a host that all send 1000 flits and get as many, of which a memory of H Gbyte/s moves H / (10 w) in a cycle.
+#[test]
+fn a_memory_that_is_too_slow_makes_the_exchange_as_long_as_the_formula() {
+    let exchange = messages("pattern = \"bit-complement\"");
+    for (terminals, memory, copies) in [(1, 20.0, 0), (4, 80.0, 0), (4, 60.0, 0), (4, 100.0, 1), (2, 10.0, 2), (4, 33.0, 0)] {
+        let asked = 2.0 * f64::from(terminals) * 10.0 * f64::from(1 + 2 * copies);
+        let slowdown = f64::max(1.0, asked / memory);
+        let (expected, text) = (1000.0 * slowdown, format!("{MESH}{}{exchange}", hosts(terminals, memory, copies)));
+        let found = completion(&FlitEngine, &text);
+        let case = format!("{terminals} terminals, {memory} Gbyte/s, {copies} copies");
+        assert!((expected - slowdown..=expected + grain(terminals, slowdown)).contains(&found), "{case}: {found}, {expected}");
+        let flows = completion(&FlowEngine, &text);
+        assert!((found - flows).abs() <= grain(terminals, slowdown) + 1.0, "{case}: {found} as flits, {flows} as flows");
+    }
+}
+
+/// Two messages, each read and written in the same memory.
+#[test]
+fn a_message_within_a_host_takes_its_memory_twice() {
+    let pairs = messages("pattern = \"permutation\"\npath = \"pairs\"");
+    let found = completion(&FlitEngine, &format!("{MESH}{}{pairs}", hosts(2, 20.0, 0)));
+    assert!((1998.0..2040.0).contains(&found), "{found}");
+}
+
+/// Collectives whose ranks wait for each other, on hosts that share memories: as flows and as flits, with memories that bound and ones that
+/// do not.
+#[test]
+fn collectives_take_the_time_of_flows_within_the_grain() {
+    let sends = "[workload]\ncollective = \"alltoall\"\nschedule = \"shift\"\nmessage_flits = 400\n";
+    for (terminals, memory) in [(2, 20.0), (4, 40.0), (4, 20.0), (4, 100.0)] {
+        let text = format!("{MESH}{}{sends}", hosts(terminals, memory, 0));
+        let (flits, flows) = (completion(&FlitEngine, &text), completion(&FlowEngine, &text));
+        assert!((flits / flows - 1.0).abs() < 0.05, "{terminals} terminals, {memory} Gbyte/s: {flits} as flits, {flows} as flows");
+    }
+}
+
+/// What has no meaning together is refused with the reason.
+#[test]
+fn machines_and_queues_for_classes_are_refused_beside_shared_memories() {
+    let machine = "[endpoint]\nmodel = \"dsm\"\n[workload]\nprogram = \"random-access\"\naccesses = 3\nwrite_fraction = 0.5\n";
+    let queues = "[router]\nclass_queues = true\n[[traffic.class]]\npattern = \"uniform\"\nload = 0.1\n[[traffic.class]]\npattern = \"uniform\"\nload = 0.1\n";
+    for (rest, reason) in [(machine, "have memories of their own"), (queues, "before its host's memory is")] {
+        let text = format!("engine = \"flit\"\n{MESH}{}{rest}", hosts(2, 20.0, 0));
+        let study = study(&text).unwrap();
+        let refusals = FlitEngine.prepare(&study.scenario).err().expect("a refusal");
+        assert!(refusals.iter().any(|refusal| refusal.key == "hosts" && refusal.reason.contains(reason)), "{refusals:?}");
+    }
+}
