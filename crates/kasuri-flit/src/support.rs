@@ -87,6 +87,7 @@ fn architecture_of(scenario: &Scenario, asked: &[Architecture]) -> Option<String
         Architecture::InputQueued => "input-queued",
         Architecture::VirtualOutputQueued => "virtual-output-queued",
         Architecture::Crosspoint => "crosspoint",
+        Architecture::OutputQueued => "output-queued",
     };
     asked.contains(&scenario.router.architecture).then(|| quoted(name))
 }
@@ -485,6 +486,13 @@ struct Lacking {
 }
 
 static LACKING: &[Lacking] = &[
+    Lacking {
+        name: "output-queued routers, flit by flit",
+        key: "router.architecture",
+        asks: |scenario| scenario.router.architecture == Architecture::OutputQueued,
+        reason: "packets enter and leave queues at outputs as a whole",
+        instead: "have them simulated packet by packet",
+    },
     Lacking {
         name: "hosts whose terminals share a memory",
         key: "hosts",
