@@ -22,7 +22,7 @@ FLOORS = {
     "kasuri-config": DESCRIPTION,
     "kasuri-flit": DESCRIPTION,
     "kasuri-flow": DESCRIPTION,
-    "kasuri-packet": {"kasuri-network", "kasuri-workload"},
+    "kasuri-packet": DESCRIPTION,
     "kasuri": {*DESCRIPTION, "kasuri-config", "kasuri-flit", "kasuri-flow", "kasuri-packet"},
     "kasuri-py": {*DESCRIPTION, "kasuri-config", "kasuri"},
 }

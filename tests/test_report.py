@@ -14,6 +14,7 @@ import pytest
 import kasuri
 import synthetic
 from kasuri import report
+from kasuri.report import sections
 from kasuri.report.__main__ import main
 
 
@@ -160,3 +161,25 @@ def test_reports_do_not_touch_matplotlibs_global_state(run_folder, tmp_path):
     report.write(shutil.copytree(run_folder, tmp_path / "copy"))
     assert dict(mpl.rcParams) == before
     assert isinstance(kasuri.read(run_folder), kasuri.Results)
+
+
+def test_sweeps_over_drawn_faults_have_percentiles(tmp_path: Path) -> None:
+    """Eleven draws of two links: 100, 101, ... 110 cycles, so a tenth is below 101 and a tenth above 109; no link down is one number."""
+    base = {"engine": "flow", "status": "completed", "title": "losses"}
+
+    def row(count: int, seed: int) -> dict[str, object]:
+        cycles = 50 if count == 0 else 100 + seed
+        return base | {"key": f"{count}-{seed}", "faults.link_count": count, "faults.seed": seed, "completion_time": cycles}
+
+    rows = [row(count, seed) for count in (0, 2) for seed in range(11)]
+    spread = sections.spread_over_faults(kasuri.Results(rows))
+    assert spread is not None
+    assert spread["split"] == ["faults.link_count"]
+    lines = {(line["values"][0], line["heads"][0]): line for line in spread["lines"]}
+    assert lines["2", "completion time"]["percentiles"] == ["101", "105", "109"]
+    assert lines["0", "completion time"]["percentiles"] == ["50", "50", "50"]
+    assert [line["heads"][2] for line in spread["lines"]] == [11, 11]
+    assert sections.spread_over_faults(kasuri.Results(rows[:1])) is None
+    (tmp_path / "runs.json").write_text(json.dumps({"runs": rows}))
+    page = report.write(tmp_path).read_text()
+    assert "Over the drawn faults" in page and "<td>109</td>" in page

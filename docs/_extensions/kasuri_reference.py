@@ -248,6 +248,7 @@ depend on although the machine's would; the column [`not_modelled`](columns.md) 
 """
 OF_LAYOUTS = """The engine has several layouts of the routers' state. It takes the fastest that has all features of an experiment;
 `flit.layout` asks for one. They give the same results, bit for bit. Two features that no layout has together are refused together.
+Output-queued routers are simulated packet by packet; their column says what they can be part of.
 
 """
 

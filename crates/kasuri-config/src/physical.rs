@@ -187,7 +187,7 @@ fn wrong_rate(text: &str) -> String {
 }
 
 /// Cycles of a time, to the nearest.
-fn cycles(key: &str, text: &str, units: Units) -> Result<u32, Problem> {
+pub(super) fn cycles(key: &str, text: &str, units: Units) -> Result<u32, Problem> {
     let nanoseconds = quantity(text).filter(|(value, _)| *value >= 0.0).and_then(|(value, unit)| {
         let of_unit = match unit {
             "ps" => 1e-3,

@@ -4,7 +4,7 @@ use super::document::{Document, Part};
 use super::error::{ConfigError, ConfigErrors};
 use super::measure::{Measure, MeasureSection, Search, Until};
 use super::names::{compact, shown, unknown};
-use super::physical::{PhysicalLinks, told_as};
+use super::physical::{self, PhysicalLinks, told_as};
 use super::pool::Pool;
 use super::recorded::Recorded;
 use super::schemas::Schemas;
@@ -14,7 +14,9 @@ use super::units::UnitParameters;
 use super::{Known, shape, trace, traffic};
 use crate::routing::ALL_ROUTINGS;
 use crate::topology::ALL_TOPOLOGIES;
-use kasuri_model::router::{Architecture, BufferPolicy, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
+use kasuri_model::router::{
+    Architecture, BufferPolicy, MAX_LATENCY, MAX_VIRTUAL_CHANNELS, Pipeline, RouterLatency, RouterParameters, Switching,
+};
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
 use kasuri_network::network::connectivity::separated;
 use kasuri_network::network::rings::Rings;
@@ -175,7 +177,10 @@ impl<'a> Preparation<'a> {
         let network = keep(self.network(context), errors);
         let routing = network.as_ref().and_then(|network| keep(self.routing(context, network), errors));
         let units = network.as_ref().and_then(|_| keep(context.units(), errors));
-        let ((mut router, pipeline), network, (mut routing, allow_deadlock), units) = (router?, network?, routing?, units?);
+        let ((mut router, mut pipeline), network, (mut routing, allow_deadlock), units) = (router?, network?, routing?, units?);
+        if let Some(latency) = keep(context.router_latency(&router, units), errors).flatten() {
+            pipeline = Pipeline::of_latency(latency);
+        }
         if routing.offers_several() {
             keep(context.check_choice_of_ports(&router), errors);
         }
@@ -493,6 +498,12 @@ impl<'a> Context<'a> {
         let one = |error: ConfigError| vec![error];
         let section = Section::new(self, "router", self.table("router").map_err(one)?.unwrap_or(&empty));
         let mut router: RouterParameters = section.whole().map_err(one)?;
+        if router.architecture == Architecture::OutputQueued {
+            router.virtual_channels = 1;
+            if !section.table.contains_key("switching") {
+                router.switching = Switching::StoreAndForward;
+            }
+        }
         if let Some(file) = &router.predictor_table {
             let wrong = |problem: String| vec![section.error("predictor_table", problem)];
             let bytes = files.read(file).map_err(wrong)?;
@@ -503,6 +514,7 @@ impl<'a> Context<'a> {
         let problems =
             |problems: Vec<(String, String)>| errors.extend(problems.into_iter().map(|(key, problem)| section.error(&key, problem)));
         let pipeline = router.check().map_err(problems).ok();
+        errors.extend(strays(&router, &section));
         for (key, allocator) in [("vc_allocator", &router.vc_allocator), ("switch_allocator", &router.switch_allocator)] {
             if !known.allocators.contains(&allocator.name()) {
                 let path = if section.table.get(key).is_some_and(Value::is_table) { format!("{key}.name") } else { key.to_owned() };
@@ -516,6 +528,26 @@ impl<'a> Context<'a> {
             Some(pipeline) if errors.is_empty() => Ok((router, pipeline)),
             _ => Err(errors),
         }
+    }
+
+    /// `router.latency` in cycles, if it is given.
+    fn router_latency(self, router: &RouterParameters, units: Units) -> Result<Option<u32>, ConfigError> {
+        let wrong = |problem: String| Err(self.error("router.latency", Part::Value, problem));
+        let cycles = match &router.latency {
+            None => return Ok(None),
+            Some(_) if self.table("router")?.is_some_and(|table| table.contains_key("pipeline")) => {
+                return wrong("conflicts with pipeline, which says the same by stages; keep one of the two".to_owned());
+            }
+            Some(RouterLatency::Cycles(cycles)) => *cycles,
+            Some(RouterLatency::Time(text)) => match physical::cycles("latency", text, units) {
+                Ok(cycles) => cycles,
+                Err((_, problem)) => return wrong(problem),
+            },
+        };
+        if cycles > MAX_LATENCY {
+            return wrong(format!("is {cycles} cycles; a router has at most {MAX_LATENCY}"));
+        }
+        Ok(Some(cycles))
     }
 
     /// What flits and cycles are, by `[network]`.
@@ -599,7 +631,7 @@ impl<'a> Context<'a> {
 
     /// A routing that leaves the choice among ports to the router needs one that waits for several at once.
     fn check_choice_of_ports(self, router: &RouterParameters) -> Result<(), ConfigError> {
-        let key = if router.architecture != Architecture::InputQueued {
+        let key = if [Architecture::VirtualOutputQueued, Architecture::Crosspoint].contains(&router.architecture) {
             "router.architecture"
         } else if router.vc_per_destination {
             "router.vc_per_destination"
@@ -687,14 +719,30 @@ impl<'a> Context<'a> {
         if longest <= held {
             return Ok(());
         }
-        let place =
-            if router.buffer_policy == BufferPolicy::Private { "in a buffer" } else { "in places that a virtual channel can count on" };
+        let place = if router.architecture == Architecture::OutputQueued {
+            "in a queue"
+        } else if router.buffer_policy == BufferPolicy::Private {
+            "in a buffer"
+        } else {
+            "in places that a virtual channel can count on"
+        };
         let message = format!(
             "is {held}, but {switching} switching keeps whole packets {place} and the longest has {longest} flits; \
              set {key} = {longest} or more, or shorten the packets"
         );
         Err(self.error(&format!("router.{key}"), Part::Value, message))
     }
+}
+
+/// Keys that mean nothing to output-queued routers.
+fn strays(router: &RouterParameters, section: &Section<'_>) -> Vec<ConfigError> {
+    if router.architecture != Architecture::OutputQueued {
+        return Vec::new();
+    }
+    let is_stray = |key: &&String| !RouterParameters::OF_OUTPUT_QUEUES.contains(&key.as_str());
+    let problem = "has no meaning for output-queued routers, which have one queue for each output: no virtual channels, input buffers or \
+                   credits, and no switch that is allocated; leave it out";
+    section.table.keys().filter(is_stray).map(|key| section.error(key, problem)).collect()
 }
 
 /// Messages of a workload whose lengths are looked at one by one.

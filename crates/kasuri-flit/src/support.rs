@@ -87,6 +87,7 @@ fn architecture_of(scenario: &Scenario, asked: &[Architecture]) -> Option<String
         Architecture::InputQueued => "input-queued",
         Architecture::VirtualOutputQueued => "virtual-output-queued",
         Architecture::Crosspoint => "crosspoint",
+        Architecture::OutputQueued => "output-queued",
     };
     asked.contains(&scenario.router.architecture).then(|| quoted(name))
 }
@@ -494,13 +495,22 @@ struct Lacking {
     instead: &'static str,
 }
 
-static LACKING: &[Lacking] = &[Lacking {
-    name: "terminals with several ports (planes, rails with two switches)",
-    key: "network.topology",
-    asks: |scenario| scenario.network.further_home_count() > 0,
-    reason: "its terminals have several ports, but one injection and one ejection channel here: the other ports would stand idle",
-    instead: "simulate one plane of it",
-}];
+static LACKING: &[Lacking] = &[
+    Lacking {
+        name: "output-queued routers, flit by flit",
+        key: "router.architecture",
+        asks: |scenario| scenario.router.architecture == Architecture::OutputQueued,
+        reason: "packets enter and leave queues at outputs as a whole",
+        instead: "have them simulated packet by packet",
+    },
+    Lacking {
+        name: "terminals with several ports (planes, rails with two switches)",
+        key: "network.topology",
+        asks: |scenario| scenario.network.further_home_count() > 0,
+        reason: "its terminals have several ports, but one injection and one ejection channel here: the other ports would stand idle",
+        instead: "simulate one plane of it",
+    },
+];
 
 /// All features of a scenario that this engine does not have, or does not combine, whatever the layout.
 pub(crate) fn refused(scenario: &Scenario) -> Vec<Refusal> {

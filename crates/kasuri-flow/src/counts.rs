@@ -2,8 +2,7 @@
 
 use crate::statistics::{Arrival, Statistics};
 use kasuri_model::engine::{Background, UserOutcome};
-use kasuri_model::scenario::{Scenario, TrafficClass};
-use kasuri_network::id::TerminalId;
+use kasuri_model::scenario::Scenario;
 use kasuri_network::memory::filled;
 
 /// What is counted.
@@ -75,23 +74,10 @@ impl Ends {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let terminals = scenario.network.terminal_count() as usize;
         Self {
-            to_come: closed_messages(scenario),
+            to_come: scenario.closed_messages(),
             completion: filled(if scenario.is_closed() { terminals } else { 0 }, 0.0),
             first_finished: false,
             first_told: false,
         }
     }
-}
-
-/// Messages of a closed workload, replies included; `None` for open traffic.
-fn closed_messages(scenario: &Scenario) -> Option<u64> {
-    if let Some(closed) = &scenario.workload {
-        return Some(closed.workload.messages());
-    }
-    let terminals = scenario.network.terminal_count();
-    let of_batch = |(class, count): (&TrafficClass, u64)| {
-        let senders = (0..terminals).filter(|&terminal| !class.pattern.is_silent(TerminalId(terminal))).count() as u64;
-        senders * count * if class.reply.is_some() && !class.window.counts_answers { 2 } else { 1 }
-    };
-    scenario.has_only_batches().then(|| scenario.batches().map(of_batch).sum())
 }

@@ -19,7 +19,6 @@ mod path_prefetch;
 mod paths;
 mod predictions;
 mod sharing;
-mod sources;
 mod statistics;
 mod steps;
 mod support;

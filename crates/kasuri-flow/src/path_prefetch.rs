@@ -4,7 +4,7 @@
 
 use crate::graph::Graph;
 use crate::paths::Walk;
-use crate::sources::Drawn;
+use kasuri_model::sources::Drawn;
 
 /// Nothing prepared.
 const NONE: u32 = u32::MAX;

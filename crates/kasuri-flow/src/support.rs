@@ -4,7 +4,7 @@
 use Support::{LeftOut, No, Yes};
 use kasuri_model::engine::Feature;
 use kasuri_model::refusal::Refusal;
-use kasuri_model::router::Switching;
+use kasuri_model::router::{Architecture, Queue, SourceTurns, Switching};
 use kasuri_model::scenario::{Scenario, TrafficClass};
 use kasuri_network::predictor;
 
@@ -327,6 +327,26 @@ static ROWS: &[Row] = &[
     refinement!("speculative and real bids in one allocation", "speculation"),
     refinement!("stages of several cycles that take their heads in batches", "long_stages"),
     refinement!("adaptive lookahead that decides on departure", "lookahead_decides"),
+    Row {
+        name: "queues at outputs that pause or drop what they cannot take",
+        key: "router.queue",
+        asks: |scenario| if_so(scenario.router.queue != Queue::Unlimited),
+        flow: LeftOut,
+        arbitrated: LeftOut,
+        analysis: LeftOut,
+    },
+    Row {
+        name: "messages of a terminal that take turns, packet by packet",
+        key: "router.source_turns",
+        asks: |scenario| {
+            let in_turns =
+                scenario.router.architecture == Architecture::OutputQueued && scenario.router.source_turns == SourceTurns::Packet;
+            if_so(in_turns && scenario.workload.is_some())
+        },
+        flow: LeftOut,
+        arbitrated: LeftOut,
+        analysis: LeftOut,
+    },
     Row {
         name: "sources with a queue for each class",
         key: "router.class_queues",

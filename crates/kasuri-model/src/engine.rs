@@ -423,6 +423,8 @@ pub struct Outcome {
     pub prediction: Option<Prediction>,
     /// What was injected as errors of channels and what was found; `None` where there can be none.
     pub link_errors: Option<LinkErrors>,
+    /// What the queues of output-queued routers did; `None` of other routers.
+    pub queues: Option<Queues>,
     /// What the operating systems of a machine's nodes did; `None` where there are none.
     pub operating_systems: Option<OperatingSystems>,
     /// What the engine left out, by key.
@@ -453,6 +455,25 @@ pub struct Interfaces {
     pub switches: u64,
     /// Cycles from the ends of slices to the beginnings of the next ones, all together.
     pub switch_cycles: u64,
+}
+
+/// What became of packets in the queues of output-queued routers, over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queues {
+    /// Packets that terminals have sent, those that were sent again counted each time.
+    pub sent: u64,
+    /// Packets that have arrived.
+    pub arrived: u64,
+    /// Packets for which a queue had no room.
+    pub dropped: u64,
+    /// Packets that sources have sent again.
+    pub resent: u64,
+    /// Packets of messages that came after a later one of the same message; `None` without messages.
+    pub late: Option<u64>,
+    /// Times at which a router has paused a channel.
+    pub pauses: u64,
+    /// The most flits of packets that waited in a queue at one time.
+    pub most_flits: u64,
 }
 
 /// What the operating systems of a machine's nodes did.

@@ -4,8 +4,10 @@
 //! workload. An [`engine::Engine`] runs it under a [`engine::Controller`] and returns an [`engine::Outcome`]. This crate simulates nothing
 //! itself, and knows neither how an experiment is written nor who reads the answer.
 
+pub mod counter;
 pub mod engine;
 mod outcome;
 pub mod refusal;
 pub mod router;
 pub mod scenario;
+pub mod sources;

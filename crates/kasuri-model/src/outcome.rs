@@ -28,6 +28,7 @@ impl Outcome {
             flit_hops: 0,
             prediction: None,
             link_errors: None,
+            queues: None,
             operating_systems: None,
             not_modelled: Vec::new(),
             users: Vec::new(),

@@ -141,11 +141,29 @@ pub struct RouterParameters {
     /// Where packets wait: `input-queued`: in the virtual channels of the input ports; `virtual-output-queued`: each input port has a queue
     /// for each output, and sends from one of them at a time; `crosspoint`: there is a queue for each pair of an input and an output, and
     /// each output takes from its own queues, independently of the others. The previous router chooses the queue. `virtual_channels` and
-    /// `buffer_flits` are then those of each queue. With the endpoint cenju4, crosspoint routers have the times of `router.crosspoint` in
+    /// `buffer_flits` are then those of each queue. `output-queued`: each output has one queue, which all inputs can fill at the same time, for
+    /// whole packets, first come, first served; there are neither virtual channels nor input buffers nor credits. With the endpoint cenju4, crosspoint routers have the times of `router.crosspoint` in
     /// place of a pipeline, and queues take whole packets only.
     pub architecture: Architecture,
     /// The latencies of a crosspoint router that multicasts and synchronises (endpoint cenju4), and how its outputs choose.
     pub crosspoint: CrosspointParameters,
+    /// Output-queued routers, in place of `pipeline`: how long a packet is in the router if nothing is in its way, from the arrival of its last
+    /// flit (with virtual cut-through of its first one) until it can leave. A number of cycles, or a time such as `"600 ns"`.
+    pub latency: Option<RouterLatency>,
+    /// Output-queued routers: what happens where a queue is full. `unlimited`: none ever is. `pause`: an input port whose packets take more than
+    /// `queue_flits` in the queues of its router pauses the channel that leads to it, until they take no more than that. `drop`: a packet that
+    /// finds no room for the whole of it in the queue of its output is lost.
+    pub queue: Queue,
+    /// With `queue = "pause"`, flits of the packets from one input port that its router takes before it pauses the channel, what is under way
+    /// then not counted. With `queue = "drop"`, flits that wait in the queue of an output at most, the packet that is sent not counted. At least
+    /// those of the longest packet.
+    pub queue_flits: Option<u32>,
+    /// With `queue = "drop"`, cycles from the loss of a packet until its source may send it again, before all others: they stand for the
+    /// time-out, or for the notice. Without it what is lost stays lost, which only open traffic can bear.
+    pub resend_after: Option<u32>,
+    /// Output-queued routers: how the messages that a terminal has to send share its channel. `packet`: they take turns, packet by packet;
+    /// `message`: one after the other, first come, first served.
+    pub source_turns: SourceTurns,
 }
 
 impl Default for RouterParameters {
@@ -153,6 +171,11 @@ impl Default for RouterParameters {
         Self {
             architecture: Architecture::default(),
             crosspoint: CrosspointParameters::default(),
+            latency: None,
+            queue: Queue::default(),
+            queue_flits: None,
+            resend_after: None,
+            source_turns: SourceTurns::default(),
             switching: Switching::Wormhole,
             virtual_channels: 2,
             vc_per_destination: false,
@@ -210,6 +233,45 @@ pub enum Architecture {
     VirtualOutputQueued,
     /// In a queue for each pair of an input and an output port.
     Crosspoint,
+    /// In one queue for each output port, which all inputs can fill at the same time: Ethernet switches with a shared memory.
+    OutputQueued,
+}
+
+/// How long a packet is in a router that has nothing else to do.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged, expecting = "latency is a number of cycles, or a time such as \"600 ns\"")]
+pub enum RouterLatency {
+    /// In cycles.
+    Cycles(u32),
+    /// As a time.
+    Time(String),
+}
+
+/// The longest latency of a router, cycles.
+pub const MAX_LATENCY: u32 = 1 << 28;
+
+/// What happens where a queue of an output-queued router is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Queue {
+    /// None ever is.
+    #[default]
+    Unlimited,
+    /// The router pauses the channel of the input port whose packets take too much.
+    Pause,
+    /// A packet for which there is no room is lost.
+    Drop,
+}
+
+/// How the messages of a terminal share its channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourceTurns {
+    /// Packet by packet, in turn.
+    #[default]
+    Packet,
+    /// One message after the other.
+    Message,
 }
 
 /// From the arrival of a head at a crosspoint router to its departure, in cycles, if nothing is in the way; and what an output does if
@@ -470,6 +532,19 @@ impl Pipeline {
         self.route_cycles + u32::from(self.bidding == Bidding::InTurn) + self.switch_extra_cycles + 1 + self.traversal_cycles
     }
 
+    /// That of a router that takes so many cycles beside the one in which a head leaves.
+    pub fn of_latency(cycles: u32) -> Self {
+        Self {
+            route_cycles: cycles,
+            bidding: Bidding::SameCycle,
+            switch_extra_cycles: 0,
+            traversal_cycles: 0,
+            computation_cycles: 0,
+            serialisation_cycles: 0,
+            link_cycles: 0,
+        }
+    }
+
     /// Cycles of the stages other than ST, which a right prediction lets a head pass by.
     pub fn skipped_cycles(&self) -> u32 {
         self.head_cycles() - (self.traversal_cycles - self.serialisation_cycles)
@@ -501,7 +576,8 @@ impl RouterParameters {
 
     /// What the routers promise to heads that wait.
     pub fn waiting_rules(&self) -> Rules {
-        Rules { escape_path: self.escape_path(), bubbles: self.bubble }
+        let never_blocks = self.architecture == Architecture::OutputQueued && self.queue != Queue::Pause;
+        Rules { escape_path: self.escape_path(), bubbles: self.bubble, never_blocks }
     }
 
     /// Cycles that the hint bits of each packet take on each channel.
@@ -589,6 +665,7 @@ impl RouterParameters {
             self.check_sharing(),
             self.check_speedups(),
             self.check_architecture(),
+            self.check_queue(),
             self.check_bubble(),
             self.check_predictor(),
         ];
@@ -637,14 +714,20 @@ impl RouterParameters {
 
     /// The most flits that the buffer of a virtual channel can be made to hold, as its sender counts: all of a shared one.
     pub fn channel_depth(&self) -> u32 {
+        if self.architecture == Architecture::OutputQueued {
+            return u32::MAX;
+        }
         match self.buffer_policy {
             BufferPolicy::Private => self.buffer_flits,
             _ => self.port_buffer_flits.unwrap_or(self.virtual_channels.saturating_mul(self.buffer_flits)),
         }
     }
 
-    /// The key that says how long a packet a virtual channel can hold as a whole at least, whatever the others hold, and its value.
+    /// The key that says how long a packet a virtual channel (a queue) can hold as a whole at least, whatever the others hold, and its value.
     pub fn whole_packet_flits(&self) -> (&'static str, u32) {
+        if self.architecture == Architecture::OutputQueued {
+            return ("queue_flits", self.queue_flits.unwrap_or(u32::MAX));
+        }
         match (self.buffer_policy, self.most_held_flits) {
             (BufferPolicy::Private, _) => ("buffer_flits", self.buffer_flits),
             (BufferPolicy::Limited, Some(most)) if most < self.private_flits => ("most_held_flits", most),
@@ -811,6 +894,47 @@ impl RouterParameters {
                     "has no meaning for crosspoint routers, whose outputs choose for themselves; leave it out",
                 );
             }
+        }
+        Ok(())
+    }
+
+    /// The keys that mean something to output-queued routers.
+    pub const OF_OUTPUT_QUEUES: [&'static str; 9] =
+        ["architecture", "switching", "pipeline", "lookahead", "latency", "queue", "queue_flits", "resend_after", "source_turns"];
+
+    fn check_queue(&self) -> Result<(), (String, String)> {
+        let wrong = |key: &str, problem: &str| Err((key.to_owned(), problem.to_owned()));
+        if self.architecture != Architecture::OutputQueued {
+            let given = [
+                ("latency", self.latency.is_some()),
+                ("queue", self.queue != Queue::Unlimited),
+                ("queue_flits", self.queue_flits.is_some()),
+                ("resend_after", self.resend_after.is_some()),
+                ("source_turns", self.source_turns != SourceTurns::Packet),
+            ];
+            return match given.into_iter().find(|&(_, given)| given) {
+                Some((key, _)) => wrong(key, "belongs to architecture = \"output-queued\"; set that, or leave it out"),
+                None => Ok(()),
+            };
+        }
+        if self.switching == Switching::Wormhole {
+            return wrong(
+                "switching",
+                "is \"wormhole\", but queues at outputs take whole packets; set \"store-and-forward\" or \"virtual-cut-through\"",
+            );
+        }
+        match (self.queue, self.queue_flits) {
+            (Queue::Unlimited, Some(_)) => {
+                return wrong("queue_flits", "bounds queues that are unlimited; set queue = \"pause\" or \"drop\"");
+            }
+            (Queue::Pause | Queue::Drop, None) => {
+                return wrong("queue_flits", "is missing: say how many flits a queue takes, for example queue_flits = 1024");
+            }
+            (_, Some(0)) => return wrong("queue_flits", "is 0; give at least the flits of the longest packet"),
+            _ => {}
+        }
+        if self.resend_after.is_some() && self.queue != Queue::Drop {
+            return wrong("resend_after", "is about packets that are lost, and none is; set queue = \"drop\", or leave it out");
         }
         Ok(())
     }

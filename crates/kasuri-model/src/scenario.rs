@@ -109,6 +109,19 @@ impl Scenario {
         own.filter_map(|(_, class)| Some((class, class.packets_per_terminal?)))
     }
 
+    /// Messages of a closed workload or of batches, replies included; `None` for open traffic.
+    pub fn closed_messages(&self) -> Option<u64> {
+        if let Some(closed) = &self.workload {
+            return Some(closed.workload.messages());
+        }
+        let terminals = self.network.terminal_count();
+        let of_batch = |(class, count): (&TrafficClass, u64)| {
+            let senders = (0..terminals).filter(|&terminal| !class.pattern.is_silent(TerminalId(terminal))).count() as u64;
+            senders * count * if class.reply.is_some() && !class.window.counts_answers { 2 } else { 1 }
+        };
+        self.has_only_batches().then(|| self.batches().map(of_batch).sum())
+    }
+
     /// The first of the classes with which a class shares its coins, if it does: those of one user share theirs.
     pub fn coins_of(&self, class: usize) -> Option<usize> {
         let user = |class: usize| self.users.as_ref().and_then(|users| users.of_class(class));

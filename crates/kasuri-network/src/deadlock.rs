@@ -38,6 +38,8 @@ pub struct Report {
     pub coverage: Coverage,
     /// Do bubbles keep rings from filling up?
     pub bubbles: bool,
+    /// Does no packet ever wait for room, whatever the graph?
+    pub never_blocks: bool,
     /// A packet that cannot arrive: source, destination, what happens to it.
     pub unroutable: Option<(TerminalId, TerminalId, String)>,
 }
@@ -67,11 +69,13 @@ pub struct Rules {
     pub escape_path: EscapePath,
     /// A packet enters a ring of a torus only where room for another is left behind it, and all packets have one length.
     pub bubbles: bool,
+    /// No packet waits for room: queues have no bounds, or drop what they cannot take.
+    pub never_blocks: bool,
 }
 
 impl From<EscapePath> for Rules {
     fn from(escape_path: EscapePath) -> Self {
-        Self { escape_path, bubbles: false }
+        Self { escape_path, bubbles: false, never_blocks: false }
     }
 }
 
@@ -109,6 +113,7 @@ impl Report {
         };
         let size = format!("{} channels, {} dependencies, {coverage}", self.channels, self.dependencies);
         let mut text = match &self.verdict {
+            Verdict::Acyclic if self.never_blocks => format!("no deadlock: no packet waits for room in a queue ({size})"),
             Verdict::Acyclic if self.bubbles => {
                 format!(
                     "no deadlock: packets that enter a ring leave room for another, and beside rings no channels wait in a cycle ({size})"
@@ -151,7 +156,8 @@ const NODE_BYTES: u64 = 90;
 
 /// As [`check`], in any routers, with another budget than [`STEP_BUDGET`], beyond which a sample of the destinations is taken.
 pub fn check_within(network: &Network, routing: &dyn Routing, classes: &[VirtualChannels], rules: impl Into<Rules>, budget: u64) -> Report {
-    let mut graph = DependencyGraph::new(network, rules.into());
+    let rules = rules.into();
+    let mut graph = DependencyGraph::new(network, rules);
     let mut distinct: Vec<VirtualChannels> = Vec::new();
     classes.iter().filter(|class| class.count() > 0).for_each(|class| {
         if !distinct.contains(class) {
@@ -172,7 +178,9 @@ pub fn check_within(network: &Network, routing: &dyn Routing, classes: &[Virtual
     }
     let unroutable = lost.map(|lost| (lost.source, lost.destination, lost.problem));
     let bubbles = graph.rings.is_some();
-    Report { channels, dependencies, verdict: cycle.map_or(Verdict::Acyclic, Verdict::Cycle), coverage, bubbles, unroutable }
+    let never_blocks = rules.never_blocks;
+    let verdict = cycle.filter(|_| !never_blocks).map_or(Verdict::Acyclic, Verdict::Cycle);
+    Report { channels, dependencies, verdict, coverage, bubbles, never_blocks, unroutable }
 }
 
 /// Walks the destinations of one class, or as many as the budget allows by the cost of the first.

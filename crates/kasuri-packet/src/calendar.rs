@@ -65,6 +65,12 @@ impl Calendar {
         self.now
     }
 
+    /// Is any event planned?
+    pub(crate) fn has_events(&self) -> bool {
+        let is_open = self.position < self.today.len() || self.at_once_position < self.at_once.len();
+        is_open || !self.far.is_empty() || self.occupied.iter().any(|word| *word != 0)
+    }
+
     /// The event that comes so many places behind the next one, if it is known yet.
     #[inline]
     pub(crate) fn ahead(&self, places: usize) -> Option<u32> {

@@ -17,6 +17,7 @@ mod interfaces;
 mod packets;
 mod paths;
 mod ports;
+pub mod queued;
 mod receiver;
 mod wiring;
 

@@ -21,6 +21,7 @@ pub mod plan;
 pub mod results;
 pub mod slowdown;
 mod snapshot;
+pub mod spread;
 pub mod stop;
 pub mod store;
 pub mod tally;

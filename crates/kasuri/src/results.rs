@@ -5,7 +5,7 @@
 
 use crate::measure::{Offer, Report};
 use kasuri_config::CASE;
-use kasuri_model::engine::{Distribution, Formulas, Interfaces, Outcome, Prediction};
+use kasuri_model::engine::{Distribution, Formulas, Interfaces, Outcome, Prediction, Queues};
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::Network;
 use kasuri_network::predictor::direction::DIRECTIONS;
@@ -164,6 +164,13 @@ pub const COLUMNS: &[Column] = &[
     column("link_errors_corrected", "", "errors that receivers found and corrected"),
     column("link_packets_refused", "", "packets that receivers found to be damaged beyond correction"),
     column("link_packets_undetected", "", "packets that receivers took although they are not what was sent"),
+    column("packets_sent", "", "output-queued routers: packets that terminals have sent, each time that they did"),
+    column("packets_arrived", "", "output-queued routers: packets that have arrived"),
+    column("packets_dropped", "", "output-queued routers: packets for which a queue had no room"),
+    column("packets_resent", "", "output-queued routers: packets that were lost and that their sources have sent again"),
+    column("packets_late", "", "output-queued routers: packets of messages that came after a later one of the same message"),
+    column("pause_frames", "", "output-queued routers: times at which a router has paused a channel"),
+    column("queue_flits_max", "flits", "output-queued routers: the most flits that waited in a queue at one time"),
     column("interrupts", "", "cenju4: interrupts that took time of a processor"),
     column("interrupts_masked", "", "cenju4: interrupts that were masked, so that they took none"),
     column("page_faults", "", "cenju4: pages that an interface needed and that were not in memory"),
@@ -262,6 +269,9 @@ impl RunRow {
             row.set("link_errors_corrected", errors.corrected);
             row.set("link_packets_refused", errors.refused_packets);
             row.set("link_packets_undetected", errors.undetected_packets);
+        }
+        if let Some(queues) = &outcome.queues {
+            row.set_queues(queues);
         }
         if let Some(systems) = &outcome.operating_systems {
             row.set("interrupts", systems.interrupts);
@@ -406,6 +416,16 @@ impl RunRow {
         for unknown in ["measured_packets", "warmup_cycles", "measured_cycles", "cycles", "flit_hops"] {
             self.set(unknown, Value::Null);
         }
+    }
+
+    fn set_queues(&mut self, queues: &Queues) {
+        self.set("packets_sent", queues.sent);
+        self.set("packets_arrived", queues.arrived);
+        self.set("packets_dropped", queues.dropped);
+        self.set("packets_resent", queues.resent);
+        self.set("packets_late", queues.late);
+        self.set("pause_frames", queues.pauses);
+        self.set("queue_flits_max", queues.most_flits);
     }
 
     fn set_interfaces(&mut self, interfaces: &Interfaces) {

@@ -50,6 +50,7 @@ def write(directory: str | Path, output: str | Path | None = None, *, plots: Seq
         status=sections.status_counts(results),
         glance=sections.at_a_glance(results),
         times=sections.times_at_a_glance(results),
+        spread=sections.spread_over_faults(results),
         plots=figures,
         networks=maps.networks(results, built),
         utilisation=maps.utilisation(results, built),

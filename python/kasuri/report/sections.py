@@ -52,6 +52,16 @@ MAIN_ANSWERS = (
 
 #: What the summary of closed workloads shows, where runs have it.
 TIME_ANSWERS = ("completion_time", "completion_time_ns", "efficiency", "accepted_throughput_mean", "channel_utilisation_max")
+#: What is told of sweeps over which links are down, and by which percentiles.
+SPREAD_ANSWERS = (
+    "completion_time",
+    "completion_time_ns",
+    "accepted_throughput_mean",
+    "packet_latency_mean",
+    "saturation_load",
+    "static_throughput",
+)
+PERCENTILES = (10, 50, 90)
 #: More lines than this are no summary.
 MAX_LINES = 40
 _TIME_UNITS = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
@@ -118,6 +128,22 @@ def times_at_a_glance(results: Results) -> dict[str, Any] | None:
         seeds |= len(rows) > 1
     heads = [(name.replace("_", " "), "" if name.endswith("_ns") else _columns.UNITS.get(name, "")) for name in answers]
     return {"split": keys, "heads": heads, "lines": lines[:MAX_LINES], "left_out": max(0, len(lines) - MAX_LINES), "seeds": seeds}
+
+
+def spread_over_faults(results: Results) -> dict[str, Any] | None:
+    """Give the 10th, 50th and 90th percentiles of each answer over the drawn faults, of runs that differ in nothing but what is drawn."""
+    if "faults.seed" not in results.swept:
+        return None
+    keys = [key for key in results.swept if key not in SEEDS]
+    lines = []
+    for values, rows in groups(sorted(results, key=_file_order(results)), keys):
+        for name in SPREAD_ANSWERS:
+            known = [_columns.number(row.get(name)) for row in rows if not is_missing(row.get(name))]
+            if known:
+                percentiles = [shown(value.item()) for value in np.percentile(known, PERCENTILES)]
+                heads = (name.replace("_", " "), _columns.UNITS.get(name, ""), len(known))
+                lines.append({"values": [shown(value) for value in values], "heads": heads, "percentiles": percentiles})
+    return {"split": keys, "percentiles": PERCENTILES, "lines": lines[:MAX_LINES], "left_out": max(0, len(lines) - MAX_LINES)}
 
 
 def _mean(values: Iterable[Any]) -> float | None:

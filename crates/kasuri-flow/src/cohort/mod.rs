@@ -6,7 +6,7 @@
 
 use crate::graph::{Graph, lesser};
 use crate::sharing::LevelByCount;
-use crate::sources::Drawn;
+use kasuri_model::sources::Drawn;
 use kasuri_network::memory::Column;
 use kasuri_workload::workload::Token;
 

@@ -2,9 +2,9 @@
 
 use super::flights::{Flight, Load};
 use super::{Event, Packets};
-use crate::sources::{Drawn, Sources};
 use kasuri_model::engine::EngineError;
 use kasuri_model::scenario::Scenario;
+use kasuri_model::sources::{Drawn, Sources};
 use kasuri_network::id::TerminalId;
 
 /// The open traffic of a scenario; none where it has no classes.

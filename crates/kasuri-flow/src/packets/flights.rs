@@ -1,6 +1,6 @@
 //! Packets under way.
 
-use crate::sources::Drawn;
+use kasuri_model::sources::Drawn;
 use kasuri_network::id::TerminalId;
 use kasuri_workload::endpoint::running::MachinePacket;
 use std::ops::{Index, IndexMut};

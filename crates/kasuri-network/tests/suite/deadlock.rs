@@ -33,7 +33,7 @@ fn routings_keep_their_promise() {
 /// Rings that never fill up wait for nobody in particular; what leads from ring to ring counts, and routings that turn at will have cycles there.
 #[test]
 fn rings_with_bubbles_need_no_dateline() {
-    let rules = |bubbles| Rules { escape_path: EscapePath::Open, bubbles };
+    let rules = |bubbles| Rules { escape_path: EscapePath::Open, bubbles, never_blocks: false };
     for dimensions in ["dimensions = [8]", "dimensions = [4, 3]", "dimensions = [2, 4, 5]"] {
         let torus = network("torus", dimensions);
         let verdict = |name: &str, parameters: &str, bubbles: bool| {

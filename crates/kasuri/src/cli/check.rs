@@ -111,7 +111,7 @@ impl Verdict {
 /// What has been described: equal things are described once.
 #[derive(Default)]
 struct Seen {
-    routings: Vec<(Weak<Network>, Weak<dyn Routing>, Vec<VirtualChannels>, [bool; 2])>,
+    routings: Vec<(Weak<Network>, Weak<dyn Routing>, Vec<VirtualChannels>, ([bool; 2], deadlock::Rules))>,
     workloads: BTreeSet<Digest>,
     traffic: BTreeSet<Digest>,
 }
@@ -133,7 +133,7 @@ impl Seen {
     fn routing(&mut self, study: &Study) -> bool {
         let scenario = &study.scenario;
         let channels = scenario.virtual_channel_ranges();
-        let routers = [scenario.takes_accepted_ports(), scenario.closes_escape_path()];
+        let routers = ([scenario.takes_accepted_ports(), scenario.closes_escape_path()], scenario.router.waiting_rules());
         // Those of networks that are gone will not be asked for again.
         self.routings.retain(|(network, routing, ..)| network.strong_count() > 0 && routing.strong_count() > 0);
         let known = self.routings.iter().any(|(network, routing, ranges, known)| {

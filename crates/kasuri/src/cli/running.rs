@@ -8,6 +8,7 @@ use crate::input::KNOWN;
 use crate::plan::{Plan, RunError, RunOptions, Summary};
 use crate::results::{self, RunRow};
 use crate::slowdown::Alone;
+use crate::spread::{PERCENTILES, Spread, spreads};
 use crate::stop::Stop;
 use crate::tally::Tally;
 use clap::{Args, ValueEnum};
@@ -188,6 +189,10 @@ pub(super) fn print(rows: &[RunRow], folder: Option<&Path>, format: Format, out:
             }
             if let Some(busiest) = folder.and_then(|folder| busiest_table(folder, rows)) {
                 writeln!(out, "\n{busiest}")?;
+            }
+            let spreads = spreads(rows);
+            if !spreads.is_empty() {
+                writeln!(out, "\n{}", spread_table(&spreads))?;
             }
             let comparisons = side_by_side(rows);
             if !comparisons.is_empty() {
@@ -377,6 +382,20 @@ fn table(rows: &[RunRow]) -> String {
 
 fn number(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number}") } else { format!("{number:.4}") }
+}
+
+/// One line for each quantity over the drawn faults: its percentiles, and of how many runs.
+fn spread_table(spreads: &[Spread]) -> String {
+    let inputs = spreads[0].inputs.iter().map(|(name, _)| name.as_str());
+    let percentiles: Vec<String> = PERCENTILES.iter().map(|percent| format!("p{percent}")).collect();
+    let heading: Vec<&str> = inputs.chain(["draws", "quantity"]).chain(percentiles.iter().map(String::as_str)).collect();
+    let line = |spread: &Spread| {
+        let value = |value: &Value| value.as_f64().map_or_else(|| text(value), number);
+        let inputs = spread.inputs.iter().map(|(_, input)| value(input));
+        inputs.chain([spread.runs.to_string(), spread.quantity.to_owned()]).chain(spread.values.map(number)).collect()
+    };
+    let right: Vec<bool> = heading.iter().map(|name| !matches!(*name, "quantity" | "engine" | CASE)).collect();
+    output::table(&heading, spreads.iter().map(line).collect(), &right)
 }
 
 /// One line for each quantity of the same question: every engine's answer, and how far it is from the finest engine's.

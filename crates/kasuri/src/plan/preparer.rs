@@ -8,7 +8,7 @@ use kasuri_config::{Built, ConfigError, ConfigErrors, Document, Known, Point, Pr
 use kasuri_model::engine::{Engine, Method};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::deadlock::{self, Verdict};
+use kasuri_network::deadlock::{self, Rules, Verdict};
 use kasuri_network::network::Network;
 use kasuri_network::routing::{Routing, VirtualChannels};
 use kasuri_network::topology::Files;
@@ -170,6 +170,8 @@ struct Checked {
     widened: bool,
     /// Is there an escape path that does not count?
     closed: bool,
+    /// What the routers promise to heads that wait.
+    rules: Rules,
 }
 
 /// Why an escape path does not count, and what to do.
@@ -207,11 +209,13 @@ fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &
         return Ok(());
     }
     let (widened, closed) = (scenario.takes_accepted_ports(), scenario.closes_escape_path());
+    let rules = scenario.router.waiting_rules();
     // Those of networks that are gone will not be asked for again.
     checked.retain(|known| known.network.strong_count() > 0 && known.routing.strong_count() > 0);
     let is_known = |known: &Checked| {
         let same = is_same(&known.network, &scenario.network) && is_same(&known.routing, &scenario.routing);
-        same && known.channels == channels && known.allowed == study.allow_deadlock && (known.widened, known.closed) == (widened, closed)
+        let routers = (known.widened, known.closed, known.rules) == (widened, closed, rules);
+        same && known.channels == channels && known.allowed == study.allow_deadlock && routers
     };
     if checked.iter().any(is_known) {
         return Ok(());
@@ -235,7 +239,7 @@ fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &
         return Err(RunError::Unroutable { document: name, finding });
     }
     let (network, routing) = (Arc::downgrade(&scenario.network), Arc::downgrade(&scenario.routing));
-    checked.push(Checked { network, routing, channels, allowed: study.allow_deadlock, widened, closed });
+    checked.push(Checked { network, routing, channels, allowed: study.allow_deadlock, widened, closed, rules });
     Ok(())
 }
 

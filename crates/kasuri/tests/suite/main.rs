@@ -45,6 +45,7 @@ mod latencies;
 mod lone_packets;
 mod matrix;
 mod other_fabrics;
+mod output_queued;
 mod own_engine;
 mod predictions;
 mod programs;

@@ -1,7 +1,7 @@
-//! Source queues: which message a terminal sends next, and when. The draws are those of the flit engine, so both send the same
-//! messages.
+//! Source queues of open traffic, for engines that go from event to event: which message a terminal sends next, and when. The draws are
+//! those of the flit engine, so all send the same messages.
 
-use kasuri_model::scenario::{Joint, Scenario};
+use crate::scenario::{Joint, Scenario};
 use kasuri_network::id::TerminalId;
 use kasuri_network::memory::{fetch_ahead, large_vec};
 use kasuri_network::rng::{Purpose, Stream};
@@ -14,15 +14,19 @@ const NEVER: u64 = u64::MAX;
 
 /// A message at the head of a queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Drawn {
+pub struct Drawn {
     /// Sources create in whole cycles; a closed workload whenever something has happened.
-    pub(crate) created: f64,
+    pub created: f64,
     /// The cycle that decides whether it is measured: that of `created` or, of an answer, that of the message that it answers.
-    pub(crate) asked: u64,
-    pub(crate) destination: TerminalId,
-    pub(crate) flits: u32,
-    pub(crate) class: u8,
-    pub(crate) is_reply: bool,
+    pub asked: u64,
+    /// Where it goes to.
+    pub destination: TerminalId,
+    /// Its length.
+    pub flits: u32,
+    /// Its class.
+    pub class: u8,
+    /// Is it an answer?
+    pub is_reply: bool,
 }
 
 /// The creations of one class at one terminal.
@@ -90,7 +94,7 @@ impl Window {
 
 /// The queues of all terminals. They are virtual: a message is drawn when it comes to the head.
 #[derive(Debug)]
-pub(crate) struct Sources {
+pub struct Sources {
     terminals: usize,
     /// Shape `[classes, terminals]`.
     creations: Vec<Creations>,
@@ -107,13 +111,14 @@ pub(crate) struct Sources {
     /// Messages that each terminal has begun, where no class creates any.
     begun: Vec<u32>,
     /// Nothing new is created any more.
-    pub(crate) closed: bool,
+    pub closed: bool,
     /// From when on the phases that were drawn last hold.
     phases_from: u64,
 }
 
 impl Sources {
-    pub(crate) fn new(scenario: &Scenario) -> Self {
+    /// The sources of a scenario's open traffic.
+    pub fn new(scenario: &Scenario) -> Self {
         let terminals = scenario.network.terminal_count();
         let joint = if scenario.has_only_batches() { scenario.joint() } else { Vec::new() };
         let is_kept_elsewhere = |class: usize| Joint::keeper_of(&joint, class as u32) != class as u32;
@@ -156,7 +161,7 @@ impl Sources {
 
     /// Draws the phases of sources that have one anew: what they create from cycle `now` on follows it. Messages that wait keep their
     /// creation.
-    pub(crate) fn redraw_phases(&mut self, scenario: &Scenario, now: u64) {
+    pub fn redraw_phases(&mut self, scenario: &Scenario, now: u64) {
         self.phases_from = now;
         for (entry, creations) in self.creations.iter_mut().enumerate() {
             let process = scenario.classes[entry / self.terminals].process_at(TerminalId((entry % self.terminals) as u32));
@@ -168,27 +173,27 @@ impl Sources {
     }
 
     /// Takes the message at the head of a terminal's queue at time `now`, if one has been created.
-    pub(crate) fn draw(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<Drawn> {
+    pub fn draw(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<Drawn> {
         self.draw_answer(terminal, now).or_else(|| self.draw_new(scenario, terminal, now))
     }
 
     /// Takes the answer that a terminal may send next at time `now`, if there is one.
     #[inline(always)]
-    pub(crate) fn draw_answer(&mut self, terminal: TerminalId, now: f64) -> Option<Drawn> {
+    pub fn draw_answer(&mut self, terminal: TerminalId, now: f64) -> Option<Drawn> {
         let queue = self.replies.get_mut(terminal.index())?;
         if queue.front().is_some_and(|&(from, _)| from as f64 <= now) { queue.pop_front().map(|(_, reply)| reply) } else { None }
     }
 
     /// Takes the next message that is no answer, if one has been created.
     #[inline(always)]
-    pub(crate) fn draw_new(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<Drawn> {
+    pub fn draw_new(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<Drawn> {
         let classes = if self.closed { 0 } else { scenario.classes.len() };
         let first = self.next_class.get(terminal.index()).map_or(0, |&class| usize::from(class));
         (0..classes).find_map(|turn| self.draw_of_class(scenario, terminal, (first + turn) % classes, now))
     }
 
     /// Counts a message that a terminal begins. Returns its running number.
-    pub(crate) fn number(&mut self, terminal: TerminalId) -> u32 {
+    pub fn number(&mut self, terminal: TerminalId) -> u32 {
         let begun = match self.creations.get_mut(terminal.index()) {
             Some(creations) => &mut creations.begun,
             None => &mut self.begun[terminal.index()],
@@ -198,7 +203,7 @@ impl Sources {
     }
 
     /// Says that a terminal will be asked for its next message soon.
-    pub(crate) fn fetch(&self, terminal: u32) {
+    pub fn fetch(&self, terminal: u32) {
         fetch_ahead(&self.creations, terminal as usize);
     }
 
@@ -237,7 +242,7 @@ impl Sources {
     }
 
     /// When a terminal's next message is created, if ever.
-    pub(crate) fn next(&self, terminal: TerminalId) -> Option<f64> {
+    pub fn next(&self, terminal: TerminalId) -> Option<f64> {
         let reply = self.replies.get(terminal.index()).and_then(|queue| queue.front()).map(|&(from, _)| from);
         let classes = if self.closed { 0 } else { self.creations.len() / self.terminals };
         let creations = (0..classes).map(|class| self.creations[class * self.terminals + terminal.index()].next);
@@ -245,19 +250,19 @@ impl Sources {
     }
 
     /// Creates a terminal no message any more, answers apart?
-    pub(crate) fn is_exhausted(&self, terminal: TerminalId) -> bool {
+    pub fn is_exhausted(&self, terminal: TerminalId) -> bool {
         let mut of_terminal = self.creations.iter().skip(terminal.index()).step_by(self.terminals);
         let mut windows = self.windows.iter().skip(terminal.index()).step_by(self.terminals);
         of_terminal.all(|creations| creations.next == NEVER) && windows.all(|window| window.wanted.is_none())
     }
 
     /// Does any class have a window?
-    pub(crate) fn has_windows(&self) -> bool {
+    pub fn has_windows(&self) -> bool {
         !self.windows.is_empty()
     }
 
     /// A message of a class that `terminal` sent has come to its end: its place in the window, if there is one, is free from cycle `at` on.
-    pub(crate) fn come_back(&mut self, class: u8, terminal: TerminalId, at: u64) {
+    pub fn come_back(&mut self, class: u8, terminal: TerminalId, at: u64) {
         let entry = self.entry_of(class, terminal);
         if let Some(created) = self.windows.get_mut(entry).and_then(|window| window.come_back(at)) {
             self.creations[entry].next = created;
@@ -271,7 +276,7 @@ impl Sources {
     }
 
     /// A terminal begins to send an answer in cycle `now`. Does that count among the messages of its batch, and goes beyond it?
-    pub(crate) fn begin_answer(&mut self, scenario: &Scenario, answer: &Drawn, terminal: TerminalId, now: u64) -> bool {
+    pub fn begin_answer(&mut self, scenario: &Scenario, answer: &Drawn, terminal: TerminalId, now: u64) -> bool {
         let class = &scenario.classes[usize::from(answer.class)];
         if !class.window.counts_answers {
             return false;
@@ -290,7 +295,7 @@ impl Sources {
     }
 
     /// Queues the answer to a message of a class that arrives at `terminal` in cycle `now`; `asked` decides whether both are measured.
-    pub(crate) fn reply(&mut self, scenario: &Scenario, terminal: TerminalId, to: TerminalId, class: u8, now: u64, asked: u64) {
+    pub fn reply(&mut self, scenario: &Scenario, terminal: TerminalId, to: TerminalId, class: u8, now: u64, asked: u64) {
         let Some(reply) = &scenario.classes[usize::from(class)].reply else { return };
         let flits = reply.sizes.draw(&mut self.creations[usize::from(class) * self.terminals + terminal.index()].destinations);
         let answer = Drawn { created: now as f64, asked, destination: to, flits, class, is_reply: true };
@@ -298,7 +303,7 @@ impl Sources {
     }
 
     /// Messages created before `cycle` that nobody has drawn yet, counting one for each queue of a class, and answers to such.
-    pub(crate) fn waiting(&self, from: u64, cycle: u64) -> u64 {
+    pub fn waiting(&self, from: u64, cycle: u64) -> u64 {
         let drawable = |creations: &&Creations| (from..cycle).contains(&creations.next);
         let new = if self.closed { 0 } else { self.creations.iter().filter(drawable).count() };
         let replies = self.replies.iter().flatten().filter(|(_, reply)| (from..cycle).contains(&reply.asked)).count();
@@ -306,17 +311,17 @@ impl Sources {
     }
 
     /// Is the next message of a class at a terminal created before this cycle?
-    pub(crate) fn has_next_before(&self, terminal: TerminalId, class: u8, cycle: u64) -> bool {
+    pub fn has_next_before(&self, terminal: TerminalId, class: u8, cycle: u64) -> bool {
         self.creations[self.entry_of(class, terminal)].next < cycle
     }
 
     /// Sum over all queues of the cycles by which their next creation lies before `now`.
-    pub(crate) fn backlog_cycles(&self, now: u64) -> u64 {
+    pub fn backlog_cycles(&self, now: u64) -> u64 {
         self.creations.iter().map(|creations| now.saturating_sub(creations.next)).sum()
     }
 
     /// Is nothing queued and nothing to come, while closed?
-    pub(crate) fn has_replies(&self) -> bool {
+    pub fn has_replies(&self) -> bool {
         self.replies.iter().any(|queue| !queue.is_empty())
     }
 }

@@ -1,0 +1,193 @@
+//! The messages of a closed workload, cut into packets.
+
+use super::packets::{NONE, Packet};
+use super::run::{Rare, Run};
+use kasuri_model::router::SourceTurns;
+use kasuri_model::scenario::{ClosedWorkload, Scenario};
+use kasuri_workload::workload::Token;
+use kasuri_workload::workload::agenda::Agenda;
+
+/// A message.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    token: Token,
+    source: u32,
+    destination: u32,
+    /// Flits that are not in any packet yet.
+    left: u32,
+    packet_flits: u32,
+    packets: u32,
+    /// Packets that have been begun, have begun to leave their terminal, and have arrived.
+    begun: u32,
+    sent: u32,
+    arrived: u32,
+    /// One more than the highest number that has arrived.
+    next: u32,
+    since: u64,
+    class: u8,
+}
+
+/// A running workload.
+#[derive(Debug)]
+pub(super) struct RunningWorkload<'a> {
+    closed: &'a ClosedWorkload,
+    pub(super) agenda: Agenda<'a>,
+    messages: Vec<Message>,
+    free: Vec<u32>,
+    /// What has happened in this cycle, of which the workload hears in the next: messages that have left, and those that have arrived, by
+    /// destination.
+    left: Vec<u32>,
+    arrived: Vec<(u32, u32)>,
+    first_class: u8,
+}
+
+impl<'a> RunningWorkload<'a> {
+    pub(super) fn of(scenario: &'a Scenario) -> Option<Self> {
+        let (closed, agenda) = (scenario.workload.as_ref()?, scenario.agenda()?);
+        let first_class = scenario.classes.len() as u8;
+        Some(Self { closed, agenda, messages: Vec::new(), free: Vec::new(), left: Vec::new(), arrived: Vec::new(), first_class })
+    }
+
+    /// Is nothing due, and has it heard of everything?
+    pub(super) fn is_idle(&self) -> bool {
+        self.left.is_empty() && self.arrived.is_empty() && self.agenda.is_idle()
+    }
+
+    /// When it does something next, if ever.
+    pub(super) fn next_due(&self, now: u64) -> u64 {
+        if !(self.left.is_empty() && self.arrived.is_empty()) {
+            return now + 1;
+        }
+        let due = self.agenda.next_due();
+        if due.is_finite() { (due.ceil() as u64).max(now) } else { u64::MAX }
+    }
+}
+
+impl Run<'_> {
+    /// Lets the workload answer to what has happened before this cycle.
+    pub(super) fn proceed(&mut self) {
+        let now = self.calendar.now();
+        let Some(workload) = &mut self.workload else { return };
+        for message in workload.left.drain(..) {
+            workload.agenda.sent(workload.messages[message as usize].token);
+        }
+        workload.arrived.sort_unstable();
+        for (_, message) in workload.arrived.drain(..) {
+            workload.agenda.arrives(workload.messages[message as usize].token, now as f64, now as f64);
+            workload.free.push(message);
+        }
+        workload.agenda.proceed(now as f64);
+        let ready = workload.agenda.take_ready();
+        let mut woken = Vec::new();
+        for message in &ready {
+            let part = workload.closed.part_of(message.token);
+            let packet_flits = workload.closed.parts[part].packet_flits;
+            let record = Message {
+                token: message.token,
+                source: message.source.0,
+                destination: message.destination.0,
+                left: message.flits,
+                packet_flits,
+                packets: message.flits.div_ceil(packet_flits),
+                begun: 0,
+                sent: 0,
+                arrived: 0,
+                next: 0,
+                since: now,
+                class: workload.first_class + part as u8,
+            };
+            let place = workload.free.pop().unwrap_or(workload.messages.len() as u32);
+            if place as usize == workload.messages.len() {
+                workload.messages.push(record);
+            } else {
+                workload.messages[place as usize] = record;
+            }
+            let queue = &mut self.terminals.all[message.source.index()].messages;
+            if queue.is_empty() {
+                woken.push(message.source.0);
+            }
+            queue.push_back(place);
+        }
+        workload.agenda.put_ready(ready);
+        self.note_due();
+        woken.into_iter().for_each(|terminal| self.serve_terminal(terminal));
+    }
+
+    /// Notes when the workload does something next.
+    pub(super) fn note_due(&mut self) {
+        self.due = self.workload.as_ref().map_or(u64::MAX, |workload| workload.next_due(self.calendar.now()));
+    }
+
+    /// The next packet of the message whose turn it is at a terminal.
+    pub(super) fn next_of_message(&mut self, terminal: u32) -> Option<u32> {
+        let workload = self.workload.as_mut()?;
+        let queue = &mut self.terminals.all[terminal as usize].messages;
+        let place = queue.pop_front()?;
+        let message = &mut workload.messages[place as usize];
+        let flits = message.left.min(message.packet_flits);
+        message.left -= flits;
+        message.begun += 1;
+        if message.left > 0 {
+            match self.scenario.router.source_turns {
+                SourceTurns::Packet => queue.push_back(place),
+                SourceTurns::Message => queue.push_front(place),
+            }
+        }
+        let Message { source, destination, since, class, begun, .. } = *message;
+        Some(self.begin(Packet {
+            created: since,
+            asked: since,
+            injected: 0,
+            tail: 0,
+            source,
+            destination,
+            flits,
+            message: place,
+            number: begun - 1,
+            serial: 0,
+            route_state: 0,
+            came_by: NONE,
+            hops: 0,
+            class,
+            is_reply: false,
+        }))
+    }
+
+    /// A packet begins to leave its terminal, its last flit in cycle `last`. Packets of a message leave in their order the first time.
+    pub(super) fn message_leaves(&mut self, message: u32, number: u32, last: u64) {
+        let Some(workload) = &mut self.workload else { return };
+        let record = &mut workload.messages[message as usize];
+        if number == record.sent {
+            record.sent += 1;
+            if record.sent == record.packets {
+                self.rare.note(last, Rare::MessageLeft(message));
+            }
+        }
+    }
+
+    /// The last flit of a message leaves its terminal in this cycle.
+    pub(super) fn message_left(&mut self, message: u32) {
+        if let Some(workload) = &mut self.workload {
+            workload.left.push(message);
+        }
+        self.note_due();
+    }
+
+    /// A packet of a message has arrived. Was it the last one?
+    pub(super) fn message_arrived(&mut self, packet: &Packet) -> bool {
+        let Some(workload) = &mut self.workload else { return false };
+        let message = &mut workload.messages[packet.message as usize];
+        message.arrived += 1;
+        let is_late = packet.number < message.next;
+        if let Some(count) = &mut self.counts.queues.late {
+            *count += u64::from(is_late);
+        }
+        message.next = message.next.max(packet.number + 1);
+        let is_last = message.arrived == message.packets;
+        if is_last {
+            workload.arrived.push((packet.destination, packet.message));
+            self.note_due();
+        }
+        is_last
+    }
+}

@@ -1,0 +1,380 @@
+//! Output-queued routers: closed forms, fair turns, conservation, what full queues do, and other simulators of the same packets.
+
+use crate::common::UntilDone;
+use kasuri::engines::CyclesEngine;
+use kasuri::input::KNOWN;
+use kasuri::measure::{Fixed, Offer, controller};
+use kasuri::plan::{self, RunOptions, Summary};
+use kasuri_config::{Document, Preparation, Study};
+use kasuri_model::engine::{Engine, Outcome, Status};
+use kasuri_network::topology::Files;
+use kasuri_packet::{Input, Options, Spray, simulate};
+use kasuri_workload::ethernet::fabric::{Fabric, Tier};
+use kasuri_workload::ethernet::matrix::{Begin, Connection, Matrix};
+
+/// Flows: source, destination, flits.
+type Flows<'a> = &'a [(u32, u32, u32)];
+
+/// A program in which all flows begin at once.
+struct Program(String);
+
+impl Files for Program {
+    fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
+        Ok(self.0.clone().into_bytes())
+    }
+}
+
+fn program(terminals: u32, flows: Flows<'_>) -> Program {
+    let mut text = format!("num_ranks {terminals}\n");
+    for rank in 0..terminals {
+        text += &format!("rank {rank} {{\n");
+        for (number, (source, destination, flits)) in flows.iter().enumerate() {
+            if *source == rank {
+                text += &format!("s{number}: send {flits}b to {destination} tag {number}\n");
+            }
+            if *destination == rank {
+                text += &format!("r{number}: recv {flits}b from {source} tag {number}\n");
+            }
+        }
+        text += "}\n";
+    }
+    Program(text)
+}
+
+fn study(text: &str, files: &dyn Files) -> Study {
+    let document = Document::parse_for(*KNOWN, "test.toml", text).unwrap();
+    let mut study =
+        Preparation::new(&document, files, *KNOWN).study(&document.points().unwrap()[0]).unwrap_or_else(|error| panic!("{error}"));
+    study.scenario.paranoid = true;
+    study
+}
+
+/// A leaf of a tree: one switch and its terminals.
+fn star(terminals: u32, network: &str, router: &str) -> String {
+    format!(
+        "[network]\ntopology = \"leaf-spine\"\nleaves = 1\nspines = 1\ndown = {terminals}\n{network}\n[routing]\nalgorithm = \"nca\"\n\
+         [router]\narchitecture = \"output-queued\"\n{router}\n"
+    )
+}
+
+const BYTES: &str = "flit_bytes = 1\ncycle_ns = 1";
+
+fn flows_on(text: &str, terminals: u32, flows: Flows<'_>, packet_flits: u32) -> Outcome {
+    let text = format!("{text}\n[workload]\ntrace = \"flows.goal\"\npacket_flits = {packet_flits}\n");
+    CyclesEngine.run(&study(&text, &program(terminals, flows)).scenario, &mut UntilDone).unwrap()
+}
+
+/// The cycle in which each terminal has its last flit.
+fn ends(outcome: &Outcome) -> &[u64] {
+    assert_eq!(outcome.status, Status::Completed);
+    &outcome.completion_cycles
+}
+
+/// One packet of F flits over R routers: stored, every channel takes F periods less one and its latency and a cycle, every router its own; cut
+/// through, only one channel takes the flits.
+#[test]
+fn a_lone_packet_takes_the_cycles_of_its_formula() {
+    for (flits, period, latency, router) in [(1, 1, 1, 0), (9, 1, 3, 7), (100, 4, 10, 40), (64, 3, 0, 1)] {
+        for routers in [2_u64, 5] {
+            let line = |switching: &str| {
+                format!(
+                    "[network]\ntopology = \"mesh\"\ndimensions = [{routers}]\nchannel_period = {period}\nchannel_latency = {latency}\n\
+                     terminal_channel_period = {period}\nterminal_channel_latency = {latency}\n{BYTES}\n[routing]\nalgorithm = \"dimension-order\"\n\
+                     [router]\narchitecture = \"output-queued\"\nlatency = {router}\nswitching = \"{switching}\"\n"
+                )
+            };
+            let (long, hop) = ((flits - 1) * period, latency + 1);
+            let stored = (routers + 1) * (long + hop) + routers * router;
+            let cut = long + (routers + 1) * hop + routers * router;
+            for (switching, expected) in [("store-and-forward", stored), ("virtual-cut-through", cut)] {
+                let terminals = routers as u32;
+                let outcome = flows_on(&line(switching), terminals, &[(0, terminals - 1, flits as u32)], flits as u32);
+                assert_eq!((outcome.packet_latency.sum, outcome.hops.max), (expected as f64, routers), "{switching} {flits} {period}");
+                assert_eq!(outcome.completion_time, Some((expected + 1) as f64));
+            }
+        }
+    }
+}
+
+/// A packet that goes from a slow channel into a fast one leaves behind its last flit: it takes the time of the slow one alone.
+#[test]
+fn a_fast_channel_waits_for_the_flits_of_a_slow_one() {
+    let network = |of_terminals: u64, between: u64| {
+        format!(
+            "[network]\ntopology = \"mesh\"\ndimensions = [2]\nchannel_period = {between}\nterminal_channel_period = {of_terminals}\n{BYTES}\n\
+             [routing]\nalgorithm = \"dimension-order\"\n[router]\narchitecture = \"output-queued\"\nlatency = 0\n\
+             switching = \"virtual-cut-through\"\n"
+        )
+    };
+    for (of_terminals, between) in [(5, 1), (1, 5), (3, 2)] {
+        let outcome = flows_on(&network(of_terminals, between), 2, &[(0, 1, 50)], 50);
+        let slowest = of_terminals.max(between);
+        assert_eq!(outcome.packet_latency.sum, (49 * slowest + 3 * 2) as f64, "{of_terminals} {between}");
+    }
+}
+
+/// Everybody sends to one terminal: its channel works without a pause from the first packet on, so all have come after bytes over rate, whatever
+/// queues do that lose nothing.
+#[test]
+fn an_incast_drains_at_the_rate_of_its_channel() {
+    let senders = 7;
+    let flows: Vec<_> = (1..=senders).map(|source| (source, 0, 1000)).collect();
+    for (period, more) in [(1, ""), (3, ""), (1, "queue = \"pause\"\nqueue_flits = 250"), (2, "queue = \"pause\"\nqueue_flits = 100")] {
+        let network = format!("terminal_channel_period = {period}\nterminal_channel_latency = 4\n{BYTES}");
+        let outcome = flows_on(&star(8, &network, &format!("latency = 20\n{more}")), 8, &flows, 100);
+        // The first packet is stored, then all flits follow each other.
+        let first = 99 * period + 5 + 20;
+        let last = first + (u64::from(senders) * 1000 - 1) * period + 5;
+        assert_eq!(outcome.completion_time, Some((last + 1) as f64), "{more}");
+        let queues = outcome.queues.unwrap();
+        assert_eq!((queues.sent, queues.arrived, queues.dropped), (70, 70, 0));
+        if more.is_empty() {
+            assert_eq!(queues.pauses, 0);
+            assert!(queues.most_flits > 5000, "{queues:?}");
+        } else {
+            // Of each input no more than the limit, the packet that goes beyond it, and what a round trip of the pause lets come.
+            assert!(queues.pauses > 0 && queues.most_flits <= 7 * (250 + 2 * 100 + 10 / period), "{queues:?}");
+        }
+    }
+}
+
+/// Two messages of k packets each from one terminal: in turns they end a packet apart, one after the other the first ends in half the time.
+#[test]
+fn messages_of_a_terminal_take_turns() {
+    let flows = [(0, 1, 1000), (0, 2, 1000), (0, 3, 50)];
+    let path = 5 + 20 + 5 - 1;
+    let arrives = |sent: u64, packet: u64| sent + packet + path;
+    for (turns, expected) in [
+        // The short message is third in the first round; then the others alternate.
+        ("packet", [arrives(1950, 100), arrives(2050, 100), arrives(250, 50)]),
+        ("message", [arrives(1000, 100), arrives(2000, 100), arrives(2050, 50)]),
+    ] {
+        let network = format!("terminal_channel_latency = 4\n{BYTES}");
+        let outcome = flows_on(&star(4, &network, &format!("latency = 20\nsource_turns = \"{turns}\"")), 4, &flows, 100);
+        assert_eq!(ends(&outcome)[1..], expected, "{turns}");
+    }
+}
+
+/// What a full queue drops is sent again until it has come: packets sent are those that have arrived and those that were dropped.
+#[test]
+fn what_is_dropped_is_sent_again_until_it_has_come() {
+    let flows: Vec<_> = (1..8).map(|source| (source, 0, 2000)).collect();
+    let run = |queue_flits: u32| {
+        let router = format!("latency = 5\nqueue = \"drop\"\nqueue_flits = {queue_flits}\nresend_after = 700");
+        flows_on(&star(8, BYTES, &router), 8, &flows, 100)
+    };
+    let unlimited = flows_on(&star(8, BYTES, "latency = 5"), 8, &flows, 100).completion_time.unwrap();
+    let mut losses = Vec::new();
+    for queue_flits in [100, 400, 20_000] {
+        let outcome = run(queue_flits);
+        assert_eq!(outcome.status, Status::Completed);
+        let queues = outcome.queues.unwrap();
+        assert_eq!(queues.arrived, 140);
+        assert_eq!((queues.sent, queues.dropped), (140 + queues.dropped, queues.resent));
+        assert_eq!(outcome.accepted_flits.iter().sum::<u64>(), 14_000);
+        assert!(queues.most_flits <= u64::from(queue_flits));
+        assert!(outcome.completion_time.unwrap() >= unlimited);
+        losses.push(queues.dropped);
+    }
+    assert!(losses[0] > losses[1] && losses[1] > 0 && losses[2] == 0, "{losses:?}");
+}
+
+/// Open traffic into a queue of one packet loses what the channel cannot take, for good; all is accounted for.
+#[test]
+fn open_traffic_may_lose_packets_for_good() {
+    let text = star(4, "", "queue = \"drop\"\nqueue_flits = 2")
+        + "[traffic]\npattern = \"hotspot\"\nterminals = [0]\nload = 0.5\npacket_flits = 2\n[measure]\nwarmup = 1000\ncycles = 20000\n";
+    let study = study(&text, &Program(String::new()));
+    let outcome = CyclesEngine.run(&study.scenario, &mut *controller(&study)).unwrap();
+    let queues = outcome.queues.unwrap();
+    assert!(queues.dropped > 1000 && queues.resent == 0, "{queues:?}");
+    // 4 x 0.5 flits a cycle want to a terminal that takes one.
+    let accepted = outcome.accepted_flits[0] as f64 / outcome.measured_cycles as f64;
+    assert!(accepted > 0.75 && accepted <= 1.0, "{accepted}");
+}
+
+/// A ring whose terminals all send half-way round fills up when queues are short: each channel is paused for the next. Without bounds it runs.
+#[test]
+fn a_circle_of_paused_channels_is_found() {
+    let ring = |queue: &str| {
+        format!(
+            "[network]\ntopology = \"torus\"\ndimensions = [6]\n{BYTES}\n[routing]\nalgorithm = \"dimension-order\"\nallow_deadlock = true\n\
+             [router]\narchitecture = \"output-queued\"\n{queue}\n"
+        )
+    };
+    let flows: Vec<_> = (0..6).map(|source| (source, (source + 3) % 6, 4000)).collect();
+    assert_eq!(flows_on(&ring(""), 6, &flows, 50).status, Status::Completed);
+    let paused = ring("queue = \"pause\"\nqueue_flits = 50");
+    let text = format!("{paused}\n[workload]\ntrace = \"flows.goal\"\npacket_flits = 50\n");
+    let study = study(&text, &program(6, &flows));
+    let outcome = CyclesEngine.run(&study.scenario, &mut UntilDone).unwrap();
+    assert_eq!(outcome.status, Status::Deadlock);
+    let network = &study.scenario.network;
+    assert!(outcome.deadlock.len() >= 6, "{:?}", outcome.deadlock);
+    for (place, &(channel, _)) in outcome.deadlock.iter().enumerate() {
+        // Each channel ends where the next begins.
+        let next = outcome.deadlock[(place + 1) % outcome.deadlock.len()].0;
+        let (router, _) = network.input_port(channel);
+        assert!(network.endpoint_name(network.source(next)).starts_with(&network.router_name(router)), "{channel:?} {next:?}");
+    }
+}
+
+/// Slots of one flit, N inputs, uniform destinations: the mean wait in the queue of an output is (N - 1)/N x p/(2 (1 - p)) (Karol, Hluchyj and
+/// Morgan, IEEE Trans. Commun. 35, 1987), and the switch takes any load below 1.
+#[test]
+fn a_switch_with_queues_at_its_outputs_waits_as_the_formula_says() {
+    for load in [0.5, 0.8, 0.9] {
+        let terminals = 16;
+        let text = star(terminals, "", "latency = 0")
+            + &format!(
+                "[traffic]\npattern = \"uniform\"\ninclude_self = true\nload = {load}\npacket_flits = 1\n[measure]\nwarmup = 20000\ncycles = 200000\n"
+            );
+        let study = study(&text, &Program(String::new()));
+        let mut controller = Fixed::new(Offer::of(&study.scenario), Some(20_000), 200_000, 1_000_000);
+        let outcome = CyclesEngine.run(&study.scenario, &mut controller).unwrap();
+        let inputs = f64::from(terminals);
+        let expected = (inputs - 1.0) / inputs * load / (2.0 * (1.0 - load));
+        // Two channels of latency 1, a flit a cycle: nobody waits at the source.
+        let wait = outcome.packet_latency.mean().unwrap() - 4.0;
+        assert!((wait / expected - 1.0).abs() < 0.03, "load {load}: {wait}, not {expected}");
+    }
+}
+
+/// Where each channel has one source's packets and virtual channels are many, buffers never matter: the flit engine has every packet's latency.
+/// (Stored packets of several lengths would share a channel flit by flit there.)
+#[test]
+fn where_nobody_meets_packets_take_what_they_take_flit_by_flit() {
+    let mixed = "[{ flits = 2, weight = 0.5 }, { flits = 7, weight = 0.5 }]";
+    for (switching, packet_flits) in [("virtual-cut-through", mixed), ("store-and-forward", "4")] {
+        let text = |router: &str| {
+            format!(
+                "[network]\ntopology = \"full-mesh\"\nrouters = 7\nconcentration = 1\nchannel_latency = 3\n[routing]\nalgorithm = \"minimal\"\n\
+                 [router]\nswitching = \"{switching}\"\n{router}\n[traffic]\npattern = \"random-permutation\"\nload = 0.6\n\
+                 packet_flits = {packet_flits}\n[measure]\nwarmup = 500\ncycles = 5000\n"
+            )
+        };
+        let outcome = |router: &str| {
+            let study = study(&text(router), &Program(String::new()));
+            CyclesEngine.run(&study.scenario, &mut *controller(&study)).unwrap()
+        };
+        let queued = outcome("architecture = \"output-queued\"");
+        let flits = outcome("virtual_channels = 16\nbuffer_flits = 64");
+        assert!(queued.packet_latency.count > 3000);
+        assert_eq!(queued.hops, flits.hops);
+        assert_eq!(queued.packet_latency.buckets, flits.packet_latency.buckets, "{switching}");
+        // A packet counts as a whole where it begins to leave: at the edges of the measurement no more than one is told otherwise.
+        let apart = |(one, other): (&u64, &u64)| one.abs_diff(*other);
+        assert!(queued.channel_flits.iter().zip(&flits.channel_flits).map(apart).all(|flits| flits < 14));
+    }
+}
+
+/// A fabric of two tiers at 400 Gbit/s, and the same flows by the Ethernet fabrics' own engine: bytes are flits, and a cycle is a byte's 20 ps.
+#[test]
+fn flows_end_when_they_end_in_the_simulator_of_ethernet_fabrics() {
+    let (mtu, header) = (4150_u32, 64);
+    let tier = |down, up| Tier { down, up, bundle: 1, rate_gbps: 400, link_latency_ns: 100, switch_latency_ns: 200 };
+    let fabric = Fabric { hosts: 16, pod_hosts: 16, tiers: vec![tier(4, 4), tier(4, 0)] };
+    let text = "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 4\ndown = 4\nflit_bytes = 1\nrate = \"400 Gbit/s\"\nlatency = \"100 ns\"\n\
+         terminal_latency = \"100 ns\"\n[routing]\nalgorithm = \"ecmp\"\n[router]\narchitecture = \"output-queued\"\nlatency = \"200 ns\"\n";
+    let lone = [(0, 15, 1)];
+    let within = [(0, 3, 1)];
+    let incast: Vec<_> = (1..4).map(|source| (source, 0, 12)).chain([(4, 0, 12)]).collect();
+    for (flows, packets_each) in [(&lone[..], 1), (&lone[..], 40), (&within[..], 7), (&incast[..], 12)] {
+        let connections = flows.iter().zip(1..).map(|(&(source, destination, _), id)| Connection {
+            id,
+            source,
+            destination,
+            bytes: u64::from(packets_each * (mtu - header)),
+            begin: Begin::At(0),
+            tells: None,
+        });
+        let matrix = Matrix { hosts: 16, connections: connections.collect(), triggers: Vec::new() };
+        let options = Options { spray: Spray::Hash, paths: 1, ..Options::default() };
+        let theirs = simulate(&Input { fabric: &fabric, matrix: &matrix, options }).unwrap();
+        let last = theirs.flows.iter().map(|flow| flow.received.unwrap()).max().unwrap();
+        let flows: Vec<_> = flows.iter().map(|&(source, destination, _)| (source, destination, packets_each * mtu)).collect();
+        let ours = flows_on(text, 16, &flows, mtu);
+        // Who waits for the last byte goes on in the cycle after it.
+        assert_eq!((ours.completion_time.unwrap() - 1.0) * 20.0, last as f64, "{flows:?}");
+    }
+}
+
+/// The keys of the store and the columns; the same bits on any number of jobs and threads.
+fn run(text: &str, options: &RunOptions) -> Result<Summary, String> {
+    let document = Document::parse_for(*KNOWN, "test.toml", text).map_err(|error| error.to_string())?;
+    plan::run(&document, &kasuri_network::topology::NoFiles, options).map_err(|error| error.to_string())
+}
+
+#[test]
+fn rows_tell_of_queues_and_do_not_depend_on_threads() {
+    let text = "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 2\ndown = 4\n[routing]\nalgorithm = \"ecmp\"\npolicy = \"random\"\n\
+        [router]\narchitecture = \"output-queued\"\nqueue = \"drop\"\nqueue_flits = 12\nresend_after = 100\n\
+        [workload]\ncollective = \"alltoall\"\nmessage_flits = 30\npacket_flits = 4\n[sweep]\n\"measure.seed\" = [1, 2, 3]\n";
+    let row = |options: RunOptions| -> Vec<_> {
+        let summary = run(text, &options).unwrap();
+        let names =
+            ["key", "completion_time", "packets_sent", "packets_dropped", "packets_late", "packet_latency_p99", "channel_utilisation_max"];
+        summary.rows.iter().map(|row| names.map(|name| row.get(name).clone())).collect()
+    };
+    let one = row(RunOptions { jobs: Some(1), ..RunOptions::default() });
+    assert_eq!(one, row(RunOptions { jobs: Some(3), paranoid: true, ..RunOptions::default() }));
+    assert!(one.iter().all(|row| row[3].as_u64().unwrap() > 0 && row[4].as_u64().unwrap() > 0), "{one:?}");
+}
+
+/// Wrong keys are refused with what would be right.
+#[test]
+fn what_output_queued_routers_cannot_be_is_refused() {
+    let base = |router: &str, more: &str| {
+        star(4, BYTES, router)
+            + &if more.is_empty() { "[traffic]\npattern = \"uniform\"\nload = 0.1\npacket_flits = 8\n".to_owned() } else { more.to_owned() }
+    };
+    let closed = "[workload]\ncollective = \"alltoall\"\nmessage_flits = 4\n";
+    for (router, more, wanted) in [
+        ("switching = \"wormhole\"", "", "queues at outputs take whole packets"),
+        ("virtual_channels = 2", "", "router.virtual_channels"),
+        ("buffer_flits = 9", "", "no virtual channels, input buffers or credits"),
+        ("queue = \"drop\"", "", "router.queue_flits: is missing"),
+        ("queue = \"pause\"\nqueue_flits = 0", "", "is 0"),
+        ("queue = \"pause\"\nqueue_flits = 7", "", "set queue_flits = 8 or more"),
+        ("queue_flits = 70", "", "bounds queues that are unlimited"),
+        ("queue = \"pause\"\nqueue_flits = 70\nresend_after = 5", "", "packets that are lost, and none is"),
+        ("queue = \"lossy\"", "", "router.queue"),
+        ("latency = \"5 parsec\"", "", "a latency is a number and ps, ns, us or ms"),
+        ("latency = 5\npipeline = [\"RC\", \"VA\", \"SA\", \"ST\"]", "", "conflicts with pipeline"),
+        ("latency = -1", "", "router.latency"),
+        ("queue = \"drop\"\nqueue_flits = 70", closed, "would never be complete"),
+        ("", "[flit]\nlayout = \"full\"\n[traffic]\npattern = \"uniform\"\nload = 0.1\n", "output-queued routers have no layouts"),
+        (
+            "",
+            "[[user]]\nname = \"a\"\nnodes = 2\ntraffic = { pattern = \"uniform\", load = 0.1 }\n",
+            "output-queued routers have no several users",
+        ),
+    ] {
+        let error = run(&base(router, more), &RunOptions::default()).map(|_| ()).unwrap_err();
+        assert!(error.contains(wanted), "{router} {more}: {error}");
+    }
+    let other = base("", "").replace("architecture = \"output-queued\"", "queue = \"drop\"\nqueue_flits = 90");
+    let error = run(&other, &RunOptions::default()).map(|_| ()).unwrap_err();
+    assert!(error.contains("belongs to architecture = \"output-queued\""), "{error}");
+}
+
+/// Requests that are answered, batches with windows and open traffic beside a workload end as they do elsewhere, and nothing is left inside.
+#[test]
+fn answers_windows_and_traffic_beside_a_workload_come_to_their_end() {
+    for (more, packets) in [
+        ("[traffic]\npattern = \"uniform\"\nprocess = \"batch\"\nbatch_packets = 20\noutstanding_packets = 2\npacket_flits = 3\n", 8 * 20),
+        (
+            "[traffic]\npattern = \"uniform\"\nprocess = \"batch\"\nbatch_packets = 20\npacket_flits = 3\nreply = { packet_flits = 2 }\n",
+            2 * 8 * 20,
+        ),
+        (
+            "[traffic]\npattern = \"uniform\"\nload = 0.2\n[workload]\ncollective = \"alltoall\"\nmessage_flits = 12\npacket_flits = 5\n",
+            8 * 7 * 3,
+        ),
+    ] {
+        let study = study(&(star(8, BYTES, "") + more), &Program(String::new()));
+        let outcome = CyclesEngine.run(&study.scenario, &mut *controller(&study)).unwrap();
+        assert_eq!((outcome.status, outcome.packet_latency.count), (Status::Completed, packets), "{more}");
+        assert_eq!(outcome.background.is_some(), more.contains("workload"));
+    }
+}
