@@ -494,6 +494,14 @@ static LACKING: &[Lacking] = &[
         instead: "have them simulated packet by packet",
     },
     Lacking {
+        name: "links and routers that fail during the run",
+        key: "faults.at",
+        asks: |scenario| scenario.failure.is_some(),
+        reason: "links and routers that fail during the run cut packets between their flits, which hold virtual channels, buffers and credits on \
+                 both sides",
+        instead: "take router.architecture = \"output-queued\", or leave it out for faults from the beginning on",
+    },
+    Lacking {
         name: "hosts whose terminals share a memory",
         key: "hosts",
         asks: |scenario| scenario.hosts.is_some(),
