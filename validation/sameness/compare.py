@@ -37,7 +37,7 @@ LATER = (
     *(f"prediction_{what}_{way}" for what in ("chances", "hits") for way in ("up", "turn", "down")),
     *("interrupts", "interrupts_masked", "page_faults", "task_switches"),
     *("user_switches", "user_switch_cycles_mean"),
-    *(f"packets_{what}" for what in ("sent", "arrived", "dropped", "resent", "late")),
+    *(f"packets_{what}" for what in ("sent", "arrived", "dropped", "lost", "resent", "late")),
     *("pause_frames", "queue_flits_max"),
 )
 

@@ -1,6 +1,7 @@
-//! `[faults]`: what of the network is down from the beginning of a run on.
+//! `[faults]`: what of the network is down, from the beginning of a run on or from a time on.
 
 use super::error::ConfigError;
+use super::physical;
 use super::section::Section;
 use super::study::Context;
 use crate::format::words::{Word, lines_of_words, words};
@@ -9,6 +10,7 @@ use kasuri_network::id::{Port, RouterId, TerminalId};
 use kasuri_network::network::connectivity::separated;
 use kasuri_network::network::{Cable, Endpoint, Network, cables, drawn};
 use kasuri_network::topology::Files;
+use kasuri_workload::units::Units;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -36,11 +38,62 @@ pub(super) struct FaultsSection {
     seed: u64,
     /// A file of lines `link A.p`, `link A B copy c`, `router A`, `plane i`, relative to the experiment file; `#` starts a comment.
     path: Option<String>,
+    /// When all this fails, in output-queued routers: a cycle, at least 1, or a time such as `"20 us"`. Without it, it is down from the
+    /// beginning on.
+    at: Option<CyclesOrTime>,
+    /// How long after that routers go on as before, and lose what they send to the dead links; then all route by what is left. 0 unless given.
+    detect_after: Option<CyclesOrTime>,
+    /// How long after the loss of a packet its source may send it again, before all others: the time-out, or the notice. Without it what is lost
+    /// stays lost, which only open traffic can bear.
+    resend_after: Option<CyclesOrTime>,
+}
+
+/// A number of cycles, or a time with its unit.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "this is a number of cycles, or a time such as \"20 us\"")]
+pub(super) enum CyclesOrTime {
+    /// Cycles.
+    Cycles(u64),
+    /// A time.
+    Time(String),
+}
+
+impl CyclesOrTime {
+    /// In cycles.
+    fn cycles(&self, key: &str, units: Units) -> Result<u64, String> {
+        let cycles = match self {
+            Self::Cycles(cycles) => *cycles,
+            Self::Time(text) => physical::time(key, text, units).map_err(|(_, problem)| problem)?.round() as u64,
+        };
+        if cycles > MAX_CYCLES { Err(format!("is {cycles} cycles; it must be at most {MAX_CYCLES}")) } else { Ok(cycles) }
+    }
+}
+
+/// The latest cycle of a failure, and the longest delay behind it.
+const MAX_CYCLES: u64 = 1 << 40;
+
+/// When something fails, in cycles: the failure, the cycle from which on it is known, and what losses wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
+    pub(super) at: u64,
+    pub(super) detected: u64,
+    pub(super) resend_after: Option<u32>,
 }
 
 impl Default for FaultsSection {
     fn default() -> Self {
-        Self { links: Vec::new(), routers: Vec::new(), planes: Vec::new(), link_count: None, link_fraction: None, seed: 1, path: None }
+        Self {
+            links: Vec::new(),
+            routers: Vec::new(),
+            planes: Vec::new(),
+            link_count: None,
+            link_fraction: None,
+            seed: 1,
+            path: None,
+            at: None,
+            detect_after: None,
+            resend_after: None,
+        }
     }
 }
 
@@ -91,6 +144,32 @@ impl Context<'_> {
         }
         let Down { cables, routers, .. } = down;
         Ok(network.without(&cables, &routers))
+    }
+
+    /// When what `[faults]` says fails, if that is during the run.
+    pub(super) fn times_of_failure(self, table: &Table, units: Units) -> Result<Option<Times>, ConfigError> {
+        let section = Section::new(self, "faults", table);
+        let keys: FaultsSection = section.whole()?;
+        let cycles = |key: &str, given: &Option<CyclesOrTime>| {
+            let cycles = given.as_ref().map(|given| given.cycles(key, units)).transpose();
+            cycles.map_err(|problem| section.error(key, problem))
+        };
+        let Some(at) = cycles("at", &keys.at)? else {
+            let given = [("detect_after", keys.detect_after.is_some()), ("resend_after", keys.resend_after.is_some())];
+            return match given.into_iter().find(|&(_, given)| given) {
+                Some((key, _)) => Err(section.error(key, "is about a failure during the run; say when with at, or leave it out")),
+                None => Ok(None),
+            };
+        };
+        if at == 0 {
+            return Err(section.error("at", "is 0; leave it out for what is down from the beginning on"));
+        }
+        let detected = at + cycles("detect_after", &keys.detect_after)?.unwrap_or(0);
+        let resend_after = match cycles("resend_after", &keys.resend_after)? {
+            Some(cycles) => Some(u32::try_from(cycles).map_err(|_| section.error("resend_after", "is more than 2^32 cycles"))?),
+            None => None,
+        };
+        Ok(Some(Times { at, detected, resend_after }))
     }
 
     /// Refuses a damaged network in which a packet could not arrive by any routing.

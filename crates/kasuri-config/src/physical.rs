@@ -188,6 +188,16 @@ fn wrong_rate(text: &str) -> String {
 
 /// Cycles of a time, to the nearest.
 pub(super) fn cycles(key: &str, text: &str, units: Units) -> Result<u32, Problem> {
+    let cycles = time(key, text, units)?;
+    if cycles.round() > f64::from(MAX_CHANNEL_CYCLES) {
+        let reason = format!("is \"{text}\", {} cycles; it must be at most {MAX_CHANNEL_CYCLES} cycles", cycles.round());
+        return Err(problem(key, reason));
+    }
+    Ok(cycles.round() as u32)
+}
+
+/// A time in cycles, and parts of them.
+pub(super) fn time(key: &str, text: &str, units: Units) -> Result<f64, Problem> {
     let nanoseconds = quantity(text).filter(|(value, _)| *value >= 0.0).and_then(|(value, unit)| {
         let of_unit = match unit {
             "ps" => 1e-3,
@@ -201,14 +211,7 @@ pub(super) fn cycles(key: &str, text: &str, units: Units) -> Result<u32, Problem
     let Some(nanoseconds) = nanoseconds else {
         return Err(problem(key, format!("is \"{text}\"; a latency is a number and ps, ns, us or ms, such as \"600 ns\"")));
     };
-    let Some(cycles) = units.cycles(nanoseconds) else {
-        return Err(problem(key, "needs the length of a cycle: give rate and flit_bytes, or cycle_ns"));
-    };
-    if cycles.round() > f64::from(MAX_CHANNEL_CYCLES) {
-        let reason = format!("is \"{text}\", {} cycles; it must be at most {MAX_CHANNEL_CYCLES} cycles", cycles.round());
-        return Err(problem(key, reason));
-    }
-    Ok(cycles.round() as u32)
+    units.cycles(nanoseconds).ok_or_else(|| problem(key, "needs the length of a cycle: give rate and flit_bytes, or cycle_ns"))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::topology::ALL_TOPOLOGIES;
 use kasuri_model::router::{
     Architecture, BufferPolicy, MAX_LATENCY, MAX_VIRTUAL_CHANNELS, Pipeline, RouterLatency, RouterParameters, Switching,
 };
-use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
+use kasuri_model::scenario::{ClosedWorkload, Failure, Scenario, TrafficClass};
 use kasuri_network::network::connectivity::separated;
 use kasuri_network::network::rings::Rings;
 use kasuri_network::network::{Network, NetworkError};
@@ -188,6 +188,7 @@ impl<'a> Preparation<'a> {
             router.virtual_channels = keep(context.virtual_channels_of_terminals(&network), errors)?;
             routing = Arc::new(PerDestination::over(routing));
         }
+        let failure = keep(self.failure(context, &network, units), errors).flatten();
         let optional_load = measure.search == Some(Search::Saturation);
         let files = Recorded::new(self.files);
         let setting = traffic::Setting {
@@ -255,6 +256,7 @@ impl<'a> Preparation<'a> {
             users,
             endpoint,
             hosts,
+            failure,
             units,
             streams,
             max_cycles: measure.max_cycles,
@@ -301,13 +303,39 @@ impl<'a> Preparation<'a> {
         let table = context.required_table("network", "topology = \"mesh\"")?;
         let build = || build_network(context, self.files).map(Arc::new);
         let whole = self.built.networks.get(|known| known == table, || table.clone(), build)?;
-        let Some(faults) = context.table("faults")? else { return Ok(whole) };
+        match context.table("faults")? {
+            Some(faults) if !faults.contains_key("at") => self.without_faults(context, whole, faults),
+            _ => Ok(whole),
+        }
+    }
+
+    /// What is left of a network once something is down.
+    fn without_faults(&self, context: Context<'_>, whole: Arc<Network>, faults: &Table) -> Result<Arc<Network>, ConfigError> {
+        let table = context.required_table("network", "topology = \"mesh\"")?;
         let key: Table = [("network", table), ("faults", faults)]
             .map(|(name, table)| (name.to_owned(), Value::Table(table.clone())))
             .into_iter()
             .collect();
         let damage = || context.damaged(faults, (*whole).clone(), self.files).map(Arc::new);
         self.built.networks.get(|known| *known == key, || key.clone(), damage)
+    }
+
+    /// What fails during the run.
+    fn failure(&self, context: Context<'_>, network: &Arc<Network>, units: Units) -> Result<Option<Arc<Failure>>, ConfigError> {
+        let Some(faults) = context.table("faults")? else { return Ok(None) };
+        let Some(times) = context.times_of_failure(faults, units)? else { return Ok(None) };
+        let left = self.without_faults(context, Arc::clone(network), faults)?;
+        let (routing, _) = self.routing(context, &left)?;
+        let damage = left.damage().cloned().unwrap_or_default();
+        Ok(Some(Arc::new(Failure {
+            cycle: times.at,
+            channels: damage.channels().iter().copied().filter(|&channel| !network.is_down(channel)).collect(),
+            routers: damage.routers().to_vec(),
+            detected: times.detected,
+            network: left,
+            routing,
+            resend_after: times.resend_after,
+        })))
     }
 
     fn routing(&self, context: Context<'_>, network: &Arc<Network>) -> Result<(Arc<dyn Routing>, bool), ConfigError> {

@@ -504,6 +504,14 @@ static LACKING: &[Lacking] = &[
         instead: "have them simulated packet by packet",
     },
     Lacking {
+        name: "links and routers that fail during the run",
+        key: "faults.at",
+        asks: |scenario| scenario.failure.is_some(),
+        reason: "links and routers that fail during the run cut packets between their flits, which hold virtual channels, buffers and credits on \
+                 both sides",
+        instead: "take router.architecture = \"output-queued\", or leave it out for faults from the beginning on",
+    },
+    Lacking {
         name: "terminals with several ports (planes, rails with two switches)",
         key: "network.topology",
         asks: |scenario| scenario.network.further_home_count() > 0,

@@ -79,6 +79,9 @@ impl Row {
     }
 }
 
+const USE_QUEUES: &str =
+    "take engine = \"flit\" with router.architecture = \"output-queued\", or leave it out for faults from the beginning on";
+
 const USE_FLIT: &str = "use engine = \"flit\"";
 
 /// The value of a key that has none worth showing.
@@ -278,6 +281,14 @@ static ROWS: &[Row] = &[
         flow: Yes,
         arbitrated: Yes,
         analysis: Yes,
+    },
+    Row {
+        name: "links and routers that fail during the run: which packets are lost hangs on where each is",
+        key: "faults.at",
+        asks: |scenario| if_so(scenario.failure.is_some()),
+        flow: No(USE_QUEUES),
+        arbitrated: No(USE_QUEUES),
+        analysis: No(USE_QUEUES),
     },
     Row {
         name: "hosts whose terminals share a memory",

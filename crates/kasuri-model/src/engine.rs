@@ -466,6 +466,8 @@ pub struct Queues {
     pub arrived: u64,
     /// Packets for which a queue had no room.
     pub dropped: u64,
+    /// Packets that were on, before or on their way to a channel or router that had failed; `None` where nothing fails.
+    pub lost: Option<u64>,
     /// Packets that sources have sent again.
     pub resent: u64,
     /// Packets of messages that came after a later one of the same message; `None` without messages.

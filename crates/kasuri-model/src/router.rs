@@ -758,6 +758,10 @@ impl RouterParameters {
 
     fn check_sharing(&self) -> Result<(), (String, String)> {
         let wrong = |key: &str, problem: String| Err((key.to_owned(), problem));
+        if self.architecture == Architecture::OutputQueued {
+            // There is nothing to share: the keys as such are refused.
+            return Ok(());
+        }
         if self.buffer_policy == BufferPolicy::Private {
             let stray = [("port_buffer_flits", self.port_buffer_flits.is_some()), ("most_held_flits", self.most_held_flits.is_some())];
             return match stray.into_iter().find(|&(_, given)| given) {

@@ -2,7 +2,7 @@
 
 use crate::router::{Pipeline, PredictorMatch, RouterParameters};
 use kasuri_network::deadlock::{self, EscapePath};
-use kasuri_network::id::TerminalId;
+use kasuri_network::id::{ChannelId, RouterId, TerminalId};
 use kasuri_network::network::Network;
 use kasuri_network::rng::{Stream, Streams};
 use kasuri_network::routing::accepting::Accepting;
@@ -38,6 +38,8 @@ pub struct Scenario {
     pub endpoint: Option<Arc<dyn Endpoint>>,
     /// Hosts whose terminals share a memory, if they have a share in the question.
     pub hosts: Option<Hosts>,
+    /// What fails during the run, if anything does.
+    pub failure: Option<Arc<Failure>>,
     /// The physical units behind flits and cycles, if known.
     pub units: Units,
     /// The random streams of this run.
@@ -50,6 +52,25 @@ pub struct Scenario {
     pub paranoid: bool,
     /// Note what happened when (`--timeline`).
     pub timeline: bool,
+}
+
+/// Links and routers that fail while a run is going on.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The cycle in which they do.
+    pub cycle: u64,
+    /// The channels between routers that are dead from then on, ascending.
+    pub channels: Vec<ChannelId>,
+    /// The routers that are dead as a whole, ascending; their channels are among the others.
+    pub routers: Vec<RouterId>,
+    /// The cycle from which on routers know of it.
+    pub detected: u64,
+    /// What is left of the network, and the routing on it, by which packets go from then on.
+    pub network: Arc<Network>,
+    /// That routing.
+    pub routing: Arc<dyn Routing>,
+    /// Cycles from the loss of a packet until its source may send it again; without it what is lost stays lost.
+    pub resend_after: Option<u32>,
 }
 
 /// Hosts with several terminals each (virtual machines or network ports) and one memory. A message takes part of the memory of its source's
@@ -157,6 +178,13 @@ impl Scenario {
     pub fn check_deadlock(&self, budget: u64) -> deadlock::Report {
         let (routing, ranges) = (self.possible_routing(), self.virtual_channel_ranges());
         deadlock::check_within(&self.network, &*routing, &ranges, self.router.waiting_rules(), budget)
+    }
+
+    /// The scenario as it is once its failure is known; `None` where nothing fails.
+    pub fn after_failure(&self) -> Option<Self> {
+        let failure = self.failure.as_ref()?;
+        let (network, routing) = (Arc::clone(&failure.network), Arc::clone(&failure.routing));
+        Some(Self { network, routing, failure: None, ..self.clone() })
     }
 
     /// Has the routing an escape path that the routers do not keep open?

@@ -167,6 +167,7 @@ pub const COLUMNS: &[Column] = &[
     column("packets_sent", "", "output-queued routers: packets that terminals have sent, each time that they did"),
     column("packets_arrived", "", "output-queued routers: packets that have arrived"),
     column("packets_dropped", "", "output-queued routers: packets for which a queue had no room"),
+    column("packets_lost", "", "output-queued routers: packets that a link or router took along that failed during the run"),
     column("packets_resent", "", "output-queued routers: packets that were lost and that their sources have sent again"),
     column("packets_late", "", "output-queued routers: packets of messages that came after a later one of the same message"),
     column("pause_frames", "", "output-queued routers: times at which a router has paused a channel"),
@@ -422,6 +423,7 @@ impl RunRow {
         self.set("packets_sent", queues.sent);
         self.set("packets_arrived", queues.arrived);
         self.set("packets_dropped", queues.dropped);
+        self.set("packets_lost", queues.lost);
         self.set("packets_resent", queues.resent);
         self.set("packets_late", queues.late);
         self.set("pause_frames", queues.pauses);

@@ -61,7 +61,11 @@ impl Counts {
             accepted_since: 0,
             background: scenario.has_background().then(Background::default),
             open_classes: scenario.classes.len() as u8,
-            queues: Queues { late: scenario.workload.is_some().then_some(0), ..Queues::default() },
+            queues: Queues {
+                late: scenario.workload.is_some().then_some(0),
+                lost: scenario.failure.is_some().then_some(0),
+                ..Queues::default()
+            },
             outstanding: 0,
             occupancy: vec![Occupancy::default(); network.router_count() as usize],
         }

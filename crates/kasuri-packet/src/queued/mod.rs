@@ -11,6 +11,7 @@
 //! each packet where [`run`] hears of it: on arrival, and where a queue drops it.
 
 mod counts;
+mod failures;
 mod outcome;
 mod packets;
 mod ports;

@@ -3,7 +3,7 @@
 /// No packet, no message, no channel.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A packet.
+/// A packet. Many fields, because all that is known of it travels in one record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) created: u64,
@@ -28,6 +28,10 @@ pub(super) struct Packet {
     pub(super) hops: u16,
     pub(super) class: u8,
     pub(super) is_reply: bool,
+    /// Has a failure cut it in two? Then it ends as lost where it arrives.
+    pub(super) is_cut: bool,
+    /// By which routing its state is: 0 before a failure is known, 1 after.
+    pub(super) routing: u8,
 }
 
 /// All packets; the places of those that are over are used again.

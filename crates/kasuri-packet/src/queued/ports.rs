@@ -12,7 +12,7 @@ pub(super) enum End {
     Router(RouterId, PortNumber),
 }
 
-/// An output and the channel behind it.
+/// An output and the channel behind it. Many fields, because what happens at either end is decided together.
 #[derive(Debug)]
 pub(super) struct Port {
     pub(super) end: End,
@@ -31,6 +31,9 @@ pub(super) struct Port {
     pub(super) sent_from: u32,
     /// Packets under way with the cycles in which they join the next queue, or have arrived.
     pub(super) link: VecDeque<(u64, u32)>,
+    /// Where channels may fail: packets whose tails have not come to the end, with the cycles in which they will.
+    pub(super) tails: VecDeque<(u64, u32)>,
+    pub(super) is_dead: bool,
     /// Flits that the router at the end holds of packets that have come by this channel.
     pub(super) held: u64,
     /// Has that router asked for a pause, and has this output heard of it?
@@ -60,6 +63,8 @@ impl Port {
             sent_flits: 0,
             sent_from: NONE,
             link: VecDeque::new(),
+            tails: VecDeque::new(),
+            is_dead: false,
             held: 0,
             pause_asked: false,
             paused: false,

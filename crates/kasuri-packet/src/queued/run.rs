@@ -1,6 +1,7 @@
 //! The run: events in their order, intervals and phases.
 
 use super::counts::Counts;
+use super::failures::Failures;
 use super::packets::{NONE, Packet, Packets};
 use super::ports::{End, Port};
 use super::terminals::Terminals;
@@ -13,7 +14,7 @@ use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{Port as PortNumber, RouterId, TerminalId};
 use kasuri_network::network::Network;
 use kasuri_network::rng::Purpose;
-use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, VirtualChannels, packet_key};
+use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, Routing, SourceChoice, VirtualChannels, packet_key};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -34,6 +35,10 @@ pub(super) enum Rare {
     MessageLeft(u32),
     /// A terminal may have something to send.
     Look(u32),
+    /// Links and routers fail.
+    Fails,
+    /// Routers know of it.
+    Known,
 }
 
 /// What is to happen rarely; of one time what was noted first.
@@ -85,7 +90,9 @@ enum Halt {
 #[derive(Debug)]
 pub(super) struct Run<'a> {
     pub(super) scenario: &'a Scenario,
+    pub(super) routing: &'a dyn Routing,
     pub(super) routing_seed: u64,
+    pub(super) failures: Failures,
     /// Cycles from the arrival of a head (a tail, where packets are stored) at a router to its first chance to leave.
     router_cycles: u64,
     stores: bool,
@@ -135,6 +142,8 @@ impl<'a> Run<'a> {
         let to_come = scenario.closed_messages();
         Self {
             scenario,
+            routing: &*scenario.routing,
+            failures: Failures::of(scenario),
             routing_seed: scenario.streams.key(Purpose::Routing),
             router_cycles: u64::from(scenario.pipeline.head_cycles()) - 1,
             stores: scenario.router.switching == Switching::StoreAndForward,
@@ -163,6 +172,7 @@ impl<'a> Run<'a> {
 
     pub(super) fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         (0..self.terminals.all.len() as u32).for_each(|terminal| self.await_next(terminal));
+        self.note_failure();
         loop {
             let begin = self.calendar.now();
             let end = begin.saturating_add(controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
@@ -271,6 +281,8 @@ impl<'a> Run<'a> {
             }
             Rare::MessageLeft(message) => self.message_left(message),
             Rare::Look(terminal) => self.serve_terminal(terminal),
+            Rare::Fails => self.fails(),
+            Rare::Known => self.is_known(),
         }
     }
 
@@ -299,6 +311,7 @@ impl<'a> Run<'a> {
         if is_first {
             self.calendar.plan(self.ports.len() as u32 + channel, due);
         }
+        self.note_tail(channel, place, tail_seen);
         if is_injection && message != NONE {
             self.message_leaves(message, number, last);
         }
@@ -334,7 +347,8 @@ impl<'a> Run<'a> {
     fn link_delivers(&mut self, channel: u32) -> Result<(), EngineError> {
         let port = &mut self.ports[channel as usize];
         let end = port.end;
-        let (_, packet) = port.link.pop_front().expect("a link delivers what is on it");
+        // What was on it may have died with it.
+        let Some((_, packet)) = port.link.pop_front() else { return Ok(()) };
         match end {
             End::Terminal(_) => self.arrive(packet),
             End::Router(router, input) => self.join(channel, router, input, packet)?,
@@ -355,6 +369,10 @@ impl<'a> Run<'a> {
         packet.came_by = from;
         let flits = packet.flits;
         let most = self.most_queued();
+        if self.ports[channel as usize].is_dead {
+            self.lose(place);
+            return Ok(());
+        }
         let output = &mut self.ports[channel as usize];
         let leaves_at_once = output.is_ready() && output.queue.is_empty();
         if !leaves_at_once {
@@ -377,6 +395,11 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Do routers count what each input port has in them?
+    pub(super) fn bounds_inputs(&self) -> bool {
+        self.scenario.router.queue == Queue::Pause
+    }
+
     fn most_queued(&self) -> u64 {
         self.scenario.router.queue_flits.map_or(u64::MAX, u64::from)
     }
@@ -394,7 +417,7 @@ impl<'a> Run<'a> {
     }
 
     /// A packet has left a router.
-    fn give_room(&mut self, channel: u32, flits: u32) {
+    pub(super) fn give_room(&mut self, channel: u32, flits: u32) {
         let most = self.most_queued();
         let port = &mut self.ports[channel as usize];
         port.held -= u64::from(flits);
@@ -407,7 +430,12 @@ impl<'a> Run<'a> {
     /// A packet is lost.
     fn drop_packet(&mut self, place: u32) {
         self.counts.queues.dropped += 1;
-        if let Some(cycles) = self.scenario.router.resend_after {
+        self.end_or_resend(place, self.scenario.router.resend_after);
+    }
+
+    /// A packet is not delivered: it is over, or its source sends it again.
+    pub(super) fn end_or_resend(&mut self, place: u32, resend_after: Option<u32>) {
+        if let Some(cycles) = resend_after {
             self.rare.note(self.calendar.now() + u64::from(cycles), Rare::Resend(place));
             return;
         }
@@ -420,6 +448,12 @@ impl<'a> Run<'a> {
     fn route(&mut self, router: RouterId, input: PortNumber, place: u32) -> Result<PortNumber, EngineError> {
         let packet = self.packets.get_mut(place);
         packet.hops = packet.hops.saturating_add(1);
+        if packet.routing != self.failures.known {
+            let key = packet_key(self.routing_seed, packet.source, packet.serial);
+            let mut choice = SourceChoice::new(key, packet.serial);
+            packet.routing = self.failures.known;
+            packet.route_state = self.routing.initial_state(TerminalId(packet.source), TerminalId(packet.destination), &mut choice);
+        }
         let mut state = packet.route_state;
         let packet = *packet;
         if packet.hops == u16::MAX {
@@ -432,7 +466,7 @@ impl<'a> Run<'a> {
         let view = View { network: &self.scenario.network, ports: &self.ports, router, now: self.calendar.now() };
         self.candidates.clear();
         let mut choice = HashedChoice::at_hop(key, u32::from(packet.hops), view);
-        self.scenario.routing.route(&hop, &mut state, &mut choice, &mut self.candidates);
+        self.routing.route(&hop, &mut state, &mut choice, &mut self.candidates);
         let least = self.candidates.iter().min_by_key(|candidate| (view.occupied(candidate.port, available), Reverse(candidate.priority)));
         let port = least.map(|candidate| candidate.port);
         self.packets.get_mut(place).route_state = state;
@@ -448,6 +482,9 @@ impl<'a> Run<'a> {
     /// The tail of a packet is at its terminal.
     fn arrive(&mut self, place: u32) {
         let now = self.calendar.now();
+        if self.packets.get(place).is_cut {
+            return self.lose(place);
+        }
         let packet = self.packets.remove(place);
         debug_assert!(packet.tail >= now);
         self.terminals.all[packet.source as usize].under_way -= 1;
@@ -577,9 +614,10 @@ impl<'a> Run<'a> {
         let queues = &self.counts.queues;
         let inside = |port: &Port| port.queue.len() + port.link.len();
         let inside = self.ports.iter().map(inside).sum::<usize>() as u64;
-        if queues.sent != queues.arrived + queues.dropped + inside {
+        let lost = queues.lost.unwrap_or(0);
+        if queues.sent != queues.arrived + queues.dropped + lost + inside {
             return unbalanced(format!(
-                "{} packets were sent, {} have arrived, {} were dropped, {inside} are under way",
+                "{} packets were sent, {} have arrived, {} were dropped, {lost} were lost, {inside} are under way",
                 queues.sent, queues.arrived, queues.dropped
             ));
         }

@@ -60,6 +60,17 @@ static ROWS: &[Row] = &[
         instead: "give the cycles after which a lost packet is sent again, for example resend_after = 1000",
     },
     Row {
+        name: "packets that a failure takes along for good where somebody waits for them",
+        key: "faults.resend_after",
+        asks: |scenario| {
+            let waits = |class: &kasuri_model::scenario::TrafficClass| class.reply.is_some() || class.window.outstanding.is_some();
+            let loses = scenario.failure.as_ref().is_some_and(|failure| failure.resend_after.is_none());
+            loses && (scenario.is_closed() || scenario.classes.iter().any(waits))
+        },
+        reason: "a message, a batch, an answer or a window would never be complete",
+        instead: "give the cycles after which a lost packet is sent again, for example resend_after = 1000",
+    },
+    Row {
         name: "layouts of virtual channels in memory",
         key: "flit.layout",
         asks: |scenario| scenario.engine_options.contains_key("layout"),

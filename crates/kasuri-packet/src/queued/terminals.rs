@@ -113,6 +113,8 @@ impl Run<'_> {
             hops: 0,
             class: drawn.class,
             is_reply: drawn.is_reply,
+            is_cut: false,
+            routing: 0,
         })
     }
 
@@ -129,7 +131,9 @@ impl Run<'_> {
         packet.serial = *serial;
         *serial = serial.wrapping_add(1);
         let mut choice = SourceChoice::new(packet_key(self.routing_seed, packet.source, packet.serial), packet.serial);
-        packet.route_state = self.scenario.routing.initial_state(TerminalId(packet.source), TerminalId(packet.destination), &mut choice);
+        packet.is_cut = false;
+        packet.routing = self.failures.known;
+        packet.route_state = self.routing.initial_state(TerminalId(packet.source), TerminalId(packet.destination), &mut choice);
         place
     }
 

@@ -150,6 +150,8 @@ impl Run<'_> {
             hops: 0,
             class,
             is_reply: false,
+            is_cut: false,
+            routing: 0,
         }))
     }
 

@@ -200,6 +200,17 @@ pub(crate) fn deadlock_budget(study: &Study, method: Method) -> Option<u64> {
     }
 }
 
+/// Refuses a routing whose paths round what fails during the run can deadlock, unless the experiment allows it.
+fn check_after_failure(document: &Document, scenario: &Scenario, budget: u64, allowed: bool) -> Result<(), RunError> {
+    let Some(after) = scenario.after_failure().filter(|_| !allowed) else { return Ok(()) };
+    let report = after.check_deadlock(budget);
+    if report.verdict == Verdict::Acyclic {
+        return Ok(());
+    }
+    let finding = format!("{}\nthat is the graph of what is left after faults.at", report.describe(&after.network));
+    Err(RunError::Deadlock { document: document.name().to_owned(), finding })
+}
+
 /// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver. Equal ones are checked once.
 fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &mut Vec<Checked>) -> Result<(), RunError> {
     let scenario = &study.scenario;
@@ -225,6 +236,7 @@ fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &
     let trusted = is_trusted(study);
     let Some(budget) = deadlock_budget(study, method) else { return Ok(()) };
     let report = scenario.check_deadlock(budget);
+    check_after_failure(document, scenario, budget, study.allow_deadlock)?;
     let (name, mut finding) = (document.name().to_owned(), report.describe(&scenario.network));
     if widened {
         finding += "\nthe paths that predictions may take are included; router.predictor_match = \"exact\" leaves them out";

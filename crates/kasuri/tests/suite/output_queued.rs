@@ -333,6 +333,7 @@ fn what_output_queued_routers_cannot_be_is_refused() {
         ("switching = \"wormhole\"", "", "queues at outputs take whole packets"),
         ("virtual_channels = 2", "", "router.virtual_channels"),
         ("buffer_flits = 9", "", "no virtual channels, input buffers or credits"),
+        ("buffer_policy = \"shared\"", "", "router.buffer_policy: has no meaning for output-queued routers"),
         ("queue = \"drop\"", "", "router.queue_flits: is missing"),
         ("queue = \"pause\"\nqueue_flits = 0", "", "is 0"),
         ("queue = \"pause\"\nqueue_flits = 7", "", "set queue_flits = 8 or more"),
@@ -351,7 +352,7 @@ fn what_output_queued_routers_cannot_be_is_refused() {
         ),
     ] {
         let error = run(&base(router, more), &RunOptions::default()).map(|_| ()).unwrap_err();
-        assert!(error.contains(wanted), "{router} {more}: {error}");
+        assert!(error.contains(wanted) && !error.contains("port_buffer_flits"), "{router} {more}: {error}");
     }
     let other = base("", "").replace("architecture = \"output-queued\"", "queue = \"drop\"\nqueue_flits = 90");
     let error = run(&other, &RunOptions::default()).map(|_| ()).unwrap_err();
@@ -376,5 +377,132 @@ fn answers_windows_and_traffic_beside_a_workload_come_to_their_end() {
         let outcome = CyclesEngine.run(&study.scenario, &mut *controller(&study)).unwrap();
         assert_eq!((outcome.status, outcome.packet_latency.count), (Status::Completed, packets), "{more}");
         assert_eq!(outcome.background.is_some(), more.contains("workload"));
+    }
+}
+
+/// Two leaves with a terminal each, two spines, and a failure.
+fn failing(faults: &str, router: &str) -> String {
+    format!(
+        "[network]\ntopology = \"leaf-spine\"\nleaves = 2\nspines = 2\ndown = 1\nchannel_latency = 6\nterminal_channel_latency = 6\n{BYTES}\n\
+         [routing]\nalgorithm = \"ecmp\"\n[router]\narchitecture = \"output-queued\"\nlatency = 15\n{router}\n[faults]\n{faults}\n"
+    )
+}
+
+/// The link on a message's path dies while it crosses: what is on the link, and what comes to it until the leaf knows, is lost and sent again
+/// after the time-out, by the other spine. Packet i begins to leave the leaf in cycle b = i F + F + L + D.
+#[test]
+fn a_message_whose_link_dies_takes_its_computed_time() {
+    let (flits, latency, router, packets) = (20_u64, 6, 15, 30_u64);
+    let flow = [(0, 1, (flits * packets) as u32)];
+    let path = 4 * (flits + latency) + 3 * router;
+    let alone = (packets - 1) * flits + path + 1;
+    let whole = flows_on(&failing("", ""), 2, &flow, flits as u32);
+    assert_eq!(whole.completion_time, Some(alone as f64));
+    for (fails, knows, resend) in [(200_u64, 0_u64, 2000_u64), (200, 75, 2000), (351, 1, 900), (400, 100, 30), (5000, 10, 10)] {
+        let mut hit = 0;
+        for spine in [2, 3] {
+            let faults = format!("links = [\"0 {spine}\"]\nat = {fails}\ndetect_after = {knows}\nresend_after = {resend}");
+            let outcome = flows_on(&failing(&faults, ""), 2, &flow, flits as u32);
+            let queues = outcome.queues.unwrap();
+            assert_eq!(queues.sent, packets + queues.resent);
+            assert_eq!((queues.lost, queues.arrived), (Some(queues.resent), packets));
+            if queues.resent == 0 {
+                assert_eq!(outcome.completion_time, Some(alone as f64));
+                continue;
+            }
+            hit += 1;
+            // When each lost packet is lost, in their order.
+            let begins = |packet: u64| packet * flits + flits + latency + router;
+            let is_lost = |packet: &u64| begins(*packet) < fails + knows && begins(*packet) + flits + latency > fails;
+            let lost: Vec<u64> = (0..packets).filter(is_lost).map(|packet| begins(packet).max(fails)).collect();
+            assert_eq!(queues.resent, lost.len() as u64, "fails at {fails}, known after {knows}");
+            // The source sends new packets one after the other, and those that were lost before them, each once it may.
+            let (mut now, mut new, mut again, mut end) = (0, 0, std::collections::VecDeque::from(lost), 0);
+            while new < packets || !again.is_empty() {
+                if again.front().is_some_and(|lost| lost + resend <= now) {
+                    again.pop_front();
+                } else if new < packets {
+                    new += 1;
+                } else {
+                    now = now.max(again.pop_front().unwrap() + resend);
+                }
+                end = now + path;
+                now += flits;
+            }
+            assert_eq!(outcome.completion_time, Some((end + 1) as f64), "fails at {fails}, known after {knows}, again after {resend}");
+        }
+        assert_eq!(hit, usize::from(fails < 1000), "the message takes one of the two spines");
+    }
+}
+
+/// Whatever dies and however packets go on, each is sent, arrived or lost (`paranoid` counts at every interval), and all arrive in the end.
+#[test]
+fn packets_are_conserved_whatever_dies() {
+    for router in [
+        "",
+        "switching = \"virtual-cut-through\"",
+        "switching = \"virtual-cut-through\"\nqueue = \"pause\"\nqueue_flits = 30",
+        "queue = \"drop\"\nqueue_flits = 40\nresend_after = 300",
+    ] {
+        for (faults, policy) in
+            [("routers = [5]", "random"), ("links = [\"0 4\", \"1 6\"]", "flow-hash"), ("link_count = 3\nseed = 5", "random")]
+        {
+            let text = format!(
+                "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 3\ndown = 4\n{BYTES}\n[routing]\nalgorithm = \"ecmp\"\npolicy = \"{policy}\"\n\
+                 [router]\narchitecture = \"output-queued\"\nlatency = 4\n{router}\n[faults]\n{faults}\nat = 400\ndetect_after = 150\n\
+                 resend_after = 500\n[workload]\ncollective = \"alltoall\"\nmessage_flits = 100\npacket_flits = 10\n"
+            );
+            let study = study(&text, &Program(String::new()));
+            let outcome = CyclesEngine.run(&study.scenario, &mut *controller(&study)).unwrap();
+            let queues = outcome.queues.unwrap();
+            let lost = queues.lost.unwrap();
+            assert_eq!((outcome.status, queues.arrived), (Status::Completed, 16 * 15 * 10), "{router} {faults}");
+            assert_eq!(queues.sent, queues.arrived + queues.dropped + lost, "{router} {faults}");
+            assert_eq!(queues.resent, queues.dropped + lost);
+            assert!(lost > 0, "{router} {faults}");
+        }
+    }
+}
+
+/// Open traffic loses what the failure takes along, and goes on by what is left at the same rate.
+#[test]
+fn open_traffic_goes_on_by_what_is_left() {
+    let text = "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 4\ndown = 4\n[routing]\nalgorithm = \"ecmp\"\npolicy = \"random\"\n\
+        [router]\narchitecture = \"output-queued\"\n[faults]\nrouters = [7]\nat = 3000\ndetect_after = 200\n\
+        [traffic]\npattern = \"uniform\"\nload = 0.5\npacket_flits = 4\n[measure]\nwarmup = 4000\ncycles = 10000\n";
+    let study = study(text, &Program(String::new()));
+    let outcome = CyclesEngine.run(&study.scenario, &mut *controller(&study)).unwrap();
+    let lost = outcome.queues.unwrap().lost.unwrap() as f64;
+    // A quarter of what goes up, 12/15 of 16 x 0.5/4 packets a cycle, for 200 cycles and what was on the way.
+    let expected = 0.25 * 0.8 * 16.0 * 0.125 * 200.0;
+    assert!(lost > 0.8 * expected && lost < 1.4 * expected, "{lost}, not about {expected}");
+    let accepted = outcome.accepted_flits.iter().sum::<u64>() as f64 / outcome.measured_cycles as f64 / 16.0;
+    assert!((accepted / 0.5 - 1.0).abs() < 0.02, "{accepted}");
+    // Nothing is sent to the dead spine once that is known.
+    let network = &study.scenario.network;
+    let dead = &study.scenario.failure.as_ref().unwrap().channels;
+    assert_eq!(dead.len(), 8);
+    assert!(dead.iter().all(|channel| outcome.channel_flits[channel.index()] == 0), "{}", network.name());
+}
+
+#[test]
+fn failures_that_cannot_be_are_refused() {
+    let closed = "[workload]\ncollective = \"alltoall\"\nmessage_flits = 4\n";
+    let open = "[traffic]\npattern = \"uniform\"\nload = 0.1\n";
+    for (faults, more, wanted) in [
+        ("links = [\"0 2\"]\nat = 0", open, "is 0; leave it out"),
+        ("links = [\"0 2\"]\nat = \"soon\"", open, "faults.at"),
+        ("links = [\"0 2\"]\ndetect_after = 5", open, "say when with at"),
+        ("links = [\"0 2\"]\nresend_after = 5", open, "say when with at"),
+        ("links = [\"0 2\", \"0 3\"]\nat = 50", open, "cut the network"),
+        ("links = [\"0 2\"]\nat = 50", closed, "would never be complete"),
+    ] {
+        let error = run(&(failing(faults, "") + more), &RunOptions::default()).map(|_| ()).unwrap_err();
+        assert!(error.contains(wanted), "{faults}: {error}");
+    }
+    for engine in ["flit", "flow", "analysis"] {
+        let text = (failing("links = [\"0 2\"]\nat = 50", "") + open).replace("architecture = \"output-queued\"\nlatency = 15\n", "");
+        let error = run(&format!("engine = \"{engine}\"\n{text}"), &RunOptions::default()).map(|_| ()).unwrap_err();
+        assert!(error.contains("faults.at") && error.contains("fail during the run"), "{engine}: {error}");
     }
 }
