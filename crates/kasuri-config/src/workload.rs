@@ -247,7 +247,7 @@ impl Setting<'_> {
             .map_err(|problem| section.error("trace", format!("{prefix}: {problem}")))
     }
 
-    /// The groups of NPUs and what each does: by a table of layers, if there is a file of this name, else by Chakra's files.
+    /// The groups of NPUs and what each does: by Chakra's files, or by a table of layers, if there is a file of that name instead.
     fn execution_programs(
         &self,
         section: &Section<'_>,
@@ -257,7 +257,7 @@ impl Setting<'_> {
         system: &mut System,
     ) -> Result<(Groups, Vec<ExecutionTrace>), ConfigError> {
         let read = |key: &str, path: &str| self.files.read(path).map_err(|problem| section.error(key, problem));
-        if self.files.is_there(prefix) {
+        if !chakra::is_there(self.files, prefix) && self.files.is_there(prefix) {
             if keys.groups.is_some() {
                 return Err(section.error("groups", "has no meaning beside a table of layers, whose header says who exchanges with whom"));
             }

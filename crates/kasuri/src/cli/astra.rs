@@ -91,7 +91,7 @@ impl Astra {
         let cluster = astra::network(&name(&self.network), &small(&self.network)?).map_err(|error| wrong(&error))?;
         let npus = cluster.npus();
         let mut system = self.system()?;
-        let is_table = Path::new(&self.workload).is_file();
+        let is_table = !chakra::is_there(&FolderFiles::new(""), &self.workload) && Path::new(&self.workload).is_file();
         let (groups, traces) = if is_table { self.layers(&cluster, &mut system)? } else { self.traces(npus)? };
         let algorithms = self.algorithms(&system, npus)?;
         tell_unmodelled(&traces, &system)?;
