@@ -150,7 +150,9 @@ class Readers:
             lines = [line.split() for line in file.read_text().splitlines() if line.strip()]
             status, printed, error = self.run("astra", "--workload", file, *where)
             if int(lines[1][0]) != len(lines) - 2:
-                if status != 2 or not re.search(rf"{re.escape(file.name)}:\d+: .* after {len(lines) - 2} of the {lines[1][0]} layers", error):
+                if status != 2 or not re.search(
+                    rf"{re.escape(file.name)}:\d+: .* after {len(lines) - 2} of the {lines[1][0]} layers", error
+                ):
                     problems.append(f"{file.name}: status {status}: {error.strip()}")
                 continue
             expected = self.layer_times(lines[2:], where)
